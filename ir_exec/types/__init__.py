@@ -1,0 +1,36 @@
+"""What inference computes with: element types, dims, shapes, and the types of values."""
+
+from ir_exec.types.dim import UNBOUNDED, Dim
+from ir_exec.types.element_type import (
+    ALL,
+    BOOLEAN,
+    FLOAT,
+    INDEX,
+    INTEGER,
+    NUMERIC,
+    SIGNED,
+    STRING,
+    Array,
+    ElementType,
+    element_types,
+)
+from ir_exec.types.shape import Shape
+from ir_exec.types.tensor_type import TensorType
+
+__all__ = [
+    "ALL",
+    "BOOLEAN",
+    "FLOAT",
+    "INDEX",
+    "INTEGER",
+    "NUMERIC",
+    "SIGNED",
+    "STRING",
+    "UNBOUNDED",
+    "Array",
+    "Dim",
+    "ElementType",
+    "Shape",
+    "TensorType",
+    "element_types",
+]

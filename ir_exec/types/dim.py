@@ -1,0 +1,143 @@
+"""A dim as an interval: what is known of the size of one axis."""
+
+from __future__ import annotations
+
+from functools import cache
+
+__all__ = ["UNBOUNDED", "Dim"]
+
+UNBOUNDED = 2**63 - 1
+"""The upper bound of a dim of which nothing is known, and of every dim that would exceed it."""
+
+
+def _times(a: int, b: int) -> int:
+    return min(a * b, UNBOUNDED)
+
+
+class Dim:
+    """All sizes from `lo` to `hi`, both included; immutable.
+
+    Arithmetic is that of intervals and saturates at UNBOUNDED: the result holds every size that any pair of sizes
+    could give. `Dim(3) == 3`, so that static dims compare with plain integers.
+    """
+
+    __slots__ = ("hi", "lo")
+
+    lo: int
+    hi: int
+
+    def __init__(self, lo: int, hi: int | None = None) -> None:
+        hi = lo if hi is None else hi
+        if not 0 <= lo <= hi:
+            raise ValueError(f"no dim lies between {lo} and {hi}")
+        self.lo = min(lo, UNBOUNDED)
+        self.hi = min(hi, UNBOUNDED)
+
+    @staticmethod
+    def any() -> Dim:
+        """The dim of which nothing is known, written `?`."""
+        return _ANY
+
+    @staticmethod
+    def of(size: int | tuple[int, int] | Dim | None) -> Dim:
+        """A dim from a size, from a pair (lo, hi), or from None or -1 for an unknown one."""
+        if isinstance(size, Dim):
+            return size
+        if size is None or size == -1:
+            return _ANY
+        return Dim(*size) if isinstance(size, tuple) else _static(int(size))
+
+    @property
+    def is_static(self) -> bool:
+        return self.lo == self.hi
+
+    @property
+    def is_bounded(self) -> bool:
+        return self.hi < UNBOUNDED
+
+    @property
+    def size(self) -> int:
+        """The size of a static dim; ValueError for a dynamic one."""
+        if self.lo != self.hi:
+            raise ValueError(f"the dim {self} is not static")
+        return self.lo
+
+    def __contains__(self, size: int) -> bool:
+        return self.lo <= size <= self.hi
+
+    def __and__(self, other: Dim) -> Dim | None:
+        """The sizes that both allow, or None where they contradict each other."""
+        lo, hi = max(self.lo, other.lo), min(self.hi, other.hi)
+        return Dim(lo, hi) if lo <= hi else None
+
+    def __or__(self, other: Dim) -> Dim:
+        """The least interval that holds both."""
+        return Dim(min(self.lo, other.lo), max(self.hi, other.hi))
+
+    def __add__(self, other: Dim | int) -> Dim:
+        other = Dim.of(other)
+        return Dim(self.lo + other.lo, self.hi + other.hi)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Dim | int) -> Dim:
+        """The difference, no size below 0; an unbounded dim stays unbounded."""
+        other = Dim.of(other)
+        hi = self.hi - other.lo if self.is_bounded else UNBOUNDED
+        return Dim(max(self.lo - other.hi, 0), max(hi, 0))
+
+    def __mul__(self, other: Dim | int) -> Dim:
+        other = Dim.of(other)
+        return Dim(_times(self.lo, other.lo), _times(self.hi, other.hi))
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, divisor: int) -> Dim:
+        """Rounded down, for a positive divisor."""
+        return Dim(self.lo // divisor, self.hi // divisor if self.is_bounded else UNBOUNDED)
+
+    def ceil_div(self, divisor: int) -> Dim:
+        """Rounded up, for a positive divisor."""
+        return Dim(-(-self.lo // divisor), -(-self.hi // divisor) if self.is_bounded else UNBOUNDED)
+
+    def broadcast(self, other: Dim) -> Dim | None:
+        """The dim of two axes that are broadcast together as NumPy does, or None where they never fit."""
+        if self.lo == self.hi == 1:
+            return other
+        if other.lo == other.hi == 1:
+            return self
+        result = self & other
+        if 1 in self:
+            result = other if result is None else result | other
+        if 1 in other:
+            result = self if result is None else result | self
+        return result
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Dim):
+            return self.lo == other.lo and self.hi == other.hi
+        if isinstance(other, int):
+            return self.lo == self.hi == other
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.lo) if self.lo == self.hi else hash((self.lo, self.hi))
+
+    def __str__(self) -> str:
+        """As the `shape` attribute of a file writes it: `3`, `?`, `1..10`, `2..`, `..10`."""
+        if self.lo == self.hi:
+            return str(self.lo)
+        if self.lo == 0 and not self.is_bounded:
+            return "?"
+        return f"{self.lo or ''}..{self.hi if self.is_bounded else ''}"
+
+    def __repr__(self) -> str:
+        return f"Dim({self})"
+
+
+_ANY = Dim(0, UNBOUNDED)
+
+
+@cache
+def _static(size: int) -> Dim:
+    return Dim(size)

@@ -1,0 +1,148 @@
+"""The element types of OpenVINO and the NumPy dtype that carries each of them.
+
+Element types and dtypes stand one to one, so an array alone tells its element type. bf16, the 8-bit floats and most
+4-bit types are ml_dtypes; u1, u3, u6 and nf4, which nobody else has, are one-field records over a byte: NumPy moves
+them around like any other dtype and refuses to calculate with them. Sub-byte values take one byte each in memory;
+the packing of the .bin is a matter of `ir.packing`. Strings are object arrays of `str`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "ALL",
+    "BOOLEAN",
+    "FLOAT",
+    "INDEX",
+    "INTEGER",
+    "NUMERIC",
+    "SIGNED",
+    "STRING",
+    "Array",
+    "ElementType",
+    "element_types",
+]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+def _record(name: str) -> np.dtype[Any]:
+    return np.dtype([(name, np.uint8)])
+
+
+class ElementType(Enum):
+    """An element type: `name` is the spelling of attributes (`f32`), `precision` that of ports (`FP32`)."""
+
+    dynamic = ("UNSPECIFIED", 0, None)
+    boolean = ("BOOL", 8, np.dtype(np.bool_))
+    bf16 = ("BF16", 16, np.dtype(ml_dtypes.bfloat16))
+    f16 = ("FP16", 16, np.dtype(np.float16))
+    f32 = ("FP32", 32, np.dtype(np.float32))
+    f64 = ("FP64", 64, np.dtype(np.float64))
+    i4 = ("I4", 4, np.dtype(ml_dtypes.int4))
+    i8 = ("I8", 8, np.dtype(np.int8))
+    i16 = ("I16", 16, np.dtype(np.int16))
+    i32 = ("I32", 32, np.dtype(np.int32))
+    i64 = ("I64", 64, np.dtype(np.int64))
+    u1 = ("BIN", 1, _record("u1"))
+    u2 = ("U2", 2, np.dtype(ml_dtypes.uint2))
+    u3 = ("U3", 3, _record("u3"))
+    u4 = ("U4", 4, np.dtype(ml_dtypes.uint4))
+    u6 = ("U6", 6, _record("u6"))
+    u8 = ("U8", 8, np.dtype(np.uint8))
+    u16 = ("U16", 16, np.dtype(np.uint16))
+    u32 = ("U32", 32, np.dtype(np.uint32))
+    u64 = ("U64", 64, np.dtype(np.uint64))
+    nf4 = ("NF4", 4, _record("nf4"))
+    f4e2m1 = ("F4E2M1", 4, np.dtype(ml_dtypes.float4_e2m1fn))
+    f8e4m3 = ("F8E4M3", 8, np.dtype(ml_dtypes.float8_e4m3fn))
+    f8e5m2 = ("F8E5M2", 8, np.dtype(ml_dtypes.float8_e5m2))
+    f8e8m0 = ("F8E8M0", 8, np.dtype(ml_dtypes.float8_e8m0fnu))
+    string = ("STRING", 0, np.dtype(object))
+
+    precision: str
+    bits: int
+    _dtype: np.dtype[Any] | None
+
+    def __init__(self, precision: str, bits: int, dtype: np.dtype[Any] | None) -> None:
+        self.precision = precision
+        self.bits = bits
+        self._dtype = dtype
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype of arrays of this type; `dynamic` (not known) has none and raises TypeError."""
+        if self._dtype is None:
+            raise TypeError("the element type is not known")
+        return self._dtype
+
+    @property
+    def is_float(self) -> bool:
+        return self in FLOAT
+
+    @property
+    def is_integer(self) -> bool:
+        return self in INTEGER
+
+    @property
+    def is_signed(self) -> bool:
+        return self in SIGNED
+
+    @property
+    def is_known(self) -> bool:
+        return self is not ElementType.dynamic
+
+    @classmethod
+    def parse(cls, text: str) -> ElementType:
+        """The type of an attribute's or a port's spelling, in any case; ValueError where there is none."""
+        found = _SPELLINGS.get(text.strip().lower())
+        if found is None:
+            raise ValueError(f"unknown element type {text!r}")
+        return found
+
+    @classmethod
+    def of(cls, array: Array) -> ElementType:
+        """The type of an array's elements; ValueError where no element type has this dtype."""
+        return cls.of_dtype(array.dtype)
+
+    @classmethod
+    def of_dtype(cls, dtype: np.dtype[Any]) -> ElementType:
+        found = _OF_DTYPE.get(dtype)
+        if found is None:
+            raise ValueError(f"no element type is held in dtype {dtype}")
+        return found
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"ElementType.{self.name}"
+
+
+def element_types(names: str | Iterable[str]) -> frozenset[ElementType]:
+    """A set of element types from their names: `element_types("f16 f32")`."""
+    return frozenset(ElementType[name] for name in (names.split() if isinstance(names, str) else names))
+
+
+FLOAT = element_types("bf16 f16 f32 f64 nf4 f4e2m1 f8e4m3 f8e5m2 f8e8m0")
+SIGNED = FLOAT | element_types("i4 i8 i16 i32 i64")
+INTEGER = element_types("i4 i8 i16 i32 i64 u1 u2 u3 u4 u6 u8 u16 u32 u64")
+NUMERIC = FLOAT | INTEGER
+INDEX = element_types("i32 i64")
+BOOLEAN = element_types("boolean")
+STRING = element_types("string")
+ALL = frozenset(ElementType) - {ElementType.dynamic}
+
+_OF_DTYPE = {kind.dtype: kind for kind in ALL}
+_SPELLINGS = (
+    {kind.name: kind for kind in ElementType}
+    | {kind.precision.lower(): kind for kind in ElementType}
+    | {"bool": ElementType.boolean, "undefined": ElementType.dynamic, "mixed": ElementType.dynamic}
+)

@@ -1,0 +1,157 @@
+"""A shape: a tuple of dims, or a rank that is not known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+from ir_exec.types.dim import UNBOUNDED, Dim
+
+__all__ = ["Shape"]
+
+_DIM = re.compile(r"(?P<size>-?\d+)|(?P<any>\?)|(?P<lo>\d*)\s*\.\.\s*(?P<hi>\d*)")
+
+
+class Shape:
+    """The dims of a tensor, outermost first; `dims` is None where even the rank is unknown. Immutable.
+
+    `Shape([1, None, (2, 8)])` has the dims 1, ? and 2..8; `Shape(None)` has an unknown rank; `Shape([])` is a scalar's.
+    Shapes compare with each other and with sequences of integers.
+    """
+
+    __slots__ = ("dims",)
+
+    dims: tuple[Dim, ...] | None
+
+    def __init__(self, dims: Sequence[int | tuple[int, int] | Dim | None] | None = None) -> None:
+        self.dims = None if dims is None else tuple([Dim.of(dim) for dim in dims])
+
+    @staticmethod
+    def unknown() -> Shape:
+        """The shape of which nothing is known, written `[...]`."""
+        return _UNKNOWN
+
+    @staticmethod
+    def of_rank(rank: int) -> Shape:
+        """A shape of this rank with every dim unknown."""
+        return Shape([Dim.any()] * rank)
+
+    @staticmethod
+    def parse(text: str) -> Shape:
+        """Read the grammar of the `shape` attribute: `1..10,?,..5,3..,-1`, brackets and blanks allowed; `...`.
+
+        Raises ValueError for anything else, and for dims below -1 or beyond 2**63 - 1.
+        """
+        text = text.strip()
+        if text.startswith("[") and text.endswith("]"):
+            text = text[1:-1].strip()
+        if text == "...":
+            return _UNKNOWN
+        if not text:
+            return Shape([])
+        return Shape([_parse_dim(part.strip()) for part in text.split(",")])
+
+    @property
+    def rank(self) -> int | None:
+        """The number of dims, or None where it is unknown."""
+        return None if self.dims is None else len(self.dims)
+
+    @property
+    def is_static(self) -> bool:
+        return self.dims is not None and all(dim.lo == dim.hi for dim in self.dims)
+
+    @property
+    def static(self) -> tuple[int, ...]:
+        """The sizes of a static shape; ValueError for a dynamic one."""
+        if self.dims is None:
+            raise ValueError("the rank is not known")
+        return tuple([dim.size for dim in self.dims])
+
+    @property
+    def size(self) -> Dim:
+        """How many elements a tensor of this shape has."""
+        if self.dims is None:
+            return Dim.any()
+        lo = hi = 1
+        for dim in self.dims:
+            lo, hi = lo * dim.lo, hi * dim.hi
+        return Dim(min(lo, UNBOUNDED), min(hi, UNBOUNDED))
+
+    def __and__(self, other: Shape) -> Shape | None:
+        """What both shapes allow, or None where they contradict each other."""
+        if self.dims is None:
+            return other
+        if other.dims is None:
+            return self
+        if len(self.dims) != len(other.dims):
+            return None
+        met = []
+        for mine, theirs in zip(self.dims, other.dims, strict=True):
+            dim = mine & theirs
+            if dim is None:
+                return None
+            met.append(dim)
+        return Shape(met)
+
+    def __or__(self, other: Shape) -> Shape:
+        """The least shape that holds both."""
+        if self.dims is None or other.dims is None or len(self.dims) != len(other.dims):
+            return _UNKNOWN
+        return Shape([mine | theirs for mine, theirs in zip(self.dims, other.dims, strict=True)])
+
+    def __len__(self) -> int:
+        if self.dims is None:
+            raise ValueError("the rank is not known")
+        return len(self.dims)
+
+    def __iter__(self) -> Iterator[Dim]:
+        if self.dims is None:
+            raise ValueError("the rank is not known")
+        return iter(self.dims)
+
+    @overload
+    def __getitem__(self, index: int) -> Dim: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Dim, ...]: ...
+    def __getitem__(self, index: int | slice) -> Dim | tuple[Dim, ...]:
+        if self.dims is None:
+            raise ValueError("the rank is not known")
+        return self.dims[index]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Shape):
+            return self.dims == other.dims
+        if isinstance(other, (tuple, list)):
+            return self.dims is not None and self.dims == tuple(other)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.dims)
+
+    def __str__(self) -> str:
+        return "[...]" if self.dims is None else "[" + ",".join(map(str, self.dims)) + "]"
+
+    def __repr__(self) -> str:
+        return f"Shape({self})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Shape, (self.dims,)
+
+
+def _parse_dim(text: str) -> Dim:
+    match = _DIM.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a dim")
+    if match["any"]:
+        return Dim.any()
+    lo = int(match["size"] or match["lo"] or 0)
+    hi = lo if match["size"] else int(match["hi"] or UNBOUNDED)
+    if lo == -1:
+        return Dim.any()
+    if not 0 <= lo <= hi <= UNBOUNDED:
+        raise ValueError(f"{text!r} is not a dim: sizes go from 0 to {UNBOUNDED}")
+    return Dim(lo, hi)
+
+
+_UNKNOWN = Shape(None)
