@@ -1,0 +1,17 @@
+"""The network as nodes and values: built from a document, ordered, with bodies as graphs of their own."""
+
+from ir_exec.graph.build import build_graph, declared_type
+from ir_exec.graph.graph import BodyGraph, Graph, Node, Value
+from ir_exec.graph.order import last_uses, reachable, topological_order
+
+__all__ = [
+    "BodyGraph",
+    "Graph",
+    "Node",
+    "Value",
+    "build_graph",
+    "declared_type",
+    "last_uses",
+    "reachable",
+    "topological_order",
+]

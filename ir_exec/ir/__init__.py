@@ -1,0 +1,46 @@
+"""The file format: documents, weights, and how elements are packed. Knows no operators.
+
+```python
+document = read_document("model.xml")
+weights = Weights.open(default_weights_path("model.xml"), order=BitOrder.of(document))
+array = weights.read(ElementType.f32, (3, 4), offset=16, size=48)
+```
+"""
+
+from ir_exec.ir.document import (
+    NO_RT_INFO,
+    BackEdge,
+    Body,
+    Document,
+    Edge,
+    Layer,
+    Port,
+    PortMapEntry,
+    RtInfo,
+)
+from ir_exec.ir.names import join_names, split_names
+from ir_exec.ir.packing import CURRENT_ORDER, BitOrder, decode, encode, packed_size
+from ir_exec.ir.reader import read_document
+from ir_exec.ir.weights import Weights, default_weights_path
+
+__all__ = [
+    "CURRENT_ORDER",
+    "NO_RT_INFO",
+    "BackEdge",
+    "BitOrder",
+    "Body",
+    "Document",
+    "Edge",
+    "Layer",
+    "Port",
+    "PortMapEntry",
+    "RtInfo",
+    "Weights",
+    "decode",
+    "default_weights_path",
+    "encode",
+    "join_names",
+    "packed_size",
+    "read_document",
+    "split_names",
+]

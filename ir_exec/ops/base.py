@@ -69,7 +69,8 @@ class Op(BaseModel):
 
     type_name: ClassVar[str]
     since: ClassVar[int]
-    context: ClassVar[frozenset[str]] = frozenset()
+    infer_context: ClassVar[frozenset[str]] = frozenset()
+    evaluate_context: ClassVar[frozenset[str]] = frozenset()
 
     inputs: ClassVar[tuple[In, ...]] = ()
     outputs: ClassVar[tuple[str, ...]] = ("output",)
@@ -163,22 +164,20 @@ def op(type_name: str, *, since: int) -> Callable[[Class], Class]:
     def decorate(cls: Class) -> Class:
         cls.type_name = type_name
         cls.since = since
-        wanted: set[str] = set()
-        for method in ("infer", "evaluate"):
-            wanted |= _check_signature(cls, method)
-        cls.context = frozenset(wanted)
+        cls.infer_context = _check_signature(cls, "infer")
+        cls.evaluate_context = _check_signature(cls, "evaluate")
         register(cls, type_name, since)
         return cls
 
     return decorate
 
 
-def _check_signature(cls: type[Op], method: str) -> set[str]:
+def _check_signature(cls: type[Op], method: str) -> frozenset[str]:
     function = getattr(cls, method, None)
     if function is None:
         raise TypeError(f"{cls.__name__} has no {method}")
     parameters = list(inspect.signature(function).parameters.values())[1:]
-    context = {parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY}
+    context = frozenset(one.name for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY)
     named = [parameter for parameter in parameters if parameter.kind is not inspect.Parameter.KEYWORD_ONLY]
     if [parameter.name for parameter in named] != [declared.name for declared in cls.inputs]:
         raise TypeError(f"the parameters of {cls.__name__}.{method} are not its inputs")

@@ -70,8 +70,8 @@ def opset_number(type_name: str, version: str) -> int | None:
 def resolve(type_name: str, version: str) -> type[Op]:
     """The class for a layer's type and version.
 
-    Raises GraphError for what no release of OpenVINO knows (IR116 type, IR117 type not in this opset, IR118 opset),
-    and UnsupportedError for what ir_exec does not have (IR901 operator not implemented, IR902 operator of an extension).
+    Raises GraphError for what no release of OpenVINO knows: IR116 type, IR117 type not in this opset, IR118 opset;
+    and UnsupportedError for what ir_exec does not have: IR901 operator without a class, IR902 operator of an extension.
     """
     key = _key(type_name)
     number = opset_number(type_name, version)

@@ -16,6 +16,7 @@ from ir_exec.types import Array, Dim, Shape, TensorType
 
 __all__ = [
     "Broadcasting",
+    "align_pdpd",
     "broadcast_shapes",
     "known_axes",
     "known_int",

@@ -15,7 +15,7 @@ from ir_exec.types.element_type import (
     element_types,
 )
 from ir_exec.types.shape import Shape
-from ir_exec.types.tensor_type import TensorType
+from ir_exec.types.tensor_type import Bounds, TensorType
 
 __all__ = [
     "ALL",
@@ -28,6 +28,7 @@ __all__ = [
     "STRING",
     "UNBOUNDED",
     "Array",
+    "Bounds",
     "Dim",
     "ElementType",
     "Shape",

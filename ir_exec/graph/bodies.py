@@ -1,0 +1,54 @@
+"""Whether the port map and the back edges of a body fit the layer around it and the graph inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ir_exec.errors import GraphError, Location
+from ir_exec.graph.graph import Graph
+from ir_exec.ir import Body, Layer, PortMapEntry
+
+__all__ = ["check_port_map"]
+
+
+def check_port_map(layer: Layer, body: Body, graph: Graph) -> Iterator[GraphError]:
+    """Every fault (IR112): ends that do not exist, ends of the wrong kind, Parameters that nothing feeds."""
+    parameters = {node.id for node in graph.parameters}
+    results = {node.id for node in graph.results}
+    ids = {"input": {port.id for port in layer.inputs}, "output": {port.id for port in layer.outputs}}
+    for entry in body.port_map:
+        message = _entry_fault(entry, ids[entry.direction], parameters if entry.direction == "input" else results)
+        if message:
+            yield _fault(message, entry.line)
+    for edge in body.back_edges:
+        if edge.from_layer not in results:
+            yield _fault(f"a back edge leaves layer {edge.from_layer}, which is no Result of {body.name}", edge.line)
+        if edge.to_layer not in parameters:
+            yield _fault(f"a back edge enters layer {edge.to_layer}, which is no Parameter of {body.name}", edge.line)
+    fed = {entry.internal_layer_id for entry in body.port_map if entry.direction == "input"}
+    for node in graph.parameters:
+        if node.id not in fed:
+            message = (
+                f'nothing feeds Parameter {node.id} "{node.name}" of {body.name}: no entry of the port map names it'
+            )
+            yield _fault(message, node.layer.line)
+
+
+def _entry_fault(entry: PortMapEntry, ports: set[str], inside: set[str]) -> str | None:
+    kind = "Parameter" if entry.direction == "input" else "Result"
+    connected = entry.external_port_id != -1
+    if connected and str(entry.external_port_id) not in ports:
+        return f"the port map names {entry.direction} port {entry.external_port_id}, which the layer does not have"
+    if not connected and entry.purpose is None:
+        return (
+            f"the port map's {entry.direction} for layer {entry.internal_layer_id} is not connected and has no purpose"
+        )
+    if entry.internal_layer_id not in inside:
+        return f"the port map ties {entry.direction} {entry.external_port_id} to layer {entry.internal_layer_id}, " + (
+            f"which is no {kind} of the body"
+        )
+    return None
+
+
+def _fault(message: str, line: int) -> GraphError:
+    return GraphError(message, code="IR112", location=Location(line=line))

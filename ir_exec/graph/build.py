@@ -1,0 +1,225 @@
+"""From the document to the graph.
+
+Everything that the file says about structure is checked here, each fault is reported, and what can be kept is kept: a
+node whose type or attributes are no good stays in the graph without an operator, an input without an edge stays None.
+So the passes behind go on to find the faults that are independent of these.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from ir_exec.errors import GraphError, InvalidAttributeError, IRError, Location, Report, WeightsError, raise_error
+from ir_exec.graph.bodies import check_port_map
+from ir_exec.graph.graph import BodyGraph, Graph, Node, Value
+from ir_exec.graph.order import reachable, topological_order
+from ir_exec.ir import Body, Document, Edge, Layer, Port, Weights
+from ir_exec.ops import Op, resolve
+from ir_exec.ops.sources import Assign, Assign3, Const, ReadValue, ReadValue3
+from ir_exec.types import Dim, ElementType, Shape, TensorType
+
+__all__ = ["build_graph"]
+
+
+def build_graph(document: Document, weights: Weights | None, *, report: Report = raise_error) -> Graph:
+    """The graph of a document; constants are compared with the size of the weights, their bytes are not read.
+
+    `weights` may be None where there is no .bin; a constant that needs one is then reported once for all (IR201).
+    """
+    builder = _Builder(document.path, weights, report)
+    graph = builder.build(document.name, document.layers, document.edges)
+    builder.check_variables(graph)
+    return graph
+
+
+@dataclass
+class _Builder:
+    path: str | None
+    weights: Weights | None
+    report: Report
+    weights_missed: bool = False
+
+    def build(self, name: str, layers: tuple[Layer, ...], edges: tuple[Edge, ...], *, is_body: bool = False) -> Graph:
+        nodes = self.nodes(layers)
+        self.connect(nodes, edges)
+        listed = list(nodes.values())
+        parameters = [node for node in listed if node.type == "Parameter"]
+        results = [node for node in listed if node.type == "Result"]
+        sinks = [*results, *(node for node in listed if isinstance(node.op, (Assign, Assign3)))]
+        if not sinks and not is_body:
+            message = "the network has no Result, so that nothing would be computed"
+            self.report(GraphError(message, code="IR108").located(Location(path=self.path)))
+        order = topological_order(listed, self.report)
+        needed = reachable(sinks) if sinks else set(listed)
+        needed.update(parameters)
+        values = self.number(order)
+        return Graph(
+            name=name,
+            nodes=[node for node in order if node in needed],
+            parameters=parameters,
+            results=results,
+            values=values,
+            unreachable=[node for node in listed if node not in needed],
+            path=self.path,
+        )
+
+    def nodes(self, layers: tuple[Layer, ...]) -> dict[str, Node]:
+        nodes: dict[str, Node] = {}
+        for layer in layers:
+            location = Location(self.path, layer.line, layer.id, layer.name, layer.type)
+            if layer.id in nodes:
+                first = nodes[layer.id]
+                message = f'id {layer.id} is taken by layer "{first.name}" ({first.type}) of line {first.layer.line}'
+                self.report(GraphError(message, code="IR101").located(location))
+                continue
+            node = Node(layer, None, location)
+            node.declared_inputs = tuple(declared_type(port) for port in layer.inputs)
+            node.inputs = [None] * len(layer.inputs)
+            node.outputs = tuple(
+                Value(node, position, -1, declared_type(port), port.names)
+                for position, port in enumerate(layer.outputs)
+            )
+            nodes[layer.id] = node
+            node.op = self.operator(layer, location)
+            node.bodies = tuple(self.body(node, body) for body in layer.bodies)
+        return nodes
+
+    def operator(self, layer: Layer, location: Location) -> Op | None:
+        def report(error: IRError) -> None:
+            self.report(error.located(location))
+
+        if layer.version is None:
+            return None
+        try:
+            cls = resolve(layer.type, layer.version)
+        except IRError as error:
+            error.severity = "info" if error.code.startswith("IR9") else "error"
+            report(error)
+            return None
+        for name in cls.unknown_attributes(layer.data):
+            message = f"{layer.type} has no attribute {name}; it is ignored"
+            report(InvalidAttributeError(message, code="IR303", severity="warning"))
+        op = cls.parse(layer.data, report)
+        if isinstance(op, Const):
+            self.check_constant(op, report)
+        return op
+
+    def check_constant(self, op: Const, report: Report) -> None:
+        if not op.shape.is_static:
+            return
+        if self.weights is not None:
+            try:
+                self.weights.check(op.element_type, op.shape.static, op.offset, op.size)
+            except IRError as error:
+                report(error)
+        elif not self.weights_missed:
+            self.weights_missed = True
+            message = "the network has constants, but there is no weights file"
+            hint = "the weights are expected beside the .xml, with the extension .bin"
+            report(WeightsError(message, code="IR201", hint=hint))
+
+    def connect(self, nodes: dict[str, Node], edges: tuple[Edge, ...]) -> None:
+        """Tie inputs to outputs; ports are found by their id, and count by their place in the layer."""
+        inputs = {id: _positions(node.layer.inputs) for id, node in nodes.items()}
+        outputs = {id: _positions(node.layer.outputs) for id, node in nodes.items()}
+        refused: set[tuple[str, str]] = set()
+        for edge in edges:
+            place = Location(self.path, edge.line)
+            fault = _edge_fault(edge, nodes, inputs, outputs)
+            if fault is not None:
+                refused.add((edge.to_layer, edge.to_port))
+                self.report(fault.located(place))
+                continue
+            node, position = nodes[edge.to_layer], inputs[edge.to_layer][edge.to_port]
+            if node.inputs[position] is not None:
+                message = f"input port {edge.to_port} has more than one edge"
+                port = _port_name(node, position)
+                error = GraphError(message, code="IR104", port=port, location=place)
+                self.report(error.located(node.location))
+                continue
+            node.inputs[position] = nodes[edge.from_layer].outputs[outputs[edge.from_layer][edge.from_port]]
+        for node in nodes.values():
+            self.check_inputs(node, refused)
+
+    def check_inputs(self, node: Node, refused: set[tuple[str, str]]) -> None:
+        """Report the inputs without an edge, unless their edge was refused and thereby reported."""
+        for position, (value, port) in enumerate(zip(node.inputs, node.layer.inputs, strict=True)):
+            if value is None and (node.id, port.id) not in refused:
+                name = _port_name(node, position)
+                message = f"no edge leads to input port {port.id}"
+                self.report(GraphError(message, code="IR105", port=name).located(node.location))
+
+    def number(self, order: list[Node]) -> list[Value]:
+        values = [value for node in order for value in node.outputs]
+        for number, value in enumerate(values):
+            value.number = number
+        return values
+
+    def body(self, node: Node, body: Body) -> BodyGraph:
+        graph = self.build(body.name, body.layers, body.edges, is_body=True)
+        for fault in check_port_map(node.layer, body, graph):
+            self.report(fault.located(node.location))
+        return BodyGraph(body.name, graph, body.port_map, body.back_edges)
+
+    def check_variables(self, graph: Graph) -> None:
+        """Every variable is read and assigned; OpenVINO refuses networks where one of the two is missing."""
+        read = Counter[str]()
+        assigned = Counter[str]()
+        nodes = [node for node in graph.all_nodes() if isinstance(node.op, (ReadValue, ReadValue3, Assign, Assign3))]
+        for node in nodes:
+            if isinstance(node.op, (ReadValue, ReadValue3)):
+                read[node.op.variable_id] += 1
+            elif isinstance(node.op, (Assign, Assign3)):
+                assigned[node.op.variable_id] += 1
+        for node in nodes:
+            if isinstance(node.op, (ReadValue, ReadValue3)) and not assigned[node.op.variable_id]:
+                message = f"variable {node.op.variable_id!r} is read, but no layer assigns it"
+                self.report(GraphError(message, code="IR113").located(node.location))
+            elif isinstance(node.op, (Assign, Assign3)) and not read[node.op.variable_id]:
+                message = f"variable {node.op.variable_id!r} is assigned, but no layer reads it"
+                self.report(GraphError(message, code="IR113").located(node.location))
+
+
+def declared_type(port: Port) -> TensorType:
+    """The type that a port declares; a port without dims may be a scalar's or of unknown rank, and says neither."""
+    try:
+        element_type = ElementType.parse(port.precision or "")
+    except ValueError:
+        element_type = ElementType.dynamic
+    if not port.dims:
+        return TensorType(element_type, Shape.unknown())
+    return TensorType(element_type, Shape([Dim.any() if size < 0 else Dim.of(size) for size in port.dims]))
+
+
+def _positions(ports: tuple[Port, ...]) -> dict[str, int]:
+    return {port.id: position for position, port in enumerate(ports)}
+
+
+def _port_name(node: Node, position: int) -> str:
+    return node.op.input_name(position) if node.op is not None else node.layer.inputs[position].id
+
+
+def _edge_fault(
+    edge: Edge, nodes: dict[str, Node], inputs: dict[str, dict[str, int]], outputs: dict[str, dict[str, int]]
+) -> GraphError | None:
+    """What is wrong with the ends of an edge; the error is placed at the layer that exists."""
+    arrow = f"the edge from layer {edge.from_layer} port {edge.from_port} to layer {edge.to_layer} port {edge.to_port}"
+    source, target = nodes.get(edge.from_layer), nodes.get(edge.to_layer)
+    if source is None or target is None:
+        missing = edge.from_layer if source is None else edge.to_layer
+        error = GraphError(f"{arrow}: there is no layer {missing}", code="IR102")
+        other = target or source
+        if other is None:
+            return error
+        error.location = Location(line=edge.line)
+        return error.located(other.location)
+    if edge.from_port not in outputs[source.id]:
+        ids = ", ".join(outputs[source.id]) or "none"
+        message = f'{arrow}: layer {source.id} "{source.name}" has no output port {edge.from_port} (it has: {ids})'
+        return GraphError(message, code="IR103", location=Location(line=edge.line)).located(target.location)
+    if edge.to_port not in inputs[target.id]:
+        ids = ", ".join(inputs[target.id]) or "none"
+        message = f'{arrow}: layer {target.id} "{target.name}" has no input port {edge.to_port} (it has: {ids})'
+        return GraphError(message, code="IR103", location=Location(line=edge.line)).located(target.location)
+    return None

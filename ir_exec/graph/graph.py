@@ -1,0 +1,109 @@
+"""A network as a graph: nodes that compute, and the values that run between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ir_exec.errors import Location
+from ir_exec.ir import BackEdge, Layer, PortMapEntry
+from ir_exec.ops import Op
+from ir_exec.types import TensorType
+
+__all__ = ["BodyGraph", "Graph", "Node", "Value"]
+
+
+@dataclass(eq=False, slots=True)
+class Value:
+    """What one output port of a node gives.
+
+    number: its place in `Graph.values`, by which passes keep what they know of it.
+    declared: the type that the file declares at the port; port dims may leave out what an unknown rank means.
+    names: the tensor names of the port.
+    """
+
+    node: Node
+    position: int
+    number: int
+    declared: TensorType
+    names: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """A name for messages: the node's, with the port where there is more than one."""
+        return self.node.name if len(self.node.outputs) == 1 else f"{self.node.name}:{self.position}"
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """A layer that takes part in the network.
+
+    op: its operator, or None where there is none to be had: an unknown type, or attributes that are no good.
+    inputs: the values it takes, by position; an input that the file leaves without an edge is None.
+    declared_inputs: the types that the file declares at the input ports.
+    """
+
+    layer: Layer
+    op: Op | None
+    location: Location
+    inputs: list[Value | None] = field(default_factory=list)
+    outputs: tuple[Value, ...] = ()
+    declared_inputs: tuple[TensorType, ...] = ()
+    bodies: tuple[BodyGraph, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return self.layer.id
+
+    @property
+    def name(self) -> str:
+        return self.layer.name
+
+    @property
+    def type(self) -> str:
+        return self.layer.type
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the node can be inferred and run: it has an operator, and every input has its edge."""
+        return self.op is not None and None not in self.inputs
+
+    @property
+    def values_in(self) -> list[Value]:
+        """The inputs of a node that is whole."""
+        return [value for value in self.inputs if value is not None]
+
+
+@dataclass(eq=False, slots=True)
+class BodyGraph:
+    """A graph inside a node, and how its Parameters and Results are tied to the node's ports."""
+
+    name: str
+    graph: Graph
+    port_map: tuple[PortMapEntry, ...]
+    back_edges: tuple[BackEdge, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Graph:
+    """A network, its nodes in topological order.
+
+    parameters, results: in the order of the file, which is the order of the network's inputs and outputs.
+    values: every value, each at its number.
+    unreachable: nodes from which no Result and no Assign can be reached; OpenVINO does not build them.
+    """
+
+    name: str
+    nodes: list[Node]
+    parameters: list[Node]
+    results: list[Node]
+    values: list[Value]
+    unreachable: list[Node]
+    path: str | None = None
+
+    def all_nodes(self) -> Iterator[Node]:
+        """Every node, those of bodies right after the node that holds the body."""
+        for node in self.nodes:
+            yield node
+            for body in node.bodies:
+                yield from body.graph.all_nodes()

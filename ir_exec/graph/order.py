@@ -1,0 +1,84 @@
+"""The order in which nodes can run, and which of them need to."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+
+from ir_exec.errors import GraphError, Report
+from ir_exec.graph.graph import Node
+
+__all__ = ["last_uses", "reachable", "topological_order"]
+
+
+def topological_order(nodes: list[Node], report: Report) -> list[Node]:
+    """The nodes with every node after those it takes values from, otherwise in the order given.
+
+    A cycle is reported once (IR107), with all of its layers in the message; the nodes on it and those that depend on
+    it come last, in the order given.
+    """
+    place = {node: index for index, node in enumerate(nodes)}
+    consumers: list[list[int]] = [[] for _ in nodes]
+    waiting = [0] * len(nodes)
+    for index, node in enumerate(nodes):
+        for source in {value.node for value in node.inputs if value is not None}:
+            consumers[place[source]].append(index)
+            waiting[index] += 1
+    ready = [index for index, count in enumerate(waiting) if count == 0]
+    order = []
+    while ready:
+        index = heapq.heappop(ready)
+        order.append(index)
+        for consumer in consumers[index]:
+            waiting[consumer] -= 1
+            if waiting[consumer] == 0:
+                heapq.heappush(ready, consumer)
+    if len(order) < len(nodes):
+        left = [nodes[index] for index, count in enumerate(waiting) if count > 0]
+        _report_cycle(left, report)
+        return [nodes[index] for index in order] + left
+    return [nodes[index] for index in order]
+
+
+def _report_cycle(left: list[Node], report: Report) -> None:
+    """Walk backwards from any node that could not be placed: the walk must meet itself."""
+    pending = set(left)
+    walk: list[Node] = []
+    seen: dict[Node, int] = {}
+    node = left[0]
+    while node not in seen:
+        seen[node] = len(walk)
+        walk.append(node)
+        node = next(value.node for value in node.inputs if value is not None and value.node in pending)
+    cycle = walk[seen[node] :][::-1]
+    start = cycle.index(min(cycle, key=left.index))
+    cycle = cycle[start:] + cycle[:start]
+    names = [f'layer {one.id} "{one.name}"' for one in cycle]
+    shown = names if len(names) <= 12 else [*names[:6], f"... {len(names) - 11} more ...", *names[-5:]]
+    message = f"the layers form a cycle: {' -> '.join([*shown, names[0]])}"
+    report(GraphError(message, code="IR107").located(cycle[0].location))
+
+
+def reachable(sinks: Iterable[Node]) -> set[Node]:
+    """The nodes that the sinks depend on, the sinks included."""
+    found = set(sinks)
+    pending = list(found)
+    while pending:
+        for value in pending.pop().inputs:
+            if value is not None and value.node not in found:
+                found.add(value.node)
+                pending.append(value.node)
+    return found
+
+
+def last_uses(nodes: list[Node]) -> list[list[int]]:
+    """For each node the numbers of the values that nobody needs after it, those that nobody needs at all included."""
+    last: dict[int, int] = {}
+    for index, node in enumerate(nodes):
+        for value in (*node.outputs, *node.inputs):
+            if value is not None:
+                last[value.number] = index
+    dying: list[list[int]] = [[] for _ in nodes]
+    for number, index in last.items():
+        dying[index].append(number)
+    return dying

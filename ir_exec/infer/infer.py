@@ -1,0 +1,80 @@
+"""The pass that types every value of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ir_exec.errors import IRError, Report, raise_error
+from ir_exec.graph import Graph, Node, Value
+from ir_exec.infer.known import with_known_values
+from ir_exec.ops import Op
+from ir_exec.ops.sources import WeightsReader
+from ir_exec.types import TensorType
+
+__all__ = ["Settle", "Types", "infer_node", "infer_types"]
+
+Types: TypeAlias = list[TensorType]
+"""The type of every value of a graph, at the value's number."""
+
+Settle: TypeAlias = Callable[[Node, list[TensorType] | None], list[TensorType]]
+"""Chooses the types that the layers below a node go on with, from the inferred ones (None after a fault)."""
+
+
+def infer_types(
+    graph: Graph,
+    *,
+    weights: WeightsReader | None = None,
+    given: Mapping[Value, TensorType] | None = None,
+    report: Report = raise_error,
+    settle: Settle | None = None,
+) -> Types:
+    """The type of every value of the graph, from its Parameters down.
+
+    given: types that take the place of what the operator would infer: new input shapes, inputs of a body.
+    report: takes every fault, which by then knows its layer; the outputs of a layer with a fault, and those of a
+        layer that cannot be checked, go on with the declared types.
+    """
+    settle = settle or _keep_inferred
+    given = given or {}
+    context = {"weights": weights}
+    types: Types = [value.declared for value in graph.values]
+    with np.errstate(all="ignore"):
+        for node in graph.nodes:
+            inferred = _infer(node, types, given, context, report)
+            for value, type in zip(node.outputs, settle(node, inferred), strict=False):
+                types[value.number] = type
+    return types
+
+
+def infer_node(op: Op, inputs: list[TensorType], context: Mapping[str, Any], report: Report) -> list[TensorType] | None:
+    """The types of an operator's outputs; every fault is reported, and None returned after a fault.
+
+    The last type stands for all further outputs where their number is not known.
+    """
+    if not op.check_inputs(inputs, report):
+        return None
+    try:
+        result = op.infer(*inputs, **{name: context[name] for name in op.infer_context})
+    except IRError as error:
+        report(error)
+        return None
+    outputs = list(result) if isinstance(result, tuple) else [result]
+    return with_known_values(op, inputs, outputs)
+
+
+def _infer(
+    node: Node, types: Types, given: Mapping[Value, TensorType], context: dict[str, Any], report: Report
+) -> list[TensorType] | None:
+    if any(value in given for value in node.outputs):
+        return [given.get(value, value.declared) for value in node.outputs]
+    if node.op is None or not node.is_whole:
+        return None
+    inputs = [types[value.number] for value in node.values_in]
+    return infer_node(node.op, inputs, context, lambda error: report(error.located(node.location)))
+
+
+def _keep_inferred(node: Node, inferred: list[TensorType] | None) -> list[TensorType]:
+    return [value.declared for value in node.outputs] if inferred is None else inferred

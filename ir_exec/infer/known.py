@@ -1,0 +1,156 @@
+"""What is known of the elements of a node's outputs, from what is known of its inputs.
+
+There is one mechanism: the operator's own `evaluate`. With every input known it gives the value; with bounds, it gives
+bounds where the operator is declared `rising` or `monotone`. Nothing is computed until a rule asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+
+from ir_exec.ops import Op
+from ir_exec.types import Array, Bounds, ElementType, TensorType
+
+__all__ = ["LARGEST", "with_known_values"]
+
+LARGEST = 1024
+"""Tensors of more elements than this do not describe shapes; nothing is computed for them."""
+
+HUGE = 2.0**48
+"""Arithmetic on bounds that reaches this is arithmetic on "not bounded": no tensor has so many elements."""
+
+DEEPEST = 32
+"""How many unasked values may stand on each other before one is computed, so that asking never recurses too deep."""
+
+
+class _Unasked:
+    """Bounds of all outputs of a node, computed when one of them is first asked for."""
+
+    __slots__ = ("bounds", "compute", "depth")
+
+    def __init__(self, compute: Callable[[], list[Bounds] | None], depth: int) -> None:
+        self.compute: Callable[[], list[Bounds] | None] | None = compute
+        self.depth = depth
+        self.bounds: list[Bounds] | None = None
+
+    def get(self) -> list[Bounds] | None:
+        if self.compute is not None:
+            self.bounds = self.compute()
+            self.compute = None
+            self.depth = 0
+        return self.bounds
+
+
+class _Output:
+    """The bounds of one output; the `source` of its type."""
+
+    __slots__ = ("node", "position")
+
+    def __init__(self, node: _Unasked, position: int) -> None:
+        self.node = node
+        self.position = position
+
+    def __call__(self) -> Bounds | None:
+        bounds = self.node.get()
+        return None if bounds is None else bounds[self.position]
+
+
+def with_known_values(op: Op, inputs: list[TensorType], outputs: list[TensorType]) -> list[TensorType]:
+    """The outputs with what `evaluate` tells about their elements; as they are where it can tell nothing."""
+    if not op.deterministic or op.evaluate_context or not _may_be_known(op, inputs, outputs):
+        return outputs
+    depth = 1 + max((type.source.node.depth for type in inputs if isinstance(type.source, _Output)), default=0)
+    node = _Unasked(lambda: _evaluate_bounds(op, inputs, outputs), depth)
+    if depth > DEEPEST:
+        node.get()
+    return [
+        type if type.source is not None else TensorType(type.element_type, type.shape, _Output(node, position))
+        for position, type in enumerate(outputs)
+    ]
+
+
+def _may_be_known(op: Op, inputs: list[TensorType], outputs: list[TensorType]) -> bool:
+    """Whether every tensor is small and every input says something, before any of it is looked at."""
+    if not inputs:
+        return False
+    for type in inputs:
+        if type.source is None or type.shape.size.hi > LARGEST or not type.shape.is_static:
+            return False
+    return all(
+        type.shape.is_static and type.shape.size.hi <= LARGEST and type.element_type.is_known for type in outputs
+    )
+
+
+def _evaluate_bounds(op: Op, inputs: list[TensorType], outputs: list[TensorType]) -> list[Bounds] | None:
+    try:
+        bounds = [type.bounds for type in inputs]
+        if any(bound is None for bound in bounds):
+            return None
+        known = [bound for bound in bounds if bound is not None]
+        with np.errstate(all="ignore"):
+            found = _bounds(op, known)
+    except Exception:
+        # A value that cannot be computed is not known. Whether it is a fault of the network, the run will tell.
+        return None
+    if found is None or any(
+        lower.shape != type.shape.static or ElementType.of(lower) is not type.element_type
+        for (lower, _), type in zip(found, outputs, strict=False)
+    ):
+        return None
+    return found
+
+
+def _bounds(op: Op, known: list[Bounds]) -> list[Bounds] | None:
+    open_inputs = [
+        position
+        for position, (lower, upper) in enumerate(known)
+        if lower is not upper and not np.array_equal(lower, upper)
+    ]
+    lowest = [lower for lower, _ in known]
+    if not open_inputs:
+        return [(value, value) for value in _outputs(op, lowest)]
+    names = {_parameter(op, position) for position in open_inputs}
+    if names <= set(op.rising):
+        corners = [lowest, [upper for _, upper in known]]
+    elif names <= set(op.rising) | set(op.monotone) and len(open_inputs) <= 2:
+        choices = [pair if position in open_inputs else pair[:1] for position, pair in enumerate(known)]
+        corners = [list(corner) for corner in product(*choices)]
+    else:
+        return None
+    compute = _saturated_outputs if op.saturates else _outputs
+    results = [compute(op, corner) for corner in corners]
+    return [(np.minimum.reduce(values), np.maximum.reduce(values)) for values in map(list, zip(*results, strict=True))]
+
+
+def _outputs(op: Op, arrays: list[Array]) -> list[Array]:
+    result = op.evaluate(*arrays)
+    return list(result) if isinstance(result, tuple) else [result]
+
+
+def _saturated_outputs(op: Op, arrays: list[Array]) -> list[Array]:
+    """The outputs, those beyond HUGE put to the end of their type's range, where integers would have wrapped."""
+    sizes = _outputs(op, [_as_sizes(array) for array in arrays])
+    outputs = []
+    for output, size in zip(_outputs(op, arrays), sizes, strict=True):
+        if np.issubdtype(output.dtype, np.integer):
+            limits = np.iinfo(output.dtype)
+            output = np.where(size >= HUGE, limits.max, np.where(size <= -HUGE, limits.min, output))
+            output = output.astype(limits.dtype)
+        outputs.append(output)
+    return outputs
+
+
+def _as_sizes(array: Array) -> Array:
+    """As f64, the ends of an integer's range as those of i64: far beyond HUGE, whatever is done to them."""
+    if not np.issubdtype(array.dtype, np.integer):
+        return array.astype(np.float64)
+    limits = np.iinfo(array.dtype)
+    sizes = array.astype(np.float64)
+    return np.where(array == limits.max, 2.0**63, np.where((array == limits.min) & (array < 0), -(2.0**63), sizes))
+
+
+def _parameter(op: Op, position: int) -> str:
+    return op.inputs[min(position, len(op.inputs) - 1)].name

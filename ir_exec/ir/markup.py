@@ -1,0 +1,215 @@
+"""From bytes to a tree of XML elements, safely: what is no XML, too large, or refused markup stops here.
+
+The tree comes with the line of each start tag. lxml's own `sourceline` is wrong past line 65,535 and names the last
+line of a tag that spans several, so the lines are taken from the bytes.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+import stat
+from typing import NamedTuple
+
+import numpy as np
+from lxml import etree
+
+from ir_exec.errors import IRError, Location, ParseError, ResourceError
+from ir_exec.ir.lookalikes import recognise
+
+__all__ = ["MAX_XML_BYTES", "Markup", "load", "parse"]
+
+MAX_XML_BYTES = 128 * 2**20
+"""No network comes near this size: a layer takes half a kilobyte, and the weights are not in this file."""
+
+_ASIDE = {b"<!--": b"-->", b"<![CDATA[": b"]]>", b"<?": b"?>"}
+_ASIDE_OR_DECLARATION = re.compile(rb"<!--|<!\[CDATA\[|<\?|<!(?:DOCTYPE|ENTITY|ELEMENT|ATTLIST|NOTATION)")
+_DECLARED_ENCODING = re.compile(rb"""<\?xml[^>]{0,200}?\bencoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]{0,39})["']""")
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# Python has codecs that are no character sets and some that take quadratic time: take what XML files are written in.
+_CHARACTER_SETS = re.compile(
+    r"utf-(8|16|32)(-[lb]e)?|ascii|iso8859-\d+|cp\d+|koi8-[ru]|shift_jis|euc_(jp|kr)|gb(2312|k|18030)|big5"
+)
+_UNDECLARED_ENTITY, _LIMIT_EXCEEDED, _UNDECLARED_PREFIX = 26, 114, 201
+
+
+class Markup(NamedTuple):
+    """The root element, and the line of every start tag in document order (the root's first)."""
+
+    root: etree._Element
+    lines: list[int]
+
+
+def load(source: str | os.PathLike[str] | bytes) -> tuple[str | None, bytes]:
+    """The path (None for bytes) and the content of a file.
+
+    Raises ParseError IR001 where the path cannot be read, ResourceError IR006 where the file is too large.
+    """
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        _check_size(len(source), None)
+        return None, bytes(source)
+    path = None
+    try:
+        path = os.fsdecode(source)
+        status = os.stat(path)
+        # A pipe or a device may never end, and may block even when it is opened.
+        if not stat.S_ISREG(status.st_mode):
+            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file"
+            raise ParseError(f"the path is {kind}", code="IR001", location=Location(path=path))
+        _check_size(status.st_size, path)
+        with open(path, "rb") as file:
+            raw = file.read(MAX_XML_BYTES + 1)
+    except (OSError, ValueError, TypeError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ParseError(f"cannot read the file: {reason}", code="IR001", location=Location(path=path)) from None
+    _check_size(len(raw), path)
+    return path, raw
+
+
+def parse(raw: bytes) -> Markup:
+    """The elements of an XML file in any encoding that XML files are written in.
+
+    Raises ParseError (IR002 not well-formed, IR003 refused markup, IR004 another kind of file) and ResourceError
+    (IR006 nested too deep, or a text too long).
+    """
+    found = recognise(raw)
+    if found is not None:
+        raise found
+    text = _to_utf8(raw)
+    markup = _without_asides(text)
+    root = _element_tree(text)
+    if root.getroottree().docinfo.internalDTD is not None:
+        raise _refused("a DOCTYPE", 1)
+    if str(root.tag).startswith("{"):
+        _drop_namespace(root)
+    return Markup(root, _start_tag_lines(markup))
+
+
+def _check_size(size: int, path: str | None) -> None:
+    if size > MAX_XML_BYTES:
+        raise ResourceError(
+            f"the file has {size:,} bytes; an .xml of IR is refused above {MAX_XML_BYTES:,}",
+            code="IR006",
+            hint="is this the .bin?",
+            location=Location(path=path),
+        )
+
+
+def _to_utf8(raw: bytes) -> bytes:
+    """The same text in UTF-8 without a byte order mark; the lines stay the same."""
+    encoding, skip = None, 0
+    for mark, name in _BYTE_ORDER_MARKS:
+        if raw.startswith(mark):
+            encoding, skip = name, len(mark)
+            break
+    else:
+        if raw.startswith(b"<\0"):
+            encoding = "utf-16-le"
+        elif raw.startswith(b"\0<"):
+            encoding = "utf-16-be"
+        elif declared := _DECLARED_ENCODING.match(raw):
+            encoding = declared[1].decode("ascii")
+    if encoding is None or encoding.lower() in ("utf-8", "utf8"):
+        return raw[skip:] if skip else raw
+    try:
+        if not _CHARACTER_SETS.fullmatch(codecs.lookup(encoding).name):
+            raise LookupError
+        text = raw[skip:].decode(encoding)
+    except LookupError:
+        raise ParseError(f"the file says that its encoding is {encoding!r}, which is not known", code="IR002") from None
+    except UnicodeError as error:
+        raise ParseError(f"the file is not {encoding}: {error}", code="IR002") from None
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _without_asides(text: bytes) -> bytes:
+    """The text with every `<` in comments, CDATA and processing instructions blanked; refuses declarations.
+
+    A plain search for each end: a pattern with a lazy tail takes quadratic time on openings that never close.
+    """
+    if b"<!" not in text and text.find(b"<?", 1) < 0:
+        return text
+    parts, position = [], 0
+    while (match := _ASIDE_OR_DECLARATION.search(text, position)) is not None:
+        closing = _ASIDE.get(match[0])
+        if closing is None:
+            raise _refused(f"a {match[0][2:].decode()}", text.count(b"\n", 0, match.start()) + 1)
+        end = text.find(closing, match.end())
+        if end < 0:
+            break  # not well-formed, as the parser will say
+        parts += [text[position : match.start()], text[match.start() : end].replace(b"<", b" ")]
+        position = end
+    return b"".join([*parts, text[position:]])
+
+
+def _drop_namespace(root: etree._Element) -> None:
+    """Name every element of the root's namespace plainly: other readers of IR take no notice of `xmlns`."""
+    namespace = str(root.tag).rpartition("}")[0] + "}"
+    for element in root.iter():
+        element.tag = str(element.tag).removeprefix(namespace)
+
+
+def _refused(what: str, line: int) -> IRError:
+    return ParseError(
+        f"the file holds {what}, which no IR file needs and which may make a reader fetch or expand things",
+        code="IR003",
+        location=Location(line=line),
+    )
+
+
+def _element_tree(text: bytes, *, recover: bool = False) -> etree._Element:
+    parser = etree.XMLParser(
+        encoding="utf-8",
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        dtd_validation=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+        recover=recover,
+    )
+    try:
+        root = etree.fromstring(text, parser)
+    except etree.XMLSyntaxError as error:
+        # Other readers of IR know nothing of namespaces, so an undeclared prefix is no fault of an IR file.
+        first = next(iter(parser.error_log), None)
+        if first is None:
+            raise _syntax_error(text, None, error.msg, error.lineno) from None
+        if first.type == _UNDECLARED_PREFIX and not recover:
+            return _element_tree(text, recover=True)
+        raise _syntax_error(text, first.type, first.message, first.line) from None
+    for entry in parser.error_log if recover else ():
+        if entry.type != _UNDECLARED_PREFIX:
+            raise _syntax_error(text, entry.type, entry.message, entry.line)
+    return root
+
+
+def _syntax_error(text: bytes, code: int | None, message: str | None, line: int | None) -> IRError:
+    reason = (message or "unknown reason").strip()
+    location = Location(line=line)
+    if code == _LIMIT_EXCEEDED:
+        return ResourceError(f"the file goes beyond the XML parser's limits: {reason}", code="IR006", location=location)
+    if code == _UNDECLARED_ENTITY:
+        return ParseError(f"the file uses an entity: {reason}", code="IR003", location=location)
+    cut_off = b"<net" in text and not text.rstrip().endswith(b"</net>")
+    hint = "the file ends before </net>: was it cut off while it was copied?" if cut_off else None
+    return ParseError(f"the file is not well-formed XML: {reason}", code="IR002", hint=hint, location=location)
+
+
+def _start_tag_lines(text: bytes) -> list[int]:
+    """The line of each start tag; in well-formed XML without asides every `<` opens a tag."""
+    characters = np.frombuffer(text, np.uint8)
+    opens = np.flatnonzero(characters == ord("<"))
+    following = characters[opens + 1]  # the last character is the root's `>`
+    starts = opens[(following != ord("/")) & (following != ord("?")) & (following != ord("!"))]
+    line_ends = np.flatnonzero(characters == ord("\n"))
+    lines: list[int] = (np.searchsorted(line_ends, starts) + 1).tolist()
+    return lines

@@ -1,0 +1,216 @@
+"""How the elements of a constant lie in the .bin, and how they come back as an array.
+
+Types of whole bytes lie there little endian, one after the other. Smaller ones are packed:
+
+- u1: eight to a byte, the first in the highest bit.
+- u2: four to a byte, the first in the lowest bits.
+- u4, i4, nf4, f4e2m1: two to a byte, the first in the low half.
+- u3: eight in three bytes; two bytes hold the lower two bits of each, the first value highest, and the third byte
+  the top bits, the first value highest.
+- u6: four in three bytes; two bytes hold the lower four bits of each and the third byte the upper two, the first value
+  highest throughout.
+- string: int32 count, int32 zero, then the int32 end of every string, then all strings' UTF-8 bytes.
+
+Older files differ: `BitOrder.of` tells from the version that wrote a file.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ir_exec.errors import WeightsError
+from ir_exec.ir.document import Document
+from ir_exec.types import Array, ElementType
+
+__all__ = ["CURRENT_ORDER", "BitOrder", "decode", "decode_strings", "encode", "is_packed", "packed_size"]
+
+_NIBBLES = frozenset((ElementType.u4, ElementType.i4, ElementType.nf4, ElementType.f4e2m1))
+_GROUPS_OF_THREE_BYTES = {ElementType.u3: 8, ElementType.u6: 4}
+_U1_SHIFTS = np.arange(7, -1, -1, dtype=np.uint8)
+_CHUNK = 3 * 2**16
+"""Bytes that are unpacked at a time, so that the steps between take little memory beside the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class BitOrder:
+    """Which end of a byte the first value is in; False is what OpenVINO writes today."""
+
+    high_nibble_first: bool = False
+    high_pair_first: bool = False
+
+    @staticmethod
+    def of(document: Document) -> BitOrder:
+        """The order in the .bin of this document, from the runtime version in its rt_info.
+
+        OpenVINO wrote 4-bit values high half first before 2024.0, and 2-bit values highest bits first before 2025.3.
+        A document that does not say who wrote it is taken as current.
+        """
+        version = document.runtime_version
+        if version is None:
+            return CURRENT_ORDER
+        return BitOrder(high_nibble_first=version < (2024, 0), high_pair_first=version < (2025, 3))
+
+
+CURRENT_ORDER = BitOrder()
+
+
+def is_packed(element_type: ElementType) -> bool:
+    """Whether elements are smaller than a byte."""
+    return 0 < element_type.bits < 8
+
+
+def packed_size(element_type: ElementType, count: int) -> int:
+    """How many bytes `count` elements take; ValueError for strings, whose size depends on the values."""
+    if element_type.bits == 0:
+        raise ValueError(f"elements of type {element_type} have no fixed size")
+    if element_type in _GROUPS_OF_THREE_BYTES:
+        return -(-count // _GROUPS_OF_THREE_BYTES[element_type]) * 3
+    return -(-count * element_type.bits // 8)
+
+
+def decode(
+    element_type: ElementType,
+    shape: tuple[int, ...],
+    data: bytes | memoryview | Array,
+    order: BitOrder = CURRENT_ORDER,
+) -> Array:
+    """The array of this shape in `data`, which holds `packed_size` bytes (or a string constant).
+
+    A view of `data` where its type, its place in memory and the machine's byte order allow, else a copy. Raises
+    WeightsError for strings that are damaged; trusts the caller with all else.
+    """
+    stored = np.frombuffer(data, np.uint8)
+    if element_type is ElementType.string:
+        return decode_strings(stored, shape)
+    if is_packed(element_type):
+        return _unpack(element_type, stored, math.prod(shape), order).reshape(shape)
+    if element_type is ElementType.boolean:
+        # NumPy takes a bool of another byte than 0 and 1 for true in some places and for its byte in others.
+        return (stored.view(np.bool_) if stored.size == 0 or stored.max() <= 1 else stored != 0).reshape(shape)
+    dtype = element_type.dtype
+    if sys.byteorder == "big" and dtype.itemsize > 1:
+        return stored.reshape(-1, dtype.itemsize)[:, ::-1].copy().view(dtype).reshape(shape)
+    return _aligned(stored, dtype.alignment).view(dtype).reshape(shape)
+
+
+def encode(array: Array, order: BitOrder = CURRENT_ORDER) -> bytes:
+    """The bytes of the .bin for an array; its dtype tells the element type. Unused bits are zero."""
+    element_type = ElementType.of(array)
+    flat = np.ascontiguousarray(array).reshape(-1)
+    if element_type is ElementType.string:
+        return _encode_strings(flat)
+    if is_packed(element_type):
+        return _pack(element_type, flat.view(np.uint8), order).tobytes()
+    if sys.byteorder == "big" and flat.dtype.itemsize > 1:
+        return flat.view(np.uint8).reshape(-1, flat.dtype.itemsize)[:, ::-1].tobytes()
+    return flat.tobytes()
+
+
+def _aligned(stored: Array, alignment: int) -> Array:
+    return stored if stored.ctypes.data % alignment == 0 else stored.copy()
+
+
+def _unpack(element_type: ElementType, stored: Array, count: int, order: BitOrder) -> Array:
+    values_per_byte_group = 8 * _bytes_per_group(element_type) // element_type.bits
+    values = np.empty(len(stored) // _bytes_per_group(element_type) * values_per_byte_group, np.uint8)
+    for start in range(0, len(stored), _CHUNK):
+        chunk = stored[start : start + _CHUNK]
+        begin = start // _bytes_per_group(element_type) * values_per_byte_group
+        unpacked = _unpack_chunk(element_type, chunk, order)
+        values[begin : begin + unpacked.size] = unpacked.reshape(-1)
+    values = values[:count]
+    if element_type is ElementType.i4:
+        # ml_dtypes keeps an int4 as a sign-extended byte.
+        values = ((values ^ 8) - 8).astype(np.uint8)
+    return values.view(element_type.dtype)
+
+
+def _bytes_per_group(element_type: ElementType) -> int:
+    return 3 if element_type in _GROUPS_OF_THREE_BYTES else 1
+
+
+def _unpack_chunk(element_type: ElementType, stored: Array, order: BitOrder) -> Array:
+    """A row of values for every byte, or for every three bytes of u3 and u6."""
+    if element_type is ElementType.u1:
+        return np.unpackbits(stored)
+    if element_type is ElementType.u2:
+        return _fields(stored, 2, high_first=order.high_pair_first)
+    if element_type in _NIBBLES:
+        return _fields(stored, 4, high_first=order.high_nibble_first)
+    low, high = stored.reshape(-1, 3)[:, :2], stored.reshape(-1, 3)[:, 2]
+    low_bits, high_bits = (2, 1) if element_type is ElementType.u3 else (4, 2)
+    low_fields = _fields(low, low_bits, high_first=True).reshape(len(high), -1)
+    high_fields = _fields(high, high_bits, high_first=True)
+    values: Array = low_fields | high_fields << np.uint8(low_bits)
+    return values
+
+
+def _shifts(bits: int, *, high_first: bool) -> Array:
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    return shifts[::-1] if high_first else shifts
+
+
+def _fields(stored: Array, bits: int, *, high_first: bool) -> Array:
+    """The fields of `bits` bits in every byte, along a new last axis."""
+    result: Array = stored[..., None] >> _shifts(bits, high_first=high_first) & np.uint8(2**bits - 1)
+    return result
+
+
+def _joined(fields: Array, bits: int, *, high_first: bool) -> Array:
+    """Bytes from fields along the last axis, the reverse of `_fields`."""
+    result: Array = np.bitwise_or.reduce(fields << _shifts(bits, high_first=high_first), axis=-1)
+    return result
+
+
+def _pack(element_type: ElementType, values: Array, order: BitOrder) -> Array:
+    group = 8 * _bytes_per_group(element_type) // element_type.bits
+    padded = np.zeros(-(-len(values) // group) * group, np.uint8)
+    padded[: len(values)] = values & np.uint8(2**element_type.bits - 1)
+    rows = padded.reshape(-1, group)
+    if element_type is ElementType.u1:
+        return np.packbits(rows)
+    if element_type is ElementType.u2:
+        return _joined(rows, 2, high_first=order.high_pair_first)
+    if element_type in _NIBBLES:
+        return _joined(rows, 4, high_first=order.high_nibble_first)
+    low_bits, high_bits = (2, 1) if element_type is ElementType.u3 else (4, 2)
+    low = rows & np.uint8(2**low_bits - 1)
+    low_bytes = _joined(low.reshape(len(rows), 2, -1), low_bits, high_first=True)
+    high_bytes = _joined(rows >> np.uint8(low_bits), high_bits, high_first=True)
+    return np.concatenate([low_bytes, high_bytes[:, None]], axis=1)
+
+
+def decode_strings(stored: Array, shape: tuple[int, ...]) -> Array:
+    """Strings from their storage; WeightsError IR206 where it is damaged, before memory is taken for its sake."""
+    count = math.prod(shape)
+    words = _aligned(stored[: len(stored) // 4 * 4], 4).view("<i4")
+    if len(words) < 2 + count or int(words[0]) != count:
+        found = f"it says {int(words[0])}" if len(words) else "it has no room for a count"
+        raise _damaged_strings(f"the shape needs {count} strings, {found}, and there are {len(stored)} bytes")
+    ends = words[1 : 2 + count].astype(np.int64)
+    text = stored[4 * (2 + count) :]
+    if ends[0] != 0 or np.any(ends[1:] < ends[:-1]) or ends[-1] > len(text):
+        raise _damaged_strings(f"the ends of the strings do not rise from 0 to at most {len(text)}")
+    raw = text.tobytes()
+    result = np.empty(count, object)
+    for index in range(count):
+        try:
+            result[index] = raw[ends[index] : ends[index + 1]].decode("utf-8")
+        except UnicodeDecodeError:
+            raise _damaged_strings(f"string {index} is not UTF-8") from None
+    return result.reshape(shape)
+
+
+def _damaged_strings(what: str) -> WeightsError:
+    return WeightsError(f"the string constant is damaged: {what}", code="IR206")
+
+
+def _encode_strings(strings: Sequence[str] | Array) -> bytes:
+    encoded = [str(string).encode("utf-8") for string in strings]
+    ends = np.cumsum([0, *map(len, encoded)])
+    return np.array([len(encoded), *ends], "<i4").tobytes() + b"".join(encoded)

@@ -1,0 +1,139 @@
+"""The .bin: a file of bytes without a header, mapped into memory and decoded piece by piece.
+
+Whoever asks for a constant gives its element type, shape, offset and size as the .xml has them; here they are
+compared with each other and with the file before anything is read.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+from typing import Self
+
+import numpy as np
+
+from ir_exec.errors import Location, WeightsError
+from ir_exec.ir.lookalikes import LFS_HINT, LFS_POINTER
+from ir_exec.ir.packing import CURRENT_ORDER, BitOrder, decode, packed_size
+from ir_exec.types import Array, ElementType
+
+__all__ = ["Weights", "default_weights_path"]
+
+_MAX_OFFSET = 2**63 - 1
+
+
+def default_weights_path(path: str | os.PathLike[str]) -> str:
+    """Where the weights of an .xml lie: the same path with the extension .bin."""
+    return os.path.splitext(os.fspath(path))[0] + ".bin"
+
+
+class Weights:
+    """The bytes that constants are taken from; `path` is None where they did not come from a file.
+
+    Arrays that were read keep the mapping alive, so the object may be dropped at any time. The file must not be cut
+    short while it is mapped: the operating system then ends the process that looks at the lost part.
+    """
+
+    __slots__ = ("_bytes", "order", "path")
+
+    def __init__(self, stored: Array, path: str | None, order: BitOrder) -> None:
+        self._bytes = stored
+        self.path = path
+        self.order = order
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, order: BitOrder = CURRENT_ORDER) -> Self:
+        """Map a file read-only, without reading it.
+
+        Raises WeightsError: IR201 there is no such file, or it cannot be read; IR203 it is a Git LFS pointer.
+        """
+        name = os.fsdecode(path)
+        try:
+            if not os.path.isfile(name):
+                if os.path.exists(name):
+                    raise WeightsError("the weights are no regular file", code="IR201", location=Location(path=name))
+                raise WeightsError("the weights file does not exist", code="IR201", location=Location(path=name))
+            with open(name, "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                mapped: mmap.mmap | bytes = b""
+                if size:
+                    mapped = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            message = f"cannot read the weights: {reason}"
+            raise WeightsError(message, code="IR201", location=Location(path=name)) from None
+        return cls(_not_a_pointer(np.frombuffer(mapped, np.uint8), name), name, order)
+
+    @classmethod
+    def of_bytes(cls, stored: bytes | bytearray | memoryview, *, order: BitOrder = CURRENT_ORDER) -> Self:
+        """Weights that are in memory already; they are not copied. Raises WeightsError IR203 as `open` does."""
+        view = np.frombuffer(stored, np.uint8)
+        view.flags.writeable = False
+        return cls(_not_a_pointer(view, None), None, order)
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are."""
+        return len(self._bytes)
+
+    def check(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> None:
+        """Whether a constant can be read, without touching its bytes.
+
+        Raises WeightsError: IR205 offset, size or shape is negative or beyond 64 bits; IR204 the size is not what the
+        element type and the shape need; IR202 the constant reaches past the end of the weights.
+        """
+        if not (0 <= offset <= _MAX_OFFSET and 0 <= size <= _MAX_OFFSET):
+            raise WeightsError(f"no bytes lie at offset {offset} with size {size}", code="IR205")
+        if any(dim < 0 for dim in shape):
+            raise WeightsError(f"a constant cannot have the shape {list(shape)}", code="IR205")
+        count = math.prod(shape)
+        if element_type is ElementType.string:
+            needed, enough = 4 * (2 + count), size >= 4 * (2 + count)
+        else:
+            needed = packed_size(element_type, count)
+            # OpenVINO gives a constant without elements one byte.
+            enough = size == needed or (count == 0 and size <= 1)
+        if not enough:
+            at_least = "at least " if element_type is ElementType.string else ""
+            message = f"{element_type}{list(shape)} takes {at_least}{needed} bytes, and the size is {size}"
+            raise WeightsError(message, code="IR204")
+        if offset + size > self.size and count > 0:
+            raise WeightsError(
+                f"the constant lies in bytes {offset} to {offset + size} of the weights, which end at {self.size}",
+                code="IR202",
+                hint="is this the .bin of this .xml, and was it copied whole?",
+            )
+
+    def read(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> Array:
+        """The constant as a read-only array of this shape: a view of the mapping where alignment allows, else a copy.
+
+        Raises WeightsError as `check` does, and IR206 for damaged strings.
+        """
+        self.check(element_type, shape, offset, size)
+        count = math.prod(shape)
+        if count == 0:
+            array = np.empty(shape, element_type.dtype)
+        else:
+            array = decode(element_type, shape, self._bytes[offset : offset + size], self.order)
+        array.flags.writeable = False
+        return array
+
+    def slice(self, offset: int, size: int) -> memoryview:
+        """The bytes themselves; what lies past the end is left out."""
+        return self._bytes[offset : offset + size].data
+
+    def close(self) -> None:
+        """Let go of the file as soon as no array that was read from it is left; nothing can be read afterwards."""
+        self._bytes = np.empty(0, np.uint8)
+
+
+def _not_a_pointer(stored: Array, path: str | None) -> Array:
+    if stored[: len(LFS_POINTER)].tobytes() == LFS_POINTER:
+        raise WeightsError(
+            "the weights are a Git LFS pointer, not the file it stands for",
+            code="IR203",
+            hint=LFS_HINT,
+            location=Location(path=path),
+        )
+    return stored

@@ -1,0 +1,207 @@
+"""Writes a Document and the bytes of its constants as an .xml and a .bin.
+
+The document is written as it is, with one change: constants lie one after the other in the new .bin, without gaps,
+and constants of equal bytes share them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import IO, Protocol
+
+from lxml import etree
+
+from ir_exec.errors import IRError, Location, WeightsError
+from ir_exec.ir.document import Body, Document, Edge, Layer, Port, PortMapEntry, RtInfo
+from ir_exec.ir.names import join_names
+from ir_exec.ir.weights import default_weights_path
+
+__all__ = ["ByteRanges", "write_document"]
+
+_CHUNK = 2**22
+_PORT_MAP_NUMBERS = ("axis", "start", "end", "stride", "part_size")
+
+
+class ByteRanges(Protocol):
+    """Where the bytes of constants come from: Weights, or whatever else can give a range of bytes."""
+
+    def slice(self, offset: int, size: int) -> memoryview:
+        """The bytes from `offset` on; fewer than `size` where they end before."""
+
+
+def write_document(document: Document, weights: ByteRanges | None, path: str | os.PathLike[str]) -> None:
+    """Write `path`, which ends in .xml, and the .bin beside it.
+
+    The file has the document's own IR version. Both files are complete before either replaces an older one. Raises
+    WeightsError (IR201 constants without weights, IR202 a constant reaches past their end, IR205 its offset or size
+    is no number) and IRError IR009 where the files cannot be written.
+    """
+    xml_path = os.fsdecode(path)
+    if not xml_path.lower().endswith(".xml"):
+        raise IRError("the file to write must end in .xml", code="IR009", location=Location(path=xml_path))
+    bin_path = default_weights_path(xml_path)
+    token = secrets.token_hex(4)
+    new_xml, new_bin = f"{xml_path}.{token}.tmp", f"{bin_path}.{token}.tmp"
+    try:
+        with open(new_bin, "xb") as bin_file:
+            tree = _Writer(weights, bin_file).net(document)
+        with open(new_xml, "xb") as xml_file:
+            etree.indent(tree, "\t")
+            etree.ElementTree(tree).write(xml_file, encoding="utf-8", xml_declaration=True)
+        os.replace(new_bin, bin_path)
+        os.replace(new_xml, xml_path)
+    except OSError as error:
+        message = f"cannot write the file: {error.strerror or error}"
+        raise IRError(message, code="IR009", location=Location(path=xml_path)) from None
+    except ValueError as error:
+        message = f"the document holds text that XML cannot hold: {error}"
+        raise IRError(message, code="IR009", location=Location(path=xml_path)) from None
+    finally:
+        for leftover in (new_bin, new_xml):
+            with suppress(OSError):
+                os.remove(leftover)
+
+
+class _Writer:
+    """Builds the elements, and writes the bytes of each constant as it comes by."""
+
+    def __init__(self, weights: ByteRanges | None, bin_file: IO[bytes]) -> None:
+        self._weights = weights
+        self._bin = bin_file
+        self._end = 0
+        self._offsets: dict[tuple[int, bytes], int] = {}
+
+    def net(self, document: Document) -> etree._Element:
+        net = etree.Element("net", {"name": document.name, "version": str(document.version)})
+        self._network(net, document.layers, document.edges)
+        for tree in (document.meta_data, document.quantization_parameters, document.pre_process):
+            if tree is not None:
+                _tree(net, tree)
+        if document.rt_info:
+            _tree(net, document.rt_info)
+        return net
+
+    def _network(self, parent: etree._Element, layers: Iterable[Layer], edges: Iterable[Edge]) -> None:
+        element = etree.SubElement(parent, "layers")
+        for layer in layers:
+            self._layer(element, layer)
+        element = etree.SubElement(parent, "edges")
+        for edge in edges:
+            ends = (edge.from_layer, edge.from_port, edge.to_layer, edge.to_port)
+            etree.SubElement(
+                element, "edge", dict(zip(("from-layer", "from-port", "to-layer", "to-port"), ends, strict=True))
+            )
+
+    def _layer(self, parent: etree._Element, layer: Layer) -> None:
+        element = etree.SubElement(parent, "layer", {"id": layer.id, "name": layer.name, "type": layer.type})
+        if layer.version is not None:
+            element.set("version", layer.version)
+        if layer.output_names:
+            element.set("output_names", join_names(layer.output_names))
+        data = self._with_new_offset(layer) if layer.type.lower() in ("const", "constant") else layer.data
+        if data:
+            etree.SubElement(element, "data", dict(data))
+        if layer.rt_info:
+            _tree(element, layer.rt_info)
+        for body in layer.bodies:
+            self._port_map(element, body)
+        for tag, ports in (("input", layer.inputs), ("output", layer.outputs)):
+            if ports:
+                _ports(etree.SubElement(element, tag), ports)
+        for body in layer.bodies:
+            content = etree.SubElement(element, body.name)
+            self._network(content, body.layers, body.edges)
+            if body.rt_info:
+                _tree(content, body.rt_info)
+
+    def _port_map(self, parent: etree._Element, body: Body) -> None:
+        port_map = etree.SubElement(parent, body.name.removesuffix("body") + "port_map")
+        for entry in body.port_map:
+            etree.SubElement(port_map, entry.direction, _port_map_attributes(entry))
+        if body.back_edges:
+            back_edges = etree.SubElement(parent, "back_edges")
+            for edge in body.back_edges:
+                etree.SubElement(back_edges, "edge", {"from-layer": edge.from_layer, "to-layer": edge.to_layer})
+
+    def _with_new_offset(self, layer: Layer) -> Mapping[str, str]:
+        """The attributes of a constant, whose bytes are in the new .bin afterwards."""
+        data = layer.data
+        if "offset" not in data and "size" not in data:
+            return data
+        try:
+            offset = self._stored(*_range(data), is_empty="0" in data.get("shape", "").replace(" ", "").split(","))
+        except WeightsError as error:
+            where = Location(None, layer.data_line or None, layer.id, layer.name, layer.type)
+            raise error.located(where) from None
+        return {**data, "offset": str(offset)}
+
+    def _stored(self, offset: int, size: int, *, is_empty: bool) -> int:
+        """Where these bytes of the old weights are in the new ones; a constant without elements has any bytes."""
+        if is_empty:
+            content = memoryview(bytes(min(size, 1)))
+        elif self._weights is None:
+            raise WeightsError("the constant has bytes, and there are no weights to take them from", code="IR201")
+        else:
+            content = self._weights.slice(offset, size)
+            if len(content) < size:
+                raise WeightsError(f"the weights end before byte {offset + size}", code="IR202")
+        key = (len(content), hashlib.blake2b(content, digest_size=32).digest())
+        found = self._offsets.setdefault(key, self._end)
+        if found == self._end:
+            for start in range(0, len(content), _CHUNK):
+                self._bin.write(content[start : start + _CHUNK])
+            self._end += len(content)
+        return found
+
+
+def _range(data: Mapping[str, str]) -> tuple[int, int]:
+    texts = [data.get(name, "") for name in ("offset", "size")]
+    # Nineteen digits are enough for every number of 64 bits, and Python refuses very long ones.
+    if not all(text.isascii() and text.isdigit() and len(text) <= 19 for text in texts):
+        shown = ", ".join(repr(text[:40]) for text in texts)
+        raise WeightsError(f"offset and size of the constant are no numbers from 0 on: {shown}", code="IR205")
+    return int(texts[0]), int(texts[1])
+
+
+def _port_map_attributes(entry: PortMapEntry) -> dict[str, str]:
+    attributes = {
+        "external_port_id": str(entry.external_port_id),
+        "internal_layer_id": entry.internal_layer_id,
+    }
+    if entry.internal_port_id is not None:
+        attributes["internal_port_id"] = entry.internal_port_id
+    for name in _PORT_MAP_NUMBERS:
+        number = getattr(entry, name)
+        if number is not None:
+            attributes[name] = str(number)
+    if entry.purpose is not None:
+        attributes["purpose"] = entry.purpose
+    return attributes
+
+
+def _ports(parent: etree._Element, ports: Iterable[Port]) -> None:
+    for port in ports:
+        element = etree.SubElement(parent, "port", {"id": port.id})
+        if port.precision is not None:
+            element.set("precision", port.precision)
+        if port.names:
+            element.set("names", join_names(port.names))
+        for dim in port.dims:
+            etree.SubElement(element, "dim").text = str(dim)
+        if port.rt_info:
+            _tree(element, port.rt_info)
+
+
+def _tree(parent: etree._Element, tree: RtInfo) -> None:
+    try:
+        element = etree.SubElement(parent, tree.name, dict(tree.attributes))
+    except ValueError:
+        # Names that XML does not allow are told by an attribute.
+        element = etree.SubElement(parent, "info", {"name": tree.name, **tree.attributes})
+    element.text = tree.text or None
+    for child in tree.children:
+        _tree(element, child)

@@ -1,0 +1,116 @@
+"""The arrays that a caller brings: found by name or position, compared with the inputs, cast where nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
+from ir_exec.model import ModelPort
+from ir_exec.types import STRING, Array, ElementType, Shape
+
+__all__ = ["Inputs", "bind_inputs"]
+
+Inputs: TypeAlias = Mapping[str, Any] | Mapping[int, Any] | Sequence[Any]
+
+
+def bind_inputs(given: Inputs | None, ports: Sequence[ModelPort]) -> list[Array]:
+    """The arrays in the order of the inputs; each is of its input's element type and fits its shape.
+
+    Raises EvaluationError (IR705) for wrong names or a wrong number of inputs, ElementTypeError (IR403) for an
+    array whose values its input could not hold, ShapeError (IR506) for one of another shape.
+    """
+    if given is None:
+        given = {}
+    elif isinstance(given, np.ndarray) and len(ports) == 1:
+        given = [given]
+    if isinstance(given, Mapping):
+        values = _by_name(given, ports)
+    elif isinstance(given, Sequence) and not isinstance(given, (str, bytes)):
+        values = list(given)
+        if len(values) != len(ports):
+            names = ", ".join(port.name for port in ports)
+            raise EvaluationError(f"expected {len(ports)} inputs ({names}), found {len(values)}", code="IR705")
+    else:
+        kind = type(given).__name__
+        raise EvaluationError(f"expected a mapping or a sequence of inputs, found {kind}", code="IR705")
+    return [_checked(value, port) for value, port in zip(values, ports, strict=True)]
+
+
+def _by_name(given: Mapping[Any, Any], ports: Sequence[ModelPort]) -> list[Any]:
+    found: dict[int, Any] = {}
+    for key, value in given.items():
+        position = _position(key, ports)
+        if position in found:
+            raise EvaluationError(f"input {ports[position].name!r} is given more than once", code="IR705")
+        found[position] = value
+    missing = [port.name for position, port in enumerate(ports) if position not in found]
+    if missing:
+        raise EvaluationError(f"no value for input {', '.join(map(repr, missing))}", code="IR705")
+    return [found[position] for position in range(len(ports))]
+
+
+def _position(key: Any, ports: Sequence[ModelPort]) -> int:
+    if isinstance(key, int) and 0 <= key < len(ports):
+        return key
+    exact = [position for position, port in enumerate(ports) if key == port.name]
+    found = exact or [position for position, port in enumerate(ports) if key in port.names]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(repr(port.name) for port in ports) or "none"
+    problem = "more than one input is named" if found else "there is no input"
+    raise EvaluationError(f"{problem} {key!r}; the inputs are: {names}", code="IR705")
+
+
+def _checked(value: Any, port: ModelPort) -> Array:
+    array = _as_array(value, port)
+    shape = Shape(array.shape)
+    if shape & port.shape is None:
+        raise ShapeError(f"input {port.name!r} has shape {shape}, expected {port.shape}", code="IR506")
+    return array
+
+
+def _as_array(value: Any, port: ModelPort) -> Array:
+    kind = port.element_type
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise EvaluationError(f"input {port.name!r} is no array: {error}", code="IR705") from None
+    if not kind.is_known or array.dtype == kind.dtype:
+        return _as_strings(array, port) if kind in STRING else array
+    if kind in STRING:
+        return _as_strings(array, port)
+    if isinstance(value, np.ndarray | np.generic):
+        if np.can_cast(array.dtype, kind.dtype, "safe"):
+            return array.astype(kind.dtype)
+        raise _wrong_type(str(array.dtype), port)
+    # Python's own numbers have no element type: what they say is what counts.
+    return _from_python(array, kind, port)
+
+
+def _from_python(array: Array, kind: ElementType, port: ModelPort) -> Array:
+    if array.dtype.kind not in "biuf":
+        raise _wrong_type(str(array.dtype), port)
+    try:
+        with np.errstate(all="ignore"):
+            cast = array.astype(kind.dtype)
+            exact = kind.is_float or np.array_equal(cast.astype(array.dtype), array)
+    except (ValueError, TypeError):
+        raise _wrong_type(str(array.dtype), port) from None
+    if not exact:
+        raise ElementTypeError(f"input {port.name!r} holds numbers that {kind} cannot hold", code="IR403")
+    return cast
+
+
+def _as_strings(array: Array, port: ModelPort) -> Array:
+    if array.dtype.kind not in "UOT" or not all(isinstance(text, str) for text in array.ravel().tolist()):
+        raise _wrong_type(str(array.dtype), port)
+    return array.astype(object)
+
+
+def _wrong_type(found: str, port: ModelPort) -> ElementTypeError:
+    message = f"input {port.name!r} is {found}, expected {port.element_type}; the cast could lose something"
+    hint = f"cast it with .astype({port.element_type.dtype.name!r}) if that is meant"
+    return ElementTypeError(message, code="IR403", hint=hint)

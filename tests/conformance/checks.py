@@ -1,0 +1,134 @@
+"""Everything that is held against one case, as lines of text; no lines: nothing is wrong."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Sequence
+
+import numpy as np
+
+from ir_exec.errors import IRError
+from ir_exec.types import Array, ElementType
+from tests import cases
+from tests.conformance import ours
+from tests.conformance.build import FORMS, Form, build
+from tests.conformance.case import Case
+from tests.conformance.compare import type_faults, value_faults
+from tests.conformance.oracle import NodeTypes, Oracle, Refused, Request
+
+__all__ = ["check_types", "check_values", "families", "requests", "table"]
+
+
+def families() -> list[str]:
+    """The names of the tables under `tests/cases`."""
+    return sorted(module.name for module in pkgutil.iter_modules(cases.__path__))
+
+
+def table(family: str) -> list[Case]:
+    rows: list[Case] = importlib.import_module(f"tests.cases.{family}").CASES
+    return rows
+
+
+def requests(case: Case) -> list[Request]:
+    """All that OpenVINO will be asked about a case."""
+    asked = [Request(case.oracle, build(case))] if case.oracle != "nobody" else []
+    return asked + [Request("types", build(case, form)) for form in FORMS if form == "static" or case.dynamic]
+
+
+def check_values(case: Case, oracle: Oracle) -> list[str]:
+    """Our outputs against the expected ones and OpenVINO's; inputs stay as they were, and how they lie in memory is
+    all the same."""
+    if case.oracle == "nobody" and case.expected is None:
+        return ["nobody knows the answer: give `expected`"]
+    try:
+        found, faults = _careful_outputs(case)
+    except Exception as error:  # the table goes on after any fault
+        return [_told("evaluate", error)]
+    if case.expected is not None:
+        faults += _prefixed("against `expected`", value_faults(found, case.expected, case.rtol, case.atol))
+    if case.oracle != "nobody":
+        answer = oracle.values(build(case), case.oracle)
+        if isinstance(answer, Refused):
+            faults.append(f"OpenVINO ({case.oracle}) does not answer: {answer.reason}")
+        else:
+            differences = value_faults(found, answer, case.rtol, case.atol)
+            faults += _prefixed(f"against OpenVINO ({case.oracle})", differences)
+    if not faults:
+        faults += _prefixed("strided inputs", _strided_faults(case, found))
+    return faults
+
+
+def check_types(case: Case, form: Form, oracle: Oracle) -> list[str]:
+    """Our inferred types against OpenVINO's, and whether they hold the outputs that really come.
+
+    Where OpenVINO refuses a dynamic form, and where it cannot be asked, only the second is checked.
+    """
+    try:
+        found = ours.infer(case, form)
+    except Exception as error:  # the table goes on after any fault
+        return [_told("infer", error)]
+    wanted = None
+    if form == "static" or case.dynamic:
+        answer = oracle.types(build(case, form))
+        if isinstance(answer, Refused):
+            if form == "static" and case.oracle != "nobody":
+                return [f"OpenVINO refuses the case: {answer.reason}"]
+        else:
+            wanted = _layer(answer).outputs
+    return type_faults(found, wanted, _actual(case))
+
+
+def _layer(nodes: Sequence[NodeTypes]) -> NodeTypes:
+    return next(node for node in nodes if node.name == "layer")
+
+
+def _actual(case: Case) -> Sequence[Array] | None:
+    try:
+        return ours.evaluate(case)
+    except Exception:  # told by check_values
+        return case.expected
+
+
+def _careful_outputs(case: Case) -> tuple[tuple[Array, ...], list[str]]:
+    """Outputs computed from inputs that cannot be written to, and what was done that must not be."""
+    inputs = tuple(array.copy() for array in case.inputs)
+    for array in inputs:
+        array.flags.writeable = False
+    found = ours.evaluate(case, inputs)
+    faults = []
+    for position, (array, original) in enumerate(zip(inputs, case.inputs, strict=True)):
+        if not _same_bits(array, original):
+            faults.append(f"evaluate changed input {position}")
+    if not ours.operator(case).views and any(np.may_share_memory(one, other) for one in found for other in inputs):
+        faults.append("an output shares memory with an input, but `views` is not declared")
+    return found, faults
+
+
+def _same_bits(one: Array, other: Array) -> bool:
+    if ElementType.of(one) is ElementType.string:
+        return bool((one == other).all())
+    return one.tobytes() == other.tobytes()
+
+
+def _strided_faults(case: Case, found: Sequence[Array]) -> list[str]:
+    """The same with inputs whose elements do not lie side by side; rounding may differ by the order of sums."""
+    again = ours.evaluate(case, [_strided(array) for array in case.inputs])
+    return value_faults(again, found, max(case.rtol, 1e-6), max(case.atol, 1e-6))
+
+
+def _strided(array: Array) -> Array:
+    if array.ndim == 0:
+        return array
+    spaced = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)[..., ::-2]
+    spaced[...] = array
+    return spaced
+
+
+def _told(method: str, error: Exception) -> str:
+    code = f" {error.code}" if isinstance(error, IRError) else ""
+    return f"{method} raised {type(error).__name__}{code}: {error}"
+
+
+def _prefixed(prefix: str, faults: Sequence[str]) -> list[str]:
+    return [f"{prefix}: {fault}" for fault in faults]

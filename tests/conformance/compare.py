@@ -1,0 +1,101 @@
+"""What is wrong with our answers, as lines of text; no lines: nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ir_exec.types import Array, ElementType, TensorType
+
+__all__ = ["type_faults", "value_faults"]
+
+
+def value_faults(found: Sequence[Array], wanted: Sequence[Array], rtol: float = 0.0, atol: float = 0.0) -> list[str]:
+    """Where arrays differ in count, element type, shape or value; NaN equals NaN, and 0 equals -0."""
+    if len(found) != len(wanted):
+        return [f"{len(found)} outputs, expected {len(wanted)}"]
+    faults = []
+    for i, (ours, theirs) in enumerate(zip(found, wanted, strict=True)):
+        fault = _array_fault(ours, theirs, rtol, atol)
+        if fault:
+            faults.append(f"output {i}: {fault}")
+    return faults
+
+
+def _array_fault(found: Array, wanted: Array, rtol: float, atol: float) -> str | None:
+    if not isinstance(found, np.ndarray):
+        return f"a {type(found).__name__}, expected an array"
+    kind = ElementType.of(wanted)
+    if found.dtype != wanted.dtype:
+        return f"element type {found.dtype}, expected {kind}"
+    if found.shape != wanted.shape:
+        return f"shape {list(found.shape)}, expected {list(wanted.shape)}"
+    if kind is ElementType.string:
+        return _first(found, wanted, found != wanted)
+    if kind.is_float and kind is not ElementType.nf4:
+        return _float_fault(found, wanted, rtol, atol)
+    if found.dtype.names:
+        found, wanted = found.view(np.uint8), wanted.view(np.uint8)
+    return _first(found, wanted, found != wanted)
+
+
+def _float_fault(found: Array, wanted: Array, rtol: float, atol: float) -> str | None:
+    with np.errstate(all="ignore"):
+        ours, theirs = found.astype(np.float64), wanted.astype(np.float64)
+        difference = np.abs(ours - theirs)
+        equal = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+        equal |= difference <= atol + rtol * np.abs(np.where(np.isfinite(theirs), theirs, 0))
+    if equal.all():
+        return None
+    wrong = difference[~equal & np.isfinite(difference)]
+    largest = f"max difference {wrong.max():.3g}, " if wrong.size else ""
+    return largest + str(_first(ours, theirs, ~equal))
+
+
+def _first(found: Array, wanted: Array, differs: Array) -> str | None:
+    if not differs.any():
+        return None
+    index = tuple(int(i[0]) for i in np.nonzero(np.atleast_1d(differs)))
+    ours, theirs = np.atleast_1d(found)[index], np.atleast_1d(wanted)[index]
+    count = int(differs.sum())
+    return f"{count} of {differs.size} differ, first at {list(index)}: {ours}, expected {theirs}"
+
+
+def type_faults(
+    found: Sequence[TensorType], wanted: Sequence[TensorType] | None, actual: Sequence[Array] | None
+) -> list[str]:
+    """Where our types contradict OpenVINO's, are wider than they are, or leave out the outputs that really come."""
+    faults = []
+    if wanted is not None and len(found) != len(wanted):
+        return [f"{len(found)} outputs, OpenVINO has {len(wanted)}"]
+    if actual is not None and len(found) != len(actual):
+        return [f"{len(found)} types for {len(actual)} outputs"]
+    for i, ours in enumerate(found):
+        if wanted is not None:
+            faults += [f"output {i}: {fault}" for fault in _type_faults(ours, wanted[i])]
+        if actual is not None and not _holds(ours, actual[i]):
+            real = f"{ElementType.of(actual[i])}{list(actual[i].shape)}"
+            faults.append(f"output {i}: {ours} leaves out the actual {real}")
+    return faults
+
+
+def _type_faults(ours: TensorType, theirs: TensorType) -> list[str]:
+    faults = []
+    if theirs.element_type.is_known and ours.element_type is not theirs.element_type:
+        faults.append(f"element type {ours.element_type}, OpenVINO's is {theirs.element_type}")
+    if theirs.shape.dims is None:
+        return faults
+    if ours.shape.dims is None or len(ours.shape) != len(theirs.shape):
+        faults.append(f"shape {ours.shape}, OpenVINO's is {theirs.shape}")
+    elif any(not (b.lo <= a.lo and a.hi <= b.hi) for a, b in zip(ours.shape, theirs.shape, strict=True)):
+        faults.append(f"shape {ours.shape} is not within OpenVINO's {theirs.shape}")
+    return faults
+
+
+def _holds(kind: TensorType, array: Array) -> bool:
+    if kind.element_type.is_known and kind.element_type is not ElementType.of(array):
+        return False
+    if kind.shape.dims is None:
+        return True
+    return len(kind.shape) == array.ndim and all(size in dim for size, dim in zip(array.shape, kind.shape, strict=True))

@@ -1,0 +1,200 @@
+"""What OpenVINO answers: values from its CPU plugin or its reference kernels, and the types of every node.
+
+OpenVINO lives in a child process, which is started again when it dies. Answers are kept as long as the oracle lives.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import select
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from ir_exec.types import Array, ElementType, Shape, TensorType
+from tests.conformance.build import IRFile
+from tests.conformance.packing import pack, unpack
+
+__all__ = ["Mode", "NodeTypes", "Oracle", "Refused", "Request"]
+
+Mode = Literal["plugin", "reference", "types"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """A question: the values of a file's outputs for its inputs, or the types of its nodes (inputs not needed)."""
+
+    mode: Mode
+    file: IRFile
+
+    def message(self) -> bytes:
+        inputs = () if self.mode == "types" else tuple(_parts(array) for array in self.file.inputs)
+        body = {"mode": self.mode, "xml": self.file.xml, "weights": self.file.weights, "inputs": inputs}
+        return pickle.dumps(body)
+
+
+@dataclass(frozen=True)
+class Refused:
+    """OpenVINO has no answer: its own message, `crashed`, or `timed out`."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class NodeTypes:
+    """What OpenVINO infers for one node; `type` is spelled as its class is (Constant, Relu), `version` is the opset
+    that OpenVINO names the class after."""
+
+    name: str
+    type: str
+    version: str
+    outputs: tuple[TensorType, ...]
+
+
+class Oracle:
+    """A child process that answers requests in their order. Close it, or use it in a `with` block.
+
+    timeout: seconds that one answer may take; the child is killed when they have passed.
+    """
+
+    def __init__(self, timeout: float = 120.0) -> None:
+        self.timeout = timeout
+        self._child: subprocess.Popen[bytes] | None = None
+        self._kept: dict[bytes, Any] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the child; the next question starts another."""
+        child, self._child = self._child, None
+        if child is None:
+            return
+        child.kill()
+        child.wait()
+        for pipe in (child.stdin, child.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def values(self, file: IRFile, mode: Literal["plugin", "reference"] = "plugin") -> tuple[Array, ...] | Refused:
+        answer: tuple[Array, ...] | Refused = self.ask(Request(mode, file))
+        return answer
+
+    def types(self, file: IRFile) -> list[NodeTypes] | Refused:
+        answer: list[NodeTypes] | Refused = self.ask(Request("types", file))
+        return answer
+
+    def ask(self, request: Request) -> Any:
+        return next(self.ask_all([request]))
+
+    def ask_all(self, requests: Iterable[Request]) -> Iterator[Any]:
+        """The answers in the order of the requests; the child works ahead of the caller."""
+        requests = list(requests)
+        messages = [request.message() for request in requests]
+        keys = [hashlib.sha256(message).digest() for message in messages]
+        new = list(dict.fromkeys(key for key in keys if key not in self._kept))
+        answers = zip(new, self._answers([messages[keys.index(key)] for key in new]), strict=True)
+        for request, key in zip(requests, keys, strict=True):
+            while key not in self._kept:
+                answered, answer = next(answers)
+                self._kept[answered] = answer
+            yield _decoded(request.mode, self._kept[key])
+
+    def _answers(self, messages: list[bytes]) -> Iterator[tuple[str, Any]]:
+        done = 0
+        while done < len(messages):
+            child = self._child or self._start()
+            sender = threading.Thread(target=_send, args=(child, messages[done:]), daemon=True)
+            sender.start()
+            try:
+                while done < len(messages):
+                    answer = self._receive(child)
+                    done += 1
+                    yield answer
+                    if self._child is None:
+                        break
+            finally:
+                if done < len(messages):
+                    # The child died, or nobody wants the other answers: requests still in the pipe must not stay.
+                    self.close()
+                sender.join()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        script = Path(__file__).with_name("worker.py")
+        # -P: the script's folder must not stand before the installed packages.
+        self._child = subprocess.Popen(
+            [sys.executable, "-P", str(script)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+        )
+        return self._child
+
+    def _receive(self, child: subprocess.Popen[bytes]) -> tuple[str, Any]:
+        try:
+            length = int.from_bytes(self._read(child, 8), "little")
+            answer: tuple[str, Any] = pickle.loads(self._read(child, length))
+            return answer
+        except (EOFError, TimeoutError) as error:
+            self.close()
+            return "refused", str(error)
+
+    def _read(self, child: subprocess.Popen[bytes], count: int) -> bytes:
+        assert child.stdout is not None
+        parts = b""
+        while len(parts) < count:
+            ready, _, _ = select.select([child.stdout], [], [], self.timeout)
+            if not ready:
+                raise TimeoutError("timed out")
+            part = os.read(child.stdout.fileno(), count - len(parts))
+            if not part:
+                raise EOFError("crashed")
+            parts += part
+        return parts
+
+
+def _send(child: subprocess.Popen[bytes], messages: list[bytes]) -> None:
+    assert child.stdin is not None
+    try:
+        for message in messages:
+            data = memoryview(len(message).to_bytes(8, "little") + message)
+            while data:
+                data = data[os.write(child.stdin.fileno(), data) :]
+    except (OSError, ValueError):
+        # The child is gone; who waits for its answers sees that too.
+        return
+
+
+def _parts(array: Array) -> tuple[str, tuple[int, ...], bytes | list[str]]:
+    kind = ElementType.of(array)
+    if kind is ElementType.string:
+        return kind.name, array.shape, [str(text) for text in array.ravel()]
+    return kind.name, array.shape, pack(array)
+
+
+def _decoded(mode: Mode, answer: tuple[str, Any]) -> Any:
+    verdict, body = answer
+    if verdict == "refused":
+        return Refused(body)
+    if mode != "types":
+        return tuple(unpack(ElementType[kind], shape, data) for kind, shape, data in body)
+    return [
+        NodeTypes(name, type_name, version, tuple(_tensor_type(*output) for output in outputs))
+        for name, type_name, version, outputs in body
+    ]
+
+
+def _tensor_type(kind: str, intervals: list[tuple[int, int]] | None) -> TensorType:
+    if intervals is None:
+        return TensorType(ElementType[kind], Shape.unknown())
+    return TensorType(ElementType[kind], Shape([(lo, 2**63 - 1 if hi == -1 else hi) for lo, hi in intervals]))

@@ -1,0 +1,159 @@
+"""The harness itself: a harness that sees no faults proves nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ir_exec.types import ElementType, Shape, TensorType
+from tests.conformance import ours
+from tests.conformance.build import build
+from tests.conformance.case import Case
+from tests.conformance.checks import check_types, check_values
+from tests.conformance.compare import type_faults, value_faults
+from tests.conformance.oracle import Oracle, Refused, Request
+from tests.conformance.packing import pack, unpack
+
+DATA = np.arange(6, dtype=np.float32).reshape(2, 3)
+INDICES = np.array([[0, 1, 0]], np.int64)
+GATHER = Case("GatherElements", 6, (DATA, INDICES), {"axis": 0})
+READS_BYTES = np.frombuffer(b"\x1b\xd2\x71", np.uint8)
+
+CODES = {
+    "u1": [0, 0, 0, 1, 1, 0, 1, 1, 1, 1, 0, 1, 0, 0, 1, 0, 0, 1, 1, 1, 0, 0, 0, 1],
+    "u2": [3, 2, 1, 0, 2, 0, 1, 3, 1, 0, 3, 1],
+    "u3": [0, 5, 6, 7, 3, 1, 0, 6],
+    "u4": [11, 1, 2, 13, 1, 7],
+    "u6": [17, 59, 13, 18],
+    "nf4": [11, 1, 2, 13, 1, 7],
+}
+
+
+@pytest.mark.parametrize("name", CODES)
+def test_packing_of_small_types(name: str) -> None:
+    codes = np.array(CODES[name], np.uint8)
+    array = unpack(ElementType[name], codes.shape, READS_BYTES.tobytes())
+    assert array.view(np.uint8).tolist() == codes.tolist()
+    assert pack(array) == READS_BYTES.tobytes()
+
+
+@pytest.mark.parametrize("name", ["u2", "u4", "i4", "u8", "i8"])
+def test_packing_is_openvinos(name: str, oracle: Oracle) -> None:
+    array = unpack(ElementType[name], (8,), bytes(range(0x1B, 0x1B + ElementType[name].bits)))
+    case = Case("Convert", 1, (array,), {"destination_type": "f32"}, constants=(0,))
+    (answer,) = oracle.values(build(case), "reference")
+    assert answer.tolist() == array.astype(np.float32).tolist()
+
+
+@pytest.mark.parametrize("kind", sorted(ElementType.__members__.keys() - {"dynamic"}))
+def test_every_element_type_travels(kind: str, oracle: Oracle) -> None:
+    element_type = ElementType[kind]
+    if element_type is ElementType.string:
+        array = np.array([["a", ""], ["ü", "long text" * 5]], object)
+    else:
+        array = unpack(element_type, (8, 3), bytes([0x1B, 0x12, 0x31, 0x01, 0, 1, 0, 0] * 24)[: 3 * element_type.bits])
+    case = Case("Squeeze", 15, (array[None], np.array([0])), {}, constants=(0, 1))
+    file = build(case)
+    types = oracle.types(file)
+    assert not isinstance(types, Refused), types
+    assert types[-1].outputs[0].element_type is element_type or types[-1].type == "Result"
+    answer = oracle.values(file, "reference")
+    assert not isinstance(answer, Refused), answer
+    assert value_faults(answer, [array]) == []
+
+
+def test_all_forms(oracle: Oracle) -> None:
+    assert check_values(GATHER, oracle) == []
+    assert [fault for form in ("static", "any dims", "any rank") for fault in check_types(GATHER, form, oracle)] == []
+
+
+def test_forms_reach_openvino(oracle: Oracle) -> None:
+    def data_shape(form: str) -> Shape:
+        (node,) = [node for node in oracle.types(build(GATHER, form)) if node.name == "input0"]
+        return node.outputs[0].shape
+
+    assert [str(data_shape(form)) for form in ("static", "any dims", "any rank")] == ["[2,3]", "[?,?]", "[...]"]
+
+
+def test_crash_is_an_answer_and_the_next_one_comes(oracle: Oracle) -> None:
+    crashing = build(Case("MaxPool", 1, (), {"kernel": (2, 2), "strides": (1, 1)}))
+    sound = build(GATHER)
+    requests = [Request("plugin", sound), Request("types", crashing), Request("types", sound)]
+    before, crashed, after = Oracle.ask_all(oracle, requests)
+    assert crashed == Refused("crashed")
+    assert before[0].tolist() == [[0.0, 4.0, 2.0]]
+    assert [node.name for node in after if node.type == "GatherElements"] == ["layer"]
+
+
+def test_timeout_is_an_answer() -> None:
+    with Oracle(timeout=0.0) as hasty:
+        assert hasty.values(build(GATHER)) == Refused("timed out")
+
+
+def test_refusal_carries_the_reason(oracle: Oracle) -> None:
+    answer = oracle.values(build(Case("GatherElements", 6, (DATA, INDICES[0]), {"axis": 0})))
+    assert isinstance(answer, Refused)
+    assert "rank" in answer.reason
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "fault"),
+    [
+        (np.zeros(2, np.float32), np.zeros(2, np.float64), "element type"),
+        (np.zeros((1, 2), np.float32), np.zeros(2, np.float32), "shape"),
+        (np.array([1, 2.5]), np.array([1, 2.0]), "first at [1]: 2.5, expected 2.0"),
+        (np.array([np.nan]), np.array([np.inf]), "1 of 1 differ"),
+        (np.array([1]), np.array([np.iinfo(np.int64).max]), "first at [0]"),
+        (np.array(["a", "b"], object), np.array(["a", "c"], object), "first at [1]: b, expected c"),
+        (np.array([(1,)], ElementType.u1.dtype), np.array([(0,)], ElementType.u1.dtype), "first at [0]"),
+    ],
+)
+def test_differences_are_seen(found: np.ndarray, wanted: np.ndarray, fault: str) -> None:
+    assert fault in value_faults([found], [wanted])[0]
+    assert value_faults([found], [found]) == []
+    assert value_faults([found], []) == ["1 outputs, expected 0"]
+
+
+def test_tolerance() -> None:
+    found, wanted = [np.array([1.001, np.inf, np.nan])], [np.array([1.0, np.inf, np.nan])]
+    assert value_faults(found, wanted, rtol=2e-3) == []
+    assert value_faults(found, wanted, atol=2e-3) == []
+    assert value_faults(found, wanted, rtol=1e-4) != []
+    assert value_faults([np.array([-np.inf])], [np.array([np.inf])], rtol=1.0, atol=1.0) != []
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "sound"),
+    [
+        (Shape([2, 3]), Shape([2, 3]), True),
+        (Shape([(1, 4)]), Shape([None]), True),
+        (Shape([None]), Shape([(1, 4)]), False),
+        (Shape([2]), Shape([3]), False),
+        (Shape(None), Shape([None]), False),
+        (Shape([None]), Shape(None), True),
+        (Shape([1]), Shape([1, 1]), False),
+    ],
+)
+def test_wider_types_are_seen(ours: Shape, theirs: Shape, sound: bool) -> None:
+    faults = type_faults([TensorType(ElementType.f32, ours)], [TensorType(ElementType.f32, theirs)], None)
+    assert (faults == []) is sound
+
+
+def test_types_that_leave_out_the_output_are_seen() -> None:
+    assert type_faults([TensorType(ElementType.f32, Shape([3]))], None, [np.zeros(3, np.float32)]) == []
+    assert type_faults([TensorType(ElementType.f32, Shape([3]))], None, [np.zeros(4, np.float32)]) != []
+    assert type_faults([TensorType(ElementType.f32, Shape([3]))], None, [np.zeros(3, np.int32)]) != []
+
+
+def test_operators_that_misbehave_are_seen(monkeypatch: pytest.MonkeyPatch, oracle: Oracle) -> None:
+    def writes(case: Case, inputs: tuple[np.ndarray, ...] | None = None) -> tuple[np.ndarray, ...]:
+        data = (inputs or case.inputs)[0]
+        data.flags.writeable = True
+        data += 1
+        return (data[:1],)
+
+    monkeypatch.setattr(ours, "evaluate", writes)
+    faults = check_values(GATHER, oracle)
+    assert "evaluate changed input 0" in faults
+    assert any("shares memory" in fault for fault in faults)
+    assert any("against OpenVINO (plugin)" in fault for fault in faults)

@@ -1,0 +1,189 @@
+"""The registry of operators: complete, documented, and in agreement with OpenVINO about versions."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+
+import pytest
+
+from ir_exec.errors import GraphError, UnsupportedError
+from ir_exec.ops import In, Op, op, opset_number, registered, resolve
+from ir_exec.types import Array, TensorType
+from tests.conformance.build import build
+from tests.conformance.case import Case
+from tests.conformance.checks import families, table
+from tests.conformance.oracle import Oracle, Refused
+
+NEED_A_NETWORK = {"Parameter", "Const", "Result", "ReadValue", "Assign", "Loop", "TensorIterator", "If"}
+"""Types of which one layer alone makes no case; tests of whole networks run them."""
+
+OPSETS: dict[str, list[int]] = json.loads(resources.files("ir_exec.ops").joinpath("opsets.json").read_text("utf-8"))
+
+OF_KEY = {name.lower(): opsets for name, opsets in OPSETS.items()}
+
+
+def name_of(cls: type[Op]) -> str:
+    return f"{cls.type_name}-{cls.since}"
+
+
+def held_by(type_name: str) -> list[int]:
+    return OF_KEY["constant" if type_name == "Const" else type_name.lower()]
+
+
+def cases_by_class() -> dict[type[Op], list[Case]]:
+    found: dict[type[Op], list[Case]] = {}
+    for family in families():
+        for case in table(family):
+            found.setdefault(resolve(case.type, f"opset{case.opset}"), []).append(case)
+    return found
+
+
+@pytest.mark.parametrize("cls", registered(), ids=name_of)
+def test_every_version_has_cases(cls: type[Op]) -> None:
+    if cls.type_name not in NEED_A_NETWORK:
+        assert cases_by_class().get(cls), f"no row of tests/cases is a {name_of(cls)}"
+
+
+@pytest.mark.parametrize("cls", registered(), ids=name_of)
+def test_every_version_says_what_it_does(cls: type[Op]) -> None:
+    assert (cls.__dict__.get("__doc__") or "").strip(), f"{name_of(cls)} has no docstring"
+
+
+@pytest.mark.parametrize("cls", registered(), ids=name_of)
+def test_since_is_an_opset_that_holds_the_type(cls: type[Op]) -> None:
+    assert cls.since in held_by(cls.type_name)
+    assert resolve(cls.type_name, f"opset{cls.since}") is cls
+
+
+@pytest.mark.parametrize("type_name", OPSETS)
+def test_every_type_resolves_or_is_not_implemented(type_name: str) -> None:
+    for number in range(1, 18):
+        if number in OPSETS[type_name]:
+            answer = resolves(type_name, f"opset{number}")
+            assert answer == "IR901" or answer in {name_of(cls) for cls in registered() if cls.since <= number}
+        elif opset_number(type_name, f"opset{number}") == number:
+            with pytest.raises(GraphError) as caught:
+                resolve(type_name, f"opset{number}")
+            assert caught.value.code == "IR117"
+
+
+@pytest.mark.parametrize("type_name", sorted({cls.type_name for cls in registered()} - NEED_A_NETWORK))
+def test_versions_change_where_openvinos_do(type_name: str, oracle: Oracle) -> None:
+    pairs = set()
+    for cases in [cases for cls, cases in cases_by_class().items() if cls.type_name == type_name]:
+        for number in held_by(type_name):
+            case = cases[0]
+            layer = Case(case.type, number, case.inputs, case.attributes, case.constants, case.outputs)
+            answer = oracle.types(build(layer))
+            if not isinstance(answer, Refused):
+                (version,) = [node.version for node in answer if node.name == "layer"]
+                pairs.add((resolve(type_name, f"opset{number}").since, version))
+    assert len({since for since, _ in pairs}) == len({version for _, version in pairs}) == len(pairs), sorted(pairs)
+
+
+def test_a_second_class_is_refused() -> None:
+    with pytest.raises(TypeError, match="Parameter-1 is Parameter already"):
+
+        @op("Parameter", since=1)
+        class Second(Op):
+            def infer(self) -> TensorType:
+                return TensorType.unknown()
+
+            def evaluate(self) -> Array:
+                raise NotImplementedError
+
+
+def takes_nothing(self: Op) -> None: ...
+def takes_data(self: Op, data: object) -> None: ...
+def takes_indices(self: Op, indices: object) -> None: ...
+def takes_many(self: Op, *data: object) -> None: ...
+def takes_optional(self: Op, data: object = None) -> None: ...
+def asks_for_moon(self: Op, data: object, *, moon: object) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("infer", "evaluate", "message"),
+    [
+        (takes_data, takes_nothing, "evaluate are not its inputs"),
+        (takes_indices, takes_data, "infer are not its inputs"),
+        (takes_many, takes_data, "variadic"),
+        (takes_data, takes_optional, "optional"),
+        (takes_data, asks_for_moon, "moon"),
+        (takes_data, None, "has no evaluate"),
+    ],
+)
+def test_wrong_signatures_are_refused(infer: object, evaluate: object, message: str) -> None:
+    methods = {"infer": infer, "evaluate": evaluate, "__annotations__": {}}
+    methods = {name: method for name, method in methods.items() if method is not None}
+    cls = type("Wrong", (Op,), {"__module__": __name__, "inputs": (In("data"),), **methods})
+    cls.inputs = (In("data"),)
+    with pytest.raises(TypeError, match=message):
+        op("Wrong", since=1)(cls)
+    assert all(one.type_name != "Wrong" for one in registered())
+
+
+def resolves(type_name: str, version: str) -> str:
+    try:
+        cls = resolve(type_name, version)
+    except (GraphError, UnsupportedError) as error:
+        return error.code
+    return name_of(cls)
+
+
+@pytest.mark.parametrize(
+    ("type_name", "version", "number"),
+    [
+        ("MVN", "opset1", 2),
+        ("ROIPooling", "opset1", 2),
+        ("ReorgYolo", "opset1", 2),
+        ("ExperimentalDetectronROIFeatureExtractor", "experimental", 6),
+        ("ExperimentalDetectronDetectionOutput", "extension", 6),
+        ("GRUCell", "experimental", 6),
+        ("RNNCell", "extension", 6),
+        ("Proposal", "experimental", 6),
+        ("Add", "opset1", 1),
+        ("Add", "experimental", None),
+        ("Add", "opset18", None),
+        ("Add", "opset0", None),
+        ("Add", "opset01", None),
+        ("Add", "ie_internal_opset", None),
+        ("Add", "", None),
+    ],
+)
+def test_opset_numbers(type_name: str, version: str, number: int | None) -> None:
+    assert opset_number(type_name, version) == number
+
+
+@pytest.mark.parametrize(
+    ("type_name", "version", "answer"),
+    [
+        ("Const", "opset1", "Const-1"),
+        ("const", "opset13", "Const-1"),
+        ("Constant", "opset1", "Const-1"),
+        ("PARAMETER", "opset1", "Parameter-1"),
+        ("ReadValue", "opset3", "ReadValue-3"),
+        ("ReadValue", "opset5", "ReadValue-3"),
+        ("ReadValue", "opset6", "ReadValue-6"),
+        ("ReadValue", "opset16", "ReadValue-6"),
+        ("ReadValue", "opset1", "IR117"),
+        ("RNNCell", "opset2", "IR117"),
+        ("ShuffleChannels", "opset2", "IR117"),
+        ("Reverse", "opset2", "IR117"),
+        ("Xor", "opset2", "IR117"),
+        ("ScatterNDUpdate", "opset3", "IR117"),
+        ("Acosh", "opset3", "IR117"),
+        ("GatherElement", "opset6", "IR116"),
+        ("Add", "opset18", "IR118"),
+        ("Add", "extension", "IR902"),
+        ("TypeRelaxed", "type_relaxed_opset", "IR902"),
+    ],
+)
+def test_look_up(type_name: str, version: str, answer: str) -> None:
+    assert resolves(type_name, version) == answer
+
+
+def test_unknown_type_is_told_its_neighbour() -> None:
+    with pytest.raises(GraphError) as caught:
+        resolve("GatherElement", "opset6")
+    assert caught.value.hint == "did you mean GatherElements?"

@@ -1,0 +1,93 @@
+"""OpenVINO in a process of its own, for it may crash: requests come in on stdin, answers go out on stdout.
+
+A message is its length in eight bytes and a pickle. Tensors travel as (element type, shape, bytes), strings as lists.
+Started by `oracle`, never imported.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from typing import Any, BinaryIO
+
+import numpy as np
+import openvino as ov
+
+CONFIG = {
+    "INFERENCE_PRECISION_HINT": "f32",
+    "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
+    "NUM_STREAMS": "1",
+    "INFERENCE_NUM_THREADS": "1",
+}
+
+
+def main() -> None:
+    requests = sys.stdin.buffer
+    answers = os.fdopen(os.dup(1), "wb")
+    # What OpenVINO itself prints must not get between the answers.
+    os.dup2(2, 1)
+    core = ov.Core()
+    while (request := _read(requests)) is not None:
+        try:
+            answer = ("answer", _answer(core, request))
+        except Exception as error:  # every refusal is an answer
+            answer = ("refused", str(error))
+        message = pickle.dumps(answer)
+        answers.write(len(message).to_bytes(8, "little") + message)
+        answers.flush()
+
+
+def _read(stream: BinaryIO) -> dict[str, Any] | None:
+    length = int.from_bytes(stream.read(8), "little")
+    return pickle.loads(stream.read(length)) if length else None
+
+
+def _answer(core: ov.Core, request: dict[str, Any]) -> Any:
+    model = core.read_model(request["xml"], request["weights"])
+    if request["mode"] == "types":
+        model.validate_nodes_and_infer_types()
+        return [_node_types(node) for node in model.get_ordered_ops()]
+    tensors = [_tensor(*parts) for parts in request["inputs"]]
+    if request["mode"] == "reference":
+        outputs = [ov.Tensor(output.element_type, ov.Shape([0])) for output in model.outputs]
+        if not model.evaluate(outputs, tensors):
+            raise RuntimeError("the reference kernels have no answer")
+        return [_parts(tensor) for tensor in outputs]
+    infer = core.compile_model(model, "CPU", CONFIG).create_infer_request()
+    for position, tensor in enumerate(tensors):
+        infer.set_input_tensor(position, tensor)
+    infer.infer()
+    return [_parts(infer.get_output_tensor(i)) for i in range(len(model.outputs))]
+
+
+def _node_types(node: ov.Node) -> tuple[str, str, str, list[Any]]:
+    outputs = [(output.element_type.to_string(), _intervals(output.partial_shape)) for output in node.outputs()]
+    kind = node.get_type_info()
+    return node.get_friendly_name(), kind.name, kind.version_id or "", outputs
+
+
+def _intervals(shape: ov.PartialShape) -> list[tuple[int, int]] | None:
+    if shape.rank.is_dynamic:
+        return None
+    return [(dim.get_min_length(), dim.get_max_length()) for dim in shape]
+
+
+def _tensor(kind: str, shape: tuple[int, ...], data: bytes | list[str]) -> ov.Tensor:
+    tensor = ov.Tensor(getattr(ov.Type, kind), ov.Shape(shape))
+    if isinstance(data, list):
+        if data:
+            tensor.str_data = np.array(data).reshape(shape)
+    elif data:
+        tensor.data.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8)
+    return tensor
+
+
+def _parts(tensor: ov.Tensor) -> tuple[str, tuple[int, ...], bytes | list[str]]:
+    kind = tensor.element_type.to_string()
+    data = tensor.str_data.ravel().tolist() if kind == "string" else tensor.data.tobytes()
+    return kind, tuple(tensor.shape), data
+
+
+if __name__ == "__main__":
+    main()
