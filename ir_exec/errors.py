@@ -60,7 +60,9 @@ class Location:
 
     def __str__(self) -> str:
         """`model.xml:42: layer 7 "gather" (GatherElements), port indices`, as far as it is known."""
-        where = ":".join(str(part) for part in (self.path, self.line) if part is not None)
+        where = self.path or ""
+        if self.line is not None:
+            where = f"{where}:{self.line}" if where else f"line {self.line}"
         layer = ""
         if self.layer_id is not None:
             layer = f"layer {self.layer_id}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Self, TypeAlias
 
 from ir_exec.errors import EvaluationError, Location, Report, ShapeError, WeightsError, raise_error
-from ir_exec.graph import Graph, Node, Value, build_graph
+from ir_exec.graph import Graph, Node, Value, build_graph, upgrade
 from ir_exec.infer import Types, infer_types
 from ir_exec.ir import BitOrder, Document, Weights, default_weights_path, read_document
 from ir_exec.ir.writer import write_document
@@ -138,6 +138,7 @@ def load(source: Source, weights: WeightsSource | None = None, *, report: Report
     if document is None:
         return None
     opened = _open_weights(document, weights, report)
+    document, opened = upgrade(document, opened, report)
     return Loaded(document, build_graph(document, opened, report=report), opened)
 
 

@@ -35,10 +35,11 @@ class Weights:
     short while it is mapped: the operating system then ends the process that looks at the lost part.
     """
 
-    __slots__ = ("_bytes", "order", "path")
+    __slots__ = ("_appended", "_bytes", "order", "path")
 
     def __init__(self, stored: Array, path: str | None, order: BitOrder) -> None:
         self._bytes = stored
+        self._appended: Array = np.empty(0, np.uint8)
         self.path = path
         self.order = order
 
@@ -75,7 +76,13 @@ class Weights:
     @property
     def size(self) -> int:
         """How many bytes there are."""
-        return len(self._bytes)
+        return len(self._bytes) + len(self._appended)
+
+    def appended(self, extra: bytes) -> Weights:
+        """The same weights with more bytes behind their end; neither is copied."""
+        longer = Weights(self._bytes, self.path, self.order)
+        longer._appended = np.frombuffer(self._appended.tobytes() + extra, np.uint8)
+        return longer
 
     def check(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> None:
         """Whether a constant can be read, without touching its bytes.
@@ -115,13 +122,17 @@ class Weights:
         if count == 0:
             array = np.empty(shape, element_type.dtype)
         else:
-            array = decode(element_type, shape, self._bytes[offset : offset + size], self.order)
+            array = decode(element_type, shape, self._stored(offset, size), self.order)
         array.flags.writeable = False
         return array
 
     def slice(self, offset: int, size: int) -> memoryview:
         """The bytes themselves; what lies past the end is left out."""
-        return self._bytes[offset : offset + size].data
+        return self._stored(offset, size).data
+
+    def _stored(self, offset: int, size: int) -> Array:
+        end = len(self._bytes)
+        return self._appended[offset - end :][:size] if offset >= end else self._bytes[offset : offset + size]
 
     def close(self) -> None:
         """Let go of the file as soon as no array that was read from it is left; nothing can be read afterwards."""

@@ -63,9 +63,10 @@ class Oracle:
     timeout: seconds that one answer may take; the child is killed when they have passed.
     """
 
-    def __init__(self, timeout: float = 120.0) -> None:
+    def __init__(self, timeout: float = 60.0) -> None:
         self.timeout = timeout
         self._child: subprocess.Popen[bytes] | None = None
+        self._fresh = True
         self._kept: dict[bytes, Any] = {}
 
     def __enter__(self) -> Self:
@@ -116,12 +117,11 @@ class Oracle:
             sender = threading.Thread(target=_send, args=(child, messages[done:]), daemon=True)
             sender.start()
             try:
-                while done < len(messages):
+                while done < len(messages) and child is self._child:
                     answer = self._receive(child)
-                    done += 1
-                    yield answer
-                    if self._child is None:
-                        break
+                    if answer is not None:
+                        done += 1
+                        yield answer
             finally:
                 if done < len(messages):
                     # The child died, or nobody wants the other answers: requests still in the pipe must not stay.
@@ -130,6 +130,7 @@ class Oracle:
 
     def _start(self) -> subprocess.Popen[bytes]:
         script = Path(__file__).with_name("worker.py")
+        self._fresh = True
         # -P: the script's folder must not stand before the installed packages.
         self._child = subprocess.Popen(
             [sys.executable, "-P", str(script)],
@@ -140,14 +141,19 @@ class Oracle:
         )
         return self._child
 
-    def _receive(self, child: subprocess.Popen[bytes]) -> tuple[str, Any]:
+    def _receive(self, child: subprocess.Popen[bytes]) -> tuple[str, Any] | None:
+        """The next answer; None where the same question must be put to a new child.
+
+        An earlier question may have damaged the memory of a child that dies, so only a fresh one's death is an answer.
+        """
         try:
             length = int.from_bytes(self._read(child, 8), "little")
             answer: tuple[str, Any] = pickle.loads(self._read(child, length))
-            return answer
         except (EOFError, TimeoutError) as error:
             self.close()
-            return "refused", str(error)
+            return ("refused", str(error)) if self._fresh else None
+        self._fresh = False
+        return answer
 
     def _read(self, child: subprocess.Popen[bytes], count: int) -> bytes:
         assert child.stdout is not None

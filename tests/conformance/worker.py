@@ -12,7 +12,11 @@ import sys
 from typing import Any, BinaryIO
 
 import numpy as np
-import openvino as ov
+
+# Its telemetry calls a server from a forked process, which outlives a crash and keeps the pipes open.
+sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # None: not to be found
+
+import openvino as ov  # noqa: E402  # only now
 
 CONFIG = {
     "INFERENCE_PRECISION_HINT": "f32",

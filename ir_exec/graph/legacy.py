@@ -1,0 +1,212 @@
+"""What version 10 of the format means, said in version 11.
+
+OpenVINO gives the networks of old files other inputs and outputs than the file declares: f16 inputs become f32; i64,
+u64, i32 and u32 outputs become i32, and every other output that is not f32 becomes f32. Inputs and outputs are named
+after their layers, and `<pre-process>` subtracts a mean from an input. All of this is written into the document as
+layers, so that nothing else needs to know of version 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ir_exec.errors import IRError, Location, ParseError, Report
+from ir_exec.ir import NO_RT_INFO, Document, Edge, Layer, Port, RtInfo, Weights
+from ir_exec.types import Array, ElementType
+
+__all__ = ["upgrade"]
+
+_TO_I32 = {"I64", "U64", "I32", "U32"}
+
+
+def upgrade(document: Document, weights: Weights | None, report: Report) -> tuple[Document, Weights | None]:
+    """A document of version 10 as one of version 11, and the weights with the means behind their end.
+
+    Documents of version 11 come back as they are. Raises nothing; a `<pre-process>` that cannot be used is reported.
+    """
+    if document.version >= 11:
+        return document, weights
+    upgrade = _Upgrade(document, weights, report)
+    upgrade.name_ports()
+    upgrade.subtract_means()
+    upgrade.convert_inputs()
+    upgrade.convert_outputs()
+    return upgrade.document(), upgrade.weights
+
+
+@dataclass
+class _Upgrade:
+    """The layers and edges while they are rewritten; `layers` by id, in the order of the file."""
+
+    source: Document
+    weights: Weights | None
+    report: Report
+    layers: dict[str, Layer] = field(default_factory=dict)
+    kept: list[Layer] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for layer in self.source.layers:
+            # Of layers with the same id the first takes part; the others stay, so that they are found and reported.
+            if self.layers.setdefault(layer.id, layer) is not layer:
+                self.kept.append(layer)
+        self.edges = list(self.source.edges)
+        numbers = (int(id) for id in self.layers if id.isascii() and id.isdigit() and len(id) < 19)
+        self.next_id = max(numbers, default=-1) + 1
+
+    def document(self) -> Document:
+        layers = (*self.layers.values(), *self.kept)
+        changes = {"version": 11, "layers": layers, "edges": tuple(self.edges), "pre_process": None}
+        return self.source.model_copy(update=changes)
+
+    def name_ports(self) -> None:
+        for layer in [layer for layer in self.layers.values() if layer.type == "Parameter"]:
+            self.name_outputs(layer, [layer.name])
+        for edge in self.result_edges():
+            source = self.layers.get(edge.from_layer)
+            if source is not None:
+                count = len(source.outputs)
+                self.name_outputs(source, [source.name] if count == 1 else [f"{source.name}.{i}" for i in range(count)])
+
+    def name_outputs(self, layer: Layer, names: list[str]) -> None:
+        outputs = tuple(
+            port.model_copy(update={"names": tuple(dict.fromkeys((*port.names, name)))})
+            for port, name in zip(layer.outputs, names, strict=False)
+        )
+        self.layers[layer.id] = layer.model_copy(update={"outputs": outputs})
+
+    def convert_inputs(self) -> None:
+        for layer in list(self.layers.values()):
+            if layer.type != "Parameter" or len(layer.outputs) != 1:
+                continue
+            if layer.data.get("element_type", "").lower() not in ("f16", "fp16"):
+                continue
+            port = layer.outputs[0]
+            to_f16 = {"destination_type": "f16"}
+            convert = self.add_layer("Convert", f"{layer.name}/Convert", layer, to_f16, [port], _unnamed(port))
+            self.insert_behind(layer.id, port.id, convert)
+            data = {**layer.data, "element_type": "f32"}
+            outputs = (port.model_copy(update={"precision": "FP32"}),)
+            self.layers[layer.id] = layer.model_copy(update={"data": data, "outputs": outputs})
+
+    def convert_outputs(self) -> None:
+        for edge in list(self.result_edges()):
+            source = self.layers.get(edge.from_layer)
+            port = next((port for port in source.outputs if port.id == edge.from_port), None) if source else None
+            if source is None or port is None or port.precision is None:
+                continue
+            precision = port.precision.upper()
+            wanted = "I32" if precision in _TO_I32 else "FP32"
+            if precision == wanted or source.type == "Parameter":
+                continue
+            converted = port.model_copy(update={"precision": wanted})
+            name = f"{source.name}/Convert"
+            data = {"destination_type": ElementType.parse(wanted).name}
+            convert = self.add_layer("Convert", name, source, data, [port], converted)
+            outputs = tuple(_unnamed(other) if other is port else other for other in source.outputs)
+            self.layers[source.id] = source.model_copy(update={"outputs": outputs})
+            self.edges[self.edges.index(edge)] = edge.model_copy(
+                update={"from_layer": convert.id, "from_port": convert.outputs[0].id}
+            )
+            self.connect(edge.from_layer, edge.from_port, convert, 0)
+
+    def subtract_means(self) -> None:
+        tree = self.source.pre_process
+        if tree is None:
+            return
+        wanted = tree.attributes.get("reference-layer-name")
+        inputs = [layer for layer in self.layers.values() if layer.type == "Parameter" and len(layer.outputs) == 1]
+        named = [layer for layer in inputs if layer.name == wanted] if wanted else inputs[:1]
+        channels = list(_channels(tree))
+        if not named or not channels:
+            return
+        layer, port = named[0], named[0].outputs[0]
+        try:
+            mean = np.stack([self.mean(channel, tree, port) for channel in channels])
+            kind = ElementType.parse(port.precision or "")
+            stored = mean.astype(kind.dtype).tobytes()
+        except (IRError, ValueError, TypeError, OverflowError) as error:
+            fault = ParseError(f"the mean of <pre-process> cannot be read: {error}", code="IR007")
+            self.report(fault.located(Location(self.source.path, tree.line, layer.id, layer.name, layer.type)))
+            return
+        weights = self.weights or Weights.of_bytes(b"")
+        shape = ",".join(map(str, mean.shape))
+        data = {"element_type": kind.name, "shape": shape, "offset": str(weights.size), "size": str(len(stored))}
+        self.weights = weights.appended(stored)
+        mean_port = port.model_copy(update={"dims": mean.shape, "names": ()})
+        const = self.add_layer("Const", f"{layer.name}/mean", layer, data, [], mean_port)
+        attributes = {"auto_broadcast": "numpy"}
+        subtract = self.add_layer(
+            "Subtract", f"{layer.name}/Subtract", layer, attributes, [port, mean_port], _unnamed(port)
+        )
+        self.insert_behind(layer.id, port.id, subtract)
+        self.connect(const.id, const.outputs[0].id, subtract, 1)
+
+    def mean(self, channel: RtInfo, tree: RtInfo, port: Port) -> Array:
+        """The mean of a channel, one number or one for every pixel, with the two dims of an image."""
+        entry = channel.child("mean")
+        assert entry is not None
+        if "value" in entry.attributes:
+            return np.full((1, 1), float(entry.attributes["value"]))
+        if self.weights is None or len(port.dims) < 2:
+            raise ValueError("a mean image needs weights and an input with height and width")
+        kind = ElementType.parse(tree.attributes.get("mean-precision", "FP32"))
+        offset, size = int(entry.attributes.get("offset", "-1")), int(entry.attributes.get("size", "-1"))
+        height, width = port.dims[-2:]
+        return self.weights.read(kind, (height, width), offset, size).astype(np.float64)
+
+    def add_layer(
+        self, type: str, name: str, place: Layer, data: dict[str, str], inputs: list[Port], output: Port
+    ) -> Layer:
+        """A new layer at the line of an old one, without edges; its ports are like `inputs` and `output`."""
+        ports = tuple(_unnamed(port).model_copy(update={"id": str(index)}) for index, port in enumerate(inputs))
+        layer = Layer(
+            id=str(self.next_id),
+            name=name,
+            type=type,
+            version="opset1",
+            data=data,
+            inputs=ports,
+            outputs=(output.model_copy(update={"id": str(len(inputs))}),),
+            bodies=(),
+            output_names=(),
+            rt_info=NO_RT_INFO,
+            line=place.line,
+            data_line=place.data_line,
+        )
+        self.next_id += 1
+        self.layers[layer.id] = layer
+        return layer
+
+    def insert_behind(self, layer_id: str, port_id: str, layer: Layer) -> None:
+        """Let everything that took the value of a port take the new layer's output, and the new layer the value."""
+        for index, edge in enumerate(self.edges):
+            if (edge.from_layer, edge.from_port) == (layer_id, port_id):
+                changes = {"from_layer": layer.id, "from_port": layer.outputs[0].id}
+                self.edges[index] = edge.model_copy(update=changes)
+        self.connect(layer_id, port_id, layer, 0)
+
+    def connect(self, from_layer: str, from_port: str, layer: Layer, position: int) -> None:
+        port = layer.inputs[position].id
+        self.edges.append(
+            Edge(from_layer=from_layer, from_port=from_port, to_layer=layer.id, to_port=port, line=layer.line)
+        )
+
+    def result_edges(self) -> Iterator[Edge]:
+        for edge in self.edges:
+            target = self.layers.get(edge.to_layer)
+            if target is not None and target.type == "Result":
+                yield edge
+
+
+def _channels(tree: RtInfo) -> Iterator[RtInfo]:
+    """The channels that have a mean, in the order of their ids."""
+    channels = [child for child in tree.children if child.name == "channel" and child.child("mean") is not None]
+    yield from sorted(channels, key=lambda channel: int(channel.attributes.get("id", "0") or 0))
+
+
+def _unnamed(port: Port) -> Port:
+    return port.model_copy(update={"names": ()})

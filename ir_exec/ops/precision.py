@@ -1,0 +1,63 @@
+"""In which type an operator adds up, and how its result returns to the element type of the output.
+
+Sums of short types go wrong when they are kept in the type itself: f16 and bf16 are added in f32. Short integers are
+added where nothing overflows, and the result is cut to the type as OpenVINO does: 8 bits and fewer saturate, longer
+ones wrap.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ir_exec.types import FLOAT, NUMERIC, Array, ElementType, element_types
+
+__all__ = ["CALCULABLE", "CALCULABLE_FLOAT", "accumulator", "rounded", "type_limits", "widened"]
+
+CALCULABLE = NUMERIC - element_types("u1 u3 u6 nf4")
+"""The numeric types whose dtypes NumPy can calculate with; the others only store values."""
+
+CALCULABLE_FLOAT = CALCULABLE & FLOAT
+
+
+@cache
+def accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype in which elements of this dtype are multiplied and added.
+
+    Integers of 8 bits and fewer go to f64, where sums of their products are exact and matrix products are fast.
+    """
+    kind = ElementType.of_dtype(dtype)
+    if kind.is_float:
+        return dtype if kind.bits >= 32 else np.dtype(np.float32)
+    if kind.is_integer and kind.bits <= 8:
+        return np.dtype(np.float64)
+    return np.dtype(np.int64) if kind.bits == 16 else dtype
+
+
+def widened(array: Array) -> Array:
+    """The array in the dtype in which its elements are added; the array itself where that is its own."""
+    return array.astype(accumulator(array.dtype), copy=False)
+
+
+def rounded(array: Array, dtype: np.dtype[Any]) -> Array:
+    """The array in the dtype of an output; fractions of integers are cut off."""
+    if array.dtype == dtype:
+        return array
+    kind = ElementType.of_dtype(dtype)
+    if not kind.is_integer:
+        return array.astype(dtype)
+    if kind.bits <= 8:
+        lowest, highest = type_limits(dtype)
+        return np.clip(np.trunc(array), lowest, highest).astype(dtype)
+    # A float beyond the range of its integer type has no defined value; by way of 64 bits it wraps.
+    return array.astype(np.int64 if kind.is_signed else np.uint64).astype(dtype)
+
+
+@cache
+def type_limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """The lowest and the highest finite value of a numeric dtype."""
+    info: Any = ml_dtypes.finfo(dtype) if ElementType.of_dtype(dtype).is_float else ml_dtypes.iinfo(dtype)
+    return info.min, info.max

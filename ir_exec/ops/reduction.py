@@ -1,0 +1,240 @@
+"""Reductions: many elements along some axes become one.
+
+`axes` is a scalar or a vector; axes count from the end where they are negative, and with no axes every element is
+reduced by itself. With `keep_dims` a reduced axis stays with size 1, else it goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.ops.attributes import Bool
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.precision import CALCULABLE, accumulator, rounded, type_limits, widened
+from ir_exec.ops.rules import known_ints, normalize_axis, require_rank
+from ir_exec.types import BOOLEAN, Array, Dim, ElementType, Shape, TensorType, element_types
+
+__all__ = [
+    "AXES",
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceLogicalAnd",
+    "ReduceLogicalOr",
+    "ReduceMax",
+    "ReduceMean",
+    "ReduceMin",
+    "ReduceProd",
+    "ReduceSum",
+    "axes_of",
+    "distinct_axes",
+]
+
+AXES = element_types("i8 i16 i32 i64 u8 u16 u32 u64")
+
+
+def distinct_axes(axes: Iterable[int], rank: int) -> tuple[int, ...]:
+    """The axes counted from the front, in rising order, each once.
+
+    The specification wants unique axes; OpenVINO takes repeated ones as one, and so do we.
+    Raises ShapeError IR503 for an axis outside of -rank .. rank - 1.
+    """
+    return tuple(sorted({normalize_axis(axis, rank, name="axis") for axis in axes}))
+
+
+def axes_of(axes: Array, rank: int) -> tuple[int, ...]:
+    """The same for axes that came as an array; raises EvaluationError IR701."""
+    try:
+        return distinct_axes(np.asarray(axes).astype(np.int64).ravel().tolist(), rank)
+    except ShapeError as error:
+        raise EvaluationError(error.message, code="IR701", port="axes") from None
+
+
+class _Reduction(Op):
+    """What all reductions share; a reduction says how it makes one element of many in `_reduce`.
+
+    data: any shape. axes: a scalar or a vector of integers. output: the element type of data.
+    """
+
+    inputs = (In("data", types=CALCULABLE), In("axes", types=AXES))
+
+    keep_dims: Bool = False
+
+    def infer(self, data: TensorType, axes: TensorType) -> TensorType:
+        require_rank(axes, (0, 1), "axes")
+        values = known_ints(axes)
+        if data.shape.dims is None:
+            return data.with_shape(Shape.unknown())
+        if values is None:
+            return data.with_shape(self._unknown_axes(data.shape, axes.shape))
+        reduced = distinct_axes(values, self._axis_count(len(data.shape)))
+        dims = [Dim.of(1) if axis in reduced else dim for axis, dim in enumerate(data.shape)]
+        if not self.keep_dims:
+            dims = [dim for axis, dim in enumerate(dims) if axis not in reduced]
+        return data.with_shape(Shape(dims))
+
+    def evaluate(self, data: Array, axes: Array) -> Array:
+        reduced = axes_of(axes, self._axis_count(data.ndim))
+        result = self._reduce(data, reduced if data.ndim else ())
+        return rounded(np.asarray(result), data.dtype)
+
+    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
+        raise NotImplementedError
+
+    def _axis_count(self, rank: int) -> int:
+        # As OpenVINO does, a scalar may be reduced along axis 0, if that axis need not stay.
+        return rank if self.keep_dims else max(rank, 1)
+
+    def _unknown_axes(self, shape: Shape, axes: Shape) -> Shape:
+        if self.keep_dims:
+            return Shape([dim | Dim.of(1) for dim in shape])
+        if axes.is_static and axes.size == 1:
+            return Shape.of_rank(max(len(shape) - 1, 0))
+        return Shape.unknown()
+
+
+class _LogicalReduction(_Reduction):
+    inputs = (In("data", types=BOOLEAN), In("axes", types=AXES))
+
+
+@op("ReduceLogicalAnd", since=1)
+class ReduceLogicalAnd(_LogicalReduction):
+    """Whether all elements are true; true where there are none.
+
+    Specification: reduction/ReduceLogicalAnd-1.
+    """
+
+    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
+        return np.logical_and.reduce(data, axis=axes, keepdims=self.keep_dims)
+
+
+@op("ReduceLogicalOr", since=1)
+class ReduceLogicalOr(_LogicalReduction):
+    """Whether any element is true; false where there are none.
+
+    Specification: reduction/ReduceLogicalOr-1.
+    """
+
+    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
+        return np.logical_or.reduce(data, axis=axes, keepdims=self.keep_dims)
+
+
+@op("ReduceSum", since=1)
+class ReduceSum(_Reduction):
+    """The sum of the elements; 0 where there are none. Integers of 8 bits saturate, others wrap.
+
+    Specification: reduction/ReduceSum-1.
+    """
+
+    rising = ("data",)
+    saturates = True
+
+    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
+        return _sum(data, axes, self.keep_dims)
+
+
+@op("ReduceProd", since=1)
+class ReduceProd(_Reduction):
+    """The product of the elements; 1 where there are none. Integers of 8 bits saturate, others wrap.
+
+    Specification: reduction/ReduceProd-1.
+    """
+
+    rising = ("data",)
+    saturates = True
+
+    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
+        return np.multiply.reduce(data, axis=axes, keepdims=self.keep_dims, dtype=accumulator(data.dtype))
+
+
+@op("ReduceMean", since=1)
+class ReduceMean(_Reduction):
+    """The mean of the elements. That of integers is cut towards zero; it is 0 where there are no elements.
+
+    Specification: reduction/ReduceMean-1, which says nothing of means of nothing: there we do as OpenVINO does.
+    """
+
+    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
+        count = max(int(np.prod([data.shape[axis] for axis in axes], dtype=np.int64)), 1)
+        if not np.issubdtype(accumulator(data.dtype), np.integer):
+            return np.asarray(_sum(data, axes, self.keep_dims) / accumulator(data.dtype).type(count))
+        # Summed in 64 bits, no mean of shorter integers overflows.
+        dtype = np.int64 if ElementType.of(data).is_signed else np.uint64
+        total = np.add.reduce(data, axis=axes, keepdims=self.keep_dims, dtype=dtype)
+        divisor = dtype(count)
+        return np.asarray((total - np.fmod(total, divisor)) // divisor)
+
+
+@op("ReduceL1", since=4)
+class ReduceL1(_Reduction):
+    """The sum of the magnitudes.
+
+    Specification: reduction/ReduceL1-4. It calls the reduction along no axes the identity; we give magnitudes there
+    too, as OpenVINO does.
+    """
+
+    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
+        return _sum(np.abs(widened(data)), axes, self.keep_dims)
+
+
+@op("ReduceL2", since=4)
+class ReduceL2(_Reduction):
+    """The square root of the sum of the squares; fractions of integers are cut off.
+
+    Specification: reduction/ReduceL2-4. It calls the reduction along no axes the identity; we give magnitudes there
+    too, as OpenVINO does.
+    """
+
+    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
+        wide = widened(data) if ElementType.of(data).is_float else data.astype(np.float64)
+        return np.asarray(np.sqrt(_sum(np.square(wide), axes, self.keep_dims)))
+
+
+class _Extreme(_Reduction):
+    """The greatest or the least element.
+
+    Where there are no elements, the result is the end of the element type's range, as in OpenVINO. NaN gives NaN;
+    OpenVINO's answer depends on where the NaN stands.
+    """
+
+    rising = ("data",)
+
+    extreme: ClassVar[np.ufunc]
+    of_nothing: ClassVar[int]
+
+    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
+        if all(data.shape[axis] for axis in axes):
+            return np.asarray(self.extreme.reduce(data, axis=axes, keepdims=self.keep_dims))
+        shape = tuple(1 if axis in axes else size for axis, size in enumerate(data.shape))
+        if not self.keep_dims:
+            shape = tuple(size for axis, size in enumerate(data.shape) if axis not in axes)
+        return np.full(shape, type_limits(data.dtype)[self.of_nothing], data.dtype)
+
+
+@op("ReduceMax", since=1)
+class ReduceMax(_Extreme):
+    """The greatest element; the lowest finite value of the type where there are none.
+
+    Specification: reduction/ReduceMax-1.
+    """
+
+    extreme = np.maximum
+    of_nothing = 0
+
+
+@op("ReduceMin", since=1)
+class ReduceMin(_Extreme):
+    """The least element; the highest finite value of the type where there are none.
+
+    Specification: reduction/ReduceMin-1.
+    """
+
+    extreme = np.minimum
+    of_nothing = 1
+
+
+def _sum(data: Array, axes: tuple[int, ...], keep_dims: bool) -> Any:
+    return np.add.reduce(data, axis=axes, keepdims=keep_dims, dtype=accumulator(data.dtype))
