@@ -1,4 +1,4 @@
-"""Whether the port map and the back edges of a body fit the layer around it and the graph inside it."""
+"""How a body is tied to the layer around it: the port map and the back edges of the file, checked and resolved."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from ir_exec.errors import GraphError, Location
 from ir_exec.graph.graph import Graph
 from ir_exec.ir import Body, Layer, PortMapEntry
+from ir_exec.ops.control import BackEdge, BodyInput, BodyOutput, Part, Ties
 
-__all__ = ["check_port_map"]
+__all__ = ["check_port_map", "tie_body"]
 
 
 def check_port_map(layer: Layer, body: Body, graph: Graph) -> Iterator[GraphError]:
@@ -52,3 +53,47 @@ def _entry_fault(entry: PortMapEntry, ports: set[str], inside: set[str]) -> str 
 
 def _fault(message: str, line: int) -> GraphError:
     return GraphError(message, code="IR112", location=Location(line=line))
+
+
+def tie_body(layer: Layer, body: Body, graph: Graph) -> Ties:
+    """The ties of a body whose port map has no faults: ids resolved to positions."""
+    parameters = {node.id: place for place, node in enumerate(graph.parameters)}
+    results = {node.id: place for place, node in enumerate(graph.results)}
+    inputs = {port.id: position for position, port in enumerate(layer.inputs)}
+    outputs = {port.id: position for position, port in enumerate(layer.outputs)}
+    return Ties(
+        parameters=len(parameters),
+        inputs=tuple(
+            BodyInput(
+                parameter=parameters[entry.internal_layer_id],
+                position=inputs.get(str(entry.external_port_id)),
+                part=_part(entry),
+                counts_iterations=entry.purpose == "current_iteration",
+            )
+            for entry in body.port_map
+            if entry.direction == "input"
+        ),
+        outputs=tuple(
+            BodyOutput(
+                result=results[entry.internal_layer_id],
+                position=outputs.get(str(entry.external_port_id)),
+                part=_part(entry),
+                is_condition=entry.purpose == "execution_condition",
+            )
+            for entry in body.port_map
+            if entry.direction == "output"
+        ),
+        back_edges=tuple(BackEdge(results[edge.from_layer], parameters[edge.to_layer]) for edge in body.back_edges),
+    )
+
+
+def _part(entry: PortMapEntry) -> Part | None:
+    if entry.axis is None:
+        return None
+    return Part(
+        axis=entry.axis,
+        start=0 if entry.start is None else entry.start,
+        end=-1 if entry.end is None else entry.end,
+        stride=entry.stride or 1,
+        part_size=entry.part_size or 1,
+    )

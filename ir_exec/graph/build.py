@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ir_exec.errors import GraphError, InvalidAttributeError, IRError, Location, Report, WeightsError, raise_error
-from ir_exec.graph.bodies import check_port_map
+from ir_exec.graph.bodies import check_port_map, tie_body
 from ir_exec.graph.graph import BodyGraph, Graph, Node, Value
 from ir_exec.graph.order import reachable, topological_order
 from ir_exec.ir import Body, Document, Edge, Layer, Port, Weights
@@ -158,9 +158,10 @@ class _Builder:
 
     def body(self, node: Node, body: Body) -> BodyGraph:
         graph = self.build(body.name, body.layers, body.edges, is_body=True)
-        for fault in check_port_map(node.layer, body, graph):
+        faults = list(check_port_map(node.layer, body, graph))
+        for fault in faults:
             self.report(fault.located(node.location))
-        return BodyGraph(body.name, graph, body.port_map, body.back_edges)
+        return BodyGraph(body.name, graph, None if faults else tie_body(node.layer, body, graph))
 
     def check_variables(self, graph: Graph) -> None:
         """Every variable is read and assigned; OpenVINO refuses networks where one of the two is missing."""

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ir_exec.errors import Location
-from ir_exec.ir import BackEdge, Layer, PortMapEntry
+from ir_exec.ir import Layer
 from ir_exec.ops import Op
+from ir_exec.ops.control import Ties
 from ir_exec.types import TensorType
 
 __all__ = ["BodyGraph", "Graph", "Node", "Value"]
@@ -65,8 +66,8 @@ class Node:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the node can be inferred and run: it has an operator, and every input has its edge."""
-        return self.op is not None and None not in self.inputs
+        """Whether the node can be inferred and run: it has an operator, every input its edge, every body its ties."""
+        return self.op is not None and None not in self.inputs and all(body.ties for body in self.bodies)
 
     @property
     def values_in(self) -> list[Value]:
@@ -76,12 +77,14 @@ class Node:
 
 @dataclass(eq=False, slots=True)
 class BodyGraph:
-    """A graph inside a node, and how its Parameters and Results are tied to the node's ports."""
+    """A graph inside a node, and how its Parameters and Results are tied to the node's ports.
+
+    ties: None where the file's port map does not fit, which was reported when the graph was built.
+    """
 
     name: str
     graph: Graph
-    port_map: tuple[PortMapEntry, ...]
-    back_edges: tuple[BackEdge, ...]
+    ties: Ties | None
 
 
 @dataclass(eq=False, slots=True)

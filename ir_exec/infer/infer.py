@@ -8,13 +8,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ir_exec.errors import IRError, Report, raise_error
-from ir_exec.graph import Graph, Node, Value
+from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer.known import with_known_values
 from ir_exec.ops import Op
+from ir_exec.ops.control import Ties
 from ir_exec.ops.sources import WeightsReader
 from ir_exec.types import TensorType
 
-__all__ = ["Settle", "Types", "infer_node", "infer_types"]
+__all__ = ["Settle", "Types", "infer_body", "infer_node", "infer_types"]
 
 Types: TypeAlias = list[TensorType]
 """The type of every value of a graph, at the value's number."""
@@ -39,11 +40,10 @@ def infer_types(
     """
     settle = settle or _keep_inferred
     given = given or {}
-    context = {"weights": weights}
     types: Types = [value.declared for value in graph.values]
     with np.errstate(all="ignore"):
         for node in graph.nodes:
-            inferred = _infer(node, types, given, context, report)
+            inferred = _infer(node, types, given, weights, report)
             for value, type in zip(node.outputs, settle(node, inferred), strict=False):
                 types[value.number] = type
     return types
@@ -65,14 +65,42 @@ def infer_node(op: Op, inputs: list[TensorType], context: Mapping[str, Any], rep
     return with_known_values(op, inputs, outputs)
 
 
+def infer_body(graph: Graph, parameters: list[TensorType], weights: WeightsReader | None) -> list[TensorType]:
+    """The types of a body's Results from those of its Parameters; raises what is wrong inside.
+
+    A Parameter of which nothing is known keeps the type that the file declares.
+    """
+    given = {
+        node.outputs[0]: type
+        for node, type in zip(graph.parameters, parameters, strict=True)
+        if type.element_type.is_known or type.rank is not None
+    }
+    types = infer_types(graph, weights=weights, given=given)
+    return [types[node.values_in[0].number] for node in graph.results]
+
+
+class _Body:
+    """A body whose types are inferred; the TypedBody of the operator that holds it."""
+
+    def __init__(self, body: BodyGraph, weights: WeightsReader | None) -> None:
+        assert body.ties is not None, "a node with bodies that are not tied is not whole"
+        self.ties: Ties = body.ties
+        self._graph = body.graph
+        self._weights = weights
+
+    def infer(self, types: list[TensorType]) -> list[TensorType]:
+        return infer_body(self._graph, types, self._weights)
+
+
 def _infer(
-    node: Node, types: Types, given: Mapping[Value, TensorType], context: dict[str, Any], report: Report
+    node: Node, types: Types, given: Mapping[Value, TensorType], weights: WeightsReader | None, report: Report
 ) -> list[TensorType] | None:
     if any(value in given for value in node.outputs):
         return [given.get(value, value.declared) for value in node.outputs]
     if node.op is None or not node.is_whole:
         return None
     inputs = [types[value.number] for value in node.values_in]
+    context = {"weights": weights, "bodies": tuple(_Body(body, weights) for body in node.bodies)}
     return infer_node(node.op, inputs, context, lambda error: report(error.located(node.location)))
 
 

@@ -112,6 +112,8 @@ def _bounds(op: Op, known: list[Bounds]) -> list[Bounds] | None:
     lowest = [lower for lower, _ in known]
     if not open_inputs:
         return [(value, value) for value in _outputs(op, lowest)]
+    if op.nonnegative and any((lowest[position] < 0).any() for position in open_inputs):
+        return None
     names = {_parameter(op, position) for position in open_inputs}
     if names <= set(op.rising):
         corners = [lowest, [upper for _, upper in known]]

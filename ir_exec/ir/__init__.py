@@ -22,6 +22,7 @@ from ir_exec.ir.names import join_names, split_names
 from ir_exec.ir.packing import CURRENT_ORDER, BitOrder, decode, encode, packed_size
 from ir_exec.ir.reader import read_document
 from ir_exec.ir.weights import Weights, default_weights_path
+from ir_exec.ir.writer import ByteRanges, write_document
 
 __all__ = [
     "CURRENT_ORDER",
@@ -29,6 +30,7 @@ __all__ = [
     "BackEdge",
     "BitOrder",
     "Body",
+    "ByteRanges",
     "Document",
     "Edge",
     "Layer",
@@ -43,4 +45,5 @@ __all__ = [
     "packed_size",
     "read_document",
     "split_names",
+    "write_document",
 ]

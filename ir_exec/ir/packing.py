@@ -180,7 +180,7 @@ def _pack(element_type: ElementType, values: Array, order: BitOrder) -> Array:
         return _joined(rows, 4, high_first=order.high_nibble_first)
     low_bits, high_bits = (2, 1) if element_type is ElementType.u3 else (4, 2)
     low = rows & np.uint8(2**low_bits - 1)
-    low_bytes = _joined(low.reshape(len(rows), 2, -1), low_bits, high_first=True)
+    low_bytes = _joined(low.reshape(len(rows), 2, group // 2), low_bits, high_first=True)
     high_bytes = _joined(rows >> np.uint8(low_bits), high_bits, high_first=True)
     return np.concatenate([low_bytes, high_bytes[:, None]], axis=1)
 

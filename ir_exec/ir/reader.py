@@ -160,7 +160,7 @@ class _Reader:
             self._no_id(id, "the layer's id", element)
         inputs: tuple[Port, ...] = ()
         outputs: tuple[Port, ...] = ()
-        bodies: tuple[Body, ...] = ()
+        bodies: tuple[Body, ...] | None = None
         data: dict[str, str] = {}
         rt_info = NO_RT_INFO
         line = data_line = self._line[element]
@@ -175,7 +175,7 @@ class _Reader:
                 data_line = self._line[child]
             elif tag == "rt_info":
                 rt_info = self._read_tree(child)
-            elif tag in _BODY_PARTS and not bodies:
+            elif tag in _BODY_PARTS and bodies is None:
                 bodies = self._read_bodies(element)
         self._layer = outer
         if id is None:
@@ -188,7 +188,7 @@ class _Reader:
             data=data,
             inputs=inputs,
             outputs=outputs,
-            bodies=bodies,
+            bodies=bodies or (),
             output_names=split_names(element.get("output_names")),
             rt_info=rt_info,
             line=line,

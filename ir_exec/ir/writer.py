@@ -54,15 +54,14 @@ def write_document(document: Document, weights: ByteRanges | None, path: str | o
             etree.ElementTree(tree).write(xml_file, encoding="utf-8", xml_declaration=True)
         os.replace(new_bin, bin_path)
         os.replace(new_xml, xml_path)
-    except OSError as error:
-        message = f"cannot write the file: {error.strerror or error}"
-        raise IRError(message, code="IR009", location=Location(path=xml_path)) from None
-    except ValueError as error:
-        message = f"the document holds text that XML cannot hold: {error}"
+    except (OSError, ValueError) as error:
+        # A ValueError is lxml's refusal of text that XML cannot hold, or the system's of a path.
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        message = f"cannot write the file: {reason}"
         raise IRError(message, code="IR009", location=Location(path=xml_path)) from None
     finally:
         for leftover in (new_bin, new_xml):
-            with suppress(OSError):
+            with suppress(OSError, ValueError):
                 os.remove(leftover)
 
 

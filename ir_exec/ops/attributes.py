@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from ir_exec.types import ElementType, Shape
+from ir_exec.types import INDEX, ElementType, Shape
 
-__all__ = ["LOWER", "Bool", "ElementTypeName", "Float", "Floats", "Int", "Ints", "NonNegative", "Positive", "ShapeText"]
+__all__ = ["LOWER", "Bool", "ElementTypeName", "Float", "Floats", "IndexTypeName", "Int", "Ints", "NonNegative", "Positive", "ShapeText"]
 
 INT64 = Field(ge=-(2**63), le=2**63 - 1)
 
@@ -54,6 +54,12 @@ def _element_type(text: Any) -> Any:
     return ElementType.parse(text) if isinstance(text, str) else text
 
 
+def _index_type(kind: ElementType) -> ElementType:
+    if kind not in INDEX:
+        raise ValueError("expected i32 or i64")
+    return kind
+
+
 def _shape(text: Any) -> Any:
     return Shape.parse(text) if isinstance(text, str) else text
 
@@ -73,4 +79,5 @@ Float = Annotated[float, Field()]
 Ints = Annotated[tuple[Annotated[int, INT64], ...], BeforeValidator(_integers)]
 Floats = Annotated[tuple[float, ...], BeforeValidator(_list)]
 ElementTypeName = Annotated[ElementType, BeforeValidator(_element_type)]
+IndexTypeName = Annotated[ElementTypeName, AfterValidator(_index_type)]
 ShapeText = Annotated[Shape, BeforeValidator(_shape)]

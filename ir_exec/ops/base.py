@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ir_exec.errors import ElementTypeError, GraphError, InvalidAttributeError, Report
+from ir_exec.errors import ElementTypeError, GraphError, InvalidAttributeError, IRError, Report
 from ir_exec.ops.opsets import register
 from ir_exec.types import ALL, ElementType, TensorType
 
@@ -43,7 +43,8 @@ class In:
 
     like: the name of an earlier input whose element type this one must share.
     optional: the port may be left out; the parameter of both methods has a default.
-    variadic: any number of ports, one or more, from here on; the parameter is a `*parameter`.
+    variadic: any number of ports from here on, one at least if it is not optional; the parameter is a `*parameter`.
+    mixed: the ports of a variadic input may differ in element type; otherwise they share one.
     """
 
     name: str
@@ -51,6 +52,7 @@ class In:
     like: str | None = None
     optional: bool = False
     variadic: bool = False
+    mixed: bool = False
 
 
 class Op(BaseModel):
@@ -58,6 +60,7 @@ class Op(BaseModel):
 
     rising: inputs in which every element of the output never falls when elements of the input rise, the other inputs
         being held. Bounds of the output then are `evaluate` of the bounds of these inputs.
+    nonnegative: `rising` holds only while no element of these inputs is below zero.
     monotone: inputs (two at most) in each of which the output either never falls or never rises. Bounds of the output
         then are the least and greatest of `evaluate` over every corner of the bounds.
     saturates: arithmetic, for which an element without bound makes every output element that it meets unbounded.
@@ -75,6 +78,7 @@ class Op(BaseModel):
     inputs: ClassVar[tuple[In, ...]] = ()
     outputs: ClassVar[tuple[str, ...]] = ("output",)
     rising: ClassVar[tuple[str, ...]] = ()
+    nonnegative: ClassVar[bool] = False
     monotone: ClassVar[tuple[str, ...]] = ()
     saturates: ClassVar[bool] = False
     views: ClassVar[bool] = False
@@ -82,6 +86,14 @@ class Op(BaseModel):
 
     infer: ClassVar[Callable[..., Any]]
     evaluate: ClassVar[Callable[..., Any]]
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        """What the known values of constants say about a run, for types that `infer` accepts.
+
+        Codes: IR701 for an index out of range, an error; IR702 for a negative one where the specification says
+        otherwise, a warning; IR703 for duplicate scatter indices, an information.
+        """
+        return []
 
     @classmethod
     def parse(cls, attributes: Mapping[str, str], report: Report) -> Self | None:
@@ -140,7 +152,7 @@ class Op(BaseModel):
                 report(ElementTypeError(message, code="IR401", port=name))
                 sound = False
                 continue
-            like = declared.like or (declared.name if declared.variadic else None)
+            like = declared.like or (declared.name if declared.variadic and not declared.mixed else None)
             if like is not None and seen.get(like, found.element_type) is not found.element_type:
                 message = f"{name} is {found.element_type}, expected {seen[like]} as {like} is"
                 report(ElementTypeError(message, code="IR402", port=name))
@@ -186,7 +198,7 @@ def _check_signature(cls: type[Op], method: str) -> frozenset[str]:
     for parameter, declared in zip(named, cls.inputs, strict=True):
         if declared.variadic != (parameter.kind is inspect.Parameter.VAR_POSITIONAL):
             raise TypeError(f"{cls.__name__}.{method}: {declared.name} must be variadic in both places or in none")
-        if declared.optional != (parameter.default is not inspect.Parameter.empty):
+        if not declared.variadic and declared.optional != (parameter.default is not inspect.Parameter.empty):
             raise TypeError(f"{cls.__name__}.{method}: {declared.name} must be optional in both places or in none")
     return context
 

@@ -10,7 +10,7 @@ from ir_exec.errors import ShapeError
 from ir_exec.ops.attributes import LOWER, Bool, Float, Int, Ints, NonNegative
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.precision import CALCULABLE_FLOAT, rounded, widened
-from ir_exec.ops.reduction import AXES, axes_of, distinct_axes
+from ir_exec.ops.reduction import AXES, axes_of, distinct_axes, mean
 from ir_exec.ops.rules import known_ints, normalize_axis, require_rank
 from ir_exec.types import Array, TensorType
 
@@ -36,7 +36,7 @@ class _AlongAxis(Op):
     def _shifted(self, data: Array) -> Array:
         """The elements less the greatest of their slice, so that no exponential overflows; a new array."""
         wide = np.atleast_1d(widened(data))
-        return wide - np.max(wide, axis=self.axis, keepdims=True, initial=-np.inf)
+        return np.asarray(wide - np.max(wide, axis=self.axis, keepdims=True, initial=-np.inf))
 
 
 @op("SoftMax", since=8)
@@ -58,7 +58,7 @@ class SoftMax8(_AlongAxis):
 class SoftMax1(SoftMax8):
     """SoftMax-8 with an axis that is never negative.
 
-    Specification: activation/SoftMax-1.
+    Specification: activation/SoftMax-1, by which the axis is 1 where none is given; OpenVINO takes 0 there.
     """
 
     axis: NonNegative = 1
@@ -135,7 +135,9 @@ class MVN6(Op):
     def infer(self, data: TensorType, axes: TensorType) -> TensorType:
         require_rank(axes, 1, "axes")
         if data.rank is not None and axes.shape.size.lo > data.rank:
-            raise ShapeError(f"axes has {axes.shape.size} elements, data {data.shape} has {data.rank} axes", port="axes")
+            raise ShapeError(
+                f"axes has {axes.shape.size} elements, data {data.shape} has {data.rank} axes", port="axes"
+            )
         values = known_ints(axes)
         if data.rank is not None and values is not None:
             distinct_axes(values, data.rank)
@@ -153,12 +155,5 @@ class MVN6(Op):
 def _centred(data: Array, axes: tuple[int, ...], normalize_variance: bool) -> tuple[Array, Array | None]:
     """The elements less the mean of their slice, a new array; and the variance of each slice if it is wanted."""
     wide = widened(data)
-    centred = np.asarray(wide - _mean(wide, axes))
-    return centred, _mean(np.square(centred), axes) if normalize_variance else None
-
-
-def _mean(wide: Array, axes: tuple[int, ...]) -> Array:
-    """Without the warning and the NaN that `np.mean` has for no elements."""
-    total = np.add.reduce(wide, axis=axes, keepdims=True)
-    count = max(int(np.prod([wide.shape[axis] for axis in axes], dtype=np.int64)), 1)
-    return np.asarray(total / wide.dtype.type(count))
+    centred = np.asarray(wide - mean(wide, axes))
+    return centred, mean(np.square(centred), axes) if normalize_variance else None

@@ -59,5 +59,7 @@ def rounded(array: Array, dtype: np.dtype[Any]) -> Array:
 @cache
 def type_limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     """The lowest and the highest finite value of a numeric dtype."""
-    info: Any = ml_dtypes.finfo(dtype) if ElementType.of_dtype(dtype).is_float else ml_dtypes.iinfo(dtype)
+    # ml_dtypes does not annotate them.
+    describe: Any = ml_dtypes.finfo if ElementType.of_dtype(dtype).is_float else ml_dtypes.iinfo
+    info = describe(dtype)
     return info.min, info.max

@@ -31,6 +31,7 @@ __all__ = [
     "ReduceSum",
     "axes_of",
     "distinct_axes",
+    "mean",
 ]
 
 AXES = element_types("i8 i16 i32 i64 u8 u16 u32 u64")
@@ -82,6 +83,7 @@ class _Reduction(Op):
         return rounded(np.asarray(result), data.dtype)
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
+        """The reduced elements, in the type of data or in one that is wider."""
         raise NotImplementedError
 
     def _axis_count(self, rank: int) -> int:
@@ -108,7 +110,7 @@ class ReduceLogicalAnd(_LogicalReduction):
     """
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        return np.logical_and.reduce(data, axis=axes, keepdims=self.keep_dims)
+        return _reduced(np.logical_and, data, axes, self.keep_dims)
 
 
 @op("ReduceLogicalOr", since=1)
@@ -119,7 +121,7 @@ class ReduceLogicalOr(_LogicalReduction):
     """
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        return np.logical_or.reduce(data, axis=axes, keepdims=self.keep_dims)
+        return _reduced(np.logical_or, data, axes, self.keep_dims)
 
 
 @op("ReduceSum", since=1)
@@ -144,10 +146,11 @@ class ReduceProd(_Reduction):
     """
 
     rising = ("data",)
+    nonnegative = True
     saturates = True
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        return np.multiply.reduce(data, axis=axes, keepdims=self.keep_dims, dtype=accumulator(data.dtype))
+        return _reduced(np.multiply, data, axes, self.keep_dims, accumulator(data.dtype))
 
 
 @op("ReduceMean", since=1)
@@ -158,14 +161,7 @@ class ReduceMean(_Reduction):
     """
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        count = max(int(np.prod([data.shape[axis] for axis in axes], dtype=np.int64)), 1)
-        if not np.issubdtype(accumulator(data.dtype), np.integer):
-            return np.asarray(_sum(data, axes, self.keep_dims) / accumulator(data.dtype).type(count))
-        # Summed in 64 bits, no mean of shorter integers overflows.
-        dtype = np.int64 if ElementType.of(data).is_signed else np.uint64
-        total = np.add.reduce(data, axis=axes, keepdims=self.keep_dims, dtype=dtype)
-        divisor = dtype(count)
-        return np.asarray((total - np.fmod(total, divisor)) // divisor)
+        return mean(data, axes, self.keep_dims)
 
 
 @op("ReduceL1", since=4)
@@ -207,7 +203,7 @@ class _Extreme(_Reduction):
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
         if all(data.shape[axis] for axis in axes):
-            return np.asarray(self.extreme.reduce(data, axis=axes, keepdims=self.keep_dims))
+            return _reduced(self.extreme, data, axes, self.keep_dims)
         shape = tuple(1 if axis in axes else size for axis, size in enumerate(data.shape))
         if not self.keep_dims:
             shape = tuple(size for axis, size in enumerate(data.shape) if axis not in axes)
@@ -236,5 +232,26 @@ class ReduceMin(_Extreme):
     of_nothing = 1
 
 
-def _sum(data: Array, axes: tuple[int, ...], keep_dims: bool) -> Any:
-    return np.add.reduce(data, axis=axes, keepdims=keep_dims, dtype=accumulator(data.dtype))
+def mean(data: Array, axes: tuple[int, ...], keep_dims: bool = True) -> Array:
+    """The mean along axes in the accumulator of data, that of integers cut towards zero; 0 for no elements."""
+    count = max(int(np.prod([data.shape[axis] for axis in axes], dtype=np.int64)), 1)
+    if not np.issubdtype(accumulator(data.dtype), np.integer):
+        total = _sum(data, axes, keep_dims)
+        return np.asarray(total / total.dtype.type(count))
+    # Summed in 64 bits, no mean of shorter integers overflows.
+    dtype = np.dtype(np.int64 if ElementType.of(data).is_signed else np.uint64)
+    total = _reduced(np.add, data, axes, keep_dims, dtype)
+    divisor = dtype.type(count)
+    return np.asarray((total - np.fmod(total, divisor)) // divisor)
+
+
+def _sum(data: Array, axes: tuple[int, ...], keep_dims: bool) -> Array:
+    return _reduced(np.add, data, axes, keep_dims, accumulator(data.dtype))
+
+
+def _reduced(
+    ufunc: np.ufunc, data: Array, axes: tuple[int, ...], keep_dims: bool, dtype: np.dtype[Any] | None = None
+) -> Array:
+    # NumPy's annotations of `reduce` do not know `keepdims` as a variable.
+    reduce: Any = ufunc.reduce
+    return np.asarray(reduce(data, axis=axes, keepdims=keep_dims, dtype=dtype))

@@ -11,14 +11,17 @@ from typing import Literal
 
 import numpy as np
 
-from ir_exec.errors import ShapeError
-from ir_exec.types import Array, Dim, Shape, TensorType
+from ir_exec.errors import ShapeError, UnsupportedError
+from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType, convert
 
 __all__ = [
+    "LARGEST_RANK",
     "Broadcasting",
     "align_pdpd",
     "broadcast_shapes",
+    "ints",
     "known_axes",
+    "known_bounds",
     "known_int",
     "known_ints",
     "merge_dims",
@@ -26,9 +29,14 @@ __all__ = [
     "normalize_axes",
     "normalize_axis",
     "require_rank",
+    "require_representable",
+    "shape_of_length",
 ]
 
 Broadcasting = Literal["none", "numpy", "pdpd"]
+
+LARGEST_RANK = 64
+"""The most dims that a NumPy array can have."""
 
 
 def require_rank(tensor: TensorType, ranks: int | Iterable[int], name: str, *, why: str = "") -> None:
@@ -59,10 +67,15 @@ def normalize_axes(axes: Iterable[int], rank: int, *, name: str = "axes") -> tup
     return normalized
 
 
+def ints(array: Array) -> tuple[int, ...]:
+    """The elements of an integer array of any element type, flattened."""
+    return tuple(convert(array, ElementType.i64).ravel().tolist())
+
+
 def known_ints(tensor: TensorType) -> tuple[int, ...] | None:
     """The elements of an integer tensor, flattened, where its value is known."""
     value = tensor.value
-    return None if value is None else tuple(np.asarray(value, np.int64).ravel().tolist())
+    return None if value is None else ints(value)
 
 
 def known_int(tensor: TensorType) -> int | None:
@@ -71,12 +84,47 @@ def known_int(tensor: TensorType) -> int | None:
     return values[0] if values is not None and len(values) == 1 else None
 
 
+def known_bounds(tensor: TensorType) -> tuple[tuple[int, int], ...] | None:
+    """The least and greatest value of every element of an integer tensor, flattened, where anything is known of them.
+
+    What is not bounded above reaches to UNBOUNDED, of whatever element type it is.
+    """
+    bounds = tensor.bounds
+    if bounds is None:
+        return None
+    lower, upper = bounds
+    if lower is upper:
+        return tuple([(value, value) for value in ints(lower)])
+    last = ElementType.of(upper)
+    end = ints(upper) if last.bits < 32 else ints(_open_ended(upper))
+    return tuple(zip(ints(lower), end, strict=True))
+
+
+def _open_ended(upper: Array) -> Array:
+    """As i64, the end of the type's own range as UNBOUNDED."""
+    limit = np.iinfo(upper.dtype).max
+    return np.where(upper == limit, UNBOUNDED, convert(upper, ElementType.i64))
+
+
 def known_axes(tensor: TensorType, rank: int | None, *, name: str = "axes") -> tuple[int, ...] | None:
     """The axes held by a tensor, counted from the front, where they and the rank are known."""
     values = known_ints(tensor)
     if values is None or rank is None:
         return None
     return normalize_axes(values, rank, name=name)
+
+
+def shape_of_length(vector: TensorType) -> Shape:
+    """A shape with one unknown dim for every element of a vector of which only the length may be known."""
+    if vector.shape.dims is None or not vector.shape[0].is_static or vector.shape[0].lo > LARGEST_RANK:
+        return Shape.unknown()
+    return Shape.of_rank(vector.shape[0].lo)
+
+
+def require_representable(rank: int) -> None:
+    """An array may have this many dims."""
+    if rank > LARGEST_RANK:
+        raise UnsupportedError(f"a tensor of rank {rank} is more than NumPy can hold, {LARGEST_RANK} dims at most")
 
 
 def merge_dims(a: Dim, b: Dim, what: str, *, port: str | None = None) -> Dim:

@@ -8,20 +8,16 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ir_exec.errors import Location, UnsupportedError
-from ir_exec.graph import Graph, Value
-from ir_exec.infer import Types, infer_types
+from ir_exec.graph import Graph
 from ir_exec.model import Model, ModelPort, Source, WeightsSource, read_model
 from ir_exec.runtime.arguments import Inputs, bind_inputs
-from ir_exec.runtime.loop import Observer, run_steps
+from ir_exec.runtime.executor import Executor
+from ir_exec.runtime.loop import Observer
 from ir_exec.runtime.memory import default_budget
-from ir_exec.runtime.plan import Plan, constant_values, plan_steps
 from ir_exec.runtime.state import Variables
-from ir_exec.types import Array, ElementType, Shape, TensorType
+from ir_exec.types import Array, TensorType
 
 __all__ = ["CompiledModel", "Results", "compile_model"]
-
-MAX_PLANS = 32
-"""How many sets of input shapes a network remembers."""
 
 
 class Results(Mapping[str | int, Array]):
@@ -58,17 +54,11 @@ class CompiledModel:
 
     def __init__(self, model: Model, *, max_memory: int | None = None) -> None:
         refuse_unsupported(model.graph)
-        self._graph = model.graph
-        self._weights = model.weights
-        self._given = dict(model.given)
         self.inputs: list[ModelPort] = model.inputs
         self.outputs: list[ModelPort] = model.outputs
-        self._max_memory = default_budget() if max_memory is None else max_memory
         self._variables = Variables()
-        self._context = {"weights": model.weights, "state": self._variables}
-        self._constants: dict[int, Array] | None = None
-        self._plans: dict[tuple[Shape, ...], Plan] = {}
-        self._types: Types = model.types
+        context = {"weights": model.weights, "state": self._variables}
+        self._executor = Executor(model.graph, context, default_budget() if max_memory is None else max_memory)
 
     def __call__(self, inputs: Inputs | None = None, *, observe: Observer | None = None) -> Results:
         """Run the network.
@@ -80,64 +70,18 @@ class CompiledModel:
         fail on them, ResourceError for a layer that would take more than the memory budget.
         """
         arrays = bind_inputs(inputs, self.inputs)
-        slots: list[Array | None] = [None] * len(self._graph.values)
         try:
             with np.errstate(all="ignore"):
-                for number, constant in self._folded().items():
-                    slots[number] = constant
-                plan = self._plan(arrays)
-                for node, array in zip(self._graph.parameters, arrays, strict=True):
-                    slots[node.outputs[0].number] = array
-                run_steps(plan.steps, slots, observe)
+                found = self._executor.run(arrays, observe)
         except BaseException:
             self._variables.discard()
             raise
-        found = [slots[number] for number in plan.results]
         self._variables.commit()
-        return Results(self.outputs, _owned([array for array in found if array is not None], arrays))
+        return Results(self.outputs, _owned(found, arrays))
 
     def reset_state(self) -> None:
         """Forget the values of all variables: the next run starts from the initial ones."""
         self._variables.reset()
-
-    def _folded(self) -> dict[int, Array]:
-        """The constants that the plans use, and what follows from constants alone; computed once."""
-        if self._constants is None:
-            constant = constant_values(self._graph)
-            used = {value.number for value in self._used(constant)}
-            nodes = [node for node in self._graph.nodes if node.outputs and node.outputs[0] in constant]
-            slots: list[Array | None] = [None] * len(self._graph.values)
-            run_steps(plan_steps(nodes, self._types, used, self._context, self._max_memory), slots)
-            self._constants = {number: array for number in used if (array := slots[number]) is not None}
-        return self._constants
-
-    def _used(self, constant: set[Value]) -> Iterator[Value]:
-        """The constant values that a node which is not constant takes."""
-        for node in self._graph.nodes:
-            if not (node.outputs and node.outputs[0] in constant):
-                yield from (value for value in node.values_in if value in constant)
-
-    def _plan(self, arrays: list[Array]) -> Plan:
-        key = tuple(Shape(array.shape) for array in arrays)
-        plan = self._plans.get(key)
-        if plan is None:
-            if len(self._plans) >= MAX_PLANS:
-                self._plans.pop(next(iter(self._plans)))
-            plan = self._plans[key] = self._new_plan(arrays)
-        return plan
-
-    def _new_plan(self, arrays: list[Array]) -> Plan:
-        given = {
-            node.outputs[0]: TensorType(ElementType.of(array), Shape(array.shape))
-            for node, array in zip(self._graph.parameters, arrays, strict=True)
-        }
-        types = infer_types(self._graph, weights=self._weights, given=given)
-        constants = self._folded()
-        constant = constant_values(self._graph)
-        nodes = [node for node in self._graph.nodes if not (node.outputs and node.outputs[0] in constant)]
-        results = [node.values_in[0].number for node in self._graph.results]
-        keep = {*results, *constants}
-        return Plan(plan_steps(nodes, types, keep, self._context, self._max_memory), results)
 
 
 def compile_model(

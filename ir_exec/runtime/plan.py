@@ -44,7 +44,12 @@ class Plan:
 
 
 def plan_steps(
-    nodes: Iterable[Node], types: Types, keep: Iterable[int], context: Context, max_memory: int
+    nodes: Iterable[Node],
+    types: Types,
+    keep: Iterable[int],
+    context: Context,
+    bodies: Mapping[Node, tuple[Any, ...]],
+    max_memory: int,
 ) -> list[Step]:
     """Steps for these nodes; values whose numbers are in `keep` outlive the loop.
 
@@ -56,15 +61,16 @@ def plan_steps(
     for node, dying in zip(nodes, last_uses(nodes), strict=True):
         op = node.op
         assert op is not None, "networks with unsupported operators are refused before"
+        around = {**context, "bodies": bodies.get(node, ())}
         evaluate = op.evaluate
         if op.evaluate_context:
-            evaluate = partial(evaluate, **{name: context[name] for name in op.evaluate_context})
+            evaluate = partial(evaluate, **{name: around[name] for name in op.evaluate_context})
         inputs = [value.number for value in node.values_in]
         outputs = [value.number for value in node.outputs]
         for value in node.outputs:
             check_budget(types[value.number], max_memory, node)
         proven = all(types[number].shape.is_static for number in (*inputs, *outputs))
-        check = None if proven else partial(_check, node, context, max_memory)
+        check = None if proven else partial(_check, node, around, max_memory)
         steps.append(Step(node, evaluate, inputs, outputs, [slot for slot in dying if slot not in kept], check))
     return steps
 
@@ -74,7 +80,7 @@ def constant_values(graph: Graph) -> set[Value]:
     constant: set[Value] = set()
     for node in graph.nodes:
         op = node.op
-        if op is None or isinstance(op, Parameter) or not op.deterministic or "state" in op.evaluate_context:
+        if op is None or isinstance(op, Parameter) or not op.deterministic or op.evaluate_context - {"weights"}:
             continue
         if isinstance(op, Const) or (node.inputs and all(value in constant for value in node.values_in)):
             constant.update(node.outputs)

@@ -8,29 +8,41 @@ __all__ = ["Variables"]
 
 
 class Variables:
-    """What Assign writes is kept aside until the run has ended well, and then becomes what ReadValue reads."""
+    """What Assign writes is kept aside until the run has ended well, and then becomes what ReadValue reads.
+
+    A body that runs again and again reads in one iteration what it wrote in the one before: `advance` lets it.
+    """
 
     def __init__(self) -> None:
         self._values: dict[str, Array] = {}
+        self._current: dict[str, Array] = {}
         self._written: dict[str, Array] = {}
 
     def read(self, variable_id: str) -> Array | None:
-        return self._values.get(variable_id)
+        value = self._current.get(variable_id)
+        return self._values.get(variable_id) if value is None else value
 
     def write(self, variable_id: str, value: Array) -> None:
         self._written[variable_id] = value
 
+    def advance(self) -> None:
+        """Let what was written so far be read in this run."""
+        self._current.update(self._written)
+        self._written.clear()
+
     def commit(self) -> None:
         """Keep what this run has written. The arrays are copied, so that no caller holds memory of a variable."""
-        for variable_id, value in self._written.items():
+        self.advance()
+        for variable_id, value in self._current.items():
             self._values[variable_id] = value.copy()
-        self._written.clear()
+        self._current.clear()
 
     def discard(self) -> None:
         """Forget what this run has written."""
+        self._current.clear()
         self._written.clear()
 
     def reset(self) -> None:
         """Forget all values: the next run starts from the initial ones."""
+        self.discard()
         self._values.clear()
-        self._written.clear()

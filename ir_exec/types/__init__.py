@@ -1,5 +1,6 @@
 """What inference computes with: element types, dims, shapes, and the types of values."""
 
+from ir_exec.types.conversion import convert, saturated
 from ir_exec.types.dim import UNBOUNDED, Dim
 from ir_exec.types.element_type import (
     ALL,
@@ -33,5 +34,7 @@ __all__ = [
     "ElementType",
     "Shape",
     "TensorType",
+    "convert",
     "element_types",
+    "saturated",
 ]

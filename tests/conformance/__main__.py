@@ -10,7 +10,7 @@ import traceback
 from tests.conformance import ours
 from tests.conformance.build import FORMS
 from tests.conformance.case import Case
-from tests.conformance.checks import check_types, check_values, families, requests, table
+from tests.conformance.checks import check_file, check_types, check_values, families, requests, table
 from tests.conformance.oracle import Oracle
 
 
@@ -47,7 +47,11 @@ def _asked(mode: str, only: str | None) -> bool:
 
 
 def _faults(case: Case, oracle: Oracle, only: str | None) -> list[str]:
-    faults = [f"values: {fault}" for fault in check_values(case, oracle)] if only != "types" else []
+    faults = []
+    if only != "types":
+        faults += [f"values: {fault}" for fault in check_values(case, oracle)]
+        for form in FORMS:
+            faults += [f"file, {form}: {fault}" for fault in check_file(case, form)]
     if only != "values":
         for form in FORMS:
             faults += [f"types, {form}: {fault}" for fault in check_types(case, form, oracle)]

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+import ir_exec
 from ir_exec.errors import IRError
 from ir_exec.types import Array, ElementType
 from tests import cases
@@ -17,7 +18,7 @@ from tests.conformance.case import Case
 from tests.conformance.compare import type_faults, value_faults
 from tests.conformance.oracle import NodeTypes, Oracle, Refused, Request
 
-__all__ = ["check_types", "check_values", "families", "requests", "table"]
+__all__ = ["check_file", "check_types", "check_values", "families", "requests", "table"]
 
 
 def families() -> list[str]:
@@ -77,6 +78,20 @@ def check_types(case: Case, form: Form, oracle: Oracle) -> list[str]:
         else:
             wanted = _layer(answer).outputs
     return type_faults(found, wanted, _actual(case))
+
+
+def check_file(case: Case, form: Form) -> list[str]:
+    """The case as a file, read and run through the public API: the same outputs as from the operator alone."""
+    try:
+        alone = ours.evaluate(case)
+    except Exception:  # told by check_values
+        return []
+    file = build(case, form)
+    try:
+        result = ir_exec.compile_model(ir_exec.read_model(file.xml, weights=file.weights))(file.inputs)
+    except Exception as error:  # the table goes on after any fault
+        return [_told("the file", error)]
+    return _prefixed("against the operator alone", value_faults([result[i] for i in range(len(result))], alone))
 
 
 def _layer(nodes: Sequence[NodeTypes]) -> NodeTypes:

@@ -12,7 +12,7 @@ import select
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -28,15 +28,19 @@ Mode = Literal["plugin", "reference", "types"]
 
 @dataclass(frozen=True)
 class Request:
-    """A question: the values of a file's outputs for its inputs, or the types of its nodes (inputs not needed)."""
+    """A question: the values of a file's outputs for its inputs, or the types of its nodes (inputs not needed).
+
+    shapes: those that the inputs are to have instead of what the file declares.
+    """
 
     mode: Mode
     file: IRFile
+    shapes: tuple[tuple[int, ...], ...] | None = None
 
     def message(self) -> bytes:
         inputs = () if self.mode == "types" else tuple(_parts(array) for array in self.file.inputs)
-        body = {"mode": self.mode, "xml": self.file.xml, "weights": self.file.weights, "inputs": inputs}
-        return pickle.dumps(body)
+        body = {"mode": self.mode, "xml": self.file.xml, "weights": self.file.weights}
+        return pickle.dumps(body | {"inputs": inputs, "shapes": self.shapes})
 
 
 @dataclass(frozen=True)
@@ -90,8 +94,9 @@ class Oracle:
         answer: tuple[Array, ...] | Refused = self.ask(Request(mode, file))
         return answer
 
-    def types(self, file: IRFile) -> list[NodeTypes] | Refused:
-        answer: list[NodeTypes] | Refused = self.ask(Request("types", file))
+    def types(self, file: IRFile, shapes: Sequence[tuple[int, ...]] | None = None) -> list[NodeTypes] | Refused:
+        request = Request("types", file, None if shapes is None else tuple(shapes))
+        answer: list[NodeTypes] | Refused = self.ask(request)
         return answer
 
     def ask(self, request: Request) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from importlib import resources
 
 import pytest
@@ -31,6 +32,7 @@ def held_by(type_name: str) -> list[int]:
     return OF_KEY["constant" if type_name == "Const" else type_name.lower()]
 
 
+@cache
 def cases_by_class() -> dict[type[Op], list[Case]]:
     found: dict[type[Op], list[Case]] = {}
     for family in families():
@@ -61,7 +63,8 @@ def test_every_type_resolves_or_is_not_implemented(type_name: str) -> None:
     for number in range(1, 18):
         if number in OPSETS[type_name]:
             answer = resolves(type_name, f"opset{number}")
-            assert answer == "IR901" or answer in {name_of(cls) for cls in registered() if cls.since <= number}
+            meant = opset_number(type_name, f"opset{number}") or 0
+            assert answer == "IR901" or answer in {name_of(cls) for cls in registered() if cls.since <= meant}
         elif opset_number(type_name, f"opset{number}") == number:
             with pytest.raises(GraphError) as caught:
                 resolve(type_name, f"opset{number}")

@@ -49,6 +49,8 @@ def _read(stream: BinaryIO) -> dict[str, Any] | None:
 
 def _answer(core: ov.Core, request: dict[str, Any]) -> Any:
     model = core.read_model(request["xml"], request["weights"])
+    if request["shapes"] is not None:
+        model.reshape({position: ov.PartialShape(shape) for position, shape in enumerate(request["shapes"])})
     if request["mode"] == "types":
         model.validate_nodes_and_infer_types()
         return [_node_types(node) for node in model.get_ordered_ops()]

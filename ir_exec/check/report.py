@@ -1,0 +1,121 @@
+"""What `check_model` answers: diagnostics, and how much of the file was looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, computed_field
+
+from ir_exec.check.rules import lesser, rule_of
+from ir_exec.errors import IRError, Location, Severity
+
+__all__ = ["Diagnostic", "Report", "Reports", "Summary"]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Diagnostic(_Model):
+    """One finding.
+
+    code, name: the rule that was broken (`IR601`, `declared-dims`); they never change their meaning.
+    message: in the user's words, without the place. hint: what would repair it, where one repair is likely.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    message: str
+    hint: str | None = None
+    location: Location
+
+    @classmethod
+    def of(cls, error: IRError) -> Self:
+        """The finding that an error stands for; its severity is never more than that of its rule."""
+        rule = rule_of(error.code)
+        return cls(
+            code=error.code,
+            name=rule.name,
+            severity=lesser(error.severity, rule.severity),
+            message=error.message,
+            hint=error.hint,
+            location=error.location,
+        )
+
+    def __str__(self) -> str:
+        where = str(self.location)
+        return f"{where}: {self.severity}[{self.code} {self.name}]: {self.message}"
+
+
+class Report(_Model):
+    """Everything that was found in one file, by line.
+
+    path: as it was given, None for bytes.
+    layers_checked, layers_not_checked: those of bodies included. A layer was not checked where ir_exec lacks its
+        operator, where the types of its inputs are not known, where its weights are missing, and where no Result
+        depends on it.
+    """
+
+    path: str | None
+    diagnostics: tuple[Diagnostic, ...]
+    layers_checked: int
+    layers_not_checked: int
+
+    @computed_field  # type: ignore[prop-decorator]  # the way that pydantic documents; mypy has no case for it
+    @property
+    def ok(self) -> bool:
+        """Whether there is no error; there may be warnings."""
+        return not self.errors
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        return self._of("error")
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        return self._of("warning")
+
+    def _of(self, severity: Severity) -> tuple[Diagnostic, ...]:
+        return tuple(found for found in self.diagnostics if found.severity == severity)
+
+    def __str__(self) -> str:
+        """The report as text, each finding as a block, with a summary at the end."""
+        # The renderer needs the models above, so it cannot be imported before them.
+        from ir_exec.check.text import render, summary_line
+
+        return "\n".join([*render(self), summary_line(Summary.of([self]))])
+
+
+class Summary(_Model):
+    """The sums over all files."""
+
+    files: int
+    layers_checked: int
+    layers_not_checked: int
+    errors: int
+    warnings: int
+
+    @classmethod
+    def of(cls, reports: Iterable[Report]) -> Self:
+        reports = list(reports)
+        return cls(
+            files=len(reports),
+            layers_checked=sum(report.layers_checked for report in reports),
+            layers_not_checked=sum(report.layers_not_checked for report in reports),
+            errors=sum(len(report.errors) for report in reports),
+            warnings=sum(len(report.warnings) for report in reports),
+        )
+
+
+class Reports(_Model):
+    """What `ir-exec check --format json` prints.
+
+    skipped: paths of files in the folders given that end in .xml and are no IR.
+    """
+
+    format: Literal[1] = 1
+    files: tuple[Report, ...]
+    skipped: tuple[str, ...] = ()
+    summary: Summary

@@ -1,0 +1,130 @@
+"""Reports as text for people: one block per finding, and a line that sums up.
+
+    error[IR601 declared-dims]: dim 1 of output is declared as 5, and is 4 (declared [2,5], inferred [2,4])
+      --> model.xml:42  layer 7 "gather" (GatherElements), port output
+       |
+    42 |         <port id="2" precision="FP32">
+       |
+       = hint: ...
+
+Colours are the caller's: a style is a function from the role of a piece of text and the text to what is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from ir_exec.check.report import Diagnostic, Report, Summary
+from ir_exec.errors import Location
+
+__all__ = ["LinesOf", "Style", "plain", "render", "summary_line"]
+
+Style: TypeAlias = Callable[[str, str], str]
+"""Takes a role (error, warning, info, message, frame, place, hint, source) and the text."""
+
+LinesOf: TypeAlias = Callable[[str], Sequence[str]]
+"""The lines of the file at a path; empty where it cannot be read."""
+
+WIDEST_EXCERPT = 160
+"""Lines of the file are cut after this many characters: some writers put everything on one."""
+
+MOST_LAYERS_LISTED = 12
+
+
+def plain(role: str, text: str) -> str:
+    """The style without colours."""
+    return text
+
+
+def render(report: Report, *, style: Style = plain, lines_of: LinesOf | None = None) -> Iterator[str]:
+    """The lines of every block, with an empty line behind each.
+
+    Warnings and information that say the same of several layers make one block.
+    """
+    for diagnostic, others in _folded(report.diagnostics):
+        yield from _block(diagnostic, others, style, lines_of)
+        yield ""
+
+
+def summary_line(summary: Summary) -> str:
+    """`3 files: 412 layers checked, 7 not checked; 2 errors, 1 warning`."""
+    return (
+        f"{_count(summary.files, 'file')}: {_count(summary.layers_checked, 'layer')} checked, "
+        f"{summary.layers_not_checked} not checked; "
+        f"{_count(summary.errors, 'error')}, {_count(summary.warnings, 'warning')}"
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _folded(diagnostics: Sequence[Diagnostic]) -> list[tuple[Diagnostic, list[Diagnostic]]]:
+    """Each finding with the later ones that say the same of other layers; every error stands alone."""
+    blocks: list[tuple[Diagnostic, list[Diagnostic]]] = []
+    first: dict[tuple[str, str], list[Diagnostic]] = {}
+    for diagnostic in diagnostics:
+        key = (diagnostic.code, diagnostic.message)
+        if diagnostic.severity != "error" and key in first:
+            first[key].append(diagnostic)
+            continue
+        others: list[Diagnostic] = []
+        first[key] = others
+        blocks.append((diagnostic, others))
+    return blocks
+
+
+def _block(diagnostic: Diagnostic, others: list[Diagnostic], style: Style, lines_of: LinesOf | None) -> Iterator[str]:
+    severity, location = diagnostic.severity, diagnostic.location
+    head = style(severity, f"{severity}[{diagnostic.code} {diagnostic.name}]")
+    yield f"{head}{style('message', ': ' + _one_line(diagnostic.message))}"
+    excerpt = _excerpt(location, lines_of)
+    margin = " " * max(len(str(location.line or "")), 2)
+    place = _place(location)
+    if place:
+        yield f"{margin}{style('frame', '-->')} {place}"
+    if excerpt is not None:
+        bar = style("frame", "|")
+        yield f"{margin} {bar}"
+        yield f"{style('frame', str(location.line).rjust(len(margin)))} {bar} {style('source', excerpt)}"
+        yield f"{margin} {bar}"
+    if others:
+        yield f"{margin} {style('frame', '=')} {style('hint', 'also:')} {_layers(others)}"
+    if diagnostic.hint:
+        yield f"{margin} {style('frame', '=')} {style('hint', 'hint:')} {_one_line(diagnostic.hint)}"
+
+
+def _place(location: Location) -> str:
+    """`model.xml:42  layer 7 "gather" (GatherElements), port indices`."""
+    file = _one_line(location.path or "")
+    if location.line is not None:
+        file = f"{file or '<bytes>'}:{location.line}"
+    layer = _one_line(str(replace(location, path=None, line=None)))
+    return "  ".join(part for part in (file, layer) if part)
+
+
+def _layers(others: list[Diagnostic]) -> str:
+    ids = list(dict.fromkeys(one.location.layer_id or f"line {one.location.line}" for one in others))
+    shown = ", ".join(ids[:MOST_LAYERS_LISTED]) + (", ..." if len(ids) > MOST_LAYERS_LISTED else "")
+    noun = "layer" if others[0].location.layer_id is not None else "place"
+    return f"{_count(len(ids), 'other ' + noun)} ({shown})"
+
+
+def _excerpt(location: Location, lines_of: LinesOf | None) -> str | None:
+    if lines_of is None or location.path is None or location.line is None:
+        return None
+    lines = lines_of(location.path)
+    if not 0 < location.line <= len(lines):
+        return None
+    text = _one_line(lines[location.line - 1].rstrip().expandtabs(4))
+    text = text.lstrip() if len(text) - len(text.lstrip()) > 40 else text
+    return text if len(text) <= WIDEST_EXCERPT else text[:WIDEST_EXCERPT] + "..."
+
+
+def _one_line(text: str) -> str:
+    """The text with control characters escaped: names in broken files may hold anything, terminals obey some of it."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)

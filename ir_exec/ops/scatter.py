@@ -1,0 +1,421 @@
+"""The scatter family: the output is `data` with elements or slices that indices choose replaced by `updates`.
+
+Where several updates meet in one element they are applied in the order of `updates`: the last one wins, and floating
+point sums always come out the same. The specifications leave the order open.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+
+from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
+from ir_exec.ops.attributes import LOWER, Bool
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.indexing import (
+    Negative,
+    check_duplicates,
+    check_indices,
+    element_offsets,
+    find_indices,
+    given_axis,
+    known_axis,
+    tuple_offsets,
+)
+from ir_exec.ops.rules import merge_shapes, require_rank
+from ir_exec.types import (
+    ALL,
+    BOOLEAN,
+    INDEX,
+    INTEGER,
+    STRING,
+    Array,
+    Dim,
+    ElementType,
+    Shape,
+    TensorType,
+    element_types,
+)
+
+__all__ = [
+    "ScatterElementsUpdate3",
+    "ScatterElementsUpdate12",
+    "ScatterNDUpdate4",
+    "ScatterNDUpdate15",
+    "ScatterUpdate",
+]
+
+Reduction: TypeAlias = Literal["none", "sum", "sub", "prod", "min", "max", "mean"]
+
+_REDUCED = ALL - STRING - element_types("u1 u3 u6 nf4")
+"""What a reduction can calculate with."""
+
+
+@op("ScatterUpdate", since=3)
+class ScatterUpdate(Op):
+    """output[p, indices[i], r] = updates[p, i, r]: i all axes of indices, p those of data up to `axis`, r those behind.
+
+    data: any element type, rank 1 or more. indices: integers, any rank. axis: one integer, a scalar or of shape [1].
+    updates: the element type of data, shape data.shape[:axis] + indices.shape + data.shape[axis + 1:].
+    output: the element type and shape of data. Of updates to the same place the last one wins.
+
+    Errors: IR701 for an index out of range and, as the specification demands, for a negative one; IR704 for an axis
+    out of range. Specification: movement/ScatterUpdate_3.
+    """
+
+    inputs = (In("data"), In("indices", types=INTEGER), In("updates", like="data"), In("axis", types=INTEGER))
+    rising = ("data", "updates")
+
+    def infer(self, data: TensorType, indices: TensorType, updates: TensorType, axis: TensorType) -> TensorType:
+        position = known_axis(axis, data.rank)
+        if data.rank is not None and indices.rank is not None:
+            rank = indices.rank + data.rank - 1
+            if updates.rank is not None and updates.rank != rank:
+                message = f"updates has rank {updates.rank}, expected rank(indices) + rank(data) - 1 = {rank}"
+                raise ShapeError(message, code="IR501", port="updates")
+        if position is not None and indices.shape.dims is not None:
+            expected = [*data.shape[:position], *indices.shape, *data.shape[position + 1 :]]
+            rule = f"data.shape[:{position}] + indices.shape + data.shape[{position + 1}:]"
+            _require_updates(updates, Shape(expected), rule)
+        return _like_data(data, updates)
+
+    def evaluate(self, data: Array, indices: Array, updates: Array, axis: Array) -> Array:
+        position = given_axis(axis, data.ndim)
+        size = data.shape[position]
+        expected = data.shape[:position] + indices.shape + data.shape[position + 1 :]
+        if updates.shape != expected:
+            message = f"updates has shape {list(updates.shape)}, expected {list(expected)} for axis {position}"
+            raise EvaluationError(message, port="updates")
+        found = find_indices(indices, size, position, "refused")
+        before, after = prod(data.shape[:position]), prod(data.shape[position + 1 :])
+        output = data.copy(order="C")
+        # NumPy assigns in the order of a contiguous list of indices, so that the last of equal ones wins.
+        rows = np.ascontiguousarray(found).reshape(-1)
+        output.reshape(before, size, after)[:, rows] = updates.reshape(before, rows.size, after)
+        return output
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        data, indices, _, axis = types
+        position = known_axis(axis, data.rank)
+        if position is None or not data.shape[position].is_static or (value := indices.value) is None:
+            return []
+        size = data.shape[position].size
+        return check_indices(value, size, position, "refused") or check_duplicates(value)
+
+
+class _ScatterElementsUpdate(Op):
+    """output[i, indices[i, j, k], k] = updates[i, j, k], shown for axis 1 of rank 3."""
+
+    inputs = (
+        In("data"),
+        In("indices", types=INTEGER | BOOLEAN),
+        In("updates", like="data"),
+        In("axis", types=INTEGER),
+    )
+
+    negative: ClassVar[Negative]
+
+    def infer(self, data: TensorType, indices: TensorType, updates: TensorType, axis: TensorType) -> TensorType:
+        position = known_axis(axis, data.rank)
+        shape = merge_shapes(indices.shape, updates.shape, "the shapes of indices and updates", port="updates")
+        if data.rank is not None:
+            port = "indices" if indices.rank is not None else "updates"
+            require_rank(TensorType(indices.element_type, shape), data.rank, port, why="the rank of data")
+        if position is not None and shape.dims is not None:
+            for i, (most, dim) in enumerate(zip(data.shape, shape, strict=True)):
+                if i != position and dim.lo > most.hi:
+                    raise ShapeError(_too_large(i, dim, most), code="IR502", port="indices")
+        return _like_data(data, updates)
+
+    def evaluate(self, data: Array, indices: Array, updates: Array, axis: Array) -> Array:
+        position = given_axis(axis, data.ndim)
+        for i, (most, size) in enumerate(zip(data.shape, indices.shape, strict=True)):
+            if i != position and size > most:
+                raise EvaluationError(_too_large(i, size, most), port="indices")
+        found = find_indices(indices, data.shape[position], position, self.negative)
+        output = data.copy(order="C")
+        offsets = element_offsets(found, position, data.shape).reshape(-1)
+        self._update(output.reshape(-1), offsets, updates.reshape(-1))
+        return output
+
+    def _update(self, output: Array, offsets: Array, updates: Array) -> None:
+        output[offsets] = updates
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        data, indices, _, axis = types
+        position = known_axis(axis, data.rank)
+        if position is None or not data.shape[position].is_static or (value := indices.value) is None:
+            return []
+        size = data.shape[position].size
+        found = check_indices(value, size, position, self.negative)
+        if self._overwrites() and all(error.severity != "error" for error in found):
+            counted = find_indices(value, size, position, self.negative)
+            frame = [*value.shape[:position], size, *value.shape[position + 1 :]]
+            found += check_duplicates(element_offsets(counted, position, frame))
+        return found
+
+    def _overwrites(self) -> bool:
+        return True
+
+
+@op("ScatterElementsUpdate", since=3)
+class ScatterElementsUpdate3(_ScatterElementsUpdate):
+    """output[i, indices[i, j, k], k] = updates[i, j, k], shown for axis 1 of rank 3; elsewhere output is data.
+
+    data: any element type, rank 1 or more. indices: integers, the rank of data and, except on `axis`, at most its
+    sizes. updates: the element type of data, the shape of indices. axis: one integer, a scalar or of shape [1].
+    output: the element type and shape of data. Of updates to the same element the last one wins.
+
+    Errors: IR701 for an index out of range and, as the specification demands (OpenVINO counts it from the end), for a
+    negative one; IR704 for an axis out of range. Specification: movement/ScatterElementsUpdate_3.
+    """
+
+    rising = ("data", "updates")
+
+    negative: ClassVar[Negative] = "refused"
+
+
+@op("ScatterElementsUpdate", since=12)
+class ScatterElementsUpdate12(_ScatterElementsUpdate):
+    """ScatterElementsUpdate-3 with a reduction of all updates to an element and, with `use_init_val`, what data holds.
+
+    reduction: none (the last update wins), sum, prod, min, max or mean. Without `use_init_val` only the updates are
+    reduced; elements without updates are those of data in any case.
+
+    data: any element type, with a reduction a numeric or boolean one but u1, u3, u6 and nf4; rank 1 or more.
+    indices: integers, the rank of data and, except on `axis`, at most its sizes; a negative one counts from the end.
+    updates: the element type of data, the shape of indices. axis: one integer, a scalar or of shape [1].
+    output: the element type and shape of data.
+
+    On booleans sum and max are "or", prod and min are "and", and there is no mean. Integers wrap around. The mean of
+    integers is rounded down as the specification says; OpenVINO's CPU plugin rounds towards zero, and wraps the sums
+    of 8-bit types, which are exact here. A NaN among the updates leaves min and max as they are, as OpenVINO does.
+    Errors: IR401 for an element type that the reduction does not take, IR701 for an index out of range, IR704 for an
+    axis out of range. Specification: movement/ScatterElementsUpdate_12.
+    """
+
+    negative: ClassVar[Negative] = "counted"
+
+    reduction: Annotated[Literal["none", "sum", "prod", "min", "max", "mean"], LOWER] = "none"
+    use_init_val: Bool = True
+
+    @property
+    def rising(self) -> tuple[str, ...]:  # type: ignore[override]  # a product may fall where a factor rises
+        return () if self.reduction == "prod" else ("data", "updates")
+
+    def infer(self, data: TensorType, indices: TensorType, updates: TensorType, axis: TensorType) -> TensorType:
+        _require_reducible(data, self.reduction)
+        return super().infer(data, indices, updates, axis)
+
+    def _update(self, output: Array, offsets: Array, updates: Array) -> None:
+        _reduce_into(output, offsets, updates, self.reduction, self.use_init_val)
+
+    def _overwrites(self) -> bool:
+        return self.reduction == "none"
+
+
+class _ScatterNDUpdate(Op):
+    """output[*indices[i]] = updates[i], i all axes of indices but the last."""
+
+    inputs = (In("data"), In("indices", types=INDEX), In("updates", like="data"))
+
+    negative: ClassVar[Negative]
+
+    def infer(self, data: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
+        for name, tensor in (("data", data), ("indices", indices)):
+            if tensor.rank == 0:
+                raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code="IR501", port=name)
+        if data.shape.dims is not None and indices.shape.dims is not None:
+            length = indices.shape[-1]
+            if length.lo > len(data.shape):
+                message = f"the last axis of indices is {length}, expected at most rank(data) = {len(data.shape)}"
+                raise ShapeError(message, code="IR505", port="indices")
+            if length.is_static:
+                expected = Shape([*indices.shape[:-1], *data.shape[length.size :]])
+                if expected.rank or 1 not in updates.shape.size:
+                    _require_updates(updates, expected, f"indices.shape[:-1] + data.shape[{length.size}:]")
+        return _like_data(data, updates)
+
+    def evaluate(self, data: Array, indices: Array, updates: Array) -> Array:
+        length = indices.shape[-1]
+        rows = tuple_offsets(indices, data.shape[:length], 0, self.negative).reshape(-1)
+        size = prod(data.shape[length:])
+        output = data.copy(order="C")
+        view = output.reshape(prod(data.shape[:length]), size)
+        self._update(view, rows, updates.reshape(rows.size, size))
+        return output
+
+    def _update(self, output: Array, rows: Array, updates: Array) -> None:
+        output[rows] = updates
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        data, indices, _ = types
+        value = None if data.shape.dims is None else indices.value
+        if value is None:
+            return []
+        found = []
+        sizes = data.shape[: value.shape[-1]]
+        for axis, size in enumerate(sizes):
+            if size.is_static:
+                found += check_indices(value[..., axis], size.size, axis, self.negative, axis)
+        sound = all(size.is_static for size in sizes) and all(error.severity != "error" for error in found)
+        if sound and self._overwrites():
+            found += check_duplicates(tuple_offsets(value, [size.size for size in sizes], 0, self.negative))
+        return found
+
+    def _overwrites(self) -> bool:
+        return True
+
+
+@op("ScatterNDUpdate", since=4)
+class ScatterNDUpdate4(_ScatterNDUpdate):
+    """output[*indices[i]] = updates[i], i all axes of indices but the last; elsewhere output is data.
+
+    data: any element type, rank 1 or more. indices: i32 or i64, rank 1 or more; a tuple lies along the last axis and
+    has at most rank(data) elements. updates: the element type of data, shape indices.shape[:-1] +
+    data.shape[indices.shape[-1]:], or any one element where that is the shape of a scalar.
+    output: the element type and shape of data. Of updates to the same place the last one wins.
+
+    A negative index counts from the end, as OpenVINO does; the specification asks for indices from 0 on. Tuples of no
+    elements choose all of data, as the specification's formula says; OpenVINO's CPU plugin leaves data as it is.
+    Errors: IR701 for an index out of range. Specification: movement/ScatterNDUpdate_3.
+    """
+
+    rising = ("data", "updates")
+
+    negative: ClassVar[Negative] = "tolerated"
+
+
+@op("ScatterNDUpdate", since=15)
+class ScatterNDUpdate15(_ScatterNDUpdate):
+    """ScatterNDUpdate-4 with a reduction of all updates to a place and what data holds there.
+
+    reduction: none (the last update wins), sum, sub, prod, min or max.
+
+    data: any element type, with a reduction a numeric or boolean one but u1, u3, u6 and nf4; rank 1 or more.
+    indices: i32 or i64, rank 1 or more, a negative one counts from the end; a tuple lies along the last axis and has
+    at most rank(data) elements. updates: the element type of data, shape indices.shape[:-1] +
+    data.shape[indices.shape[-1]:], or any one element where that is the shape of a scalar.
+    output: the element type and shape of data.
+
+    On booleans sum and max are "or", prod and min are "and", sub is "exclusive or". Integers wrap around. A NaN among
+    the updates leaves min and max as they are, as OpenVINO does.
+    Errors: IR401 for an element type that the reduction does not take, IR701 for an index out of range.
+    Specification: movement/ScatterNDUpdate_15.
+    """
+
+    negative: ClassVar[Negative] = "counted"
+
+    reduction: Annotated[Literal["none", "sum", "sub", "prod", "min", "max"], LOWER] = "none"
+
+    @property
+    def rising(self) -> tuple[str, ...]:  # type: ignore[override]  # a difference falls where an update rises
+        return () if self.reduction in ("prod", "sub") else ("data", "updates")
+
+    def infer(self, data: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
+        _require_reducible(data, self.reduction)
+        return super().infer(data, indices, updates)
+
+    def _update(self, output: Array, rows: Array, updates: Array) -> None:
+        if self.reduction == "none":
+            super()._update(output, rows, updates)
+            return
+        size = updates.shape[1]
+        offsets = (rows * size)[:, np.newaxis] + np.arange(size)
+        _reduce_into(output.reshape(-1), offsets.reshape(-1), updates.reshape(-1), self.reduction, True)
+
+    def _overwrites(self) -> bool:
+        return self.reduction == "none"
+
+
+def _like_data(data: TensorType, updates: TensorType) -> TensorType:
+    kind = data.element_type if data.element_type.is_known else updates.element_type
+    return TensorType(kind, data.shape)
+
+
+def _require_updates(updates: TensorType, expected: Shape, rule: str) -> None:
+    """Updates have the shape that `rule` gives, as far as both are known."""
+    if updates.rank is not None and updates.rank != expected.rank:
+        message = f"updates has rank {updates.rank} ({updates.shape}), expected {rule} = {expected}"
+        raise ShapeError(message, code="IR501", port="updates")
+    if updates.shape & expected is None:
+        raise ShapeError(
+            f"updates has shape {updates.shape}, expected {rule} = {expected}", code="IR502", port="updates"
+        )
+
+
+def _too_large(axis: int, found: Dim | int, most: Dim | int) -> str:
+    return f"axis {axis} of indices is {found}, expected at most {most} as in data"
+
+
+def _require_reducible(data: TensorType, reduction: Reduction) -> None:
+    kind = data.element_type
+    refused = kind.is_known and kind not in (_REDUCED - BOOLEAN if reduction == "mean" else _REDUCED)
+    if reduction != "none" and refused:
+        raise ElementTypeError(f"data is {kind}, which the reduction {reduction} does not take", port="data")
+
+
+_REDUCE = {
+    "sum": np.add,
+    "mean": np.add,
+    "sub": np.subtract,
+    "prod": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+
+_REDUCE_BOOLEANS = _REDUCE | {"sum": np.maximum, "prod": np.minimum, "sub": np.bitwise_xor}
+"""For booleans seen as the integers 0 and 1."""
+
+
+def _reduce_into(output: Array, offsets: Array, updates: Array, reduction: Reduction, use_init_val: bool) -> None:
+    """output[offsets[i]] = reduce(output[offsets[i]], updates[i]), one i after the other; all three are flat.
+
+    Without `use_init_val` what output holds at the offsets counts as if it were not there.
+    """
+    if reduction == "none":
+        output[offsets] = updates
+        return
+    reduce = _REDUCE
+    if output.dtype == np.bool_:
+        output, updates, reduce = output.view(np.uint8), updates.view(np.uint8), _REDUCE_BOOLEANS
+    exact = _exact_dtype(output.dtype, reduction)
+    updates = updates.astype(exact, copy=False)
+    if exact == output.dtype and reduction != "mean":
+        target, places = output, offsets
+    else:
+        touched, places = np.unique(offsets, return_inverse=True)
+        target = output[touched].astype(exact)
+    neutral = _neutral(exact, reduction)
+    if reduction in ("min", "max") and exact.kind == "f":
+        updates = np.where(np.isnan(updates), neutral, updates)
+    if not use_init_val:
+        target[places] = neutral
+    reduce[reduction].at(target, places, updates)
+    if reduction == "mean":
+        counts = np.bincount(places) + use_init_val
+        target = target / counts.astype(exact) if exact.kind == "f" else target // counts.astype(exact)
+    if target is not output:
+        output[touched] = target.astype(output.dtype)
+
+
+def _exact_dtype(dtype: np.dtype[Any], reduction: Reduction) -> np.dtype[Any]:
+    """What to calculate in: f32 for smaller floats, and for means of integers what holds their sums."""
+    kind = ElementType.of_dtype(dtype)
+    if kind.is_float:
+        return dtype if kind.bits >= 32 else np.dtype(np.float32)
+    if reduction == "mean" or kind.bits < 8:
+        return np.dtype(np.int64 if kind.is_signed else np.uint64)
+    return dtype
+
+
+def _neutral(dtype: np.dtype[Any], reduction: Reduction) -> Array:
+    """What changes no other value when it is reduced with it."""
+    if reduction in ("min", "max"):
+        if dtype.kind == "f":
+            return np.array(np.inf if reduction == "min" else -np.inf, dtype)
+        limits = np.iinfo(dtype)
+        return np.array(limits.max if reduction == "min" else limits.min, dtype)
+    return np.array(1 if reduction == "prod" else 0, dtype)

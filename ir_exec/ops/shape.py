@@ -1,0 +1,288 @@
+"""Shapes: read as a value, changed without touching the elements, permuted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any, TypeVar
+
+import numpy as np
+from pydantic import AfterValidator
+
+from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.ops.attributes import Bool, ElementTypeName
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.rules import (
+    ints,
+    known_bounds,
+    known_ints,
+    normalize_axis,
+    require_rank,
+    require_representable,
+    shape_of_length,
+)
+from ir_exec.types import INDEX, INTEGER, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
+
+__all__ = ["Reshape", "ShapeOf", "ShapeOf1", "Squeeze", "Squeeze1", "Transpose", "Unsqueeze"]
+
+
+def _index_type(kind: ElementType) -> ElementType:
+    if kind not in INDEX:
+        raise ValueError("expected i32 or i64")
+    return kind
+
+
+def _shape_as_value(shape: Shape, kind: ElementType) -> TensorType:
+    """The type of a shape as a tensor; the bounds of its dims are the bounds of the elements."""
+    if shape.dims is None:
+        return TensorType(kind, Shape.of_rank(1))
+    # An i64 ends where a dim without bound does; an i32 says "not bounded" with its own greatest value.
+    end = np.iinfo(kind.dtype).max
+    lower, upper = (np.array([min(size, end) for size in sizes], kind.dtype) for sizes in _ends(shape))
+    return TensorType(kind, Shape([len(shape)])).with_bounds(lower, upper)
+
+
+def _ends(shape: Shape) -> tuple[list[int], list[int]]:
+    return [dim.lo for dim in shape], [dim.hi for dim in shape]
+
+
+@op("ShapeOf", since=1)
+class ShapeOf1(Op):
+    """output = the shape of data as an i64 vector; a scalar has an empty one.
+
+    Specification: shape/shape-of-1.
+    """
+
+    inputs = (In("data"),)
+
+    def infer(self, data: TensorType) -> TensorType:
+        return _shape_as_value(data.shape, ElementType.i64)
+
+    def evaluate(self, data: Array) -> Array:
+        return np.array(data.shape, np.int64)
+
+
+@op("ShapeOf", since=3)
+class ShapeOf(Op):
+    """output = the shape of data as a vector of `output_type`, i64 or i32; a scalar has an empty one.
+
+    Specification: shape/shape-of-3.
+    """
+
+    inputs = (In("data"),)
+
+    output_type: Annotated[ElementTypeName, AfterValidator(_index_type)] = ElementType.i64
+
+    def infer(self, data: TensorType) -> TensorType:
+        return _shape_as_value(data.shape, self.output_type)
+
+    def evaluate(self, data: Array) -> Array:
+        return np.array(data.shape, self.output_type.dtype)
+
+
+@op("Transpose", since=1)
+class Transpose(Op):
+    """output.shape[i] = arg.shape[input_order[i]]; an empty order turns the axes around.
+
+    Errors: IR501 where the order is no vector, IR503 where it is no permutation of the axes.
+    Specification: movement/transpose-1.
+    """
+
+    inputs = (In("arg"), In("input_order", types=INTEGER))
+    rising = ("arg",)
+    views = True
+
+    def infer(self, arg: TensorType, input_order: TensorType) -> TensorType:
+        require_rank(input_order, 1, "input_order")
+        order = known_ints(input_order)
+        dims = arg.shape.dims
+        if dims is None:
+            length = shape_of_length(input_order)
+            # OpenVINO takes an empty order for the order of a scalar here; it may be that of any tensor.
+            return arg.with_shape(Shape.unknown() if length.rank == 0 else length)
+        if not any(length in input_order.shape[0] for length in (0, len(dims))) if input_order.rank == 1 else False:
+            raise ShapeError(
+                f"input_order has {input_order.shape[0]} elements, expected one for each of the {len(dims)} axes, or none",
+                code="IR503",
+                port="input_order",
+            )
+        if order is None:
+            return arg.with_shape(Shape.of_rank(len(dims)))
+        _require_permutation(order, len(dims), ShapeError, "IR503")
+        return arg.with_shape(Shape([dims[axis] for axis in order] if order else dims[::-1]))
+
+    def evaluate(self, arg: Array, input_order: Array) -> Array:
+        order = ints(input_order)
+        _require_permutation(order, arg.ndim, EvaluationError, "IR704")
+        return arg.transpose(order or None)
+
+
+def _require_permutation(
+    order: tuple[int, ...], rank: int, error: type[ShapeError] | type[EvaluationError], code: str
+) -> None:
+    if order and sorted(order) != list(range(rank)):
+        raise error(f"input_order {list(order)} is no order of the axes 0 to {rank - 1}", code=code, port="input_order")
+
+
+Item = TypeVar("Item")
+
+
+@op("Unsqueeze", since=1)
+class Unsqueeze(Op):
+    """Puts dims of size 1 into the shape of data, so that they stand at `axes` of the output.
+
+    An axis that is given twice counts once; given twice in different spellings (4 and -1) it counts for the rank from
+    which negative axes are counted, but is inserted once, as OpenVINO does.
+
+    Errors: IR501 where axes are no scalar or vector, IR503 for an axis out of range, IR505 where there are no axes.
+    Specification: shape/unsqueeze-1.
+    """
+
+    inputs = (In("data"), In("axes", types=INTEGER))
+    rising = ("data",)
+    views = True
+
+    def infer(self, data: TensorType, axes: TensorType) -> TensorType:
+        require_rank(axes, (0, 1), "axes")
+        chosen = known_ints(axes)
+        if chosen == ():
+            raise ShapeError("axes are empty, expected one at least", port="axes")
+        if data.shape.dims is None:
+            return data.with_shape(Shape.unknown())
+        if chosen is None:
+            alone = axes.shape.size == 1
+            return data.with_shape(Shape.of_rank(len(data.shape) + 1) if alone else Shape.unknown())
+        dims = _with_inserted(list(data.shape), _inserted_axes(chosen, len(data.shape)), Dim.of(1))
+        require_representable(len(dims))
+        return data.with_shape(Shape(dims))
+
+    def evaluate(self, data: Array, axes: Array) -> Array:
+        index: list[Any] = _with_inserted([slice(None)] * data.ndim, _inserted_axes(ints(axes), data.ndim), np.newaxis)
+        return data[tuple(index)]
+
+
+def _inserted_axes(axes: Iterable[int], rank: int) -> list[int]:
+    chosen = set(axes)
+    return sorted({normalize_axis(axis, rank + len(chosen), name="axes") for axis in chosen})
+
+
+def _with_inserted(items: list[Item], axes: list[int], item: Item) -> list[Item]:
+    for axis in axes:
+        items.insert(axis, item)
+    return items
+
+
+class _Squeeze(Op):
+    """What both versions of Squeeze share; `allow_axis_skip` is False in the first."""
+
+    inputs = (In("data"), In("axes", types=INTEGER, optional=True))
+    rising = ("data",)
+    views = True
+
+    def infer(self, data: TensorType, axes: TensorType | None = None) -> TensorType:
+        if axes is not None:
+            require_rank(axes, (0, 1), "axes")
+        if data.shape.dims is None:
+            return data.with_shape(Shape.unknown())
+        chosen = () if axes is None else known_ints(axes)
+        if chosen is None:
+            alone = axes is not None and axes.shape.size == 1
+            return data.with_shape(self._along_one_axis(data.shape) if alone else Shape.unknown())
+        dims = data.shape.dims
+        squeezed = _squeezed_axes(chosen, len(dims))
+        if (not chosen or self._allows_skips) and any(1 in dims[axis] and not dims[axis].is_static for axis in squeezed):
+            return data.with_shape(Shape.unknown())
+        return data.with_shape(Shape([dim for axis, dim in enumerate(dims) if axis not in squeezed or 1 not in dim]))
+
+    def evaluate(self, data: Array, axes: Array | None = None) -> Array:
+        squeezed = _squeezed_axes(() if axes is None else ints(axes), data.ndim)
+        return data.squeeze(tuple([axis for axis in squeezed if data.shape[axis] == 1]))
+
+    @property
+    def _allows_skips(self) -> bool:
+        return False
+
+    def _along_one_axis(self, shape: Shape) -> Shape:
+        """The shape without one dim, of which it is not known which one."""
+        if not any(1 in dim for dim in shape):
+            return shape
+        return Shape.of_rank(len(shape) - 1)
+
+
+def _squeezed_axes(axes: tuple[int, ...], rank: int) -> list[int]:
+    """The axes that may go, each once: all of them where none are given. A scalar has axis 0, of which nothing comes."""
+    if not axes:
+        return list(range(rank))
+    return sorted({normalize_axis(axis, rank or 1, name="axes") for axis in axes} if rank else ())
+
+
+@op("Squeeze", since=1)
+class Squeeze1(_Squeeze):
+    """Takes dims of size 1 out of the shape of data: those at `axes`, or all of them without axes.
+
+    An axis whose dim is not 1 is left alone. While shapes are inferred, a dim at one of `axes` that may be 1 is taken
+    for 1, as the specification wants it.
+
+    Errors: IR501 where axes are no scalar or vector, IR503 for an axis out of range.
+    Specification: shape/squeeze-1.
+    """
+
+
+@op("Squeeze", since=15)
+class Squeeze(_Squeeze):
+    """As Squeeze-1; with `allow_axis_skip` a dim at one of `axes` that may be 1 leaves the rank of the output open.
+
+    Specification: shape/squeeze-15.
+    """
+
+    allow_axis_skip: Bool = False
+
+    @property
+    def _allows_skips(self) -> bool:
+        return self.allow_axis_skip
+
+    def _along_one_axis(self, shape: Shape) -> Shape:
+        return Shape.unknown() if any(1 in dim for dim in shape) else shape
+
+
+@op("Reshape", since=1)
+class Reshape(Op):
+    """The elements of data, in their order, in the shape that `shape` gives.
+
+    At most one size may be -1: it is what the other sizes leave. With `special_zero` a 0 stands for the dim of data at
+    the same place; otherwise a 0 is a 0. What the other sizes leave of nothing is 1, as in OpenVINO. OpenVINO accepts
+    sizes of another product than data has beside a copied dim, and reads beyond the tensor; here that is an error.
+
+    Errors: IR501 where shape is no vector, IR505 where no shape comes of it.
+    Specification: shape/reshape-1.
+    """
+
+    inputs = (In("data"), In("shape", types=INTEGER))
+    rising = ("data",)
+    views = True
+
+    special_zero: Bool
+
+    def infer(self, data: TensorType, shape: TensorType) -> TensorType:
+        require_rank(shape, 1, "shape")
+        sizes = known_bounds(shape)
+        if sizes is None:
+            return data.with_shape(shape_of_length(shape))
+        require_representable(len(sizes))
+        rest = _place_of_rest([size for size, _ in sizes if size == _ or size != -1] and sizes)
+        copied = [place for place, size in enumerate(sizes) if size == (0, 0) and self.special_zero]
+        dims = [
+            _copied(data.shape, place) if place in copied else _size(sizes[place], data.shape, sizes)
+            for place in range(len(sizes))
+        ]
+        given = [dim for place, dim in enumerate(dims) if place not in copied and place != rest]
+        if data.shape.dims is None:
+            return data.with_shape(Shape(dims))
+        left = [dim for place, dim in enumerate(data.shape) if place not in copied]
+        if rest is not None:
+            dims[rest] = _rest(left, given, data.shape, sizes)
+        elif (Shape(left).size & Shape(given).size) is None:
+            raise _misfit(data.shape, sizes)
+        return data.with_shape(Shape(dims))
+
+    def evaluate(self, data: Array, shape: Array) -> Array:
+        return data

@@ -1,0 +1,176 @@
+"""Values of one element type as values of another.
+
+Integers wrap. A float becomes an integer by dropping its fraction; what then does not fit wraps too, from 32 bits (from
+64 bits for u32, i64 and u64), and what does not even fit there, NaN included, counts as the lowest of those: C++ leaves
+that open, and this is what OpenVINO's code does on x86. Anything but 0 is true. Floats round to the nearest value, ties
+to even; f32 stands between f64 or integers and every smaller float.
+
+What is too large becomes an infinity, NaN in f8e4m3, and the largest value in nf4, f4e2m1 and f8e8m0, which have no
+infinity. NaN becomes -1 in nf4, and 6 or -6 in f4e2m1. f8e8m0 knows only powers of two from 2**-127 on, and takes zero
+and all that is negative for the least of them.
+
+OpenVINO's reference kernels round to bf16 in another way and let i32 end at the largest f16; its CPU plugin does as is
+done here.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from ir_exec.types.element_type import INTEGER, Array, ElementType, element_types
+
+__all__ = ["convert", "saturated"]
+
+_NUMPY = element_types("f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64")
+_BYTES = element_types("boolean u1 u2 u3 u4 u6")
+
+_NF4 = np.array(
+    [
+        -1.0,
+        -0.6961928009986877,
+        -0.5250730514526367,
+        -0.39491748809814453,
+        -0.28444138169288635,
+        -0.18477343022823334,
+        -0.09105003625154495,
+        0.0,
+        0.07958029955625534,
+        0.16093020141124725,
+        0.24611230194568634,
+        0.33791524171829224,
+        0.44070982933044434,
+        0.5626170039176941,
+        0.7229568362236023,
+        1.0,
+    ],
+    np.float32,
+)
+_NF4_BOUNDARIES = (_NF4[1:].astype(np.float64) + _NF4[:-1]) / 2
+
+_E8M0_NAN = 255
+_E8M0_LARGEST = 254
+_F32_FRACTION = np.uint32(23)
+_F32_SIGN = np.uint32(1 << 31)
+_F32_LEAST_NORMAL = np.uint32(1 << 23)
+
+
+def convert(array: Array, target: ElementType) -> Array:
+    """The array with elements of type `target`; the array itself where it has them already.
+
+    ValueError for strings, which are no numbers, and for an unknown target.
+    """
+    source = ElementType.of(array)
+    if source is target:
+        return array
+    if ElementType.string in (source, target) or not target.is_known:
+        raise ValueError(f"{source} cannot be converted to {target}")
+    if array.ndim == 0:
+        # NumPy makes scalars of arrays without axes in most of what follows.
+        return convert(array.reshape(1), target).reshape(())
+    if array.size > 256 and source.bits <= 8 and (source.is_float or target is ElementType.f16):
+        # A look-up is faster than arithmetic that no processor has.
+        looked_up: Array = _of_every_code(source, target)[array.view(np.uint8)]
+        return looked_up
+    return _converted(array, source, target)
+
+
+def saturated(array: Array, target: ElementType) -> Array:
+    """As `convert`, but integers end at the ends of the target's range instead of wrapping: for bounds of values."""
+    if target in INTEGER and target.bits >= 8:
+        limits = np.iinfo(target.dtype)
+        numbers = _numbers(np.atleast_1d(array), ElementType.of(array))
+        inside = convert(numbers, target)
+        result = np.where(numbers >= limits.max, limits.max, np.where(numbers <= limits.min, limits.min, inside))
+        return result.astype(target.dtype).reshape(array.shape)
+    return convert(array, target)
+
+
+@cache
+def _of_every_code(source: ElementType, target: ElementType) -> Array:
+    return _converted(np.arange(256, dtype=np.uint8).view(source.dtype), source, target)
+
+
+def _converted(array: Array, source: ElementType, target: ElementType) -> Array:
+    numbers = _numbers(array, source)
+    if target is ElementType.boolean:
+        truth: Array = numbers != 0
+        return truth
+    return _to_integer(numbers, target) if target in INTEGER else _to_float(numbers, target)
+
+
+def _numbers(array: Array, source: ElementType) -> Array:
+    """The same values in a type that NumPy itself calculates with."""
+    if source in _NUMPY:
+        return array
+    if source in _BYTES:
+        return array.view(np.uint8)
+    if source is ElementType.i4:
+        # What the high half of the byte holds depends on who made the array.
+        signed: Array = (array.view(np.int8) << 4) >> 4
+        return signed
+    if source is ElementType.nf4:
+        decoded: Array = _NF4[array.view(np.uint8) & 15]
+        return decoded
+    return array.astype(np.float32)
+
+
+def _to_integer(numbers: Array, target: ElementType) -> Array:
+    if numbers.dtype.kind == "f":
+        numbers = _truncated(numbers, target)
+    if target.bits >= 8:
+        return numbers.astype(target.dtype)
+    codes: Array = (numbers & (2**target.bits - 1)).astype(np.uint8)
+    if target is ElementType.i4:
+        # ml_dtypes keeps an int4 as a sign-extended byte.
+        codes = (codes ^ np.uint8(8)) - np.uint8(8)
+    return codes.view(target.dtype)
+
+
+def _truncated(numbers: Array, target: ElementType) -> Array:
+    """Floats as integers of 32 or 64 bits, with the target's value in their low bits."""
+    numbers = numbers.astype(np.float32) if numbers.dtype == np.float16 else numbers
+    if target is ElementType.u64:
+        # The upper half of u64 is beyond i64: it is brought down, and its high bit set afterwards.
+        high = numbers >= 2.0**63
+        low_bits = _within(np.where(high, numbers - 2.0**63, numbers), 2.0**63).astype(np.int64).view(np.uint64)
+        result: Array = low_bits ^ (high.astype(np.uint64) << np.uint64(63))
+        return result
+    if target in (ElementType.i64, ElementType.u32):
+        return _within(numbers, 2.0**63).astype(np.int64)
+    return _within(numbers, 2.0**31).astype(np.int32)
+
+
+def _within(numbers: Array, end: float) -> Array:
+    """The numbers, -end for those that are not in -end <= number < end."""
+    if numbers.size == 0 or (numbers.min() >= -end and numbers.max() < end):
+        return numbers
+    return np.where((numbers >= -end) & (numbers < end), numbers, numbers.dtype.type(-end))
+
+
+def _to_float(numbers: Array, target: ElementType) -> Array:
+    if target is ElementType.f64 or target is ElementType.f32:
+        return numbers.astype(target.dtype)
+    if numbers.dtype.itemsize == 1 and target is ElementType.f16:
+        return numbers.astype(target.dtype)
+    single = numbers.astype(np.float32, copy=False)
+    if target is ElementType.nf4:
+        codes = np.searchsorted(_NF4_BOUNDARIES, single).astype(np.uint8)
+        return np.where(np.isnan(single), np.uint8(0), codes).view(target.dtype)
+    if target is ElementType.f8e8m0:
+        return _nearest_exponent(single).view(target.dtype)
+    if target is ElementType.f4e2m1:
+        single = np.where(np.isnan(single), np.copysign(np.float32(np.inf), single), single)
+    return single.astype(target.dtype)
+
+
+def _nearest_exponent(single: Array) -> Array:
+    """The codes of f8e8m0: the exponent alone, rounded by the fraction."""
+    bits = single.view(np.uint32)
+    half = (_F32_LEAST_NORMAL >> np.uint32(1)) - np.uint32(1) + (bits >> _F32_FRACTION & np.uint32(1))
+    codes = (bits + half) >> _F32_FRACTION
+    # Below the least normal f32 the fraction is the whole value: 1.5 * 2**-127 lies between the codes 0 and 1.
+    codes = np.where(bits < _F32_LEAST_NORMAL, bits > np.float32(1.5 * 2.0**-127).view(np.uint32), codes)
+    codes = np.where(np.isnan(single), _E8M0_NAN, np.minimum(codes, _E8M0_LARGEST))
+    return np.where(bits >= _F32_SIGN, 0, codes).astype(np.uint8)

@@ -1,0 +1,244 @@
+"""Files that are not read at all: look-alikes, other versions, refused markup, limits, unreadable paths."""
+
+from __future__ import annotations
+
+import os
+import time
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from ir_exec.errors import IRError, ParseError, ResourceError
+from ir_exec.ir import read_document
+from ir_exec.ir.markup import MAX_XML_BYTES
+from ir_exec.ir.reader import MAX_BODY_DEPTH
+from tests.ir.files import RELU
+
+
+def refused(source: bytes | str | os.PathLike[str]) -> IRError:
+    """The one error, which a collecting report gets as well."""
+    with pytest.raises(IRError) as caught:
+        read_document(source)
+    found: list[IRError] = []
+    assert read_document(source, report=found.append) is None
+    assert [(error.code, error.message) for error in found] == [(caught.value.code, caught.value.message)]
+    return caught.value
+
+
+LOOKALIKES = {
+    "empty": (b"", "empty"),
+    "blank": (b" \n\t\n", "blank"),
+    "lfs": (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n", "Git LFS pointer"),
+    "html": (b"<!DOCTYPE html>\n<html><body>404 Not Found<br></body></html>", "HTML"),
+    "html without doctype": (b"\n<HTML><head></head></HTML>", "HTML"),
+    "xhtml": (b'<?xml version="1.0"?>\n<!DOCTYPE html PUBLIC "x" "y">\n<html xmlns="z"/>', "HTML"),
+    "storage error": (b"<?xml version='1.0'?><Error><Code>AccessDenied</Code></Error>", "error message"),
+    "gzip": (b"\x1f\x8b\x08\0\0\0\0\0", "gzip"),
+    "zip": (b"PK\x03\x04\x14\0", "zip"),
+    "onnx": (b"\x08\x08\x12\x07pytorch\x1a\x052.1.0:\xd9\x01\n", "ONNX"),
+    "exported blob": (b"RR_UPCVO\x01\0\0\0O\0\0\0\0\0\0\0meta=1.0;ov=2026.4.1", "compiled and exported"),
+    "older exported blob": (b"<cnndata><inputs/></cnndata>", "compiled and exported"),
+    "tflite": (b"\x1c\0\0\0TFL3\x14\0", "TensorFlow Lite"),
+    "hdf5": (b"\x89HDF\r\n\x1a\n", "HDF5"),
+    "json": (b'{"model": 1}', "JSON"),
+    "weights": (b"\x1b\xd2\x71\0\0\x80\x3f" * 20, "is this the .bin?"),
+    "text": (b"hello, world\n", "text"),
+    "other root": (b"<model><layers/></model>", "root element is <model>"),
+    "other root with a namespace": (b'<svg xmlns="http://www.w3.org/2000/svg"/>', "root element is <svg>"),
+}
+
+
+@pytest.mark.parametrize("name", LOOKALIKES)
+def test_lookalikes_are_named(name: str) -> None:
+    raw, words = LOOKALIKES[name]
+    error = refused(raw)
+    assert isinstance(error, ParseError)
+    assert error.code == "IR004"
+    assert words in f"{error.message} {error.hint}"
+
+
+def test_files_that_openvino_and_onnx_write_are_told_apart(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    ov = pytest.importorskip("openvino")
+    value = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2])
+    other = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2])
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "g", [value], [other])
+    assert "ONNX" in refused(onnx.helper.make_model(graph).SerializeToString()).message
+    compiled = ov.Core().compile_model(ov.Core().read_model(RELU.encode(), b""), "CPU")
+    exported = compiled.export_model()
+    blob = exported if isinstance(exported, bytes) else exported.getvalue()
+    assert "compiled and exported" in refused(bytes(blob)).message
+    path = tmp_path / "execution.xml"
+    ov.save_model(compiled.get_runtime_model(), path, compress_to_fp16=False)
+    error = refused(path)
+    assert (error.code, error.location.path) == ("IR004", str(path))
+    assert "execution graph" in error.message
+
+
+def test_an_execution_graph() -> None:
+    text = RELU.replace(' version="opset1"', "").replace("<data ", '<data execOrder="0" originalLayersNames="x" ')
+    error = refused(text.encode())
+    assert error.code == "IR004"
+    assert "execution graph" in error.message
+
+
+@pytest.mark.parametrize("version", ["2", "7", "9", "12", "-3", "0"])
+def test_other_versions(version: str) -> None:
+    error = refused(RELU.replace('version="11"', f'version="{version}"').encode())
+    assert error.code == "IR005"
+    assert f"version {version} is not supported" in error.message
+    assert (error.hint is not None) == (int(version) < 10)
+
+
+def test_a_file_of_version_7() -> None:
+    text = """<?xml version="1.0" ?><net batch="1" name="m" version="7"><layers>
+        <layer id="0" name="w" precision="FP32" type="Const"><output><port id="1"><dim>1</dim></port></output>
+        <blobs><custom offset="0" size="4"/></blobs></layer></layers><edges/></net>"""
+    assert refused(text.encode()).code == "IR005"
+    assert refused(text.replace(' version="7"', "").encode()).code == "IR005"
+
+
+BOMB = (
+    '<?xml version="1.0"?><!DOCTYPE net [<!ENTITY a0 "ha">'
+    + "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 20))
+    + ']><net name="&a19;" version="11"><layers/><edges/></net>'
+)
+EXTERNAL = '<!DOCTYPE net SYSTEM "file:///etc/passwd">' + RELU.partition("?>")[2]
+FETCHED = '<!DOCTYPE net [<!ENTITY x SYSTEM "file:///etc/passwd">]><net name="&x;" version="11"/>'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BOMB,
+        EXTERNAL,
+        FETCHED,
+        "<!-- <net> -->\n" + EXTERNAL,
+        "<?note <!-- ?>" + EXTERNAL,
+        '<!ENTITY x "y">' + RELU.partition("?>")[2],
+        RELU.replace('"relu"', '"&unknown;"'),
+    ],
+    ids=["bomb", "external", "fetched", "after a comment", "after an instruction", "bare entity", "undeclared"],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_doctypes_and_entities_are_refused_at_once(text: str, encoding: str) -> None:
+    raw = text.replace('<?xml version="1.0"?>', "").encode(encoding)
+    start = time.process_time()
+    assert refused(raw).code == "IR003"
+    assert time.process_time() - start < 1
+
+
+def test_a_doctype_that_is_only_mentioned_is_no_fault() -> None:
+    comment = '<!-- <!DOCTYPE net [<!ENTITY x "y">]> --><![CDATA[<!DOCTYPE net>]]>'
+    assert read_document(RELU.replace("<rt_info>", f"<rt_info>{comment}").encode()) is not None
+
+
+def test_predefined_entities_are_text() -> None:
+    document = read_document(RELU.replace('"relu"', '"&lt;&amp;&quot;&apos;&gt;&#10;&#x41;"').encode())
+    assert document is not None
+    assert document.name == "<&\"'>\nA"
+
+
+@pytest.mark.parametrize("part", [0.3, 0.6, 0.95])
+def test_truncated_files(part: float) -> None:
+    error = refused(RELU[: int(len(RELU) * part)].encode())
+    assert error.code == "IR002"
+    assert error.hint is not None
+    assert "cut off" in error.hint
+
+
+def test_an_error_in_the_markup_has_its_line() -> None:
+    error = refused(RELU.replace('name="y"', 'name="y').encode())
+    assert error.code == "IR002"
+    assert error.location.line in (13, 14)
+
+
+@pytest.mark.parametrize("opening", ["<!--", "<![CDATA[", "<?x ", "<", "<a ", "<!", "&", "<a>", "<net>"])
+def test_markup_that_never_closes_takes_linear_time(opening: str) -> None:
+    start = time.process_time()
+    assert refused(("<net>" + opening * (2**20 // len(opening))).encode()).code in ("IR002", "IR003", "IR006")
+    assert time.process_time() - start < 3
+
+
+def test_deep_nesting_is_refused() -> None:
+    deep = "<x>" * 400 + "</x>" * 400
+    error = refused(RELU.replace("<rt_info>", f"<rt_info>{deep}").encode())
+    assert isinstance(error, ResourceError)
+    assert error.code == "IR006"
+
+
+def test_bodies_nest_to_a_limit() -> None:
+    def nested(depth: int) -> bytes:
+        layer = '<layer id="0" name="n" type="Loop" version="opset5">'
+        opening, closing = f"<layers>{layer}<body>", "</body></layer></layers><edges/>"
+        inner = "<layers/><edges/>"
+        return f'<net version="11">{opening * depth}{inner}{closing * depth}</net>'.encode()
+
+    found: list[IRError] = []
+    document = read_document(nested(MAX_BODY_DEPTH), report=found.append)
+    assert found == []
+    assert document is not None
+    assert len(list(document.all_layers())) == MAX_BODY_DEPTH
+    assert read_document(nested(MAX_BODY_DEPTH + 1), report=found.append) is not None
+    assert [error.code for error in found] == ["IR006"]
+
+
+def test_texts_have_a_limit() -> None:
+    assert refused(RELU.replace('"relu"', f'"{"x" * 11_000_000}"').encode()).code == "IR006"
+
+
+def test_files_have_a_limit(tmp_path: Path) -> None:
+    path = tmp_path / "model.xml"
+    with open(path, "wb") as file:
+        file.truncate(MAX_XML_BYTES + 1)
+    tracemalloc.start()
+    try:
+        assert refused(path).code == "IR006"
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_numbers_claim_no_memory() -> None:
+    text = RELU.replace("<dim>2</dim>", "<dim>9223372036854775807</dim>")
+    tracemalloc.start()
+    try:
+        assert read_document(text.encode()) is not None
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_unreadable_paths(tmp_path: Path) -> None:
+    missing = refused(tmp_path / "missing.xml")
+    assert (missing.code, missing.location.path) == ("IR001", str(tmp_path / "missing.xml"))
+    assert "No such file" in missing.message
+    assert "folder" in refused(tmp_path).message
+    assert refused("model\0.xml").code == "IR001"
+    assert refused("x" * 5000).code == "IR001"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "model.xml"
+    os.mkfifo(path)
+    assert refused(path).code == "IR001"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the superuser may read everything")
+def test_a_file_without_permission(tmp_path: Path) -> None:
+    path = tmp_path / "model.xml"
+    path.write_text(RELU)
+    path.chmod(0)
+    assert refused(path).code == "IR001"
+
+
+def test_errors_of_a_file_name_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "model.xml"
+    path.write_text(RELU.replace(' type="ReLU"', ""))
+    with pytest.raises(ParseError) as caught:
+        read_document(str(path))
+    assert str(caught.value).startswith(f'{path}:13: layer 1 "y": ')
+    path.write_text("<net")
+    assert refused(path).location.path == str(path)

@@ -1,0 +1,80 @@
+"""Shapes: the grammar of files, and what two shapes allow together."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ir_exec.types import UNBOUNDED, Dim, Shape
+from tests.types.test_dim import dims
+
+shapes = st.one_of(st.just(Shape.unknown()), st.lists(dims(), max_size=4).map(Shape))
+
+
+@pytest.mark.parametrize(
+    ("text", "dims"),
+    [
+        ("", []),
+        ("[]", []),
+        ("2,3", [2, 3]),
+        ("[1, 3 ,?]", [1, 3, None]),
+        ("1..10,?,..5,3..,7", [(1, 10), None, (0, 5), (3, UNBOUNDED), 7]),
+        ("-1,0", [None, 0]),
+        ("..", [None]),
+        (" 4 ", [4]),
+    ],
+)
+def test_grammar(text, dims):
+    assert Shape.parse(text).dims == Shape(dims).dims
+
+
+@pytest.mark.parametrize("text", ["...", "[...]", " ... "])
+def test_unknown_rank(text):
+    assert Shape.parse(text).dims is None
+
+
+@pytest.mark.parametrize("text", ["a", "1,,2", "-2", "1.5", "5..2", "1..2..3", "[1", ",", str(2**63), "1 2", "--1"])
+def test_what_is_no_shape_is_refused(text):
+    with pytest.raises(ValueError, match="is not a dim|invalid|no dim"):
+        Shape.parse(text)
+
+
+@given(shapes)
+def test_what_is_written_is_read_again(shape):
+    assert Shape.parse(str(shape)) == shape
+
+
+@given(shapes, shapes)
+def test_meet_is_symmetric_and_within_both(a, b):
+    met = a & b
+    assert met == (b & a)
+    if met is not None and met.dims is not None:
+        for whole in (a, b):
+            if whole.dims is not None:
+                assert all(part.lo >= dim.lo and part.hi <= dim.hi for part, dim in zip(met, whole, strict=True))
+
+
+@given(shapes, shapes)
+def test_hull_holds_both(a, b):
+    hull = a | b
+    assert (hull & a) == a
+    assert (hull & b) == b
+
+
+def test_size_counts_elements():
+    assert Shape([2, 3]).size == 6
+    assert Shape([]).size == 1
+    assert Shape([2, None]).size == Dim(0, UNBOUNDED)
+    assert Shape([(1, 2), 3]).size == Dim(3, 6)
+    assert Shape([10**9, 10**9, 10**9]).size == Dim(UNBOUNDED)
+    assert Shape.unknown().size == Dim.any()
+
+
+def test_static_and_dynamic():
+    assert Shape([2, 3]).static == (2, 3)
+    assert Shape([2, 3]) == (2, 3)
+    assert Shape([2, 3]) == [2, 3]
+    assert not Shape([2, None]).is_static
+    with pytest.raises(ValueError, match="rank"):
+        _ = Shape.unknown().static
+    with pytest.raises(ValueError, match="rank"):
+        len(Shape.unknown())
