@@ -37,6 +37,7 @@ __all__ = [
     "ShapeError",
     "UnsupportedError",
     "WeightsError",
+    "internal_error",
     "raise_error",
 ]
 
@@ -170,6 +171,12 @@ class ResourceError(IRError):
     """A size is over a limit, or over the memory budget."""
 
     default_code = "IR006"
+
+
+def internal_error(error: Exception) -> IRError:
+    """What stands for an exception that is a fault of ir_exec itself."""
+    message = f"ir_exec failed with {type(error).__name__}: {str(error)[:500]}"
+    return IRError(message, code="IR999", hint="this is a fault of ir_exec: please report it with the file")
 
 
 Report: TypeAlias = Callable[[IRError], None]

@@ -114,7 +114,12 @@ _TABLE = (
     Rule("IR705", "unknown-input", "error", "Inputs are missing, unknown or given twice.", in_files=False),
     # 9 not checked
     Rule("IR900", "unsupported", "info", "Something that ir_exec does not have.", in_files=False),
-    Rule("IR901", "operator-not-implemented", "info", "ir_exec does not have this operator yet; its types are as declared."),
+    Rule(
+        "IR901",
+        "operator-not-implemented",
+        "info",
+        "ir_exec does not have this operator yet; its types are as declared.",
+    ),
     Rule("IR902", "extension-operator", "info", "The operator belongs to an extension; its types are as declared."),
     Rule("IR905", "unknown-inputs", "info", "The types of a layer's inputs are not known, so it was not checked."),
     Rule("IR999", "internal-error", "info", "ir_exec itself failed at this layer; please report it."),

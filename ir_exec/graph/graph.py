@@ -14,7 +14,7 @@ from ir_exec.types import TensorType
 __all__ = ["BodyGraph", "Graph", "Node", "Value"]
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Value:
     """What one output port of a node gives.
 
@@ -34,8 +34,11 @@ class Value:
         """A name for messages: the node's, with the port where there is more than one."""
         return self.node.name if len(self.node.outputs) == 1 else f"{self.node.name}:{self.position}"
 
+    def __repr__(self) -> str:
+        return f"<Value {self.name!r} {self.declared}>"
 
-@dataclass(eq=False, slots=True)
+
+@dataclass(eq=False, slots=True, repr=False)
 class Node:
     """A layer that takes part in the network.
 
@@ -74,8 +77,11 @@ class Node:
         """The inputs of a node that is whole."""
         return [value for value in self.inputs if value is not None]
 
+    def __repr__(self) -> str:
+        return f"<Node {self.id} {self.name!r} {self.type}>"
 
-@dataclass(eq=False, slots=True)
+
+@dataclass(eq=False, slots=True, repr=False)
 class BodyGraph:
     """A graph inside a node, and how its Parameters and Results are tied to the node's ports.
 
@@ -87,7 +93,7 @@ class BodyGraph:
     ties: Ties | None
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Graph:
     """A network, its nodes in topological order.
 
@@ -110,3 +116,6 @@ class Graph:
             yield node
             for body in node.bodies:
                 yield from body.graph.all_nodes()
+
+    def __repr__(self) -> str:
+        return f"<Graph {self.name!r} of {len(self.nodes)} nodes>"

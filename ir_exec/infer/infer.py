@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ir_exec.errors import IRError, Report, raise_error
+from ir_exec.errors import IRError, Report, internal_error, raise_error
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer.known import with_known_values
 from ir_exec.ops import Op
@@ -52,14 +52,18 @@ def infer_types(
 def infer_node(op: Op, inputs: list[TensorType], context: Mapping[str, Any], report: Report) -> list[TensorType] | None:
     """The types of an operator's outputs; every fault is reported, and None returned after a fault.
 
-    The last type stands for all further outputs where their number is not known.
+    The last type stands for all further outputs where their number is not known. An exception that is no IRError is a
+    fault of the operator's class, and is reported as IR999.
     """
-    if not op.check_inputs(inputs, report):
-        return None
     try:
+        if not op.check_inputs(inputs, report):
+            return None
         result = op.infer(*inputs, **{name: context[name] for name in op.infer_context})
     except IRError as error:
         report(error)
+        return None
+    except Exception as error:
+        report(internal_error(error))
         return None
     outputs = list(result) if isinstance(result, tuple) else [result]
     return with_known_values(op, inputs, outputs)

@@ -20,6 +20,7 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -29,11 +30,9 @@ from ir_exec.types import Array, ElementType
 
 __all__ = ["CURRENT_ORDER", "BitOrder", "decode", "decode_strings", "encode", "is_packed", "packed_size"]
 
-_NIBBLES = frozenset((ElementType.u4, ElementType.i4, ElementType.nf4, ElementType.f4e2m1))
 _GROUPS_OF_THREE_BYTES = {ElementType.u3: 8, ElementType.u6: 4}
-_U1_SHIFTS = np.arange(7, -1, -1, dtype=np.uint8)
-_CHUNK = 3 * 2**16
-"""Bytes that are unpacked at a time, so that the steps between take little memory beside the result."""
+_CHUNK = 2**16
+"""Bytes, or groups of three, that are unpacked at a time: the steps between take little memory beside the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,38 +115,49 @@ def _aligned(stored: Array, alignment: int) -> Array:
 
 
 def _unpack(element_type: ElementType, stored: Array, count: int, order: BitOrder) -> Array:
-    values_per_byte_group = 8 * _bytes_per_group(element_type) // element_type.bits
-    values = np.empty(len(stored) // _bytes_per_group(element_type) * values_per_byte_group, np.uint8)
-    for start in range(0, len(stored), _CHUNK):
-        chunk = stored[start : start + _CHUNK]
-        begin = start // _bytes_per_group(element_type) * values_per_byte_group
-        unpacked = _unpack_chunk(element_type, chunk, order)
-        values[begin : begin + unpacked.size] = unpacked.reshape(-1)
-    values = values[:count]
+    if element_type in _GROUPS_OF_THREE_BYTES:
+        values = _unpack_groups(element_type, stored)
+    else:
+        table = _values_of_every_byte(element_type, order)
+        wide = np.empty(len(stored), table.dtype)
+        for start in range(0, len(stored), _CHUNK):
+            chunk = slice(start, start + _CHUNK)
+            # Every byte is in the table; the other modes would buffer.
+            np.take(table, stored[chunk], out=wide[chunk], mode="clip")
+        values = wide.view(np.uint8)
+    return values[:count].view(element_type.dtype)
+
+
+@cache
+def _values_of_every_byte(element_type: ElementType, order: BitOrder) -> Array:
+    """For each of the 256 bytes its two, four or eight values, as one wider number: looking up beats shifting."""
+    every_byte = np.arange(256, dtype=np.uint8)
+    values = _fields(every_byte, element_type.bits, high_first=_high_first(element_type, order))
     if element_type is ElementType.i4:
         # ml_dtypes keeps an int4 as a sign-extended byte.
-        values = ((values ^ 8) - 8).astype(np.uint8)
-    return values.view(element_type.dtype)
+        values = (values ^ 8) - 8
+    wider = np.dtype(f"u{8 // element_type.bits}")
+    return np.ascontiguousarray(values).view(wider).reshape(256)
 
 
-def _bytes_per_group(element_type: ElementType) -> int:
-    return 3 if element_type in _GROUPS_OF_THREE_BYTES else 1
+def _unpack_groups(element_type: ElementType, stored: Array) -> Array:
+    """The values of u3 or u6, from two bytes of lower bits and one of upper bits in each group."""
+    group = _GROUPS_OF_THREE_BYTES[element_type]
+    low_bits, high_bits = 16 // group, 8 // group
+    triples = stored.reshape(-1, 3)
+    values = np.empty((len(triples), group), np.uint8)
+    for start in range(0, len(triples), _CHUNK):
+        chunk = triples[start : start + _CHUNK]
+        low = _fields(chunk[:, :2], low_bits, high_first=True).reshape(len(chunk), group)
+        high = _fields(chunk[:, 2], high_bits, high_first=True)
+        values[start : start + _CHUNK] = low | high << np.uint8(low_bits)
+    return values.reshape(-1)
 
 
-def _unpack_chunk(element_type: ElementType, stored: Array, order: BitOrder) -> Array:
-    """A row of values for every byte, or for every three bytes of u3 and u6."""
+def _high_first(element_type: ElementType, order: BitOrder) -> bool:
     if element_type is ElementType.u1:
-        return np.unpackbits(stored)
-    if element_type is ElementType.u2:
-        return _fields(stored, 2, high_first=order.high_pair_first)
-    if element_type in _NIBBLES:
-        return _fields(stored, 4, high_first=order.high_nibble_first)
-    low, high = stored.reshape(-1, 3)[:, :2], stored.reshape(-1, 3)[:, 2]
-    low_bits, high_bits = (2, 1) if element_type is ElementType.u3 else (4, 2)
-    low_fields = _fields(low, low_bits, high_first=True).reshape(len(high), -1)
-    high_fields = _fields(high, high_bits, high_first=True)
-    values: Array = low_fields | high_fields << np.uint8(low_bits)
-    return values
+        return True
+    return order.high_pair_first if element_type is ElementType.u2 else order.high_nibble_first
 
 
 def _shifts(bits: int, *, high_first: bool) -> Array:
@@ -168,21 +178,16 @@ def _joined(fields: Array, bits: int, *, high_first: bool) -> Array:
 
 
 def _pack(element_type: ElementType, values: Array, order: BitOrder) -> Array:
-    group = 8 * _bytes_per_group(element_type) // element_type.bits
-    padded = np.zeros(-(-len(values) // group) * group, np.uint8)
-    padded[: len(values)] = values & np.uint8(2**element_type.bits - 1)
-    rows = padded.reshape(-1, group)
-    if element_type is ElementType.u1:
-        return np.packbits(rows)
-    if element_type is ElementType.u2:
-        return _joined(rows, 2, high_first=order.high_pair_first)
-    if element_type in _NIBBLES:
-        return _joined(rows, 4, high_first=order.high_nibble_first)
-    low_bits, high_bits = (2, 1) if element_type is ElementType.u3 else (4, 2)
-    low = rows & np.uint8(2**low_bits - 1)
-    low_bytes = _joined(low.reshape(len(rows), 2, group // 2), low_bits, high_first=True)
-    high_bytes = _joined(rows >> np.uint8(low_bits), high_bits, high_first=True)
-    return np.concatenate([low_bytes, high_bytes[:, None]], axis=1)
+    group = _GROUPS_OF_THREE_BYTES.get(element_type, 8 // element_type.bits)
+    rows = np.zeros((-(-len(values) // group), group), np.uint8)
+    rows.reshape(-1)[: len(values)] = values & np.uint8(2**element_type.bits - 1)
+    if element_type in _GROUPS_OF_THREE_BYTES:
+        low_bits, high_bits = 16 // group, 8 // group
+        low = (rows & np.uint8(2**low_bits - 1)).reshape(len(rows), 2, group // 2)
+        low_bytes = _joined(low, low_bits, high_first=True)
+        high_bytes = _joined(rows >> np.uint8(low_bits), high_bits, high_first=True)
+        return np.concatenate([low_bytes, high_bytes[:, None]], axis=1)
+    return _joined(rows, element_type.bits, high_first=_high_first(element_type, order))
 
 
 def decode_strings(stored: Array, shape: tuple[int, ...]) -> Array:

@@ -36,6 +36,9 @@ VERSIONS = (10, 11)
 MAX_BODY_DEPTH = 32
 """Bodies nested deeper than this are refused; real networks nest two or three."""
 
+_LONGEST_NUMBER = 40
+"""Characters; leading zeros are legal, and 19 digits are enough for any number of 64 bits."""
+
 _BODY_PARTS = frozenset(("body", "then_body", "else_body", "port_map", "then_port_map", "else_port_map", "back_edges"))
 _Read = TypeVar("_Read")
 _EXECUTION_GRAPH_MARKS = frozenset(("execOrder", "originalLayersNames"))
@@ -62,21 +65,33 @@ def read_document(source: str | os.PathLike[str] | bytes, *, report: Report = ra
     return None
 
 
-@lru_cache(maxsize=2**14)
 def _int64(text: str) -> int | None:
     """The number, or None where the text is not a decimal number of 64 bits."""
+    if len(text) > _LONGEST_NUMBER:
+        # Python refuses to convert very long numbers with an error of its own, and the cache should not keep them.
+        text = text.strip()
+        if len(text) > _LONGEST_NUMBER:
+            return None
+    return _short_int64(text)
+
+
+@lru_cache(maxsize=2**14)
+def _short_int64(text: str) -> int | None:
     text = text.strip()
-    # The length first: Python refuses to convert very long numbers with an error of its own.
-    if len(text) > 20 or not text.isascii() or not text[text[:1] in ("-", "+") :].isdigit():
+    if not text.isascii() or not text[text[:1] in ("-", "+") :].isdigit():
         return None
     number = int(text)
     return number if -(2**63) <= number < 2**63 else None
 
 
-@lru_cache(maxsize=2**14)
 def _canonical(id: str) -> str | None:
     """The one spelling of an id that is a number, None for all other ids; blanks are no part of a number here."""
-    number = _int64(id) if id == id.strip() else None
+    return _short_canonical(id) if len(id) <= _LONGEST_NUMBER else None
+
+
+@lru_cache(maxsize=2**14)
+def _short_canonical(id: str) -> str | None:
+    number = _short_int64(id) if id == id.strip() else None
     return None if number is None or number < 0 else str(number)
 
 

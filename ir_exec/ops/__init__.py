@@ -1,6 +1,26 @@
 """One class per operator version. Importing the package registers every operator."""
 
-from ir_exec.ops import attention, control, einsum, gather, matmul, normalization, reduction, scatter, sources
+from ir_exec.ops import (
+    attention,
+    broadcast,
+    control,
+    convert,
+    create,
+    einsum,
+    gather,
+    join,
+    matmul,
+    normalization,
+    pad,
+    reduction,
+    reorder,
+    scatter,
+    search,
+    select,
+    shape,
+    slice,
+    sources,
+)
 from ir_exec.ops.base import CONTEXT, In, Op, op
 from ir_exec.ops.opsets import LAST_OPSET, opset_number, registered, resolve
 
@@ -10,15 +30,26 @@ __all__ = [
     "In",
     "Op",
     "attention",
+    "broadcast",
+    "control",
+    "convert",
+    "create",
     "einsum",
     "gather",
+    "join",
     "matmul",
     "normalization",
     "op",
     "opset_number",
+    "pad",
     "reduction",
     "registered",
+    "reorder",
     "resolve",
     "scatter",
+    "search",
+    "select",
+    "shape",
+    "slice",
     "sources",
 ]

@@ -175,7 +175,7 @@ def _masked(batch: Shape | None, queries: Dim, keys: Dim, mask: TensorType) -> t
     rows, columns = queries.broadcast(mask.shape[-2]), keys.broadcast(mask.shape[-1])
     if rows is None or columns is None or (keys == 1 and mask.shape[-1].lo > 1):
         raise ShapeError(
-            f"attention_mask {mask.shape} does not broadcast to the scores of {queries} queries and {keys} keys",
+            f"attention_mask {mask.shape} does not broadcast to the scores [...,{queries},{keys}]",
             code="IR504",
             port="attention_mask",
         )

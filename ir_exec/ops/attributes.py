@@ -13,7 +13,19 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from ir_exec.types import INDEX, ElementType, Shape
 
-__all__ = ["LOWER", "Bool", "ElementTypeName", "Float", "Floats", "IndexTypeName", "Int", "Ints", "NonNegative", "Positive", "ShapeText"]
+__all__ = [
+    "LOWER",
+    "Bool",
+    "ElementTypeName",
+    "Float",
+    "Floats",
+    "IndexTypeName",
+    "Int",
+    "Ints",
+    "NonNegative",
+    "Positive",
+    "ShapeText",
+]
 
 INT64 = Field(ge=-(2**63), le=2**63 - 1)
 

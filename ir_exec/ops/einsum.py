@@ -185,7 +185,9 @@ class _Operand:
         """The same without the axes of size 1 that stand for a larger one in another operand."""
         keep = [size == sizes[label] for label, size in zip(self.labels, self.array.shape, strict=True)]
         index = tuple(slice(None) if kept else 0 for kept in keep)
-        return _Operand(np.asarray(self.array[index]), tuple(label for label, kept in zip(self.labels, keep, strict=True) if kept))
+        return _Operand(
+            np.asarray(self.array[index]), tuple(label for label, kept in zip(self.labels, keep, strict=True) if kept)
+        )
 
     def summed_to(self, kept: set[str]) -> _Operand:
         """The sum over all labels that are not kept."""

@@ -51,7 +51,10 @@ def count_from_front(indices: Array, size: int, *, negative: bool = True) -> tup
     Positions of the masked indices mean nothing. `negative`: whether negative indices count from the end.
     """
     positions = as_integers(indices)
-    if not _lie_within(positions, size) and negative and positions.dtype.kind == "i":
+    if positions.dtype.kind == "i" and size > np.iinfo(positions.dtype).max:
+        # Such an axis is longer than a narrow negative number, seen as unsigned, is large.
+        positions = positions.astype(np.int64)
+    if negative and positions.dtype.kind == "i" and not _lie_within(positions, size):
         positions = positions.astype(np.int64)
         np.add(positions, size, out=positions, where=positions < 0)
     outside = None if _lie_within(positions, size) else _as_unsigned(positions) >= size

@@ -48,7 +48,9 @@ class _Pad(Op):
         for name, pads in (("pads_begin", pads_begin), ("pads_end", pads_end)):
             require_rank(pads, 1, name)
             if data.shape.dims is not None and pads.shape.dims is not None:
-                merge_dims(Dim.of(len(data.shape)), pads.shape[0], f"the rank of data and the length of {name}", port=name)
+                merge_dims(
+                    Dim.of(len(data.shape)), pads.shape[0], f"the rank of data and the length of {name}", port=name
+                )
         if data.shape.dims is None:
             return data.with_shape(Shape.unknown())
         begins, ends = index_bounds(pads_begin), index_bounds(pads_end)
@@ -79,10 +81,11 @@ class _Pad(Op):
 
     def _fault(self, size: int, pads: int, axis: int, name: str) -> str | None:
         """What is wrong with adding `pads` elements to an axis of at most this size."""
-        most = {"constant": pads, "edge": pads if size else 0, "reflect": max(size - 1, 0), "symmetric": size}
-        if pads <= max(most[self.pad_mode], 0):
+        limits = {"constant": pads, "edge": pads if size else 0, "reflect": max(size - 1, 0), "symmetric": size}
+        most = limits[self.pad_mode]
+        if pads <= max(most, 0):
             return None
-        return f"{name}[{axis}] is {pads}, but {self.pad_mode} can add only {most[self.pad_mode]} to an axis of size {size}"
+        return f"{name}[{axis}] is {pads}, but {self.pad_mode} adds at most {most} to an axis of size {size}"
 
     def _copied(self, data: Array, begins: list[int], ends: list[int]) -> Array:
         """Every element of the output from the place in data that its position maps to, axis after axis."""

@@ -15,7 +15,7 @@ from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.attributes import Bool
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.precision import CALCULABLE, accumulator, rounded, type_limits, widened
-from ir_exec.ops.rules import known_ints, normalize_axis, require_rank
+from ir_exec.ops.rules import ints, known_ints, normalize_axis, require_rank
 from ir_exec.types import BOOLEAN, Array, Dim, ElementType, Shape, TensorType, element_types
 
 __all__ = [
@@ -49,7 +49,7 @@ def distinct_axes(axes: Iterable[int], rank: int) -> tuple[int, ...]:
 def axes_of(axes: Array, rank: int) -> tuple[int, ...]:
     """The same for axes that came as an array; raises EvaluationError IR701."""
     try:
-        return distinct_axes(np.asarray(axes).astype(np.int64).ravel().tolist(), rank)
+        return distinct_axes(ints(axes), rank)
     except ShapeError as error:
         raise EvaluationError(error.message, code="IR701", port="axes") from None
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from math import prod
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
@@ -37,12 +38,9 @@ def _shape_as_value(shape: Shape, kind: ElementType) -> TensorType:
         return TensorType(kind, Shape.of_rank(1))
     # An i64 ends where a dim without bound does; an i32 says "not bounded" with its own greatest value.
     end = np.iinfo(kind.dtype).max
-    lower, upper = (np.array([min(size, end) for size in sizes], kind.dtype) for sizes in _ends(shape))
-    return TensorType(kind, Shape([len(shape)])).with_bounds(lower, upper)
-
-
-def _ends(shape: Shape) -> tuple[list[int], list[int]]:
-    return [dim.lo for dim in shape], [dim.hi for dim in shape]
+    lower = np.array([min(dim.lo, end) for dim in shape], kind.dtype)
+    upper = np.array([min(dim.hi, end) for dim in shape], kind.dtype)
+    return TensorType(kind, Shape([len(shape)])).with_bounds(lower, lower if shape.is_static else upper)
 
 
 @op("ShapeOf", since=1)
@@ -96,12 +94,13 @@ class Transpose(Op):
         order = known_ints(input_order)
         dims = arg.shape.dims
         if dims is None:
-            length = shape_of_length(input_order)
-            # OpenVINO takes an empty order for the order of a scalar here; it may be that of any tensor.
-            return arg.with_shape(Shape.unknown() if length.rank == 0 else length)
-        if not any(length in input_order.shape[0] for length in (0, len(dims))) if input_order.rank == 1 else False:
+            shape = shape_of_length(input_order)
+            # OpenVINO takes an empty order for that of a scalar here, but it may be that of any tensor.
+            return arg.with_shape(Shape.unknown() if shape.rank == 0 else shape)
+        length = input_order.shape[0] if input_order.rank == 1 else Dim.any()
+        if 0 not in length and len(dims) not in length:
             raise ShapeError(
-                f"input_order has {input_order.shape[0]} elements, expected one for each of the {len(dims)} axes, or none",
+                f"input_order has {length} elements, expected one for each of the {len(dims)} axes, or none",
                 code="IR503",
                 port="input_order",
             )
@@ -157,7 +156,8 @@ class Unsqueeze(Op):
 
     def evaluate(self, data: Array, axes: Array) -> Array:
         index: list[Any] = _with_inserted([slice(None)] * data.ndim, _inserted_axes(ints(axes), data.ndim), np.newaxis)
-        return data[tuple(index)]
+        view: Array = data[tuple(index)]
+        return view
 
 
 def _inserted_axes(axes: Iterable[int], rank: int) -> list[int]:
@@ -189,7 +189,9 @@ class _Squeeze(Op):
             return data.with_shape(self._along_one_axis(data.shape) if alone else Shape.unknown())
         dims = data.shape.dims
         squeezed = _squeezed_axes(chosen, len(dims))
-        if (not chosen or self._allows_skips) and any(1 in dims[axis] and not dims[axis].is_static for axis in squeezed):
+        if (not chosen or self._allows_skips) and any(
+            1 in dims[axis] and not dims[axis].is_static for axis in squeezed
+        ):
             return data.with_shape(Shape.unknown())
         return data.with_shape(Shape([dim for axis, dim in enumerate(dims) if axis not in squeezed or 1 not in dim]))
 
@@ -209,10 +211,11 @@ class _Squeeze(Op):
 
 
 def _squeezed_axes(axes: tuple[int, ...], rank: int) -> list[int]:
-    """The axes that may go, each once: all of them where none are given. A scalar has axis 0, of which nothing comes."""
+    """The axes that may go, each once: all of them where none are given. OpenVINO lets a scalar have an axis here."""
     if not axes:
         return list(range(rank))
-    return sorted({normalize_axis(axis, rank or 1, name="axes") for axis in axes} if rank else ())
+    chosen = sorted({normalize_axis(axis, rank or 1, name="axes") for axis in axes})
+    return chosen if rank else []
 
 
 @op("Squeeze", since=1)
@@ -268,21 +271,86 @@ class Reshape(Op):
         if sizes is None:
             return data.with_shape(shape_of_length(shape))
         require_representable(len(sizes))
-        rest = _place_of_rest([size for size, _ in sizes if size == _ or size != -1] and sizes)
-        copied = [place for place, size in enumerate(sizes) if size == (0, 0) and self.special_zero]
-        dims = [
-            _copied(data.shape, place) if place in copied else _size(sizes[place], data.shape, sizes)
-            for place in range(len(sizes))
-        ]
-        given = [dim for place, dim in enumerate(dims) if place not in copied and place != rest]
-        if data.shape.dims is None:
-            return data.with_shape(Shape(dims))
-        left = [dim for place, dim in enumerate(data.shape) if place not in copied]
-        if rest is not None:
-            dims[rest] = _rest(left, given, data.shape, sizes)
-        elif (Shape(left).size & Shape(given).size) is None:
-            raise _misfit(data.shape, sizes)
-        return data.with_shape(Shape(dims))
+        return data.with_shape(self._reshaped(data.shape, sizes))
 
     def evaluate(self, data: Array, shape: Array) -> Array:
-        return data
+        sizes = ints(shape)
+        try:
+            if data.size == 0:
+                # NumPy does not tell what -1 is of nothing.
+                return data.reshape(self._reshaped(Shape(data.shape), [(size, size) for size in sizes]).static)
+            if min(sizes, default=0) < -1:
+                # NumPy takes any negative size for -1.
+                raise ValueError
+            if self.special_zero:
+                sizes = tuple([size or data.shape[place] for place, size in enumerate(sizes)])
+            return data.reshape(sizes)
+        except (ValueError, IndexError, ShapeError):
+            raise EvaluationError(
+                f"data of shape {list(data.shape)} does not fit {list(sizes)}", port="shape"
+            ) from None
+
+    def _reshaped(self, shape: Shape, sizes: Sequence[tuple[int, int]]) -> Shape:
+        """The shape for these bounds of the sizes."""
+        dims: list[Dim] = []
+        given: list[Dim] = []
+        copied: set[int] = set()
+        rest = None
+        for place, (least, most) in enumerate(sizes):
+            if least == most == 0 and self.special_zero:
+                copied.add(place)
+                dims.append(_copied(shape, place))
+                continue
+            if least == most == -1:
+                if rest is not None:
+                    raise ShapeError(
+                        f"shape has -1 at {rest} and at {place}, only one size may be left open", port="shape"
+                    )
+                rest = place
+                dims.append(Dim.any())
+                continue
+            if most < 0:
+                raise ShapeError(f"{most} at {place} of shape is no size", port="shape")
+            # A size that may be -1 as well as something else says nothing.
+            dims.append(Dim(least, most) if least >= 0 else Dim.any())
+            given.append(dims[-1])
+        if shape.dims is None:
+            return Shape(dims)
+        left = [dim for place, dim in enumerate(shape) if place not in copied]
+        if rest is not None:
+            dims[rest] = _rest(left, given, shape)
+        elif Shape(left).size & Shape(given).size is None:
+            raise ShapeError(f"data of shape {shape} does not fit {Shape(dims)}", port="shape")
+        return Shape(dims)
+
+
+def _copied(shape: Shape, place: int) -> Dim:
+    if shape.dims is None:
+        return Dim.any()
+    if place >= len(shape):
+        raise ShapeError(f"0 at {place} of shape copies a dim that data of shape {shape} does not have", port="shape")
+    return shape[place]
+
+
+def _rest(left: list[Dim], given: list[Dim], shape: Shape) -> Dim:
+    """The size that -1 stands for: the elements of the dims in `left`, divided by the sizes given."""
+    elements, parts = (prod([dim.lo for dim in dims if dim.is_static]) for dims in (left, given))
+    open_elements, open_parts = (Shape([dim for dim in dims if not dim.is_static]).size for dims in (left, given))
+    if parts == 0 and elements != 0:
+        if 0 in open_elements:
+            return Dim.any()
+        raise ShapeError(f"no size beside 0 makes the elements of data of shape {shape}", port="shape")
+    if parts == 0:
+        elements = parts = 1
+    if open_elements.is_static and open_parts.is_static:
+        if elements % parts:
+            raise ShapeError(
+                f"the {elements} elements of data of shape {shape} do not make rows of {parts}", port="shape"
+            )
+        return Dim(elements // parts)
+    total, row = open_elements * elements, open_parts * parts
+    hi = total.hi // row.lo if total.is_bounded and row.lo else UNBOUNDED
+    lo = -(-total.lo // row.hi)
+    if lo > hi:
+        raise ShapeError(f"the elements of data of shape {shape} do not make rows of {parts}", port="shape")
+    return Dim(lo, hi)

@@ -18,9 +18,9 @@ from ir_exec.ops.attributes import Ints
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.indexing import as_integers, given_axes
 from ir_exec.ops.rules import known_axes, known_ints, merge_dims, require_rank
-from ir_exec.types import INDEX, INTEGER, NUMERIC, Array, Dim, ElementType, Shape, TensorType
+from ir_exec.types import INDEX, INTEGER, Array, Dim, ElementType, Shape, TensorType
 
-__all__ = ["Slice", "SliceScatter", "StridedSlice", "index_bounds", "sliced_dim", "slice_length"]
+__all__ = ["Slice", "SliceScatter", "StridedSlice", "index_bounds", "slice_length", "sliced_dim"]
 
 Interval: TypeAlias = tuple[int, int]
 """The least and the greatest value of an index."""
@@ -78,12 +78,14 @@ def index_bounds(indices: TensorType) -> list[Interval] | None:
     bounds = indices.bounds
     if bounds is None:
         return None
-    lower, upper = (_widened(end, known=end is bounds[1 - i]) for i, end in enumerate(bounds))
-    return list(zip(lower, upper, strict=True))
+    lower, upper = bounds
+    known = lower is upper or np.array_equal(lower, upper)
+    return list(zip(_widened(lower, known=known), _widened(upper, known=known), strict=True))
 
 
 def _widened(indices: Array, *, known: bool = True) -> list[int]:
     values: list[int] = as_integers(indices).ravel().tolist()
+    # Shorter types hold indices at the end of their range that mean what they say.
     if known and ElementType.of(indices) not in INDEX:
         return values
     limits = np.iinfo(as_integers(indices).dtype)
@@ -122,8 +124,10 @@ def _sliced_shape(
         raise ShapeError(f"start has {count} elements, but data has only {rank} axes", code="IR502", port="start")
     if axes is not None:
         sliced = known_axes(axes, rank)
+    elif count.is_static:
+        sliced = tuple(range(count.size))
     else:
-        sliced = tuple(range(count.size)) if count.is_static else None
+        sliced = None
     if sliced is None:
         return Shape([Dim(0, dim.hi) for dim in shape])
     dims = list(shape)
@@ -208,8 +212,8 @@ class SliceScatter(Op):
     """
 
     inputs = (
-        In("data", types=NUMERIC),
-        In("updates", types=NUMERIC, like="data"),
+        In("data"),
+        In("updates", like="data"),
         In("start", types=INTEGER),
         In("stop", types=INTEGER),
         In("step", types=INTEGER),
@@ -254,7 +258,7 @@ class SliceScatter(Op):
 class _Part(NamedTuple):
     """What one position of a StridedSlice, or an axis that no position names, does.
 
-    kind: `whole` (the axis stays as it is), `slice`, `shrink` (one element, the axis goes) or `new` (an axis of size 1).
+    kind: `whole` (the axis stays as it is), `slice`, `shrink` (one element, the axis goes), `new` (an axis of size 1).
     """
 
     kind: str
@@ -359,11 +363,10 @@ class StridedSlice(Op):
                 stop = last if _bit(self.end_mask, position) else ends[position]
                 index.append(_python_slice(data.shape[axis], start, stop, step))
         # The ellipsis at the end makes a shrunken vector an array of rank 0, not a NumPy scalar.
-        return np.asarray(data[(*index, ...)])
+        return data[(*index, ...)]
 
-    def check_values(
-        self, data: TensorType, begin: TensorType, end: TensorType, stride: TensorType | None = None
-    ) -> list[IRError]:
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        data, begin = types[:2]
         begins = known_ints(begin)
         if begins is None or data.shape.dims is None:
             return []

@@ -6,7 +6,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.ir import join_names, read_document, split_names
@@ -50,6 +50,7 @@ def test_no_attribute_is_no_names() -> None:
 NAME = st.text(st.characters(codec="utf-8"), min_size=1).filter(lambda name: not name.endswith("\\"))
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.lists(NAME, max_size=4), st.sampled_from([[], ["ends in \\"]]))
 def test_joined_names_split_into_the_same(names: list[str], last: list[str]) -> None:
     assert sorted(split_names(join_names([*last, *names]))) == sorted([*names, *last])

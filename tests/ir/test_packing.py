@@ -234,6 +234,7 @@ def test_strings() -> None:
     assert decode(ElementType.string, (), encode(np.array("x", object))).item() == "x"
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.text(max_size=5), max_size=6))
 def test_strings_come_back(strings: list[str]) -> None:
     array = np.array(strings, object)
@@ -281,7 +282,7 @@ def test_damaged_strings(stored: bytes) -> None:
     assert caught.value.code == "IR206"
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(st.binary(max_size=40), st.sampled_from([(), (0,), (1,), (2,), (2, 2), (10**12,)]))
 def test_random_strings_raise_nothing_but_WeightsError(stored: bytes, shape: tuple[int, ...]) -> None:
     try:

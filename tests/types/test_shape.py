@@ -34,7 +34,7 @@ def test_unknown_rank(text):
 
 @pytest.mark.parametrize("text", ["a", "1,,2", "-2", "1.5", "5..2", "1..2..3", "[1", ",", str(2**63), "1 2", "--1"])
 def test_what_is_no_shape_is_refused(text):
-    with pytest.raises(ValueError, match="is not a dim|invalid|no dim"):
+    with pytest.raises(ValueError, match="is not a dim"):
         Shape.parse(text)
 
 

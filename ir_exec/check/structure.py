@@ -1,0 +1,82 @@
+"""What no pass needs to know, and a user wants to: layers that nothing uses, names that stand twice, spare weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ir_exec.errors import GraphError, IRError, Location, WeightsError
+from ir_exec.graph import Graph, Node
+from ir_exec.ir import Port, Weights
+from ir_exec.ops.sources import Const
+
+__all__ = ["all_graphs", "duplicate_names", "duplicate_port_ids", "unreachable_layers", "unreferenced_weights"]
+
+
+def all_graphs(graph: Graph) -> Iterator[Graph]:
+    """The graph and those of all bodies inside it."""
+    yield graph
+    for node in (*graph.nodes, *graph.unreachable):
+        for body in node.bodies:
+            yield from all_graphs(body.graph)
+
+
+def unreachable_layers(graph: Graph) -> Iterator[IRError]:
+    """IR109 for each layer that is never computed."""
+    for node in graph.unreachable:
+        message = "no Result and no Assign depends on this layer: it is never computed"
+        yield GraphError(message, code="IR109", severity="info").located(node.location)
+
+
+def duplicate_names(graph: Graph) -> Iterator[IRError]:
+    """IR110 and IR111 for each layer that bears a name, or has a tensor name, that an earlier one has."""
+    layers: dict[str, Node] = {}
+    tensors: dict[str, Node] = {}
+    for node in sorted((*graph.nodes, *graph.unreachable), key=lambda node: node.layer.line):
+        first = layers.setdefault(node.name, node)
+        if first is not node and node.name:
+            message = f"layer {first.id} ({first.type}) of line {first.layer.line} has the same name"
+            yield GraphError(message, code="IR110", severity="info").located(node.location)
+        for position, port in enumerate(node.layer.outputs):
+            for name in dict.fromkeys(port.names):
+                first = tensors.get(name)
+                if first is None:
+                    tensors[name] = node
+                    continue
+                if name == node.name == first.name:
+                    continue  # In version 10 tensors are named after layers, whose names may stand twice.
+                message = f'tensor name {name!r} is that of an output of layer {first.id} "{first.name}" too'
+                yield _at_port(GraphError(message, code="IR111", severity="warning"), node, port, position)
+
+
+def duplicate_port_ids(graph: Graph) -> Iterator[IRError]:
+    """IR115 for each port whose id an earlier input, or an earlier output, of its layer has."""
+    for node in (*graph.nodes, *graph.unreachable):
+        for kind, ports in (("input", node.layer.inputs), ("output", node.layer.outputs)):
+            if len(ports) == len({port.id for port in ports}):
+                continue
+            seen: set[str] = set()
+            for port in ports:
+                if port.id in seen:
+                    message = f"two {kind} ports have the id {port.id}"
+                    location = replace(node.location, line=port.line, port=port.id)
+                    yield GraphError(message, code="IR115", location=location)
+                seen.add(port.id)
+
+
+def unreferenced_weights(graph: Graph, weights: Weights) -> Iterator[IRError]:
+    """IR207 where the weights go on behind the last byte that a constant uses."""
+    nodes = [node for one in all_graphs(graph) for node in (*one.nodes, *one.unreachable)]
+    end = max((node.op.offset + node.op.size for node in nodes if isinstance(node.op, Const)), default=0)
+    spare = weights.size - end
+    if spare > 0:
+        message = f"no constant uses the last {spare:,} of {weights.size:,} bytes of the weights"
+        hint = "is this the .bin of this .xml?" if spare > end else None
+        location = Location(path=weights.path)
+        yield WeightsError(message, code="IR207", severity="info", hint=hint, location=location)
+
+
+def _at_port(error: IRError, node: Node, port: Port, position: int) -> IRError:
+    name = node.op.output_name(position) if node.op is not None else port.id
+    error.location = Location(line=port.line, port=name)
+    return error.located(node.location)

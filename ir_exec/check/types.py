@@ -1,0 +1,338 @@
+"""Types: what the file declares at every port against what the operators make of their inputs.
+
+A fault is reported once, at the layer where declared and inferred first part, and the layers below go on with the type
+for which most speaks. So each independent fault is found in one pass, and none of what follows from it.
+
+Who is wrong where declared and inferred contradict each other is told by the input ports of the layers below, which
+declare the same value: where they side with the declared type, something in this layer was changed; where they side
+with the inferred one, the declaration of this port was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ir_exec.check.compare import contradiction, difference, fits, merged
+from ir_exec.check.findings import Findings
+from ir_exec.errors import ElementTypeError, IRError, Location, ShapeError, internal_error
+from ir_exec.graph import Graph, Node, Value
+from ir_exec.infer import infer_node, infer_types
+from ir_exec.ir import Port, Weights
+from ir_exec.ops import Op
+from ir_exec.ops.sources import Const
+from ir_exec.types import ElementType, Shape, TensorType
+
+__all__ = ["check_types"]
+
+
+def check_types(graph: Graph, weights: Weights | None, findings: Findings) -> int:
+    """Infer and compare every reachable layer of the graph and of the bodies in it; how many could be checked."""
+    checker = _Checker(graph, weights, findings)
+    infer_types(graph, weights=weights, report=checker.faults.append, settle=checker.settle)
+    return checker.checked
+
+
+class _Checker:
+    """Decides, layer by layer, what is reported and what the layers below go on with.
+
+    faults: what inference has reported of the layer that is settled next.
+    types: what the layers below see, by the number of the value; the declared types until then.
+    unknown: values about which neither inference nor the file says enough.
+    """
+
+    def __init__(self, graph: Graph, weights: Weights | None, findings: Findings) -> None:
+        self.faults: list[IRError] = []
+        self.checked = 0
+        self._weights = weights
+        self._findings = findings
+        self._types = [value.declared for value in graph.values]
+        self._unknown: set[Value] = set()
+        self._readers: dict[Value, list[tuple[Node, int]]] = {value: [] for value in graph.values}
+        for node in graph.nodes:
+            for position, value in enumerate(node.inputs):
+                if value is not None:
+                    self._readers[value].append((node, position))
+
+    def settle(self, node: Node, inferred: list[TensorType] | None) -> list[TensorType]:
+        """The types of a node's outputs for the layers below; reports what is wrong with the node."""
+        faults = self.faults[:]
+        self.faults.clear()
+        was_faulty = self._findings.is_faulty(node)
+        bodies_hold = self._check_bodies(node)
+        if not was_faulty:
+            self._check_ports(node)
+            if bodies_hold:
+                self._report(faults)
+            if inferred is not None:
+                inferred = self._outputs(node, inferred)
+                self._check_values(node)
+        failed = any(fault.code == "IR999" for fault in faults)
+        is_checked = self._is_checked(node) and not failed
+        self.checked += is_checked
+        is_quiet = was_faulty or not bodies_hold
+        for position, value in enumerate(node.outputs):
+            type = None if inferred is None or position >= len(inferred) else inferred[position]
+            if is_quiet and type is not None and not (fits(value.declared, type) and not was_faulty):
+                type = None
+            settled = self._settle_value(value, type)
+            if not is_checked:
+                settled = merged(settled, value.declared)
+                if settled.rank is None or not settled.element_type.is_known:
+                    self._unknown.add(value)
+            self._types[value.number] = settled
+        return [self._types[value.number] for value in node.outputs]
+
+    # What concerns the node as a whole.
+
+    def _check_bodies(self, node: Node) -> bool:
+        """Check the graphs inside the node; whether they hold no error, which would make one of the node itself."""
+        for body in node.bodies:
+            self.checked += check_types(body.graph, self._weights, self._findings)
+        return not any(self._findings.is_faulty(inner) for body in node.bodies for inner in body.graph.all_nodes())
+
+    def _report(self, faults: list[IRError]) -> None:
+        for fault in faults:
+            if fault.code == "IR999":
+                # The file is not to blame, and everything else in it is still checked.
+                fault.severity = "info"
+            self._findings(fault)
+
+    def _check_ports(self, node: Node) -> None:
+        """Report ports whose declaration means nothing: a dim below -1, a precision that no element type has."""
+        for is_output, ports in ((False, node.layer.inputs), (True, node.layer.outputs)):
+            for position, port in enumerate(ports):
+                if port.dims and min(port.dims) < -1:
+                    axis, dim = next((axis, dim) for axis, dim in enumerate(port.dims) if dim < -1)
+                    message = f"dim {axis} is declared as {dim}; dims are 0 or more, or -1 where they are not known"
+                    self._findings(_at(ShapeError(message, code="IR601"), node, position, is_output=is_output))
+                if port.precision is not None and not _is_precision(port.precision):
+                    message = f"{port.precision[:40]!r} is the precision of no element type"
+                    self._findings(_at(ElementTypeError(message, code="IR603"), node, position, is_output=is_output))
+
+    def _outputs(self, node: Node, inferred: list[TensorType]) -> list[TensorType]:
+        """One type for each output port, where there are as many; IR114 for ports that the operator does not give."""
+        count = len(node.outputs)
+        if len(inferred) >= count or not inferred or node.bodies:
+            return inferred
+        if not all(self._types[value.number].shape.is_static for value in node.values_in):
+            # The number of outputs may follow from the shape of an input, as that of a VariadicSplit does.
+            return inferred + [inferred[-1].without_values()] * (count - len(inferred))
+        message = f"{count} outputs are declared, and {node.type} gives {len(inferred)}"
+        self._findings(_at(ShapeError(message, code="IR114"), node, len(inferred), is_output=True))
+        return inferred
+
+    def _check_values(self, node: Node) -> None:
+        """Report what the known values of constants say about a run."""
+        op = node.op
+        if op is None or type(op).check_values is Op.check_values:
+            return
+        try:
+            for error in op.check_values(*[self._types[value.number] for value in node.values_in]):
+                self._findings(error.located(node.location))
+        except Exception as error:
+            self._report([internal_error(error).located(node.location)])
+
+    def _is_checked(self, node: Node) -> bool:
+        """Whether enough is known to check the node; where only its inputs are not known, that is said (IR905)."""
+        if not node.is_whole or (isinstance(node.op, Const) and self._weights is None):
+            return False
+        for position, value in enumerate(node.values_in):
+            if value in self._unknown:
+                name = _port_name(node, position, is_output=False)
+                message = f"the type of {name} is not known, because its layer {value.node.id} was not checked"
+                self._findings(IRError(message, code="IR905", severity="info", port=name).located(node.location))
+                return False
+        return True
+
+    # What concerns one value: the port it comes from, and the ports it goes to.
+
+    def _settle_value(self, value: Value, inferred: TensorType | None) -> TensorType:
+        readers = self._readers[value]
+        if inferred is None:
+            settled = self._settle_declared(value)
+        elif fits(value.declared, inferred):
+            settled = inferred
+        else:
+            settled = self._settle_contradiction(value, inferred)
+            # A reader that sides with either has nothing wrong that is not said already.
+            readers = [one for one in readers if not fits(_declared(one), inferred)]
+            readers = [one for one in readers if not fits(_declared(one), value.declared)]
+        for reader in readers:
+            if not fits(_declared(reader), settled):
+                self._report_reader(reader, value, settled)
+        self._check_dims_left_out(value, settled)
+        self._check_ends(value, settled)
+        return self._without_lost_values(value, settled)
+
+    def _settle_contradiction(self, value: Value, inferred: TensorType) -> TensorType:
+        """Declared and inferred contradict each other: report it, and go on with the one that most readers have."""
+        declared = value.declared
+        sides = [(fits(port, declared), fits(port, inferred)) for port in map(_declared, self._readers[value])]
+        for_declared = sum(mine and not theirs for mine, theirs in sides)
+        for_inferred = sum(theirs and not mine for mine, theirs in sides)
+        name = _port_name(value.node, value.position, is_output=True)
+        message = f"{name} is declared as {declared}, but the layer gives {inferred}: {difference(declared, inferred)}"
+        hint = None
+        if for_inferred > for_declared:
+            hint = f"the layers below take {inferred}: only the declaration of this port is wrong"
+        elif for_declared:
+            hint = f"the layers below take {declared}: was an attribute, a constant or an edge of this layer changed?"
+        error = _error(contradiction(declared, inferred), message, hint)
+        self._findings(_at(error, value.node, value.position, is_output=True))
+        return inferred if for_inferred > for_declared else merged(declared, inferred)
+
+    def _settle_declared(self, value: Value) -> TensorType:
+        """Nothing is inferred: the declared type, unless the layers below agree on another one."""
+        declared = value.declared
+        ports = [_declared(reader) for reader in self._readers[value]]
+        against = [
+            (reader, port) for reader, port in zip(self._readers[value], ports, strict=True) if not fits(port, declared)
+        ]
+        for known in ports:
+            if declared.rank is None or not declared.element_type.is_known:
+                declared = merged(declared, known) if fits(known, declared) else declared
+        if not against:
+            return declared
+        reader, other = against[0]
+        agree = all(fits(port, other) for port in ports)
+        if agree and (len(against) > 1 or self._takes(reader, other) and not self._takes(reader, declared)):
+            name = _port_name(value.node, value.position, is_output=True)
+            message = (
+                f"{name} is declared as {declared}, but {_layer(reader[0])}, which takes it, declares {other}: "
+                f"{difference(declared, other)}"
+            )
+            error = _error(contradiction(declared, other), message)
+            self._findings(_at(error, value.node, value.position, is_output=True))
+            return merged(other, declared)
+        return declared
+
+    def _takes(self, reader: tuple[Node, int], type: TensorType) -> bool:
+        """Whether a layer gives what it declares when its input at this position is of this type."""
+        node, position = reader
+        if node.op is None or node.bodies or not node.is_whole:
+            return False
+        inputs = [self._types[value.number] for value in node.values_in]
+        inputs[position] = type
+        faults: list[IRError] = []
+        context: dict[str, Any] = {"weights": self._weights, "bodies": ()}
+        inferred = infer_node(node.op, inputs, context, faults.append)
+        if inferred is None or faults:
+            return False
+        return all(fits(value.declared, found) for value, found in zip(node.outputs, inferred, strict=False))
+
+    def _report_reader(self, reader: tuple[Node, int], value: Value, settled: TensorType) -> None:
+        node, position = reader
+        if self._findings.is_faulty(node):
+            return
+        declared = _declared(reader)
+        name = _port_name(node, position, is_output=False)
+        message = (
+            f"{name} is declared as {declared}, but {_layer(value.node)} gives {settled}: "
+            f"{difference(declared, settled)}"
+        )
+        self._findings(_at(_error(contradiction(declared, settled), message), node, position, is_output=False))
+
+    def _check_dims_left_out(self, value: Value, settled: TensorType) -> None:
+        """IR602 for a port without dims whose value has some, as the other end of the edge knows.
+
+        A port without dims alone says nothing: it may be a scalar's, or of unknown rank.
+        """
+        if not settled.rank:
+            return
+        ends = [
+            (value.node, value.position, _port_of(value)),
+            *((*one, _input_port(one)) for one in self._readers[value]),
+        ]
+        if not any(port.dims for _, _, port in ends):
+            return
+        for index, (node, position, port) in enumerate(ends):
+            if not port.dims and not self._findings.is_faulty(node):
+                name = _port_name(node, position, is_output=index == 0)
+                message = f"{name} is declared without dims, as a scalar is, but it is {settled}"
+                self._findings(_at(ShapeError(message, code="IR602"), node, position, is_output=index == 0))
+
+    def _check_ends(self, value: Value, settled: TensorType) -> None:
+        """IR604 for ends of an edge that declare different dims where either could be."""
+        source = _port_of(value)
+        for reader in self._readers[value]:
+            port = _input_port(reader)
+            if (
+                port.dims == source.dims
+                or len(port.dims) != len(source.dims)
+                or not fits(_declared(reader), value.declared)
+            ):
+                continue
+            source_is_odd = _strangeness(source, settled.shape) > _strangeness(port, settled.shape)
+            node, position = (value.node, value.position) if source_is_odd else reader
+            if self._findings.is_faulty(node):
+                continue
+            mine, theirs = (source, port) if source_is_odd else (port, source)
+            other = reader[0] if source_is_odd else value.node
+            name = _port_name(node, position, is_output=source_is_odd)
+            message = f"{name} is declared with dims {_dims(mine)}, and with {_dims(theirs)} at {_layer(other)}"
+            error = ShapeError(message, code="IR604", severity="warning")
+            self._findings(_at(error, node, position, is_output=source_is_odd))
+            if source_is_odd:
+                return
+
+    def _without_lost_values(self, value: Value, settled: TensorType) -> TensorType:
+        """A constant whose bytes cannot be read keeps its type alone, so that no layer below trips over them."""
+        if isinstance(value.node.op, Const) and (self._weights is None or self._findings.is_faulty(value.node)):
+            return settled.without_values()
+        return settled
+
+
+def _error(code: str, message: str, hint: str | None = None) -> IRError:
+    cls = ElementTypeError if code == "IR603" else ShapeError
+    return cls(message, code=code, hint=hint)
+
+
+def _at(error: IRError, node: Node, position: int, *, is_output: bool) -> IRError:
+    """The error placed at a port: on its line, under its name."""
+    port = (node.layer.outputs if is_output else node.layer.inputs)[position]
+    error.location = Location(line=port.line, port=_port_name(node, position, is_output=is_output))
+    return error.located(node.location)
+
+
+def _port_name(node: Node, position: int, *, is_output: bool) -> str:
+    if node.op is None:
+        return (node.layer.outputs if is_output else node.layer.inputs)[position].id
+    return node.op.output_name(position) if is_output else node.op.input_name(position)
+
+
+def _declared(reader: tuple[Node, int]) -> TensorType:
+    node, position = reader
+    return node.declared_inputs[position]
+
+
+def _input_port(reader: tuple[Node, int]) -> Port:
+    node, position = reader
+    return node.layer.inputs[position]
+
+
+def _port_of(value: Value) -> Port:
+    return value.node.layer.outputs[value.position]
+
+
+def _layer(node: Node) -> str:
+    return str(replace(node.location, path=None, line=None))
+
+
+def _dims(port: Port) -> str:
+    return "[" + ",".join("?" if dim < 0 else str(dim) for dim in port.dims) + "]"
+
+
+def _strangeness(port: Port, shape: Shape) -> int:
+    """How many dims a port declares in another way than the file's writer would for this shape."""
+    if shape.dims is None or len(shape.dims) != len(port.dims):
+        return len(port.dims)
+    return sum(dim != (found.size if found.is_static else -1) for dim, found in zip(port.dims, shape.dims, strict=True))
+
+
+def _is_precision(text: str) -> bool:
+    try:
+        ElementType.parse(text)
+    except ValueError:
+        return False
+    return True

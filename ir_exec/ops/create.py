@@ -1,0 +1,257 @@
+"""Operators that make a tensor of a few numbers: Range, OneHot."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Annotated, Any, Literal, TypeAlias
+
+import numpy as np
+from pydantic import AfterValidator, BeforeValidator
+
+from ir_exec.errors import EvaluationError, IRError, ShapeError
+from ir_exec.ops.attributes import LOWER, ElementTypeName, Int
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.indexing import as_integers
+from ir_exec.ops.precision import CALCULABLE
+from ir_exec.ops.rules import normalize_axis, require_rank
+from ir_exec.ops.slice import BEYOND, index_bounds
+from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType, element_types
+
+__all__ = ["OneHot", "OneHot1", "Range", "Range1"]
+
+Number: TypeAlias = int | float
+
+RANGE_TYPES = CALCULABLE - element_types("i4 u2 u4")
+
+
+def _numeric(kind: ElementType) -> ElementType:
+    if kind not in CALCULABLE:
+        raise ValueError("expected a numeric element type")
+    return kind
+
+
+def _number(scalar: Array) -> Number:
+    value = scalar.reshape(-1)[0]
+    return int(value) if ElementType.of(scalar).is_integer else float(value)
+
+
+def _fault(name: str, value: Number) -> str | None:
+    """What is wrong with an input of Range."""
+    if not math.isfinite(value):
+        return f"{name} is {value}, expected a finite number"
+    if name == "step" and value == 0:
+        return "step is 0, expected a positive or a negative number"
+    return None
+
+
+def _length(start: Number, stop: Number, step: Number) -> int:
+    """ceil((stop - start) / step) where that is positive, exactly for integers."""
+    if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
+        return max(-((start - stop) // step), 0)
+    length = (stop - start) / step
+    return max(math.ceil(length), 0) if math.isfinite(length) else UNBOUNDED
+
+
+class _Range(Op):
+    """What both versions share; a version says in `_as_counted` in which type its numbers count."""
+
+    def _element_type(self, start: TensorType, stop: TensorType, step: TensorType) -> ElementType:
+        raise NotImplementedError
+
+    def _infer(self, start: TensorType, stop: TensorType, step: TensorType) -> TensorType:
+        scalars = {"start": start, "stop": stop, "step": step}
+        kind = self._element_type(start, stop, step)
+        known: dict[str, Number | None] = {}
+        for name, scalar in scalars.items():
+            require_rank(scalar, 0, name)
+            value = scalar.value
+            known[name] = None if value is None else _counted(name, value, kind, ShapeError)
+        numbers = [number for number in known.values() if number is not None]
+        if len(numbers) == 3:
+            return TensorType(kind, Shape([min(_length(*numbers), UNBOUNDED)]))
+        return TensorType(kind, Shape([_length_between(list(scalars.values()))]))
+
+    def _evaluate(self, kind: ElementType, start: Array, stop: Array, step: Array) -> Array:
+        scalars = {"start": start, "stop": stop, "step": step}
+        first, end, stride = (_counted(name, value, kind, EvaluationError) for name, value in scalars.items())
+        length = _length(first, end, stride)
+        if not kind.is_integer:
+            return (np.arange(length) * stride + first).astype(kind.dtype)
+        # Integers modulo 2**64, of which any shorter type keeps the last bits: so all types wrap.
+        steps = np.arange(length, dtype=np.uint64)
+        steps *= np.uint64(int(stride) % 2**64)
+        steps += np.uint64(int(first) % 2**64)
+        return steps.astype(kind.dtype)
+
+
+def _counted(name: str, scalar: Array, kind: ElementType, error: type[IRError]) -> Number:
+    """An input of Range, as it counts for an output of type `kind`: an integer's fraction is cut off."""
+    value = _number(scalar)
+    fault = _fault(name, value)
+    if fault is None:
+        value = int(value) if kind.is_integer else float(value)
+        fault = _fault(name, value)
+    if fault is not None:
+        raise error(fault, port=name)
+    return value
+
+
+def _length_between(scalars: list[TensorType]) -> Dim:
+    """The lengths that bounds of integers allow."""
+    if not all(scalar.element_type.is_integer for scalar in scalars):
+        return Dim.any()
+    bounds = [index_bounds(scalar) for scalar in scalars]
+    ends = [bound[0] for bound in bounds if bound]
+    if len(ends) < 3 or ends[2][0] <= 0 <= ends[2][1]:
+        return Dim.any()
+    # The length rises with stop and falls with start, or the other way round, so that corners are extremes.
+    lengths = [_length(*corner) for corner in product(*ends)]
+    return Dim(min(lengths), max(lengths))
+
+
+@op("Range", since=1)
+class Range1(_Range):
+    """start, start + step, start + 2 * step, ... up to and without stop.
+
+    start, stop, step: scalars of one element type, which is the output's. output: a vector; empty where step leads away
+    from stop. A step of 0 and numbers that are not finite are errors.
+
+    Specification: generation/Range-1.
+    """
+
+    inputs = (
+        In("start", types=RANGE_TYPES),
+        In("stop", types=RANGE_TYPES, like="start"),
+        In("step", types=RANGE_TYPES, like="start"),
+    )
+
+    def infer(self, start: TensorType, stop: TensorType, step: TensorType) -> TensorType:
+        return self._infer(start, stop, step)
+
+    def evaluate(self, start: Array, stop: Array, step: Array) -> Array:
+        return self._evaluate(ElementType.of(start), start, stop, step)
+
+    def _element_type(self, start: TensorType, stop: TensorType, step: TensorType) -> ElementType:
+        known = (scalar.element_type for scalar in (start, stop, step) if scalar.element_type.is_known)
+        return next(known, ElementType.dynamic)
+
+
+@op("Range", since=4)
+class Range(_Range):
+    """start, start + step, start + 2 * step, ... up to and without stop, in the element type `output_type`.
+
+    start, stop, step: scalars of any numeric types; for an integer output their fractions are cut off first. output: a
+    vector; empty where step leads away from stop. Numbers that are not finite are errors, and so is a step of 0, with
+    which the specification leaves the result open.
+
+    The CPU plugin leaves the fractions where the inputs are not constants. As the specification and OpenVINO's shape
+    inference, we do not.
+
+    Specification: generation/Range-4.
+    """
+
+    inputs = (In("start", types=CALCULABLE), In("stop", types=CALCULABLE), In("step", types=CALCULABLE))
+
+    output_type: Annotated[ElementTypeName, AfterValidator(_numeric)]
+
+    def infer(self, start: TensorType, stop: TensorType, step: TensorType) -> TensorType:
+        return self._infer(start, stop, step)
+
+    def evaluate(self, start: Array, stop: Array, step: Array) -> Array:
+        return self._evaluate(self.output_type, start, stop, step)
+
+    def _element_type(self, start: TensorType, stop: TensorType, step: TensorType) -> ElementType:
+        return self.output_type
+
+
+class _OneHot(Op):
+    """What both versions share.
+
+    indices: integers, any shape. depth: a scalar, the size of the new axis, which stands at `axis` of the output.
+    on_value, off_value: scalars of one element type, which is the output's. A depth below 0 is an error.
+    """
+
+    inputs = (
+        In("indices", types=INTEGER),
+        In("depth", types=INTEGER),
+        In("on_value"),
+        In("off_value", like="on_value"),
+    )
+
+    axis: Int
+
+    def infer(self, indices: TensorType, depth: TensorType, on_value: TensorType, off_value: TensorType) -> TensorType:
+        for name, scalar in (("depth", depth), ("on_value", on_value), ("off_value", off_value)):
+            require_rank(scalar, 0, name)
+        known = on_value if on_value.element_type.is_known else off_value
+        size = _depth_dim(depth)
+        if indices.shape.dims is None:
+            return known.with_shape(Shape.unknown())
+        dims = list(indices.shape)
+        dims.insert(normalize_axis(self.axis, len(dims) + 1), size)
+        return known.with_shape(Shape(dims))
+
+    def evaluate(self, indices: Array, depth: Array, on_value: Array, off_value: Array) -> Array:
+        size = int(as_integers(depth).reshape(-1)[0])
+        if size < 0:
+            raise EvaluationError(f"depth is {size}, expected 0 or more", port="depth")
+        axis = normalize_axis(self.axis, indices.ndim + 1)
+        output = np.empty((*indices.shape[:axis], size, *indices.shape[axis:]), on_value.dtype)
+        output[...] = off_value
+        hot = as_integers(indices)
+        if self._counts_from_end():
+            hot = np.where(hot < 0, hot + size, hot)
+        after = math.prod(indices.shape[axis:])
+        flat = hot.ravel()
+        places = np.flatnonzero((flat >= 0) & (flat < size))
+        before = places // max(after, 1)
+        offsets = (before * size + flat[places].astype(np.int64)) * after + places % max(after, 1)
+        output.reshape(-1)[offsets] = on_value
+        return output
+
+    def _counts_from_end(self) -> bool:
+        return False
+
+
+def _depth_dim(depth: TensorType) -> Dim:
+    bounds = index_bounds(depth)
+    if not bounds:
+        return Dim.any()
+    low, high = bounds[0]
+    if high < 0:
+        raise ShapeError(f"depth is {high}, expected 0 or more", code="IR505", port="depth")
+    return Dim(max(low, 0), UNBOUNDED if high == BEYOND else high)
+
+
+@op("OneHot", since=1)
+class OneHot1(_OneHot):
+    """output[i, .., c, j, ..] = on_value where indices[i, .., j, ..] is c, else off_value; see `_OneHot`.
+
+    The specification leaves open what negative indices do. OpenVINO gives off_value for them, and so do we.
+
+    Specification: sequence/OneHot-1.
+    """
+
+
+def _underscored(text: Any) -> Any:
+    # The specification writes `ignore-negative`, OpenVINO's files hold `ignore_negative`.
+    return text.replace("-", "_") if isinstance(text, str) else text
+
+
+@op("OneHot", since=16)
+class OneHot(_OneHot):
+    """output[i, .., c, j, ..] = on_value where indices[i, .., j, ..] is c, else off_value; see `_OneHot`.
+
+    negative_indices_mode: `normalize` counts negative indices from the end of the new axis, `ignore_negative` gives
+    off_value for them. What does not lie on the axis then gives off_value too.
+
+    Specification: sequence/OneHot-16.
+    """
+
+    negative_indices_mode: Annotated[Literal["ignore_negative", "normalize"], BeforeValidator(_underscored), LOWER] = (
+        "ignore_negative"
+    )
+
+    def _counts_from_end(self) -> bool:
+        return self.negative_indices_mode == "normalize"

@@ -1,0 +1,166 @@
+"""From document to graph: order, ports, and every structural fault reported once."""
+
+import pytest
+
+from ir_exec.errors import IRError
+from ir_exec.graph import build_graph
+from ir_exec.ir import read_document
+from tests.ir_text import layer, net, parameter, port, result
+
+
+def graph_of(xml):
+    faults: list[IRError] = []
+    document = read_document(xml, report=faults.append)
+    graph = build_graph(document, None, report=faults.append)
+    return graph, [fault for fault in faults if fault.severity == "error"]
+
+
+def unary(id, *, name=None, type="ReLU", ports=(0, 1)):
+    return layer(id, type, name=name, inputs=[port(ports[0])], outputs=[port(ports[1])])
+
+
+def add(id, *, name=None):
+    return layer(id, "Add", name=name, inputs=[port(0), port(1)], outputs=[port(2)])
+
+
+def test_layers_of_any_order_come_out_in_topological_order():
+    xml = net(
+        [result(9), unary(5, name="second"), unary(7, name="first"), parameter(3)],
+        [(5, 1, 9, 0), (3, 0, 7, 0), (7, 1, 5, 0)],
+    )
+    graph, faults = graph_of(xml)
+    assert not faults
+    assert [node.type for node in graph.nodes] == ["Parameter", "ReLU", "ReLU", "Result"]
+    assert [node.name for node in graph.nodes[1:3]] == ["first", "second"]
+
+
+def test_a_topological_file_keeps_its_order():
+    xml = net(
+        [parameter(4), parameter(2), add(8), unary(3), result(1)],
+        [(4, 0, 8, 0), (2, 0, 8, 1), (8, 2, 3, 0), (3, 1, 1, 0)],
+    )
+    graph, _ = graph_of(xml)
+    assert [node.id for node in graph.nodes] == ["4", "2", "8", "3", "1"]
+
+
+def test_ports_count_by_their_place_whatever_their_ids():
+    swapped = layer(2, "Subtract", inputs=[port(7), port(3)], outputs=[port(40)])
+    xml = net(
+        [parameter(0, name="a"), parameter(1, name="b"), swapped, result(3)],
+        [(0, 0, 2, 3), (1, 0, 2, 7), (2, 40, 3, 0)],
+    )
+    graph, faults = graph_of(xml)
+    assert not faults
+    subtract = next(node for node in graph.nodes if node.type == "Subtract")
+    assert [value.node.name for value in subtract.values_in] == ["b", "a"]
+
+
+def test_one_value_may_feed_both_inputs():
+    graph, faults = graph_of(net([parameter(0), add(1), result(2)], [(0, 0, 1, 0), (0, 0, 1, 1), (1, 2, 2, 0)]))
+    assert not faults
+    first, second = next(node for node in graph.nodes if node.type == "Add").values_in
+    assert first is second
+
+
+def test_layers_that_reach_no_result_are_set_aside():
+    graph, faults = graph_of(
+        net([parameter(0), unary(1), unary(2), result(3)], [(0, 0, 1, 0), (0, 0, 2, 0), (1, 1, 3, 0)])
+    )
+    assert not faults
+    assert [node.id for node in graph.unreachable] == ["2"]
+    assert "2" not in [node.id for node in graph.nodes]
+
+
+def test_names_need_not_be_unique():
+    graph, faults = graph_of(
+        net(
+            [parameter(0), unary(1, name="same"), unary(2, name="same"), result(3)],
+            [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0)],
+        )
+    )
+    assert not faults
+    assert len(graph.nodes) == 4
+
+
+@pytest.mark.parametrize(
+    ("layers", "ends", "code", "layer_id", "words"),
+    [
+        (
+            [parameter(0), unary(1), unary(1), result(2)],
+            [(0, 0, 1, 0), (1, 1, 2, 0)],
+            "IR101",
+            "1",
+            "is taken by layer",
+        ),
+        ([parameter(0), unary(1), result(2)], [(0, 0, 1, 0), (1, 1, 2, 0), (8, 0, 1, 0)], "IR102", "1", "no layer 8"),
+        (
+            [parameter(0), unary(1), result(2)],
+            [(0, 5, 1, 0), (1, 1, 2, 0)],
+            "IR103",
+            "1",
+            "no output port 5 (it has: 0)",
+        ),
+        (
+            [parameter(0), unary(1), result(2)],
+            [(0, 0, 1, 0), (0, 0, 1, 4), (1, 1, 2, 0)],
+            "IR103",
+            "1",
+            "no input port 4",
+        ),
+        (
+            [parameter(0), unary(1), result(2)],
+            [(0, 0, 1, 0), (0, 0, 1, 0), (1, 1, 2, 0)],
+            "IR104",
+            "1",
+            "more than one edge",
+        ),
+        (
+            [parameter(0), add(1), result(2)],
+            [(0, 0, 1, 0), (1, 2, 2, 0)],
+            "IR105",
+            "1",
+            "no edge leads to input port 1",
+        ),
+        ([parameter(0), unary(1)], [(0, 0, 1, 0)], "IR108", None, "no Result"),
+        (
+            [parameter(0), unary(1, type="Frobnicate"), result(2)],
+            [(0, 0, 1, 0), (1, 1, 2, 0)],
+            "IR116",
+            "1",
+            "Frobnicate",
+        ),
+    ],
+)
+def test_each_fault_is_one_error_at_its_layer(layers, ends, code, layer_id, words):
+    _, faults = graph_of(net(layers, ends))
+    assert [(fault.code, fault.location.layer_id) for fault in faults] == [(code, layer_id)]
+    assert words in faults[0].message
+
+
+def test_a_cycle_is_shown_whole_and_once():
+    layers = [parameter(0), add(1, name="a"), unary(2, name="b"), unary(3, name="c"), result(4)]
+    _, faults = graph_of(net(layers, [(0, 0, 1, 0), (3, 1, 1, 1), (1, 2, 2, 0), (2, 1, 3, 0), (3, 1, 4, 0)]))
+    assert [fault.code for fault in faults] == ["IR107"]
+    assert 'layer 1 "a" -> layer 2 "b" -> layer 3 "c" -> layer 1 "a"' in faults[0].message
+
+
+def test_a_layer_that_feeds_itself_is_a_cycle():
+    _, faults = graph_of(net([parameter(0), add(1), result(2)], [(0, 0, 1, 0), (1, 2, 1, 1), (1, 2, 2, 0)]))
+    assert [fault.code for fault in faults] == ["IR107"]
+
+
+def test_a_long_chain_does_not_recurse():
+    count = 5000
+    layers = [parameter(0), *(unary(i) for i in range(1, count)), result(count)]
+    ends = [(0, 0, 1, 0), *((i, 1, i + 1, 0) for i in range(1, count))]
+    graph, faults = graph_of(net(reversed(layers), ends))
+    assert not faults
+    assert len(graph.nodes) == count + 1
+
+
+def test_variables_come_in_pairs():
+    read = layer(
+        1, "ReadValue", opset="opset6", data='variable_id="v" variable_type="f32" variable_shape="2"', outputs=[port(0)]
+    )
+    _, faults = graph_of(net([read, result(2)], [(1, 0, 2, 0)]))
+    assert [(fault.code, fault.location.layer_id) for fault in faults] == [("IR113", "1")]

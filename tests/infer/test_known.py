@@ -1,0 +1,119 @@
+"""What inference knows of values: through the operators' own evaluate, when a rule asks."""
+
+import numpy as np
+import pytest
+
+import ir_exec
+from ir_exec.types import UNBOUNDED, Dim
+from tests.ir_text import const, layer, net, parameter, port, result
+
+
+class Chain:
+    """A network over one input whose shape is computed with; `values` are constants in the order they are made."""
+
+    def __init__(self, dims, element_type="f32"):
+        self.layers = [parameter(0, element_type, dims, "x")]
+        self.ends = []
+        self.weights = b""
+
+    def const(self, array):
+        array = np.asarray(array)
+        kind = ir_exec.ElementType.of(array).name
+        self.layers.append(const(len(self.layers), kind, array.shape, len(self.weights), array.nbytes))
+        self.weights += array.tobytes()
+        return len(self.layers) - 1, 0
+
+    def add(self, type, *sources, opset="opset1", data="", outputs=1):
+        id = len(self.layers)
+        inputs = [port(i, "UNSPECIFIED") for i in range(len(sources))]
+        given = [port(len(sources) + i, "UNSPECIFIED") for i in range(outputs)]
+        self.layers.append(layer(id, type, opset=opset, data=data, inputs=inputs, outputs=given))
+        self.ends += [(source, from_port, id, position) for position, (source, from_port) in enumerate(sources)]
+        return id, len(sources)
+
+    def shape_after(self, source):
+        id = len(self.layers)
+        xml = net([*self.layers, result(id, "UNSPECIFIED")], [*self.ends, (*source, id, 0)])
+        return ir_exec.read_model(xml, weights=self.weights).outputs[0].shape
+
+
+def int64(*values):
+    return np.array(values, np.int64)
+
+
+def test_the_pattern_of_a_reshape_is_followed_through_shape_arithmetic():
+    """ShapeOf -> Gather -> Multiply -> Concat -> Reshape, as exporters write it."""
+    net = Chain((-1, 8, 4))
+    shape = net.add("ShapeOf", (0, 0), opset="opset3", data='output_type="i64"')
+    batch = net.add("Gather", shape, net.const(int64(0)), net.const(np.int64(0)), opset="opset8", data='batch_dims="0"')
+    tokens = net.add(
+        "Gather", shape, net.const(int64(1)), net.const(np.int64(0)), opset="opset8", data='batch_dims="0"'
+    )
+    merged = net.add("Multiply", batch, tokens)
+    pattern = net.add("Concat", merged, net.const(int64(4)), data='axis="0"')
+    reshaped = net.add("Reshape", (0, 0), pattern, data='special_zero="false"')
+    assert net.shape_after(reshaped) == [None, 4]
+    net.layers[0] = parameter(0, "f32", (3, 8, 4), "x")
+    assert net.shape_after(reshaped) == [24, 4]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "expected"),
+    [
+        ("2..5", Dim(2 + 3, 5 + 3)),
+        ("?", Dim(3, UNBOUNDED)),
+        ("7", Dim(10)),
+        ("4..", Dim(7, UNBOUNDED)),
+    ],
+)
+def test_bounds_of_dims_become_bounds_of_values_and_dims_again(bounds, expected):
+    net = Chain((-1,))
+    net.layers[0] = net.layers[0].replace('shape="?"', f'shape="{bounds}"')
+    shape = net.add("ShapeOf", (0, 0), opset="opset3", data='output_type="i64"')
+    longer = net.add("Add", shape, net.const(int64(3)))
+    wide = net.add("Broadcast", net.const(np.float32(1)), longer, opset="opset3", data='mode="numpy"')
+    assert net.shape_after(wide)[0] == expected
+
+
+def test_an_unbounded_dim_stays_unbounded_in_arithmetic():
+    net = Chain((-1, 2))
+    shape = net.add("ShapeOf", (0, 0), opset="opset3", data='output_type="i64"')
+    doubled = net.add("Multiply", shape, net.const(int64(2, 2)))
+    wide = net.add("Broadcast", net.const(np.float32(1)), doubled, opset="opset3", data='mode="numpy"')
+    assert net.shape_after(wide) == [None, 4]
+
+
+def test_a_subtraction_turns_its_bounds_around():
+    net = Chain((-1,))
+    net.layers[0] = net.layers[0].replace('shape="?"', 'shape="2..5"')
+    shape = net.add("ShapeOf", (0, 0), opset="opset3", data='output_type="i64"')
+    left = net.add("Subtract", net.const(int64(10)), shape)
+    wide = net.add("Broadcast", net.const(np.float32(1)), left, opset="opset3", data='mode="numpy"')
+    assert net.shape_after(wide) == [Dim(5, 8)]
+
+
+def test_long_chains_of_known_values_do_not_recurse():
+    net = Chain((2,))
+    shape = net.add("ShapeOf", (0, 0), opset="opset3", data='output_type="i64"')
+    one = net.const(int64(1))
+    for _ in range(3000):
+        shape = net.add("Add", shape, one)
+    wide = net.add("Broadcast", net.const(np.float32(1)), shape, opset="opset3", data='mode="numpy"')
+    assert net.shape_after(wide) == [3002]
+
+
+def test_values_that_cannot_be_computed_are_not_known_and_no_error():
+    net = Chain((2,))
+    quotient = net.add("Divide", net.const(int64(4)), net.const(int64(0)))
+    wide = net.add("Broadcast", net.const(np.float32(1)), quotient, opset="opset3", data='mode="numpy"')
+    assert net.shape_after(wide).rank == 1
+
+
+def test_large_tensors_are_left_alone():
+    """Nothing of this size is computed while types are inferred: a billion elements would take minutes."""
+    net = Chain((2,))
+    huge = net.add(
+        "Broadcast", net.const(np.int64(1)), net.const(int64(1000, 1000, 1000)), opset="opset3", data='mode="numpy"'
+    )
+    more = net.add("Add", huge, huge)
+    assert net.shape_after(more) == [1000, 1000, 1000]

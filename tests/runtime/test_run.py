@@ -1,0 +1,199 @@
+"""Running whole networks: what callers bring, what they get, and what happens in between."""
+
+import numpy as np
+import pytest
+
+import ir_exec
+from tests.ir_text import layer, net, parameter, port, result
+
+
+def binary(id, type="Add", dims=(-1, 3), element_type="f32"):
+    ports = [port(0, element_type, dims), port(1, element_type, dims)]
+    return layer(id, type, name=f"node{id}", inputs=ports, outputs=[port(2, element_type, dims)])
+
+
+def sum_network(element_type="f32", dims=(-1, 3)):
+    """y = x + w"""
+    return net(
+        [
+            parameter(0, element_type, dims, "x"),
+            parameter(1, element_type, dims, "w"),
+            binary(2, dims=dims, element_type=element_type),
+            result(3, element_type, dims),
+        ],
+        [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0)],
+    )
+
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    return ir_exec.compile_model(sum_network())
+
+
+@pytest.mark.parametrize(
+    "inputs", [{"x": X, "w": X}, {0: X, 1: X}, {"w": X, 0: X}, [X, X], (X, X), {"x": X.tolist(), "w": X.tolist()}]
+)
+def test_inputs_by_name_by_position_and_in_order(compiled, inputs):
+    np.testing.assert_array_equal(compiled(inputs)[0], 2 * X)
+
+
+def test_results_are_a_mapping_by_name_and_position(compiled):
+    result = compiled([X, X])
+    assert len(result) == 1
+    assert list(result) == ["node2"]
+    assert result["node2"] is result[0]
+    assert result["layer3"] is result[0]
+    assert dict(result).keys() == {"node2"}
+    assert "nothing" not in result
+    with pytest.raises(KeyError):
+        result["nothing"]
+    with pytest.raises(IndexError):
+        result[1]
+    with pytest.raises(TypeError):
+        result["node2"] = X
+
+
+@pytest.mark.parametrize(
+    ("inputs", "error", "code", "words"),
+    [
+        ([X], ir_exec.EvaluationError, "IR705", "expected 2 inputs (x, w), found 1"),
+        (None, ir_exec.EvaluationError, "IR705", "no value for input 'x', 'w'"),
+        ({"x": X}, ir_exec.EvaluationError, "IR705", "no value for input 'w'"),
+        ({"x": X, "v": X}, ir_exec.EvaluationError, "IR705", "there is no input 'v'; the inputs are: 'x', 'w'"),
+        ({"x": X, 0: X, "w": X}, ir_exec.EvaluationError, "IR705", "given more than once"),
+        (3, ir_exec.EvaluationError, "IR705", "a mapping or a sequence"),
+        ("xw", ir_exec.EvaluationError, "IR705", "a mapping or a sequence"),
+        ([X, X[0]], ir_exec.ShapeError, "IR506", "input 'w' has shape [3], expected [?,3]"),
+        ([X, X[:, :2]], ir_exec.ShapeError, "IR506", "[2,2]"),
+        ([X, X.astype(np.float64)], ir_exec.ElementTypeError, "IR403", "float64, expected f32"),
+        ([X, X.astype(np.int64)], ir_exec.ElementTypeError, "IR403", "int64, expected f32"),
+        ([X, X.astype(str)], ir_exec.ElementTypeError, "IR403", "expected f32"),
+        ([X, [[1, 2], [3]]], ir_exec.EvaluationError, "IR705", "is no array"),
+        ([X, {"a": 1}], ir_exec.ElementTypeError, "IR403", "expected f32"),
+        ([X, X.astype(np.complex64)], ir_exec.ElementTypeError, "IR403", "complex64"),
+        ([X, np.zeros((4, 3), np.float32)], ir_exec.ShapeError, "IR504", "do not broadcast"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_the_reason(compiled, inputs, error, code, words):
+    with pytest.raises(error) as caught:
+        compiled(inputs)
+    assert caught.value.code == code
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.int8, np.uint16, np.bool_])
+def test_a_cast_that_loses_nothing_is_made(compiled, dtype):
+    ones = np.ones((1, 3), dtype)
+    result = compiled([ones, ones])[0]
+    assert result.dtype == np.float32
+    assert result.tolist() == [[2, 2, 2]]
+
+
+def test_numbers_of_python_must_fit_the_element_type():
+    compiled = ir_exec.compile_model(sum_network("i8"))
+    assert compiled([[[100, 1, -1]], [[1, 1, 1]]])[0].tolist() == [[101, 2, 0]]
+    with pytest.raises(ir_exec.ElementTypeError, match="cannot hold"):
+        compiled([[[200, 1, 1]], [[1, 1, 1]]])
+    with pytest.raises(ir_exec.ElementTypeError, match="cannot hold"):
+        compiled([[[0.5, 1, 1]], [[1, 1, 1]]])
+
+
+def test_the_callers_arrays_are_neither_written_nor_handed_back():
+    identity = net([parameter(0, "f32", (-1, 3), "x"), result(1, "f32", (-1, 3))], [(0, 0, 1, 0)])
+    given = X.copy()
+    given.flags.writeable = False
+    outputs = ir_exec.compile_model(identity)([given])
+    assert not np.shares_memory(outputs[0], given)
+    outputs[0][:] = -1
+    np.testing.assert_array_equal(given, X)
+
+
+def test_strided_and_read_only_arrays_work(compiled):
+    wide = np.zeros((2, 6), np.float32)
+    wide[:, ::2] = X
+    strided = wide[:, ::2]
+    strided.flags.writeable = False
+    np.testing.assert_array_equal(compiled([strided, X[::-1]])[0], X + X[::-1])
+
+
+def test_outputs_do_not_share_memory_with_each_other():
+    twice = net(
+        [parameter(0, "f32", (3,), "x"), parameter(1, "f32", (3,), "w"), binary(2, dims=(3,)), result(3), result(4)],
+        [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0), (2, 2, 4, 0)],
+    )
+    outputs = ir_exec.compile_model(twice)([X[0], X[0]])
+    assert len(outputs) == 2
+    assert len(set(outputs)) == 2
+    outputs[0][:] = -1
+    assert outputs[1].tolist() == [0, 2, 4]
+
+
+def test_observers_see_every_layer_with_its_arrays(compiled):
+    seen = []
+    compiled([X, X], observe=lambda node, inputs, outputs: seen.append((node.type, len(inputs), outputs[0].shape)))
+    assert seen == [("Add", 2, (2, 3))]
+
+
+def test_an_error_in_a_layer_names_it():
+    gather = layer(
+        2,
+        "GatherElements",
+        name="pick",
+        opset="opset6",
+        data='axis="0"',
+        inputs=[port(0), port(1, "i64")],
+        outputs=[port(2)],
+    )
+    xml = net(
+        [parameter(0, "f32", (-1, 3), "x"), parameter(1, "i64", (-1, 3), "i"), gather, result(3)],
+        [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0)],
+    )
+    with pytest.raises(ir_exec.EvaluationError) as caught:
+        ir_exec.compile_model(xml)([X, np.array([[0, 5, 0]])])
+    place = caught.value.location
+    assert (place.layer_id, place.layer_name, place.layer_type, place.port) == (
+        "2",
+        "pick",
+        "GatherElements",
+        "indices",
+    )
+    assert place.line == xml[: xml.index(b'name="pick"')].count(b"\n") + 1
+    assert caught.value.code == "IR701"
+
+
+def test_networks_with_unknown_operators_are_refused_with_all_of_them():
+    strange = [layer(i, "Strange", opset="extension", inputs=[port(0)], outputs=[port(1)]) for i in (1, 2)]
+    odd = layer(3, "Odd", opset="extension", inputs=[port(0)], outputs=[port(1)])
+    xml = net([parameter(0), *strange, odd, result(4)], [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0), (3, 1, 4, 0)])
+    model = ir_exec.read_model(xml)
+    with pytest.raises(ir_exec.UnsupportedError) as caught:
+        ir_exec.compile_model(model)
+    assert "Odd (extension): 1 layer" in str(caught.value)
+    assert "Strange (extension): 2 layers" in str(caught.value)
+
+
+def test_a_tensor_over_the_budget_is_refused_before_it_is_made():
+    dims = (1000, 1000, 1000)
+    xml = net(
+        [
+            parameter(0, "f32", (1000, 1, 1000), "x"),
+            parameter(1, "f32", (1, 1000, 1), "w"),
+            binary(2, dims=dims),
+            result(3),
+        ],
+        [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0)],
+    )
+    compiled = ir_exec.compile_model(xml, max_memory=10**8)
+    with pytest.raises(ir_exec.ResourceError, match=r"4,000,000,000 bytes, the budget is 100,000,000") as caught:
+        compiled([np.zeros((1000, 1, 1000), np.float32), np.zeros((1, 1000, 1), np.float32)])
+    assert caught.value.location.layer_id == "2"
+
+
+def test_every_set_of_shapes_gets_its_own_plan(compiled):
+    for rows in (1, 2, 5, 2):
+        ones = np.ones((rows, 3), np.float32)
+        assert compiled([ones, ones])[0].shape == (rows, 3)
+    assert compiled([np.ones((0, 3), np.float32), np.ones((0, 3), np.float32)])[0].shape == (0, 3)
