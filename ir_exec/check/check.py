@@ -10,6 +10,7 @@ from ir_exec.check.structure import (
     all_graphs,
     duplicate_names,
     duplicate_port_ids,
+    layers_in_doubt,
     unreachable_layers,
     unreferenced_weights,
 )
@@ -54,6 +55,8 @@ def check_model(source: Source, *, weights: WeightsSource | None = None) -> Repo
 def _check(loaded: Loaded, findings: Findings) -> int:
     """Every pass over what was read; how many layers were checked."""
     graphs = list(all_graphs(loaded.graph))
+    for layer in layers_in_doubt(loaded.document.layers, loaded.document.edges):
+        findings.mute(layer)
     for graph in graphs:
         for error in (*duplicate_port_ids(graph), *duplicate_names(graph)):
             findings(error)

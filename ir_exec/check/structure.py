@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ir_exec.errors import GraphError, IRError, Location, WeightsError
 from ir_exec.graph import Graph, Node
-from ir_exec.ir import Port, Weights
+from ir_exec.ir import Edge, Layer, Port, Weights
 from ir_exec.ops.sources import Const
 
-__all__ = ["all_graphs", "duplicate_names", "duplicate_port_ids", "unreachable_layers", "unreferenced_weights"]
+__all__ = [
+    "all_graphs",
+    "duplicate_names",
+    "duplicate_port_ids",
+    "layers_in_doubt",
+    "unreachable_layers",
+    "unreferenced_weights",
+]
 
 
 def all_graphs(graph: Graph) -> Iterator[Graph]:
@@ -19,6 +27,24 @@ def all_graphs(graph: Graph) -> Iterator[Graph]:
     for node in (*graph.nodes, *graph.unreachable):
         for body in node.bodies:
             yield from all_graphs(body.graph)
+
+
+def layers_in_doubt(layers: Sequence[Layer], edges: Sequence[Edge]) -> Iterator[Layer]:
+    """Layers that share an id, and those that edges tie to such an id or to one that no layer has.
+
+    A layer that got the id of another one leaves its edges dangling, and those of the other one lead to either.
+    """
+    counts = Counter(layer.id for layer in layers)
+    shared = {id for id, count in counts.items() if count > 1}
+    if shared:
+        ends = [(edge.from_layer, edge.to_layer) for edge in edges]
+        lost = {id for pair in ends for id in pair if id not in counts}
+        doubtful = shared | lost
+        tied = {id for pair in ends if doubtful.intersection(pair) for id in pair}
+        yield from (layer for layer in layers if layer.id in tied | shared)
+    for layer in layers:
+        for body in layer.bodies:
+            yield from layers_in_doubt(body.layers, body.edges)
 
 
 def unreachable_layers(graph: Graph) -> Iterator[IRError]:
@@ -39,10 +65,10 @@ def duplicate_names(graph: Graph) -> Iterator[IRError]:
             yield GraphError(message, code="IR110", severity="info").located(node.location)
         for position, port in enumerate(node.layer.outputs):
             for name in dict.fromkeys(port.names):
-                first = tensors.get(name)
-                if first is None:
+                if name not in tensors:
                     tensors[name] = node
                     continue
+                first = tensors[name]
                 if name == node.name == first.name:
                     continue  # In version 10 tensors are named after layers, whose names may stand twice.
                 message = f'tensor name {name!r} is that of an output of layer {first.id} "{first.name}" too'

@@ -184,28 +184,42 @@ class _Checker:
 
     def _settle_declared(self, value: Value) -> TensorType:
         """Nothing is inferred: the declared type, unless the layers below agree on another one."""
+        readers = self._readers[value]
         declared = value.declared
-        ports = [_declared(reader) for reader in self._readers[value]]
-        against = [
-            (reader, port) for reader, port in zip(self._readers[value], ports, strict=True) if not fits(port, declared)
-        ]
-        for known in ports:
-            if declared.rank is None or not declared.element_type.is_known:
-                declared = merged(declared, known) if fits(known, declared) else declared
+        for reader in readers:
+            if fits(declared, _declared(reader)):
+                declared = merged(declared, _declared(reader))
+        against = [reader for reader in readers if not fits(declared, _declared(reader))]
         if not against:
             return declared
-        reader, other = against[0]
-        agree = all(fits(port, other) for port in ports)
-        if agree and (len(against) > 1 or self._takes(reader, other) and not self._takes(reader, declared)):
-            name = _port_name(value.node, value.position, is_output=True)
-            message = (
-                f"{name} is declared as {declared}, but {_layer(reader[0])}, which takes it, declares {other}: "
-                f"{difference(declared, other)}"
-            )
-            error = _error(contradiction(declared, other), message)
-            self._findings(_at(error, value.node, value.position, is_output=True))
-            return merged(other, declared)
-        return declared
+        other = _declared(against[0])
+        if not all(fits(_declared(reader), other) for reader in readers):
+            return declared
+        if len(against) == 1 and not self._speaks_for(against[0], value, other):
+            return declared
+        name = _port_name(value.node, value.position, is_output=True)
+        message = (
+            f"{name} is declared as {value.declared}, but {_layer(against[0][0])}, which takes it, declares {other}: "
+            f"{difference(value.declared, other)}"
+        )
+        error = _error(contradiction(value.declared, other), message)
+        self._findings(_at(error, value.node, value.position, is_output=True))
+        return merged(other, value.declared)
+
+    def _speaks_for(self, reader: tuple[Node, int], value: Value, type: TensorType) -> bool:
+        """Whether more speaks for the type that the only reader of a value declares than for that of its source."""
+        node, position = reader
+        mine, theirs = self._takes(reader, type), self._takes(reader, value.declared)
+        if mine is not theirs:
+            return mine
+        # Most layers keep element type and shape of something, so their other ports tell what is odd here.
+        around = [
+            *value.node.declared_inputs,
+            *(other.declared for other in value.node.outputs if other is not value),
+            *(other.declared for other in node.outputs),
+            *(port for index, port in enumerate(node.declared_inputs) if index != position),
+        ]
+        return sum(_likeness(port, type) - _likeness(port, value.declared) for port in around) > 0
 
     def _takes(self, reader: tuple[Node, int], type: TensorType) -> bool:
         """Whether a layer gives what it declares when its input at this position is of this type."""
@@ -321,6 +335,10 @@ def _layer(node: Node) -> str:
 
 def _dims(port: Port) -> str:
     return "[" + ",".join("?" if dim < 0 else str(dim) for dim in port.dims) + "]"
+
+
+def _likeness(one: TensorType, other: TensorType) -> int:
+    return (one.element_type is other.element_type) + (one.shape == other.shape)
 
 
 def _strangeness(port: Port, shape: Shape) -> int:

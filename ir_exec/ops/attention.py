@@ -85,7 +85,7 @@ class ScaledDotProductAttention(Op):
         sink: Array | None = None,
     ) -> Array:
         mask = None if self.causal else attention_mask
-        queries = _with_mask_shape(_scaled(widened(query), scale), mask)
+        queries = _repeated_for(_repeated_for(_scaled(widened(query), scale), mask), sink)
         keys, values = widened(key).swapaxes(-1, -2), widened(value)
         sinks = None if sink is None else widened(sink)
         batch = np.broadcast_shapes(queries.shape[:-2], keys.shape[:-2], values.shape[:-2])
@@ -141,11 +141,11 @@ def _rows_of(array: Array, rows: slice) -> Array:
     return array if array.ndim < 2 or array.shape[-2] == 1 else array[..., rows, :]
 
 
-def _with_mask_shape(queries: Array, mask: Array | None) -> Array:
-    """The queries repeated where the mask has more batches or rows than they."""
-    if mask is None or mask.ndim == 0:
+def _repeated_for(queries: Array, other: Array | None) -> Array:
+    """The queries repeated where a mask or a sink has more batches or rows than they."""
+    if other is None or other.ndim == 0:
         return queries
-    rows = np.broadcast_shapes(queries.shape[:-1], mask.shape[:-1])
+    rows = np.broadcast_shapes(queries.shape[:-1], other.shape[:-1])
     return np.broadcast_to(queries, (*rows, queries.shape[-1]))
 
 

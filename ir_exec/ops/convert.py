@@ -5,7 +5,7 @@ from __future__ import annotations
 from ir_exec.errors import ElementTypeError
 from ir_exec.ops.attributes import Bool, ElementTypeName
 from ir_exec.ops.base import In, Op, op
-from ir_exec.types import BOOLEAN, NUMERIC, Array, ElementType, TensorType, convert, element_types, saturated
+from ir_exec.types import BOOLEAN, NUMERIC, Array, Bounds, ElementType, TensorType, convert, element_types, saturated
 
 __all__ = ["Convert", "ConvertLike", "ConvertPromoteTypes", "Identity"]
 
@@ -56,9 +56,9 @@ class Convert(Op):
     def evaluate(self, data: Array) -> Array:
         return convert(data, self.destination_type)
 
-    def evaluate_bound(self, data: Array) -> Array:
-        """As evaluate, for a bound of the values: one that means "not bounded" must not become -1 by wrapping."""
-        return saturated(data, self.destination_type)
+    def evaluate_bounds(self, data: Bounds) -> Bounds:
+        """Bounds end at the ends of the new type: one that means "not bounded" must not become -1 by wrapping."""
+        return saturated(data[0], self.destination_type), saturated(data[1], self.destination_type)
 
 
 @op("ConvertLike", since=1)

@@ -198,8 +198,7 @@ class Gather8(_BatchedGather):
             shape = data.shape[:axis] + indices.shape[batch:] + data.shape[axis + 1 :]
             return np.full(shape, _zero(data.dtype), data.dtype)
         output = _take_slices(data, np.where(outside, 0, positions), axis, batch)
-        across = (1,) * (axis - batch)
-        mask = outside.reshape(*indices.shape[:batch], *across, *indices.shape[batch:])
+        mask = outside.reshape(indices.shape[:batch] + (1,) * (axis - batch) + indices.shape[batch:])
         output[np.broadcast_to(mask, output.shape[: axis + indices.ndim - batch])] = _zero(data.dtype)
         return output
 

@@ -121,8 +121,7 @@ def _padded(dim: Dim, begin: Interval, end: Interval) -> Dim:
 
 
 def _fill(data: Array) -> Array:
-    text = ElementType.of(data) is ElementType.string
-    return np.array("" if text else 0, data.dtype) if data.dtype.names is None else np.zeros((), data.dtype)
+    return np.array("", object) if ElementType.of(data) is ElementType.string else np.zeros((), data.dtype)
 
 
 def _surrounded(data: Array, begins: list[int], ends: list[int], fill: Array) -> Array:

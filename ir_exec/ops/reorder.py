@@ -47,6 +47,8 @@ class Roll(Op):
         total = dict.fromkeys(rolled, 0)
         for axis, places in zip(rolled, shifts, strict=True):
             total[axis] += places
+        if not total:
+            return data.copy()
         # NumPy takes shifts as 64-bit numbers, which the sum may leave.
         moves = [places % max(data.shape[axis], 1) for axis, places in total.items()]
         return np.roll(data, moves, tuple(total))

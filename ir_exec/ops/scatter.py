@@ -383,20 +383,24 @@ def _reduce_into(output: Array, offsets: Array, updates: Array, reduction: Reduc
         output, updates, reduce = output.view(np.uint8), updates.view(np.uint8), _REDUCE_BOOLEANS
     exact = _exact_dtype(output.dtype, reduction)
     updates = updates.astype(exact, copy=False)
+    touched: Any = slice(None)
     if exact == output.dtype and reduction != "mean":
-        target, places = output, offsets
+        target = output
     else:
-        touched, places = np.unique(offsets, return_inverse=True)
+        if offsets.size < output.size // 8:
+            # Few updates: calculating with a copy of the few elements that they touch saves memory.
+            touched, offsets = np.unique(offsets, return_inverse=True)
         target = output[touched].astype(exact)
     neutral = _neutral(exact, reduction)
     if reduction in ("min", "max") and exact.kind == "f":
         updates = np.where(np.isnan(updates), neutral, updates)
     if not use_init_val:
-        target[places] = neutral
-    reduce[reduction].at(target, places, updates)
+        target[offsets] = neutral
+    reduce[reduction].at(target, offsets, updates)
     if reduction == "mean":
-        counts = np.bincount(places) + use_init_val
-        target = target / counts.astype(exact) if exact.kind == "f" else target // counts.astype(exact)
+        counts = np.bincount(offsets, minlength=target.size)
+        counts = (counts + 1 if use_init_val else np.maximum(counts, 1)).astype(exact)
+        target = target / counts if exact.kind == "f" else target // counts
     if target is not output:
         output[touched] = target.astype(output.dtype)
 

@@ -18,18 +18,18 @@ from ir_exec.ops.attributes import Ints
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.indexing import as_integers, given_axes
 from ir_exec.ops.rules import known_axes, known_ints, merge_dims, require_rank
-from ir_exec.types import INDEX, INTEGER, Array, Dim, ElementType, Shape, TensorType
+from ir_exec.types import INDEX, INTEGER, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["Slice", "SliceScatter", "StridedSlice", "index_bounds", "slice_length", "sliced_dim"]
 
 Interval: TypeAlias = tuple[int, int]
 """The least and the greatest value of an index."""
 
-UNBOUNDED_SIZE = 2**200
-"""Stands for the size of an axis of which no upper bound is known: divided by any step it is still beyond all sizes."""
-
 BEYOND = 2**400
-"""An index beyond every axis, an unbounded one included."""
+"""An index beyond every axis, divided by any step still one."""
+
+HUGE = 2**48
+"""No axis has so many elements: a slice of an unbounded axis that may be longer is unbounded too."""
 
 ANYWHERE: Interval = (-BEYOND, BEYOND)
 
@@ -51,14 +51,14 @@ def slice_length(size: int, start: int, stop: int, step: int) -> int:
 
 def sliced_dim(dim: Dim, start: Interval, stop: Interval, step: int) -> Dim:
     """The least interval that holds the length of the slice for every size in `dim` and every start and stop."""
-    high = dim.hi if dim.is_bounded else UNBOUNDED_SIZE
     lengths = [
         slice_length(size, first, end, step)
         for first in _ends(start)
         for end in _ends(stop)
-        for size in _turning_sizes(dim.lo, high, first, end)
+        for size in _turning_sizes(dim.lo, dim.hi, first, end)
     ]
-    return Dim(min(lengths), max(lengths))
+    longest = max(lengths)
+    return Dim(min(lengths), longest if dim.is_bounded or longest < HUGE else UNBOUNDED)
 
 
 def _ends(index: Interval) -> set[int]:

@@ -3,7 +3,7 @@
 Integers wrap. A float becomes an integer by dropping its fraction; what then does not fit wraps too, from 32 bits (from
 64 bits for u32, i64 and u64), and what does not even fit there, NaN included, counts as the lowest of those: C++ leaves
 that open, and this is what OpenVINO's code does on x86. Anything but 0 is true. Floats round to the nearest value, ties
-to even; f32 stands between f64 or integers and every smaller float.
+to even; f32 stands between f64 or integers and every smaller float, and f16 between f32 and f8e4m3 or f8e5m2.
 
 What is too large becomes an infinity, NaN in f8e4m3, and the largest value in nf4, f4e2m1 and f8e8m0, which have no
 infinity. NaN becomes -1 in nf4, and 6 or -6 in f4e2m1. f8e8m0 knows only powers of two from 2**-127 on, and takes zero
@@ -24,6 +24,7 @@ from ir_exec.types.element_type import INTEGER, Array, ElementType, element_type
 __all__ = ["convert", "saturated"]
 
 _NUMPY = element_types("f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64")
+_F8 = element_types("f8e4m3 f8e5m2")
 _BYTES = element_types("boolean u1 u2 u3 u4 u6")
 
 _NF4 = np.array(
@@ -155,6 +156,8 @@ def _to_float(numbers: Array, target: ElementType) -> Array:
     if numbers.dtype.itemsize == 1 and target is ElementType.f16:
         return numbers.astype(target.dtype)
     single = numbers.astype(np.float32, copy=False)
+    if target in _F8:
+        return single.astype(np.float16).astype(target.dtype)
     if target is ElementType.nf4:
         codes = np.searchsorted(_NF4_BOUNDARIES, single).astype(np.uint8)
         return np.where(np.isnan(single), np.uint8(0), codes).view(target.dtype)

@@ -133,6 +133,15 @@ def test_blocks_of_queries_change_nothing(monkeypatch: pytest.MonkeyPatch, score
     assert np.allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
+def test_a_sink_may_have_batches_that_only_the_value_has() -> None:
+    generator = np.random.default_rng(0)
+    query, key, value = (generator.standard_normal((batch, size, 4)) for batch, size in ((1, 3), (1, 5), (2, 5)))
+    sink, no_mask = generator.standard_normal((2, 1, 1)), np.zeros((3, 5))
+    expected = _plain(query.repeat(2, 0), key.repeat(2, 0), value, no_mask, sink)
+    found = ScaledDotProductAttention(causal=False).evaluate(query, key, value, np.array(0.0), np.array(0.5), sink)
+    assert np.allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
 def test_no_more_scores_than_allowed_are_held_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
     product = attention.matrix_product

@@ -1,0 +1,144 @@
+"""Comparisons of two tensors, and the tests of floats for NaN and infinity. All outputs are boolean.
+
+NaN is equal to nothing, not even to itself, and neither less nor greater than anything.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_exec.ops.attributes import Bool
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.elementwise import Binary, Function, binary
+from ir_exec.ops.precision import CALCULABLE, CALCULABLE_FLOAT
+from ir_exec.types import BOOLEAN, STRING, Array, Bounds, ElementType, TensorType
+
+__all__ = [
+    "Equal",
+    "Greater",
+    "GreaterEqual",
+    "IsFinite",
+    "IsInf",
+    "IsNaN",
+    "Less",
+    "LessEqual",
+    "NotEqual",
+]
+
+COMPARABLE = CALCULABLE | BOOLEAN | STRING
+
+
+class Comparison(Binary):
+    """A boolean for every pair of elements of two tensors that are broadcast together."""
+
+    inputs = (In("a", types=COMPARABLE), In("b", types=COMPARABLE, like="a"))
+
+    def infer(self, a: TensorType, b: TensorType) -> TensorType:
+        return TensorType(ElementType.boolean, super().infer(a, b).shape)
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        return np.asarray(type(self).function(a, self.aligned(a, b)), np.bool_)
+
+
+def _comparison(type_name: str, function: Function, sign: str, page: str) -> type[Op]:
+    return binary(
+        type_name,
+        function,
+        f"output = a {sign} b.",
+        page=f"comparison/{page}",
+        base=Comparison,
+        types=COMPARABLE,
+        is_monotone=True,
+    )
+
+
+Greater = _comparison("Greater", np.greater, ">", "Greater-1")
+GreaterEqual = _comparison("GreaterEqual", np.greater_equal, "≥", "GreaterEqual-1")
+Less = _comparison("Less", np.less, "<", "Less-1")
+LessEqual = _comparison("LessEqual", np.less_equal, "≤", "LessEqual-1")
+
+
+@op("Equal", since=1)
+class Equal(Comparison):
+    """output = whether a equals b.
+
+    a, b: any shapes that are broadcast together, any type. output: boolean.
+    Specification: comparison/Equal-1.
+    """
+
+    function = np.equal
+
+    def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds:
+        """True where both are known and equal, false where their intervals do not meet."""
+        b = (self.aligned(a[0], b[0]), self.aligned(a[0], b[1]))
+        must_be = (a[0] == a[1]) & (b[0] == b[1]) & (a[0] == b[0])
+        may_be = (a[0] <= b[1]) & (b[0] <= a[1])
+        return np.asarray(must_be), np.asarray(may_be)
+
+
+@op("NotEqual", since=1)
+class NotEqual(Equal):
+    """output = whether a differs from b.
+
+    a, b: any shapes that are broadcast together, any type. output: boolean.
+    Specification: comparison/NotEqual-1.
+    """
+
+    function = np.not_equal
+
+    def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds:
+        must_be_equal, may_be_equal = super().evaluate_bounds(a, b)
+        return ~may_be_equal, ~must_be_equal
+
+
+class _Test(Op):
+    """A boolean for every element of a tensor of floats."""
+
+    inputs = (In("data", types=CALCULABLE_FLOAT),)
+
+    def infer(self, data: TensorType) -> TensorType:
+        return TensorType(ElementType.boolean, data.shape)
+
+
+@op("IsNaN", since=10)
+class IsNaN(_Test):
+    """output = whether data is NaN.
+
+    data: any shape, any float type. output: boolean, of the shape of data.
+    Specification: comparison/IsNaN-10.
+    """
+
+    def evaluate(self, data: Array) -> Array:
+        return np.asarray(np.isnan(data))
+
+
+@op("IsFinite", since=10)
+class IsFinite(_Test):
+    """output = whether data is neither infinite nor NaN.
+
+    data: any shape, any float type. output: boolean, of the shape of data.
+    Specification: comparison/IsFinite-10.
+    """
+
+    def evaluate(self, data: Array) -> Array:
+        return np.asarray(np.isfinite(data))
+
+
+@op("IsInf", since=10)
+class IsInf(_Test):
+    """output = whether data is -inf (if `detect_negative`) or +inf (if `detect_positive`).
+
+    data: any shape, any float type. output: boolean, of the shape of data.
+    Specification: comparison/IsInf-10.
+    """
+
+    detect_negative: Bool = True
+    detect_positive: Bool = True
+
+    def evaluate(self, data: Array) -> Array:
+        is_infinite = np.asarray(np.isinf(data))
+        if not self.detect_negative:
+            is_infinite &= data > 0
+        if not self.detect_positive:
+            is_infinite &= data < 0
+        return is_infinite

@@ -1,0 +1,201 @@
+"""What element-wise operators share: the type they calculate in, broadcasting, and classes that are one line each.
+
+How an operator calculates follows from the element type, and is the same for all of them:
+- f32, f64 and integers of 8 bits and more: as they are; integers wrap.
+- f16, bf16, 8-bit and 4-bit floats: in f32, rounded once. i4, u4 and u2: in 8 bits, wrapped.
+- Functions of real numbers (exp, sin) of integers: in f64, rounded to the nearest integer, ties to even; what is beyond
+  the type ends at the end of its range.
+
+OpenVINO's CPU plugin calculates i64 in 32 bits and f64 in f32, and lets 8-bit arithmetic saturate where its reference
+kernels wrap; we calculate in the type itself and wrap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Annotated, Any, ClassVar, TypeAlias
+
+import numpy as np
+from pydantic import BeforeValidator, Field
+
+from ir_exec.ops.attributes import LOWER, Int
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.precision import CALCULABLE
+from ir_exec.ops.rules import Broadcasting, align_pdpd, broadcast_shapes
+from ir_exec.types import Array, ElementType, TensorType, saturated
+
+__all__ = [
+    "AutoBroadcast",
+    "Binary",
+    "Function",
+    "Unary",
+    "binary",
+    "calculated",
+    "calculated_real",
+    "unary",
+]
+
+Function: TypeAlias = Callable[..., Any]
+"""Computes arrays from arrays, element by element: a ufunc, or an expression of them."""
+
+CHUNK = 2**16
+"""How many elements a function of real numbers sees at once, so that what it leaves behind stays in the cache."""
+
+
+@cache
+def _working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype in which elements of this dtype are calculated with."""
+    kind = ElementType.of_dtype(dtype)
+    if kind.is_float:
+        return dtype if kind.bits >= 32 else np.dtype(np.float32)
+    if kind.is_integer and kind.bits < 8:
+        return np.dtype(np.int8 if kind.is_signed else np.uint8)
+    return dtype
+
+
+def calculated(function: Function, *arrays: Array) -> Array:
+    """`function` of arrays of one dtype that NumPy broadcasts together; the result has their dtype."""
+    dtype = arrays[0].dtype
+    working = _working_dtype(dtype)
+    if working is not dtype and not _has_half_loop(function, dtype):
+        arrays = tuple([array.astype(working) for array in arrays])
+    return np.asarray(function(*arrays)).astype(dtype, copy=False)
+
+
+def calculated_real(function: Function, data: Array) -> Array:
+    """A function of real numbers of every element; the result has the shape and the dtype of data.
+
+    function: takes a vector of f32 or f64 of its own, in which it may write.
+    """
+    if isinstance(function, np.ufunc) and (data.dtype in (np.float32, np.float64) or _has_half_loop(function, data.dtype)):
+        return np.asarray(function(data))
+    kind = ElementType.of(data)
+    working = _working_dtype(data.dtype) if kind.is_float else np.dtype(np.float64)
+    result = np.empty(data.shape, data.dtype)
+    source, target = data.reshape(-1), result.reshape(-1)
+    for start in range(0, source.size, CHUNK):
+        part = function(source[start : start + CHUNK].astype(working))
+        target[start : start + CHUNK] = part if kind.is_float else saturated(np.rint(part), kind)
+    return result
+
+
+def _has_half_loop(function: Function, dtype: np.dtype[Any]) -> bool:
+    """Whether this is one of NumPy's own functions of f16, which calculate in f32 and round once, as we would."""
+    return dtype == np.float16 and isinstance(function, np.ufunc)
+
+
+class Unary(Op):
+    """An operator of one input, whose output has its shape and element type."""
+
+    inputs = (In("data", types=CALCULABLE),)
+
+    def infer(self, data: TensorType) -> TensorType:
+        return data.without_values()
+
+
+def unary(
+    type_name: str,
+    function: Function,
+    doc: str,
+    *,
+    page: str,
+    since: int = 1,
+    types: frozenset[ElementType] = CALCULABLE,
+    of_integers: Function | None = None,
+    is_rising: bool = False,
+    is_monotone: bool = False,
+) -> type[Op]:
+    """Register the operator that is `function` of every element of its input.
+
+    doc: the formula. page: where the specification has it. of_integers: a function that integers need not leave their
+    type for. is_rising, is_monotone: as in Op, of the one input.
+    """
+
+    class Operator(Unary):
+        __doc__ = f"{doc}\n\ndata: any shape and any type that the operator takes. output: the same.\nSpecification: {page}."
+
+        inputs = (In("data", types=types),)
+        rising = ("data",) if is_rising else ()
+        monotone = ("data",) if is_monotone else ()
+        saturates = is_monotone
+
+        def evaluate(self, data: Array) -> Array:
+            if of_integers is not None and ElementType.of(data).is_integer:
+                return calculated(of_integers, data)
+            return calculated_real(function, data)
+
+    return _registered(Operator, type_name, since)
+
+
+def _registered(cls: type[Op], type_name: str, since: int) -> type[Op]:
+    cls.__name__ = cls.__qualname__ = type_name
+    return op(type_name, since=since)(cls)
+
+
+def _one_word_for_none(text: Any) -> Any:
+    return "none" if text == "explicit" else text
+
+
+AutoBroadcast = Annotated[Broadcasting, BeforeValidator(_one_word_for_none), LOWER]
+"""How the inputs are broadcast; OpenVINO knows "explicit" as another word for "none"."""
+
+
+class Binary(Op):
+    """An operator of two inputs of one type that are broadcast together; the output has their type.
+
+    `auto_broadcast`: "numpy", "none" (the shapes are equal), or "pdpd": b is laid on the dims of a from `axis` on, or on
+    its last dims for -1. A file that names no axis means 0, as OpenVINO reads it; the specification says -1.
+
+    Errors: IR502 and IR504 for shapes that do not fit together, IR503 for an axis beyond the rank of a.
+    Source: broadcast-rules of the specification.
+    """
+
+    inputs = (In("a", types=CALCULABLE), In("b", types=CALCULABLE, like="a"))
+
+    auto_broadcast: AutoBroadcast = "numpy"
+    axis: Int = Field(default=0, alias="auto_broadcast.auto_broadcast_axis")
+
+    function: ClassVar[Function]
+
+    def infer(self, a: TensorType, b: TensorType) -> TensorType:
+        shape = broadcast_shapes(a.shape, b.shape, self.auto_broadcast, self.axis)
+        return TensorType(a.element_type if a.element_type.is_known else b.element_type, shape)
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        return calculated(type(self).function, a, self.aligned(a, b))
+
+    def aligned(self, a: Array, b: Array) -> Array:
+        """b in a shape that NumPy broadcasts with a as `auto_broadcast` says."""
+        return align_pdpd(b, a.ndim, self.axis) if self.auto_broadcast == "pdpd" else b
+
+
+def binary(
+    type_name: str,
+    of_elements: Function,
+    doc: str,
+    *,
+    page: str,
+    since: int = 1,
+    base: type[Binary] = Binary,
+    types: frozenset[ElementType] = CALCULABLE,
+    is_rising: bool = False,
+    is_monotone: bool = False,
+    is_arithmetic: bool = False,
+) -> type[Op]:
+    """Register the operator that is `of_elements` of every pair of elements.
+
+    doc: the formula. page: where the specification has it. is_rising, is_monotone: as in Op, of both inputs;
+    is_arithmetic: as `saturates` there.
+    """
+
+    class Operator(base):  # type: ignore[valid-type, misc]  # mypy takes no variable for a base class
+        __doc__ = f"{doc}\n\na, b: any shapes that are broadcast together, as Binary tells. Specification: {page}."
+
+        inputs = (In("a", types=types), In("b", types=types, like="a"))
+        rising = ("a", "b") if is_rising else ()
+        monotone = ("a", "b") if is_monotone else ()
+        saturates = is_arithmetic
+        function = of_elements
+
+    return _registered(Operator, type_name, since)

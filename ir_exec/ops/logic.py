@@ -1,0 +1,144 @@
+"""Logical operators of booleans, and bitwise operators of integers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_exec.errors import EvaluationError
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.elementwise import Binary, Function, Unary, binary, calculated
+from ir_exec.ops.precision import CALCULABLE
+from ir_exec.types import BOOLEAN, INTEGER, Array, ElementType
+
+__all__ = [
+    "BitwiseAnd",
+    "BitwiseLeftShift",
+    "BitwiseNot",
+    "BitwiseOr",
+    "BitwiseRightShift",
+    "BitwiseXor",
+    "LogicalAnd",
+    "LogicalNot",
+    "LogicalOr",
+    "LogicalXor",
+    "Xor",
+]
+
+BITS = CALCULABLE & INTEGER
+
+LogicalAnd = binary(
+    "LogicalAnd",
+    np.logical_and,
+    "output = a and b.",
+    page="logical/LogicalAnd-1",
+    types=BOOLEAN,
+    is_rising=True,
+)
+LogicalOr = binary(
+    "LogicalOr",
+    np.logical_or,
+    "output = a or b.",
+    page="logical/LogicalOr-1",
+    types=BOOLEAN,
+    is_rising=True,
+)
+LogicalXor = binary(
+    "LogicalXor",
+    np.logical_xor,
+    "output = whether a and b differ.",
+    page="logical/LogicalXor-1",
+    types=BOOLEAN,
+    is_monotone=True,
+)
+Xor = binary(
+    "Xor",
+    np.logical_xor,
+    "output = whether a and b differ: the name that LogicalXor had in opset1, beside its own.",
+    page="logical/LogicalXor-1",
+    types=BOOLEAN,
+    is_monotone=True,
+)
+
+
+@op("LogicalNot", since=1)
+class LogicalNot(Unary):
+    """output = not data; of numbers 1 for 0, and 0 for all others.
+
+    data: any shape; boolean, or any numeric type, which the specification does not name and OpenVINO takes. output: the
+    same.
+    Specification: logical/LogicalNot-1.
+    """
+
+    inputs = (In("data", types=BOOLEAN | CALCULABLE),)
+
+    def evaluate(self, data: Array) -> Array:
+        return np.asarray(data == 0).astype(data.dtype)
+
+
+def _bitwise(type_name: str, function: Function, word: str) -> type[Op]:
+    return binary(
+        type_name,
+        function,
+        f"output = a {word} b, bit by bit; of booleans the logical operator.",
+        page=f"bitwise/{type_name}-13",
+        since=13,
+        types=BITS | BOOLEAN,
+    )
+
+
+BitwiseAnd = _bitwise("BitwiseAnd", np.bitwise_and, "and")
+BitwiseOr = _bitwise("BitwiseOr", np.bitwise_or, "or")
+BitwiseXor = _bitwise("BitwiseXor", np.bitwise_xor, "exclusive or")
+
+
+@op("BitwiseNot", since=13)
+class BitwiseNot(Unary):
+    """output = data with every bit inverted; of booleans the logical operator.
+
+    data: any shape, any integer type or boolean. output: the same.
+    Specification: bitwise/BitwiseNot-13.
+    """
+
+    inputs = (In("data", types=BITS | BOOLEAN),)
+
+    def evaluate(self, data: Array) -> Array:
+        return calculated(np.invert, data)
+
+
+class _Shift(Binary):
+    """a shifted by b bits; a, b: any shapes that are broadcast together, any integer type.
+
+    Errors: IR704 for a count that is negative or not less than the bits of the type, and those of Binary. The
+    specification leaves such a count to the hardware.
+    """
+
+    inputs = (In("a", types=BITS), In("b", types=BITS, like="a"))
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        bits = ElementType.of(b).bits
+        is_outside = (b < 0) | (b >= bits)
+        if a.size and is_outside.any():
+            count = int(b[is_outside].flat[0])
+            message = f"a shift by {count} bits, expected 0 to {bits - 1} for {ElementType.of(a)}"
+            raise EvaluationError(message, code="IR704", port="b")
+        return super().evaluate(a, b)
+
+
+@op("BitwiseLeftShift", since=15)
+class BitwiseLeftShift(_Shift):
+    """output = a · 2^b; bits that leave the type are lost.
+
+    Specification: bitwise/BitwiseLeftShift-15.
+    """
+
+    function = np.left_shift
+
+
+@op("BitwiseRightShift", since=15)
+class BitwiseRightShift(_Shift):
+    """output = a / 2^b, rounded down.
+
+    Specification: bitwise/BitwiseRightShift-15.
+    """
+
+    function = np.right_shift

@@ -1,0 +1,156 @@
+"""Mathematical functions of every element. elementwise.py tells how integers and short floats are calculated."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+
+from ir_exec.ops.attributes import LOWER
+from ir_exec.ops.base import In, op
+from ir_exec.ops.elementwise import Unary, calculated, calculated_real, unary
+from ir_exec.ops.error_function import erf, erfinv
+from ir_exec.ops.precision import CALCULABLE_FLOAT
+from ir_exec.types import Array, Bounds, ElementType
+
+__all__ = [
+    "Abs",
+    "Acos",
+    "Acosh",
+    "Asin",
+    "Asinh",
+    "Atan",
+    "Atanh",
+    "Ceiling",
+    "Cos",
+    "Cosh",
+    "Erf",
+    "ErfInv",
+    "Exp",
+    "Floor",
+    "Log",
+    "Negative",
+    "Round",
+    "Sign",
+    "Sin",
+    "Sinh",
+    "Sqrt",
+    "Tan",
+]
+
+# np.copy and not the data itself: an output shares memory with an input only in operators that say so.
+Floor = unary(
+    "Floor",
+    np.floor,
+    "output = the greatest integer that is not above data.",
+    page="arithmetic/Floor-1",
+    of_integers=np.copy,
+    is_rising=True,
+)
+Ceiling = unary(
+    "Ceiling",
+    np.ceil,
+    "output = the least integer that is not below data.",
+    page="arithmetic/Ceiling-1",
+    of_integers=np.copy,
+    is_rising=True,
+)
+Sign = unary(
+    "Sign",
+    np.sign,
+    "output = -1, 0 or 1 as data is negative, zero or positive; NaN for NaN.",
+    page="arithmetic/Sign-1",
+    of_integers=np.sign,
+    is_rising=True,
+)
+Negative = unary(
+    "Negative",
+    np.negative,
+    "output = -data; integers wrap.",
+    page="arithmetic/Negative-1",
+    of_integers=np.negative,
+    is_monotone=True,
+)
+
+Sqrt = unary("Sqrt", np.sqrt, "output = √data; NaN for negative data.", page="arithmetic/Sqrt-1")
+Exp = unary("Exp", np.exp, "output = e^data.", page="activation/Exp-1")
+Log = unary("Log", np.log, "output = ln data; -inf for 0, NaN for negative data.", page="arithmetic/Log-1")
+
+Sin = unary("Sin", np.sin, "output = sin data, of radians.", page="arithmetic/Sin-1")
+Cos = unary("Cos", np.cos, "output = cos data, of radians.", page="arithmetic/Cos-1")
+Tan = unary("Tan", np.tan, "output = tan data, of radians.", page="arithmetic/Tan-1")
+Asin = unary("Asin", np.arcsin, "output = arcsin data, in radians; NaN beyond [-1, 1].", page="arithmetic/Asin-1")
+Acos = unary("Acos", np.arccos, "output = arccos data, in radians; NaN beyond [-1, 1].", page="arithmetic/Acos-1")
+Atan = unary("Atan", np.arctan, "output = arctan data, in radians.", page="arithmetic/Atan-1")
+
+Sinh = unary("Sinh", np.sinh, "output = sinh data.", page="arithmetic/Sinh-1")
+Cosh = unary("Cosh", np.cosh, "output = cosh data.", page="arithmetic/Cosh-1")
+Asinh = unary("Asinh", np.arcsinh, "output = arsinh data.", page="arithmetic/Asinh-3", since=4)
+Acosh = unary("Acosh", np.arccosh, "output = arcosh data; NaN below 1.", page="arithmetic/Acosh-3", since=4)
+Atanh = unary(
+    "Atanh", np.arctanh, "output = artanh data; ±inf at ±1, NaN beyond.", page="arithmetic/Atanh-3", since=4
+)
+
+Erf = unary("Erf", erf, "output = 2/√π · ∫ exp(-t²) dt from 0 to data.", page="arithmetic/Erf-1")
+
+
+@op("Abs", since=1)
+class Abs(Unary):
+    """output = |data|; the lowest integer of a signed type wraps to itself.
+
+    data: any shape, any numeric type. output: the same.
+    Specification: arithmetic/Abs-1.
+    """
+
+    def evaluate(self, data: Array) -> Array:
+        return calculated(np.abs, data)
+
+    def evaluate_bounds(self, data: Bounds) -> Bounds:
+        lower, upper = data
+        ends = np.abs(lower), np.abs(upper)
+        least = np.where((lower <= 0) & (upper >= 0), 0, np.minimum(*ends))
+        greatest = np.maximum(*ends)
+        if ElementType.of(lower).is_integer:
+            limits = np.iinfo(lower.dtype)
+            greatest = np.where((lower == limits.min) & (lower < 0), limits.max, greatest)
+        return least.astype(lower.dtype), greatest.astype(lower.dtype)
+
+
+@op("Round", since=5)
+class Round(Unary):
+    """output = the integer next to data; of two that are equally near the even one, or the one away from zero.
+
+    data: any shape, any numeric type. output: the same.
+    Specification: arithmetic/Round-5.
+    """
+
+    rising = ("data",)
+
+    mode: Annotated[Literal["half_to_even", "half_away_from_zero"], LOWER] = "half_to_even"
+
+    def evaluate(self, data: Array) -> Array:
+        if ElementType.of(data).is_integer:
+            return np.copy(data)
+        return calculated_real(np.rint if self.mode == "half_to_even" else _half_away_from_zero, data)
+
+
+def _half_away_from_zero(x: Array) -> Array:
+    # Not floor(x + 0.5): that sum is rounded itself, and wrong just below 0.5.
+    whole = np.trunc(x)
+    np.subtract(x, whole, out=x)
+    whole += np.trunc(2 * x)
+    return whole
+
+
+@op("ErfInv", since=17)
+class ErfInv(Unary):
+    """output = the y with erf(y) = data; ±inf at ±1, NaN beyond.
+
+    data: any shape, any float type. output: the same.
+    Specification: arithmetic/ErfInv-17.
+    """
+
+    inputs = (In("data", types=CALCULABLE_FLOAT),)
+
+    def evaluate(self, data: Array) -> Array:
+        return calculated_real(lambda x: erfinv(x.astype(np.float64, copy=False)), data)
