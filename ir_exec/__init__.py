@@ -6,6 +6,7 @@
     report = ir_exec.check_model("model.xml")
 """
 
+from ir_exec.check import Diagnostic, Report, check_model
 from ir_exec.errors import (
     ElementTypeError,
     EvaluationError,
@@ -27,6 +28,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CompiledModel",
+    "Diagnostic",
     "Dim",
     "ElementType",
     "ElementTypeError",
@@ -38,12 +40,14 @@ __all__ = [
     "Model",
     "ModelPort",
     "ParseError",
+    "Report",
     "ResourceError",
     "Results",
     "Shape",
     "ShapeError",
     "UnsupportedError",
     "WeightsError",
+    "check_model",
     "compile_model",
     "read_model",
 ]

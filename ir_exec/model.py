@@ -25,7 +25,8 @@ ShapeLike: TypeAlias = str | Shape | Sequence[int | tuple[int, int] | Dim | None
 class ModelPort:
     """An input or output of a network.
 
-    name: the first of its tensor names, or the layer's name where that is one of them or where there are none.
+    name: the layer's name where that is one of its tensor names, else the first of them, else the name of the layer
+        that computes it.
     names: every name by which it can be asked for.
     """
 
@@ -114,11 +115,11 @@ class Model:
     def _port(self, node: Node, value: Value, taken: set[str]) -> ModelPort:
         """Outputs of one value share its names; each keeps one by which no other goes."""
         tensor_names = (*node.layer.output_names, *value.names)
-        choices = (*([node.name] if node.name in tensor_names else []), *tensor_names, node.name)
+        choices = (*([node.name] if node.name in tensor_names else []), *tensor_names, value.name, node.name)
         name = next((name for name in choices if name not in taken), f"{node.name}#{node.id}")
         taken.add(name)
         type = self.types[value.number]
-        return ModelPort(name, frozenset((*tensor_names, node.name, name)), type.element_type, type.shape)
+        return ModelPort(name, frozenset((*choices, name)), type.element_type, type.shape)
 
 
 def read_model(source: Source, *, weights: WeightsSource | None = None) -> Model:

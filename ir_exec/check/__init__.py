@@ -3,7 +3,7 @@
 from ir_exec.check.check import check_model
 from ir_exec.check.report import Diagnostic, Report, Reports, Summary
 from ir_exec.check.rules import GROUPS, RULES, Rule
-from ir_exec.check.text import LinesOf, Style, render, summary_line
+from ir_exec.check.text import LinesOf, Style, printable, render, render_diagnostic, summary_line
 
 __all__ = [
     "GROUPS",
@@ -16,6 +16,8 @@ __all__ = [
     "Style",
     "Summary",
     "check_model",
+    "printable",
     "render",
+    "render_diagnostic",
     "summary_line",
 ]

@@ -19,7 +19,7 @@ from typing import TypeAlias
 from ir_exec.check.report import Diagnostic, Report, Summary
 from ir_exec.errors import Location
 
-__all__ = ["LinesOf", "Style", "plain", "render", "summary_line"]
+__all__ = ["LinesOf", "Style", "plain", "printable", "render", "render_diagnostic", "summary_line"]
 
 Style: TypeAlias = Callable[[str, str], str]
 """Takes a role (error, warning, info, message, frame, place, hint, source) and the text."""
@@ -46,6 +46,11 @@ def render(report: Report, *, style: Style = plain, lines_of: LinesOf | None = N
     for diagnostic, others in _folded(report.diagnostics):
         yield from _block(diagnostic, others, style, lines_of)
         yield ""
+
+
+def render_diagnostic(diagnostic: Diagnostic, *, style: Style = plain) -> Iterator[str]:
+    """The lines of one block."""
+    return _block(diagnostic, [], style, None)
 
 
 def summary_line(summary: Summary) -> str:
@@ -79,7 +84,7 @@ def _folded(diagnostics: Sequence[Diagnostic]) -> list[tuple[Diagnostic, list[Di
 def _block(diagnostic: Diagnostic, others: list[Diagnostic], style: Style, lines_of: LinesOf | None) -> Iterator[str]:
     severity, location = diagnostic.severity, diagnostic.location
     head = style(severity, f"{severity}[{diagnostic.code} {diagnostic.name}]")
-    yield f"{head}{style('message', ': ' + _one_line(diagnostic.message))}"
+    yield f"{head}{style('message', ': ' + printable(diagnostic.message))}"
     excerpt = _excerpt(location, lines_of)
     margin = " " * max(len(str(location.line or "")), 2)
     place = _place(location)
@@ -93,15 +98,15 @@ def _block(diagnostic: Diagnostic, others: list[Diagnostic], style: Style, lines
     if others:
         yield f"{margin} {style('frame', '=')} {style('hint', 'also:')} {_layers(others)}"
     if diagnostic.hint:
-        yield f"{margin} {style('frame', '=')} {style('hint', 'hint:')} {_one_line(diagnostic.hint)}"
+        yield f"{margin} {style('frame', '=')} {style('hint', 'hint:')} {printable(diagnostic.hint)}"
 
 
 def _place(location: Location) -> str:
     """`model.xml:42  layer 7 "gather" (GatherElements), port indices`."""
-    file = _one_line(location.path or "")
+    file = printable(location.path or "")
     if location.line is not None:
         file = f"{file or '<bytes>'}:{location.line}"
-    layer = _one_line(str(replace(location, path=None, line=None)))
+    layer = printable(str(replace(location, path=None, line=None)))
     return "  ".join(part for part in (file, layer) if part)
 
 
@@ -118,12 +123,12 @@ def _excerpt(location: Location, lines_of: LinesOf | None) -> str | None:
     lines = lines_of(location.path)
     if not 0 < location.line <= len(lines):
         return None
-    text = _one_line(lines[location.line - 1].rstrip().expandtabs(4))
+    text = printable(lines[location.line - 1].rstrip().expandtabs(4))
     text = text.lstrip() if len(text) - len(text.lstrip()) > 40 else text
     return text if len(text) <= WIDEST_EXCERPT else text[:WIDEST_EXCERPT] + "..."
 
 
-def _one_line(text: str) -> str:
+def printable(text: str) -> str:
     """The text with control characters escaped: names in broken files may hold anything, terminals obey some of it."""
     if text.isprintable():
         return text

@@ -1,0 +1,33 @@
+"""The command line: `ir-exec check`, `run` and `inspect`; the only package that prints, reads arguments or exits."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+from ir_exec import __version__
+
+__all__ = ["main"]
+
+_COMMANDS = ("check", "inspect", "run", "schema")
+
+
+class _Commands(click.Group):
+    """Imports a command's module when it is asked for, so that none waits for what another one needs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command = import_module(f"ir_exec.cli.{cmd_name}").command
+        assert isinstance(command, click.Command), "every module of a command has one"
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="ir-exec")
+def main() -> None:
+    """Read, check and run OpenVINO IR files (.xml with .bin) with NumPy, without OpenVINO."""

@@ -121,7 +121,8 @@ def _bounds(op: Op, known: list[Bounds]) -> list[Bounds] | None:
         choices = [pair if position in open_inputs else pair[:1] for position, pair in enumerate(known)]
         corners = [list(corner) for corner in product(*choices)]
     else:
-        return None
+        bounds = op.evaluate_bounds(*known)
+        return None if bounds is None else [bounds]
     compute = _saturated_outputs if op.saturates else _outputs
     results = [compute(op, corner) for corner in corners]
     return [(np.minimum.reduce(values), np.maximum.reduce(values)) for values in map(list, zip(*results, strict=True))]

@@ -92,8 +92,8 @@ def _require_no_zero(a: Array, b: Array) -> None:
         raise EvaluationError("an integer is divided by zero", code="IR704", port="b")
 
 
-class _Division(Binary):
-    """A quotient or a remainder. Errors: IR704 for an integer divided by zero, and those of Binary."""
+class _Remainder(Binary):
+    """What a division leaves. Errors: IR704 for an integer divided by zero, and those of Binary."""
 
     def evaluate(self, a: Array, b: Array) -> Array:
         _require_no_zero(a, b)
@@ -101,12 +101,13 @@ class _Division(Binary):
 
 
 @op("Divide", since=1)
-class Divide(_Division):
+class Divide(Binary):
     """output = a / b.
 
     Of integers the quotient is rounded down if `m_pythondiv`, else towards zero.
 
     a, b: any shapes that are broadcast together, any numeric type. output: the same type.
+    Errors: IR704 for an integer divided by zero, and those of Binary.
     Specification: arithmetic/Divide-1. OpenVINO's constant folding does so too; its CPU plugin rounds towards zero
     whatever the attribute says.
     """
@@ -147,7 +148,7 @@ def _quotient_towards_zero(a: Array, b: Array) -> Array:
 
 
 @op("Mod", since=1)
-class Mod(_Division):
+class Mod(_Remainder):
     """output = a - b · trunc(a / b): the remainder with the sign of a, as in C.
 
     a, b: any shapes that are broadcast together, any numeric type. output: the same type.
@@ -167,7 +168,7 @@ class Mod(_Division):
 
 
 @op("FloorMod", since=1)
-class FloorMod(_Division):
+class FloorMod(_Remainder):
     """output = a - b · floor(a / b): the remainder with the sign of b, as in Python.
 
     a, b: any shapes that are broadcast together, any numeric type. output: the same type.
@@ -216,7 +217,8 @@ class Power(Binary):
 
     a, b: any shapes that are broadcast together, any numeric type. output: the same type.
     Errors: IR704 for the integer 0 to a negative power, and those of Binary.
-    Specification: arithmetic/Power-1. OpenVINO calculates integers in floats: what it makes of an overflow has no meaning.
+    Specification: arithmetic/Power-1. OpenVINO calculates integers in floats; what it makes of an overflow has no
+    meaning.
     """
 
     def evaluate(self, a: Array, b: Array) -> Array:

@@ -23,7 +23,9 @@ __all__ = [
     "Int",
     "Ints",
     "NonNegative",
+    "NonNegatives",
     "Positive",
+    "Positives",
     "ShapeText",
 ]
 
@@ -89,6 +91,8 @@ NonNegative = Annotated[int, Field(ge=0, le=2**63 - 1), BeforeValidator(_integer
 Positive = Annotated[int, Field(ge=1, le=2**63 - 1), BeforeValidator(_integer)]
 Float = Annotated[float, Field()]
 Ints = Annotated[tuple[Annotated[int, INT64], ...], BeforeValidator(_integers)]
+NonNegatives = Annotated[tuple[Annotated[int, Field(ge=0, le=2**63 - 1)], ...], BeforeValidator(_integers)]
+Positives = Annotated[tuple[Annotated[int, Field(ge=1, le=2**63 - 1)], ...], BeforeValidator(_integers)]
 Floats = Annotated[tuple[float, ...], BeforeValidator(_list)]
 ElementTypeName = Annotated[ElementType, BeforeValidator(_element_type)]
 IndexTypeName = Annotated[ElementTypeName, AfterValidator(_index_type)]

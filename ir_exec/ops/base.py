@@ -29,7 +29,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ir_exec.errors import ElementTypeError, GraphError, InvalidAttributeError, IRError, Report
 from ir_exec.ops.opsets import register
-from ir_exec.types import ALL, ElementType, TensorType
+from ir_exec.types import ALL, Bounds, ElementType, TensorType
 
 __all__ = ["CONTEXT", "In", "Op", "op"]
 
@@ -94,6 +94,13 @@ class Op(BaseModel):
         otherwise, a warning; IR703 for duplicate scatter indices, an information.
         """
         return []
+
+    def evaluate_bounds(self, *inputs: Any) -> Bounds | None:
+        """Bounds of the one output from bounds of the inputs, where neither `rising` nor `monotone` tells them.
+
+        Called only with inputs that are not known; None, or a bound at the end of its type's range: not bounded.
+        """
+        return None
 
     @classmethod
     def parse(cls, attributes: Mapping[str, str], report: Report) -> Self | None:

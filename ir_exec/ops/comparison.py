@@ -5,6 +5,8 @@ NaN is equal to nothing, not even to itself, and neither less nor greater than a
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from ir_exec.ops.attributes import Bool
@@ -66,7 +68,7 @@ class Equal(Comparison):
     Specification: comparison/Equal-1.
     """
 
-    function = np.equal
+    function: ClassVar[Function] = np.equal
 
     def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds:
         """True where both are known and equal, false where their intervals do not meet."""

@@ -44,7 +44,6 @@ class Convert(Op):
     """
 
     inputs = (In("data", types=CONVERTIBLE),)
-    rising = ("data",)
     views = True
 
     destination_type: ElementTypeName

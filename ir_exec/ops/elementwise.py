@@ -68,7 +68,9 @@ def calculated_real(function: Function, data: Array) -> Array:
 
     function: takes a vector of f32 or f64 of its own, in which it may write.
     """
-    if isinstance(function, np.ufunc) and (data.dtype in (np.float32, np.float64) or _has_half_loop(function, data.dtype)):
+    if isinstance(function, np.ufunc) and (
+        data.dtype in (np.float32, np.float64) or _has_half_loop(function, data.dtype)
+    ):
         return np.asarray(function(data))
     kind = ElementType.of(data)
     working = _working_dtype(data.dtype) if kind.is_float else np.dtype(np.float64)
@@ -113,7 +115,9 @@ def unary(
     """
 
     class Operator(Unary):
-        __doc__ = f"{doc}\n\ndata: any shape and any type that the operator takes. output: the same.\nSpecification: {page}."
+        __doc__ = (
+            f"{doc}\n\ndata: any shape and any type that the operator takes. output: the same.\nSpecification: {page}."
+        )
 
         inputs = (In("data", types=types),)
         rising = ("data",) if is_rising else ()
@@ -144,8 +148,8 @@ AutoBroadcast = Annotated[Broadcasting, BeforeValidator(_one_word_for_none), LOW
 class Binary(Op):
     """An operator of two inputs of one type that are broadcast together; the output has their type.
 
-    `auto_broadcast`: "numpy", "none" (the shapes are equal), or "pdpd": b is laid on the dims of a from `axis` on, or on
-    its last dims for -1. A file that names no axis means 0, as OpenVINO reads it; the specification says -1.
+    `auto_broadcast`: "numpy", "none" (the shapes are equal), or "pdpd": b is laid on the dims of a from `axis` on, or
+    on its last dims for -1. A file that names no axis means 0, as OpenVINO reads it; the specification says -1.
 
     Errors: IR502 and IR504 for shapes that do not fit together, IR503 for an axis beyond the rank of a.
     Source: broadcast-rules of the specification.

@@ -163,7 +163,7 @@ def given_axis(axis: Array, rank: int) -> int:
 
 
 def given_axes(axes: Array, rank: int) -> list[int]:
-    """The axes that an input names, counted from the front, in their order; EvaluationError IR704 as in `given_axis`."""
+    """The axes that an input names, counted from the front, in their order; errors as in `given_axis`."""
     try:
         return [normalize_axis(int(axis), rank, name="axes") for axis in as_integers(axes).ravel().tolist()]
     except ShapeError as error:

@@ -87,9 +87,7 @@ Sinh = unary("Sinh", np.sinh, "output = sinh data.", page="arithmetic/Sinh-1")
 Cosh = unary("Cosh", np.cosh, "output = cosh data.", page="arithmetic/Cosh-1")
 Asinh = unary("Asinh", np.arcsinh, "output = arsinh data.", page="arithmetic/Asinh-3", since=4)
 Acosh = unary("Acosh", np.arccosh, "output = arcosh data; NaN below 1.", page="arithmetic/Acosh-3", since=4)
-Atanh = unary(
-    "Atanh", np.arctanh, "output = artanh data; ±inf at ±1, NaN beyond.", page="arithmetic/Atanh-3", since=4
-)
+Atanh = unary("Atanh", np.arctanh, "output = artanh data; ±inf at ±1, NaN beyond.", page="arithmetic/Atanh-3", since=4)
 
 Erf = unary("Erf", erf, "output = 2/√π · ∫ exp(-t²) dt from 0 to data.", page="arithmetic/Erf-1")
 

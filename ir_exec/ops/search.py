@@ -35,11 +35,13 @@ __all__ = ["CumSum", "NonZero", "TopK", "TopK1", "TopK3", "Unique"]
 LARGEST = 2**16
 """Known data of more elements than this is not searched to tell the size of an output."""
 
+_SORTABLE = element_types("f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 string")
+
 
 def _comparable(array: Array) -> Array:
-    """The values in a dtype that NumPy can sort and compare; strings as they are."""
+    """The values in a dtype that NumPy can sort and compare, and sorts fast."""
     kind = ElementType.of(array)
-    if kind is ElementType.string or (array.dtype.isbuiltin == 1 and kind not in element_types("boolean f16")):
+    if kind in _SORTABLE:
         return array
     if kind.is_float:
         return convert(array, ElementType.f32)

@@ -254,6 +254,7 @@ class Reshape(Op):
     At most one size may be -1: it is what the other sizes leave. With `special_zero` a 0 stands for the dim of data at
     the same place; otherwise a 0 is a 0. What the other sizes leave of nothing is 1, as in OpenVINO. OpenVINO accepts
     sizes of another product than data has beside a copied dim, and reads beyond the tensor; here that is an error.
+    While shapes are inferred, a size that may be 0 but need not is taken for a size, as by OpenVINO.
 
     Errors: IR501 where shape is no vector, IR505 where no shape comes of it.
     Specification: shape/reshape-1.
@@ -319,7 +320,8 @@ class Reshape(Op):
         left = [dim for place, dim in enumerate(shape) if place not in copied]
         if rest is not None:
             dims[rest] = _rest(left, given, shape)
-        elif Shape(left).size & Shape(given).size is None:
+        elif Shape(left).size & Shape(given).size is None and not any(0 in dims[place] for place in copied):
+            # Beside a copied dim of 0 nothing is to be compared.
             raise ShapeError(f"data of shape {shape} does not fit {Shape(dims)}", port="shape")
         return Shape(dims)
 

@@ -17,7 +17,7 @@ class Shape:
     """The dims of a tensor, outermost first; `dims` is None where even the rank is unknown. Immutable.
 
     `Shape([1, None, (2, 8)])` has the dims 1, ? and 2..8; `Shape(None)` has an unknown rank; `Shape([])` is a scalar's.
-    Shapes compare with each other and with sequences of integers.
+    Shapes compare with each other and with what they are made of: `shape == [1, None, (2, 8)]`.
     """
 
     __slots__ = ("dims",)
@@ -105,6 +105,9 @@ class Shape:
             raise ValueError("the rank is not known")
         return len(self.dims)
 
+    def __bool__(self) -> bool:
+        return True  # also a scalar's, which has no dims: what may be None is asked for its truth
+
     def __iter__(self) -> Iterator[Dim]:
         if self.dims is None:
             raise ValueError("the rank is not known")
@@ -123,7 +126,10 @@ class Shape:
         if isinstance(other, Shape):
             return self.dims == other.dims
         if isinstance(other, (tuple, list)):
-            return self.dims is not None and self.dims == tuple(other)
+            try:
+                return self.dims is not None and self.dims == Shape(other).dims
+            except (TypeError, ValueError):
+                return False
         return NotImplemented
 
     def __hash__(self) -> int:

@@ -1,0 +1,174 @@
+"""Arrays of the command line: read from .npy and .npz, drawn where none are given, written, and summed up."""
+
+from __future__ import annotations
+
+import math
+import re
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ir_exec.cli.terminal import Unusable
+from ir_exec.errors import ResourceError
+from ir_exec.model import ModelPort
+from ir_exec.runtime.memory import default_budget
+from ir_exec.types import BOOLEAN, STRING, Array, ElementType, Shape, element_types
+
+__all__ = ["Statistics", "draw", "read_array", "read_arrays", "split_named", "statistics", "write_arrays"]
+
+_RECORDS = element_types("u1 u3 u6 nf4")
+_NATIVE = element_types("boolean f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64") | _RECORDS
+"""What .npy files can hold; the others go in and out as the nearest of these."""
+
+_WORDS = ("alpha", "beta", "gamma", "delta")
+
+
+def split_named(text: str, ports: Sequence[ModelPort], what: str) -> tuple[ModelPort, str]:
+    """`name=value` with the input that is meant; names may hold `=` themselves."""
+    for match in re.finditer("=", text):
+        name = text[: match.start()]
+        for port in ports:
+            if name == port.name:
+                return port, text[match.end() :]
+        for port in ports:
+            if name in port.names:
+                return port, text[match.end() :]
+    names = ", ".join(port.name for port in ports) or "none"
+    raise Unusable(f"{what} {text!r} is not NAME=VALUE with the name of an input; the inputs are: {names}")
+
+
+def read_array(path: str, port: ModelPort) -> Array:
+    """The array of an .npy file, for an input."""
+    loaded = _load(path)
+    if isinstance(loaded, dict):
+        raise Unusable(f"{path} holds several arrays: give it with --inputs")
+    return _as_element_type(loaded, port)
+
+
+def read_arrays(path: str, ports: Sequence[ModelPort]) -> dict[str, Array]:
+    """The arrays of an .npz file by the names of the inputs; its keys are such names, or in0, in1, ..."""
+    loaded = _load(path)
+    if not isinstance(loaded, dict):
+        raise Unusable(f"{path} holds one array without a name: give it with --input NAME=FILE")
+    found: dict[str, Array] = {}
+    for key, array in loaded.items():
+        port = _port_of_key(key, ports)
+        if port is None:
+            names = ", ".join(port.name for port in ports)
+            raise Unusable(f"{path} holds {key!r}, which is no input; the inputs are: {names} (or in0, in1, ...)")
+        found[port.name] = _as_element_type(array, port)
+    return found
+
+
+def _port_of_key(key: str, ports: Sequence[ModelPort]) -> ModelPort | None:
+    for port in ports:
+        if key == port.name or key in port.names:
+            return port
+    match = re.fullmatch(r"in(\d{1,6})", key)
+    return ports[int(match[1])] if match and int(match[1]) < len(ports) else None
+
+
+def _load(path: str) -> Array | dict[str, Array]:
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        return loaded if isinstance(loaded, np.ndarray) else dict(loaded)
+    except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise Unusable(f"cannot read arrays from {path}: {reason}") from None
+
+
+def _as_element_type(array: Array, port: ModelPort) -> Array:
+    """The array as it is, except for element types that .npy files cannot hold."""
+    kind = port.element_type
+    if not kind.is_known or kind in _NATIVE | STRING or array.dtype == kind.dtype:
+        return array
+    if array.dtype.kind == "V" and array.dtype.itemsize == kind.dtype.itemsize:
+        # What NumPy writes of an array of ml_dtypes comes back as bytes without a meaning.
+        return array.view(kind.dtype)
+    return array.astype(kind.dtype) if array.dtype.kind in "biuf" else array
+
+
+def draw(port: ModelPort, wanted: Shape | None, random: np.random.Generator) -> Array:
+    """Random values for an input: floats from the normal distribution, integers of 16 bits and more 0 or 1 (they are
+    indices and masks as a rule), narrower ones over their whole range. Dims that are not known are their least size, 1
+    or more. Raises ResourceError where the array would not fit into memory."""
+    shape = port.shape if wanted is None else wanted
+    if shape.dims is None:
+        raise Unusable(f"the rank of input {port.name!r} is not known: give its shape with --shape {port.name}=...")
+    sizes = tuple([max(dim.lo, 0 if dim.is_static else 1) for dim in shape.dims])
+    if math.prod(sizes) * 8 > default_budget():
+        raise ResourceError(f"input {port.name!r} of shape {list(sizes)} does not fit into memory")
+    kind = port.element_type if port.element_type.is_known else ElementType.f32
+    if kind in STRING:
+        return np.asarray(random.choice(_WORDS, sizes), object)
+    if kind in BOOLEAN:
+        return random.integers(0, 2, sizes).astype(np.bool_)
+    if kind is ElementType.f8e8m0:
+        return np.exp2(random.integers(-4, 5, sizes)).astype(kind.dtype)  # it holds powers of two alone
+    if kind in _RECORDS:
+        return random.integers(0, 2**kind.bits, sizes, np.uint8).view(kind.dtype)
+    if kind.is_float:
+        return random.standard_normal(sizes).astype(kind.dtype)
+    if kind.bits > 8:
+        return random.integers(0, 2, sizes).astype(kind.dtype)
+    lowest = -(2 ** (kind.bits - 1)) if kind.is_signed else 0
+    return random.integers(lowest, lowest + 2**kind.bits, sizes).astype(kind.dtype)
+
+
+def write_arrays(path: str, arrays: Mapping[str, Array]) -> None:
+    """Write an .npz with these names as keys; what .npy cannot hold is written as f32, i8 or u8."""
+    try:
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+            for name, array in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                    np.lib.format.write_array(file, _as_native(array), allow_pickle=False)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise Unusable(f"cannot write {path}: {reason}") from None
+
+
+def _as_native(array: Array) -> Array:
+    kind = ElementType.of(array)
+    if kind in STRING:
+        return array.astype(np.str_)
+    if kind in _NATIVE:
+        return array
+    return array.astype(np.float32 if kind.is_float else np.int8 if kind.is_signed else np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What a table says of an array; a dash where there is nothing to say."""
+
+    lowest: str
+    highest: str
+    mean: str
+    nans: str
+
+
+def statistics(array: Array) -> Statistics:
+    """Least, greatest and mean of the numbers among the elements, and how many are NaN."""
+    kind = ElementType.of(array)
+    if kind in STRING | _RECORDS or not array.size:
+        return Statistics("-", "-", "-", "-")
+    numbers = _as_native(array)
+    nans = "-"
+    if kind.is_float:
+        is_nan = np.isnan(numbers)
+        count = int(np.count_nonzero(is_nan))
+        nans = f"{count:,}"
+        numbers = numbers[~is_nan] if count else numbers
+    if not numbers.size:
+        return Statistics("-", "-", "-", nans)
+    with np.errstate(all="ignore"):
+        mean = float(numbers.mean(dtype=np.float64))
+    return Statistics(_number(numbers.min()), _number(numbers.max()), _number(mean), nans)
+
+
+def _number(value: np.generic | float) -> str:
+    """A number as tables show it: integers whole, others with six digits."""
+    if isinstance(value, np.bool_):
+        return str(bool(value)).lower()
+    return str(int(value)) if isinstance(value, np.integer) else f"{float(value):.6g}"

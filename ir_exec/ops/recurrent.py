@@ -1,0 +1,275 @@
+"""What recurrent cells and sequences share: attributes, shapes, and the arithmetic of one step.
+
+A cell keeps a hidden state (an LSTM a cell state too) and renews it from an input: both are multiplied by weights, w
+for the input and r for the state, whose rows are the gates of the cell, hidden_size rows each. What depends on the
+input alone is computed for all steps of a sequence at once; the step does the rest. Short floats are computed in f32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+from pydantic import BeforeValidator, Field, model_validator
+
+from ir_exec.errors import ShapeError
+from ir_exec.ops.attributes import Bool, Float, Floats, Positive
+from ir_exec.ops.base import Op
+from ir_exec.ops.matmul import matrix_product
+from ir_exec.ops.rules import merge_dims, require_rank
+from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType, element_types
+
+__all__ = [
+    "GRU",
+    "LENGTHS",
+    "LSTM",
+    "RNN",
+    "Layout",
+    "Recurrence",
+    "Step",
+    "element_type_of",
+    "merged_dims",
+    "project",
+]
+
+LENGTHS = element_types("i8 i16 i32 i64 u8 u16 u32 u64")
+
+
+def _names(text: Any) -> Any:
+    return [name.strip().lower() for name in text.split(",")] if isinstance(text, str) else text
+
+
+Activations = Annotated[tuple[Literal["relu", "sigmoid", "tanh"], ...], BeforeValidator(_names)]
+
+Step: TypeAlias = Callable[[Array, tuple[Array, ...]], tuple[Array, ...]]
+"""The next states (hidden state first) from what the input gives to the gates, [batch_size, gates * hidden_size], and
+the states, [batch_size, hidden_size] each. It may write to what the input gives, never to the states."""
+
+
+def _sigmoid(x: Array) -> None:
+    np.negative(x, out=x)
+    np.exp(x, out=x)
+    x += 1
+    np.reciprocal(x, out=x)
+
+
+def _tanh(x: Array) -> None:
+    np.tanh(x, out=x)
+
+
+def _relu(x: Array) -> None:
+    np.maximum(x, 0, out=x)
+
+
+_ACTIVATIONS: dict[str, Callable[[Array], None]] = {"relu": _relu, "sigmoid": _sigmoid, "tanh": _tanh}
+"""Each writes over its argument."""
+
+
+class Recurrence(Op):
+    """The attributes of all recurrent operators.
+
+    activations: relu, sigmoid or tanh for each of the functions in the formulas. None of these has parameters, so that
+    `activations_alpha` and `activations_beta` mean nothing. clip: what goes into the functions of the gates is put
+    between -clip and clip; 0 and infinity mean that it is not.
+    """
+
+    gates: ClassVar[int]
+
+    hidden_size: Positive
+    activations: Activations
+    activations_alpha: Floats = ()
+    activations_beta: Floats = ()
+    clip: Annotated[Float, Field(ge=0)] = 0.0
+
+    @model_validator(mode="after")
+    def _enough_activations(self) -> Recurrence:
+        needed = len(type(self).model_fields["activations"].default)
+        if len(self.activations) < needed:
+            raise ValueError(f"{len(self.activations)} activations are given, expected {needed}")
+        return self
+
+    @property
+    def bias_gates(self) -> int:
+        """How many times hidden_size elements b has."""
+        return self.gates
+
+    def input_bias(self, b: Array | None) -> Array | None:
+        """The part of b that is added to what the input gives."""
+        return b
+
+    def step(self, r: Array, b: Array | None) -> Step:
+        """The step for these weights of the state, [gates * hidden_size, hidden_size], and biases."""
+        raise NotImplementedError
+
+    def _activate(self, which: int, gate: Array) -> Array:
+        """One of the activation functions, applied in place to a gate that was clipped before."""
+        if self.clip and isfinite(self.clip):
+            np.clip(gate, -self.clip, self.clip, out=gate)
+        _ACTIVATIONS[self.activations[which]](gate)
+        return gate
+
+
+class RNN(Recurrence):
+    """H' = f(x * w^T + H * r^T + b)."""
+
+    gates = 1
+
+    activations: Activations = ("tanh",)
+
+    def step(self, r: Array, b: Array | None) -> Step:
+        recurrent = r.T
+
+        def step(given: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
+            given += matrix_product(states[0], recurrent)
+            return (self._activate(0, given),)
+
+        return step
+
+
+class GRU(Recurrence):
+    """The gates are z (update), r (reset) and h (candidate), in this order:
+
+    z = f(x * wz^T + H * rz^T + bz)
+    r = f(x * wr^T + H * rr^T + br)
+    h = g(x * wh^T + (r . H) * rh^T + bh), or with linear_before_reset
+    h = g(x * wh^T + r . (H * rh^T + b4) + bh), where b4 is a fourth part of b
+    H' = (1 - z) . h + z . H
+    """
+
+    gates = 3
+
+    activations: Activations = ("sigmoid", "tanh")
+    linear_before_reset: Bool = False
+
+    @property
+    def bias_gates(self) -> int:
+        return 4 if self.linear_before_reset else 3
+
+    def input_bias(self, b: Array | None) -> Array | None:
+        return b[: len(b) // 4 * 3] if self.linear_before_reset and b is not None else b
+
+    def step(self, r: Array, b: Array | None) -> Step:
+        size = len(r) // 3
+        first, last, recurrent = r[: 2 * size].T, r[2 * size :].T, r.T
+        bias = b[3 * size :] if self.linear_before_reset and b is not None else None
+
+        def candidate_after_reset(given: Array, hidden: Array) -> tuple[Array, Array]:
+            given[:, : 2 * size] += matrix_product(hidden, first)
+            gates = self._activate(0, given[:, : 2 * size])
+            candidate = given[:, 2 * size :]
+            candidate += matrix_product(gates[:, size:] * hidden, last)
+            return gates[:, :size], candidate
+
+        def candidate_before_reset(given: Array, hidden: Array) -> tuple[Array, Array]:
+            linear = matrix_product(hidden, recurrent)
+            given[:, : 2 * size] += linear[:, : 2 * size]
+            gates = self._activate(0, given[:, : 2 * size])
+            reset = linear[:, 2 * size :]
+            if bias is not None:
+                reset += bias
+            candidate = given[:, 2 * size :]
+            candidate += gates[:, size:] * reset
+            return gates[:, :size], candidate
+
+        gates_of = candidate_before_reset if self.linear_before_reset else candidate_after_reset
+
+        def step(given: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
+            (hidden,) = states
+            update, candidate = gates_of(given, hidden)
+            self._activate(1, candidate)
+            # (1 - z) . h + z . H with one product less
+            renewed = hidden - candidate
+            renewed *= update
+            renewed += candidate
+            return (renewed,)
+
+        return step
+
+
+class LSTM(Recurrence):
+    """The gates are f (forget), i (input), c (candidate) and o (output), in this order:
+
+    f = f(x * wf^T + H * rf^T + bf)
+    i = f(x * wi^T + H * ri^T + bi)
+    c = g(x * wc^T + H * rc^T + bc)
+    o = f(x * wo^T + H * ro^T + bo)
+    C' = f . C + i . c
+    H' = o . h(C')
+    """
+
+    gates = 4
+
+    activations: Activations = ("sigmoid", "tanh", "tanh")
+
+    def step(self, r: Array, b: Array | None) -> Step:
+        size = len(r) // 4
+        recurrent = r.T
+
+        def step(given: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
+            hidden, cell = states
+            given += matrix_product(hidden, recurrent)
+            self._activate(0, given[:, : 2 * size])
+            candidate = self._activate(1, given[:, 2 * size : 3 * size])
+            output = self._activate(0, given[:, 3 * size :])
+            renewed = given[:, :size] * cell
+            renewed += given[:, size : 2 * size] * candidate
+            return self._hidden(output, renewed), renewed
+
+        return step
+
+    def _hidden(self, output: Array, cell: Array) -> Array:
+        """The hidden state; clipping is for gates, not for the cell state."""
+        hidden = cell.copy()
+        _ACTIVATIONS[self.activations[2]](hidden)
+        hidden *= output
+        return hidden
+
+
+def project(x: Array, w: Array, bias: Array | None) -> Array:
+    """What the input gives to the gates, for all rows of x at once."""
+    given = matrix_product(x, w.T)
+    if bias is not None:
+        given += bias
+    return given
+
+
+Layout: TypeAlias = Sequence[tuple[str, int]]
+"""The axes of an input: the name of the dim that each has, and how many times its size."""
+
+
+def merged_dims(inputs: Mapping[str, tuple[TensorType | None, Layout]], known: Mapping[str, Dim]) -> dict[str, Dim]:
+    """The dims by their names, as all inputs together allow them; an input that is left out says nothing.
+
+    Raises ShapeError: IR501 for a wrong rank, IR502 where inputs contradict each other or `known`, IR505 where a size
+    is no multiple of that of its dim.
+    """
+    dims = dict(known)
+    for port, (tensor, layout) in inputs.items():
+        if tensor is None:
+            continue
+        require_rank(tensor, len(layout), port)
+        for axis, (name, times) in enumerate(layout):
+            found = Dim.any() if tensor.shape.dims is None else _part(tensor.shape, axis, times, port)
+            what = f"{name} of {port} and of the inputs before it"
+            dims[name] = merge_dims(dims[name], found, what, port=port) if name in dims else found
+    return dims
+
+
+def _part(shape: Shape, axis: int, times: int, port: str) -> Dim:
+    dim = shape[axis]
+    if times == 1:
+        return dim
+    lo, hi = -(-dim.lo // times), dim.hi // times if dim.is_bounded else UNBOUNDED
+    if lo > hi:
+        message = f"axis {axis} of {port} is {dim}, expected a multiple of {times}: {times} gates lie on it"
+        raise ShapeError(message, code="IR505", port=port)
+    return Dim(lo, hi)
+
+
+def element_type_of(tensors: Sequence[TensorType | None]) -> ElementType:
+    """The element type that all these share: that of the first of which it is known."""
+    return next((one.element_type for one in tensors if one and one.element_type.is_known), ElementType.dynamic)
+
+

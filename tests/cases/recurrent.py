@@ -1,0 +1,163 @@
+"""Recurrent cells and sequences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ir_exec.types import Array, ElementType
+from tests.conformance.case import Case
+
+TOLERANCE = {"f64": 1e-5, "f32": 1e-5, "f16": 4e-3, "bf16": 3e-2}
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+STATES = {"RNN": 1, "GRU": 1, "LSTM": 2}
+ACTIVATIONS = {"RNN": ("tanh",), "GRU": ("sigmoid", "tanh"), "LSTM": ("sigmoid", "tanh", "tanh")}
+CELL_OPSET = {"RNN": 3, "GRU": 3, "LSTM": 4}
+
+
+class Arrays:
+    """Random arrays of one element type."""
+
+    def __init__(self, kind: str, seed: int = 0, spread: float = 1.0) -> None:
+        self.dtype = ElementType[kind].dtype
+        self.spread = spread
+        self.random = np.random.default_rng(seed)
+
+    def __call__(self, *shape: int) -> Array:
+        return self.random.uniform(-self.spread, self.spread, shape).astype(self.dtype)
+
+
+def cell(
+    kind: str = "LSTM",
+    *,
+    batch: int = 2,
+    size: int = 3,
+    hidden: int = 4,
+    element_type: str = "f32",
+    bias: bool = True,
+    spread: float = 1.0,
+    constants: tuple[int, ...] = (),
+    opset: int | None = None,
+    **attributes: object,
+) -> Case:
+    arrays = Arrays(element_type, spread=spread)
+    gates = GATES[kind]
+    inputs = [arrays(batch, size), *(arrays(batch, hidden) for _ in range(STATES[kind]))]
+    inputs += [arrays(gates * hidden, size), arrays(gates * hidden, hidden)]
+    if bias:
+        inputs.append(arrays((gates + bool(attributes.get("linear_before_reset"))) * hidden))
+    tolerance = TOLERANCE[element_type] * max(spread, 1)
+    return Case(
+        f"{kind}Cell",
+        CELL_OPSET[kind] if opset is None else opset,
+        tuple(inputs),
+        {"hidden_size": hidden, **attributes},
+        constants,
+        outputs=STATES[kind],
+        rtol=tolerance,
+        atol=tolerance,
+    )
+
+
+def sequence(
+    kind: str = "LSTM",
+    direction: str = "forward",
+    lengths: Any = None,
+    *,
+    batch: int = 2,
+    steps: int = 4,
+    size: int = 3,
+    hidden: int = 2,
+    element_type: str = "f32",
+    constants: tuple[int, ...] = (),
+    spread: float = 1.0,
+    **attributes: object,
+) -> Case:
+    arrays = Arrays(element_type, spread=spread)
+    gates, ways = GATES[kind], 2 if direction.lower() == "bidirectional" else 1
+    lengths = np.full(batch, steps) if lengths is None else lengths
+    inputs = [arrays(batch, steps, size), *(arrays(batch, ways, hidden) for _ in range(STATES[kind]))]
+    inputs += [np.asarray(lengths, getattr(lengths, "dtype", np.int64))]
+    inputs += [arrays(ways, gates * hidden, size), arrays(ways, gates * hidden, hidden)]
+    inputs.append(arrays(ways, (gates + bool(attributes.get("linear_before_reset"))) * hidden))
+    tolerance = TOLERANCE[element_type] * max(spread, 1)
+    return Case(
+        f"{kind}Sequence",
+        5,
+        tuple(inputs),
+        {"hidden_size": hidden, "direction": direction, "activations": ACTIVATIONS[kind], **attributes},
+        constants,
+        outputs=1 + STATES[kind],
+        rtol=tolerance,
+        atol=tolerance,
+    )
+
+
+KINDS = ("RNN", "GRU", "LSTM")
+FUNCTIONS = {
+    "RNN": [("relu",), ("sigmoid",), ("tanh",)],
+    "GRU": [("sigmoid", "tanh"), ("tanh", "relu"), ("relu", "sigmoid")],
+    "LSTM": [("sigmoid", "tanh", "tanh"), ("tanh", "relu", "sigmoid"), ("relu", "sigmoid", "relu")],
+}
+
+CASES: list[Case] = []
+for kind in KINDS:
+    weights = tuple(range(1 + STATES[kind], 4 + STATES[kind]))
+    CASES += [cell(kind, activations=ACTIVATIONS[kind])]
+    CASES += [cell(kind, activations=ACTIVATIONS[kind], constants=weights)]
+    CASES += [cell(kind, activations=functions, spread=2.0) for functions in FUNCTIONS[kind]]
+    CASES += [cell(kind, activations=ACTIVATIONS[kind], clip=clip, spread=2.0) for clip in (0.5, 2.0, 0.0)]
+    CASES += [cell(kind, activations=ACTIVATIONS[kind], bias=False)]
+    CASES += [cell(kind, activations=ACTIVATIONS[kind], batch=1, size=1, hidden=1)]
+    CASES += [cell(kind, activations=ACTIVATIONS[kind], batch=5, size=7, hidden=9)]
+    CASES += [cell(kind, activations=ACTIVATIONS[kind], element_type=name) for name in ("f16", "bf16")]
+    CASES += [cell(kind, activations=ACTIVATIONS[kind], activations_alpha=(), activations_beta=())]
+CASES += [cell("GRU"), cell("LSTM")]
+CASES += [cell("RNN", opset=1, activations="tanh"), cell("LSTM", opset=1), cell("LSTM", opset=1, bias=False)]
+CASES += [cell("LSTM", activations="Sigmoid,TANH,ReLU", spread=20.0)]
+CASES += [cell("LSTM", opset=1, weights_format="fico", input_forget=False, clip=0.25)]
+CASES += [
+    Case(
+        "LSTMCell",
+        1,
+        (*case.inputs, Arrays("f32", seed=1)(12)),
+        {**case.attributes, "weights_format": "ifco", "input_forget": True},
+        outputs=2,
+        rtol=1e-5,
+        atol=1e-5,
+        note="peepholes",
+    )
+    for case in [cell("LSTM", opset=1)]
+]
+CASES += [
+    cell("GRU", linear_before_reset=True, clip=clip, spread=2.0, activations=functions)
+    for clip in (0.0, 0.5)
+    for functions in FUNCTIONS["GRU"]
+]
+CASES += [cell("GRU", linear_before_reset=True, element_type=name) for name in ("f16", "bf16")]
+CASES += [cell("GRU", linear_before_reset=False, bias=False)]
+
+DIRECTIONS = ("forward", "reverse", "bidirectional")
+for kind in KINDS:
+    first = 2 + STATES[kind]
+    weights = tuple(range(first, first + 3))
+    CASES += [
+        sequence(kind, direction, lengths, batch=3, constants=constants)
+        for direction in DIRECTIONS
+        for lengths, constants in (
+            (None, (first - 1, *weights)),
+            (None, ()),
+            ((2, 4, 1), ()),
+            ((4, 0, 3), weights),
+            ((0, 0, 0), ()),
+        )
+    ]
+    CASES += [sequence(kind, "bidirectional", activations=functions, spread=2.0) for functions in FUNCTIONS[kind]]
+    CASES += [sequence(kind, "bidirectional", clip=clip, spread=2.0) for clip in (0.5, 2.0)]
+    CASES += [sequence(kind, "Reverse", batch=1, steps=1, size=1, hidden=1)]
+    CASES += [sequence(kind, "BIDIRECTIONAL", (5, 2), steps=6, size=5, hidden=7)]
+    CASES += [sequence(kind, "forward", np.array([3, 2], np.int32))]
+    CASES += [sequence(kind, "bidirectional", (3, 1), element_type=name) for name in ("f16", "bf16")]
+CASES += [sequence("GRU", way, (2, 4), linear_before_reset=True) for way in DIRECTIONS]
+CASES += [sequence("GRU", "bidirectional", linear_before_reset=True, clip=0.5, spread=2.0)]
