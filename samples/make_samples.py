@@ -164,16 +164,19 @@ def write(make: Callable[[], tuple[ov.Model, Arrays]]) -> None:
 
 
 def write_broken() -> None:
-    """Faults that are independent of each other, as a careless edit or a wrong converter puts them in."""
+    """Four faults that have nothing to do with each other, as careless edits and broken copies put them in."""
     text = (HERE / "gnn_step.xml").read_text()
+    column = '<port id="2" precision="I64">\n\t\t\t\t\t<dim>-1</dim>\n\t\t\t\t\t<dim>1</dim>'
     for old, new in [
-        ('type="ScatterElementsUpdate" version="opset12"', 'type="ScatterElementsUpdate" version="opset12"'),
-        ('reduction="sum"', 'reduction="add"'),
         ('name="messages" type="Gather"', 'name="messages" type="Gathr"'),
+        ('reduction="sum"', 'reduction="add"'),
+        (column, column.replace("<dim>1</dim>", "<dim>3</dim>")),
     ]:
-        assert old in text, old
+        if old not in text:
+            raise ValueError(f"gnn_step.xml does not hold {old!r}")
         text = text.replace(old, new, 1)
     (HERE / "broken.xml").write_text(text)
+    (HERE / "broken.bin").write_bytes((HERE / "gnn_step.bin").read_bytes()[:-28])
 
 
 if __name__ == "__main__":

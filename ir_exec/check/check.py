@@ -20,9 +20,6 @@ from ir_exec.model import Loaded, Source, WeightsSource, load
 
 __all__ = ["check_model"]
 
-_STRUCTURE = ("IR007", "IR008", "IR10")
-"""Faults after which layers may be unreachable only because an edge could not be used."""
-
 
 def check_model(source: Source, *, weights: WeightsSource | None = None) -> Report:
     """Everything that is wrong with a file, in one pass; never raises.
@@ -60,7 +57,8 @@ def _check(loaded: Loaded, findings: Findings) -> int:
     for graph in graphs:
         for error in (*duplicate_port_ids(graph), *duplicate_names(graph)):
             findings(error)
-    if not findings.has_error(*_STRUCTURE):
+    # After faults of the structure layers may be unreachable only because an edge could not be used.
+    if loaded.document.is_complete and not findings.has_error("IR10"):
         for graph in graphs:
             for error in unreachable_layers(graph):
                 findings(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 from ir_exec.check.report import Diagnostic
@@ -13,10 +14,13 @@ __all__ = ["Findings"]
 
 _Key: TypeAlias = tuple[str | None, str | None, str | None]
 
-_CONSEQUENCES = {"IR103": ("IR105",), "IR115": ("IR104", "IR105")}
+_CONSEQUENCES = {"IR103": ("IR105",), "IR115": ("IR103", "IR104", "IR105")}
 """A fault, and the codes that only follow from it where they are reported at the same layer."""
 
-_DUPLICATE_ID = "IR101"
+_UNRELATED = {"IR113"}
+"""Faults of a layer that say nothing of its inputs and outputs."""
+
+_OF_IDS = {"IR007", "IR101"}
 
 
 class Findings:
@@ -34,10 +38,11 @@ class Findings:
         self._found.append(diagnostic)
         if diagnostic.severity == "error":
             self._codes.add(diagnostic.code)
-            self._faulty.add(_key(diagnostic.location))
+            if diagnostic.code not in _UNRELATED:
+                self._faulty.add(_key(diagnostic.location))
 
     def mute(self, layer: Layer) -> None:
-        """Drop all errors of a layer that shares its id with another, or is tied to one of these."""
+        """Drop the errors of a layer whose id is in doubt, or that is tied to such a layer; not those of the id."""
         key = (layer.id, layer.name, layer.type)
         self._muted.add(key)
         self._faulty.add(key)
@@ -51,15 +56,30 @@ class Findings:
         return any(code.startswith(codes) for code in self._codes)
 
     def sorted(self) -> tuple[Diagnostic, ...]:
-        """Every finding once, by line; what concerns the whole file comes first."""
-        dropped = {(code, _key(one.location)) for one in self._found for code in _CONSEQUENCES.get(one.code, ())}
-        kept = dict.fromkeys(
-            one
-            for one in self._found
-            if (one.code, _key(one.location)) not in dropped
-            and (one.code == _DUPLICATE_ID or one.severity != "error" or _key(one.location) not in self._muted)
-        )
+        """Every finding once, by line; what concerns the whole file comes first, what only follows is left out."""
+        follows = self._consequences()
+        kept = dict.fromkeys(one for one in self._found if one.severity != "error" or not follows(one))
         return tuple(sorted(kept, key=lambda one: one.location.line or 0))
+
+    def _consequences(self) -> Callable[[Diagnostic], bool]:
+        """Tells which errors only follow from others that were found."""
+        at_layer = {(code, _key(one.location)) for one in self._found for code in _CONSEQUENCES.get(one.code, ())}
+        of_file = [one for one in self._found if one.location.layer_id is None]
+        # An edge that cannot be read leaves its input without one, and may end at a layer that does not exist.
+        unread_lines = {one.location.line for one in of_file if one.code in ("IR007", "IR008")}
+        weights_said = any(one.code in ("IR201", "IR203") for one in of_file)
+
+        def follows(one: Diagnostic) -> bool:
+            key = _key(one.location)
+            return (
+                (one.code, key) in at_layer
+                or (key in self._muted and one.code not in _OF_IDS)
+                or (one.code == "IR105" and bool(unread_lines))
+                or (one.code == "IR102" and one.location.line in unread_lines)
+                or (one.code == "IR201" and one.location.layer_id is not None and weights_said)
+            )
+
+        return follows
 
 
 def _key(location: Location) -> _Key:

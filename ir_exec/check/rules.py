@@ -82,7 +82,7 @@ _TABLE = (
     Rule("IR202", "weights-short", "error", "A constant reaches past the end of the weights."),
     Rule("IR203", "weights-lfs-pointer", "error", "The weights are a Git LFS pointer, not the file it stands for."),
     Rule("IR204", "constant-size", "error", "The size of a constant is not what its shape and element type take."),
-    Rule("IR205", "constant-offset", "error", "Offset or size of a constant are out of every range."),
+    Rule("IR205", "constant-offset", "error", "Offset or size of a constant are out of range.", in_files=False),
     Rule("IR206", "damaged-strings", "error", "The bytes of a string constant are not packed strings."),
     Rule("IR207", "unreferenced-weights", "info", "No constant uses the bytes at the end of the weights."),
     # 3 attributes
@@ -110,7 +110,7 @@ _TABLE = (
     Rule("IR701", "index-out-of-range", "error", "A constant index is out of the range of its axis."),
     Rule("IR702", "negative-index", "warning", "A constant index is negative where the specification expects none."),
     Rule("IR703", "duplicate-index", "info", "Two constant indices write to one place; the last one wins."),
-    Rule("IR704", "bad-value", "error", "A constant has a value that the operator does not take."),
+    Rule("IR704", "bad-value", "error", "A value is none that the operator takes.", in_files=False),
     Rule("IR705", "unknown-input", "error", "Inputs are missing, unknown or given twice.", in_files=False),
     # 9 not checked
     Rule("IR900", "unsupported", "info", "Something that ir_exec does not have.", in_files=False),

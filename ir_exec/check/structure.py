@@ -30,18 +30,17 @@ def all_graphs(graph: Graph) -> Iterator[Graph]:
 
 
 def layers_in_doubt(layers: Sequence[Layer], edges: Sequence[Edge]) -> Iterator[Layer]:
-    """Layers that share an id, and those that edges tie to such an id or to one that no layer has.
+    """Layers that share an id or have none that can be read, and those that edges tie to them or to lost ids.
 
     A layer that got the id of another one leaves its edges dangling, and those of the other one lead to either.
     """
     counts = Counter(layer.id for layer in layers)
-    shared = {id for id, count in counts.items() if count > 1}
-    if shared:
+    odd = {id for id, count in counts.items() if count > 1 or not id.isdigit()}
+    if odd:
         ends = [(edge.from_layer, edge.to_layer) for edge in edges]
-        lost = {id for pair in ends for id in pair if id not in counts}
-        doubtful = shared | lost
-        tied = {id for pair in ends if doubtful.intersection(pair) for id in pair}
-        yield from (layer for layer in layers if layer.id in tied | shared)
+        doubtful = odd | {id for pair in ends for id in pair if id not in counts}
+        doubtful |= {id for pair in ends if doubtful.intersection(pair) for id in pair}
+        yield from (layer for layer in layers if layer.id in doubtful)
     for layer in layers:
         for body in layer.bodies:
             yield from layers_in_doubt(body.layers, body.edges)

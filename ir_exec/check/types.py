@@ -125,11 +125,17 @@ class _Checker:
     def _check_values(self, node: Node) -> None:
         """Report what the known values of constants say about a run."""
         op = node.op
-        if op is None or type(op).check_values is Op.check_values:
+        if op is None:
             return
         try:
+            if isinstance(op, Const) and op.element_type is ElementType.string and self._weights is not None:
+                op.evaluate(weights=self._weights)  # of all constants only strings can be damaged inside
+            if type(op).check_values is Op.check_values:
+                return
             for error in op.check_values(*[self._types[value.number] for value in node.values_in]):
                 self._findings(error.located(node.location))
+        except IRError as error:
+            self._findings(error.located(node.location))
         except Exception as error:
             self._report([internal_error(error).located(node.location)])
 
@@ -139,8 +145,8 @@ class _Checker:
             return False
         for position, value in enumerate(node.values_in):
             if value in self._unknown:
+                message = "the types of its inputs are not known, because layers above it were not checked"
                 name = _port_name(node, position, is_output=False)
-                message = f"the type of {name} is not known, because its layer {value.node.id} was not checked"
                 self._findings(IRError(message, code="IR905", severity="info", port=name).located(node.location))
                 return False
         return True

@@ -199,8 +199,8 @@ def _with_exact_elements(operator: Binary, inputs: tuple[Bounds, Bounds], bounds
     """The bounds, as f64, in the dtype of the operator, and the elements whose inputs are known computed."""
     (a_lower, a_upper), (b_lower, b_upper) = inputs
     limits = np.iinfo(a_lower.dtype)
-    exact = operator.evaluate(a_lower, b_lower)
-    is_exact = (a_lower == a_upper) & operator.aligned(a_lower, b_lower == b_upper)
+    exact = operator.evaluate(a_lower, np.where(b_lower == 0, 1, b_lower).astype(b_lower.dtype))
+    is_exact = (a_lower == a_upper) & operator.aligned(a_lower, (b_lower == b_upper) & (b_lower != 0))
     lower, upper = (np.broadcast_to(bound, exact.shape) for bound in bounds)
     # The end of a 64-bit range is no f64: what lies at it or beyond is put there as an integer.
     lower = np.where(lower <= limits.min, limits.min, np.where(lower >= HUGE, 0, lower).astype(limits.dtype))

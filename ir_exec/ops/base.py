@@ -224,8 +224,11 @@ def _attribute_error(fault: Any) -> InvalidAttributeError:
     name = ".".join(str(part) for part in fault["loc"][:1]) or "attributes"
     if fault["type"] == "missing":
         return InvalidAttributeError(f"attribute {name} is missing", code="IR301")
-    reason = fault["msg"].removeprefix("Value error, ")
-    reason = reason[:1].lower() + reason[1:]
+    if fault["type"] == "literal_error":
+        reason = f"expected {fault['ctx']['expected'].replace(chr(39), '')}"
+    else:
+        reason = fault["msg"].removeprefix("Value error, ")
+        reason = reason[:1].lower() + reason[1:]
     if fault["loc"]:
         return InvalidAttributeError(f"attribute {name}={fault['input']!r}: {reason}", code="IR302")
     return InvalidAttributeError(reason, code="IR302")

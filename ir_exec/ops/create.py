@@ -54,7 +54,7 @@ def _length(start: Number, stop: Number, step: Number) -> int:
 
 
 class _Range(Op):
-    """What both versions share; a version says in `_as_counted` in which type its numbers count."""
+    """What both versions share; a version says in `_element_type` what its output is."""
 
     def _element_type(self, start: TensorType, stop: TensorType, step: TensorType) -> ElementType:
         raise NotImplementedError

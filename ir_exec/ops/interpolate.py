@@ -66,7 +66,7 @@ class Filter:
 def interpolate(
     data: Array, axes: Sequence[int], sizes: Sequence[int], scales: Sequence[np.float32], how: Filter
 ) -> Array:
-    """The tensor with `axes` resampled to `sizes`; each axis has its scale, which need not be the ratio of its sizes."""
+    """The tensor with `axes` resampled to `sizes`; its scale need not be the ratio of an axis' sizes."""
     steps = [step for step in zip(axes, sizes, scales, strict=True) if data.shape[step[0]] != step[1]]
     shape = list(data.shape)
     for axis, size, _ in steps:
@@ -125,6 +125,8 @@ class _Resize(Op):
     size, or too few of them; the same as IR704 where they are known only in a run; IR704 where elements
     are to be made of none.
     """
+
+    views = True
 
     shape_calculation_mode: Annotated[Literal["sizes", "scales"], LOWER]
     coordinate_transformation_mode: Annotated[Coordinates, LOWER] = "half_pixel"
@@ -257,6 +259,8 @@ class Interpolate1(Op):
     """
 
     inputs = (In("data", types=CALCULABLE), In("target_spatial_shape", types=INTEGER))
+
+    views = True
 
     axes: NonNegatives
     mode: Annotated[Literal["nearest", "linear", "linear_onnx", "cubic", "area"], LOWER]

@@ -94,7 +94,7 @@ def linear_table(coordinates: Array, size_in: int, *, clamped: bool) -> Table:
 
 
 def antialiased_table(coordinates: Array, size_in: int, scale: np.float32) -> Table:
-    """A triangle as wide as `scale` makes it, so that when the output is smaller no element of the input is left out."""
+    """A triangle that is wider the smaller the scale, so that no element of the input is left out."""
     radius = 2 if scale > 1 else int(np.ceil(np.float32(2) / scale))
     # No tap lies off the axis by more than its size, however small the scale.
     radius = min(radius, size_in)
@@ -129,7 +129,7 @@ def cubic_table(coordinates: Array, size_in: int, cube_coeff: float) -> Table:
 
 
 def pillow_table(size_in: int, size_out: int, cube_coeff: float | None) -> Table:
-    """The filter of the Pillow library: a triangle, or a cubic with parameter `cube_coeff`, stretched when shrinking."""
+    """The filter of the Pillow library: a triangle, or a cubic with this parameter, stretched when shrinking."""
     scale = size_in / size_out
     stretch = max(scale, 1.0)
     support = (1 if cube_coeff is None else 2) * stretch
@@ -158,8 +158,8 @@ def _shares(weights: Array) -> Array:
 
 
 def resample(data: Array, axis: int, table: Table) -> Array:
-    """The tensor with this axis resampled, neither empty. With weights, data must be f32 or f64, and so is the result."""
-    shape = data.shape[:axis] + (len(table.indices),) + data.shape[axis + 1 :]
+    """The tensor with this axis resampled; nothing is empty. With weights, data is f32 or f64, and so is the result."""
+    shape = (*data.shape[:axis], len(table.indices), *data.shape[axis + 1 :])
     before, size = int(np.prod(shape[:axis])), data.shape[axis]
     rows = data.reshape(before, size, -1)
     if table.weights is None:

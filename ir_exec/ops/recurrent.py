@@ -12,7 +12,7 @@ from math import isfinite
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, model_validator
 
 from ir_exec.errors import ShapeError
 from ir_exec.ops.attributes import Bool, Float, Floats, Positive
@@ -22,6 +22,7 @@ from ir_exec.ops.rules import merge_dims, require_rank
 from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType, element_types
 
 __all__ = [
+    "FLOATS",
     "GRU",
     "LENGTHS",
     "LSTM",
@@ -34,6 +35,7 @@ __all__ = [
     "project",
 ]
 
+FLOATS = element_types("f16 bf16 f32 f64")
 LENGTHS = element_types("i8 i16 i32 i64 u8 u16 u32 u64")
 
 
@@ -44,8 +46,11 @@ def _names(text: Any) -> Any:
 Activations = Annotated[tuple[Literal["relu", "sigmoid", "tanh"], ...], BeforeValidator(_names)]
 
 Step: TypeAlias = Callable[[Array, tuple[Array, ...]], tuple[Array, ...]]
-"""The next states (hidden state first) from what the input gives to the gates, [batch_size, gates * hidden_size], and
-the states, [batch_size, hidden_size] each. It may write to what the input gives, never to the states."""
+"""The next states, hidden state first, from what the input gives to the gates and from the states. None is written to.
+
+Elements of the batch lie along the last axis: [gates * hidden_size, batch_size] and [hidden_size, batch_size]. BLAS is
+up to three times faster at products of the weights with few columns than at those of few rows with the weights.
+"""
 
 
 def _sigmoid(x: Array) -> None:
@@ -72,7 +77,7 @@ class Recurrence(Op):
 
     activations: relu, sigmoid or tanh for each of the functions in the formulas. None of these has parameters, so that
     `activations_alpha` and `activations_beta` mean nothing. clip: what goes into the functions of the gates is put
-    between -clip and clip; 0 and infinity mean that it is not.
+    between -clip and clip; 0 and below, and infinity, mean that it is not.
     """
 
     gates: ClassVar[int]
@@ -81,7 +86,7 @@ class Recurrence(Op):
     activations: Activations
     activations_alpha: Floats = ()
     activations_beta: Floats = ()
-    clip: Annotated[Float, Field(ge=0)] = 0.0
+    clip: Float = 0.0
 
     @model_validator(mode="after")
     def _enough_activations(self) -> Recurrence:
@@ -105,7 +110,7 @@ class Recurrence(Op):
 
     def _activate(self, which: int, gate: Array) -> Array:
         """One of the activation functions, applied in place to a gate that was clipped before."""
-        if self.clip and isfinite(self.clip):
+        if self.clip > 0 and isfinite(self.clip):
             np.clip(gate, -self.clip, self.clip, out=gate)
         _ACTIVATIONS[self.activations[which]](gate)
         return gate
@@ -119,11 +124,8 @@ class RNN(Recurrence):
     activations: Activations = ("tanh",)
 
     def step(self, r: Array, b: Array | None) -> Step:
-        recurrent = r.T
-
         def step(given: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
-            given += matrix_product(states[0], recurrent)
-            return (self._activate(0, given),)
+            return (self._activate(0, matrix_product(r, states[0]) + given),)
 
         return step
 
@@ -152,26 +154,21 @@ class GRU(Recurrence):
 
     def step(self, r: Array, b: Array | None) -> Step:
         size = len(r) // 3
-        first, last, recurrent = r[: 2 * size].T, r[2 * size :].T, r.T
-        bias = b[3 * size :] if self.linear_before_reset and b is not None else None
+        bias = b[3 * size :, np.newaxis] if self.linear_before_reset and b is not None else None
 
         def candidate_after_reset(given: Array, hidden: Array) -> tuple[Array, Array]:
-            given[:, : 2 * size] += matrix_product(hidden, first)
-            gates = self._activate(0, given[:, : 2 * size])
-            candidate = given[:, 2 * size :]
-            candidate += matrix_product(gates[:, size:] * hidden, last)
-            return gates[:, :size], candidate
+            gates = self._activate(0, matrix_product(r[: 2 * size], hidden) + given[: 2 * size])
+            return gates[:size], matrix_product(r[2 * size :], gates[size:] * hidden) + given[2 * size :]
 
         def candidate_before_reset(given: Array, hidden: Array) -> tuple[Array, Array]:
-            linear = matrix_product(hidden, recurrent)
-            given[:, : 2 * size] += linear[:, : 2 * size]
-            gates = self._activate(0, given[:, : 2 * size])
-            reset = linear[:, 2 * size :]
+            linear = matrix_product(r, hidden)
+            gates = self._activate(0, linear[: 2 * size] + given[: 2 * size])
+            candidate = linear[2 * size :]
             if bias is not None:
-                reset += bias
-            candidate = given[:, 2 * size :]
-            candidate += gates[:, size:] * reset
-            return gates[:, :size], candidate
+                candidate += bias
+            candidate *= gates[size:]
+            candidate += given[2 * size :]
+            return gates[:size], candidate
 
         gates_of = candidate_before_reset if self.linear_before_reset else candidate_after_reset
 
@@ -205,16 +202,17 @@ class LSTM(Recurrence):
 
     def step(self, r: Array, b: Array | None) -> Step:
         size = len(r) // 4
-        recurrent = r.T
 
         def step(given: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
             hidden, cell = states
-            given += matrix_product(hidden, recurrent)
-            self._activate(0, given[:, : 2 * size])
-            candidate = self._activate(1, given[:, 2 * size : 3 * size])
-            output = self._activate(0, given[:, 3 * size :])
-            renewed = given[:, :size] * cell
-            renewed += given[:, size : 2 * size] * candidate
+            gates = matrix_product(r, hidden)
+            gates += given
+            self._activate(0, gates[: 2 * size])
+            candidate = self._activate(1, gates[2 * size : 3 * size])
+            output = self._activate(0, gates[3 * size :])
+            renewed = gates[:size] * cell
+            candidate *= gates[size : 2 * size]
+            renewed += candidate
             return self._hidden(output, renewed), renewed
 
         return step
@@ -228,7 +226,7 @@ class LSTM(Recurrence):
 
 
 def project(x: Array, w: Array, bias: Array | None) -> Array:
-    """What the input gives to the gates, for all rows of x at once."""
+    """What the input gives to the gates, [rows of x, gates * hidden_size]."""
     given = matrix_product(x, w.T)
     if bias is not None:
         given += bias
@@ -271,5 +269,3 @@ def _part(shape: Shape, axis: int, times: int, port: str) -> Dim:
 def element_type_of(tensors: Sequence[TensorType | None]) -> ElementType:
     """The element type that all these share: that of the first of which it is known."""
     return next((one.element_type for one in tensors if one and one.element_type.is_known), ElementType.dynamic)
-
-

@@ -4,7 +4,8 @@ x: [batch_size, input_size]; the states: [batch_size, hidden_size]; w: [gates * 
 [gates * hidden_size, hidden_size]; b: [gates * hidden_size], zeros where it is left out. All have one float type, and
 so have the new states, [batch_size, hidden_size].
 
-Where inputs tell the size of the state, the attribute hidden_size is not looked at, as in OpenVINO.
+The inputs tell the size of the state; the attribute hidden_size is looked at only by an LSTMCell whose inputs do not,
+as in OpenVINO.
 Errors: IR501 for a wrong rank, IR502 for dims that contradict each other, IR505 for rows that do not divide into gates.
 """
 
@@ -12,20 +13,22 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+import numpy as np
+
 from ir_exec.ops.attributes import LOWER, Bool
 from ir_exec.ops.base import In, op
-from ir_exec.ops.precision import CALCULABLE_FLOAT, rounded, widened
-from ir_exec.ops.recurrent import GRU, LSTM, RNN, Recurrence, element_type_of, merged_dims, project
-from ir_exec.types import Array, Shape, TensorType
+from ir_exec.ops.precision import rounded, widened
+from ir_exec.ops.recurrent import FLOATS, GRU, LSTM, RNN, Recurrence, element_type_of, merged_dims, project
+from ir_exec.types import Array, Dim, Shape, TensorType
 
 __all__ = ["GRUCell", "LSTMCell1", "LSTMCell4", "RNNCell"]
 
 
 def _like_x(name: str, *, optional: bool = False) -> In:
-    return In(name, types=CALCULABLE_FLOAT, like="x", optional=optional)
+    return In(name, types=FLOATS, like="x", optional=optional)
 
 
-_X = In("x", types=CALCULABLE_FLOAT)
+_X = In("x", types=FLOATS)
 _WEIGHTS = (_like_x("w"), _like_x("r"), _like_x("b", optional=True))
 _INPUTS = (_X, _like_x("initial_hidden_state"), *_WEIGHTS)
 _LSTM_INPUTS = (_X, _like_x("initial_hidden_state"), _like_x("initial_cell_state"), *_WEIGHTS)
@@ -53,15 +56,18 @@ class _Cell(Recurrence):
             },
             known={},
         )
+        hidden = dims["hidden_size"]
+        if len(states) == 2 and not hidden.is_static and self.hidden_size in hidden:
+            hidden = Dim(self.hidden_size)
         kind = element_type_of([x, *states.values(), w, r, b])
-        return TensorType(kind, Shape([dims["batch_size"], dims["hidden_size"]]))
+        return TensorType(kind, Shape([dims["batch_size"], hidden]))
 
     def _run(self, x: Array, states: tuple[Array, ...], w: Array, r: Array, b: Array | None) -> tuple[Array, ...]:
         """The states after the step, in the element type of x."""
         bias = None if b is None else widened(b)
         given = project(widened(x), widened(w), self.input_bias(bias))
-        renewed = self.step(widened(r), bias)(given, tuple(widened(state) for state in states))
-        return tuple(rounded(state, x.dtype) for state in renewed)
+        renewed = self.step(widened(r), bias)(given.T, tuple(widened(state).T for state in states))
+        return tuple(rounded(np.ascontiguousarray(state.T), x.dtype) for state in renewed)
 
 
 @op("RNNCell", since=1)

@@ -2,15 +2,15 @@
 
 x: [batch_size, seq_length, input_size]; the states: [batch_size, num_directions, hidden_size]; sequence_lengths:
 [batch_size]; w: [num_directions, gates * hidden_size, input_size]; r: [num_directions, gates * hidden_size,
-hidden_size]; b: [num_directions, gates * hidden_size]. All but the lengths have one float type, and so have the outputs:
-y, the hidden states after all steps, [batch_size, num_directions, seq_length, hidden_size]; and the last states, of the
-shape of the first.
+hidden_size]; b: [num_directions, gates * hidden_size]. All but the lengths have one float type, and so have the
+outputs: y, the hidden states after all steps, [batch_size, num_directions, seq_length, hidden_size], and the last
+states, of the shape of the first.
 
 The direction `reverse` begins at the end of each sequence; `bidirectional` has it as its second direction. Behind the
 end of a sequence y is 0, and the states stay as they were at its end; those of a sequence of no steps are 0, as in
 OpenVINO.
 
-Where inputs tell the size of the state, the attribute hidden_size is not looked at, as in OpenVINO.
+The inputs tell the size of the states; the attribute hidden_size is not looked at, as in OpenVINO.
 Errors: IR501 for a wrong rank, IR502 for dims that contradict each other, IR505 for rows that do not divide into gates,
 IR704 for a length that is negative or greater than seq_length.
 """
@@ -24,8 +24,9 @@ import numpy as np
 from ir_exec.errors import EvaluationError
 from ir_exec.ops.attributes import LOWER
 from ir_exec.ops.base import In, op
-from ir_exec.ops.precision import CALCULABLE_FLOAT, rounded, widened
+from ir_exec.ops.precision import rounded, widened
 from ir_exec.ops.recurrent import (
+    FLOATS,
     GRU,
     LENGTHS,
     LSTM,
@@ -42,10 +43,10 @@ __all__ = ["GRUSequence", "LSTMSequence", "RNNSequence"]
 
 
 def _like_x(name: str) -> In:
-    return In(name, types=CALCULABLE_FLOAT, like="x")
+    return In(name, types=FLOATS, like="x")
 
 
-_X = In("x", types=CALCULABLE_FLOAT)
+_X = In("x", types=FLOATS)
 _LENGTHS = In("sequence_lengths", types=LENGTHS)
 _WEIGHTS = (_like_x("w"), _like_x("r"), _like_x("b"))
 _STATE = [("batch_size", 1), ("num_directions", 1), ("hidden_size", 1)]
@@ -95,11 +96,11 @@ class _Sequence(Recurrence):
             ordered = np.ascontiguousarray(_turned(wide, ends, backward).swapaxes(0, 1))
             bias = widened(b[way])
             given = project(ordered.reshape(steps * batch, -1), widened(w[way]), self.input_bias(bias))
-            first = tuple(widened(state[:, way]) for state in states)
+            first = tuple(widened(state[:, way]).T for state in states)
             passed, end = _walk(self.step(widened(r[way]), bias), given.reshape(steps, batch, -1), first, ends)
             y[:, way] = rounded(_turned(passed.swapaxes(0, 1), ends, backward), x.dtype)
             for state, found in zip(last, end, strict=True):
-                state[:, way] = rounded(found, x.dtype)
+                state[:, way] = rounded(found.T, x.dtype)
         return (y, *last)
 
     @property
@@ -108,13 +109,13 @@ class _Sequence(Recurrence):
 
 
 def _ends(lengths: Array, steps: int) -> Array | None:
-    """The lengths of the sequences as a column of i64, or None where all are as long as can be."""
+    """The lengths of the sequences as i64, or None where all are as long as can be."""
     lowest, highest = int(lengths.min(initial=steps)), int(lengths.max(initial=steps))
     if lowest < 0 or highest > steps:
         found = lowest if lowest < 0 else highest
         message = f"a sequence has length {found}, expected 0 to {steps}, the seq_length of x"
         raise EvaluationError(message, port="sequence_lengths")
-    return None if 0 < lowest == steps else lengths.astype(np.int64).reshape(-1, 1)
+    return None if 0 < lowest == steps else lengths.astype(np.int64)
 
 
 def _turned(data: Array, ends: Array | None, backward: bool) -> Array:
@@ -124,25 +125,25 @@ def _turned(data: Array, ends: Array | None, backward: bool) -> Array:
     if ends is None:
         return data[:, ::-1]
     time = np.arange(data.shape[1])
-    order = np.where(time < ends, ends - 1 - time, time)
+    last = ends[:, np.newaxis] - 1
+    order = np.where(time <= last, last - time, time)
     return np.take_along_axis(data, order[:, :, np.newaxis], axis=1)
 
 
-def _walk(
-    step: Step, given: Array, states: tuple[Array, ...], ends: Array | None
-) -> tuple[Array, tuple[Array, ...]]:
-    """The hidden states after all steps, [seq_length, batch_size, hidden_size], 0 behind the ends; and the last states."""
+def _walk(step: Step, given: Array, states: tuple[Array, ...], ends: Array | None) -> tuple[Array, tuple[Array, ...]]:
+    """The hidden states after all steps, [seq_length, batch_size, hidden_size], 0 behind the ends; the last states."""
+    passed = np.zeros((*given.shape[:2], len(states[0])), given.dtype)
     if ends is not None:
         states = tuple(np.where(ends > 0, state, 0) for state in states)
-    passed = np.empty((*given.shape[:2], states[0].shape[1]), given.dtype)
     for time in range(len(given)):
-        renewed = step(given[time], states)
-        if ends is None:
-            states, passed[time] = renewed, renewed[0]
-        else:
+        renewed = step(given[time].T, states)
+        if ends is not None:
             going = time < ends
-            states = tuple(np.where(going, new, old) for new, old in zip(renewed, states, strict=True))
-            passed[time] = np.where(going, renewed[0], 0)
+            renewed = tuple(np.where(going, new, old) for new, old in zip(renewed, states, strict=True))
+            np.copyto(passed[time], renewed[0].T, where=going[:, np.newaxis])
+        else:
+            passed[time] = renewed[0].T
+        states = renewed
     return passed, states
 
 

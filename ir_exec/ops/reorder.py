@@ -87,7 +87,9 @@ class Reverse(Op):
         return data.without_values()
 
     def evaluate(self, data: Array, axis: Array) -> Array:
-        reversed_axes = np.flatnonzero(axis).tolist() if self.mode == "mask" else given_axes(axis, data.ndim)
+        reversed_axes = (
+            np.flatnonzero(axis).tolist() if self.mode == "mask" else given_axes(axis, data.ndim, name="axis")
+        )
         backward = slice(None, None, -1)
         return data[(*(backward if i in reversed_axes else slice(None) for i in range(data.ndim)), ...)]
 

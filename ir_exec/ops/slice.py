@@ -29,7 +29,10 @@ BEYOND = 2**400
 """An index beyond every axis, divided by any step still one."""
 
 HUGE = 2**48
-"""No axis has so many elements: a slice of an unbounded axis that may be longer is unbounded too."""
+"""No axis has so many elements: a slice of an unbounded axis that may be longer is unbounded too.
+
+But as OpenVINO does, a backward slice that starts at a known place has as upper bound what 2**63 - 1 elements give.
+"""
 
 ANYWHERE: Interval = (-BEYOND, BEYOND)
 
@@ -58,7 +61,9 @@ def sliced_dim(dim: Dim, start: Interval, stop: Interval, step: int) -> Dim:
         for size in _turning_sizes(dim.lo, dim.hi, first, end)
     ]
     longest = max(lengths)
-    return Dim(min(lengths), longest if dim.is_bounded or longest < HUGE else UNBOUNDED)
+    if longest >= HUGE and not dim.is_bounded and (step > 0 or start[1] == BEYOND):
+        longest = UNBOUNDED
+    return Dim(min(lengths), longest)
 
 
 def _ends(index: Interval) -> set[int]:

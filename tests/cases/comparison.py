@@ -42,7 +42,7 @@ CASES += [
     case("NotEqual", small("i32", (2, 3), 1), small("i32", (2, 3), 2), attributes={"auto_broadcast": "none"}),
     case("Equal", small("f32", (2, 3, 4), 1), small("f32", (3, 4), 2), attributes={"auto_broadcast": "pdpd", AXIS: -1}),
 ]
-# The plugin knows no axis but -1.
+# The plugin knows no axis but -1, and the reference kernel of Greater broadcasts the wrong side.
 CASES += [
     case(
         type,
@@ -51,8 +51,20 @@ CASES += [
         attributes={"auto_broadcast": "pdpd"} | axis,
         oracle="reference",
     )
-    for type, (shape, axis) in product(TYPES, (((3,), {AXIS: 1}), ((2, 3), {})))
+    for type, (shape, axis) in product(("Equal", "NotEqual", "Less", "LessEqual"), (((3,), {AXIS: 1}), ((2, 3), {})))
 ]
+
+CASES.append(
+    case(
+        "Greater",
+        np.arange(4, dtype=np.int32).reshape(2, 2),
+        np.array([0, 3], np.int32),
+        attributes={"auto_broadcast": "pdpd", AXIS: 0},
+        expected=(np.array([[False, True], [False, False]]),),
+        oracle="nobody",
+        note="by hand",
+    )
+)
 
 # NaN, infinities and the two zeros. The plugin takes "not less" for "greater or equal".
 SPECIAL = (1.0, np.inf, -np.inf, np.nan, 0.0, -0.0, np.nan)

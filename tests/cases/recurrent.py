@@ -108,11 +108,12 @@ for kind in KINDS:
     CASES += [cell(kind, activations=ACTIVATIONS[kind], constants=weights)]
     CASES += [cell(kind, activations=functions, spread=2.0) for functions in FUNCTIONS[kind]]
     CASES += [cell(kind, activations=ACTIVATIONS[kind], clip=clip, spread=2.0) for clip in (0.5, 2.0, 0.0)]
-    CASES += [cell(kind, activations=ACTIVATIONS[kind], bias=False)]
     CASES += [cell(kind, activations=ACTIVATIONS[kind], batch=1, size=1, hidden=1)]
     CASES += [cell(kind, activations=ACTIVATIONS[kind], batch=5, size=7, hidden=9)]
     CASES += [cell(kind, activations=ACTIVATIONS[kind], element_type=name) for name in ("f16", "bf16")]
     CASES += [cell(kind, activations=ACTIVATIONS[kind], activations_alpha=(), activations_beta=())]
+    CASES += [cell(kind, activations=ACTIVATIONS[kind], clip=clip, spread=9.0) for clip in (-1.0, float("inf"))]
+    CASES += [cell(kind, activations=ACTIVATIONS[kind], element_type="f64")]
 CASES += [cell("GRU"), cell("LSTM")]
 CASES += [cell("RNN", opset=1, activations="tanh"), cell("LSTM", opset=1), cell("LSTM", opset=1, bias=False)]
 CASES += [cell("LSTM", activations="Sigmoid,TANH,ReLU", spread=20.0)]
@@ -136,7 +137,6 @@ CASES += [
     for functions in FUNCTIONS["GRU"]
 ]
 CASES += [cell("GRU", linear_before_reset=True, element_type=name) for name in ("f16", "bf16")]
-CASES += [cell("GRU", linear_before_reset=False, bias=False)]
 
 DIRECTIONS = ("forward", "reverse", "bidirectional")
 for kind in KINDS:
@@ -158,6 +158,6 @@ for kind in KINDS:
     CASES += [sequence(kind, "Reverse", batch=1, steps=1, size=1, hidden=1)]
     CASES += [sequence(kind, "BIDIRECTIONAL", (5, 2), steps=6, size=5, hidden=7)]
     CASES += [sequence(kind, "forward", np.array([3, 2], np.int32))]
-    CASES += [sequence(kind, "bidirectional", (3, 1), element_type=name) for name in ("f16", "bf16")]
+    CASES += [sequence(kind, "bidirectional", (3, 1), element_type=name) for name in ("f16", "bf16", "f64")]
 CASES += [sequence("GRU", way, (2, 4), linear_before_reset=True) for way in DIRECTIONS]
 CASES += [sequence("GRU", "bidirectional", linear_before_reset=True, clip=0.5, spread=2.0)]

@@ -53,7 +53,6 @@ def _slice(
     index: type[np.generic] = np.int64,
     note: str = "",
     oracle: Oracle = "plugin",
-    dynamic: bool = True,
 ) -> Case:
     vectors = [np.array(vector, index) for vector in (start, stop, step)]
     if axes is not None:
@@ -68,8 +67,6 @@ def _slice(
         expected=wanted,
         note=note,
         oracle=oracle,
-        # Of a dim without bound OpenVINO says that 2**63 - 1 is the most, and subtracts from it.
-        dynamic=dynamic,
     )
 
 
@@ -114,9 +111,9 @@ SLICES = [
     *(_slice(TEN, [start], [stop], [step]) for start, stop, step in BOUNDS),
     # Where start and stop come at run time the plugin takes them as i32.
     *(_slice(TEN, [start], [stop], [step], [0], known=False, oracle="reference") for start, stop, step in BOUNDS),
-    _slice(TEN, [-100], [I64_MIN], [-1], expected=[0], note="backward from before the axis", dynamic=False),
+    _slice(TEN, [-100], [I64_MIN], [-1], expected=[0], note="backward from before the axis"),
     _slice(TEN, [1], [I32_MAX], [2], index=np.int32),
-    _slice(TEN, [-2], [I32_MIN], [-1], [-1], index=np.int32, dynamic=False),
+    _slice(TEN, [-2], [I32_MIN], [-1], [-1], index=np.int32),
     *(_slice(TEN, [1], [7], [2], [0], index=index) for index in (np.int8, np.int16, np.uint8, np.uint16, np.uint32)),
     _slice(TEN, [1], [7], [2], [0], index=np.uint64),
     _slice(np.arange(200, dtype=np.float32), [0], [127], [1], index=np.int8, note="the end of i8 is an index"),
@@ -247,7 +244,7 @@ STRIDED = [
         _strided(TEN, [4], [6], [step], begin_mask=(begin,), end_mask=(end,))
         for begin, end, step in product((0, 1), (0, 1), (1, 3, -1, -4))
     ),
-    _strided(TEN, [-100], [I64_MIN], [-1], expected=[0], note="backward from before the axis", dynamic=False),
+    _strided(TEN, [-100], [I64_MIN], [-1], expected=[0], note="backward from before the axis"),
     _strided(CUBE, [1], [2]),
     _strided(CUBE, [1, 1], [2, 2], begin_mask=(0, 1), end_mask=(1, 0)),
     _strided(CUBE, [1], [2], known=False, note="stride left out"),

@@ -138,13 +138,14 @@ def test_the_length_of_the_sequences_tells_the_batch() -> None:
 
 
 def test_axes_that_come_at_run_time() -> None:
-    for evaluate in (
-        lambda: Roll().evaluate(CUBE, ints(1), ints(3)),
-        lambda: Reverse(mode="index").evaluate(CUBE, ints(3)),
+    for name, evaluate in (
+        ("axes", lambda: Roll().evaluate(CUBE, ints(1), ints(3))),
+        ("axis", lambda: Reverse(mode="index").evaluate(CUBE, ints(3))),
     ):
         with pytest.raises(EvaluationError) as raised:
             evaluate()
-        assert (raised.value.code, raised.value.location.port) == ("IR704", "axes")
+        assert (raised.value.code, raised.value.location.port) == ("IR704", name)
+        assert raised.value.message == f"{name} 3 is out of range for rank 3 (allowed: -3 to 2)"
 
 
 def test_shifts_beyond_64_bits_in_sum() -> None:

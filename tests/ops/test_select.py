@@ -63,7 +63,7 @@ def test_bounds_pass_where_the_condition_is_known() -> None:
             "[2]",
             "[1]",
             "IR502",
-            "without broadcasting the shapes of both inputs must be equal, found [2] and [1]",
+            "without broadcasting {}, found [2] and [1]",
         ),
         (
             NONE,
@@ -71,7 +71,7 @@ def test_bounds_pass_where_the_condition_is_known() -> None:
             "[2]",
             "[2]",
             "IR501",
-            "without broadcasting the shapes of both inputs must be equal, found [2] and []",
+            "without broadcasting {}, found [2] and []",
         ),
         (PDPD, "[4,2,3]", "[2,3]", "[1]", "IR504", "[4,2,3] laid on axis 0 does not fit into [2,3]"),
         (PDPD, "[3]", "[2,1]", "[3]", "IR504", "[3] does not broadcast to [2,1]: 3 meets 2"),
@@ -81,7 +81,8 @@ def test_bounds_pass_where_the_condition_is_known() -> None:
 def test_shapes_that_do_not_broadcast(operator: Op, cond: str, then: str, else_: str, code: str, message: str) -> None:
     with pytest.raises(ShapeError) as caught:
         operator.infer(typed("boolean", cond), typed("f32", then), typed("f32", else_))
-    assert (caught.value.code, caught.value.message) == (code, message)
+    wanted = message.format("the shapes of both inputs must be equal")
+    assert (caught.value.code, caught.value.message) == (code, wanted)
 
 
 def test_element_types_and_attributes() -> None:
@@ -100,10 +101,8 @@ def test_Select_is_a_loop(data: st.DataObject) -> None:
     for _ in range(3):
         dims = [data.draw(st.sampled_from([size, 1])) for size in shape]
         parts.append(tuple(dims[data.draw(st.integers(0, len(dims))) :]))
-    cond = np.array(
-        data.draw(st.lists(st.booleans(), min_size=int(np.prod(parts[0])), max_size=int(np.prod(parts[0])))), bool
-    )
-    cond = cond.reshape(parts[0])
+    count = int(np.prod(parts[0]))
+    cond = np.array(data.draw(st.lists(st.booleans(), min_size=count, max_size=count)), bool).reshape(parts[0])
     then = np.arange(np.prod(parts[1], dtype=int)).reshape(parts[1])
     else_ = -1 - np.arange(np.prod(parts[2], dtype=int)).reshape(parts[2])
     output = run(NUMPY, cond, then, else_)
@@ -112,6 +111,6 @@ def test_Select_is_a_loop(data: st.DataObject) -> None:
         assert output[place] == (views[1][place] if views[0][place] else views[2][place])
     types = [TensorType(ElementType.of(array), draw_wider(data.draw, array.shape)) for array in (cond, then, else_)]
     assert_holds(NUMPY, types, [cond, then, else_])
-    whole = [np.ascontiguousarray(view) for view in views]
+    whole = [view.copy() for view in views]
     assert np.array_equal(run(NONE, *whole), output)
     assert np.array_equal(run(PDPD, *whole), output)

@@ -1,0 +1,73 @@
+"""One broken file for each rule, and the exact findings that each gives."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ir_exec import Report, check_model
+from ir_exec.check import RULES
+
+BAD = Path(__file__).parents[1] / "bad"
+EXPECTED: dict[str, list[str]] = json.loads((BAD / "expected.json").read_text("utf-8"))
+
+WITHOUT_FILE = {
+    "IR001": "the file is one that does not exist",
+    "IR901": "operators that are missing today are there tomorrow",
+    "IR999": "a fault of ir_exec itself",
+}
+
+
+def findings(report: Report) -> list[str]:
+    """Severity, code and place of each finding: `error[IR601] line 21: layer 1 "relu" (ReLU), port output`."""
+    return [
+        f"{found.severity}[{found.code}] {replace(found.location, path=None)}".rstrip() for found in report.diagnostics
+    ]
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_findings(name: str) -> None:
+    path = BAD / f"{name}.xml"
+    report = check_model(path)
+    assert findings(report) == EXPECTED[name]
+    assert report.ok == all(not line.startswith("error") for line in EXPECTED[name])
+    for found in report.diagnostics:
+        expected = path if found.code != "IR207" and "weights" not in found.message else path.with_suffix(".bin")
+        assert found.location.path in (str(path), str(expected))
+
+
+def test_every_file_has_its_findings() -> None:
+    assert {path.stem for path in BAD.glob("*.xml")} == set(EXPECTED)
+
+
+def test_files_are_named_after_the_rule_that_they_break() -> None:
+    for name, lines in EXPECTED.items():
+        if name.startswith("IR"):
+            assert any(f"[{name[:5]}]" in line for line in lines), name
+
+
+def test_every_rule_has_a_file() -> None:
+    broken = {line.partition("[")[2][:5] for lines in EXPECTED.values() for line in lines}
+    missing = {code for code, rule in RULES.items() if rule.in_files} - broken - set(WITHOUT_FILE)
+    assert not missing
+
+
+def test_messages_are_in_the_users_words() -> None:
+    """The wording of the findings that only this checker has."""
+    report = check_model(BAD / "IR601-declared-dims.xml")
+    (found,) = report.errors
+    assert found.message == "output is declared as f32[2,5], but the layer gives f32[2,3]: dim 1 is 3, not 5"
+    assert found.hint == "the layers below take f32[2,3]: only the declaration of this port is wrong"
+    report = check_model(BAD / "IR601-attribute-changed.xml")
+    (found,) = report.errors
+    assert found.message == "output is declared as i64[2,2], but the layer gives i64[2,1]: dim 1 is 1, not 2"
+    assert found.hint is not None
+    assert "was an attribute, a constant or an edge of this layer changed?" in found.hint
+    report = check_model(BAD / "IR603-edge-from-another-layer.xml")
+    assert report.errors[0].message == (
+        'data is declared as f32[2,3], but layer 3 "flags" (Parameter) gives boolean[2,3]: '
+        "the element type is boolean, not f32"
+    )

@@ -1,0 +1,57 @@
+"""The catalogue and the code base agree on what can be reported."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import ir_exec
+from ir_exec.check import GROUPS, RULES, Diagnostic
+from ir_exec.check.rules import rule_of
+from ir_exec.errors import IRError, Severity
+
+SOURCES = Path(ir_exec.__file__).parent
+CATALOGUE = SOURCES / "check" / "rules.py"
+
+
+def codes_in_sources() -> dict[str, Path]:
+    files = [file for file in sorted(SOURCES.rglob("*.py")) if file != CATALOGUE]
+    return {code: file for file in files for code in re.findall(r"\bIR\d{3}\b", file.read_text("utf-8"))}
+
+
+def test_every_code_in_the_sources_is_in_the_catalogue() -> None:
+    unknown = {code: str(file) for code, file in codes_in_sources().items() if code not in RULES}
+    assert not unknown
+
+
+def test_every_rule_is_reported_somewhere() -> None:
+    assert set(RULES) <= set(codes_in_sources())
+
+
+def test_names_are_unique_and_groups_are_known() -> None:
+    names = [rule.name for rule in RULES.values()]
+    assert len(set(names)) == len(names)
+    for rule in RULES.values():
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.name)
+        assert rule.group in GROUPS.values()
+        assert rule.summary.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("code", "raised", "reported"),
+    [
+        ("IR601", "error", "error"),
+        ("IR601", "warning", "warning"),  # the place that found it may know that it is harmless
+        ("IR303", "error", "warning"),  # and never reports more than the rule
+        ("IR901", "error", "info"),
+        ("IR998", "error", "error"),
+    ],
+)
+def test_the_milder_severity_counts(code: str, raised: Severity, reported: Severity) -> None:
+    assert Diagnostic.of(IRError("text", code=code, severity=raised)).severity == reported
+
+
+def test_an_unknown_code_has_no_rule_of_its_own() -> None:
+    assert rule_of("IR998").name == "unspecified"

@@ -1,0 +1,78 @@
+"""Every example of the README is run, and what it shows is what comes out."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ir_exec.cli import main
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+SHELL = [text.strip() for language, text in BLOCKS if language == "sh"]
+CONSOLE = [text for language, text in BLOCKS if language == "console"]
+PYTHON = [text for language, text in BLOCKS if language == "python"]
+
+
+@pytest.fixture(autouse=True)
+def _in_the_clone(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "120")
+
+
+def test_there_are_examples_of_every_kind():
+    assert len(SHELL) >= 2
+    assert len(CONSOLE) >= 3
+    assert len(PYTHON) >= 5
+
+
+def test_ci_runs_the_test_command_as_it_is_given():
+    assert SHELL[1] in (ROOT / ".ci" / "run").read_text().splitlines()
+    assert SHELL[1].endswith("pytest -n 2")
+
+
+@pytest.mark.parametrize("command", SHELL[:1])
+def test_the_first_command_runs_a_sample(command):
+    arguments = shlex.split(command.split("ir-exec ", 1)[1])
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    assert "output" in result.output
+
+
+@pytest.mark.parametrize("block", CONSOLE, ids=lambda block: block.splitlines()[0])
+def test_commands_print_what_is_shown(block):
+    for example in re.split(r"^\$ ir-exec ", block, flags=re.MULTILINE)[1:]:
+        arguments, _, shown = example.partition("\n")
+        result = CliRunner().invoke(main, shlex.split(arguments))
+        assert not result.exception or isinstance(result.exception, SystemExit)
+        if shown.strip():
+            checker = doctest.OutputChecker()
+            printed = "\n".join(line.rstrip() for line in result.output.strip().splitlines())
+            assert checker.check_output(shown.strip(), printed, doctest.ELLIPSIS), printed
+
+
+def test_python_examples_run_in_their_order_and_print_what_their_comments_say():
+    namespace: dict[str, object] = {}
+    for block in PYTHON:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(block, "README.md", "exec"), namespace)
+        expected = re.findall(r"print\(.*\)  # (.*)", block)
+        lines = printed.getvalue().splitlines()
+        assert lines[: len(expected)] == expected, block
+
+
+def test_every_sample_is_described_and_every_file_named_exists():
+    described = set(re.findall(r"`(samples/\w+\.xml)`", README))
+    assert described == {f"samples/{path.name}" for path in (ROOT / "samples").glob("*.xml")}
+    for name in re.findall(r"`((?:samples|schemas|docs|benchmarks)/[\w./]+)`", README):
+        assert (ROOT / name).exists(), name
