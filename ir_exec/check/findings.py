@@ -76,6 +76,7 @@ class Findings:
                 or (key in self._muted and one.code not in _OF_IDS)
                 or (one.code == "IR105" and bool(unread_lines))
                 or (one.code == "IR102" and one.location.line in unread_lines)
+                or (one.code == "IR108" and "IR101" in self._codes)
                 or (one.code == "IR201" and one.location.layer_id is not None and weights_said)
             )
 

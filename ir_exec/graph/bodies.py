@@ -17,6 +17,10 @@ def check_port_map(layer: Layer, body: Body, graph: Graph) -> Iterator[GraphErro
     parameters = {node.id for node in graph.parameters}
     results = {node.id for node in graph.results}
     ids = {"input": {port.id for port in layer.inputs}, "output": {port.id for port in layer.outputs}}
+    # A layer without an operator may have been meant to be what the port map says; its own fault is reported.
+    unknown = {node.id for node in (*graph.nodes, *graph.unreachable) if node.op is None}
+    parameters |= unknown
+    results |= unknown
     for entry in body.port_map:
         message = _entry_fault(entry, ids[entry.direction], parameters if entry.direction == "input" else results)
         if message:
@@ -55,10 +59,16 @@ def _fault(message: str, line: int) -> GraphError:
     return GraphError(message, code="IR112", location=Location(line=line))
 
 
-def tie_body(layer: Layer, body: Body, graph: Graph) -> Ties:
-    """The ties of a body whose port map has no faults: ids resolved to positions."""
+def tie_body(layer: Layer, body: Body, graph: Graph) -> Ties | None:
+    """The ties of a body whose port map has no faults: ids resolved to positions; None where it ties unknown layers."""
     parameters = {node.id: place for place, node in enumerate(graph.parameters)}
     results = {node.id: place for place, node in enumerate(graph.results)}
+    tied_in = {entry.internal_layer_id for entry in body.port_map if entry.direction == "input"}
+    tied_out = {entry.internal_layer_id for entry in body.port_map if entry.direction == "output"}
+    tied_in |= {edge.to_layer for edge in body.back_edges}
+    tied_out |= {edge.from_layer for edge in body.back_edges}
+    if not (tied_in <= parameters.keys() and tied_out <= results.keys()):
+        return None
     inputs = {port.id: position for position, port in enumerate(layer.inputs)}
     outputs = {port.id: position for position, port in enumerate(layer.outputs)}
     return Ties(

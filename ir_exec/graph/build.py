@@ -7,7 +7,6 @@ So the passes behind go on to find the faults that are independent of these.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
 from ir_exec.errors import GraphError, InvalidAttributeError, IRError, Location, Report, WeightsError, raise_error
@@ -19,7 +18,10 @@ from ir_exec.ops import Op, resolve
 from ir_exec.ops.sources import Assign, Assign3, Const, ReadValue, ReadValue3
 from ir_exec.types import Dim, ElementType, Shape, TensorType
 
-__all__ = ["build_graph"]
+__all__ = ["build_graph", "declared_type"]
+
+READS = (ReadValue, ReadValue3)
+ASSIGNS = (Assign, Assign3)
 
 
 def build_graph(document: Document, weights: Weights | None, *, report: Report = raise_error) -> Graph:
@@ -46,7 +48,7 @@ class _Builder:
         listed = list(nodes.values())
         parameters = [node for node in listed if node.type == "Parameter"]
         results = [node for node in listed if node.type == "Result"]
-        sinks = [*results, *(node for node in listed if isinstance(node.op, (Assign, Assign3)))]
+        sinks = [*results, *(node for node in listed if isinstance(node.op, ASSIGNS))]
         if not sinks and not is_body:
             message = "the network has no Result, so that nothing would be computed"
             self.report(GraphError(message, code="IR108").located(Location(path=self.path)))
@@ -165,19 +167,14 @@ class _Builder:
 
     def check_variables(self, graph: Graph) -> None:
         """Every variable is read and assigned; OpenVINO refuses networks where one of the two is missing."""
-        read = Counter[str]()
-        assigned = Counter[str]()
-        nodes = [node for node in graph.all_nodes() if isinstance(node.op, (ReadValue, ReadValue3, Assign, Assign3))]
-        for node in nodes:
-            if isinstance(node.op, (ReadValue, ReadValue3)):
-                read[node.op.variable_id] += 1
-            elif isinstance(node.op, (Assign, Assign3)):
-                assigned[node.op.variable_id] += 1
-        for node in nodes:
-            if isinstance(node.op, (ReadValue, ReadValue3)) and not assigned[node.op.variable_id]:
+        variables = [node for node in graph.all_nodes(unreachable=True) if isinstance(node.op, (*READS, *ASSIGNS))]
+        read = {node.op.variable_id for node in variables if isinstance(node.op, READS)}
+        assigned = {node.op.variable_id for node in variables if isinstance(node.op, ASSIGNS)}
+        for node in variables:
+            if isinstance(node.op, READS) and node.op.variable_id not in assigned:
                 message = f"variable {node.op.variable_id!r} is read, but no layer assigns it"
                 self.report(GraphError(message, code="IR113").located(node.location))
-            elif isinstance(node.op, (Assign, Assign3)) and not read[node.op.variable_id]:
+            elif isinstance(node.op, ASSIGNS) and node.op.variable_id not in read:
                 message = f"variable {node.op.variable_id!r} is assigned, but no layer reads it"
                 self.report(GraphError(message, code="IR113").located(node.location))
 

@@ -110,12 +110,12 @@ class Graph:
     unreachable: list[Node]
     path: str | None = None
 
-    def all_nodes(self) -> Iterator[Node]:
-        """Every node, those of bodies right after the node that holds the body."""
-        for node in self.nodes:
+    def all_nodes(self, *, unreachable: bool = False) -> Iterator[Node]:
+        """Every node, those of bodies right after the node that holds the body; at will the unreachable ones too."""
+        for node in (*self.nodes, *self.unreachable) if unreachable else self.nodes:
             yield node
             for body in node.bodies:
-                yield from body.graph.all_nodes()
+                yield from body.graph.all_nodes(unreachable=unreachable)
 
     def __repr__(self) -> str:
         return f"<Graph {self.name!r} of {len(self.nodes)} nodes>"

@@ -23,7 +23,7 @@ from ir_exec.ops.attributes import LOWER, Int
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.precision import CALCULABLE
 from ir_exec.ops.rules import Broadcasting, align_pdpd, broadcast_shapes
-from ir_exec.types import Array, ElementType, TensorType, saturated
+from ir_exec.types import Array, ElementType, TensorType, convert, saturated
 
 __all__ = [
     "AutoBroadcast",
@@ -58,9 +58,10 @@ def calculated(function: Function, *arrays: Array) -> Array:
     """`function` of arrays of one dtype that NumPy broadcasts together; the result has their dtype."""
     dtype = arrays[0].dtype
     working = _working_dtype(dtype)
-    if working is not dtype and not _has_half_loop(function, dtype):
-        arrays = tuple([array.astype(working) for array in arrays])
-    return np.asarray(function(*arrays)).astype(dtype, copy=False)
+    if working is dtype or _has_half_loop(function, dtype):
+        return np.asarray(function(*arrays), dtype)
+    result = np.asarray(function(*[array.astype(working) for array in arrays]))
+    return convert(result, ElementType.of_dtype(dtype))
 
 
 def calculated_real(function: Function, data: Array) -> Array:
@@ -68,17 +69,23 @@ def calculated_real(function: Function, data: Array) -> Array:
 
     function: takes a vector of f32 or f64 of its own, in which it may write.
     """
-    if isinstance(function, np.ufunc) and (
-        data.dtype in (np.float32, np.float64) or _has_half_loop(function, data.dtype)
-    ):
+    dtype = data.dtype
+    kind = ElementType.of_dtype(dtype)
+    working = _working_dtype(dtype) if kind.is_float else np.dtype(np.float64)
+    if isinstance(function, np.ufunc) and (working is dtype or _has_half_loop(function, dtype)):
         return np.asarray(function(data))
-    kind = ElementType.of(data)
-    working = _working_dtype(data.dtype) if kind.is_float else np.dtype(np.float64)
-    result = np.empty(data.shape, data.dtype)
-    source, target = data.reshape(-1), result.reshape(-1)
+
+    def of_part(part: Array) -> Array:
+        result = function(part.astype(working))
+        return convert(result, kind) if kind.is_float else saturated(np.rint(result), kind)
+
+    source = data.reshape(-1)
+    if source.size <= CHUNK:
+        return of_part(source).reshape(data.shape)
+    result = np.empty(data.shape, dtype)
+    target = result.reshape(-1)
     for start in range(0, source.size, CHUNK):
-        part = function(source[start : start + CHUNK].astype(working))
-        target[start : start + CHUNK] = part if kind.is_float else saturated(np.rint(part), kind)
+        target[start : start + CHUNK] = of_part(source[start : start + CHUNK])
     return result
 
 

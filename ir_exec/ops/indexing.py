@@ -162,12 +162,12 @@ def given_axis(axis: Array, rank: int) -> int:
         raise EvaluationError(error.message, port="axis") from None
 
 
-def given_axes(axes: Array, rank: int) -> list[int]:
-    """The axes that an input names, counted from the front, in their order; errors as in `given_axis`."""
+def given_axes(axes: Array, rank: int, *, name: str = "axes") -> list[int]:
+    """The axes that the input `name` holds, counted from the front, in their order; errors as in `given_axis`."""
     try:
-        return [normalize_axis(int(axis), rank, name="axes") for axis in as_integers(axes).ravel().tolist()]
+        return [normalize_axis(int(axis), rank, name=name) for axis in as_integers(axes).ravel().tolist()]
     except ShapeError as error:
-        raise EvaluationError(error.message, port="axes") from None
+        raise EvaluationError(error.message, port=name) from None
 
 
 def check_indices(

@@ -122,8 +122,7 @@ class _Resize(Op):
     the specification and OpenVINO's reference kernel.
 
     Errors: IR503 for an axis that data does not have, IR505 for a scale that is negative or not finite, a negative
-    size, or too few of them; the same as IR704 where they are known only in a run; IR704 where elements
-    are to be made of none.
+    size, or too few of them; IR704 where elements are to be made of none.
     """
 
     views = True
@@ -138,9 +137,8 @@ class _Resize(Op):
 
     def _infer(self, data: TensorType, target: TensorType, axes: TensorType | None) -> TensorType:
         """`target` holds the sizes or the scales, whichever count."""
-        name = "axes"
         if axes is not None:
-            require_rank(axes, 1, name)
+            require_rank(axes, 1, "axes")
         if data.shape.dims is None:
             return data.with_shape(Shape.unknown())
         rank = len(data.shape)
@@ -161,17 +159,14 @@ class _Resize(Op):
         pads = self._pads(data.ndim)
         if any(begin or end for begin, end in pads):
             data = np.pad(data, pads)
-        try:
-            resized = range(data.ndim) if axes is None else _normal_axes(ints(axes), data.ndim)
-            before = [data.shape[axis] for axis in resized]
-            if self.shape_calculation_mode == "sizes":
-                sizes = [dim.size for dim in _target_dims(TensorType.of(target), len(resized))]
-                scales = [np.float32(size) / np.float32(old) for size, old in zip(sizes, before, strict=True)]
-            else:
-                sizes = [dim.size for dim in _scaled_dims([Dim(old) for old in before], TensorType.of(target))]
-                scales = list(target.ravel()[: len(before)].astype(np.float32))
-        except ShapeError as error:
-            raise EvaluationError(error.message, port=error.location.port) from error
+        resized = range(data.ndim) if axes is None else _normal_axes(ints(axes), data.ndim)
+        before = [data.shape[axis] for axis in resized]
+        if self.shape_calculation_mode == "sizes":
+            sizes = [dim.size for dim in _target_dims(TensorType.of(target), len(resized))]
+            scales = [np.float32(size) / np.float32(old) for size, old in zip(sizes, before, strict=True)]
+        else:
+            sizes = [dim.size for dim in _scaled_dims([Dim(old) for old in before], TensorType.of(target))]
+            scales = list(target.ravel()[: len(before)].astype(np.float32))
         how = Filter(mode, self.coordinate_transformation_mode, self.nearest_mode, self.antialias, self.cube_coeff)
         return interpolate(data, resized, sizes, scales, how)
 
@@ -284,10 +279,7 @@ class Interpolate1(Op):
         padded = any(begin or end for begin, end in pads)
         if padded:
             data = np.pad(data, pads)
-        try:
-            sizes = [dim.size for dim in _target_dims(TensorType.of(target_spatial_shape), len(axes))]
-        except ShapeError as error:
-            raise EvaluationError(error.message, port=error.location.port) from error
+        sizes = [dim.size for dim in _target_dims(TensorType.of(target_spatial_shape), len(axes))]
         scales = [np.float32(size) / np.float32(data.shape[axis]) for axis, size in zip(axes, sizes, strict=True)]
         return interpolate(data, axes, sizes, scales, self._filter(data.ndim, padded))
 

@@ -164,12 +164,13 @@ def resample(data: Array, axis: int, table: Table) -> Array:
     rows = data.reshape(before, size, -1)
     if table.weights is None:
         return _copied(rows, table.indices[:, 0]).reshape(shape)
-    taps = table.indices.shape[1]
+    weights = table.weights.astype(rows.dtype, copy=False)
+    taps = weights.shape[1]
     small = size <= _PRODUCT_IS_FASTER * taps and size * len(table.indices) <= _LARGEST_MATRIX
     # In a product 0 * inf would spread NaN over the whole axis; the sum tells whether there is any such element.
     if small and np.isfinite(rows.sum()):
-        return _product(rows, table).reshape(shape)
-    return _weighted(rows, table).reshape(shape)
+        return _product(rows, table.indices, weights).reshape(shape)
+    return _weighted(rows, table.indices, weights).reshape(shape)
 
 
 def _copied(rows: Array, indices: Array) -> Array:
@@ -185,22 +186,21 @@ def _copied(rows: Array, indices: Array) -> Array:
     return np.take(rows, indices, axis=1, out=output, mode="clip")
 
 
-def _product(rows: Array, table: Table) -> Array:
-    matrix = np.zeros((len(table.indices), rows.shape[1]), rows.dtype)
+def _product(rows: Array, indices: Array, weights: Array) -> Array:
+    matrix = np.zeros((len(indices), rows.shape[1]), rows.dtype)
     # A clipped tap may stand more than once.
-    np.add.at(matrix, (np.arange(len(matrix))[:, np.newaxis], table.indices), table.weights)
+    np.add.at(matrix, (np.arange(len(matrix))[:, np.newaxis], indices), weights)
     if rows.shape[2] == 1:
         product: Array = rows[:, :, 0] @ matrix.T
         return product
     return np.asarray(matrix @ rows)
 
 
-def _weighted(rows: Array, table: Table) -> Array:
-    assert table.weights is not None
-    output = np.zeros((rows.shape[0], len(table.indices), rows.shape[2]), rows.dtype)
+def _weighted(rows: Array, indices: Array, weights: Array) -> Array:
+    output = np.zeros((rows.shape[0], len(indices), rows.shape[2]), rows.dtype)
     taken = np.empty_like(output)
-    for tap, weights in zip(table.indices.T, table.weights.T.astype(rows.dtype), strict=True):
+    for tap, factors in zip(indices.T, weights.T, strict=True):
         np.take(rows, tap, axis=1, out=taken, mode="clip")
-        taken *= weights[:, np.newaxis]
+        taken *= factors[:, np.newaxis]
         output += taken
     return output

@@ -133,11 +133,10 @@ class Round(Unary):
 
 
 def _half_away_from_zero(x: Array) -> Array:
-    # Not floor(x + 0.5): that sum is rounded itself, and wrong just below 0.5.
-    whole = np.trunc(x)
-    np.subtract(x, whole, out=x)
-    whole += np.trunc(2 * x)
-    return whole
+    # The number before 0.5, not 0.5: adding that to it gives 1 after rounding, though it belongs to 0.
+    almost_half = np.nextafter(x.dtype.type(0.5), x.dtype.type(0))
+    x += np.copysign(almost_half, x)
+    return np.trunc(x, out=x)
 
 
 @op("ErfInv", since=17)

@@ -1,0 +1,242 @@
+"""Windows that slide over the spatial axes of [batch, channels, spatial...]: what convolution and pooling share.
+
+Window number i of an axis covers the elements `i * stride + k * dilation - pad` of the data, k counting through the
+kernel. Elements before the first and behind the last one of the data are padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil, prod
+from typing import Annotated, Literal, TypeAlias
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from pydantic import AfterValidator
+
+from ir_exec.errors import ShapeError
+from ir_exec.ops.attributes import LOWER, Ints
+from ir_exec.ops.base import Op
+from ir_exec.types import Array, Dim, Shape, TensorType
+
+__all__ = [
+    "SPATIAL_RANKS",
+    "AutoPad",
+    "Pads",
+    "SlidingAxis",
+    "Steps",
+    "Windowed",
+    "block_sizes",
+    "blocks",
+    "changed",
+    "covered",
+    "padded_part",
+    "window_extent",
+    "window_view",
+]
+
+SPATIAL_RANKS = (1, 2, 3)
+
+
+def _positive(values: tuple[int, ...]) -> tuple[int, ...]:
+    if any(value < 1 for value in values):
+        raise ValueError("expected integers from 1 on")
+    return values
+
+
+def _not_negative(values: tuple[int, ...]) -> tuple[int, ...]:
+    if any(value < 0 for value in values):
+        raise ValueError("expected integers from 0 on")
+    return values
+
+
+Steps = Annotated[Ints, AfterValidator(_positive)]
+Pads = Annotated[Ints, AfterValidator(_not_negative)]
+AutoPad = Annotated[Literal["explicit", "same_upper", "same_lower", "valid"], LOWER]
+
+Block: TypeAlias = tuple[slice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SlidingAxis:
+    """`count` windows along one axis of `size` elements."""
+
+    size: int
+    kernel: int
+    stride: int
+    dilation: int
+    pad: int
+    count: int
+
+    def reach(self, k: int) -> tuple[slice, slice] | None:
+        """The windows whose element k lies on the data, and these elements; None where there are none."""
+        shift = self.pad - k * self.dilation
+        first = max(-(-shift // self.stride), 0)
+        last = min((self.size - 1 + shift) // self.stride, self.count - 1)
+        if first > last:
+            return None
+        start = first * self.stride - shift
+        return slice(first, last + 1), slice(start, last * self.stride - shift + 1, self.stride)
+
+    def positions(self) -> Iterator[int]:
+        """Every k whose elements may lie on the data, rising.
+
+        A kernel that is larger than the data, as large pads allow it, is not walked through.
+        """
+        if self.kernel <= self.size:
+            yield from range(self.kernel)
+            return
+        following = 0
+        for i in reversed(range(self.count)):
+            shift = self.pad - i * self.stride
+            first = max(-(-shift // self.dilation), following)
+            following = max(following, min((self.size - 1 + shift) // self.dilation, self.kernel - 1) + 1)
+            yield from range(first, following)
+
+    def part(self, windows: slice) -> SlidingAxis:
+        """The same axis with these windows alone."""
+        return SlidingAxis(
+            self.size,
+            self.kernel,
+            self.stride,
+            self.dilation,
+            self.pad - windows.start * self.stride,
+            windows.stop - windows.start,
+        )
+
+
+class Windowed(Op):
+    """The attributes that all windows have; one value for each spatial axis.
+
+    strides: the way from one window to the next. pads_begin, pads_end: how many elements are padded if auto_pad is
+    `explicit`; none if it is `valid`. With `same_upper` and `same_lower` there are as many windows as strides fit
+    into the data, and as much padding as they need, an odd element of it at the end or at the beginning.
+    """
+
+    strides: Steps
+    pads_begin: Ints = ()
+    pads_end: Ints = ()
+    auto_pad: AutoPad = "explicit"
+
+    @property
+    def _same(self) -> bool:
+        return self.auto_pad in ("same_upper", "same_lower")
+
+    def _check_lengths(self, spatial_rank: int, **attributes: Sequence[int]) -> None:
+        """Attributes have one value for each spatial axis, or none at all where they have a default."""
+        attributes |= {"pads_begin": self.pads_begin, "pads_end": self.pads_end}
+        for name, values in attributes.items():
+            if values and len(values) != spatial_rank:
+                raise ShapeError(
+                    f"{name} {','.join(map(str, values))} has {len(values)} values, "
+                    f"expected {spatial_rank}, one for each spatial axis"
+                )
+
+    def _explicit_pads(self, spatial_rank: int) -> tuple[tuple[int, int], ...]:
+        none = (0,) * spatial_rank
+        if self.auto_pad != "explicit":
+            return tuple(zip(none, none, strict=True))
+        return tuple(zip(self.pads_begin or none, self.pads_end or none, strict=True))
+
+    def _same_pads(self, size: int, extent: int, stride: int) -> tuple[int, int]:
+        """The padding of one axis for windows of this extent with which `ceil(size / stride)` of them fit."""
+        needed = max((ceil(size / stride) - 1) * stride + extent - size, 0)
+        less, more = needed // 2, needed - needed // 2
+        return (less, more) if self.auto_pad == "same_upper" else (more, less)
+
+
+def window_extent(kernel: Dim, dilation: int) -> Dim:
+    """How many elements a window spans from its first to its last."""
+    return (kernel - 1) * dilation + 1
+
+
+def changed(dim: Dim, amount: int) -> Dim:
+    """The dim with so many more elements, or fewer where the amount is negative."""
+    return dim + amount if amount >= 0 else dim - -amount
+
+
+def covered(dim: Dim, pads: tuple[int, int], extent: Dim, axis: int) -> Dim:
+    """By how much the padded data is larger than a window; ShapeError IR505 where a window cannot fit."""
+    padded = changed(dim, sum(pads))
+    if dim.is_static and extent.is_static and extent.lo > dim.lo + sum(pads):
+        raise ShapeError(
+            f"a window of {extent} elements on spatial axis {axis} does not fit into the "
+            f"{max(dim.lo + sum(pads), 0)} elements of the padded data"
+        )
+    return padded - extent
+
+
+def require_spatial(data: TensorType, name: str = "data", others: int = 2) -> None:
+    """The rank allows for one, two or three spatial axes behind `others`; raises ShapeError IR501."""
+    if data.rank is not None and data.rank - others not in SPATIAL_RANKS:
+        expected = " or ".join(str(others + count) for count in SPATIAL_RANKS)
+        raise ShapeError(f"{name} has rank {data.rank} ({data.shape}), expected {expected}", code="IR501", port=name)
+
+
+def spatial_dims(shape: Shape, count: int, others: int = 2) -> tuple[Dim, ...]:
+    """The dims of the spatial axes; unknown ones where the rank is unknown."""
+    return (Dim.any(),) * count if shape.dims is None else shape[others:]
+
+
+def block_sizes(counts: Sequence[int], target: int) -> tuple[int, ...]:
+    """How many windows of each axis to take at a time, about `target` of them together.
+
+    Axes are filled from the last one on, so that the windows of a block follow each other in the output.
+    """
+    sizes: list[int] = []
+    room = max(target, 1)
+    for count in reversed(counts):
+        pieces = -(-count // min(max(room, 1), max(count, 1)))
+        size = -(-count // pieces) if pieces else 0
+        room = room // size if size == count and size else 1
+        sizes.append(size)
+    return tuple(reversed(sizes))
+
+
+def blocks(counts: Sequence[int], sizes: Sequence[int]) -> Iterator[Block]:
+    """Boxes of at most these sizes that cover all windows, in their order."""
+    if 0 in counts:
+        return
+    for index in np.ndindex(*[-(-count // size) for count, size in zip(counts, sizes, strict=True)]):
+        yield tuple(
+            slice(i * size, min((i + 1) * size, count)) for i, size, count in zip(index, sizes, counts, strict=True)
+        )
+
+
+def padded_part(data: Array, axes: Sequence[SlidingAxis]) -> Array:
+    """What the windows of all spatial axes cover, from the first element to the last; a view where none is padding.
+
+    data: its last axes are the spatial ones. Padding is 0.
+    """
+    inside: list[slice] = []
+    target: list[slice] = []
+    shape = []
+    for axis in axes:
+        length = (axis.count - 1) * axis.stride + (max(axis.kernel, 1) - 1) * axis.dilation + 1
+        start, stop = min(max(-axis.pad, 0), axis.size), min(max(length - axis.pad, 0), axis.size)
+        inside.append(slice(start, max(stop, start)))
+        target.append(slice(start + axis.pad, max(stop, start) + axis.pad))
+        shape.append(length)
+    part = data[(..., *inside)]
+    if part.shape[-len(axes) :] == tuple(shape):
+        return part
+    padded = np.zeros((*data.shape[: -len(axes)], *shape), data.dtype)
+    if part.size:
+        padded[(..., *target)] = part
+    return padded
+
+
+def window_view(covering: Array, axes: Sequence[SlidingAxis]) -> Array:
+    """The elements of every window: shape [..., kernel..., count...], a view of `padded_part` that is not to be written."""
+    others = covering.ndim - len(axes)
+    spatial = covering.strides[others:]
+    shape = (*covering.shape[:others], *[axis.kernel for axis in axes], *[axis.count for axis in axes])
+    strides = (
+        *covering.strides[:others],
+        *[step * axis.dilation for step, axis in zip(spatial, axes, strict=True)],
+        *[step * axis.stride for step, axis in zip(spatial, axes, strict=True)],
+    )
+    if prod(shape) == 0:
+        return np.empty(shape, covering.dtype)
+    return as_strided(covering, shape, strides, writeable=False)

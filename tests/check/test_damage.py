@@ -1,0 +1,74 @@
+"""Whatever the bytes, `check_model` answers, and soon."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ir_exec import check_model
+
+BAD = Path(__file__).parents[1] / "bad"
+NETWORKS = Path(__file__).parents[1] / "networks"
+SMALL = (NETWORKS / "script_if.xml").read_bytes()
+SMALL_WEIGHTS = (NETWORKS / "script_if.bin").read_bytes()
+MIXED = (BAD / "many-independent-faults.xml").read_bytes()
+MIXED_WEIGHTS = (BAD / "many-independent-faults.bin").read_bytes()
+
+SECONDS = 5.0
+"""Far more than any of these files takes, far less than a hang."""
+
+FRAGMENTS = [b'"', b"<", b">", b"/>", b"-1", b"0", b"99999999999999999999", b"<dim>", b"?", b"\xff", b"&x;", b"..", b""]
+
+
+def check(raw: bytes, weights: bytes) -> None:
+    start = perf_counter()
+    report = check_model(raw, weights=weights)
+    assert perf_counter() - start < SECONDS
+    assert report.ok == (not report.errors)
+    assert str(report).endswith(("error, 0 warnings", "errors, 0 warnings")) or "warning" in str(report)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, len(SMALL) - 1), st.integers(0, 255)), min_size=1, max_size=8))
+def test_changed_bytes(changes: list[tuple[int, int]]) -> None:
+    raw = bytearray(SMALL)
+    for place, byte in changes:
+        raw[place] = byte
+    check(bytes(raw), SMALL_WEIGHTS)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_replaced_pieces(data: st.DataObject) -> None:
+    raw = MIXED
+    for _ in range(data.draw(st.integers(1, 3))):
+        start = data.draw(st.integers(0, len(raw)))
+        end = min(start + data.draw(st.integers(0, 20)), len(raw))
+        raw = raw[:start] + data.draw(st.sampled_from(FRAGMENTS)) + raw[end:]
+    check(raw, MIXED_WEIGHTS)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_replaced_numbers(data: st.DataObject) -> None:
+    """Well-formed files with other numbers: ids, ports, dims, offsets, attributes."""
+    places = [index for index in range(len(SMALL)) if SMALL[index : index + 1].isdigit()]
+    raw = bytearray(SMALL)
+    for place in data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=5)):
+        raw[place : place + 1] = data.draw(st.sampled_from([b"0", b"1", b"7", b"-", b"9"]))
+    check(bytes(raw), SMALL_WEIGHTS)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.binary(max_size=300), st.binary(max_size=50))
+def test_random_bytes(raw: bytes, weights: bytes) -> None:
+    check(raw, weights)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, len(SMALL)), st.integers(0, len(SMALL_WEIGHTS)))
+def test_cut_files(length: int, weights_length: int) -> None:
+    check(SMALL[:length], SMALL_WEIGHTS[:weights_length])
