@@ -13,7 +13,10 @@ __all__ = ["check_port_map", "tie_body"]
 
 
 def check_port_map(layer: Layer, body: Body, graph: Graph) -> Iterator[GraphError]:
-    """Every fault (IR112): ends that do not exist, ends of the wrong kind, Parameters that nothing feeds."""
+    """Every fault (IR112): ends that do not exist, ends of the wrong kind, Parameters that nothing feeds.
+
+    Where an entry names no Parameter, it is the one that was to feed what nothing feeds.
+    """
     parameters = {node.id for node in graph.parameters}
     results = {node.id for node in graph.results}
     ids = {"input": {port.id for port in layer.inputs}, "output": {port.id for port in layer.outputs}}
@@ -31,7 +34,7 @@ def check_port_map(layer: Layer, body: Body, graph: Graph) -> Iterator[GraphErro
         if edge.to_layer not in parameters:
             yield _fault(f"a back edge enters layer {edge.to_layer}, which is no Parameter of {body.name}", edge.line)
     fed = {entry.internal_layer_id for entry in body.port_map if entry.direction == "input"}
-    for node in graph.parameters:
+    for node in graph.parameters if fed <= parameters else ():
         if node.id not in fed:
             message = (
                 f'nothing feeds Parameter {node.id} "{node.name}" of {body.name}: no entry of the port map names it'

@@ -128,7 +128,7 @@ class Op(BaseModel):
             if declared.variadic:
                 return f"{declared.name}[{position - index}]"
             if index == position:
-                return declared.name
+                return declared.name.rstrip("_")
         return str(position)
 
     @classmethod

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import ceil, prod
+from math import prod
 from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
@@ -32,6 +32,8 @@ __all__ = [
     "changed",
     "covered",
     "padded_part",
+    "require_spatial",
+    "spatial_dims",
     "window_extent",
     "window_view",
 ]
@@ -141,7 +143,7 @@ class Windowed(Op):
 
     def _same_pads(self, size: int, extent: int, stride: int) -> tuple[int, int]:
         """The padding of one axis for windows of this extent with which `ceil(size / stride)` of them fit."""
-        needed = max((ceil(size / stride) - 1) * stride + extent - size, 0)
+        needed = max((-(-size // stride) - 1) * stride + extent - size, 0)
         less, more = needed // 2, needed - needed // 2
         return (less, more) if self.auto_pad == "same_upper" else (more, less)
 
