@@ -1,9 +1,9 @@
 """Read, check and run OpenVINO IR files with NumPy, without OpenVINO.
 
-    model = ir_exec.read_model("model.xml")
-    compiled = ir_exec.compile_model(model)
-    result = compiled({"data": data, "indices": indices})
-    report = ir_exec.check_model("model.xml")
+model = ir_exec.read_model("model.xml")
+compiled = ir_exec.compile_model(model)
+result = compiled({"data": data, "indices": indices})
+report = ir_exec.check_model("model.xml")
 """
 
 from ir_exec.check import Diagnostic, Report, check_model

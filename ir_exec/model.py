@@ -14,7 +14,7 @@ from ir_exec.ir import BitOrder, Document, Weights, default_weights_path, read_d
 from ir_exec.ir.writer import write_document
 from ir_exec.types import Dim, ElementType, Shape, TensorType
 
-__all__ = ["Loaded", "Model", "ModelPort", "ShapeLike", "Source", "WeightsSource", "load", "read_model"]
+__all__ = ["Loaded", "Model", "ModelPort", "ShapeLike", "Source", "WeightsSource", "as_shape", "load", "read_model"]
 
 Source: TypeAlias = str | os.PathLike[str] | bytes
 WeightsSource: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview
@@ -83,9 +83,9 @@ class Model:
         it was; and EvaluationError where there is no such input.
         """
         if isinstance(shapes, Mapping):
-            wanted = {self._input(key): _shape(shape) for key, shape in shapes.items()}
+            wanted = {self._input(key): as_shape(shape) for key, shape in shapes.items()}
         elif len(self.graph.parameters) == 1:
-            wanted = {self.graph.parameters[0].outputs[0]: _shape(shapes)}
+            wanted = {self.graph.parameters[0].outputs[0]: as_shape(shapes)}
         else:
             count = len(self.graph.parameters)
             raise EvaluationError(f"one shape for {count} inputs: say which input it is for", code="IR705")
@@ -159,7 +159,8 @@ def _open_weights(document: Document, weights: WeightsSource | None, report: Rep
         return None
 
 
-def _shape(shape: ShapeLike) -> Shape:
+def as_shape(shape: ShapeLike) -> Shape:
+    """A shape in any of the forms that a caller may give it; ShapeError where it is none."""
     if isinstance(shape, Shape):
         return shape
     try:

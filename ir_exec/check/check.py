@@ -8,6 +8,7 @@ from ir_exec.check.findings import Findings
 from ir_exec.check.report import Report
 from ir_exec.check.structure import (
     all_graphs,
+    cut_off_weights,
     duplicate_names,
     duplicate_port_ids,
     layers_in_doubt,
@@ -62,6 +63,10 @@ def _check(loaded: Loaded, findings: Findings) -> int:
         for graph in graphs:
             for error in unreachable_layers(graph):
                 findings(error)
+    if loaded.weights is not None and findings.has_error("IR202"):
+        cut_off = cut_off_weights(loaded.graph, loaded.weights)
+        if cut_off is not None:
+            findings.merge(cut_off)
     checked = check_types(loaded.graph, loaded.weights, findings)
     if loaded.weights is not None and not findings.has_error("IR1", "IR2", "IR3"):
         for error in unreferenced_weights(loaded.graph, loaded.weights):

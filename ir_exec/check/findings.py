@@ -41,6 +41,11 @@ class Findings:
             if diagnostic.code not in _UNRELATED:
                 self._faulty.add(_key(diagnostic.location))
 
+    def merge(self, error: IRError) -> None:
+        """Put one error in the place of all that have its code."""
+        self._found = [one for one in self._found if one.code != error.code]
+        self(error)
+
     def mute(self, layer: Layer) -> None:
         """Drop the errors of a layer whose id is in doubt, or that is tied to such a layer; not those of the id."""
         key = (layer.id, layer.name, layer.type)

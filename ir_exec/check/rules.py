@@ -122,7 +122,7 @@ _TABLE = (
     ),
     Rule("IR902", "extension-operator", "info", "The operator belongs to an extension; its types are as declared."),
     Rule("IR905", "unknown-inputs", "info", "The types of a layer's inputs are not known, so it was not checked."),
-    Rule("IR999", "internal-error", "info", "ir_exec itself failed at this layer; please report it."),
+    Rule("IR999", "internal-error", "error", "ir_exec itself failed; at one layer that is an info."),
 )
 
 RULES = {rule.code: rule for rule in _TABLE}

@@ -13,6 +13,7 @@ from ir_exec.ops.sources import Const
 
 __all__ = [
     "all_graphs",
+    "cut_off_weights",
     "duplicate_names",
     "duplicate_port_ids",
     "layers_in_doubt",
@@ -89,16 +90,50 @@ def duplicate_port_ids(graph: Graph) -> Iterator[IRError]:
                 seen.add(port.id)
 
 
+def cut_off_weights(graph: Graph, weights: Weights) -> IRError | None:
+    """One IR202 for all constants that reach past the end of weights which were cut off.
+
+    None where fewer than two do, or where the constants together take far less than the weights would have to hold:
+    then their offsets are wrong.
+    """
+    nodes = _constants(graph)
+    beyond = [node for node in nodes if _end(node) > weights.size and not _is_empty(node)]
+    needed = max((_end(node) for node in beyond), default=0)
+    taken = sum(size for _, size in {(node.op.offset, node.op.size) for node in nodes if isinstance(node.op, Const)})
+    if len(beyond) < 2 or taken < needed / 2:
+        return None
+    first = min(beyond, key=lambda node: node.layer.line)
+    message = (
+        f"the weights end at byte {weights.size:,} of {needed:,}: {len(beyond)} of {len(nodes)} constants reach past "
+        "the end, this one is the first"
+    )
+    hint = "is this the .bin of this .xml, and was it copied whole?"
+    return WeightsError(message, code="IR202", hint=hint).located(first.location)
+
+
 def unreferenced_weights(graph: Graph, weights: Weights) -> Iterator[IRError]:
     """IR207 where the weights go on behind the last byte that a constant uses."""
-    nodes = [node for one in all_graphs(graph) for node in (*one.nodes, *one.unreachable)]
-    end = max((node.op.offset + node.op.size for node in nodes if isinstance(node.op, Const)), default=0)
+    end = max(map(_end, _constants(graph)), default=0)
     spare = weights.size - end
     if spare > 0:
         message = f"no constant uses the last {spare:,} of {weights.size:,} bytes of the weights"
         hint = "is this the .bin of this .xml?" if spare > end else None
         location = Location(path=weights.path)
         yield WeightsError(message, code="IR207", severity="info", hint=hint, location=location)
+
+
+def _constants(graph: Graph) -> list[Node]:
+    nodes = [node for one in all_graphs(graph) for node in (*one.nodes, *one.unreachable)]
+    return [node for node in nodes if isinstance(node.op, Const)]
+
+
+def _end(node: Node) -> int:
+    assert isinstance(node.op, Const), "other nodes have no bytes"
+    return node.op.offset + node.op.size
+
+
+def _is_empty(node: Node) -> bool:
+    return isinstance(node.op, Const) and node.op.shape.size.lo == 0
 
 
 def _at_port(error: IRError, node: Node, port: Port, position: int) -> IRError:

@@ -3,7 +3,7 @@
     error[IR601 declared-dims]: dim 1 of output is declared as 5, and is 4 (declared [2,5], inferred [2,4])
       --> model.xml:42  layer 7 "gather" (GatherElements), port output
        |
-    42 |         <port id="2" precision="FP32">
+    42 | <port id="2" precision="FP32">
        |
        = hint: ...
 
@@ -94,7 +94,8 @@ def _block(diagnostic: Diagnostic, others: list[Diagnostic], style: Style, lines
         bar = style("frame", "|")
         yield f"{margin} {bar}"
         yield f"{style('frame', str(location.line).rjust(len(margin)))} {bar} {style('source', excerpt)}"
-        yield f"{margin} {bar}"
+        if others or diagnostic.hint:
+            yield f"{margin} {bar}"
     if others:
         yield f"{margin} {style('frame', '=')} {style('hint', 'also:')} {_layers(others)}"
     if diagnostic.hint:
@@ -123,8 +124,7 @@ def _excerpt(location: Location, lines_of: LinesOf | None) -> str | None:
     lines = lines_of(location.path)
     if not 0 < location.line <= len(lines):
         return None
-    text = printable(lines[location.line - 1].rstrip().expandtabs(4))
-    text = text.lstrip() if len(text) - len(text.lstrip()) > 40 else text
+    text = printable(lines[location.line - 1].strip())
     return text if len(text) <= WIDEST_EXCERPT else text[:WIDEST_EXCERPT] + "..."
 
 

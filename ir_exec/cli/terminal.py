@@ -70,6 +70,8 @@ def errors_as_messages(*, hint: str | None = None) -> Iterator[None]:
 
 
 def _fail(error: IRError, hint: str | None) -> NoReturn:
+    if error.code == "IR001":
+        hint = None  # There is no file to which a hint could apply.
     diagnostic = Diagnostic.of(error).model_copy(update={"severity": "error", "hint": error.hint or hint})
     for line in render_diagnostic(diagnostic, style=styled):
         echo(line, to_stderr=True)
@@ -105,7 +107,7 @@ def table(title: str, **columns: Literal["left", "right"]) -> Table:
     made = Table(
         title=title,
         title_justify="left",
-        title_style="bold underline",
+        title_style="bold",
         header_style="dim",
         box=box.SIMPLE_HEAD,
         show_edge=False,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from ir_exec.errors import GraphError, Location
 from ir_exec.graph.graph import Graph
 from ir_exec.ir import Body, Layer, PortMapEntry
-from ir_exec.ops.control import BackEdge, BodyInput, BodyOutput, Part, Ties
+from ir_exec.ops.ties import BackEdge, BodyInput, BodyOutput, Part, Ties
 
 __all__ = ["check_port_map", "tie_body"]
 
@@ -33,13 +34,26 @@ def check_port_map(layer: Layer, body: Body, graph: Graph) -> Iterator[GraphErro
             yield _fault(f"a back edge leaves layer {edge.from_layer}, which is no Result of {body.name}", edge.line)
         if edge.to_layer not in parameters:
             yield _fault(f"a back edge enters layer {edge.to_layer}, which is no Parameter of {body.name}", edge.line)
-    fed = {entry.internal_layer_id for entry in body.port_map if entry.direction == "input"}
-    for node in graph.parameters if fed <= parameters else ():
-        if node.id not in fed:
-            message = (
-                f'nothing feeds Parameter {node.id} "{node.name}" of {body.name}: no entry of the port map names it'
-            )
+    fed = Counter(entry.internal_layer_id for entry in body.port_map if entry.direction == "input")
+    for node in graph.parameters:
+        if fed[node.id] != 1:
+            what = "nothing feeds" if not fed[node.id] else "more than one entry of the port map feeds"
+            message = f'{what} Parameter {node.id} "{node.name}" of {body.name}'
+            message += ": no entry of the port map names it" if not fed[node.id] else ""
             yield _fault(message, node.layer.line)
+    yield from _output_faults(layer, body)
+
+
+def _output_faults(layer: Layer, body: Body) -> Iterator[GraphError]:
+    given = Counter(str(entry.external_port_id) for entry in body.port_map if entry.direction == "output")
+    for port in layer.outputs:
+        if given[port.id] != 1:
+            count = "no entry" if not given[port.id] else "more than one entry"
+            yield _fault(f"output port {port.id}: {count} of the port map of {body.name} gives it", port.line)
+    purposes = [entry.purpose for entry in body.port_map if entry.direction == "output"]
+    if layer.type == "Loop" and "execution_condition" not in purposes:
+        message = "no output in the port map has the purpose execution_condition: nothing tells whether to go on"
+        yield _fault(message, body.line)
 
 
 def _entry_fault(entry: PortMapEntry, ports: set[str], inside: set[str]) -> str | None:
@@ -55,6 +69,10 @@ def _entry_fault(entry: PortMapEntry, ports: set[str], inside: set[str]) -> str 
         return f"the port map ties {entry.direction} {entry.external_port_id} to layer {entry.internal_layer_id}, " + (
             f"which is no {kind} of the body"
         )
+    if entry.stride == 0 or (entry.part_size is not None and entry.part_size < 1):
+        size = 1 if entry.part_size is None else entry.part_size
+        stride = 1 if entry.stride is None else entry.stride
+        return f"the port map has parts of size {size} in steps of {stride}: expected a size from 1 on, steps not of 0"
     return None
 
 
@@ -107,6 +125,6 @@ def _part(entry: PortMapEntry) -> Part | None:
         axis=entry.axis,
         start=0 if entry.start is None else entry.start,
         end=-1 if entry.end is None else entry.end,
-        stride=entry.stride or 1,
-        part_size=entry.part_size or 1,
+        stride=1 if entry.stride is None else entry.stride,
+        part_size=1 if entry.part_size is None else entry.part_size,
     )

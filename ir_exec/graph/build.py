@@ -163,7 +163,8 @@ class _Builder:
         faults = list(check_port_map(node.layer, body, graph))
         for fault in faults:
             self.report(fault.located(node.location))
-        return BodyGraph(body.name, graph, None if faults else tie_body(node.layer, body, graph))
+        depth = 1 + max((inner.depth for one in graph.nodes for inner in one.bodies), default=0)
+        return BodyGraph(body.name, graph, None if faults else tie_body(node.layer, body, graph), depth)
 
     def check_variables(self, graph: Graph) -> None:
         """Every variable is read and assigned; OpenVINO refuses networks where one of the two is missing."""

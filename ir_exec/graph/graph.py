@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ir_exec.errors import Location
 from ir_exec.ir import Layer
 from ir_exec.ops import Op
-from ir_exec.ops.control import Ties
+from ir_exec.ops.ties import Ties
 from ir_exec.types import TensorType
 
 __all__ = ["BodyGraph", "Graph", "Node", "Value"]
@@ -86,11 +86,13 @@ class BodyGraph:
     """A graph inside a node, and how its Parameters and Results are tied to the node's ports.
 
     ties: None where the file's port map does not fit, which was reported when the graph was built.
+    depth: how many bodies lie within each other, this one counted.
     """
 
     name: str
     graph: Graph
     ties: Ties | None
+    depth: int = 1
 
 
 @dataclass(eq=False, slots=True, repr=False)

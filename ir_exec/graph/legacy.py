@@ -86,11 +86,11 @@ class _Upgrade:
                 continue
             port = layer.outputs[0]
             to_f16 = {"destination_type": "f16"}
-            convert = self.add_layer("Convert", f"{layer.name}/Convert", layer, to_f16, [port], _unnamed(port))
+            as_f32 = port.model_copy(update={"precision": "FP32"})
+            convert = self.add_layer("Convert", f"{layer.name}/Convert", layer, to_f16, [as_f32], _unnamed(port))
             self.insert_behind(layer.id, port.id, convert)
             data = {**layer.data, "element_type": "f32"}
-            outputs = (port.model_copy(update={"precision": "FP32"}),)
-            self.layers[layer.id] = layer.model_copy(update={"data": data, "outputs": outputs})
+            self.layers[layer.id] = layer.model_copy(update={"data": data, "outputs": (as_f32,)})
 
     def convert_outputs(self) -> None:
         for edge in list(self.result_edges()):
@@ -112,6 +112,12 @@ class _Upgrade:
                 update={"from_layer": convert.id, "from_port": convert.outputs[0].id}
             )
             self.connect(edge.from_layer, edge.from_port, convert, 0)
+            result = self.layers[edge.to_layer]
+            inputs = tuple(
+                one.model_copy(update={"precision": wanted}) if one.precision == port.precision else one
+                for one in result.inputs
+            )
+            self.layers[result.id] = result.model_copy(update={"inputs": inputs})
 
     def subtract_means(self) -> None:
         tree = self.source.pre_process

@@ -11,8 +11,8 @@ from ir_exec.errors import IRError, Report, internal_error, raise_error
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer.known import with_known_values
 from ir_exec.ops import Op
-from ir_exec.ops.control import Ties
 from ir_exec.ops.sources import WeightsReader
+from ir_exec.ops.ties import Ties
 from ir_exec.types import TensorType
 
 __all__ = ["Settle", "Types", "infer_body", "infer_node", "infer_types"]
@@ -89,6 +89,7 @@ class _Body:
     def __init__(self, body: BodyGraph, weights: WeightsReader | None) -> None:
         assert body.ties is not None, "a node with bodies that are not tied is not whole"
         self.ties: Ties = body.ties
+        self.depth = body.depth
         self._graph = body.graph
         self._weights = weights
 

@@ -168,8 +168,10 @@ class Gelu7(Unary):
 
     approximation_mode: Annotated[Literal["erf", "tanh"], LOWER] = "erf"
 
-    def evaluate(self, data: Array) -> Array:
-        return calculated_real(_gelu if self.approximation_mode == "erf" else _gelu_tanh, data)
+    overwrites = ("data",)
+
+    def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
+        return calculated_real(_gelu if self.approximation_mode == "erf" else _gelu_tanh, data, out)
 
 
 @op("Elu", since=1)
@@ -182,8 +184,10 @@ class Elu(Unary):
 
     alpha: Float
 
-    def evaluate(self, data: Array) -> Array:
-        return calculated_real(lambda x: _elu(x, self.alpha), data)
+    overwrites = ("data",)
+
+    def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
+        return calculated_real(lambda x: _elu(x, self.alpha), data, out)
 
 
 @op("Clamp", since=1)
@@ -206,9 +210,11 @@ class Clamp(Unary):
             raise ValueError(f"min={self.min} must not be greater than max={self.max}")
         return self
 
-    def evaluate(self, data: Array) -> Array:
+    overwrites = ("data",)
+
+    def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
         lowest, highest = self._limits(data)
-        return calculated(lambda x: np.clip(x, lowest, highest), data)
+        return calculated(lambda x: np.clip(x, lowest, highest), data, out=out)
 
     def _limits(self, data: Array) -> tuple[float, float]:
         lowest, highest = self.min, self.max
@@ -273,7 +279,9 @@ class Swish(Op):
             require_rank(beta, 0, "beta")
         return data.without_values()
 
-    def evaluate(self, data: Array, beta: Array | None = None) -> Array:
+    overwrites = ("data",)
+
+    def evaluate(self, data: Array, beta: Array | None = None, *, out: Array | None = None) -> Array:
         factor = -1.0 if beta is None else -float(beta.reshape(()))
 
         def swish(x: Array) -> Array:
@@ -283,7 +291,7 @@ class Swish(Op):
             x /= divisor
             return x
 
-        return calculated_real(swish, data)
+        return calculated_real(swish, data, out)
 
 
 @op("HardSigmoid", since=1)

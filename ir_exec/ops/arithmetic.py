@@ -95,9 +95,9 @@ def _require_no_zero(a: Array, b: Array) -> None:
 class _Remainder(Binary):
     """What a division leaves. Errors: IR704 for an integer divided by zero, and those of Binary."""
 
-    def evaluate(self, a: Array, b: Array) -> Array:
+    def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
         _require_no_zero(a, b)
-        return super().evaluate(a, b)
+        return super().evaluate(a, b, out=out)
 
 
 @op("Divide", since=1)
@@ -117,12 +117,12 @@ class Divide(Binary):
 
     m_pythondiv: Bool = True
 
-    def evaluate(self, a: Array, b: Array) -> Array:
+    def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
         _require_no_zero(a, b)
         b = self.aligned(a, b)
         if not _is_integer(a):
-            return calculated(np.divide, a, b)
-        return calculated(np.floor_divide if self.m_pythondiv else _quotient_towards_zero, a, b)
+            return calculated(np.divide, a, b, out=out)
+        return calculated(np.floor_divide if self.m_pythondiv else _quotient_towards_zero, a, b, out=out)
 
     def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds | None:
         """The extremes lie at the corners where b keeps its sign; elsewhere nothing is known."""
@@ -221,14 +221,14 @@ class Power(Binary):
     meaning.
     """
 
-    def evaluate(self, a: Array, b: Array) -> Array:
+    def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
         if _is_integer(a):
-            return calculated(_integer_power, a, self.aligned(a, b))
+            return calculated(_integer_power, a, self.aligned(a, b), out=out)
         if b.size == 1 and b.ndim <= a.ndim:
             # NumPy's operator knows squares, roots and reciprocals, and is many times faster for them.
             exponent = float(b.reshape(()))
-            return calculated(lambda base: base**exponent, a)
-        return calculated(np.power, a, self.aligned(a, b))
+            return calculated(lambda base: base**exponent, a, out=out if out is a else None)
+        return calculated(np.power, a, self.aligned(a, b), out=out)
 
     def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds | None:
         """From 1 on, and without negative exponents, a power rises with both; elsewhere nothing is known."""

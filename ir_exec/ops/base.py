@@ -15,7 +15,8 @@ the types of the inputs, raises ShapeError on a definite contradiction, and retu
 of types. `evaluate` computes arrays from arrays and may trust that `infer` accepted their types. An operator knows
 neither its layer nor its file: it raises, and the caller says where.
 
-What an operator needs beyond its inputs it asks for by a keyword-only parameter of a name in `CONTEXT`.
+What an operator needs beyond its inputs it asks for by a keyword-only parameter of a name in `CONTEXT`. An `evaluate`
+that can write its result over an input has one more, `out`.
 """
 
 from __future__ import annotations
@@ -65,6 +66,9 @@ class Op(BaseModel):
         then are the least and greatest of `evaluate` over every corner of the bounds.
     saturates: arithmetic, for which an element without bound makes every output element that it meets unbounded.
     views: outputs may share memory with an input.
+    overwrites: inputs whose memory may become the output's. `evaluate` then has the keyword `out`, None or one of these
+        inputs, which nobody needs any more: of the output's shape and element type, writable, contiguous, and sharing
+        memory with no other input. The result is written there and returned.
     deterministic: the same inputs always give the same outputs, so that a result may be computed once and kept.
     """
 
@@ -82,6 +86,7 @@ class Op(BaseModel):
     monotone: ClassVar[tuple[str, ...]] = ()
     saturates: ClassVar[bool] = False
     views: ClassVar[bool] = False
+    overwrites: ClassVar[tuple[str, ...]] = ()
     deterministic: ClassVar[bool] = True
 
     infer: ClassVar[Callable[..., Any]]
@@ -101,6 +106,10 @@ class Op(BaseModel):
         Called only with inputs that are not known; None, or a bound at the end of its type's range: not bounded.
         """
         return None
+
+    def kernel(self, *types: TensorType) -> Callable[..., Any]:
+        """What to call for arrays of exactly these static types: `evaluate`, or something that does the same sooner."""
+        return self.evaluate
 
     @classmethod
     def parse(cls, attributes: Mapping[str, str], report: Report) -> Self | None:
@@ -196,7 +205,10 @@ def _check_signature(cls: type[Op], method: str) -> frozenset[str]:
     if function is None:
         raise TypeError(f"{cls.__name__} has no {method}")
     parameters = list(inspect.signature(function).parameters.values())[1:]
-    context = frozenset(one.name for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY)
+    keywords = frozenset(one.name for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY)
+    if method == "evaluate" and ("out" in keywords) != bool(cls.overwrites):
+        raise TypeError(f"{cls.__name__}: evaluate has the keyword out where overwrites names inputs, and only there")
+    context = keywords - {"out"}
     named = [parameter for parameter in parameters if parameter.kind is not inspect.Parameter.KEYWORD_ONLY]
     if [parameter.name for parameter in named] != [declared.name for declared in cls.inputs]:
         raise TypeError(f"the parameters of {cls.__name__}.{method} are not its inputs")

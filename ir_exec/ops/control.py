@@ -1,134 +1,29 @@
-"""Operators that hold graphs: If, Loop and TensorIterator.
-
-The graphs are not attributes: who walks the layers hands them in as `bodies`. To infer, a body tells the types of its
-Results from those of its Parameters; to run, it computes the Results from arrays. `Ties` say how Parameters and
-Results of a body stand to the ports of the layer around it.
-"""
+"""Operators that hold graphs: If, Loop and TensorIterator. What ties the graphs to their layer is in `ties`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from ir_exec.errors import EvaluationError, GraphError, ShapeError
+from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.rules import known_int, normalize_axis
+from ir_exec.ops.ties import BodyInput, BodyOutput, Part, RunningBody, Ties, TypedBody
 from ir_exec.types import BOOLEAN, INDEX, Array, Dim, ElementType, Shape, TensorType
 
-__all__ = [
-    "BackEdge",
-    "BodyInput",
-    "BodyOutput",
-    "If",
-    "Loop",
-    "Part",
-    "RunningBody",
-    "TensorIterator",
-    "Ties",
-    "TypedBody",
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """The parts along `axis` that the iterations take or give: `part_size` elements each, from `start` on in steps of
-    `stride`, until `end`, which is included. Negative starts and ends count from the end of the axis."""
-
-    axis: int
-    start: int = 0
-    end: int = -1
-    stride: int = 1
-    part_size: int = 1
-
-    def iterations(self, dim: Dim) -> Dim:
-        """How many parts a dim holds."""
-        if not dim.is_static:
-            return Dim.any()
-        start, end = (edge + dim.size if edge < 0 else edge for edge in (self.start, self.end))
-        return Dim((abs(end - start) + 1) // self.part_size if dim.size else 0)
-
-    def take(self, data: Array, iteration: int) -> Array:
-        """The part of one iteration, a view of `data`."""
-        axis = normalize_axis(self.axis, data.ndim)
-        size = data.shape[axis]
-        start = self.start + size if self.start < 0 else self.start
-        first = start + iteration * self.stride - (self.part_size - 1 if self.stride < 0 else 0)
-        if first < 0 or first + self.part_size > size:
-            raise EvaluationError(f"iteration {iteration} takes elements from {first} on, the axis has {size}")
-        return data[(slice(None),) * axis + (slice(first, first + self.part_size),)]
-
-
-@dataclass(frozen=True, slots=True)
-class BodyInput:
-    """What a Parameter of a body is fed with: the layer's input at `position` or a part of it; the number of the
-    iteration where `counts_iterations`."""
-
-    parameter: int
-    position: int | None
-    part: Part | None = None
-    counts_iterations: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class BodyOutput:
-    """What a Result of a body is: the layer's output at `position`, or a part of it, or the condition to go on."""
-
-    result: int
-    position: int | None
-    part: Part | None = None
-    is_condition: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class BackEdge:
-    """A Result of one iteration that is a Parameter of the next."""
-
-    result: int
-    parameter: int
-
-
-@dataclass(frozen=True, slots=True)
-class Ties:
-    """How a body is tied to its layer; Parameters and Results go by their place in the body."""
-
-    parameters: int
-    inputs: tuple[BodyInput, ...]
-    outputs: tuple[BodyOutput, ...]
-    back_edges: tuple[BackEdge, ...] = ()
-
-
-class TypedBody(Protocol):
-    """A body while types are inferred."""
-
-    ties: Ties
-
-    def infer(self, types: list[TensorType]) -> list[TensorType]:
-        """The types of the Results from those of the Parameters; raises what is wrong inside."""
-
-
-class RunningBody(Protocol):
-    """A body while the network runs."""
-
-    ties: Ties
-
-    def run(self, arrays: list[Array]) -> list[Array]:
-        """The values of the Results from those of the Parameters."""
-
-    def parameter_types(self) -> list[TensorType]:
-        """The types of the Parameters as the file declares them."""
-
-    def result_types(self) -> list[TensorType]:
-        """The types of the Results as the file declares them; for iterations that never happen."""
+__all__ = ["If", "Loop", "TensorIterator"]
 
 
 @op("If", since=8)
 class If(Op):
     """Runs then_body where the condition holds, else_body where it does not.
 
-    Specification: condition/If_8. With a condition that is not known, an output may be what either body gives.
+    condition: one boolean. With a condition that is not known, an output may be what either body gives. Where one gives
+    a scalar and the other a vector, the scalar becomes a vector of one element, as in OpenVINO.
+    Errors: IR402 where the element type of an output depends on a condition that is not known.
+    Specification: condition/If_8.
     """
 
     inputs = (In("condition", types=BOOLEAN), In("values", variadic=True, optional=True, mixed=True))
@@ -137,59 +32,80 @@ class If(Op):
     def infer(
         self, condition: TensorType, *values: TensorType, bodies: tuple[TypedBody, ...]
     ) -> tuple[TensorType, ...]:
-        if condition.rank is not None and not condition.shape.size & Dim(1):
-            raise ShapeError(f"condition has shape {condition.shape}, expected one element", port="condition")
-        known = condition.value
-        chosen = bodies if known is None else (_branch(bodies, bool(known.ravel()[0])),)
-        found: dict[int, TensorType] = {}
-        for body in chosen:
-            results = body.infer(_arguments(body.ties, [condition, *values]))
-            for output in body.ties.outputs:
-                if output.position is not None:
-                    type = results[output.result]
-                    found[output.position] = _either(found.get(output.position, type), type)
-        return _by_position(found)
+        _require_one_element(condition, "condition")
+        known = _known_truth(condition)
+        types = [condition, *values]
+        if known is not None:
+            chosen = _outputs_of(_branch(bodies, known), types)
+            return _by_position({i: _lifted(type, _branch(bodies, not known), i, types) for i, type in chosen.items()})
+        either, other = (_outputs_of(body, types) for body in bodies)
+        return _by_position({i: _of_either(type, other.get(i, type), i) for i, type in either.items()})
 
     def evaluate(self, condition: Array, *values: Array, bodies: tuple[RunningBody, ...]) -> tuple[Array, ...]:
-        body = _branch(bodies, bool(condition.ravel()[0]))
-        results = body.run(_arguments(body.ties, [condition, *values]))
-        found = {output.position: results[output.result] for output in body.ties.outputs if output.position is not None}
+        holds = bool(condition.ravel()[0])
+        body, other = _branch(bodies, holds), _branch(bodies, not holds)
+        arrays = [condition, *values]
+        results = body.run(_arguments(body.ties, arrays))
+        found = {}
+        for tie in body.ties.outputs:
+            if tie.position is not None:
+                result = results[tie.result]
+                if result.ndim == 0:
+                    type = _lifted(TensorType.of(result), other, tie.position, [TensorType.of(one) for one in arrays])
+                    result = result.reshape(type.shape.static)
+                found[tie.position] = result
         return tuple(found[position] for position in sorted(found))
+
+
+def _outputs_of(body: TypedBody, types: list[TensorType]) -> dict[int, TensorType]:
+    """The types of the layer's outputs, by their position, as a branch gives them."""
+    results = body.infer(_arguments(body.ties, types))
+    return {tie.position: results[tie.result] for tie in body.ties.outputs if tie.position is not None}
+
+
+def _lifted(type: TensorType, other: TypedBody, position: int, types: list[TensorType]) -> TensorType:
+    """The type of an output, that of a scalar as of a vector if the other branch gives a vector in its place."""
+    if type.rank != 0:
+        return type
+    try:
+        rank = _outputs_of(other, types)[position].rank
+    except IRError:
+        # A branch that is not taken need not fit.
+        return type
+    return type.with_shape(Shape([1])) if rank == 1 else type
+
+
+def _of_either(one: TensorType, other: TensorType, position: int) -> TensorType:
+    kinds = {type.element_type for type in (one, other) if type.element_type.is_known}
+    if len(kinds) > 1:
+        message = f"output {position} is {one.element_type} from then_body and {other.element_type} from else_body"
+        raise ElementTypeError(message, code="IR402")
+    if {one.rank, other.rank} == {0, 1}:
+        one, other = (type.with_shape(Shape([1])) if type.rank == 0 else type for type in (one, other))
+    return _either(one, other)
 
 
 class _Iteration(Op):
     """What Loop and TensorIterator share: bodies that run again and again, over parts of their inputs."""
 
     inputs: ClassVar[tuple[In, ...]] = (In("values", variadic=True, mixed=True),)
+    views = True
 
     def _infer(
         self, body: TypedBody, values: list[TensorType], iterations: Callable[[list[TensorType]], Dim]
     ) -> tuple[TensorType, ...]:
-        """The types of the outputs; `iterations` tells their number from the types of the body's Results.
-
-        A Parameter that is fed by a back edge holds the initial value first and what the body gives afterwards: its
-        type is widened until the body gives nothing that it does not hold.
-        """
-        types = [TensorType.unknown()] * body.ties.parameters
-        for tie in body.ties.inputs:
-            types[tie.parameter] = _parameter_type(tie, values)
-        carried = {edge.parameter: types[edge.parameter] for edge in body.ties.back_edges}
-        for parameter, type in carried.items():
-            types[parameter] = type.without_values()
-        results = body.infer(types)
-        for _ in range(MAX_ROUNDS):
-            wider = [_either(types[edge.parameter], results[edge.result], widen=True) for edge in body.ties.back_edges]
-            if all(type == types[edge.parameter] for type, edge in zip(wider, body.ties.back_edges, strict=True)):
-                break
-            for type, edge in zip(wider, body.ties.back_edges, strict=True):
-                types[edge.parameter] = type
-            results = body.infer(types)
-        found: dict[int, TensorType] = {}
-        for output in body.ties.outputs:
-            if output.position is not None:
-                initial = [types[edge.parameter] for edge in body.ties.back_edges if edge.result == output.result]
-                found[output.position] = _output_type(output, results[output.result], iterations(results), initial)
-        return _by_position(found)
+        """The types of the outputs; `iterations` tells their number from the types of the body's Results."""
+        types = _parameter_types(body.ties, values)
+        results = _settled(body, types)
+        count = iterations(results)
+        initial = {edge.result: types[edge.parameter] for edge in body.ties.back_edges}
+        return _by_position(
+            {
+                tie.position: _output_type(tie, results[tie.result], count, initial.get(tie.result))
+                for tie in body.ties.outputs
+                if tie.position is not None
+            }
+        )
 
     def _evaluate(self, body: RunningBody, values: list[Array], iterations: int | None) -> tuple[Array, ...]:
         """Run the body until `iterations` are done or its condition says so; None leaves it to the condition alone."""
@@ -198,34 +114,50 @@ class _Iteration(Op):
         for tie in ties.inputs:
             if tie.position is not None:
                 arrays[tie.parameter] = values[tie.position]
+        sliced = _sliced(ties, values)
+        counters = _counters(body)
+        conditions = [tie.result for tie in ties.outputs if tie.is_condition]
         parts: dict[int, list[Array]] = {tie.result: [] for tie in ties.outputs if tie.part is not None}
         results: list[Array] | None = None
         done = 0
         while iterations is None or done < iterations:
-            for tie in ties.inputs:
-                if tie.counts_iterations:
-                    arrays[tie.parameter] = _counter(done, body.parameter_types()[tie.parameter])
-                elif tie.part is not None and tie.position is not None:
-                    arrays[tie.parameter] = tie.part.take(values[tie.position], done)
+            for parameter, part, data in sliced:
+                arrays[parameter] = part.take(data, done)
+            for parameter, counter in counters.items():
+                arrays[parameter] = np.full_like(counter, done)
             results = body.run(arrays)
+            body.advance()
             done += 1
             for result, collected in parts.items():
                 collected.append(results[result])
             for edge in ties.back_edges:
                 arrays[edge.parameter] = results[edge.result]
-            if not all(bool(results[tie.result].ravel()[0]) for tie in ties.outputs if tie.is_condition):
+            if not all(bool(results[result].ravel()[0]) for result in conditions):
                 break
-        return _outputs(body, arrays, results, parts)
+            if done == PATIENCE and iterations is None:
+                _refuse_endless(body, [TensorType.of(value) for value in values])
+        if results is None:
+            return _outputs_of_nothing(body, values)
+        return _outputs(ties, results, parts)
 
 
-MAX_ROUNDS = 8
+MAX_ROUNDS = 4
 """Each round widens a dim or a rank for good; the types of real bodies settle in two."""
+
+MAX_DEPTH = 4
+"""Rounds multiply with every body inside a body; deeper ones get none, for no file may keep inference busy forever."""
+
+PATIENCE = 1000
+"""After so many iterations of a loop without a trip count it pays to look whether it can end at all."""
 
 
 @op("TensorIterator", since=1)
 class TensorIterator(_Iteration):
     """Runs its body once for every part of its sliced inputs.
 
+    Without a sliced input, as often as its concatenated outputs have parts between `start` and `end`, and once if it
+    has none of these either, as OpenVINO does. `Part` says what the parts are.
+    Errors: IR502 where the sliced inputs have different numbers of parts, IR704 where parts of an output do not fit.
     Specification: infrastructure/TensorIterator_1.
     """
 
@@ -236,18 +168,19 @@ class TensorIterator(_Iteration):
 
     def evaluate(self, *values: Array, bodies: tuple[RunningBody, ...]) -> tuple[Array, ...]:
         (body,) = bodies
-        iterations = _parts(body.ties, [TensorType.of(value) for value in values])
-        if not iterations.is_static:
-            raise EvaluationError("no input is sliced, so that the iterations would never end")
-        return self._evaluate(body, list(values), iterations.size)
+        return self._evaluate(body, list(values), _parts(body.ties, [TensorType.of(value) for value in values]).size)
 
 
 @op("Loop", since=5)
 class Loop(_Iteration):
     """Runs its body until `trip_count` is reached, the body's condition fails, or both.
 
-    A trip count of -1 stands for no limit; with a false `execution_condition` nothing runs at all, and outputs are the
-    initial values and empty concatenations. Specification: infrastructure/Loop_5.
+    trip_count: one integer; no limit where it is negative. execution_condition: one boolean; where it is false,
+    nothing runs at all. Then an output is its initial value, or no parts; one that is neither is zeros. OpenVINO does
+    so too, but gives outputs without elements where it knows that execution_condition is false.
+
+    Errors: IR704 for a part that lies outside of an input, and for a loop of which it is known that it never ends.
+    Specification: infrastructure/Loop_5.
     """
 
     inputs = (
@@ -264,16 +197,23 @@ class Loop(_Iteration):
         bodies: tuple[TypedBody, ...],
     ) -> tuple[TensorType, ...]:
         (body,) = bodies
+        _require_one_element(trip_count, "trip_count")
+        _require_one_element(execution_condition, "execution_condition")
         trips = known_int(trip_count)
         starts = _known_truth(execution_condition)
 
         def iterations(results: list[TensorType]) -> Dim:
-            if starts is False:
+            if starts is False or trips == 0:
                 return Dim(0)
+            least = 1 if starts and trips is not None else 0
+            goes_on = _goes_on(body.ties, results)
+            if goes_on is False:
+                return Dim(least, 1)
             if trips is None or trips < 0:
-                return Dim.any()
-            conditions = [_known_truth(results[tie.result]) for tie in body.ties.outputs if tie.is_condition]
-            return Dim(trips) if starts and all(conditions) else Dim(0, trips)
+                if goes_on and least:
+                    raise _endless()
+                return Dim(least, Dim.any().hi)
+            return Dim(trips) if starts and goes_on else Dim(least, trips)
 
         return self._infer(body, [trip_count, execution_condition, *values], iterations)
 
@@ -303,39 +243,51 @@ def _by_position(found: dict[int, TensorType]) -> tuple[TensorType, ...]:
     return tuple(found.get(position, TensorType.unknown()) for position in range(max(found, default=-1) + 1))
 
 
+def _require_one_element(tensor: TensorType, name: str) -> None:
+    if tensor.rank is not None and tensor.shape.size & Dim(1) is None:
+        raise ShapeError(f"{name} has shape {tensor.shape}, expected one element", code="IR502", port=name)
+
+
 def _known_truth(condition: TensorType) -> bool | None:
     value = condition.value
     return None if value is None or not value.size else bool(value.ravel()[0])
 
 
-def _either(one: TensorType, other: TensorType, *, widen: bool = False) -> TensorType:
-    """The type of a value that is of either type; `widen` gives up dims that differ, so that widening ends."""
+def _goes_on(ties: Ties, results: list[TensorType]) -> bool | None:
+    """Whether there is another iteration after one, where it is known."""
+    conditions = [_known_truth(results[tie.result]) for tie in ties.outputs if tie.is_condition]
+    if False in conditions:
+        return False
+    return None if None in conditions else True
+
+
+def _endless() -> EvaluationError:
+    return EvaluationError("the loop never ends: it has no trip_count, and the condition of its body is always true")
+
+
+def _refuse_endless(body: TypedBody, values: list[TensorType]) -> None:
+    if _goes_on(body.ties, _settled(body, _parameter_types(body.ties, values))):
+        raise _endless()
+
+
+def _either(one: TensorType, other: TensorType) -> TensorType:
+    """The type of a value that is of either type."""
     kind = one.element_type if one.element_type is other.element_type else ElementType.dynamic
-    shape = one.shape | other.shape
-    if widen and shape.dims is not None and one.shape.dims is not None:
-        dims = zip(shape.dims, one.shape.dims, strict=True)
-        shape = Shape([mine if mine == wider else Dim.any() for wider, mine in dims])
-    return TensorType(kind, shape)
+    return TensorType(kind, one.shape | other.shape)
 
 
-def _parts(ties: Ties, values: list[TensorType]) -> Dim:
-    """How many iterations the sliced inputs ask for; GraphError where they do not agree."""
-    found = Dim.any()
+def _parameter_types(ties: Ties, values: list[TensorType]) -> list[TensorType]:
+    """The types of a body's Parameters in the first iteration; unknown where only the file declares one."""
+    types = [TensorType.unknown()] * ties.parameters
     for tie in ties.inputs:
-        if tie.part is not None and tie.position is not None and values[tie.position].shape.dims is not None:
-            shape = values[tie.position].shape
-            axis = normalize_axis(tie.part.axis, len(shape))
-            agreed = found & tie.part.iterations(shape[axis])
-            if agreed is None:
-                raise GraphError(f"the sliced inputs ask for {found} and {tie.part.iterations(shape[axis])} iterations")
-            found = agreed
-    return found
+        if tie.position is not None and not tie.counts_iterations:
+            types[tie.parameter] = _sliced_type(tie, values[tie.position])
+    for edge in ties.back_edges:
+        types[edge.parameter] = types[edge.parameter].without_values()
+    return types
 
 
-def _parameter_type(tie: BodyInput, values: list[TensorType]) -> TensorType:
-    if tie.counts_iterations or tie.position is None:
-        return TensorType.unknown()
-    type = values[tie.position]
+def _sliced_type(tie: BodyInput, type: TensorType) -> TensorType:
     if tie.part is None or type.shape.dims is None:
         return type
     dims = list(type.shape)
@@ -343,47 +295,118 @@ def _parameter_type(tie: BodyInput, values: list[TensorType]) -> TensorType:
     return type.with_shape(Shape(dims))
 
 
-def _output_type(tie: BodyOutput, type: TensorType, iterations: Dim, initial: list[TensorType]) -> TensorType:
+def _settled(body: TypedBody, types: list[TensorType]) -> list[TensorType]:
+    """The types of the Results in any iteration; those of the Parameters are widened in place.
+
+    A Parameter that is fed by a back edge holds the initial value first and what the body gives afterwards: its type is
+    widened until the body gives nothing that it does not hold.
+    """
+    edges = body.ties.back_edges
+    for _ in range(MAX_ROUNDS if body.depth <= MAX_DEPTH else 0):
+        results = body.infer(types)
+        wider = [_widened(types[edge.parameter], results[edge.result]) for edge in edges]
+        if all(type == types[edge.parameter] for type, edge in zip(wider, edges, strict=True)):
+            return results
+        for type, edge in zip(wider, edges, strict=True):
+            types[edge.parameter] = type
+    for edge in edges:
+        types[edge.parameter] = types[edge.parameter].with_shape(Shape.unknown())
+    return body.infer(types)
+
+
+def _widened(type: TensorType, other: TensorType) -> TensorType:
+    """A type that holds both, any size where dims differ: so widening ends soon."""
+    wider = _either(type, other)
+    if wider.shape.dims is None or type.shape.dims is None:
+        return wider
+    dims = zip(type.shape, wider.shape, strict=True)
+    return wider.with_shape(Shape([before if before == after else Dim.any() for before, after in dims]))
+
+
+def _parts(ties: Ties, values: list[TensorType]) -> Dim:
+    """How many iterations a TensorIterator makes; raises ShapeError where its sliced inputs do not agree."""
+    sliced = _sliced(ties, values)
+    if not sliced:
+        lengths = [abs(tie.part.end - tie.part.start) // tie.part.part_size for tie in ties.outputs if tie.part]
+        return Dim(lengths[0] if lengths else 1)
+    agreed = Dim.any()
+    for _, part, type in sliced:
+        if type.shape.dims is not None:
+            found = part.iterations(type.shape[normalize_axis(part.axis, len(type.shape))])
+            met = agreed & found
+            if met is None:
+                message = f"the sliced inputs have {agreed} and {found} parts, expected one number of iterations"
+                raise ShapeError(message, code="IR502")
+            agreed = met
+    return agreed
+
+
+def _sliced(ties: Ties, values: list[AnyValue]) -> list[tuple[int, Part, AnyValue]]:
+    """The Parameters that take a part in each iteration, with what they take it of."""
+    return [
+        (tie.parameter, tie.part, values[tie.position])
+        for tie in ties.inputs
+        if tie.part is not None and tie.position is not None
+    ]
+
+
+def _output_type(tie: BodyOutput, type: TensorType, iterations: Dim, initial: TensorType | None) -> TensorType:
     if tie.part is None:
-        return _either(type, initial[0]) if initial and iterations.lo == 0 else type.without_values()
+        return _either(type, initial) if initial is not None and iterations.lo == 0 else type.without_values()
     if type.shape.dims is None:
         return type.without_values()
-    dims = list(type.shape)
+    # Parts that are scalars make a vector.
+    dims = list(type.shape) or [Dim(1)]
     axis = normalize_axis(tie.part.axis, len(dims))
     dims[axis] = dims[axis] * iterations
     return type.with_shape(Shape(dims))
 
 
-def _outputs(
-    body: RunningBody, arrays: list[Array], results: list[Array] | None, parts: dict[int, list[Array]]
-) -> tuple[Array, ...]:
-    """The layer's outputs in order: concatenated parts, and last values or, where nothing ran, the initial ones."""
-    initial = {edge.result: arrays[edge.parameter] for edge in body.ties.back_edges}
+def _outputs(ties: Ties, results: list[Array], parts: dict[int, list[Array]]) -> tuple[Array, ...]:
+    """The layer's outputs in their order: concatenated parts and last values."""
     found: dict[int, Array] = {}
-    for tie in body.ties.outputs:
-        if tie.position is None:
-            continue
-        if tie.part is not None:
-            collected = parts[tie.result]
-            collected = collected[::-1] if tie.part.stride < 0 else collected
-            found[tie.position] = np.concatenate(collected, tie.part.axis) if collected else _nothing(body, tie)
-        elif results is not None:
-            found[tie.position] = results[tie.result]
-        else:
-            found[tie.position] = initial[tie.result] if tie.result in initial else _nothing(body, tie)
+    for tie in ties.outputs:
+        if tie.position is not None:
+            last = results[tie.result]
+            found[tie.position] = last if tie.part is None else _concatenated(tie, parts[tie.result])
     return tuple(found[position] for position in sorted(found))
 
 
-def _counter(done: int, type: TensorType) -> Array:
-    """The number of an iteration, as a scalar or a tensor of one element, whichever the body declares."""
-    kind = type.element_type if type.element_type.is_known else ElementType.i64
-    return np.full([1] * (type.rank or 0), done, kind.dtype)
+def _concatenated(tie: BodyOutput, parts: list[Array]) -> Array:
+    assert tie.part is not None
+    axis = normalize_axis(tie.part.axis, max(parts[0].ndim, 1))
+    shapes = {part.shape[:axis] + part.shape[axis + 1 :] for part in parts}
+    if len(shapes) > 1 or len({part.ndim for part in parts}) > 1:
+        found = " and ".join(str(list(shape)) for shape in sorted({part.shape for part in parts})[:2])
+        raise EvaluationError(f"parts of output {tie.position} do not fit together along axis {axis}: {found}")
+    return np.concatenate([np.atleast_1d(part) for part in (parts[::-1] if tie.part.stride < 0 else parts)], axis)
 
 
-def _nothing(body: RunningBody, tie: BodyOutput) -> Array:
-    """What an output is when no iteration ran: no parts, along its axis; dims that are not known are 0."""
-    type = body.result_types()[tie.result]
-    sizes = [dim.size if dim.is_static else 0 for dim in type.shape.dims or ()]
-    if tie.part is not None and sizes:
-        sizes[normalize_axis(tie.part.axis, len(sizes))] = 0
-    return np.zeros(sizes, type.element_type.dtype)
+def _outputs_of_nothing(body: RunningBody, values: list[Array]) -> tuple[Array, ...]:
+    """The layer's outputs when no iteration ran: initial values, and no parts; dims that are not known are 0."""
+    types = _parameter_types(body.ties, [TensorType.of(value) for value in values])
+    results = _settled(body, types)
+    fed = {tie.parameter: values[tie.position] for tie in body.ties.inputs if tie.position is not None}
+    initial = {edge.result: fed[edge.parameter] for edge in body.ties.back_edges}
+    found: dict[int, Array] = {}
+    for tie in body.ties.outputs:
+        if tie.position is not None:
+            type = _output_type(tie, results[tie.result], Dim(0), None)
+            sizes = [dim.size if dim.is_static else 0 for dim in type.shape.dims or ()]
+            is_initial = tie.part is None and tie.result in initial
+            found[tie.position] = initial[tie.result] if is_initial else np.zeros(sizes, type.element_type.dtype)
+    return tuple(found[position] for position in sorted(found))
+
+
+def _counters(body: RunningBody) -> dict[int, Array]:
+    """For each Parameter that counts iterations an array of its type: a scalar or one element, as the file declares."""
+    counting = [tie.parameter for tie in body.ties.inputs if tie.counts_iterations]
+    if not counting:
+        return {}
+    declared = body.parameter_types()
+    counters = {}
+    for parameter in counting:
+        type = declared[parameter]
+        kind = type.element_type if type.element_type.is_known else ElementType.i64
+        counters[parameter] = np.zeros([1] * (type.rank or 0), kind.dtype)
+    return counters

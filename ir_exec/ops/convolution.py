@@ -13,6 +13,7 @@ from ir_exec.ops.base import In, op
 from ir_exec.ops.precision import CALCULABLE, accumulator, rounded, widened
 from ir_exec.ops.rules import merge_dims
 from ir_exec.ops.windows import (
+    Scratch,
     SlidingAxis,
     Steps,
     Windowed,
@@ -27,13 +28,24 @@ from ir_exec.ops.windows import (
 )
 from ir_exec.types import Array, Dim, Shape, TensorType
 
-__all__ = ["Convolution", "Convolving", "GroupConvolution", "convolve", "grouped_channels"]
+__all__ = [
+    "Convolution",
+    "Convolving",
+    "GroupConvolution",
+    "convolve",
+    "grouped_channels",
+    "matrix_products",
+    "portions",
+]
 
-CHUNK = 2**18
-"""How many elements of windows are copied side by side at a time: with f32 what a core has of cache."""
+CHUNK = 2**20
+"""How many elements of windows are copied side by side at a time, so that they stay in the cache."""
 
 COLUMNS = 512
 """The least number of windows in one matrix product, below which BLAS is slow."""
+
+ROW_SHARE = 8
+"""How many elements of scratch memory a window takes, roughly, where rows are laid along rows."""
 
 
 class Convolving(Windowed):
@@ -42,16 +54,14 @@ class Convolving(Windowed):
     strides and dilations are 1 and pads 0 where they are not given, as in OpenVINO.
     """
 
-    inputs = (In("data", types=CALCULABLE), In("filters", types=CALCULABLE, like="data"))
-
     strides: Steps = ()
     dilations: Steps = ()
 
     filter_axes: ClassVar[int] = 2
     """How many axes the filters have before their spatial ones."""
 
-    def _spatial_rank(self, data: TensorType, filters: TensorType) -> int | None:
-        """The number of spatial axes where it is known: from the inputs, else from the attributes."""
+    def _spatial_rank(self, data: TensorType, filters: TensorType, told: int | None = None) -> int | None:
+        """The number of spatial axes where it is known: from the inputs, as it was told, or from the attributes."""
         require_spatial(data)
         require_spatial(filters, "filters", self.filter_axes)
         ranks = [data.rank and data.rank - 2, filters.rank and filters.rank - self.filter_axes]
@@ -63,7 +73,7 @@ class Convolving(Windowed):
                 port="filters",
             )
         attributes = (self.strides, self.dilations, self.pads_begin, self.pads_end)
-        return next(iter([*known, *(len(values) for values in attributes if values)]), None)
+        return next(iter([*known, *([told] if told else []), *(len(values) for values in attributes if values)]), None)
 
     def _steps(self, spatial_rank: int) -> tuple[tuple[int, int], ...]:
         """Stride and dilation of each spatial axis."""
@@ -116,6 +126,8 @@ class Convolution(Convolving):
     Specification: convolution/Convolution-1.
     """
 
+    inputs = (In("data", types=CALCULABLE), In("filters", types=CALCULABLE, like="data"))
+
     def infer(self, data: TensorType, filters: TensorType) -> TensorType:
         spatial_rank = self._spatial_rank(data, filters)
         if spatial_rank is None:
@@ -144,6 +156,8 @@ class GroupConvolution(Convolving):
     Errors: as Convolution; IR502 where the channels are not groups * C.
     Specification: convolution/GroupConvolution-1.
     """
+
+    inputs = (In("data", types=CALCULABLE), In("filters", types=CALCULABLE, like="data"))
 
     filter_axes = 3
 
@@ -185,49 +199,99 @@ def grouped_channels(data: Shape, filters: Shape, *, channels: int, outputs: int
 def convolve(data: Array, filters: Array, axes: Sequence[SlidingAxis]) -> Array:
     """The convolution of groups of channels, in the type of data.
 
-    data: [batch, groups * C, spatial...]. filters: [groups, O, C, kernel...]. Elements of windows are copied side by
-    side into the columns of a matrix, which is multiplied with the filters by BLAS: never all of them at once, but
-    as many as stay in the cache.
+    data: [batch, groups * C, spatial...]. filters: [groups, O, C, kernel...].
     """
     batch, (groups, outputs, channels) = data.shape[0], filters.shape[:3]
     counts = [axis.count for axis in axes]
-    column = channels * prod(axis.kernel for axis in axes)
-    rows = widened(filters).reshape(groups, outputs, column)
     grouped = widened(data).reshape(batch, groups, channels, *data.shape[2:])
+    weights = widened(filters)
     result = np.empty((batch, groups, outputs, prod(counts)), accumulator(data.dtype))
     if all(axis.kernel == axis.stride == 1 and axis.pad == 0 and axis.count == axis.size for axis in axes):
+        rows = weights.reshape(groups, outputs, channels)
         np.matmul(rows, grouped.reshape(batch, groups, channels, prod(counts)), out=result)
+    elif result.size and channels == 1:
+        _convolve_rows(grouped[:, :, 0], weights[:, :, 0], axes, result)
     elif result.size:
-        _convolve_blocks(grouped, rows, axes, result)
+        _convolve_columns(grouped, weights, axes, result)
     return rounded(result.reshape(batch, groups * outputs, *counts), data.dtype)
 
 
-def _convolve_blocks(data: Array, rows: Array, axes: Sequence[SlidingAxis], result: Array) -> None:
-    """Fill `result` [batch, groups, O, windows] with rows [groups, O, C * kernel] times the columns of all windows."""
-    batch, groups, _, _ = result.shape
-    column = rows.shape[2]
+def _convolve_columns(data: Array, filters: Array, axes: Sequence[SlidingAxis], result: Array) -> None:
+    """Fill `result` [batch, groups, O, windows] by matrix products.
+
+    Elements of windows are copied side by side into the columns of a matrix, which BLAS multiplies with the filters:
+    never all of them at once, but as many as stay in the cache.
+    """
     counts = [axis.count for axis in axes]
+    column = prod(filters.shape[2:])
+    rows = filters.reshape(*filters.shape[:2], column)
     sizes = block_sizes(counts, max(CHUNK // max(column, 1), COLUMNS))
     each = max(column * prod(sizes), 1)
-    group_step = min(max(CHUNK // each, 1), groups)
-    batch_step = min(max(CHUNK // (each * groups), 1), batch)
-    buffer = np.empty(batch_step * group_step * each, rows.dtype)
-    for block, start, stop in _numbered(counts, sizes):
+    scratch = Scratch(rows.dtype)
+    for block, chosen, some_groups in portions(result.shape[:2], counts, sizes, CHUNK // each):
         part = [axis.part(windows) for axis, windows in zip(axes, block, strict=True)]
-        for b in range(0, batch, batch_step):
-            for g in range(0, groups, group_step):
-                target = result[b : b + batch_step, g : g + group_step, :, start:stop]
-                windows = window_view(padded_part(data[b : b + batch_step, g : g + group_step], part), part)
-                columns = buffer[: windows.size].reshape(windows.shape)
-                columns[...] = windows
-                matrix = columns.reshape(*target.shape[:2], column, stop - start)
-                np.matmul(rows[g : g + group_step], matrix, out=target)
+        windows = window_view(padded_part(data[chosen[:2]], part), part)
+        columns = scratch.array(windows.shape)
+        columns[...] = windows
+        target = result[chosen]
+        np.matmul(rows[some_groups], columns.reshape(*target.shape[:2], column, target.shape[3]), out=target)
 
 
-def _numbered(counts: Sequence[int], sizes: Sequence[int]) -> Iterator[tuple[tuple[slice, ...], int, int]]:
-    """Blocks of windows with the numbers of their first window and of the one behind their last."""
+def _convolve_rows(data: Array, filters: Array, axes: Sequence[SlidingAxis], result: Array) -> None:
+    """Fill `result` [batch, groups, O, windows] for one channel in each group: data [batch, groups, spatial...].
+
+    Matrices with so few rows are slow. Here each row of the kernel is laid along every row of the data, by a small
+    matrix product, and the results are shifted against each other by whole rows and added, which copies less.
+    """
+    first, *others = axes
+    counts = [axis.count for axis in axes]
+    along = prod(axis.kernel for axis in others)
+    rows = filters.reshape(len(filters), filters.shape[1] * first.kernel, along)
+    sizes = block_sizes(counts, CHUNK // ROW_SHARE)
+    scratch = Scratch(rows.dtype)
+    for block, chosen, some_groups in portions(result.shape[:2], counts, sizes, CHUNK // (ROW_SHARE * prod(sizes))):
+        part = [axis.part(windows) for axis, windows in zip(axes, block, strict=True)]
+        covering = padded_part(data[chosen[:2]], part)
+        height = covering.shape[2]
+        windows = window_view(covering, [SlidingAxis(height, 1, 1, 1, 0, height), *part[1:]])
+        target = result[chosen]
+        width = prod(axis.count for axis in part[1:])
+        columns = windows.reshape(*target.shape[:2], along, height * width)
+        products = scratch.array((*target.shape[:2], rows.shape[1], height * width))
+        matrix_products(rows[some_groups], columns, products)
+        products = products.reshape(*target.shape[:3], first.kernel, height, *[axis.count for axis in part[1:]])
+        total = target.reshape(*target.shape[:3], *[axis.count for axis in part])
+        last = (part[0].count - 1) * first.stride + 1
+        for k in range(first.kernel):
+            shifted = products[:, :, :, k, k * first.dilation : k * first.dilation + last : first.stride]
+            if k:
+                total += shifted
+            else:
+                total[...] = shifted
+        if not first.kernel:
+            total[...] = 0
+
+
+def matrix_products(rows: Array, columns: Array, out: Array) -> Array:
+    """Products of matrices; NumPy is slow where each is that of a column and a row, so these are not left to it."""
+    return np.multiply(rows, columns, out=out) if rows.shape[-1] == 1 else np.matmul(rows, columns, out=out)
+
+
+def portions(
+    batch_and_groups: tuple[int, ...], counts: Sequence[int], sizes: Sequence[int], pairs: int
+) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...], slice]]:
+    """Blocks of windows, where they lie in an array [batch, groups, channels, windows], and the groups among that.
+
+    sizes: those of the blocks. pairs: how many pairs of a batch and a group to take at a time, at least one.
+    """
+    batch, groups = batch_and_groups
+    group_step = min(max(pairs, 1), max(groups, 1))
+    batch_step = max(pairs // max(groups, 1), 1)
     start = 0
     for block in blocks(counts, sizes):
         stop = start + prod(windows.stop - windows.start for windows in block)
-        yield block, start, stop
+        for b in range(0, batch, batch_step):
+            for g in range(0, groups, group_step):
+                some_groups = slice(g, g + group_step)
+                yield block, (slice(b, b + batch_step), some_groups, slice(None), slice(start, stop)), some_groups
         start = stop

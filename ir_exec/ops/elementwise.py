@@ -54,35 +54,45 @@ def _working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype
 
 
-def calculated(function: Function, *arrays: Array) -> Array:
-    """`function` of arrays of one dtype that NumPy broadcasts together; the result has their dtype."""
+def calculated(function: Function, *arrays: Array, out: Array | None = None) -> Array:
+    """`function` of arrays of one dtype that NumPy broadcasts together; the result has their dtype, and is `out` if
+    that is given: an array of the result's shape and dtype, which may be one of them."""
     dtype = arrays[0].dtype
+    if _working_dtype(dtype) is dtype or _has_half_loop(function, dtype):
+        if out is not None and isinstance(function, np.ufunc):
+            return np.asarray(function(*arrays, out=out))
+        return _written(np.asarray(function(*arrays), dtype), out)
     working = _working_dtype(dtype)
-    if working is dtype or _has_half_loop(function, dtype):
-        return np.asarray(function(*arrays), dtype)
     result = np.asarray(function(*[array.astype(working) for array in arrays]))
-    return convert(result, ElementType.of_dtype(dtype))
+    return _written(convert(result, ElementType.of_dtype(dtype)), out)
 
 
-def calculated_real(function: Function, data: Array) -> Array:
+def _written(result: Array, out: Array | None) -> Array:
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+def calculated_real(function: Function, data: Array, out: Array | None = None) -> Array:
     """A function of real numbers of every element; the result has the shape and the dtype of data.
 
-    function: takes a vector of f32 or f64 of its own, in which it may write.
+    function: takes a vector of f32 or f64 of its own, in which it may write. out: as for `calculated`.
     """
     dtype = data.dtype
     kind = ElementType.of_dtype(dtype)
     working = _working_dtype(dtype) if kind.is_float else np.dtype(np.float64)
     if isinstance(function, np.ufunc) and (working is dtype or _has_half_loop(function, dtype)):
-        return np.asarray(function(data))
+        return np.asarray(function(data, out=out))
 
     def of_part(part: Array) -> Array:
         result = function(part.astype(working))
         return convert(result, kind) if kind.is_float else saturated(np.rint(result), kind)
 
     source = data.reshape(-1)
-    if source.size <= CHUNK:
+    if source.size <= CHUNK and out is None:
         return of_part(source).reshape(data.shape)
-    result = np.empty(data.shape, dtype)
+    result = np.empty(data.shape, dtype) if out is None else out
     target = result.reshape(-1)
     for start in range(0, source.size, CHUNK):
         target[start : start + CHUNK] = of_part(source[start : start + CHUNK])
@@ -130,11 +140,12 @@ def unary(
         rising = ("data",) if is_rising else ()
         monotone = ("data",) if is_monotone else ()
         saturates = is_monotone
+        overwrites = ("data",)
 
-        def evaluate(self, data: Array) -> Array:
+        def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
             if of_integers is not None and ElementType.of(data).is_integer:
-                return calculated(of_integers, data)
-            return calculated_real(function, data)
+                return calculated(of_integers, data, out=out)
+            return calculated_real(function, data, out)
 
     return _registered(Operator, type_name, since)
 
@@ -167,14 +178,25 @@ class Binary(Op):
     auto_broadcast: AutoBroadcast = "numpy"
     axis: Int = Field(default=0, alias="auto_broadcast.auto_broadcast_axis")
 
+    overwrites: ClassVar[tuple[str, ...]] = ("a", "b")
+
     function: ClassVar[Function]
 
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
         shape = broadcast_shapes(a.shape, b.shape, self.auto_broadcast, self.axis)
         return TensorType(a.element_type if a.element_type.is_known else b.element_type, shape)
 
-    def evaluate(self, a: Array, b: Array) -> Array:
-        return calculated(type(self).function, a, self.aligned(a, b))
+    def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
+        return calculated(type(self).function, a, self.aligned(a, b), out=out)
+
+    def kernel(self, *types: TensorType) -> Callable[..., Any]:
+        """NumPy's function itself where there is nothing to do around it; of scalars it would not give an array."""
+        a, b = types
+        is_plain = type(self).evaluate is Binary.evaluate and isinstance(type(self).function, np.ufunc)
+        known = a.element_type.is_known and _working_dtype(a.element_type.dtype) is a.element_type.dtype
+        if is_plain and known and self.auto_broadcast != "pdpd" and max(a.rank or 0, b.rank or 0):
+            return type(self).function
+        return self.evaluate
 
     def aligned(self, a: Array, b: Array) -> Array:
         """b in a shape that NumPy broadcasts with a as `auto_broadcast` says."""

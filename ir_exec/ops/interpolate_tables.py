@@ -34,6 +34,9 @@ _PRODUCT_IS_FASTER = 128
 
 _LARGEST_MATRIX = 1 << 22
 
+_FEW = 16
+"""Products with fewer columns do not pay."""
+
 
 class Table(NamedTuple):
     """output[i] = sum over t of weights[i, t] * input[indices[i, t]], along one axis.
@@ -190,10 +193,12 @@ def _product(rows: Array, indices: Array, weights: Array) -> Array:
     matrix = np.zeros((len(indices), rows.shape[1]), rows.dtype)
     # A clipped tap may stand more than once.
     np.add.at(matrix, (np.arange(len(matrix))[:, np.newaxis], indices), weights)
-    if rows.shape[2] == 1:
-        product: Array = rows[:, :, 0] @ matrix.T
-        return product
-    return np.asarray(matrix @ rows)
+    before, size, after = rows.shape
+    if after >= _FEW:
+        return np.asarray(matrix @ rows)
+    # One product of many rows is faster than many products of few columns.
+    flat = rows.swapaxes(1, 2).reshape(before * after, size)
+    return (flat @ matrix.T).reshape(before, after, len(matrix)).swapaxes(1, 2)
 
 
 def _weighted(rows: Array, indices: Array, weights: Array) -> Array:

@@ -114,14 +114,14 @@ class _Shift(Binary):
 
     inputs = (In("a", types=BITS), In("b", types=BITS, like="a"))
 
-    def evaluate(self, a: Array, b: Array) -> Array:
+    def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
         bits = ElementType.of(b).bits
         is_outside = (b < 0) | (b >= bits)
         if a.size and is_outside.any():
             count = int(b[is_outside].flat[0])
             message = f"a shift by {count} bits, expected 0 to {bits - 1} for {ElementType.of(a)}"
             raise EvaluationError(message, code="IR704", port="b")
-        return super().evaluate(a, b)
+        return super().evaluate(a, b, out=out)
 
 
 @op("BitwiseLeftShift", since=15)

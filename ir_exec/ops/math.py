@@ -100,8 +100,10 @@ class Abs(Unary):
     Specification: arithmetic/Abs-1.
     """
 
-    def evaluate(self, data: Array) -> Array:
-        return calculated(np.abs, data)
+    overwrites = ("data",)
+
+    def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
+        return calculated(np.abs, data, out=out)
 
     def evaluate_bounds(self, data: Bounds) -> Bounds:
         lower, upper = data

@@ -13,7 +13,15 @@ from ir_exec.errors import ShapeError
 from ir_exec.ops.attributes import LOWER, Int, NonNegatives, Positive, Positives
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.precision import CALCULABLE, accumulator
-from ir_exec.ops.rules import known_bounds, known_ints, merge_dims, merge_shapes, normalize_axis, require_rank
+from ir_exec.ops.rules import (
+    divide_dim,
+    known_bounds,
+    known_ints,
+    merge_dims,
+    merge_shapes,
+    normalize_axis,
+    require_rank,
+)
 from ir_exec.types import INDEX, INTEGER, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
 
 __all__ = [
@@ -47,7 +55,7 @@ class ShuffleChannels(Op):
     def infer(self, data: TensorType) -> TensorType:
         if data.shape.dims is not None:
             axis = normalize_axis(self.axis, len(data.shape))
-            _divided(data.shape[axis], self.group, f"axis {axis} of data")
+            divide_dim(data.shape[axis], self.group, f"axis {axis} of data", port="data")
         return data.without_values()
 
     def evaluate(self, data: Array) -> Array:
@@ -88,7 +96,7 @@ class DepthToSpace(_Depth):
         if data.shape.dims is None:
             return data.without_values()
         batch, depth, *space = data.shape
-        depth = _divided(depth, self.block_size ** len(space), "the depth of data")
+        depth = divide_dim(depth, self.block_size ** len(space), "the depth of data", port="data")
         return data.with_shape(Shape([batch, depth, *(dim * self.block_size for dim in space)]))
 
     def evaluate(self, data: Array) -> Array:
@@ -118,7 +126,7 @@ class SpaceToDepth(_Depth):
         if data.shape.dims is None:
             return data.without_values()
         batch, depth, *space = data.shape
-        divided = [_divided(dim, self.block_size, f"axis {i} of data") for i, dim in enumerate(space, 2)]
+        divided = [divide_dim(dim, self.block_size, f"axis {i} of data", port="data") for i, dim in enumerate(space, 2)]
         return data.with_shape(Shape([batch, depth * self.block_size ** len(space), *divided]))
 
     def evaluate(self, data: Array) -> Array:
@@ -163,7 +171,7 @@ class BatchToSpace(Op):
         begins, ends = _numbers(crops_begin, "crops_begin", 0), _numbers(crops_end, "crops_end", 0)
         if blocks is None:
             return data.with_shape(Shape.of_rank(len(data.shape)))
-        batch = _divided(data.shape[0], prod(blocks), "the batch of data")
+        batch = divide_dim(data.shape[0], prod(blocks), "the batch of data", port="data")
         if begins is None or ends is None:
             return data.with_shape(Shape([batch, *(Dim.any() for _ in data.shape[1:])]))
         space = []
@@ -177,12 +185,12 @@ class BatchToSpace(Op):
 
     def evaluate(self, data: Array, block_shape: Array, crops_begin: Array, crops_end: Array) -> Array:
         blocks, begins, ends = (numbers.astype(np.int64).tolist() for numbers in (block_shape, crops_begin, crops_end))
-        count = data.ndim - 1
-        split = data.reshape(*blocks[1:], data.shape[0] // prod(blocks), *data.shape[1:])
+        count, batch = data.ndim - 1, data.shape[0] // prod(blocks)
+        split = data.reshape(*blocks[1:], batch, *data.shape[1:])
         order = [axis for i in range(count) for axis in (count + 1 + i, i)]
         whole = [size * block for size, block in zip(data.shape[1:], blocks[1:], strict=True)]
         kept = [slice(begin, size - end) for begin, end, size in zip(begins[1:], ends[1:], whole, strict=True)]
-        return split.transpose(count, *order).copy().reshape(-1 if data.size else 0, *whole)[(slice(None), *kept)]
+        return split.transpose(count, *order).copy().reshape(batch, *whole)[(slice(None), *kept)]
 
 
 @op("SpaceToBatch", since=2)
@@ -219,7 +227,9 @@ class SpaceToBatch(Op):
         if begins is None or ends is None:
             return data.with_shape(Shape([batch, *(Dim.any() for _ in data.shape[1:])]))
         space = [
-            _divided(dim + (begins[axis] + ends[axis]), blocks[axis], f"axis {axis} of data with its pads")
+            divide_dim(
+                dim + (begins[axis] + ends[axis]), blocks[axis], f"axis {axis} of data with its pads", port="data"
+            )
             for axis, dim in enumerate(data.shape[1:], 1)
         ]
         return data.with_shape(Shape([batch, *space]))
@@ -259,7 +269,9 @@ class ReorgYolo(Op):
         batch, channels, rows, columns = data.shape
         if channels.hi < stride * stride:
             raise ShapeError(f"data has {channels} channels, expected {stride * stride} or more", port="data")
-        space = [_divided(dim, stride, f"axis {axis} of data") for axis, dim in ((2, rows), (3, columns))]
+        space = [
+            divide_dim(dim, stride, f"axis {axis} of data", port="data") for axis, dim in ((2, rows), (3, columns))
+        ]
         return data.with_shape(Shape([batch, channels * (stride * stride), *space]))
 
     def evaluate(self, data: Array) -> Array:
@@ -372,7 +384,7 @@ class Col2Im(Op):
             if min(kernel) < 1:
                 message = f"kernel_size is {list(kernel)}, expected positive numbers"
                 raise ShapeError(message, code="IR505", port="kernel_size")
-            channels = _divided(channels, prod(kernel), "the channels of data")
+            channels = divide_dim(channels, prod(kernel), "the channels of data", port="data")
         sizes = known_bounds(output_size)
         if sizes is None:
             return data.with_shape(Shape([*batch, channels, Dim.any(), Dim.any()]))
@@ -411,15 +423,6 @@ class Col2Im(Op):
             target += columns[:, :, place[0], place[1]]
         kept = [slice(begin, begin + size) for begin, size in zip(self.pads_begin, image, strict=True)]
         return whole[:, :, kept[0], kept[1]].astype(data.dtype, copy=False).reshape(*batch, channels, *image)
-
-
-def _divided(dim: Dim, divisor: int, what: str) -> Dim:
-    """The dim divided by what must divide it; `what` begins the message."""
-    low = -(-dim.lo // divisor)
-    high = dim.hi // divisor if dim.is_bounded else UNBOUNDED
-    if low > high:
-        raise ShapeError(f"{what} is {dim}, expected a multiple of {divisor}", code="IR505", port="data")
-    return Dim(low, high)
 
 
 def _require_number_per_axis(data: TensorType, **vectors: TensorType) -> None:

@@ -19,6 +19,7 @@ __all__ = [
     "Broadcasting",
     "align_pdpd",
     "broadcast_shapes",
+    "divide_dim",
     "ints",
     "known_axes",
     "known_bounds",
@@ -125,6 +126,15 @@ def require_representable(rank: int) -> None:
     """An array may have this many dims."""
     if rank > LARGEST_RANK:
         raise UnsupportedError(f"a tensor of rank {rank} is more than NumPy can hold, {LARGEST_RANK} dims at most")
+
+
+def divide_dim(dim: Dim, divisor: int, what: str, *, port: str | None = None) -> Dim:
+    """The dim divided by what must divide it; `what` begins the message: "axis 1 of data"."""
+    low = -(-dim.lo // divisor)
+    high = dim.hi // divisor if dim.is_bounded else UNBOUNDED
+    if low > high:
+        raise ShapeError(f"{what} is {dim}, expected a multiple of {divisor}", code="IR505", port=port)
+    return Dim(low, high)
 
 
 def merge_dims(a: Dim, b: Dim, what: str, *, port: str | None = None) -> Dim:

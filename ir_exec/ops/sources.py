@@ -10,7 +10,7 @@ import numpy as np
 from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
 from ir_exec.ops.attributes import ElementTypeName, NonNegative, ShapeText
 from ir_exec.ops.base import In, Op, op
-from ir_exec.types import Array, ElementType, Shape, TensorType
+from ir_exec.types import Array, ElementType, TensorType
 
 __all__ = ["Assign", "Const", "Parameter", "ReadValue", "Result", "State", "WeightsReader"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -24,6 +24,7 @@ __all__ = [
     "SPATIAL_RANKS",
     "AutoPad",
     "Pads",
+    "Scratch",
     "SlidingAxis",
     "Steps",
     "Windowed",
@@ -106,6 +107,20 @@ class SlidingAxis:
             self.pad - windows.start * self.stride,
             windows.stop - windows.start,
         )
+
+
+class Scratch:
+    """Memory for intermediate arrays, one at a time, that is asked of the system once."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self._buffer: Array = np.empty(0, dtype)
+
+    def array(self, shape: tuple[int, ...]) -> Array:
+        """An array of this shape with any elements; it takes the place of the one before."""
+        size = prod(shape)
+        if size > self._buffer.size:
+            self._buffer = np.empty(size, self._buffer.dtype)
+        return self._buffer[:size].reshape(shape)
 
 
 class Windowed(Op):
@@ -230,7 +245,7 @@ def padded_part(data: Array, axes: Sequence[SlidingAxis]) -> Array:
 
 
 def window_view(covering: Array, axes: Sequence[SlidingAxis]) -> Array:
-    """The elements of every window: shape [..., kernel..., count...], a view of `padded_part` that is not to be written."""
+    """The elements of every window, [..., kernel..., count...]: a view of `padded_part`, not to be written to."""
     others = covering.ndim - len(axes)
     spatial = covering.strides[others:]
     shape = (*covering.shape[:others], *[axis.kernel for axis in axes], *[axis.count for axis in axes])

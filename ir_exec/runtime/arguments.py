@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
-from ir_exec.model import ModelPort
+from ir_exec.model import ModelPort, ShapeLike, as_shape
 from ir_exec.types import STRING, Array, ElementType, Shape
 
-__all__ = ["Inputs", "bind_inputs"]
+__all__ = ["Inputs", "bind_inputs", "bind_shapes"]
 
 Inputs: TypeAlias = Mapping[str, Any] | Mapping[int, Any] | Sequence[Any]
 
@@ -37,6 +37,30 @@ def bind_inputs(given: Inputs | None, ports: Sequence[ModelPort]) -> list[Array]
         kind = type(given).__name__
         raise EvaluationError(f"expected a mapping or a sequence of inputs, found {kind}", code="IR705")
     return [_checked(value, port) for value, port in zip(values, ports, strict=True)]
+
+
+def bind_shapes(
+    given: Mapping[str | int, ShapeLike] | None, ports: Sequence[ModelPort]
+) -> list[tuple[ModelPort, tuple[int, ...]]]:
+    """The static shape of every input: the given one, or its own where that is static.
+
+    Raises EvaluationError (IR705) for names of no input, ShapeError (IR506) for a shape that does not fit or is open.
+    """
+    shapes = [port.shape for port in ports]
+    for key, shape in (given or {}).items():
+        position = _position(key, ports)
+        shapes[position] = _met(ports[position], as_shape(shape))
+    for port, shape in zip(ports, shapes, strict=True):
+        if not shape.is_static:
+            raise ShapeError(f"input {port.name!r} has the open shape {shape}: say which it is to be", code="IR506")
+    return [(port, shape.static) for port, shape in zip(ports, shapes, strict=True)]
+
+
+def _met(port: ModelPort, shape: Shape) -> Shape:
+    met = shape & port.shape
+    if met is None:
+        raise ShapeError(f"input {port.name!r} has shape {shape}, expected {port.shape}", code="IR506")
+    return met
 
 
 def _by_name(given: Mapping[Any, Any], ports: Sequence[ModelPort]) -> list[Any]:
@@ -66,9 +90,7 @@ def _position(key: Any, ports: Sequence[ModelPort]) -> int:
 
 def _checked(value: Any, port: ModelPort) -> Array:
     array = _as_array(value, port)
-    shape = Shape(array.shape)
-    if shape & port.shape is None:
-        raise ShapeError(f"input {port.name!r} has shape {shape}, expected {port.shape}", code="IR506")
+    _met(port, Shape(array.shape))
     return array
 
 

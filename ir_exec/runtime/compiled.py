@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import Literal
 
 import numpy as np
 
 from ir_exec.errors import Location, UnsupportedError
 from ir_exec.graph import Graph
-from ir_exec.model import Model, ModelPort, Source, WeightsSource, read_model
-from ir_exec.runtime.arguments import Inputs, bind_inputs
+from ir_exec.model import Model, ModelPort, ShapeLike, Source, WeightsSource, read_model
+from ir_exec.runtime.arguments import Inputs, bind_inputs, bind_shapes
 from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.loop import Observer
-from ir_exec.runtime.memory import default_budget
+from ir_exec.runtime.memory import MemoryPlan, default_budget
 from ir_exec.runtime.state import Variables
 from ir_exec.types import Array, TensorType
 
@@ -52,13 +53,14 @@ class Results(Mapping[str | int, Array]):
 class CompiledModel:
     """A network to call; `compile_model` makes one. Calls share the variables, so one call runs at a time."""
 
-    def __init__(self, model: Model, *, max_memory: int | None = None) -> None:
+    def __init__(self, model: Model, *, max_memory: int | None = None, expand_weights: bool = True) -> None:
         refuse_unsupported(model.graph)
         self.inputs: list[ModelPort] = model.inputs
         self.outputs: list[ModelPort] = model.outputs
         self._variables = Variables()
         context = {"weights": model.weights, "state": self._variables}
-        self._executor = Executor(model.graph, context, default_budget() if max_memory is None else max_memory)
+        budget = default_budget() if max_memory is None else max_memory
+        self._executor = Executor(model.graph, context, budget, expand_weights=expand_weights)
 
     def __call__(self, inputs: Inputs | None = None, *, observe: Observer | None = None) -> Results:
         """Run the network.
@@ -67,7 +69,7 @@ class CompiledModel:
             of another element type are cast where every value is kept, and refused otherwise.
         observe: called after each layer with its node, its inputs and its outputs.
         Raises IRError: EvaluationError, ElementTypeError or ShapeError for inputs that do not fit and for layers that
-        fail on them, ResourceError for a layer that would take more than the memory budget.
+        fail on them, ResourceError where the run would take more than the memory budget.
         """
         arrays = bind_inputs(inputs, self.inputs)
         try:
@@ -79,22 +81,45 @@ class CompiledModel:
         self._variables.commit()
         return Results(self.outputs, _owned(found, arrays))
 
+    def memory_plan(self, shapes: Mapping[str | int, ShapeLike] | None = None) -> MemoryPlan:
+        """What a run on inputs of these shapes takes, without running it; inputs of static shape may be left out.
+
+        Tensors whose shapes depend on values are not known before, and count as if they were empty where they may be.
+        Raises what planning a call raises, and ShapeError IR506 for an input whose shape stays open.
+        """
+        found = [(port.element_type.dtype, shape) for port, shape in bind_shapes(shapes, self.inputs)]
+        with np.errstate(all="ignore"):
+            plan = self._executor.plan(found)
+        peak = max(range(len(plan.live)), key=plan.live.__getitem__, default=None)
+        return MemoryPlan(
+            constants=self._executor.constant_bytes,
+            peak=0 if peak is None else plan.live[peak],
+            layer=None if peak is None else plan.steps[peak].node.name,
+        )
+
     def reset_state(self) -> None:
         """Forget the values of all variables: the next run starts from the initial ones."""
         self._variables.reset()
 
 
 def compile_model(
-    model: Model | Source, *, weights: WeightsSource | None = None, max_memory: int | None = None
+    model: Model | Source,
+    *,
+    weights: Literal["expand", "keep"] | WeightsSource | None = None,
+    max_memory: int | None = None,
 ) -> CompiledModel:
     """Make a network ready to run; `model` is a Model, or what `read_model` takes.
 
-    max_memory: the most bytes that a tensor may take, the machine's memory where it is None.
+    weights: "expand" (as without it) computes once, in the first run, what follows from weights alone, such as f32
+        made of u4; "keep" computes what takes more memory than the weights themselves in every run, and frees it again.
+        Anything else is another .bin, as for `read_model`.
+    max_memory: the most bytes that the tensors of a run may take together, the machine's memory where it is None.
     Raises what `read_model` raises, and one UnsupportedError that names every operator that ir_exec does not have.
     """
+    mode = weights if isinstance(weights, str) and weights in ("expand", "keep") else None
     if not isinstance(model, Model):
-        model = read_model(model, weights=weights)
-    return CompiledModel(model, max_memory=max_memory)
+        model = read_model(model, weights=None if mode else weights)
+    return CompiledModel(model, max_memory=max_memory, expand_weights=mode != "keep")
 
 
 def refuse_unsupported(graph: Graph) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer import Types, infer_body, infer_types
-from ir_exec.ops.sources import Parameter
+from ir_exec.ops.sources import Assign, Assign3, Parameter, Result
+from ir_exec.ops.ties import Ties
+from ir_exec.runtime.fold import foldable
 from ir_exec.runtime.loop import Observer, run_steps
-from ir_exec.runtime.plan import Context, Plan, Step, constant_values, plan_steps
+from ir_exec.runtime.plan import Context, Plan, Planner
 from ir_exec.runtime.state import Variables
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
@@ -21,99 +24,116 @@ MAX_PLANS = 32
 
 
 class Executor:
-    """Runs a graph on arrays that fit its Parameters."""
+    """Runs a graph on arrays that fit its Parameters.
 
-    def __init__(self, graph: Graph, context: Context, max_memory: int) -> None:
+    expand_weights: whether what follows from weights alone is computed once and kept where that takes more memory than
+    the weights do; what takes no more is computed once in any case.
+    """
+
+    def __init__(self, graph: Graph, context: Context, max_memory: int, *, expand_weights: bool = True) -> None:
         self._graph = graph
         self._context = context
         self.weights = context["weights"]
+        self._expand_weights = expand_weights
         self._max_memory = max_memory
         self._plans: dict[Any, Plan] = {}
-        self._folded: dict[int, Array] | None = None
+        self._constants: list[Array | None] | None = None
         self._bodies = {
-            node: tuple(_Body(body, context, max_memory) for body in node.bodies) for node in graph.nodes if node.bodies
+            node: tuple(_Body(body, context, max_memory, expand_weights) for body in node.bodies)
+            for node in graph.nodes
+            if node.bodies
         }
 
     def run(self, arrays: list[Array], observe: Observer | None = None) -> list[Array]:
         """The values of the Results, from those of the Parameters, both in the order of the file."""
-        plan = self._plan(arrays)
-        slots: list[Array | None] = [None] * len(self._graph.values)
-        for number, constant in (self._folded or {}).items():
-            slots[number] = constant
+        plan = self.plan([(array.dtype, array.shape) for array in arrays], observed=observe is not None)
+        slots = list(self._constants or ())
         for node, given in zip(self._graph.parameters, arrays, strict=True):
             slots[node.outputs[0].number] = given
         run_steps(plan.steps, slots, observe)
         return [array for number in plan.results if (array := slots[number]) is not None]
 
-    @cached_property
-    def _constant(self) -> set[Value]:
-        return constant_values(self._graph)
+    def plan(self, inputs: list[tuple[np.dtype[Any], tuple[int, ...]]], *, observed: bool = False) -> Plan:
+        """The plan for inputs of these dtypes and shapes.
 
-    def _fold(self, types: Types) -> dict[int, Array]:
-        """The constant values that other nodes take, by slot."""
-        used = {value.number for value in self._taken()}
-        nodes = [node for node in self._graph.nodes if self._is_constant(node)]
-        slots: list[Array | None] = [None] * len(self._graph.values)
-        run_steps(self._steps(nodes, types, used), slots)
-        return {number: array for number in used if (array := slots[number]) is not None}
-
-    def _taken(self) -> Iterator[Value]:
-        for node in self._graph.nodes:
-            if not self._is_constant(node):
-                yield from (value for value in node.values_in if value in self._constant)
-
-    def _is_constant(self, node: Node) -> bool:
-        return bool(node.outputs) and node.outputs[0] in self._constant
-
-    def _plan(self, arrays: list[Array]) -> Plan:
-        key = tuple([(array.dtype, array.shape) for array in arrays])
+        An observer may keep the arrays that it is shown; where there is one, no memory is written to twice.
+        """
+        key = (observed, *inputs)
         plan = self._plans.get(key)
         if plan is None:
             if len(self._plans) >= MAX_PLANS:
                 self._plans.pop(next(iter(self._plans)))
-            plan = self._plans[key] = self._new_plan(arrays)
+            plan = self._plans[key] = self._new_plan(inputs, overwrite=not observed)
         return plan
 
-    def _new_plan(self, arrays: list[Array]) -> Plan:
+    @property
+    def constant_bytes(self) -> int:
+        """The memory that folded constants take; those that lie in the file as they are used take none."""
+        return sum(array.nbytes for array in self._constants or () if array is not None and array.flags.writeable)
+
+    @cached_property
+    def _folded(self) -> set[Value]:
+        return foldable(self._graph, expand_weights=self._expand_weights)
+
+    def _new_plan(self, inputs: list[tuple[np.dtype[Any], tuple[int, ...]]], *, overwrite: bool) -> Plan:
         given = {
-            node.outputs[0]: TensorType(ElementType.of(array), Shape(array.shape))
-            for node, array in zip(self._graph.parameters, arrays, strict=True)
+            node.outputs[0]: TensorType(ElementType.of_dtype(dtype), Shape(shape))
+            for node, (dtype, shape) in zip(self._graph.parameters, inputs, strict=True)
         }
         types = infer_types(self._graph, weights=self.weights, given=given)
-        if self._folded is None:
-            self._folded = self._fold(types)
-        nodes = [node for node in self._graph.nodes if not self._is_constant(node)]
+        planner = Planner(self._context, self._bodies, self._max_memory, overwrite)
+        if self._constants is None:
+            self._constants = self._fold(planner, types)
         results = [node.values_in[0].number for node in self._graph.results]
-        return Plan(self._steps(nodes, types, {*results, *self._folded}), results)
+        keep = {*results, *(number for number, array in enumerate(self._constants) if array is not None)}
+        return planner.plan([node for node in self._steps() if not self._is_folded(node)], types, keep, results)
 
-    def _steps(self, nodes: list[Node], types: Types, keep: set[int]) -> list[Step]:
-        return plan_steps(nodes, types, keep, self._context, self._bodies, self._max_memory)
+    def _fold(self, planner: Planner, types: Types) -> list[Array | None]:
+        """The constant values that other nodes take, each in its slot."""
+        nodes = self._steps()
+        used = {
+            value.number
+            for node in self._graph.nodes
+            if not self._is_folded(node)
+            for value in node.values_in
+            if value in self._folded
+        }
+        slots: list[Array | None] = [None] * len(self._graph.values)
+        run_steps(planner.plan([node for node in nodes if self._is_folded(node)], types, used, []).steps, slots)
+        return slots
+
+    def _steps(self) -> list[Node]:
+        return [node for node in self._graph.nodes if not isinstance(node.op, (Parameter, Result))]
+
+    def _is_folded(self, node: Node) -> bool:
+        return bool(node.outputs) and node.outputs[0] in self._folded
 
 
 class _Body:
     """A body that runs; the RunningBody of the operator that holds it."""
 
-    def __init__(self, body: BodyGraph, context: Context, max_memory: int) -> None:
+    def __init__(self, body: BodyGraph, context: Context, max_memory: int, expand_weights: bool) -> None:
         assert body.ties is not None, "a graph with bodies that are not tied is refused when it is built"
-        self.ties = body.ties
+        self.ties: Ties = body.ties
+        self.depth = body.depth
         self._graph = body.graph
-        self._executor = Executor(body.graph, context, max_memory)
+        self._executor = Executor(body.graph, context, max_memory, expand_weights=expand_weights)
         self._state: Variables = context["state"]
+        self._assigned = frozenset(
+            node.op.variable_id for node in body.graph.all_nodes() if isinstance(node.op, (Assign, Assign3))
+        )
 
     def infer(self, types: list[TensorType]) -> list[TensorType]:
         return infer_body(self._graph, types, self._executor.weights)
 
     def run(self, arrays: list[Array]) -> list[Array]:
-        results = self._executor.run(arrays)
-        self._state.advance()
-        return results
+        return self._executor.run(arrays)
+
+    def advance(self) -> None:
+        self._state.advance(self._assigned)
 
     def parameter_types(self) -> list[TensorType]:
         return [_declared(node) for node in self._graph.parameters]
-
-    def result_types(self) -> list[TensorType]:
-        types = infer_types(self._graph, weights=self._executor.weights)
-        return [types[node.values_in[0].number] for node in self._graph.results]
 
 
 def _declared(node: Node) -> TensorType:

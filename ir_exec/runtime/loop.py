@@ -29,11 +29,13 @@ def run_steps(steps: list[Step], slots: list[Array | None], observe: Observer | 
             result = step.evaluate(*arrays)
         except Exception as error:
             raise _placed(error, step.node) from (None if isinstance(error, IRError) else error)
-        outputs = result if isinstance(result, tuple) else (result,)
-        for slot, output in zip(step.outputs, outputs, strict=False):
-            slots[slot] = output
+        if type(result) is tuple:
+            for slot, output in zip(step.outputs, result, strict=False):
+                slots[slot] = output
+        else:
+            slots[step.outputs[0]] = result
         if observe is not None:
-            observe(step.node, arrays, list(outputs))
+            observe(step.node, arrays, list(result) if isinstance(result, tuple) else [result])
         for slot in step.dying:
             slots[slot] = None
 

@@ -1,13 +1,33 @@
-"""How much memory a run may take."""
+"""How much memory a run may take, how much it takes, and whose memory a value lies in."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
+from dataclasses import dataclass
 
-__all__ = ["default_budget"]
+from ir_exec.graph import Node
+from ir_exec.infer import Types
+from ir_exec.types import TensorType
+
+__all__ = ["Buffers", "MemoryPlan", "byte_size", "default_budget"]
 
 FALLBACK = 64 * 2**30
 """For systems that do not tell how much memory they have."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """What a run takes, in bytes, as far as sizes are known before it.
+
+    constants: decoded and folded weights that stay in memory from the first run on; weights that are used as they lie
+        in the file are not among them. peak: the most that all other tensors take at one time, the inputs left out.
+    layer: the name of the layer at the peak.
+    """
+
+    constants: int
+    peak: int
+    layer: str | None
 
 
 def default_budget() -> int:
@@ -16,3 +36,75 @@ def default_budget() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
         return FALLBACK
+
+
+def byte_size(type: TensorType) -> int:
+    """The least bytes that a tensor of this type takes in memory; sub-byte elements take a byte each."""
+    return type.shape.size.lo * max(type.element_type.bits, 8) // 8
+
+
+class Buffers:
+    """Whose memory every value lies in, while one goes through the nodes in their order.
+
+    An operator that is declared to give views may hand on the memory of any of its inputs; every other one makes
+    memory of its own. What is read from weights or variables, or computed in bodies, belongs to others. Memory is free
+    after the last use of the last value in it, unless it belongs to others.
+    """
+
+    def __init__(self, nodes: list[Node], types: Types, keep: Collection[int], dying: list[list[int]]) -> None:
+        self._nodes = nodes
+        self._owners: dict[int, frozenset[int]] = {}
+        self._sizes: dict[int, int] = {}
+        self._last: dict[int, int] = {}
+        self._live = 0
+        last_use = {number: index for index, numbers in enumerate(dying) for number in numbers}
+        for node in nodes:
+            self._enter_owners(node, types)
+        for number, owners in self._owners.items():
+            for owner in owners:
+                last = len(nodes) if number in keep else last_use.get(number, len(nodes))
+                self._last[owner] = max(self._last.get(owner, 0), last)
+        self._freed: dict[int, list[int]] = {}
+        for owner, last in self._last.items():
+            self._freed.setdefault(last, []).append(owner)
+
+    def _enter_owners(self, node: Node, types: Types) -> None:
+        assert node.op is not None, "networks with unsupported operators are refused before"
+        inputs = [self._of(value.number) for value in node.values_in]
+        handed_on = frozenset[int]().union(*inputs) if node.op.views else frozenset[int]()
+        if node.op.evaluate_context:
+            handed_on |= {_OTHERS}
+            # A variable or a body may keep what it was given.
+            for owner in frozenset[int]().union(*inputs):
+                self._last[owner] = len(self._nodes)
+        for value in node.outputs:
+            self._owners[value.number] = handed_on or frozenset([value.number])
+            if not handed_on or node.op.evaluate_context:
+                self._sizes[value.number] = byte_size(types[value.number])
+
+    def _of(self, number: int) -> frozenset[int]:
+        return self._owners.get(number, frozenset([_OTHERS]))
+
+    def enter(self, index: int) -> int:
+        """The bytes that are in use when node `index` has computed its outputs."""
+        self._live += sum(self._sizes.get(value.number, 0) for value in self._nodes[index].outputs)
+        return self._live
+
+    def leave(self, index: int) -> None:
+        """Free what nobody needs after node `index`."""
+        self._live -= sum(self._sizes.get(owner, 0) for owner in self._freed.get(index, ()))
+
+    def may_overwrite(self, index: int, position: int) -> bool:
+        """Whether the memory of an input of node `index` is the run's own, and needed by nobody else or later."""
+        values = self._nodes[index].values_in
+        owners = self._of(values[position].number)
+        others = (self._of(value.number) for place, value in enumerate(values) if place != position)
+        return (
+            _OTHERS not in owners
+            and all(self._last[owner] == index for owner in owners)
+            and not any(owners & other for other in others)
+        )
+
+
+_OTHERS = -1
+"""Stands for everybody outside the run: the caller, the weights, variables, bodies."""

@@ -1,22 +1,26 @@
-"""What is decided once for a set of input shapes: which nodes run, in which order, and what dies after each."""
+"""What is decided once for a set of input shapes: which nodes run, in which order, and what becomes of their memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
-from ir_exec.errors import ResourceError
-from ir_exec.graph import Graph, Node, Value, last_uses
+from ir_exec.errors import ResourceError, raise_error
+from ir_exec.graph import Node, last_uses
 from ir_exec.infer import Types, infer_node
-from ir_exec.ops.sources import Const, Parameter, Result
+from ir_exec.ops import Op
+from ir_exec.runtime.memory import Buffers, byte_size
 from ir_exec.types import Array, TensorType
 
-__all__ = ["Context", "Plan", "Step", "constant_values", "plan_steps"]
+__all__ = ["Context", "Plan", "Planner", "Step"]
 
 Context: TypeAlias = Mapping[str, Any]
 """What operators may ask for beyond their inputs: `weights`, `state`."""
+
+OVERWRITE_FROM = 2**14
+"""Bytes from which on it pays to look whether a dead input's memory can be written to."""
 
 
 @dataclass(slots=True)
@@ -29,78 +33,101 @@ class Step:
 
     node: Node
     evaluate: Callable[..., Any]
-    inputs: list[int]
-    outputs: list[int]
-    dying: list[int]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    dying: tuple[int, ...]
     check: Callable[[list[Array]], None] | None
 
 
 @dataclass(slots=True)
 class Plan:
-    """The steps for one set of input shapes, and the slots from which the outputs are taken at the end."""
+    """The steps for one set of input shapes, and the slots from which the outputs are taken at the end.
+
+    live: for each step the bytes of all tensors of known size that exist when it has computed its outputs, those of
+    the inputs of the network and of constants left out.
+    """
 
     steps: list[Step]
     results: list[int]
+    live: list[int] = field(default_factory=list)
 
 
-def plan_steps(
-    nodes: Iterable[Node],
-    types: Types,
-    keep: Iterable[int],
-    context: Context,
-    bodies: Mapping[Node, tuple[Any, ...]],
-    max_memory: int,
-) -> list[Step]:
-    """Steps for these nodes; values whose numbers are in `keep` outlive the loop.
+@dataclass(slots=True)
+class Planner:
+    """Makes steps of nodes.
 
-    Raises ResourceError where a tensor of known shape alone is over the budget.
+    bodies: the running bodies of the nodes that have any. max_memory: the budget in bytes.
+    overwrite: whether memory that nobody needs any more may be written to.
     """
-    nodes = [node for node in nodes if not isinstance(node.op, (Parameter, Result))]
-    kept = set(keep)
-    steps = []
-    for node, dying in zip(nodes, last_uses(nodes), strict=True):
-        op = node.op
-        assert op is not None, "networks with unsupported operators are refused before"
-        around = {**context, "bodies": bodies.get(node, ())}
-        evaluate = op.evaluate
-        if op.evaluate_context:
-            evaluate = partial(evaluate, **{name: around[name] for name in op.evaluate_context})
-        inputs = [value.number for value in node.values_in]
-        outputs = [value.number for value in node.outputs]
-        for value in node.outputs:
-            check_budget(types[value.number], max_memory, node)
+
+    context: Context
+    bodies: Mapping[Node, tuple[Any, ...]]
+    max_memory: int
+    overwrite: bool = True
+
+    def plan(self, nodes: list[Node], types: Types, keep: Collection[int], results: list[int]) -> Plan:
+        """Steps for these nodes; the values whose numbers are in `keep` are not theirs to free or to overwrite.
+
+        Raises ResourceError where tensors of known shapes alone are over the budget.
+        """
+        dying = last_uses(nodes)
+        buffers = Buffers(nodes, types, keep, dying)
+        plan = Plan([], results)
+        for index, node in enumerate(nodes):
+            live = buffers.enter(index)
+            self._check_budget(live, node)
+            plan.live.append(live)
+            plan.steps.append(self._step(index, node, types, buffers, dying[index], keep))
+            buffers.leave(index)
+        return plan
+
+    def _step(
+        self, index: int, node: Node, types: Types, buffers: Buffers, dying: list[int], keep: Collection[int]
+    ) -> Step:
+        assert node.op is not None, "networks with unsupported operators are refused before"
+        inputs = tuple([value.number for value in node.values_in])
+        outputs = tuple([value.number for value in node.outputs])
+        around = {**self.context, "bodies": self.bodies.get(node, ())}
         proven = all(types[number].shape.is_static for number in (*inputs, *outputs))
-        check = None if proven else partial(_check, node, around, max_memory)
-        steps.append(Step(node, evaluate, inputs, outputs, [slot for slot in dying if slot not in kept], check))
-    return steps
+        return Step(
+            node=node,
+            evaluate=self._kernel(node.op, index, node, types, buffers, around, proven),
+            inputs=inputs,
+            outputs=outputs,
+            dying=tuple([slot for slot in dying if slot not in keep]),
+            check=None if proven else partial(self._check, node, around),
+        )
+
+    def _kernel(
+        self, op: Op, index: int, node: Node, types: Types, buffers: Buffers, around: Context, proven: bool
+    ) -> Callable[..., Any]:
+        if op.evaluate_context:
+            return partial(op.evaluate, **{name: around[name] for name in op.evaluate_context})
+        if not proven:
+            return op.evaluate
+        output = types[node.outputs[0].number]
+        if self.overwrite and op.overwrites and byte_size(output) >= OVERWRITE_FROM:
+            for position, value in enumerate(node.values_in):
+                named = op.inputs[min(position, len(op.inputs) - 1)].name in op.overwrites
+                if named and types[value.number] == output and buffers.may_overwrite(index, position):
+                    return partial(_overwrite, op, position)
+        return op.kernel(*[types[value.number] for value in node.values_in])
+
+    def _check(self, node: Node, around: Context, arrays: list[Array]) -> None:
+        """Infer from the arrays that are really there; raises what `infer` finds wrong with them."""
+        assert node.op is not None
+        types = [TensorType.of(array) for array in arrays]
+        for type in infer_node(node.op, types, around, raise_error) or ():
+            self._check_budget(byte_size(type), node)
+
+    def _check_budget(self, size: int, node: Node) -> None:
+        if size > self.max_memory:
+            message = f"the run takes {size:,} bytes at this layer, the budget is {self.max_memory:,}"
+            hint = "max_memory of compile_model sets the budget"
+            raise ResourceError(message, hint=hint).located(node.location)
 
 
-def constant_values(graph: Graph) -> set[Value]:
-    """The values that no input and no variable has a part in."""
-    constant: set[Value] = set()
-    for node in graph.nodes:
-        op = node.op
-        if op is None or isinstance(op, Parameter) or not op.deterministic or op.evaluate_context - {"weights"}:
-            continue
-        if isinstance(op, Const) or (node.inputs and all(value in constant for value in node.values_in)):
-            constant.update(node.outputs)
-    return constant
-
-
-def check_budget(type: TensorType, max_memory: int, node: Node) -> None:
-    """Refuse a tensor whose least size is over the budget, before anything is allocated."""
-    least = type.shape.size.lo * max(type.element_type.bits, 8) // 8
-    if least > max_memory:
-        message = f"the output {type} takes {least:,} bytes, the budget is {max_memory:,}"
-        raise ResourceError(message, hint="max_memory of compile_model sets the budget").located(node.location)
-
-
-def _check(node: Node, context: Context, max_memory: int, arrays: list[Array]) -> None:
-    """Infer from the arrays that are really there; raises what `infer` finds wrong with them."""
-    assert node.op is not None
-
-    def report(error: Exception) -> None:
-        raise error
-
-    for type in infer_node(node.op, [TensorType.of(array) for array in arrays], context, report) or ():
-        check_budget(type, max_memory, node)
+def _overwrite(op: Op, position: int, *arrays: Array) -> Any:
+    # A view that was made by broadcasting says by its flag that its elements are not its own.
+    out = arrays[position]
+    return op.evaluate(*arrays, out=out if out.flags.writeable and out.flags.c_contiguous else None)

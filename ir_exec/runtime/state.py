@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ir_exec.types import Array
 
 __all__ = ["Variables"]
@@ -25,14 +27,15 @@ class Variables:
     def write(self, variable_id: str, value: Array) -> None:
         self._written[variable_id] = value
 
-    def advance(self) -> None:
-        """Let what was written so far be read in this run."""
-        self._current.update(self._written)
-        self._written.clear()
+    def advance(self, variable_ids: Iterable[str]) -> None:
+        """Let what was written to these variables be read in this run."""
+        for variable_id in variable_ids:
+            if variable_id in self._written:
+                self._current[variable_id] = self._written.pop(variable_id)
 
     def commit(self) -> None:
         """Keep what this run has written. The arrays are copied, so that no caller holds memory of a variable."""
-        self.advance()
+        self.advance(list(self._written))
         for variable_id, value in self._current.items():
             self._values[variable_id] = value.copy()
         self._current.clear()

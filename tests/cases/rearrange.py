@@ -75,7 +75,8 @@ for mode in ("blocks_first", "depth_first"):
             Case("SpaceToDepth", 1, (numbered(1, 1, 2, 4, kind=kind),), {"mode": mode, "block_size": 2}),
         ]
     CASES += [
-        Case("DepthToSpace", 1, (numbered(1, 2, 2, 2),), {"mode": mode}),
+        Case("DepthToSpace", 1, (numbered(1, 2, 2, 2),), {"mode": mode}, oracle="nobody",
+             expected=(numbered(1, 2, 2, 2),), note="the default of OpenVINO is 0, which it refuses"),
         Case("DepthToSpace", 1, (numbered(0, 4, 1, 2),), {"mode": mode, "block_size": 2}, oracle="nobody",
              expected=(numbered(0, 1, 2, 4),)),
         Case("SpaceToDepth", 1, (numbered(1, 2, 0, 4),), {"mode": mode, "block_size": 2}, oracle="nobody",
@@ -189,7 +190,7 @@ def fold(
 ) -> Case:
     attributes: dict[str, object] = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (0, 0), "pads_end": (0, 0)}
     attributes |= {name: fields.pop(name) for name in list(fields) if name in attributes}
-    fields = {"constants": {1, 2}, "oracle": "reference", **fields}
+    fields = {"constants": {1, 2}, **fields}
     inputs = (numbered(*shape, kind=kind), ints(*size), ints(*kernel))
     return Case("Col2Im", 15, inputs, attributes, **fields)  # type: ignore[arg-type]  # as a caller
 
@@ -201,7 +202,7 @@ CASES += [
     fold((3, 12, 225), (16, 16), (2, 2), note="example 1"),
     fold((1, 27, 49), (16, 16), (3, 3), dilations=(2, 2), pads_begin=(1, 1), pads_end=(1, 1), strides=(2, 2)),
     fold((2, 12, 1296), (32, 32), (2, 2), dilations=(2, 2), pads_begin=(3, 3), pads_end=(3, 3), note="example 3"),
-    fold((2, 6, 8), (5, 7), (2, 3), strides=(2, 3), pads_begin=(1, 2), pads_end=(2, 3)),
+    fold((2, 6, 16), (5, 7), (2, 3), strides=(2, 3), pads_begin=(1, 2), pads_end=(2, 3)),
     fold((2, 12, 6), (7, 9), (2, 3), strides=(3, 2), dilations=(4, 2), pads_begin=(0, 0), pads_end=(1, 0)),
     fold((1, 3, 4), (2, 2), (1, 1)),
     fold((1, 3, 1), (5, 5), (1, 1), strides=(7, 7)),
@@ -209,8 +210,8 @@ CASES += [
     fold((1, 4, 6), (3, 4), (2, 2), "i8"),
     fold((1, 4, 6), (3, 4), (2, 2), "i64"),
     fold((1, 4, 6), (3, 4), (2, 2), "u8"),
-    fold((1, 4, 6), (3, 4), (2, 2), "f16", oracle="plugin", rtol=1e-3),
-    fold((1, 4, 6), (3, 4), (2, 2), "bf16", oracle="plugin", rtol=1e-2),
+    fold((1, 4, 6), (3, 4), (2, 2), "f16", rtol=1e-3),
+    fold((1, 4, 6), (3, 4), (2, 2), "bf16", rtol=1e-2),
     fold((1, 4, 6), (3, 4), (2, 2), constants=()),
     fold((1, 4, 6), (3, 4), (2, 2), constants={1}),
     fold((1, 4, 6), (3, 4), (2, 2), constants={2}),

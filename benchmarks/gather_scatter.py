@@ -1,0 +1,351 @@
+"""The gather and scatter family against OpenVINO's CPU plugin, in one process, on the same arrays.
+
+Both run a network of the one layer, called the cheapest way each has: OpenVINO shares the memory of inputs and outputs
+with the caller and overwrites its outputs with every call; ir_exec gives a new array every time. The outputs of both
+are compared before anything is timed.
+
+    python -m benchmarks.gather_scatter [--quick] [--only TEXT] [--seconds 2] [--threads 2]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.parent)]
+
+from benchmarks.measure import Paired, draw_chart, geometric_mean, measure_pair, print_table, write_json
+from tests.conformance.build import build
+from tests.conformance.case import Case
+
+import ir_exec
+from ir_exec.types import Array, ElementType
+
+QUICK = 2**18
+"""The most elements of a case of the quick subset."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A case that is made when it is its turn: the large ones would not fit into memory side by side."""
+
+    name: str
+    elements: int
+    make: Callable[[np.random.Generator], Case]
+
+
+def numbers(rng: np.random.Generator, kind: str, *shape: int) -> Array:
+    """Small whole numbers: every element type holds them, and sums of a few of them, exactly."""
+    return rng.integers(-8, 9, shape, np.int8).astype(ElementType[kind].dtype)
+
+
+def places(rng: np.random.Generator, kind: str, size: int, *shape: int) -> Array:
+    return rng.integers(0, size, shape, ElementType[kind].dtype)
+
+
+def dims(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape)) or "scalar"
+
+
+def axis_input(axis: int) -> Array:
+    return np.array(axis, np.int64)
+
+
+def gather_elements(
+    shape: tuple[int, ...], axis: int, index: str = "i32", data: str = "f32", length: int | None = None
+) -> Row:
+    chosen = (*shape[:axis], length or shape[axis], *shape[axis + 1 :])
+
+    def make(rng: np.random.Generator) -> Case:
+        inputs = (numbers(rng, data, *shape), places(rng, index, shape[axis], *chosen))
+        return Case("GatherElements", 6, inputs, {"axis": axis})
+
+    some = f" {length} of" if length else ""
+    return Row(f"GatherElements {data} {dims(shape)} axis {axis}{some} {index}", prod(chosen), make)
+
+
+def gather(
+    shape: tuple[int, ...],
+    axis: int,
+    chosen: tuple[int, ...],
+    index: str = "i32",
+    data: str = "f32",
+    batch: int = 0,
+    least: int = 0,
+) -> Row:
+    def make(rng: np.random.Generator) -> Case:
+        indices = rng.integers(least, shape[axis], chosen, ElementType[index].dtype)
+        attributes = {"batch_dims": batch}
+        return Case("Gather", 8, (numbers(rng, data, *shape), indices, axis_input(axis)), attributes, (2,))
+
+    more = f" batch {batch}" * bool(batch) + " negative" * (least < 0)
+    elements = prod(shape[:axis]) * prod(chosen[batch:]) * prod(shape[axis + 1 :])
+    return Row(f"Gather {data} {dims(shape)} axis {axis} by {index} {dims(chosen)}{more}", elements, make)
+
+
+def tuples(rng: np.random.Generator, sizes: tuple[int, ...], index: str, *leading: int) -> Array:
+    return np.stack([places(rng, index, size, *leading) for size in sizes], -1)
+
+
+def gather_nd(
+    shape: tuple[int, ...],
+    leading: tuple[int, ...],
+    length: int,
+    index: str = "i32",
+    data: str = "f32",
+    batch: int = 0,
+) -> Row:
+    def make(rng: np.random.Generator) -> Case:
+        indices = tuples(rng, shape[batch : batch + length], index, *leading)
+        return Case("GatherND", 8, (numbers(rng, data, *shape), indices), {"batch_dims": batch})
+
+    more = f" batch {batch}" * bool(batch)
+    elements = prod(leading) * prod(shape[batch + length :])
+    return Row(f"GatherND {data} {dims(shape)} by {index} {dims((*leading, length))}{more}", elements, make)
+
+
+def gather_tree(steps: int, batch: int, beams: int, kind: str = "i32") -> Row:
+    def make(rng: np.random.Generator) -> Case:
+        dtype = ElementType[kind].dtype
+        inputs = (
+            rng.integers(2, 1000, (steps, batch, beams)).astype(dtype),
+            rng.integers(0, beams, (steps, batch, beams)).astype(dtype),
+            np.full(batch, steps, dtype),
+            np.array(1, dtype),
+        )
+        return Case("GatherTree", 1, inputs)
+
+    return Row(f"GatherTree {kind} {dims((steps, batch, beams))}", steps * batch * beams, make)
+
+
+def scatter_elements(
+    shape: tuple[int, ...],
+    axis: int,
+    length: int,
+    index: str = "i32",
+    data: str = "f32",
+    reduction: str = "none",
+) -> Row:
+    chosen = (*shape[:axis], length, *shape[axis + 1 :])
+
+    def make(rng: np.random.Generator) -> Case:
+        if reduction == "none":
+            # OpenVINO leaves open which of equal indices wins: there are none.
+            order = rng.random(chosen, np.float32).argsort(axis)
+            indices = (order + np.arange(length).reshape([-1] + [1] * (len(shape) - axis - 1)) * 0) % shape[axis]
+            indices = indices.astype(ElementType[index].dtype)
+        else:
+            indices = places(rng, index, shape[axis], *chosen)
+        # Products of these stay exact.
+        updates = numbers(rng, data, *chosen) if reduction != "prod" else 1 - 2 * (numbers(rng, data, *chosen) > 0)
+        inputs = (numbers(rng, data, *shape), indices, updates.astype(ElementType[data].dtype), axis_input(axis))
+        attributes: dict[str, object] = {"reduction": reduction, "use_init_val": True}
+        return Case("ScatterElementsUpdate", 12, inputs, attributes, (3,))
+
+    name = f"ScatterElementsUpdate {data} {dims(shape)} axis {axis} {length} {index} {reduction}"
+    return Row(name, prod(shape), make)
+
+
+def scatter_nd(
+    shape: tuple[int, ...],
+    count: int,
+    length: int,
+    index: str = "i32",
+    data: str = "f32",
+    reduction: str = "none",
+) -> Row:
+    def make(rng: np.random.Generator) -> Case:
+        sizes = shape[:length]
+        if reduction == "none":
+            flat = rng.permutation(prod(sizes))[:count]
+            indices = np.stack(np.unravel_index(flat, sizes), -1).astype(ElementType[index].dtype)
+        else:
+            indices = tuples(rng, sizes, index, count)
+        inputs = (numbers(rng, data, *shape), indices, numbers(rng, data, count, *shape[length:]))
+        return Case("ScatterNDUpdate", 15, inputs, {"reduction": reduction})
+
+    return Row(f"ScatterNDUpdate {data} {dims(shape)} by {index} {count}x{length} {reduction}", prod(shape), make)
+
+
+def scatter(
+    shape: tuple[int, ...], axis: int, count: int, index: str = "i32", data: str = "f32"
+) -> Row:
+    def make(rng: np.random.Generator) -> Case:
+        size = shape[axis]
+        repeated = np.concatenate([rng.permutation(size) for _ in range(-(-count // size))])[:count]
+        updates = numbers(rng, data, *shape[:axis], count, *shape[axis + 1 :])
+        if count > size:
+            # OpenVINO leaves open which of equal indices wins: their updates are equal.
+            first = np.argsort(repeated[:size])
+            updates = np.take(updates, first[repeated], axis)
+        inputs = (numbers(rng, data, *shape), repeated.astype(ElementType[index].dtype), updates, axis_input(axis))
+        return Case("ScatterUpdate", 3, inputs, {}, (3,))
+
+    return Row(f"ScatterUpdate {data} {dims(shape)} axis {axis} {count} {index}", prod(shape), make)
+
+
+ROWS = [
+    gather_elements((3, 5), 1),
+    gather_elements((3, 5), 0, "i64"),
+    gather_elements((64, 128), 1, "i64"),
+    gather_elements((32, 64, 64), 1),
+    gather_elements((1000, 1000), 0),
+    gather_elements((1000, 1000), 1, "i64"),
+    gather_elements((32, 32000), 1, "i64", length=40),
+    gather_elements((16, 256, 1024), 1, data="f16"),
+    gather_elements((16, 512, 512), 2, data="i8"),
+    gather_elements((8, 512, 512), 2, "i64", "i64"),
+    gather_elements((64, 512, 512), 0),
+    gather_elements((64, 512, 512), 1, "i64"),
+    gather_elements((64, 512, 512), 2),
+    gather_elements((64, 1024, 1024), 2),
+    gather_elements((64, 1024, 1024), 1, "i64"),
+    gather((15,), 0, (15,)),
+    gather((8, 128, 64), 1, (), "i64"),
+    gather((30522, 768), 0, (1, 128), "i64"),
+    gather((30522, 768), 0, (32, 512), "i64"),
+    gather((30522, 768), 0, (32, 512), data="f16"),
+    gather((64, 1000, 64), 1, (100,)),
+    gather((64, 1000, 64), 1, (2000,), "i64", least=-1000),
+    gather((1024, 4096), 1, (512,)),
+    gather((1024, 4096), 1, (4096,), "i64", "i8"),
+    gather((16, 1000, 64), 1, (16, 200), batch=1),
+    gather((2**20,), 0, (2**24,)),
+    gather((65536, 1024), 0, (65536,), "i64"),
+    gather((256, 512, 512), 2, (512,)),
+    gather_nd((3, 5), (15,), 2),
+    gather_nd((64, 64, 64), (1000,), 2, "i64"),
+    gather_nd((256, 256, 256), (2**20,), 3),
+    gather_nd((256, 256, 256), (2**22,), 3, "i64", "f16"),
+    gather_nd((4096, 1024), (16384,), 1, "i64"),
+    gather_nd((32, 1000, 64), (32, 500), 1, batch=1),
+    gather_nd((1024, 1024, 64), (2**20,), 2),
+    gather_tree(10, 1, 4),
+    gather_tree(100, 16, 8),
+    gather_tree(256, 64, 32, "f32"),
+    scatter_elements((3, 5), 1, 5),
+    scatter_elements((64, 128), 1, 64, "i64"),
+    scatter_elements((1000, 1000), 0, 500),
+    scatter_elements((1000, 1000), 1, 1000, "i64"),
+    scatter_elements((16, 256, 1024), 1, 128, data="f16"),
+    scatter_elements((16, 512, 512), 2, 256, data="i8"),
+    scatter_elements((8, 512, 512), 2, 512, "i64", "i64"),
+    scatter_elements((32, 512, 1024), 1, 256, "i64"),
+    scatter_elements((64, 1024, 1024), 2, 512),
+    scatter_elements((3, 5), 1, 5, reduction="sum"),
+    scatter_elements((1000, 1000), 0, 1000, reduction="sum"),
+    scatter_elements((1000, 1000), 1, 1000, "i64", reduction="mean"),
+    scatter_elements((1000, 1000), 1, 500, reduction="max"),
+    scatter_elements((1000, 1000), 0, 500, reduction="min"),
+    scatter_elements((1000, 1000), 1, 500, reduction="prod"),
+    scatter_elements((1000, 1000), 1, 500, data="f16", reduction="sum"),
+    scatter_elements((16, 1024, 1024), 2, 1024, "i64", reduction="sum"),
+    scatter_elements((1000, 1000), 0, 1000, data="i8", reduction="max"),
+    scatter_elements((1000, 1000), 0, 1000, data="i64", reduction="sum"),
+    scatter_nd((3, 5), 15, 2),
+    scatter_nd((64, 64, 64), 1000, 2, "i64"),
+    scatter_nd((256, 256, 256), 2**20, 3),
+    scatter_nd((4096, 1024), 2048, 1, "i64"),
+    scatter_nd((4096, 1024), 2048, 1, data="f16"),
+    scatter_nd((512, 512, 64), 100_000, 2, data="i8"),
+    scatter_nd((65536, 1024), 32768, 1, "i64"),
+    scatter_nd((1024, 1024), 2**20, 2, reduction="sum"),
+    scatter_nd((4096, 256), 8192, 1, "i64", reduction="sum"),
+    scatter_nd((4096, 256), 8192, 1, reduction="max"),
+    scatter((15,), 0, 5),
+    scatter((64, 1000, 64), 1, 100),
+    scatter((1024, 4096), 1, 512, "i64"),
+    scatter((4096, 1024), 0, 4096),
+    scatter((4096, 1024), 0, 2048, "i64", "f16"),
+    scatter((512, 1024), 0, 16384, "i64"),
+    scatter((16384, 1024), 0, 64),
+    scatter((1024, 64, 256), 1, 32, data="i8"),
+    scatter((65536, 1024), 0, 32768),
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Contestants:
+    """Both engines, ready for one case."""
+
+    ours: Callable[[], Any]
+    theirs: Callable[[], Any]
+    threads: int
+
+    @classmethod
+    def of(cls, case: Case, core: Any, threads: int) -> Contestants:
+        import openvino
+
+        file = build(case)
+        weights = np.frombuffer(file.weights, np.uint8).copy()
+        model = core.read_model(file.xml, openvino.Tensor(weights)) if weights.size else core.read_model(file.xml)
+        request = core.compile_model(model, "CPU").create_infer_request()
+        named = dict(enumerate(file.inputs))
+        compiled = ir_exec.compile_model(file.xml, weights=file.weights, threads=threads)
+        given = list(file.inputs)
+        return cls(
+            lambda: compiled(given)[0],
+            lambda: request.infer(named, share_inputs=True, share_outputs=True)[0],
+            threads,
+        )
+
+
+def start_openvino(threads: int) -> Any:
+    """A Core whose CPU plugin uses this many threads."""
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # nothing is to be sent anywhere
+    import openvino
+
+    core = openvino.Core()
+    core.set_property("CPU", {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"})
+    return core
+
+
+def run(row: Row, core: Any, threads: int, seconds: float) -> Paired:
+    case = row.make(np.random.default_rng(zlib.crc32(row.name.encode())))
+    both = Contestants.of(case, core, threads)
+    if not np.array_equal(both.ours(), both.theirs()):
+        raise SystemExit(f"{row.name}: the outputs differ")
+    return measure_pair(row.name, both.ours, both.theirs, seconds=seconds)
+
+
+def select(quick: bool, only: str) -> Iterator[Row]:
+    for row in ROWS:
+        if only in row.name and (row.elements <= QUICK or not quick):
+            yield row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help=f"only cases of at most {QUICK:,} elements, 0.1 s each")
+    parser.add_argument("--only", default="", help="only cases whose name holds this text")
+    parser.add_argument("--seconds", type=float, help="seconds for each case (default 2)")
+    parser.add_argument("--threads", type=int, default=2, help="threads of both (default 2)")
+    options = parser.parse_args()
+    seconds = options.seconds or (0.1 if options.quick else 2.0)
+    core = start_openvino(options.threads)
+    found = []
+    for row in select(options.quick, options.only):
+        found.append(run(row, core, options.threads, seconds))
+        print(f"{found[-1].ratio:6.2f}  {row.name}", file=sys.stderr, flush=True)
+    if not found:
+        raise SystemExit("no case has that text in its name")
+    print_table(found)
+    if options.only:
+        return
+    name = "gather_scatter_quick" if options.quick else "gather_scatter"
+    print(write_json(name, found, threads=options.threads))
+    mean = geometric_mean(one.ratio for one in found)
+    title = f"Gather and scatter: {mean:.2f} times the speed of OpenVINO's CPU plugin (geometric mean)"
+    print(draw_chart(name, found, title))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""What the benchmarks share: paired timing, tables, geometric means, JSON files and charts.
+
+On a machine that does other things too, one run a second later may take twice as long. So two contestants take turns,
+and what counts is the median of the ratios of neighbouring runs.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import math
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+__all__ = ["Paired", "draw_chart", "geometric_mean", "machine", "measure_pair", "print_table", "write_json"]
+
+RESULTS = Path(__file__).parent / "results"
+SHORTEST = 2e-3
+"""Seconds that one sample lasts at least: shorter calls are repeated within a sample."""
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Two contestants at one task. ours, theirs: median seconds a call; ratio: how many times as fast ours is."""
+
+    name: str
+    ours: float
+    theirs: float
+    ratio: float
+
+
+def measure_pair(
+    name: str, ours: Callable[[], object], theirs: Callable[[], object], *, seconds: float, least: int = 7
+) -> Paired:
+    """Time two calls in turns for about this many seconds, each at least `least` times."""
+    repeats = [_repeats(ours), _repeats(theirs)]
+    times: tuple[list[float], list[float]] = ([], [])
+    gc.collect()
+    gc.disable()
+    try:
+        end = time.perf_counter() + seconds
+        while len(times[0]) < least or time.perf_counter() < end:
+            for call, count, found in zip((ours, theirs), repeats, times, strict=True):
+                found.append(_time(call, count))
+    finally:
+        gc.enable()
+    ratio = statistics.median(theirs / ours for ours, theirs in zip(*times, strict=True))
+    return Paired(name, statistics.median(times[0]), statistics.median(times[1]), ratio)
+
+
+def _repeats(call: Callable[[], object]) -> int:
+    call()
+    once = min(_time(call, 1) for _ in range(3))
+    return max(1, math.ceil(SHORTEST / max(once, 1e-7)))
+
+
+def _time(call: Callable[[], object], count: int) -> float:
+    start = time.perf_counter()
+    for _ in range(count):
+        call()
+    return (time.perf_counter() - start) / count
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    return statistics.geometric_mean(list(values))
+
+
+def machine() -> dict[str, object]:
+    """What the figures were measured on."""
+    names = ("numpy", "openvino", "onnxruntime")
+    return {
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "versions": {name: found for name in names if (found := _version(name))},
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def _version(package: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def print_table(rows: Sequence[Paired], *, ours: str = "ir_exec", theirs: str = "OpenVINO") -> None:
+    width = max([len(row.name) for row in rows] + [len("geometric mean")])
+    print(f"{'':{width}}  {ours:>10}  {theirs:>10}  ratio")
+    for row in rows:
+        print(f"{row.name:{width}}  {_duration(row.ours):>10}  {_duration(row.theirs):>10}  {row.ratio:5.2f}")
+    mean = geometric_mean(row.ratio for row in rows)
+    print(f"{'geometric mean':{width}}  {'':10}  {'':10}  {mean:5.2f}")
+
+
+def _duration(seconds: float) -> str:
+    for unit, factor in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= factor:
+            return f"{seconds / factor:.2f} {unit}"
+    return f"{seconds * 1e6:.1f} us"
+
+
+def write_json(name: str, rows: Sequence[Paired], **further: object) -> Path:
+    """Write the figures to `results/<name>.json`."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    mean = geometric_mean(row.ratio for row in rows)
+    content = {"machine": machine(), **further, "geometric_mean": mean, "rows": [asdict(row) for row in rows]}
+    path.write_text(json.dumps(content, indent=1) + "\n")
+    return path
+
+
+def draw_chart(name: str, rows: Sequence[Paired], title: str, *, theirs: str = "OpenVINO") -> Path:
+    """Draw the ratios as bars on a logarithmic scale to `results/<name>.svg`: right of the line is faster."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.svg"
+    path.write_text(_chart(rows, title, theirs))
+    return path
+
+
+def _chart(rows: Sequence[Paired], title: str, theirs: str) -> str:
+    step, left, wide, top = 18, 380, 420, 48
+    low = min(-1.0, math.log2(min(row.ratio for row in rows)))
+    high = max(1.0, math.log2(max(row.ratio for row in rows)))
+
+    def place(ratio: float) -> float:
+        return left + wide * (math.log2(ratio) - low) / (high - low)
+
+    height = top + step * len(rows) + 34
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + wide + 70} {height}" '
+        'font-family="sans-serif" font-size="11">',
+        '<rect width="100%" height="100%" fill="white"/>',
+        f'<text x="10" y="20" font-size="14" font-weight="bold">{escape(title)}</text>',
+    ]
+    for power in range(math.ceil(low), math.floor(high) + 1):
+        x = place(2.0**power)
+        dark = "#333" if power == 0 else "#ddd"
+        parts.append(f'<line x1="{x:.1f}" y1="{top - 8}" x2="{x:.1f}" y2="{height - 24}" stroke="{dark}"/>')
+        label = f"{2.0**power:g}"
+        parts.append(f'<text x="{x:.1f}" y="{height - 10}" text-anchor="middle" fill="#333">{label}</text>')
+    one = place(1.0)
+    for number, row in enumerate(rows):
+        y, x = top + step * number, place(row.ratio)
+        colour = "#2a7f62" if row.ratio >= 1 else "#b5532a"
+        parts.append(f'<text x="{left - 6}" y="{y + 11}" text-anchor="end" fill="#333">{escape(row.name)}</text>')
+        parts.append(
+            f'<rect x="{min(one, x):.1f}" y="{y + 2}" width="{max(abs(x - one), 0.5):.1f}" height="{step - 5}" '
+            f'fill="{colour}"><title>{row.ratio:.2f} times the speed of {escape(theirs)}</title></rect>'
+        )
+        parts.append(f'<text x="{max(one, x) + 4:.1f}" y="{y + 11}" fill="#333">{row.ratio:.2f}</text>')
+    parts.append("</svg>\n")
+    return "\n".join(parts)

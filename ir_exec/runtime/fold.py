@@ -1,0 +1,44 @@
+"""Which values follow from weights alone, so that they are computed once."""
+
+from __future__ import annotations
+
+from ir_exec.graph import Graph, Node, Value
+from ir_exec.ops.sources import Const, Parameter
+from ir_exec.runtime.memory import byte_size
+
+__all__ = ["foldable"]
+
+SMALL = 2**12
+"""Bytes that nobody misses."""
+
+
+def foldable(graph: Graph, *, expand_weights: bool) -> set[Value]:
+    """The values in which no input, no variable and no chance has a part.
+
+    Without `expand_weights` only those that take no more memory than the weights they come from: the others, such as
+    f32 made of u4, are computed in every run and freed again.
+    """
+    constant: set[Value] = set()
+    stored: dict[Value, int] = {}
+    for node in graph.nodes:
+        if not _is_constant(node, constant):
+            continue
+        sources = sum(stored[value] for value in node.values_in)
+        if isinstance(node.op, Const):
+            sources = node.op.size
+        sizes = [byte_size(value.declared) for value in node.outputs]
+        if not expand_weights and sum(sizes) > max(sources, SMALL):
+            continue
+        for value, size in zip(node.outputs, sizes, strict=True):
+            constant.add(value)
+            stored[value] = min(size, sources) if isinstance(node.op, Const) else size
+    return constant
+
+
+def _is_constant(node: Node, constant: set[Value]) -> bool:
+    op = node.op
+    if op is None or isinstance(op, Parameter) or not op.deterministic:
+        return False
+    if isinstance(op, Const):
+        return True
+    return not op.evaluate_context and bool(node.inputs) and all(value in constant for value in node.values_in)

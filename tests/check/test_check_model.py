@@ -1,0 +1,347 @@
+"""`check_model`: any argument, one pass, no consequences reported."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ir_exec
+from ir_exec import Diagnostic, Report, check_model
+from ir_exec.ops.opsets import opset_number, resolve
+from ir_exec.types import TensorType
+from tests.ir_text import const, layer, net, parameter, port, result
+
+BAD = Path(__file__).parents[1] / "bad"
+NETWORKS = Path(__file__).parents[1] / "networks"
+
+
+def relu(id: int, given: tuple[int, ...] = (2, 3), declared: tuple[int, ...] = (2, 3), kind: str = "f32") -> str:
+    return layer(id, "ReLU", inputs=[port(0, "f32", given)], outputs=[port(1, kind, declared)])
+
+
+def places(report: Report, severity: str = "error") -> list[tuple[str, str | None, str | None]]:
+    return [
+        (found.code, found.location.layer_id, found.location.port)
+        for found in report.diagnostics
+        if found.severity == severity
+    ]
+
+
+class _Path(os.PathLike[str]):
+    def __fspath__(self) -> str:
+        raise RuntimeError("no path today")
+
+
+class TestArguments:
+    @pytest.mark.parametrize(
+        "junk", [None, 3, 2.5, [], {}, object(), "", "\0", "no/such/file.xml", ".", _Path(), "x" * 9999]
+    )
+    def test_junk_is_reported(self, junk: Any) -> None:
+        report = check_model(junk)
+        assert not report.ok
+        assert (report.layers_checked, report.layers_not_checked) == (0, 0)
+        assert str(report)
+
+    def test_a_file_that_does_not_exist(self, tmp_path: Path) -> None:
+        path = tmp_path / "missing.xml"
+        report = check_model(path)
+        assert report.path == str(path)
+        assert places(report) == [("IR001", None, None)]
+        assert report.diagnostics[0].name == "unreadable-path"
+        assert report.diagnostics[0].location.path == str(path)
+
+    def test_a_folder(self, tmp_path: Path) -> None:
+        assert places(check_model(tmp_path)) == [("IR001", None, None)]
+
+    @pytest.mark.parametrize("make", [str, Path, os.fsencode])
+    def test_every_kind_of_path(self, make: Any) -> None:
+        source = make(NETWORKS / "gnn_gcn_gat.xml")
+        if isinstance(source, bytes):
+            # Bytes are the content of a file, never its path.
+            assert places(check_model(source)) == [("IR004", None, None)]
+        else:
+            assert check_model(source).ok
+
+    def test_bytes_with_weights(self) -> None:
+        raw = (NETWORKS / "gnn_gcn_gat.xml").read_bytes()
+        weights = NETWORKS / "gnn_gcn_gat.bin"
+        for given in (weights, str(weights), weights.read_bytes(), bytearray(weights.read_bytes())):
+            assert check_model(raw, weights=given).ok
+        assert places(check_model(raw))[0][0] == "IR201"
+        assert check_model(raw).path is None
+
+    @pytest.mark.parametrize(
+        "weights", [7, object(), ["m.bin"], "no/such.bin", "\0", b"version https://git-lfs.github.com/spec/v1"]
+    )
+    def test_junk_for_weights(self, weights: Any) -> None:
+        report = check_model(NETWORKS / "gnn_gcn_gat.xml", weights=weights)
+        assert {found.code for found in report.errors} <= {"IR201", "IR202", "IR203"}
+        assert report.errors
+
+
+class TestReport:
+    def test_its_parts(self) -> None:
+        report = check_model(BAD / "many-independent-faults.xml")
+        assert isinstance(report, Report)
+        assert not report.ok
+        assert len(report.errors) == len(report.diagnostics) == 5
+        assert report.warnings == ()
+        assert (report.layers_checked, report.layers_not_checked) == (7, 1)
+        found = report.diagnostics[0]
+        assert isinstance(found, Diagnostic)
+        assert (found.code, found.name, found.severity) == ("IR603", "declared-element-type", "error")
+        assert (found.location.layer_id, found.location.layer_name, found.location.layer_type) == ("1", "relu", "ReLU")
+        assert (found.location.port, found.location.line) == ("output", 21)
+        line = (BAD / "many-independent-faults.xml").read_text().splitlines()[20]
+        assert 'precision="FP16"' in line
+
+    def test_json_holds_everything(self) -> None:
+        report = check_model(BAD / "IR503-axis-out-of-range.xml")
+        again = Report.model_validate_json(report.model_dump_json(exclude={"ok"}))
+        assert again == report
+
+    def test_findings_come_by_line(self) -> None:
+        lines = [found.location.line for found in check_model(BAD / "many-independent-faults.xml").diagnostics]
+        assert lines == sorted(lines, key=lambda line: line or 0)
+
+
+class TestVotes:
+    """Who is wrong where declared and inferred types part."""
+
+    def test_layers_below_side_with_the_inferred_type(self) -> None:
+        """The layer below is checked with [2,3]: its own declaration, made for [2,9], is a fault of its own."""
+        text = net(
+            [parameter(0, dims=(2, 3)), relu(1, declared=(2, 9)), relu(2, declared=(2, 8)), result(3, dims=(2, 3))],
+            [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0)],
+        )
+        assert places(check_model(text)) == [("IR601", "1", "output"), ("IR601", "2", "output")]
+
+    def test_layers_below_side_with_the_declared_type(self) -> None:
+        """The input was changed to [2,9]; everything below was made for [2,3], and nothing follows from it."""
+        changed = parameter(0, dims=(2, 3)).replace('shape="2,3"', 'shape="2,9"')
+        text = net([changed, relu(1), relu(2), result(3, dims=(2, 3))], [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0)])
+        report = check_model(text)
+        assert places(report) == [("IR601", "0", "output")]
+        assert "was an attribute" in (report.errors[0].hint or "")
+
+    def test_nothing_follows_from_a_contradiction_of_shapes(self) -> None:
+        gather = layer(
+            2,
+            "GatherElements",
+            opset="opset6",
+            data='axis="0"',
+            inputs=[port(0, "f32", (2, 3)), port(1, "i64", (2, 4))],
+            outputs=[port(2, "f32", (2, 3))],
+        )
+        text = net(
+            [parameter(0, dims=(2, 3)), parameter(1, "i64", (2, 4)), gather, relu(3), result(4, dims=(2, 3))],
+            [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0), (3, 1, 4, 0)],
+        )
+        assert places(check_model(text)) == [("IR502", "2", "indices")]
+
+    def test_an_edge_from_another_layer_is_the_fault_of_the_input_alone(self) -> None:
+        """GatherElements would fail on indices of type f32 and of another rank; the edge is what is wrong."""
+        gather = layer(
+            2,
+            "GatherElements",
+            opset="opset6",
+            data='axis="0"',
+            inputs=[port(0, "f32", (2, 3)), port(1, "i64", (2, 3))],
+            outputs=[port(2, "f32", (2, 3))],
+        )
+        text = net(
+            [parameter(0, dims=(2, 3)), parameter(1, dims=(7,)), gather, result(3, dims=(2, 3))],
+            [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0)],
+        )
+        assert places(check_model(text)) == [("IR603", "2", "indices")]
+
+    def test_without_an_operator_the_layers_below_decide(self) -> None:
+        mine = layer(1, "Mine", opset="my", inputs=[port(0, "f32", (2, 3))], outputs=[port(1, "f32", (2, 9))])
+        text = net(
+            [parameter(0, dims=(2, 3)), mine, relu(2), relu(3), result(4, dims=(2, 3)), result(5, dims=(2, 3))],
+            [(0, 0, 1, 0), (1, 1, 2, 0), (1, 1, 3, 0), (2, 1, 4, 0), (3, 1, 5, 0)],
+        )
+        assert places(check_model(text)) == [("IR601", "1", "1")]
+
+    @pytest.mark.parametrize(("mine", "below", "faulty"), [((2, 9), (2, 3), "1"), ((2, 3), (2, 9), "2")])
+    def test_one_layer_below_is_asked_what_it_gives(
+        self, mine: tuple[int, ...], below: tuple[int, ...], faulty: str
+    ) -> None:
+        """Only with an input of [2,3] does the ReLU give the [2,3] that it declares."""
+        unknown = layer(1, "Mine", opset="my", inputs=[port(0, "f32", (2, 3))], outputs=[port(1, "f32", mine)])
+        text = net(
+            [parameter(0, dims=(2, 3)), unknown, relu(2, given=below), result(4, dims=(2, 3))],
+            [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 4, 0)],
+        )
+        assert [layer_id for _, layer_id, _ in places(check_model(text))] == [faulty]
+
+    def test_ports_that_leave_dims_open_contradict_nothing(self) -> None:
+        text = net(
+            [parameter(0, dims=(2, 3)), relu(1, (-1, -1), (-1, -1)), result(2, dims=(-1, -1))],
+            [(0, 0, 1, 0), (1, 1, 2, 0)],
+        )
+        report = check_model(text)
+        assert report.ok
+        assert places(report, "warning") == [("IR604", "1", "data")]
+
+    def test_a_bounded_dim(self) -> None:
+        bounded = parameter(0, dims=(-1, 3)).replace('shape="?,3"', 'shape="1..8,3"')
+        for size, codes in ((8, []), (9, ["IR601"])):
+            text = net([bounded, relu(1, (-1, 3), (size, 3)), result(2, dims=(size, 3))], [(0, 0, 1, 0), (1, 1, 2, 0)])
+            assert [code for code, _, _ in places(check_model(text))] == codes
+
+
+class TestConsequences:
+    def test_a_duplicate_id_leaves_edges_dangling_and_misled(self) -> None:
+        """Layer 2 got the id of layer 1: its edges dangle, and are not reported as faults of their own."""
+        text = net(
+            [parameter(0, dims=(2, 3)), relu(1), relu(1, kind="f16"), result(3, dims=(2, 3))],
+            [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0)],
+        )
+        assert places(check_model(text)) == [("IR101", "1", None)]
+
+    def test_independent_faults_beside_a_duplicate_id_are_found(self) -> None:
+        text = net(
+            [
+                *(parameter(0, dims=(2, 3)), relu(1), relu(1), result(3, dims=(2, 3))),
+                *(parameter(4, dims=(2, 3)), relu(5, declared=(7, 7)), result(6, dims=(2, 3))),
+            ],
+            [(0, 0, 1, 0), (1, 1, 3, 0), (4, 0, 5, 0), (5, 1, 6, 0)],
+        )
+        assert places(check_model(text)) == [("IR101", "1", None), ("IR601", "5", "output")]
+
+    def test_a_constant_that_cannot_be_read_stops_no_layer_below(self) -> None:
+        """Reshape asks for the value of its pattern, which lies behind the end of the weights."""
+        reshape = layer(
+            2,
+            "Reshape",
+            data='special_zero="false"',
+            inputs=[port(0, "f32", (2, 3)), port(1, "i64", (2,))],
+            outputs=[port(2, "f32", (3, 2))],
+        )
+        text = net(
+            [parameter(0, dims=(2, 3)), const(1, "i64", (2,), 800, 16), reshape, result(3, dims=(3, 2))],
+            [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0)],
+        )
+        assert places(check_model(text, weights=bytes(16))) == [("IR202", "1", None)]
+
+    def test_weights_that_were_cut_off_are_one_fault(self) -> None:
+        raw = (NETWORKS / "gnn_gcn_gat.xml").read_bytes()
+        weights = (NETWORKS / "gnn_gcn_gat.bin").read_bytes()
+        report = check_model(raw, weights=weights[: len(weights) // 2])
+        assert [code for code, _, _ in places(report)] == ["IR202"]
+        assert "reach past the end, this one is the first" in report.errors[0].message
+
+    def test_wrong_offsets_are_faults_of_their_own(self) -> None:
+        constants = [const(id, "f32", (2,), 1000 * id, 8) for id in (1, 2)]
+        ports = [port(0, "f32", (2,)), port(1, "f32", (2,))]
+        add = layer(3, "Add", inputs=ports, outputs=[port(2, "f32", (2,))])
+        text = net([*constants, add, result(4, dims=(2,))], [(1, 0, 3, 0), (2, 0, 3, 1), (3, 2, 4, 0)])
+        assert places(check_model(text, weights=bytes(8))) == [("IR202", "1", None), ("IR202", "2", None)]
+
+    def test_the_byte_of_an_empty_constant_is_used(self) -> None:
+        """OpenVINO writes one byte for a constant without elements."""
+        text = net([const(0, "f32", (0,), 0, 1), result(1, dims=(0,))], [(0, 0, 1, 0)])
+        assert not check_model(text, weights=bytes(1)).diagnostics
+        assert places(check_model(text, weights=bytes(2)), "info") == [("IR207", None, None)]
+
+    def test_missing_weights_are_said_once(self, tmp_path: Path) -> None:
+        raw = (NETWORKS / "gnn_gcn_gat.xml").read_bytes()
+        path = tmp_path / "alone.xml"
+        path.write_bytes(raw)
+        report = check_model(path)
+        assert places(report) == [("IR201", None, None)]
+        constants = raw.count(b'type="Const"')
+        assert report.layers_not_checked == constants
+        assert report.layers_checked == raw.count(b"<layer ") - constants
+
+
+class TestNotChecked:
+    def test_operators_that_are_not_implemented(self) -> None:
+        from ir_exec.ops.opsets import _table  # the names are public in no other form
+
+        missing = next(
+            (
+                (type, f"opset{number}")
+                for type, opsets in _table().items()
+                for number in sorted(opsets)
+                if not _is_implemented(type, f"opset{number}")
+            ),
+            None,
+        )
+        if missing is None:
+            pytest.skip("every operator is implemented")
+        type, opset = missing
+        unknown = layer(1, type, opset=opset, inputs=[port(0, "f32", (2, 3))], outputs=[port(1, "f32", (2, 3))])
+        text = net([parameter(0, dims=(2, 3)), unknown, result(2, dims=(2, 3))], [(0, 0, 1, 0), (1, 1, 2, 0)])
+        report = check_model(text)
+        assert report.ok
+        assert places(report, "info") == [("IR901", "1", None)]
+        assert (report.layers_checked, report.layers_not_checked) == (2, 1)
+
+    def test_a_fault_of_ours_is_no_fault_of_the_file(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        cls = resolve("ReLU", "opset1")
+
+        def broken(self: object, data: TensorType) -> TensorType:
+            raise ZeroDivisionError("oops")
+
+        monkeypatch.setattr(cls, "infer", broken)
+        text = net(
+            [
+                parameter(0, dims=(2, 3)),
+                relu(1),
+                layer(2, "Tanh", inputs=[port(0, "f32", (2, 3))], outputs=[port(1, "f32", (2, 9))]),
+                result(3, dims=(2, 9)),
+            ],
+            [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0)],
+        )
+        report = check_model(text)
+        assert places(report, "info") == [("IR999", "1", None)]
+        assert "ZeroDivisionError: oops" in report.diagnostics[0].message
+        # Everything else is checked all the same.
+        assert places(report) == [("IR601", "2", "output")]
+        assert (report.layers_checked, report.layers_not_checked) == (3, 1)
+        with pytest.raises(ir_exec.IRError, match="ZeroDivisionError"):
+            ir_exec.read_model(text)
+
+    @pytest.mark.parametrize(("raised", "code"), [(MemoryError(), "IR006"), (RecursionError("deep"), "IR999")])
+    def test_a_file_that_cannot_be_checked_is_not_ok(
+        self, raised: Exception, code: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def broken(*args: object, **keywords: object) -> None:
+            raise raised
+
+        monkeypatch.setattr("ir_exec.check.check.load", broken)
+        assert places(check_model(b"<net/>")) == [(code, None, None)]
+
+
+def _is_implemented(type: str, version: str) -> bool:
+    if opset_number(type, version) is None:
+        return True
+    try:
+        resolve(type, version)
+    except ir_exec.IRError as error:
+        return error.code != "IR901"
+    return True
+
+
+class TestVersion10:
+    def test_converted_inputs_and_outputs_are_no_contradiction(self) -> None:
+        """OpenVINO gives old networks f32 inputs in place of f16 ones, and i32 outputs in place of i64 ones."""
+        convert = layer(
+            1,
+            "Convert",
+            data='destination_type="i64"',
+            inputs=[port(0, "f16", (2, 3))],
+            outputs=[port(1, "i64", (2, 3))],
+        )
+        text = net(
+            [parameter(0, "f16", (2, 3), name="x"), convert, result(2, "i64", (2, 3))],
+            [(0, 0, 1, 0), (1, 1, 2, 0)],
+            version=10,
+        )
+        report = check_model(text)
+        assert not report.diagnostics

@@ -1,0 +1,94 @@
+"""Reports as text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ir_exec import Report, check_model
+from ir_exec.check import Diagnostic, Summary, render, summary_line
+from ir_exec.errors import Location
+
+BAD = Path(__file__).parents[1] / "bad"
+
+
+def found(severity: str, message: str, layer: str, **more: str) -> Diagnostic:
+    location = Location("m.xml", 7, layer, "name", "Type")
+    return Diagnostic.model_validate(
+        {"code": "IR303", "name": "unknown-attribute", "severity": severity, "message": message, "location": location}
+        | more
+    )
+
+
+def report_of(*diagnostics: Diagnostic) -> Report:
+    return Report(path="m.xml", diagnostics=diagnostics, layers_checked=1, layers_not_checked=0)
+
+
+def test_a_block() -> None:
+    path = BAD / "IR601-declared-dims.xml"
+    report = check_model(path)
+    lines = path.read_text().splitlines()
+    assert "\n".join(render(report, lines_of=lambda path: lines)) == (
+        "error[IR601 declared-dims]: output is declared as f32[2,5], but the layer gives f32[2,3]: dim 1 is 3, not 5\n"
+        f'  --> {path}:21  layer 1 "relu" (ReLU), port output\n'
+        "   |\n"
+        '21 | <port id="1" precision="FP32">\n'
+        "   |\n"
+        "   = hint: the layers below take f32[2,3]: only the declaration of this port is wrong\n"
+    )
+
+
+def test_the_report_as_text_ends_with_the_summary() -> None:
+    text = str(check_model(BAD / "many-independent-faults.xml"))
+    assert text.endswith("\n1 file: 7 layers checked, 1 not checked; 5 errors, 0 warnings")
+    assert text.count("error[") == 5
+
+
+def test_bytes_have_no_path() -> None:
+    raw = (BAD / "IR601-declared-dims.xml").read_bytes()
+    assert '--> <bytes>:21  layer 1 "relu" (ReLU), port output' in str(check_model(raw))
+
+
+def test_summary() -> None:
+    one = report_of(found("warning", "a", "1"), found("error", "b", "1"), found("error", "c", "1"))
+    assert summary_line(Summary.of([one])) == "1 file: 1 layer checked, 0 not checked; 2 errors, 1 warning"
+    assert summary_line(Summary.of([])) == "0 files: 0 layers checked, 0 not checked; 0 errors, 0 warnings"
+    big = Report(path=None, diagnostics=(), layers_checked=410, layers_not_checked=7)
+    assert (
+        summary_line(Summary.of([one, one, big])) == "3 files: 412 layers checked, 7 not checked; 4 errors, 2 warnings"
+    )
+
+
+def test_warnings_that_say_the_same_make_one_block() -> None:
+    same = [found("warning", "X has no attribute y; it is ignored", str(id)) for id in range(20)]
+    text = "\n".join(render(report_of(*same)))
+    assert text.count("warning[") == 1
+    assert "= also: 19 other layers (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, ...)" in text
+
+
+def test_every_error_has_its_block() -> None:
+    assert "\n".join(render(report_of(*[found("error", "same", str(id)) for id in range(3)]))).count("error[") == 3
+
+
+def test_names_cannot_speak_to_the_terminal() -> None:
+    evil = found("error", "layer \x1b[31mred\x1b[0m\nnext line", "1", hint="\x07")
+    lines = list(render(report_of(evil)))
+    assert not any(char in line for line in lines for char in "\x1b\x07\n")
+    assert r"\x1b[31mred\x1b[0m\nnext line" in lines[0]
+
+
+def test_long_lines_are_cut() -> None:
+    lines = ["x" * 1000] * 9
+    text = list(render(report_of(found("error", "text", "1")), lines_of=lambda path: lines))
+    assert max(map(len, text)) < 200
+
+
+def test_styles_are_the_callers() -> None:
+    seen: set[str] = set()
+
+    def style(role: str, text: str) -> str:
+        seen.add(role)
+        return text
+
+    report = check_model(BAD / "IR601-declared-dims.xml")
+    list(render(report, style=style, lines_of=lambda path: ["line"] * 30))
+    assert seen == {"error", "message", "frame", "hint", "source"}

@@ -1,0 +1,164 @@
+"""`ir-exec check`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import jsonschema
+import pytest
+from click.testing import CliRunner, Result
+
+from ir_exec.cli import main
+
+ROOT = Path(__file__).parents[2]
+BAD = ROOT / "tests" / "bad"
+GOOD = ROOT / "tests" / "networks" / "gnn_gcn_gat.xml"
+SCHEMA = ROOT / "schemas" / "report.schema.json"
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["check", *map(str, arguments)])
+
+
+def summary(result: Result) -> str:
+    return result.stdout.rstrip().splitlines()[-1]
+
+
+def test_a_good_file() -> None:
+    result = run(GOOD)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == "1 file: 116 layers checked, 0 not checked; 0 errors, 0 warnings\n"
+
+
+def test_a_broken_file() -> None:
+    path = BAD / "many-independent-faults.xml"
+    result = run(path)
+    assert result.exit_code == 1
+    assert summary(result) == "1 file: 7 layers checked, 1 not checked; 5 errors, 0 warnings"
+    assert f'  --> {path}:21  layer 1 "relu" (ReLU), port output' in result.stdout
+    assert '21 | <port id="1" precision="FP16">' in result.stdout
+    assert "   = hint: did you mean Tan?" in result.stdout
+    assert "\x1b" not in result.stdout
+
+
+def test_warnings_are_no_errors() -> None:
+    result = run(BAD / "IR303-unknown-attribute.xml")
+    assert result.exit_code == 0
+    assert summary(result) == "1 file: 4 layers checked, 0 not checked; 0 errors, 1 warning"
+
+
+def test_several_files_and_none_twice() -> None:
+    result = run(GOOD, BAD / "IR107-cycle.xml", GOOD, GOOD.parent / "." / GOOD.name)
+    assert summary(result).startswith("2 files: 120 layers checked, 0 not checked; 1 error, 0 warnings")
+
+
+def test_colours_on_request_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = ["check", str(BAD / "IR107-cycle.xml")]
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[31m" in CliRunner().invoke(main, arguments, color=True).stdout
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in CliRunner().invoke(main, arguments, color=True).stdout
+
+
+class TestFolders:
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        for place in ("deep/er", ".hidden"):
+            (tmp_path / place).mkdir(parents=True)
+        for suffix in (".xml", ".bin"):
+            shutil.copy(GOOD.with_suffix(suffix), tmp_path / "deep" / "er" / f"good{suffix}")
+        shutil.copy(BAD / "IR107-cycle.xml", tmp_path / "deep" / "CYCLE.XML")
+        shutil.copy(BAD / "IR107-cycle.xml", tmp_path / ".hidden" / "cycle.xml")
+        shutil.copy(BAD / "IR004-other-xml.xml", tmp_path / "build.xml")
+        (tmp_path / "notes.txt").write_text("no XML at all")
+        return tmp_path
+
+    def test_folders_are_walked(self, folder: Path) -> None:
+        result = run(folder)
+        assert result.exit_code == 1
+        assert summary(result) == "2 files: 120 layers checked, 0 not checked; 1 error, 0 warnings"
+        assert "skipped 1 other .xml file" in result.stdout
+
+    def test_what_was_meant_to_be_ir_is_not_skipped(self, folder: Path) -> None:
+        (folder / "build.bin").write_bytes(b"")
+        result = run(folder)
+        assert "error[IR004 not-ir]" in result.stdout
+        assert "skipped" not in result.stdout
+
+    def test_a_file_by_name_is_not_skipped(self, folder: Path) -> None:
+        result = run(folder / "build.xml")
+        assert result.exit_code == 1
+        assert "its root element is <project>, not <net>" in result.stdout
+
+    def test_a_folder_without_ir(self, tmp_path: Path) -> None:
+        result = run(tmp_path)
+        assert result.exit_code == 2
+        assert result.stderr == f"error: there are no IR files in {tmp_path}\n"
+        assert result.stdout == ""
+
+
+class TestUnusable:
+    def test_a_path_that_does_not_exist(self) -> None:
+        result = run("no/such.xml")
+        assert result.exit_code == 2
+        assert "error[IR001 unreadable-path]" in result.stdout
+
+    def test_the_other_files_are_checked_all_the_same(self) -> None:
+        result = run("no/such.xml", BAD / "IR107-cycle.xml")
+        assert result.exit_code == 2
+        assert summary(result) == "2 files: 4 layers checked, 0 not checked; 2 errors, 0 warnings"
+
+    @pytest.mark.parametrize("arguments", [(), ("--format", "yaml", "x.xml"), ("--nonsense", "x.xml")])
+    def test_wrong_arguments(self, arguments: tuple[str, ...]) -> None:
+        result = run(*arguments)
+        assert result.exit_code == 2
+        assert "Usage:" in result.stderr
+
+
+class TestJson:
+    def test_what_it_holds(self) -> None:
+        path = BAD / "IR601-declared-dims.xml"
+        result = run("--format", "json", path, GOOD)
+        assert result.exit_code == 1
+        report = json.loads(result.stdout)
+        assert report["format"] == 1
+        assert report["summary"] == {
+            "files": 2,
+            "layers_checked": 120,
+            "layers_not_checked": 0,
+            "errors": 1,
+            "warnings": 0,
+        }
+        assert [file["ok"] for file in report["files"]] == [False, True]
+        (found,) = report["files"][0]["diagnostics"]
+        assert found == {
+            "code": "IR601",
+            "name": "declared-dims",
+            "severity": "error",
+            "message": "output is declared as f32[2,5], but the layer gives f32[2,3]: dim 1 is 3, not 5",
+            "hint": "the layers below take f32[2,3]: only the declaration of this port is wrong",
+            "location": {
+                "path": str(path),
+                "line": 21,
+                "layer_id": "1",
+                "layer_name": "relu",
+                "layer_type": "ReLU",
+                "port": "output",
+            },
+        }
+
+    def test_it_keeps_to_the_schema(self) -> None:
+        schema = json.loads(SCHEMA.read_text("utf-8"))
+        jsonschema.Draft202012Validator.check_schema(schema)
+        report = json.loads(run("--format", "json", BAD, "no/such.xml").stdout)
+        jsonschema.Draft202012Validator(schema).validate(report)
+        assert [Path(path).stem for path in report["skipped"]]
+        report["files"][0]["diagnostics"][0]["severity"] = "fatal"
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.Draft202012Validator(schema).validate(report)
+
+    def test_the_schema_is_current(self) -> None:
+        printed = CliRunner().invoke(main, ["schema"]).stdout
+        assert printed == SCHEMA.read_text("utf-8"), "run: ir-exec schema > schemas/report.schema.json"

@@ -1,0 +1,230 @@
+"""`ir-exec run`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from ir_exec.cli import main
+from ir_exec.cli.arrays import draw, statistics
+from ir_exec.model import ModelPort
+from ir_exec.types import ALL, ElementType, Shape
+from tests.ir_text import layer, net, parameter, port, result
+
+NETWORKS = Path(__file__).parents[1] / "networks"
+BAD = Path(__file__).parents[1] / "bad"
+GNN = NETWORKS / "gnn_gcn_gat.xml"
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["run", *map(str, arguments)])
+
+
+def rows(result: Result, title: str) -> list[list[str]]:
+    """The cells of the table under a title."""
+    lines = result.stdout.splitlines()
+    start = lines.index(title)
+    end = next((i for i in range(start, len(lines)) if not lines[i]), len(lines))
+    return [line.split() for line in lines[start + 3 : end]]
+
+
+@pytest.fixture
+def sum_file(tmp_path: Path) -> Path:
+    """out = x + y, with dims that are not known."""
+    return write(tmp_path, adding("f32", (-1, 3)))
+
+
+def write(folder: Path, text: bytes) -> Path:
+    path = folder / "network.xml"
+    path.write_bytes(text)
+    return path
+
+
+def adding(kind: str, dims: tuple[int, ...]) -> bytes:
+    ports = [port(0, kind, dims), port(1, kind, dims)]
+    add = layer(2, "Add", name="sum", inputs=ports, outputs=[port(2, kind, dims, "out")])
+    layers = [parameter(0, kind, dims, "x"), parameter(1, kind, dims, "y"), add, result(3, kind, dims)]
+    return net(layers, [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0)])
+
+
+class TestInputs:
+    def test_they_are_drawn(self, sum_file: Path) -> None:
+        first, again, other = run(sum_file), run(sum_file), run(sum_file, "--seed", "7")
+        assert first.exit_code == 0, first.output
+        assert rows(first, "Inputs") == [
+            ["x", "f32", "[1,3]", "drawn", "with", "seed", "0"],
+            ["y", "f32", "[1,3]", "drawn", "with", "seed", "0"],
+        ]
+        assert rows(first, "Outputs") == rows(again, "Outputs")
+        assert rows(first, "Outputs") != rows(other, "Outputs")
+
+    def test_their_shape(self, sum_file: Path) -> None:
+        result = run(sum_file, "--shape", "x=5,3", "--shape", "y=[1,3]")
+        assert rows(result, "Outputs")[0][:3] == ["out", "f32", "[5,3]"]
+
+    def test_from_files(self, sum_file: Path, tmp_path: Path) -> None:
+        np.save(tmp_path / "x.npy", np.array([[1, 2, 4]], np.float32))
+        np.save(tmp_path / "y.npy", np.array([[0, 0, np.nan]], np.float32))
+        result = run(sum_file, "--input", f"x={tmp_path / 'x.npy'}", "--input", f"y={tmp_path / 'y.npy'}")
+        assert rows(result, "Inputs") == [["x", "f32", "[1,3]", "given"], ["y", "f32", "[1,3]", "given"]]
+        assert rows(result, "Outputs") == [["out", "f32", "[1,3]", "1", "2", "1.5", "1"]]
+
+    @pytest.mark.parametrize("keys", [("x", "y"), ("in0", "in1")])
+    def test_from_one_archive(self, keys: tuple[str, str], sum_file: Path, tmp_path: Path) -> None:
+        arrays = dict(zip(keys, (np.ones((2, 3), np.float32), np.full((2, 3), 2, np.float32)), strict=True))
+        np.savez(tmp_path / "in.npz", **arrays)  # type: ignore[arg-type]  # the stub names a keyword of its own
+        result = run(sum_file, "--inputs", tmp_path / "in.npz", "--output", tmp_path / "out.npz")
+        assert result.exit_code == 0, result.output
+        assert result.stdout.rstrip().endswith(f"outputs written to {tmp_path / 'out.npz'}")
+        with np.load(tmp_path / "out.npz") as written:
+            assert written.files == ["out"]
+            np.testing.assert_array_equal(written["out"], np.full((2, 3), 3, np.float32))
+
+    @pytest.mark.parametrize("stored", ["f32", "bytes"])
+    def test_element_types_that_files_cannot_hold(self, stored: str, tmp_path: Path) -> None:
+        path = write(tmp_path, adding("bf16", (2,)))
+        array = np.array([1.5, -2], np.float32)
+        np.save(tmp_path / "x.npy", array if stored == "f32" else array.astype(ml_dtypes.bfloat16))
+        given = f"={tmp_path / 'x.npy'}"
+        result = run(path, "--input", "x" + given, "--input", "y" + given, "--output", tmp_path / "out.npz")
+        assert rows(result, "Outputs") == [["out", "bf16", "[2]", "-4", "3", "-0.5", "0"]]
+        with np.load(tmp_path / "out.npz") as written:
+            assert written["out"].tolist() == [3, -4]
+            assert written["out"].dtype == np.float32
+
+    @pytest.mark.parametrize("kind", sorted(ALL, key=str))
+    def test_every_element_type_can_be_drawn(self, kind: ElementType) -> None:
+        drawn = draw(ModelPort("x", frozenset("x"), kind, Shape([50, None, (3, 4)])), None, np.random.default_rng(0))
+        assert ElementType.of(drawn) is kind
+        assert drawn.shape == (50, 1, 3)
+        assert len(set(map(str, drawn.ravel().tolist()))) > 1
+
+    def test_real_networks(self) -> None:
+        result = run(GNN, "--inputs", GNN.with_name("gnn_gcn_gat.inputs.npz"))
+        assert result.exit_code == 0, result.output
+        with np.load(GNN.with_name("gnn_gcn_gat.outputs.npz")) as expected:
+            means = [float(expected[f"out{i}"].mean()) for i in range(len(expected.files))]
+        assert [float(row[5]) for row in rows(result, "Outputs")] == pytest.approx(means, abs=1e-4)
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            (["--input", "z=a.npy"], "the inputs are: x, y"),
+            (["--input", "x"], "is not NAME=VALUE"),
+            (["--input", "x=no/such.npy"], "cannot read arrays from no/such.npy"),
+            (["--input", f"x={GNN}"], "cannot read arrays from"),
+            (["--inputs", "no/such.npz"], "cannot read arrays from no/such.npz"),
+            (["--shape", "x=1,two"], "'two' is not a dim"),
+            (["--shape", "q=1"], "the inputs are: x, y"),
+            (["--seed", "-1"], "Invalid value for '--seed'"),
+            (["--output", "no/such/folder/out.npz"], "cannot write no/such/folder/out.npz"),
+        ],
+    )
+    def test_arguments_that_cannot_be_used(self, arguments: list[str], words: str, sum_file: Path) -> None:
+        result = run(sum_file, *arguments)
+        assert result.exit_code == 2
+        assert words in result.stderr
+        assert "Traceback" not in result.stderr
+
+    def test_wrong_archives(self, sum_file: Path, tmp_path: Path) -> None:
+        np.savez(tmp_path / "in.npz", q=np.ones(3))
+        assert "'q', which is no input" in run(sum_file, "--inputs", tmp_path / "in.npz").stderr
+        assert "several arrays" in run(sum_file, "--input", f"x={tmp_path / 'in.npz'}").stderr
+        np.save(tmp_path / "in.npy", np.ones(3))
+        assert "one array without a name" in run(sum_file, "--inputs", tmp_path / "in.npy").stderr
+        np.save(tmp_path / "pickled.npy", np.array([{}], object), allow_pickle=True)
+        assert "cannot read arrays" in run(sum_file, "--input", f"x={tmp_path / 'pickled.npy'}").stderr
+
+    def test_inputs_that_do_not_fit(self, sum_file: Path, tmp_path: Path) -> None:
+        np.save(tmp_path / "x.npy", np.ones((2, 5), np.float32))
+        result = run(sum_file, "--input", f"x={tmp_path / 'x.npy'}")
+        assert result.exit_code == 1
+        assert result.stderr.startswith("error[IR506 input-array-shape]: input 'x' has shape [2,5], expected [?,3]")
+
+    def test_a_run_that_fails_names_its_layer(self, sum_file: Path) -> None:
+        result = run(sum_file, "--shape", "x=2,3", "--shape", "y=5,3")
+        assert result.exit_code == 1
+        assert "error[IR504 no-broadcast]" in result.stderr
+        assert 'layer 2 "sum" (Add)' in result.stderr
+        assert "inputs that are drawn need not fit" in result.stderr
+
+    def test_a_broken_file(self) -> None:
+        path = BAD / "IR107-cycle.xml"
+        result = run(path)
+        assert result.exit_code == 1
+        assert result.stdout == ""
+        assert result.stderr.count("error[") == 1
+        assert f"`ir-exec check {path}` shows everything" in result.stderr
+
+    def test_operators_that_are_missing(self) -> None:
+        result = run(BAD / "IR902-extension-operator.xml")
+        assert result.exit_code == 1
+        assert "error[IR901 operator-not-implemented]" in result.stderr
+        assert "MyOp (my_extension): 1 layer" in result.stderr
+
+    def test_a_file_that_does_not_exist(self) -> None:
+        result = run("no/such.xml")
+        assert result.exit_code == 1
+        assert "error[IR001 unreadable-path]: cannot read the file" in result.stderr
+        assert "hint" not in result.stderr
+
+    def test_an_unknown_rank_needs_a_shape(self, tmp_path: Path) -> None:
+        text = adding("f32", (2,)).replace(b'shape="2"', b'shape="..."')
+        path = write(tmp_path, text.replace(b"<dim>2</dim>", b""))
+        assert "give its shape with --shape x=..." in run(path).stderr
+        assert run(path, "--shape", "x=2", "--shape", "y=2,1").exit_code == 0
+
+    def test_inputs_beyond_all_memory(self, sum_file: Path) -> None:
+        result = run(sum_file, "--shape", "x=1000000000000000,3")
+        assert result.exit_code == 1
+        assert "does not fit into memory" in result.stderr
+
+    def test_a_fault_of_ours_is_one_message(self, sum_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def broken(*args: object, **keywords: object) -> None:
+            raise KeyError("oops")
+
+        monkeypatch.setattr("ir_exec.cli.run.compile_model", broken)
+        result = run(sum_file)
+        assert result.exit_code == 1
+        assert "ir_exec failed with KeyError: 'oops'" in result.stderr
+        assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("array", "expected"),
+    [
+        (np.array([1, 2, 4], np.int64), ("1", "4", "2.33333", "-")),
+        (np.array([True, False]), ("false", "true", "0.5", "-")),
+        (np.array([np.nan, 1, np.inf], np.float32), ("1", "inf", "inf", "1")),
+        (np.array([np.nan, np.nan], np.float64), ("-", "-", "-", "2")),
+        (np.array([65504, 65504], np.float16), ("65504", "65504", "65504", "0")),
+        (np.array([1, -1], ml_dtypes.bfloat16), ("-1", "1", "0", "0")),
+        (np.array([7, -8], ml_dtypes.int4), ("-8", "7", "-0.5", "-")),
+        (np.array([2**63 - 1], np.int64), ("9223372036854775807", "9223372036854775807", "9.22337e+18", "-")),
+        (np.empty((0, 3), np.float32), ("-", "-", "-", "-")),
+        (np.array(["a"], object), ("-", "-", "-", "-")),
+    ],
+)
+def test_statistics(array: Any, expected: tuple[str, str, str, str]) -> None:
+    facts = statistics(array)
+    assert (facts.lowest, facts.highest, facts.mean, facts.nans) == expected
+
+
+def test_as_a_program_of_its_own() -> None:
+    """In a pipe no line is cut and nothing is coloured."""
+    code = "from ir_exec.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, "inspect", str(GNN)], capture_output=True, text=True, check=True)
+    assert "…" not in done.stdout
+    assert "\x1b" not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) > 80
+    done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("ir-exec, version ")

@@ -1,0 +1,577 @@
+"""If, Loop and TensorIterator: values and types against OpenVINO, and where it has no answer, against the text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+import ir_exec
+from ir_exec.types import Array, TensorType
+from tests.conformance.build import IRFile
+from tests.conformance.compare import type_faults, value_faults
+from tests.conformance.oracle import Oracle, Refused
+from tests.network_text import NetworkText, Output, tied_input, tied_output
+
+TRUE = np.array(True)
+ROW = np.array([[1, 2]], np.float32)
+VECTOR = np.array([1, 2], np.float32)
+MATRIX = np.arange(12, dtype=np.float32).reshape(6, 2)
+
+
+def int64(value: object) -> Array:
+    return np.array(value, np.int64)
+
+
+def add(body: NetworkText, parameter: Output) -> Output:
+    return body.op("Add", parameter, body.const(np.array([100], np.float32)))
+
+
+def iterator(
+    part: dict[str, object],
+    out: dict[str, object] | None = None,
+    shape: str = "6,2",
+    step: Callable[[NetworkText, Output], Output] = add,
+) -> NetworkText:
+    """A TensorIterator that adds 100 to parts of its input; its outputs are all of them, and the last."""
+    net = NetworkText()
+    body = NetworkText(net)
+    x = net.parameter(shape)
+    parameter = body.parameter()
+    result = body.result(step(body, parameter))
+    ties = [tied_input(0, parameter, **part), tied_output(1, result, **(out or part)), tied_output(2, result)]
+    for output in net.loop(2, "TensorIterator", [x], body, ties):
+        net.result(output)
+    return net
+
+
+def loop(
+    trip_count: Array | str = "",
+    condition: Array | str = "",
+    *,
+    shape: str = "1,2",
+    goes_on: Callable[[NetworkText, Output], Output] = lambda body, count: body.const(TRUE),
+    step: Callable[[NetworkText, Output, Output], Output] | None = None,
+    counter: tuple[str, str] = ("", "i64"),
+    concatenate: bool = True,
+) -> NetworkText:
+    """A Loop that adds the number of the iteration to its input; outputs are the last sum and all sums.
+
+    trip_count and condition are constants, or the shapes of Parameters.
+    """
+    net = NetworkText()
+    body = NetworkText(net)
+    trips = net.parameter(trip_count, "i64") if isinstance(trip_count, str) else net.const(trip_count)
+    starts = net.parameter(condition, "boolean") if isinstance(condition, str) else net.const(condition)
+    x = net.parameter(shape)
+    parameter, count = body.parameter(), body.parameter(*counter)
+    number = body.op("Convert", count, destination_type="f32")
+    result = body.result(step(body, parameter, number) if step else body.op("Add", parameter, number))
+    goes = body.result(goes_on(body, count))
+    ties = [tied_input(2, parameter), tied_input(-1, count, purpose="current_iteration")]
+    ties += [tied_output(3, result), tied_output(-1, goes, purpose="execution_condition")]
+    ties += [tied_output(4, result, axis=0)] if concatenate else []
+    for output in net.loop(1 + concatenate, "Loop", [trips, starts, x], body, ties, [(result, parameter)]):
+        net.result(output)
+    return net
+
+
+def before_two(body: NetworkText, count: Output) -> Output:
+    return body.op("Less", count, body.const(int64(2)))
+
+
+def never(body: NetworkText, count: Output) -> Output:
+    return body.const(np.array(False))
+
+
+def grown(body: NetworkText, parameter: Output, number: Output) -> Output:
+    return body.op("Concat", parameter, body.const(np.ones((1, 2), np.float32)), axis=0)
+
+
+def sliced_loop(
+    trip_count: int, shape: str = "6,2", axis: int = 0, goes_on: bool = True, **part: object
+) -> NetworkText:
+    """A Loop over parts of its input, each plus the number of its iteration."""
+    net = NetworkText()
+    body = NetworkText(net)
+    inputs = [net.const(int64(trip_count)), net.const(TRUE), net.parameter(shape)]
+    parameter, count = body.parameter(), body.parameter("", "i64")
+    result = body.result(body.op("Add", parameter, body.op("Convert", count, destination_type="f32")))
+    goes = body.result(body.const(TRUE) if goes_on else before_two(body, count))
+    ties = [tied_output(4, result), tied_output(-1, goes, purpose="execution_condition")]
+    ties += [tied_input(-1, count, purpose="current_iteration"), tied_input(2, parameter, axis=axis, **part)]
+    ties += [tied_output(3, result, axis=axis)]
+    for output in net.loop(2, "Loop", inputs, body, ties):
+        net.result(output)
+    return net
+
+
+def fibonacci(shape: str = "2") -> NetworkText:
+    """Two values that change places: a, b = b, a + b."""
+    net = NetworkText()
+    body = NetworkText(net)
+    inputs = [net.const(int64(6)), net.const(TRUE), net.parameter(shape), net.parameter(shape)]
+    a, b = body.parameter(), body.parameter()
+    first, second, goes = body.result(b), body.result(body.op("Add", a, b)), body.result(body.const(TRUE))
+    ties = [tied_input(2, a), tied_input(3, b), tied_output(4, first), tied_output(5, second)]
+    ties += [tied_output(-1, goes, purpose="execution_condition")]
+    for output in net.loop(2, "Loop", inputs, body, ties, [(first, a), (second, b)]):
+        net.result(output)
+    return net
+
+
+def cascade() -> NetworkText:
+    """a doubles its length, b is the former a, c the former b: that c changes shows after two iterations."""
+    net = NetworkText()
+    body = NetworkText(net)
+    inputs = [net.const(int64(4)), net.const(TRUE), *(net.parameter("1") for _ in range(3))]
+    a, b, c = (body.parameter() for _ in range(3))
+    values = [body.op("Concat", a, a, axis=0), body.op("Abs", a), body.op("Abs", b)]
+    results = [body.result(value) for value in values]
+    goes = body.result(body.const(TRUE))
+    ties = [tied_input(2 + i, parameter) for i, parameter in enumerate((a, b, c))]
+    ties += [tied_output(5 + i, result) for i, result in enumerate(results)]
+    ties += [tied_output(-1, goes, purpose="execution_condition")]
+    for output in net.loop(3, "Loop", inputs, body, ties, list(zip(results, (a, b, c), strict=True))):
+        net.result(output)
+    return net
+
+
+def constants_and_invariants(trip_count: int = 3) -> NetworkText:
+    """Outputs that are an input as it is, a constant, and the constant once for every iteration."""
+    net = NetworkText()
+    body = NetworkText(net)
+    inputs = [net.const(int64([trip_count])), net.const(TRUE), net.parameter("2")]
+    parameter = body.parameter()
+    same, seven = body.result(parameter), body.result(body.const(np.array([7], np.float32)))
+    goes = body.result(body.const(np.array([True])))
+    ties = [tied_output(-1, goes, purpose="execution_condition"), tied_output(5, seven, axis=0)]
+    ties += [tied_output(4, seven), tied_output(3, same), tied_input(2, parameter)]
+    for output in net.loop(3, "Loop", inputs, body, ties):
+        net.result(output)
+    return net
+
+
+def nested(shape: str = "1,2", *, counted: bool = False) -> NetworkText:
+    """Three iterations over rows of y, in each of which a loop adds multiples of the row to x."""
+    net = NetworkText()
+    outer = NetworkText(net)
+    inner = NetworkText(outer)
+    inputs = [net.const(int64(3)), net.const(TRUE), net.parameter(shape), net.parameter("3,2")]
+    x, row, count = outer.parameter(), outer.parameter(), outer.parameter("", "i64")
+    value, factor, number = inner.parameter(), inner.parameter(), inner.parameter("", "i64")
+    product = inner.op("Multiply", factor, inner.op("Convert", number, destination_type="f32"))
+    total = inner.result(inner.op("Add", value, product))
+    inner_goes = inner.result(inner.const(TRUE))
+    ties = [tied_input(2, value), tied_input(3, factor), tied_input(-1, number, purpose="current_iteration")]
+    ties += [tied_output(4, total), tied_output(-1, inner_goes, purpose="execution_condition")]
+    trips = outer.op("Add", count, outer.const(int64(1))) if counted else outer.const(int64(3))
+    (made,) = outer.loop(1, "Loop", [trips, outer.const(TRUE), x, row], inner, ties, [(total, value)])
+    result, goes = outer.result(made), outer.result(outer.const(TRUE))
+    ties = [tied_input(2, x), tied_input(3, row, axis=0), tied_input(-1, count, purpose="current_iteration")]
+    ties += [tied_output(4, result), tied_output(5, result, axis=0)]
+    ties += [tied_output(-1, goes, purpose="execution_condition")]
+    for output in net.loop(2, "Loop", inputs, outer, ties, [(result, x)]):
+        net.result(output)
+    return net
+
+
+def unsliced(out: dict[str, object]) -> NetworkText:
+    """A TensorIterator without parts of inputs, which doubles its value in each iteration."""
+    net = NetworkText()
+    body = NetworkText(net)
+    x, parameter = net.parameter("1,2"), body.parameter()
+    result = body.result(body.op("Add", parameter, parameter))
+    ties = [tied_input(0, parameter), tied_output(1, result, **out)]
+    (output,) = net.loop(1, "TensorIterator", [x], body, ties, [(result, parameter)])
+    net.result(output)
+    return net
+
+
+def accumulator(*, initial: bool = True) -> NetworkText:
+    """A variable inside of a body to which every part is added."""
+    net = NetworkText()
+    body = NetworkText(net)
+    x, parameter = net.parameter("3,1"), body.parameter()
+    start = [body.const(np.array([[10]], np.float32))] if initial else []
+    declared = {"variable_id": "sum", "variable_type": "f32", "variable_shape": "1,1"}
+    total = body.op("Add", body.op("ReadValue", *start, opset=6, **declared), parameter)
+    body.op("Assign", total, opset=6, variable_id="sum")
+    result = body.result(total)
+    ties = [tied_input(0, parameter, axis=0), tied_output(1, result, axis=0), tied_output(2, result)]
+    for output in net.loop(2, "TensorIterator", [x], body, ties):
+        net.result(output)
+    return net
+
+
+Branch = Callable[[NetworkText, Output], Output]
+
+
+def branches(then_branch: Branch, else_branch: Branch, condition: Array | str = "", shape: str = "2") -> NetworkText:
+    net = NetworkText()
+    chosen = net.parameter(condition, "boolean") if isinstance(condition, str) else net.const(condition)
+    x = net.parameter(shape)
+    parts: list[object] = []
+    for branch in (then_branch, else_branch):
+        body = NetworkText(net)
+        parameter = body.parameter()
+        parts += [body, [tied_input(1, parameter), tied_output(2, body.result(branch(body, parameter)))]]
+    (output,) = net.branch(1, [chosen, x], *parts)  # type: ignore[arg-type]  # two bodies and their ties
+    net.result(output)
+    return net
+
+
+def same(body: NetworkText, value: Output) -> Output:
+    return body.op("Abs", value)
+
+
+def twice(body: NetworkText, value: Output) -> Output:
+    return body.op("Concat", value, value, axis=0)
+
+
+def as_row(body: NetworkText, value: Output) -> Output:
+    return body.op("Unsqueeze", value, body.const(int64(0)))
+
+
+def total(body: NetworkText, value: Output) -> Output:
+    return body.op("ReduceSum", value, body.const(int64(0)))
+
+
+def if_in_a_loop() -> NetworkText:
+    """Adds in the first two iterations, and multiplies in the others."""
+    net = NetworkText()
+    outer = NetworkText(net)
+    inputs = [net.const(int64(4)), net.const(TRUE), net.parameter("2")]
+    x, count = outer.parameter(), outer.parameter("", "i64")
+    parts: list[object] = []
+    for type in ("Add", "Multiply"):
+        body = NetworkText(outer)
+        value = body.parameter()
+        made = body.result(body.op(type, value, body.const(np.array([3], np.float32))))
+        parts += [body, [tied_input(1, value), tied_output(2, made)]]
+    (made,) = outer.branch(1, [before_two(outer, count), x], *parts)  # type: ignore[arg-type]  # two bodies and their ties
+    result, goes = outer.result(made), outer.result(outer.const(TRUE))
+    ties = [tied_input(2, x), tied_input(-1, count, purpose="current_iteration"), tied_output(3, result)]
+    ties += [tied_output(-1, goes, purpose="execution_condition")]
+    (output,) = net.loop(1, "Loop", inputs, outer, ties, [(result, x)])
+    net.result(output)
+    return net
+
+
+BACKWARD: dict[str, object] = {"axis": 0, "start": -1, "end": 0, "stride": -1}
+PAIRS: dict[str, object] = {"axis": 0, "stride": 2, "part_size": 2}
+PAIRS_BACKWARD: dict[str, object] = {"axis": 0, "start": -1, "end": 0, "stride": -2, "part_size": 2}
+STARTS = (int64(4), TRUE)
+ONE = np.ones(1, np.float32)
+
+ANSWERED: dict[str, tuple[NetworkText, Sequence[Array]]] = {
+    "parts": (iterator({"axis": 0}), [MATRIX]),
+    "parts of any size": (iterator({"axis": 0}, shape="?,2"), [MATRIX]),
+    "parts of anything": (iterator({"axis": 0}, shape="?,?"), [MATRIX]),
+    "columns": (iterator({"axis": 1}), [MATRIX]),
+    "backward": (iterator(BACKWARD), [MATRIX]),
+    "backward of any size": (iterator(BACKWARD, shape="?,2"), [MATRIX]),
+    "taken backward": (iterator(BACKWARD, {"axis": 0}), [MATRIX]),
+    "given backward": (iterator({"axis": 0}, BACKWARD), [MATRIX]),
+    "pairs": (iterator(PAIRS), [MATRIX]),
+    "pairs of any size": (iterator(PAIRS, shape="?,2"), [MATRIX]),
+    "pairs backward": (iterator(PAIRS_BACKWARD), [MATRIX]),
+    "pairs taken backward": (iterator(PAIRS_BACKWARD, PAIRS, shape="?,2"), [MATRIX]),
+    "no parts": (unsliced({}), [ROW]),
+    "one part of the output": (unsliced({"axis": 0}), [ROW]),
+    "three parts of the output": (unsliced({"axis": 0, "start": 0, "end": 3}), [ROW]),
+    "counted": (loop(*STARTS), [ROW]),
+    "counted, any size": (loop(*STARTS, shape="?,2"), [ROW]),
+    "counted, any dims": (loop(*STARTS, shape="?,?"), [ROW]),
+    "counter of one element": (loop(*STARTS, counter=("1", "i32")), [ROW]),
+    "ends early": (loop(*STARTS, goes_on=before_two), [ROW]),
+    "ends by its condition": (loop(int64(-1), TRUE, goes_on=before_two), [ROW]),
+    "ends at once": (loop(*STARTS, goes_on=never), [ROW]),
+    "no iterations": (loop(int64(0), TRUE, shape="?,2"), [ROW]),
+    "trip count of the run": (loop(), [int64(3), TRUE, ROW]),
+    "no trips in the run": (loop(), [int64(0), TRUE, ROW]),
+    "does not start in the run": (loop(), [int64(3), np.array(False), ROW]),
+    "no limit in the run": (loop(goes_on=before_two), [int64(-1), TRUE, ROW]),
+    "vectors of one element": (loop("1", "1"), [int64([3]), np.array([True]), ROW]),
+    "scalars": (loop(*STARTS, shape=""), [np.float32(2).reshape(())]),
+    "grows": (loop(*STARTS, step=grown, concatenate=False), [ROW]),
+    "grows from any size": (loop(*STARTS, step=grown, concatenate=False, shape="?,2"), [ROW]),
+    "parts in a loop": (sliced_loop(6), [MATRIX]),
+    "fewer trips than parts": (sliced_loop(2, shape="?,2"), [MATRIX]),
+    "parts until the condition fails": (sliced_loop(-1, goes_on=False), [MATRIX]),
+    "columns in a loop": (sliced_loop(2, axis=1), [MATRIX]),
+    "backward in a loop": (sliced_loop(4, start=-1, end=0, stride=-1), [MATRIX]),
+    "values that change places": (fibonacci(), [VECTOR, VECTOR]),
+    "values of any size that change places": (fibonacci("?"), [VECTOR, VECTOR]),
+    "cascade of dims": (cascade(), [ONE, ONE, ONE]),
+    "constants and invariants": (constants_and_invariants(), [VECTOR]),
+    "loop in a loop": (nested(), [ROW, MATRIX[:3]]),
+    "loop of any size in a loop": (nested("?,2"), [ROW, MATRIX[:3]]),
+    "loop in a loop, of as many trips as iterations": (nested(counted=True), [ROW, MATRIX[:3]]),
+    "variable": (accumulator(), [MATRIX[:3, :1]]),
+    "variable without initial value": (accumulator(initial=False), [MATRIX[:3, :1]]),
+    "if": (branches(same, twice), [TRUE, VECTOR]),
+    "else": (branches(same, twice), [np.array(False), VECTOR]),
+    "else of any size": (branches(same, twice, shape="?"), [np.array(False), VECTOR]),
+    "else of bounded size": (branches(same, twice, shape="1..3"), [np.array(False), VECTOR]),
+    "condition of one element": (branches(same, twice, "1"), [np.array([True]), VECTOR]),
+    "known if": (branches(same, twice, TRUE), [VECTOR]),
+    "known else": (branches(same, twice, np.array([False])), [VECTOR]),
+    "known else of another rank": (branches(same, as_row, np.array(False)), [VECTOR]),
+    "vector or scalar, vector": (branches(same, total), [TRUE, VECTOR]),
+    "vector or scalar, scalar": (branches(same, total), [np.array(False), VECTOR]),
+    "if in a loop": (if_in_a_loop(), [VECTOR]),
+}
+"""Networks and inputs for which OpenVINO has an answer."""
+
+each = pytest.mark.parametrize("name", ANSWERED)
+
+
+def outputs_of(file: IRFile) -> list[Array]:
+    result = ir_exec.compile_model(file.xml, weights=file.weights)(file.inputs)
+    return [result[i] for i in range(len(result))]
+
+
+def types_of(file: IRFile) -> list[TensorType]:
+    model = ir_exec.read_model(file.xml, weights=file.weights)
+    (node,) = (node for node in model.graph.nodes if node.bodies)
+    return [model.types[value.number] for value in node.outputs]
+
+
+@each
+def test_values(name: str, oracle: Oracle) -> None:
+    net, inputs = ANSWERED[name]
+    file = net.file(*inputs)
+    answer = oracle.values(file)
+    assert not isinstance(answer, Refused), answer.reason
+    assert value_faults(outputs_of(file), answer, 0, 0) == []
+
+
+@each
+def test_types(name: str, oracle: Oracle) -> None:
+    net, inputs = ANSWERED[name]
+    file = net.file(*inputs)
+    answer = oracle.types(file)
+    assert not isinstance(answer, Refused), answer.reason
+    (theirs,) = (node.outputs for node in answer if node.type in ("If", "Loop", "TensorIterator"))
+    assert type_faults(types_of(file), theirs, outputs_of(file)) == []
+
+
+@pytest.mark.parametrize(
+    ("net", "inputs", "expected"),
+    [
+        pytest.param(branches(same, as_row), [np.array(False), VECTOR], [VECTOR[None]], id="another rank"),
+        pytest.param(branches(same, total, np.array(False)), [VECTOR], [np.array([3.0])], id="a known scalar"),
+        pytest.param(loop(int64(0), TRUE), [ROW], [ROW, ROW[:0]], id="no trips"),
+        pytest.param(loop(int64(4), np.array(False)), [ROW], [ROW, ROW[:0]], id="no start"),
+        pytest.param(loop(shape="?,?"), [int64(0), TRUE, ROW], [ROW, ROW[:0]], id="no trips, any dims"),
+        pytest.param(loop(shape="..."), [int64(2), TRUE, ROW], [ROW + 1, [[1, 2], [2, 3]]], id="any rank"),
+        pytest.param(loop(*STARTS, shape="2"), [VECTOR], [VECTOR + 6, [1, 2, 2, 3, 4, 5, 7, 8]], id="long parts"),
+        pytest.param(
+            loop(int64(2), TRUE, step=grown),
+            [ROW],
+            [[[1, 2], [1, 1], [1, 1]], [[1, 2], [1, 1]] * 2 + [[1, 1]]],
+            id="grow",
+        ),
+        pytest.param(iterator({"axis": -2}), [MATRIX], [MATRIX + 100, MATRIX[5:] + 100], id="negative axis"),
+        pytest.param(
+            iterator({"axis": 0, "start": 2, "end": -2}, {"axis": 0}),
+            [MATRIX],
+            [MATRIX[2:5] + 100, MATRIX[4:5] + 100],
+            id="range",
+        ),
+        pytest.param(
+            iterator({"axis": 0, "stride": 2}, {"axis": 0}),
+            [MATRIX],
+            [MATRIX[::2] + 100, MATRIX[4:5] + 100],
+            id="every other",
+        ),
+        pytest.param(
+            iterator({"axis": 0, "stride": 4, "part_size": 4}),
+            [MATRIX],
+            [MATRIX[:4] + 100, MATRIX[:4] + 100],
+            id="a rest",
+        ),
+        pytest.param(constants_and_invariants(0), [VECTOR], [[0, 0], [0], []], id="nothing to carry"),
+    ],
+)
+def test_what_openvino_does_not_answer(net: NetworkText, inputs: list[Array], expected: list[object]) -> None:
+    file = net.file(*inputs)
+    found = outputs_of(file)
+    for array, wanted in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(array, np.asarray(wanted, array.dtype), strict=True)
+    assert type_faults(types_of(file), None, found) == []
+
+
+@pytest.mark.parametrize(
+    ("net", "inputs", "words"),
+    [
+        (loop(), [int64(-1), TRUE, ROW], "the loop never ends"),
+        (sliced_loop(9), [MATRIX], "iteration 6 takes elements 6 to 6 of axis 0, which has 6"),
+        (
+            iterator({"axis": 0, "start": 0, "end": 6}, {"axis": 0}, shape="?,2"),
+            [MATRIX],
+            "iteration 6 takes elements 6 to 6 of axis 0, which has 6",
+        ),
+        (
+            loop(int64(2), TRUE, shape="?,2", step=lambda body, x, _: body.op("Concat", x, x, axis=1)),
+            [ROW],
+            "parts of output 1 do not fit together along axis 0: [1, 4] and [1, 8]",
+        ),
+    ],
+)
+def test_runs_that_fail(net: NetworkText, inputs: list[Array], words: str) -> None:
+    file = net.file(*inputs)
+    with pytest.raises(ir_exec.EvaluationError) as caught:
+        outputs_of(file)
+    assert (caught.value.code, caught.value.location.layer_type in ("Loop", "TensorIterator")) == ("IR704", True)
+    assert words in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("net", "code", "words"),
+    [
+        (loop(int64(-1), TRUE), "IR704", "the loop never ends"),
+        (loop(int64([1, 2]), TRUE), "IR502", "trip_count has shape [2], expected one element"),
+        (loop(int64(1), "2"), "IR502", "execution_condition has shape [2], expected one element"),
+        (branches(same, twice, "2"), "IR502", "condition has shape [2], expected one element"),
+        (
+            branches(same, lambda body, x: body.op("Convert", x, destination_type="i32")),
+            "IR402",
+            "output 0 is f32 from then_body and i32 from else_body",
+        ),
+        (iterator({"axis": 2}), "IR503", "axis 2 is out of range for rank 2"),
+    ],
+)
+def test_networks_that_are_refused(net: NetworkText, code: str, words: str) -> None:
+    file = net.file()
+    with pytest.raises(ir_exec.IRError) as caught:
+        ir_exec.read_model(file.xml, weights=file.weights).types  # noqa: B018  # typed when asked
+    assert caught.value.code == code
+    assert words in caught.value.message
+
+
+def test_parts_must_agree() -> None:
+    net = NetworkText()
+    body = NetworkText(net)
+    inputs = [net.parameter("4,2"), net.parameter("3,2")]
+    a, b = body.parameter(), body.parameter()
+    result = body.result(body.op("Add", a, b))
+    ties = [tied_input(0, a, axis=0), tied_input(1, b, axis=0), tied_output(2, result, axis=0)]
+    net.result(net.loop(1, "TensorIterator", inputs, body, ties)[0])
+    file = net.file()
+    with pytest.raises(ir_exec.ShapeError, match="the sliced inputs have 4 and 3 parts"):
+        ir_exec.read_model(file.xml, weights=file.weights).types  # noqa: B018  # typed when asked
+
+
+def test_a_variable_of_a_body_lives_on() -> None:
+    file = accumulator().file()
+    compiled = ir_exec.compile_model(file.xml, weights=file.weights)
+    parts = [np.ones((3, 1), np.float32)]
+    assert compiled(parts)[0].ravel().tolist() == [11, 12, 13]
+    assert compiled(parts)[0].ravel().tolist() == [14, 15, 16]
+    compiled.reset_state()
+    assert compiled(parts)[1].tolist() == [[13]]
+
+
+def test_a_branch_does_not_end_the_run_for_variables() -> None:
+    """What is assigned before an If runs is not read after it: it is for the next run."""
+    net = NetworkText()
+    declared = {"variable_id": "v", "variable_type": "f32", "variable_shape": "2"}
+    x = net.parameter("2")
+    net.op("Assign", net.op("Add", x, x), opset=6, variable_id="v")
+    parts: list[object] = []
+    for _ in range(2):
+        body = NetworkText(net)
+        value = body.parameter()
+        parts += [body, [tied_input(1, value), tied_output(2, body.result(same(body, value)))]]
+    (chosen,) = net.branch(1, [net.const(TRUE), x], *parts)  # type: ignore[arg-type]  # two bodies and their ties
+    net.result(net.op("Add", net.op("ReadValue", opset=6, **declared), chosen))
+    file = net.file()
+    compiled = ir_exec.compile_model(file.xml, weights=file.weights)
+    assert compiled([VECTOR])[0].tolist() == [1, 2]
+    assert compiled([VECTOR])[0].tolist() == [3, 6]
+
+
+def test_outputs_of_a_body_are_the_callers_own() -> None:
+    file = constants_and_invariants().file()
+    compiled = ir_exec.compile_model(file.xml, weights=file.weights)
+    given = VECTOR.copy()
+    first = compiled([given])
+    for i in range(3):
+        first[i][:] = -1
+    assert given.tolist() == [1, 2]
+    assert [compiled([given])[i].tolist() for i in range(3)] == [[1, 2], [7], [7, 7, 7]]
+
+
+def test_an_error_inside_of_a_body_names_the_inner_layer() -> None:
+    file = loop(shape="?,?", step=lambda body, x, _: body.op("Concat", x, body.const(ROW), axis=0)).file()
+    with pytest.raises(ir_exec.ShapeError) as caught:
+        ir_exec.compile_model(file.xml, weights=file.weights)([int64(2), TRUE, np.zeros((1, 3), np.float32)])
+    assert caught.value.location.layer_type == "Concat"
+
+
+def test_deeply_nested_loops_are_typed_in_time() -> None:
+    """Each level would infer the one inside several times over."""
+    net = NetworkText()
+    levels = [net]
+    for _ in range(30):
+        levels.append(NetworkText(levels[-1]))
+    parameters = [net.parameter("1"), *(level.parameter() for level in levels[1:])]
+    made = levels[-1].op("Concat", parameters[-1], parameters[-1], axis=0)
+    for level in range(29, -1, -1):
+        outer, inner = levels[level], levels[level + 1]
+        result, goes = inner.result(made), inner.result(inner.const(TRUE))
+        inputs = [outer.const(int64(1)), outer.const(TRUE), parameters[level]]
+        ties = [tied_input(2, parameters[level + 1]), tied_output(3, result)]
+        ties += [tied_output(-1, goes, purpose="execution_condition")]
+        (made,) = outer.loop(1, "Loop", inputs, inner, ties, [(result, parameters[level + 1])])
+    net.result(made)
+    file = net.file(ONE)
+    assert outputs_of(file)[0].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("ties", "words"),
+    [
+        ([tied_input(0, Output(0, 0), axis=0)], "output port 1: no entry of the port map of body gives it"),
+        (
+            [tied_input(0, Output(0, 0), axis=0), tied_output(1, 2), tied_output(1, 2)],
+            "output port 1: more than one entry of the port map of body gives it",
+        ),
+        (
+            [tied_input(0, Output(0, 0)), tied_input(0, Output(0, 0)), tied_output(1, 2)],
+            'more than one entry of the port map feeds Parameter 0 "parameter0" of body',
+        ),
+        (
+            [tied_input(0, Output(0, 0), axis=0, stride=0), tied_output(1, 2)],
+            "the port map has parts of size 1 in steps of 0: expected a size from 1 on, steps not of 0",
+        ),
+        (
+            [tied_input(0, Output(0, 0), axis=0), tied_output(1, 2, axis=0, part_size=0)],
+            "the port map has parts of size 0 in steps of 1: expected a size from 1 on, steps not of 0",
+        ),
+    ],
+)
+def test_port_maps_that_do_not_fit(ties: list[str], words: str) -> None:
+    net = NetworkText()
+    body = NetworkText(net)
+    x = net.parameter("6,2")
+    body.result(same(body, body.parameter()))
+    net.result(net.loop(1, "TensorIterator", [x], body, ties)[0])
+    with pytest.raises(ir_exec.GraphError) as caught:
+        ir_exec.read_model(net.file().xml)
+    assert (caught.value.code, caught.value.message) == ("IR112", words)
+
+
+def test_a_loop_needs_a_condition() -> None:
+    net = NetworkText()
+    body = NetworkText(net)
+    inputs = [net.const(int64(2)), net.const(TRUE), net.parameter("2")]
+    parameter = body.parameter()
+    ties = [tied_input(2, parameter), tied_output(3, body.result(same(body, parameter)))]
+    net.result(net.loop(1, "Loop", inputs, body, ties)[0])
+    file = net.file()
+    with pytest.raises(ir_exec.GraphError, match="nothing tells whether to go on"):
+        ir_exec.read_model(file.xml, weights=file.weights)

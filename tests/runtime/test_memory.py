@@ -1,0 +1,139 @@
+"""Whose memory a run writes to, and how much of it it takes."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ir_exec
+from ir_exec.runtime import plan as planning
+from tests.ir_text import layer, net, parameter, port, result
+
+NETWORKS = Path(__file__).parent.parent / "networks"
+SHARED = Path(__file__).parent.parent.parent.parent / "shared" / "models"
+PATHS = {path.stem: path for folder in (SHARED, NETWORKS) for path in sorted(folder.glob("*.xml"))}
+
+
+def chain(types, dims):
+    """x -> unary operators, one after the other."""
+    layers, ends, last = [parameter(0, "f32", dims, "x")], [], (0, 0)
+    for id, type in enumerate(types, 1):
+        layers.append(layer(id, type, name=f"{type}{id}", inputs=[port(0, dims=dims)], outputs=[port(1, dims=dims)]))
+        ends.append((*last, id, 0))
+        last = (id, 1)
+    layers.append(result(len(types) + 1, dims=dims))
+    return net(layers, [*ends, (*last, len(types) + 1, 0)])
+
+
+@pytest.mark.parametrize("name", sorted(PATHS))
+def test_results_are_the_same_with_and_without_overwriting(name, monkeypatch):
+    monkeypatch.setattr(planning, "OVERWRITE_FROM", 1)
+    path = PATHS[name]
+    try:
+        compiled = ir_exec.compile_model(path)
+    except ir_exec.UnsupportedError as error:
+        pytest.skip(error.message)
+    with np.load(path.with_suffix(".inputs.npz")) as stored:
+        inputs = [stored[f"in{i}"] for i in range(len(stored.files))]
+    copies = [array.copy() for array in inputs]
+    # An observer may keep what it sees, so that nothing is overwritten where there is one.
+    plain = compiled(inputs, observe=lambda node, arrays, outputs: None)
+    compiled.reset_state()
+    for _ in range(2):
+        overwritten = compiled(inputs)
+        compiled.reset_state()
+        for index in range(len(plain)):
+            np.testing.assert_array_equal(overwritten[index], plain[index])
+    for array, copy in zip(inputs, copies, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+def test_a_chain_is_written_into_one_buffer():
+    size = 2**20
+    compiled = ir_exec.compile_model(chain(["Abs", "Sqrt", "Negative", "ReLU", "Abs"], (size,)))
+    x = np.ones(size, np.float32)
+    compiled([x])
+    tracemalloc.start()
+    compiled([x])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1.5 * 4 * size
+
+
+@pytest.mark.parametrize("name", ["bert_tiny_fp16", "index_ops", "llama_int4_asym", "gnn_gcn_gat"])
+def test_the_memory_plan_is_what_tracemalloc_sees(name):
+    """Within the plan's peak and what the operators of one layer need besides, which is a few times its tensors."""
+    path = PATHS[name]
+    compiled = ir_exec.compile_model(path)
+    with np.load(path.with_suffix(".inputs.npz")) as stored:
+        inputs = [stored[f"in{i}"] for i in range(len(stored.files))]
+    compiled(inputs)
+    compiled(inputs)
+    planned = compiled.memory_plan(dict(enumerate(array.shape for array in inputs)))
+    tracemalloc.start()
+    compiled(inputs)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert planned.peak > 0
+    assert peak <= 3 * planned.peak + 2**18
+    assert planned.layer is not None
+
+
+def test_the_plan_of_a_chain_holds_two_tensors():
+    compiled = ir_exec.compile_model(chain(["Exp"] * 5, (1000, 1000)))
+    planned = compiled.memory_plan()
+    assert planned.peak == 2 * 4_000_000
+    assert planned.constants == 0
+
+
+def test_an_open_input_needs_a_shape():
+    compiled = ir_exec.compile_model(chain(["Exp"], (-1, 1000)))
+    with pytest.raises(ir_exec.ShapeError, match="open shape"):
+        compiled.memory_plan()
+    assert compiled.memory_plan({"x": (500, 1000)}).peak == 4 * 500_000
+    with pytest.raises(ir_exec.ShapeError, match="expected"):
+        compiled.memory_plan({"x": (500, 999)})
+
+
+def test_the_live_set_is_held_against_the_budget_before_anything_runs():
+    compiled = ir_exec.compile_model(chain(["Exp", "Exp"], (1000, 1000)), max_memory=7_000_000)
+    with pytest.raises(ir_exec.ResourceError, match="8,000,000 bytes at this layer") as caught:
+        compiled([np.ones((1000, 1000), np.float32)])
+    assert caught.value.location.layer_name == "Exp2"
+
+
+def test_weights_are_kept_small_when_that_is_asked_for():
+    path = NETWORKS / "llama_int4_asym.xml"
+    with np.load(path.with_suffix(".inputs.npz")) as stored:
+        inputs = [stored[f"in{i}"] for i in range(len(stored.files))]
+    expanded, kept = ir_exec.compile_model(path, weights="expand"), ir_exec.compile_model(path, weights="keep")
+    for one, other in zip(expanded(inputs).values(), kept(inputs).values(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    shapes = dict(enumerate(array.shape for array in inputs))
+    assert kept.memory_plan(shapes).constants < expanded.memory_plan(shapes).constants / 2
+
+
+def test_a_value_that_is_still_needed_is_not_overwritten():
+    """y = x + abs(x), z = y * y: abs may be overwritten, x may not; y may be by z alone."""
+    dims = (100, 100)
+    ports = [port(0, dims=dims), port(1, dims=dims)]
+    xml = net(
+        [
+            parameter(0, "f32", dims, "x"),
+            layer(1, "Abs", inputs=ports[:1], outputs=[port(1, dims=dims)]),
+            layer(2, "Add", name="y", inputs=ports, outputs=[port(2, dims=dims)]),
+            layer(3, "Multiply", name="z", inputs=ports, outputs=[port(2, dims=dims)]),
+            result(4, dims=dims),
+            result(5, dims=dims),
+        ],
+        [(0, 0, 1, 0), (0, 0, 2, 0), (1, 1, 2, 1), (2, 2, 3, 0), (2, 2, 3, 1), (2, 2, 4, 0), (3, 2, 5, 0)],
+    )
+    x = np.full(dims, -3, np.float32)
+    x[0] = 2
+    outputs = ir_exec.compile_model(xml)([x])
+    np.testing.assert_array_equal(outputs["y"], x + np.abs(x))
+    np.testing.assert_array_equal(outputs["z"], (x + np.abs(x)) ** 2)
+    assert x[1, 1] == -3
