@@ -16,7 +16,7 @@ __all__ = ["check_port_map", "tie_body"]
 def check_port_map(layer: Layer, body: Body, graph: Graph) -> Iterator[GraphError]:
     """Every fault (IR112): ends that do not exist, ends of the wrong kind, Parameters that nothing feeds.
 
-    Where an entry names no Parameter, it is the one that was to feed what nothing feeds.
+    Where an entry names no Parameter, or no output, it is the one that what has none waits for.
     """
     parameters = {node.id for node in graph.parameters}
     results = {node.id for node in graph.results}
@@ -35,8 +35,9 @@ def check_port_map(layer: Layer, body: Body, graph: Graph) -> Iterator[GraphErro
         if edge.to_layer not in parameters:
             yield _fault(f"a back edge enters layer {edge.to_layer}, which is no Parameter of {body.name}", edge.line)
     fed = Counter(entry.internal_layer_id for entry in body.port_map if entry.direction == "input")
+    is_lost = not fed.keys() <= parameters
     for node in graph.parameters:
-        if fed[node.id] != 1:
+        if fed[node.id] > 1 or not (fed[node.id] or is_lost):
             what = "nothing feeds" if not fed[node.id] else "more than one entry of the port map feeds"
             message = f'{what} Parameter {node.id} "{node.name}" of {body.name}'
             message += ": no entry of the port map names it" if not fed[node.id] else ""
@@ -46,8 +47,9 @@ def check_port_map(layer: Layer, body: Body, graph: Graph) -> Iterator[GraphErro
 
 def _output_faults(layer: Layer, body: Body) -> Iterator[GraphError]:
     given = Counter(str(entry.external_port_id) for entry in body.port_map if entry.direction == "output")
+    is_lost = not given.keys() <= {"-1", *(port.id for port in layer.outputs)}
     for port in layer.outputs:
-        if given[port.id] != 1:
+        if given[port.id] > 1 or not (given[port.id] or is_lost):
             count = "no entry" if not given[port.id] else "more than one entry"
             yield _fault(f"output port {port.id}: {count} of the port map of {body.name} gives it", port.line)
     purposes = [entry.purpose for entry in body.port_map if entry.direction == "output"]

@@ -1,48 +1,320 @@
 """Pooling: every window becomes its greatest element or its mean.
 
-A window is a box, so that its rows may be pooled first and the results after them: `a + b` elements are looked at
-instead of `a * b`.
+A window is a box, so that it may be pooled along one axis after the other: `a + b` elements are looked at instead of
+`a * b`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from math import prod
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.errors import ShapeError
 from ir_exec.ops.attributes import LOWER, Bool, IndexTypeName, Int
-from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base import In, op
 from ir_exec.ops.precision import CALCULABLE, rounded, type_limits, widened
-from ir_exec.ops.rules import ints, known_bounds, merge_dims, normalize_axis, require_rank
-from ir_exec.ops.windows import (
-    Pads,
-    SlidingAxis,
-    Steps,
-    Windowed,
-    covered,
-    require_spatial,
-    window_extent,
-)
-from ir_exec.types import INDEX, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
+from ir_exec.ops.rules import normalize_axis
+from ir_exec.ops.windows import Pads, SlidingAxis, Steps, Windowed, covered, require_spatial, window_extent
+from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
 
-__all__ = [
-    "AdaptiveAvgPool",
-    "AdaptiveMaxPool",
-    "AvgPool1",
-    "AvgPool14",
-    "AvgPool16",
-    "MaxPool1",
-    "MaxPool8",
-    "MaxPool14",
-]
+__all__ = ["AvgPool1", "AvgPool14", "AvgPool16", "MaxPool1", "MaxPool8", "MaxPool14"]
 
 CHUNK = 2**17
 """How many elements of the data to pool at a time, so that they stay in the cache of one core."""
 
-Rounding = Annotated[Literal["floor", "ceil"], LOWER]
-TorchRounding = Annotated[Literal["floor", "ceil", "ceil_torch"], LOWER]
-Kernel = Annotated[Steps, AfterValidator(_not_empty := lambda values: values)]
+
+class _Pooling(Windowed):
+    """What all pooling shares.
+
+    rounding_type: whether a last window that reaches beyond the padded data is left out (`floor`) or taken (`ceil`);
+    `ceil_torch` takes it unless it begins in the padding at the end.
+
+    data: [batch, channels, spatial...], any numeric type. output: [batch, channels, windows...] of that type.
+    Errors: IR501 for ranks other than 3, 4, 5, IR505 for attributes of another length than the spatial axes and for
+    windows larger than the padded data.
+    """
+
+    inputs = (In("data", types=CALCULABLE),)
+
+    kernel: Steps
+    pads_begin: Pads = ()
+    pads_end: Pads = ()
+    rounding_type: Annotated[Literal["floor", "ceil"], LOWER] = "floor"
+
+    @property
+    def _spacing(self) -> tuple[int, ...]:
+        """The dilations of all spatial axes."""
+        return (1,) * len(self.kernel)
+
+    def _pooled(self, data: Shape) -> Shape:
+        """The shape of the output."""
+        require_spatial(TensorType(ElementType.dynamic, data))
+        spatial_rank = len(self.kernel) if data.dims is None else len(data) - 2
+        self._check_lengths(spatial_rank, kernel=self.kernel, strides=self.strides or (0,) * 4, dilations=self._spacing)
+        if data.dims is None:
+            return Shape.of_rank(2 + spatial_rank)
+        return Shape([*data[:2], *[self._count(dim, axis) for axis, dim in enumerate(data[2:])]])
+
+    def _count(self, dim: Dim, axis: int) -> Dim:
+        """How many windows one spatial axis has."""
+        if self._same and not dim.is_static:
+            return Dim.any()
+        stride = self.strides[axis]
+        pads = self._pads(dim.lo, axis)
+        room = covered(dim, pads, self._extent(axis), axis)
+        if self.rounding_type == "floor":
+            return room // stride + 1
+        count = room.ceil_div(stride)
+        if self.rounding_type == "ceil":
+            return count + 1
+        # A last window is taken if it begins before the end of the data.
+        ends = (count.lo, dim.lo), (count.hi, dim.hi)
+        least, most = [number + (number * stride < size + pads[0]) for number, size in ends]
+        return Dim(max(least, 1), max(most, 1) if dim.is_bounded else UNBOUNDED)
+
+    def _extent(self, axis: int) -> Dim:
+        return window_extent(Dim.of(self.kernel[axis]), self._spacing[axis])
+
+    def _pads(self, size: int, axis: int) -> tuple[int, int]:
+        """The padding of one spatial axis; `size` matters where it depends on it."""
+        if self._same:
+            return self._same_pads(size, self._extent(axis).size, self.strides[axis])
+        return self._explicit_pads(len(self.kernel))[axis]
+
+    def _sliding(self, shape: tuple[int, ...]) -> list[SlidingAxis]:
+        counts = self._pooled(Shape(shape)).dims
+        assert counts is not None, "the rank of an array is known"
+        windows = zip(shape[2:], self.kernel, self.strides, self._spacing, counts[2:], strict=True)
+        return [
+            SlidingAxis(size, kernel, stride, dilation, self._pads(size, axis)[0], count.size)
+            for axis, (size, kernel, stride, dilation, count) in enumerate(windows)
+        ]
+
+
+@op("MaxPool", since=1)
+class MaxPool1(_Pooling):
+    """The greatest element of each window, padding left out.
+
+    NaN is never the greatest. A window of nothing but padding, NaN or -inf becomes the lowest finite value of the
+    type, as in OpenVINO; the specification calls padding -inf.
+
+    Attributes, shapes, types and errors: see the base class. Specification: pooling/MaxPool-1.
+    """
+
+    def infer(self, data: TensorType) -> TensorType:
+        return data.with_shape(self._pooled(data.shape))
+
+    def evaluate(self, data: Array) -> Array:
+        return _greatest(data, self._sliding(data.shape))
+
+
+class _IndexedMaxPool(_Pooling):
+    """The greatest element of each window as MaxPool-1, and where it stands.
+
+    indices: the place of the first greatest element in the flattened data; with `axis`, in the flattened axes from
+    this one on. That of a window without elements is the first of its channel.
+    """
+
+    outputs = ("output", "indices")
+
+    dilations: Steps = ()
+    index_element_type: IndexTypeName = ElementType.i64
+    axis: Int = 0
+
+    @property
+    def _spacing(self) -> tuple[int, ...]:
+        return self.dilations or super()._spacing
+
+    def infer(self, data: TensorType) -> tuple[TensorType, TensorType]:
+        if data.rank is not None:
+            normalize_axis(self.axis, data.rank)
+        shape = self._pooled(data.shape)
+        return data.with_shape(shape), TensorType(self.index_element_type, shape)
+
+    def evaluate(self, data: Array) -> tuple[Array, Array]:
+        axes = self._sliding(data.shape)
+        output = _greatest(data, axes)
+        indices = _places_of(data, output, axes)
+        indices %= max(prod(data.shape[normalize_axis(self.axis, data.ndim) :]), 1)
+        return output, indices.astype(self.index_element_type.dtype, copy=False)
+
+
+@op("MaxPool", since=8)
+class MaxPool8(_IndexedMaxPool):
+    """The greatest element of each window, whose elements may be apart, and its place: see the base classes.
+
+    Errors: IR503 for an axis that data does not have. Specification: pooling/MaxPool-8.
+    """
+
+
+@op("MaxPool", since=14)
+class MaxPool14(_IndexedMaxPool):
+    """MaxPool-8 that knows `ceil_torch`.
+
+    Specification: pooling/MaxPool-14.
+    """
+
+    rounding_type: Annotated[Literal["floor", "ceil", "ceil_torch"], LOWER] = "floor"  # type: ignore[assignment]  # more values
+
+
+class _AvgPool(_Pooling):
+    """The mean of each window.
+
+    With `exclude-pad` that of its elements without padding, 0 where there are none. Else padding counts as zeros; but
+    where there are no pads at all, what a last window has beyond the data does not count, as in OpenVINO. Means of
+    integers are rounded to the nearest, halves to the even one.
+
+    Attributes, shapes and types: see the base class.
+    Errors: as the base class; IR505 for `exclude-pad` with windows of nothing but padding.
+    """
+
+    exclude_pad: Bool = Field(alias="exclude-pad")
+
+    def infer(self, data: TensorType) -> TensorType:
+        shape = self._pooled(data.shape)
+        if self.exclude_pad and data.shape.dims is not None:
+            for axis, dim in enumerate(data.shape[2:]):
+                pads = self._pads(dim.lo, axis)
+                if dim.is_static and self._extent(axis).size <= max(pads):
+                    raise ShapeError(
+                        f"with exclude-pad a window of {self._extent(axis)} elements may not lie in the "
+                        f"pads {pads[0]} and {pads[1]} of spatial axis {axis}"
+                    )
+        return data.with_shape(shape)
+
+    def evaluate(self, data: Array) -> Array:
+        axes = self._sliding(data.shape)
+        padded = any(any(self._pads(axis.size, i)) for i, axis in enumerate(axes))
+        sizes = np.asarray(prod(self.kernel)) if padded and not self.exclude_pad else _element_counts(axes)
+        is_integer = ElementType.of(data).is_integer
+
+        def mean(images: Array) -> Array:
+            for position, axis in enumerate(axes, 1):
+                images = _along(np.add, images, axis, position, images.dtype.type(0))
+            images = images / sizes.astype(images.dtype)
+            return np.rint(images) if is_integer else images
+
+        wide = data.astype(np.float64) if is_integer else widened(data)
+        return rounded(_by_images(mean, wide, axes), data.dtype)
+
+
+@op("AvgPool", since=1)
+class AvgPool1(_AvgPool):
+    """The mean of each window, see the base classes.
+
+    Specification: pooling/AvgPool-1.
+    """
+
+
+@op("AvgPool", since=14)
+class AvgPool14(_AvgPool):
+    """AvgPool-1 that knows `ceil_torch`.
+
+    Specification: pooling/AvgPool-14.
+    """
+
+    rounding_type: Annotated[Literal["floor", "ceil", "ceil_torch"], LOWER] = "floor"  # type: ignore[assignment]  # more values
+
+
+@op("AvgPool", since=16)
+class AvgPool16(AvgPool14):
+    """AvgPool-14 of windows whose elements may be apart.
+
+    Specification: pooling/AvgPool-16.
+    """
+
+    dilations: Steps = ()
+
+    @property
+    def _spacing(self) -> tuple[int, ...]:
+        return self.dilations or super()._spacing
+
+
+def _along(ufunc: np.ufunc, data: Array, axis: SlidingAxis, position: int, start: object) -> Array:
+    """Every window of one axis of the data reduced to one element, beginning with `start`."""
+    if (axis.kernel, axis.stride, axis.pad, axis.count) == (1, 1, 0, axis.size):
+        return data
+    result = np.full((*data.shape[:position], axis.count, *data.shape[position + 1 :]), start, data.dtype)
+    before = (slice(None),) * position
+    for k in axis.positions():
+        reach = axis.reach(k)
+        if reach is not None:
+            windows, elements = reach
+            target = result[(*before, windows)]
+            ufunc(target, data[(*before, elements)], out=target)
+    return result
+
+
+def _by_images(pool: Callable[[Array], Array], data: Array, axes: Sequence[SlidingAxis]) -> Array:
+    """Images [images, spatial...] pooled, as many at a time as stay in the cache: [batch, channels, windows...]."""
+    batch, channels, *sizes = data.shape
+    result = np.empty((batch * channels, *[axis.count for axis in axes]), data.dtype)
+    for some, images in _images(data, sizes):
+        result[some] = pool(images)
+    return result.reshape(batch, channels, *result.shape[1:])
+
+
+def _images(data: Array, sizes: Sequence[int]) -> Iterator[tuple[slice, Array]]:
+    count = data.shape[0] * data.shape[1]
+    flat = data.reshape(count, *sizes)
+    step = max(CHUNK // max(prod(sizes), 1), 1)
+    for first in range(0, count, step):
+        some = slice(first, min(first + step, count))
+        yield some, flat[some]
+
+
+def _greatest(data: Array, axes: Sequence[SlidingAxis]) -> Array:
+    is_float = ElementType.of(data).is_float
+    # NumPy calculates with short floats one by one.
+    wide = widened(data) if is_float else data
+    lowest = wide.dtype.type(type_limits(data.dtype)[0])
+
+    def pool(images: Array) -> Array:
+        for position, axis in enumerate(axes, 1):
+            images = _along(np.fmax if is_float else np.maximum, images, axis, position, lowest)
+        return np.maximum(images, lowest) if all(axis.kernel == 1 for axis in axes) else images
+
+    return rounded(_by_images(pool, wide, axes), data.dtype)
+
+
+def _places_of(data: Array, greatest: Array, axes: Sequence[SlidingAxis]) -> Array:
+    """Where the greatest element of each window stands in the flattened data: that which comes first in it."""
+    sizes = data.shape[2:]
+    steps = [prod(sizes[axis + 1 :]) for axis in range(len(axes))]
+    origins = np.zeros((), np.int64)
+    for axis, step in zip(axes, steps, strict=True):
+        origins = origins[..., np.newaxis] + (np.arange(axis.count) * axis.stride - axis.pad) * step
+    reaches = [[(k, reach) for k in axis.positions() if (reach := axis.reach(k))] for axis in axes]
+    found = greatest.reshape(-1, *greatest.shape[2:])
+    places = np.full(found.shape, -1, np.int64)
+    for some, images in _images(data, sizes):
+        # The elements that come first are written last.
+        for element in product(*[reversed(reach) for reach in reaches]):
+            windows = (some, *[reach[0] for _, reach in element])
+            offset = sum(k * axis.dilation * step for (k, _), axis, step in zip(element, axes, steps, strict=True))
+            equal = images[(slice(None), *[reach[1] for _, reach in element])] == found[windows]
+            np.copyto(places[windows], offset, where=equal)
+        target = places[some]
+        empty = target < 0
+        target += origins
+        target[empty] = 0
+        target += (np.arange(some.start, some.stop) * prod(sizes)).reshape(-1, *[1] * len(axes))
+    return places.reshape(greatest.shape)
+
+
+def _element_counts(axes: Sequence[SlidingAxis]) -> Array:
+    """How many elements each window has without padding, at least 1: [windows...]."""
+    counts = np.ones((), np.int64)
+    for axis in axes:
+        along = np.zeros(axis.count, np.int64)
+        for k in axis.positions():
+            reach = axis.reach(k)
+            if reach is not None:
+                along[reach[0]] += 1
+        counts = counts[..., np.newaxis] * along
+    return np.maximum(counts, 1)

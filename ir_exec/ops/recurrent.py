@@ -7,19 +7,17 @@ input alone is computed for all steps of a sequence at once; the step does the r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from math import isfinite
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from pydantic import BeforeValidator, model_validator
 
-from ir_exec.errors import ShapeError
 from ir_exec.ops.attributes import Bool, Float, Floats, Positive
 from ir_exec.ops.base import Op
 from ir_exec.ops.matmul import matrix_product
-from ir_exec.ops.rules import merge_dims, require_rank
-from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType, element_types
+from ir_exec.types import Array, element_types
 
 __all__ = [
     "FLOATS",
@@ -27,11 +25,8 @@ __all__ = [
     "LENGTHS",
     "LSTM",
     "RNN",
-    "Layout",
     "Recurrence",
     "Step",
-    "element_type_of",
-    "merged_dims",
     "project",
 ]
 
@@ -231,41 +226,3 @@ def project(x: Array, w: Array, bias: Array | None) -> Array:
     if bias is not None:
         given += bias
     return given
-
-
-Layout: TypeAlias = Sequence[tuple[str, int]]
-"""The axes of an input: the name of the dim that each has, and how many times its size."""
-
-
-def merged_dims(inputs: Mapping[str, tuple[TensorType | None, Layout]], known: Mapping[str, Dim]) -> dict[str, Dim]:
-    """The dims by their names, as all inputs together allow them; an input that is left out says nothing.
-
-    Raises ShapeError: IR501 for a wrong rank, IR502 where inputs contradict each other or `known`, IR505 where a size
-    is no multiple of that of its dim.
-    """
-    dims = dict(known)
-    for port, (tensor, layout) in inputs.items():
-        if tensor is None:
-            continue
-        require_rank(tensor, len(layout), port)
-        for axis, (name, times) in enumerate(layout):
-            found = Dim.any() if tensor.shape.dims is None else _part(tensor.shape, axis, times, port)
-            what = f"{name} of {port} and of the inputs before it"
-            dims[name] = merge_dims(dims[name], found, what, port=port) if name in dims else found
-    return dims
-
-
-def _part(shape: Shape, axis: int, times: int, port: str) -> Dim:
-    dim = shape[axis]
-    if times == 1:
-        return dim
-    lo, hi = -(-dim.lo // times), dim.hi // times if dim.is_bounded else UNBOUNDED
-    if lo > hi:
-        message = f"axis {axis} of {port} is {dim}, expected a multiple of {times}: {times} gates lie on it"
-        raise ShapeError(message, code="IR505", port=port)
-    return Dim(lo, hi)
-
-
-def element_type_of(tensors: Sequence[TensorType | None]) -> ElementType:
-    """The element type that all these share: that of the first of which it is known."""
-    return next((one.element_type for one in tensors if one and one.element_type.is_known), ElementType.dynamic)

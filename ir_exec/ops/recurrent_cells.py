@@ -17,8 +17,9 @@ import numpy as np
 
 from ir_exec.ops.attributes import LOWER, Bool
 from ir_exec.ops.base import In, op
+from ir_exec.ops.layouts import element_type_of, merged_dims
 from ir_exec.ops.precision import rounded, widened
-from ir_exec.ops.recurrent import FLOATS, GRU, LSTM, RNN, Recurrence, element_type_of, merged_dims, project
+from ir_exec.ops.recurrent import FLOATS, GRU, LSTM, RNN, Recurrence, project
 from ir_exec.types import Array, Dim, Shape, TensorType
 
 __all__ = ["GRUCell", "LSTMCell1", "LSTMCell4", "RNNCell"]
@@ -47,14 +48,13 @@ class _Cell(Recurrence):
         """The type of each state after the step."""
         dims = merged_dims(
             {
-                "x": (x, [("batch_size", 1), ("input_size", 1)]),
-                **{name: (state, [("batch_size", 1), ("hidden_size", 1)]) for name, state in states.items()},
-                "w": (w, [("hidden_size", self.gates), ("input_size", 1)]),
-                "r": (r, [("hidden_size", self.gates), ("hidden_size", 1)]),
+                "x": (x, ["batch_size", "input_size"]),
+                **{name: (state, ["batch_size", "hidden_size"]) for name, state in states.items()},
+                "w": (w, [("hidden_size", self.gates), "input_size"]),
+                "r": (r, [("hidden_size", self.gates), "hidden_size"]),
                 "b": (b, [("hidden_size", self.bias_gates)]),
                 "p": (p, [("hidden_size", 3)]),
             },
-            known={},
         )
         hidden = dims["hidden_size"]
         if len(states) == 2 and not hidden.is_static and self.hidden_size in hidden:

@@ -24,6 +24,7 @@ import numpy as np
 from ir_exec.errors import EvaluationError
 from ir_exec.ops.attributes import LOWER
 from ir_exec.ops.base import In, op
+from ir_exec.ops.layouts import element_type_of, merged_dims
 from ir_exec.ops.precision import rounded, widened
 from ir_exec.ops.recurrent import (
     FLOATS,
@@ -33,8 +34,6 @@ from ir_exec.ops.recurrent import (
     RNN,
     Recurrence,
     Step,
-    element_type_of,
-    merged_dims,
     project,
 )
 from ir_exec.types import Array, Dim, Shape, TensorType
@@ -49,7 +48,7 @@ def _like_x(name: str) -> In:
 _X = In("x", types=FLOATS)
 _LENGTHS = In("sequence_lengths", types=LENGTHS)
 _WEIGHTS = (_like_x("w"), _like_x("r"), _like_x("b"))
-_STATE = [("batch_size", 1), ("num_directions", 1), ("hidden_size", 1)]
+_STATE = ["batch_size", "num_directions", "hidden_size"]
 
 
 class _Sequence(Recurrence):
@@ -67,12 +66,12 @@ class _Sequence(Recurrence):
         """The types of y and of the last states."""
         dims = merged_dims(
             {
-                "x": (x, [("batch_size", 1), ("seq_length", 1), ("input_size", 1)]),
+                "x": (x, ["batch_size", "seq_length", "input_size"]),
                 **{name: (state, _STATE) for name, state in states.items()},
-                "sequence_lengths": (lengths, [("batch_size", 1)]),
-                "w": (w, [("num_directions", 1), ("hidden_size", self.gates), ("input_size", 1)]),
-                "r": (r, [("num_directions", 1), ("hidden_size", self.gates), ("hidden_size", 1)]),
-                "b": (b, [("num_directions", 1), ("hidden_size", self.bias_gates)]),
+                "sequence_lengths": (lengths, ["batch_size"]),
+                "w": (w, ["num_directions", ("hidden_size", self.gates), "input_size"]),
+                "r": (r, ["num_directions", ("hidden_size", self.gates), "hidden_size"]),
+                "b": (b, ["num_directions", ("hidden_size", self.bias_gates)]),
             },
             known={"num_directions": Dim(self._directions)},
         )

@@ -5,7 +5,6 @@ A region of interest (ROI) is a box in an image; pooling gives each region an ou
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 from typing import Annotated, Literal, NamedTuple
 
@@ -14,12 +13,23 @@ import numpy as np
 from ir_exec.errors import EvaluationError
 from ir_exec.ops.attributes import LOWER, Bool, Float, NonNegative, Positive
 from ir_exec.ops.base import In, Op, op
-from ir_exec.ops.indexing import find_indices
-from ir_exec.ops.precision import CALCULABLE, CALCULABLE_FLOAT
+from ir_exec.ops.indexing import as_integers
+from ir_exec.ops.precision import CALCULABLE, CALCULABLE_FLOAT, widened
 from ir_exec.ops.rules import merge_dims, require_rank
 from ir_exec.types import INTEGER, Array, Dim, ElementType, Shape, TensorType, saturated
 
-__all__ = ["GridSample", "Line", "ROIAlign3", "ROIAlign9", "ROIAlignRotated", "read_between", "sample_lattice"]
+__all__ = [
+    "GridSample",
+    "Line",
+    "ROIAlign3",
+    "ROIAlign9",
+    "ROIAlignRotated",
+    "dims_of",
+    "images_of",
+    "read_between",
+    "sample_lattice",
+    "sample_points",
+]
 
 _MOST_SAMPLES = 1 << 22
 """More samples of one region than this are refused: its size is a mistake, and no memory should pay for it."""
@@ -77,8 +87,8 @@ class GridSample(Op):
     def infer(self, data: TensorType, grid: TensorType) -> TensorType:
         require_rank(data, 4, "data")
         require_rank(grid, 4, "grid")
-        batch, channels, _, _ = _dims(data, 4)
-        grids, rows, columns, pair = _dims(grid, 4)
+        batch, channels, _, _ = dims_of(data, 4)
+        grids, rows, columns, pair = dims_of(grid, 4)
         merge_dims(pair, Dim(2), "the last axis of grid and 2", port="grid")
         batch = merge_dims(batch, grids, "the batches of data and grid", port="grid")
         return data.with_shape(Shape([batch, channels, rows, columns]))
@@ -183,21 +193,194 @@ class _Align(Op):
         require_rank(data, 4, "data")
         require_rank(rois, 2, "rois")
         require_rank(batch_indices, 1, "batch_indices")
-        count, box = _dims(rois, 2)
+        count, box = dims_of(rois, 2)
         merge_dims(box, Dim(numbers), f"the last axis of rois and {numbers}", port="rois")
         what = "the number of rois and the length of batch_indices"
-        count = merge_dims(count, _dims(batch_indices, 1)[0], what, port="batch_indices")
+        count = merge_dims(count, dims_of(batch_indices, 1)[0], what, port="batch_indices")
         kind = data.element_type if data.element_type.is_known else rois.element_type
-        return TensorType(kind, Shape([count, _dims(data, 4)[1], self.pooled_h, self.pooled_w]))
+        return TensorType(kind, Shape([count, dims_of(data, 4)[1], self.pooled_h, self.pooled_w]))
 
-    def _samples(self, bins: tuple[Array, Array]) -> tuple[int, int]:
-        """How many places of a bin are read along its height and its width."""
-        if self.sampling_ratio:
-            return self.sampling_ratio, self.sampling_ratio
-        height, width = (min(max(int(np.nan_to_num(np.ceil(size), posinf=2**31)), 0), 2**31) for size in bins)
+    def evaluate(self, data: Array, rois: Array, batch_indices: Array) -> Array:
+        images = images_of(as_integers(batch_indices), len(data), "batch_indices")
+        output = np.zeros((len(rois), data.shape[1], self.pooled_h, self.pooled_w), data.dtype)
+        wide, boxes = widened(data), widened(rois)
+        for index, image in enumerate(images if output.size else ()):
+            self._pool(wide[image], boxes[index], output[index])
+        return output
+
+    def _pool(self, image: Array, box: Array, output: Array) -> None:
+        """Write what one region gives into its output [C, pooled_h, pooled_w], which is zero."""
+        raise NotImplementedError
+
+    def _places(self, begin: Array, extent: Array) -> tuple[Array, Array]:
+        """Where a box that begins at (y, x) is read along its height and its width: [bins, samples of a bin] each."""
+        bins = (self.pooled_h, self.pooled_w)
+        sizes = extent / np.array(bins, extent.dtype)
+        # A bin of a size that is no number has no places, as one of a negative size.
+        adaptive = np.clip(np.nan_to_num(np.ceil(sizes), nan=0), 0, _MOST_SAMPLES).astype(np.int64).tolist()
+        counts = [self.sampling_ratio or count for count in adaptive]
+        if prod(counts) * prod(bins) > _MOST_SAMPLES:
+            message = (
+                f"a region has {counts[0]} x {counts[1]} places in each bin, all together more than {_MOST_SAMPLES}"
+            )
+            raise EvaluationError(message, port="rois")
+        height, width = (
+            first
+            + np.arange(bin_count, dtype=size.dtype)[:, np.newaxis] * size
+            + (size / size.dtype.type(max(count, 1))) * (np.arange(count, dtype=size.dtype) + size.dtype.type(0.5))
+            for first, size, bin_count, count in zip(begin, sizes, bins, counts, strict=True)
+        )
         return height, width
 
 
-def _regions(data: Array, rois: Array, batch_indices: Array, pooled: tuple[int, int]) -> Iterator[tuple[Array, Array, Array]]:
-    """Every region as its image, its box, and its part of an output; yields nothing where there is no output."""
-    raise NotImplementedError
+class _ROIAlign(_Align):
+    """rois: x1, y1, x2, y2.
+
+    A place is between four elements, which count by their nearness; places beyond the last element, and less than one
+    element before the first, count as on it. The bin is the mean of its places, or the greatest of them and zero: so
+    OpenVINO has it, while the specification speaks of a maximum alone.
+    """
+
+    mode: Annotated[Literal["avg", "max"], LOWER]
+
+    def infer(self, data: TensorType, rois: TensorType, batch_indices: TensorType) -> TensorType:
+        return self._infer(data, rois, batch_indices, 4)
+
+    def _box(self, box: Array) -> tuple[Array, Array]:
+        """(y, x) of the beginning, and height and width, in elements of the image."""
+        raise NotImplementedError
+
+    def _pool(self, image: Array, box: Array, output: Array) -> None:
+        lines, bins, begins = [], [], []
+        places = self._places(*self._box(box))
+        for positions, size in zip(places, image.shape[1:], strict=True):
+            near = np.flatnonzero((positions >= -1) & (positions <= size))
+            lines.append(read_between(np.clip(positions.ravel()[near], 0, size - 1)))
+            # Places beyond the image add nothing, so that bins which have no others are left out.
+            found, first = np.unique(near // max(positions.shape[1], 1), return_index=True)
+            bins.append(found)
+            begins.append(first)
+        if not (bins[0].size and bins[1].size):
+            return
+        reduce = np.maximum.reduceat if self.mode == "max" else np.add.reduceat
+        step = max(_CHUNK // (lines[0].low.size * lines[1].low.size), 1)
+        for channel in range(0, len(image), step):
+            values = sample_lattice(image[channel : channel + step], *lines)
+            values = reduce(reduce(values, begins[0], axis=1), begins[1], axis=2)
+            values = np.maximum(values, 0) if self.mode == "max" else values / prod(one.shape[1] for one in places)
+            output[channel : channel + step, bins[0][:, np.newaxis], bins[1]] = values
+
+
+@op("ROIAlign", since=3)
+class ROIAlign3(_ROIAlign):
+    """Regions of interest pooled to one size; see `_Align` and `_ROIAlign`.
+
+    The corners of a box are multiplied by `spatial_scale`; it is at least one element high and wide.
+    Specification: detection/ROIAlign-3.
+    """
+
+    def _box(self, box: Array) -> tuple[Array, Array]:
+        corners = box * box.dtype.type(self.spatial_scale)
+        begin = corners[1::-1]
+        return begin, np.maximum(corners[:1:-1] - begin, 1)
+
+
+@op("ROIAlign", since=9)
+class ROIAlign9(ROIAlign3):
+    """Regions of interest pooled to one size; see `_Align` and `_ROIAlign`.
+
+    With the `aligned_mode` asymmetric as in ROIAlign-3. With half_pixel_for_nn corners are moved by -0.5 after they are
+    multiplied by `spatial_scale`, with half_pixel also by 0.5 before; then boxes have the size that they have. One of
+    no size gives 0 if `sampling_ratio` is 0; the mean of OpenVINO's CPU plugin is NaN then.
+    Specification: detection/ROIAlign-9.
+    """
+
+    aligned_mode: Annotated[Literal["asymmetric", "half_pixel_for_nn", "half_pixel"], LOWER] = "asymmetric"
+
+    def _box(self, box: Array) -> tuple[Array, Array]:
+        if self.aligned_mode == "asymmetric":
+            return super()._box(box)
+        number = box.dtype.type
+        source = number(0.5 if self.aligned_mode == "half_pixel" else 0)
+        corners = (box + source) * number(self.spatial_scale) - number(0.5)
+        begin = corners[1::-1]
+        return begin, corners[:1:-1] - begin
+
+
+@op("ROIAlignRotated", since=15)
+class ROIAlignRotated(_Align):
+    """Rotated regions of interest pooled to one size; see `_Align`.
+
+    rois: x and y of the centre, width, height, angle in radians. Centre and size are multiplied by `spatial_scale`, the
+    centre is then moved by -0.5; the box is turned counterclockwise, or clockwise with `clockwise_mode`. A place is
+    between four elements as in ROIAlign; the bin is the mean of its places.
+    Specification: detection/ROIAlignRotated-15.
+    """
+
+    clockwise_mode: Bool = False
+
+    def infer(self, data: TensorType, rois: TensorType, batch_indices: TensorType) -> TensorType:
+        return self._infer(data, rois, batch_indices, 5)
+
+    def _pool(self, image: Array, box: Array, output: Array) -> None:
+        number = box.dtype.type
+        center, extent = box[1::-1] * number(self.spatial_scale) - number(0.5), box[3:1:-1] * number(self.spatial_scale)
+        down, across = self._places(-extent / 2, extent)
+        if not (down.size and across.size):
+            return
+        angle = -box[4] if self.clockwise_mode else box[4]
+        sine, cosine = np.sin(angle), np.cos(angle)
+        down, across = down[:, :, np.newaxis, np.newaxis], across
+        y = down * cosine - across * sine + center[0]
+        x = down * sine + across * cosine + center[1]
+        rows, columns = image.shape[1:]
+        outside = ~((y >= -1) & (y <= rows) & (x >= -1) & (x <= columns))
+        lines = [
+            read_between(np.clip(np.where(outside, 0, places), 0, size - 1).ravel())
+            for places, size in ((y, rows), (x, columns))
+        ]
+        step = max(_CHUNK // y.size, 1)
+        for channel in range(0, len(image), step):
+            values = sample_points(image[channel : channel + step], *lines)
+            values[:, outside.ravel()] = 0
+            sums = values.reshape(-1, *y.shape).sum(axis=(2, 4))
+            output[channel : channel + step] = sums / (down.shape[1] * across.shape[1])
+
+
+def sample_points(planes: Array, rows: Line, columns: Line) -> Array:
+    """Planes [C, H, W] read at points, given by their places on both axes: [C, points]."""
+    flat = planes.reshape(len(planes), -1)
+    width = planes.shape[2]
+
+    def line(row: Array) -> Array:
+        read = np.take(flat, row * width + columns.low, axis=1) * (1 - columns.share)
+        read += np.take(flat, row * width + columns.high, axis=1) * columns.share
+        return np.asarray(read)
+
+    points = line(rows.low)
+    points *= 1 - rows.share
+    points += line(rows.high) * rows.share
+    return points
+
+
+def images_of(numbers: Array, batches: int, port: str) -> list[int]:
+    """Indices of images; raises EvaluationError IR701 where there is no such image."""
+    wrong = (numbers < 0) | (numbers >= batches)
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        message = f"{port}[{first}] is {numbers[first]}, allowed are 0 to {batches - 1}: data has {batches} images"
+        raise EvaluationError(message, code="IR701", port=port)
+    images: list[int] = numbers.astype(np.int64).tolist()
+    return images
+
+
+def dims_of(tensor: TensorType, rank: int) -> tuple[Dim, ...]:
+    """The dims of a tensor of this rank, unknown ones if the rank is not known."""
+    return (Dim.any(),) * rank if tensor.shape.dims is None else tensor.shape.dims
+
+
+def _narrowed(values: Array, kind: ElementType) -> Array:
+    """What was read, in the element type of the image."""
+    if not kind.is_integer:
+        return values.astype(kind.dtype, copy=False)
+    return saturated(np.rint(values) if kind.bits <= 8 else values, kind)
