@@ -6,23 +6,27 @@ result = compiled({"data": data, "indices": indices})
 report = ir_exec.check_model("model.xml")
 """
 
-from ir_exec.check import Diagnostic, Report, check_model
-from ir_exec.errors import (
-    ElementTypeError,
-    EvaluationError,
-    GraphError,
-    InvalidAttributeError,
-    IRError,
-    Location,
-    ParseError,
-    ResourceError,
-    ShapeError,
-    UnsupportedError,
-    WeightsError,
-)
-from ir_exec.model import Model, ModelPort, read_model
-from ir_exec.runtime import CompiledModel, Results, compile_model
-from ir_exec.types import Dim, ElementType, Shape
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ir_exec.check import Diagnostic, Report, check_model
+    from ir_exec.errors import (
+        ElementTypeError,
+        EvaluationError,
+        GraphError,
+        InvalidAttributeError,
+        IRError,
+        Location,
+        ParseError,
+        ResourceError,
+        ShapeError,
+        UnsupportedError,
+        WeightsError,
+    )
+    from ir_exec.model import Model, ModelPort, read_model
+    from ir_exec.runtime import CompiledModel, Results, compile_model
+    from ir_exec.types import Dim, ElementType, Shape
 
 __version__ = "0.1.0"
 
@@ -51,3 +55,37 @@ __all__ = [
     "compile_model",
     "read_model",
 ]
+
+# A name is imported when it is first asked for: reading a network needs nothing that checking does, and the command
+# line shows its help without NumPy.
+_HOMES = {
+    "check": ("Diagnostic", "Report", "check_model"),
+    "errors": (
+        "ElementTypeError",
+        "EvaluationError",
+        "GraphError",
+        "IRError",
+        "InvalidAttributeError",
+        "Location",
+        "ParseError",
+        "ResourceError",
+        "ShapeError",
+        "UnsupportedError",
+        "WeightsError",
+    ),
+    "model": ("Model", "ModelPort", "read_model"),
+    "runtime": ("CompiledModel", "Results", "compile_model"),
+    "types": ("Dim", "ElementType", "Shape"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            value = globals()[name] = getattr(import_module(f"ir_exec.{home}"), name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -45,12 +45,15 @@ def box_areas(boxes: Array, margin: float = 0.0) -> Array:
     return areas
 
 
-def intersections(one: Array, others: Array, margin: float = 0.0) -> Array:
-    """The area that boxes have in common; the rows of both are broadcast together."""
-    extra = others.dtype.type(margin)
+def intersections(one: Array, others: Array, margin: float = 0.0, *, touching: bool = True) -> Array:
+    """The area that boxes have in common; the rows of both are broadcast together.
+
+    touching: whether boxes apart by less than the margin still have something in common.
+    """
+    extra, least = others.dtype.type(margin), others.dtype.type(0.0 if touching else margin)
     width = np.minimum(one[2], others[2]) - np.maximum(one[0], others[0]) + extra
     height = np.minimum(one[3], others[3]) - np.maximum(one[1], others[1]) + extra
-    common: Array = np.maximum(width, 0) * np.maximum(height, 0)
+    common: Array = np.where((width >= least) & (height >= least), width * height, extra.dtype.type(0))
     return common
 
 
@@ -61,12 +64,13 @@ def overlaps_of(common: Array, area: Any, areas: Array) -> Array:
     return overlaps
 
 
-def corner_overlaps(boxes: Array, margin: float = 0.0) -> Overlaps:
-    """The overlaps of boxes that are rows of two opposite corners, the lesser one first."""
+def corner_overlaps(boxes: Array, margin: float = 0.0, *, touching: bool = True) -> Overlaps:
+    """The overlaps of boxes that are rows of two opposite corners, the lesser one first; see `intersections`."""
     areas = box_areas(boxes, margin)
 
     def overlaps(one: Array, other: Array) -> Array:
-        return overlaps_of(intersections(boxes[:, one], boxes[:, other], margin), areas[one], areas[other])
+        common = intersections(boxes[:, one], boxes[:, other], margin, touching=touching)
+        return overlaps_of(common, areas[one], areas[other])
 
     return overlaps
 

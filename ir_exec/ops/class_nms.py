@@ -132,11 +132,8 @@ class MatrixNms(_ClassNms):
         for start in range(0, count, step):
             block = slice(start, min(start + step, count))
             own, better = boxes[:, block, np.newaxis], boxes[:, np.newaxis, : block.stop]
-            common = intersections(own, better, margin)
-            # Boxes that only touch when pixels count have something in common, boxes apart do not.
-            apart = (better[0] > own[2]) | (better[2] < own[0]) | (better[1] > own[3]) | (better[3] < own[1])
-            union = areas[block, np.newaxis] + areas[: block.stop] - common
-            overlaps = np.where(apart, np.float32(0), common / union)
+            common = intersections(own, better, margin, touching=False)
+            overlaps = common / (areas[block, np.newaxis] + areas[: block.stop] - common)
             behind = np.arange(block.stop) >= np.arange(count)[block, np.newaxis]
             overlaps[behind] = 0
             worst[block] = np.fmax.reduce(overlaps, axis=1, initial=0)

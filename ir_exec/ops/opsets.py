@@ -6,14 +6,15 @@ A look-up gives the newest version of the type that the named opset holds, and i
 
 from __future__ import annotations
 
-import difflib
 import json
+import pkgutil
 import re
-from functools import cache
-from importlib import resources
+from functools import cache, lru_cache
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ir_exec.errors import GraphError, IRError, UnsupportedError
+from ir_exec.ops.families import FAMILIES
 
 if TYPE_CHECKING:
     from ir_exec.ops.base import Op
@@ -23,8 +24,11 @@ __all__ = ["LAST_OPSET", "opset_number", "register", "registered", "resolve"]
 LAST_OPSET = 17
 
 _classes: dict[str, dict[int, type[Op]]] = {}
+"""By type, and then by the opset from which on it stands; the modules that were not needed yet are missing."""
 
 _SPELLINGS = {"const": "constant"}
+
+_OPSET = re.compile(r"opset([1-9]\d?)")
 
 _FIRST_IN_OPSET2 = {"mvn", "roipooling", "reorgyolo"}
 """Types that were written as opset1 before opset2 gave them a home."""
@@ -48,10 +52,13 @@ def register(cls: type[Op], type_name: str, since: int) -> None:
     if since in versions:
         raise TypeError(f"{type_name}-{since} is {versions[since].__name__} already, {cls.__name__} cannot be too")
     versions[since] = cls
+    resolve.cache_clear()
 
 
 def registered() -> list[type[Op]]:
     """Every class, by type and then by version."""
+    for module in FAMILIES:
+        _import(module)
     return [versions[since] for _, versions in sorted(_classes.items()) for since in sorted(versions)]
 
 
@@ -60,13 +67,14 @@ def opset_number(type_name: str, version: str) -> int | None:
     key = _key(type_name)
     if version in ("experimental", "extension") and key in _EXPERIMENTAL_IN_OPSET6:
         return 6
-    match = re.fullmatch(r"opset([1-9]\d?)", version)
+    match = _OPSET.fullmatch(version)
     if match is None or int(match[1]) > LAST_OPSET:
         return None
     number = int(match[1])
     return 2 if number == 1 and key in _FIRST_IN_OPSET2 else number
 
 
+@lru_cache(maxsize=1024)
 def resolve(type_name: str, version: str) -> type[Op]:
     """The class for a layer's type and version.
 
@@ -79,11 +87,15 @@ def resolve(type_name: str, version: str) -> type[Op]:
         raise _no_opset(type_name, version)
     held_by = _table().get(key)
     if held_by is None:
+        import difflib  # seldom needed
+
         near = difflib.get_close_matches(key, _table(), n=1)
         hint = f"did you mean {_spelling(near[0])}?" if near else None
         raise GraphError(f"no opset has an operator of type {type_name}", code="IR116", hint=hint)
     if number not in held_by:
         raise GraphError(f"{type_name} is not in {version}; it is in {_ranges(held_by)}", code="IR117")
+    if key not in _classes and key in _homes():
+        _import(_homes()[key])
     since = max((since for since in _classes.get(key, ()) if since <= number), default=None)
     if since is None:
         raise UnsupportedError(f"{type_name} of {version} is not implemented", code="IR901")
@@ -98,14 +110,25 @@ def _no_opset(type_name: str, version: str) -> IRError:
     return UnsupportedError(message, code="IR902")
 
 
+def _import(module: str) -> None:
+    import_module(f"ir_exec.ops.{module}")
+
+
 def _key(type_name: str) -> str:
     key = type_name.lower()
     return _SPELLINGS.get(key, key)
 
 
 @cache
+def _homes() -> dict[str, str]:
+    return {_key(name): module for module, types in FAMILIES.items() for name in types.split()}
+
+
+@cache
 def _names() -> dict[str, list[int]]:
-    text = resources.files("ir_exec.ops").joinpath("opsets.json").read_text("utf-8")
+    # importlib.resources would import more than all of this package.
+    text = pkgutil.get_data("ir_exec.ops", "opsets.json")
+    assert text is not None, "the table is part of the package"
     table: dict[str, list[int]] = json.loads(text)
     return table
 

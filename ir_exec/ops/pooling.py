@@ -41,7 +41,7 @@ class _Pooling(Windowed):
 
     inputs = (In("data", types=CALCULABLE),)
 
-    kernel: Steps
+    kernel_sizes: Steps = Field(alias="kernel")
     pads_begin: Pads = ()
     pads_end: Pads = ()
     rounding_type: Annotated[Literal["floor", "ceil"], LOWER] = "floor"
@@ -49,13 +49,14 @@ class _Pooling(Windowed):
     @property
     def _spacing(self) -> tuple[int, ...]:
         """The dilations of all spatial axes."""
-        return (1,) * len(self.kernel)
+        return (1,) * len(self.kernel_sizes)
 
     def _pooled(self, data: Shape) -> Shape:
         """The shape of the output."""
         require_spatial(TensorType(ElementType.dynamic, data))
-        spatial_rank = len(self.kernel) if data.dims is None else len(data) - 2
-        self._check_lengths(spatial_rank, kernel=self.kernel, strides=self.strides or (0,) * 4, dilations=self._spacing)
+        spatial_rank = len(self.kernel_sizes) if data.dims is None else len(data) - 2
+        strides = self.strides or (0,) * 4
+        self._check_lengths(spatial_rank, kernel=self.kernel_sizes, strides=strides, dilations=self._spacing)
         if data.dims is None:
             return Shape.of_rank(2 + spatial_rank)
         return Shape([*data[:2], *[self._count(dim, axis) for axis, dim in enumerate(data[2:])]])
@@ -78,18 +79,18 @@ class _Pooling(Windowed):
         return Dim(max(least, 1), max(most, 1) if dim.is_bounded else UNBOUNDED)
 
     def _extent(self, axis: int) -> Dim:
-        return window_extent(Dim.of(self.kernel[axis]), self._spacing[axis])
+        return window_extent(Dim.of(self.kernel_sizes[axis]), self._spacing[axis])
 
     def _pads(self, size: int, axis: int) -> tuple[int, int]:
         """The padding of one spatial axis; `size` matters where it depends on it."""
         if self._same:
             return self._same_pads(size, self._extent(axis).size, self.strides[axis])
-        return self._explicit_pads(len(self.kernel))[axis]
+        return self._explicit_pads(len(self.kernel_sizes))[axis]
 
     def _sliding(self, shape: tuple[int, ...]) -> list[SlidingAxis]:
         counts = self._pooled(Shape(shape)).dims
         assert counts is not None, "the rank of an array is known"
-        windows = zip(shape[2:], self.kernel, self.strides, self._spacing, counts[2:], strict=True)
+        windows = zip(shape[2:], self.kernel_sizes, self.strides, self._spacing, counts[2:], strict=True)
         return [
             SlidingAxis(size, kernel, stride, dilation, self._pads(size, axis)[0], count.size)
             for axis, (size, kernel, stride, dilation, count) in enumerate(windows)
@@ -190,7 +191,7 @@ class _AvgPool(_Pooling):
     def evaluate(self, data: Array) -> Array:
         axes = self._sliding(data.shape)
         padded = any(any(self._pads(axis.size, i)) for i, axis in enumerate(axes))
-        sizes = np.asarray(prod(self.kernel)) if padded and not self.exclude_pad else _element_counts(axes)
+        sizes = np.asarray(prod(self.kernel_sizes)) if padded and not self.exclude_pad else _element_counts(axes)
         is_integer = ElementType.of(data).is_integer
 
         def mean(images: Array) -> Array:
@@ -277,7 +278,7 @@ def _greatest(data: Array, axes: Sequence[SlidingAxis]) -> Array:
     def pool(images: Array) -> Array:
         for position, axis in enumerate(axes, 1):
             images = _along(np.fmax if is_float else np.maximum, images, axis, position, lowest)
-        return np.maximum(images, lowest) if all(axis.kernel == 1 for axis in axes) else images
+        return images
 
     return rounded(_by_images(pool, wide, axes), data.dtype)
 
@@ -289,22 +290,38 @@ def _places_of(data: Array, greatest: Array, axes: Sequence[SlidingAxis]) -> Arr
     origins = np.zeros((), np.int64)
     for axis, step in zip(axes, steps, strict=True):
         origins = origins[..., np.newaxis] + (np.arange(axis.count) * axis.stride - axis.pad) * step
-    reaches = [[(k, reach) for k in axis.positions() if (reach := axis.reach(k))] for axis in axes]
+    elements = list(product(*[[(k, reach) for k in axis.positions() if (reach := axis.reach(k))] for axis in axes]))
+    offsets = [0] + [
+        sum(k * axis.dilation * step for (k, _), axis, step in zip(element, axes, steps, strict=True))
+        for element in reversed(elements)
+    ]
     found = greatest.reshape(-1, *greatest.shape[2:])
-    places = np.full(found.shape, -1, np.int64)
+    places = np.empty(found.shape, np.int64)
     for some, images in _images(data, sizes):
-        # The elements that come first are written last.
-        for element in product(*[reversed(reach) for reach in reaches]):
-            windows = (some, *[reach[0] for _, reach in element])
-            offset = sum(k * axis.dilation * step for (k, _), axis, step in zip(element, axes, steps, strict=True))
-            equal = images[(slice(None), *[reach[1] for _, reach in element])] == found[windows]
-            np.copyto(places[windows], offset, where=equal)
+        numbers = _first_equal(images, found[some], [tuple([reach for _, reach in one]) for one in elements])
         target = places[some]
-        empty = target < 0
+        np.take(np.array(offsets), numbers, out=target, mode="clip")
         target += origins
-        target[empty] = 0
+        target[numbers == 0] = 0
         target += (np.arange(some.start, some.stop) * prod(sizes)).reshape(-1, *[1] * len(axes))
     return places.reshape(greatest.shape)
+
+
+def _first_equal(images: Array, greatest: Array, elements: Sequence[tuple[tuple[slice, slice], ...]]) -> Array:
+    """Which element of each window is the greatest, the first of equal ones: n for the first of n elements, 1 for the
+    last, 0 where none is.
+
+    elements: for each the windows that have it, and where it lies, on each axis.
+    """
+    # Numbers of few bytes are compared many at a time.
+    numbers = np.zeros(greatest.shape, np.min_scalar_type(len(elements)))
+    everything = (slice(None),)
+    for number, element in enumerate(reversed(elements), 1):
+        windows = everything + tuple([some for some, _ in element])
+        equal = images[everything + tuple([places for _, places in element])] == greatest[windows]
+        target = numbers[windows]
+        np.maximum(target, equal * numbers.dtype.type(number), out=target)
+    return numbers
 
 
 def _element_counts(axes: Sequence[SlidingAxis]) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -112,7 +113,7 @@ class AdaptiveMaxPool(_AdaptivePool):
 def _reduced(data: Array, windows: Sequence[slice], axis: int) -> Array:
     """The sums of all windows of one axis."""
     result = np.empty((*data.shape[:axis], len(windows), *data.shape[axis + 1 :]), data.dtype)
-    before = (slice(None),) * axis
+    before: tuple[Any, ...] = (slice(None),) * axis
     for i, window in enumerate(windows):
         np.sum(data[(*before, window)], axis=axis, out=result[(*before, i)])
     return result

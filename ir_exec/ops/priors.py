@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Annotated, Any, Self
 
 import numpy as np
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, model_validator
 
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.attributes import Bool, Float, Floats
@@ -61,7 +61,7 @@ class _Priors(Op):
         return TensorType(ElementType.f32, Shape([2, total]))
 
     def evaluate(self, output_size: Array, image_size: Array) -> Array:
-        sizes = []
+        sizes: list[int] = []
         for name, tensor in (("output_size", output_size), ("image_size", image_size)):
             sizes += ints(tensor)
             if min(sizes) < 0:
@@ -85,18 +85,19 @@ class PriorBoxClustered(_Priors):
     """At every point of a grid boxes of given widths and heights; see `_Priors` for inputs and output.
 
     The points lie (index + offset) * step apart, `step_w` and `step_h` or `step` for both; if all are 0 the points
-    cover the image evenly. With `clip` boxes are cut off at the edges of the image.
+    cover the image evenly. With `clip` boxes are cut off at the edges of the image. Without width and height there are
+    no boxes, as in OpenVINO; the specification has one of width and height 1.
 
     Specification: detection/PriorBoxClustered-1.
     """
 
-    width: Annotated[Floats, Field(default=(1.0,))]
-    height: Annotated[Floats, Field(default=(1.0,))]
+    width: Floats = ()
+    height: Floats = ()
     clip: Bool = True
     step: Float = 0.0
     step_w: Float = 0.0
     step_h: Float = 0.0
-    offset: Float
+    offset: Float = 0.0
 
     @model_validator(mode="after")
     def _as_many_heights(self) -> Self:
@@ -131,7 +132,7 @@ class _PriorBox(_Priors):
     flip: Bool = False
     clip: Bool = False
     step: Float = 0.0
-    offset: Float
+    offset: Float = 0.0
     scale_all_sizes: Bool = True
     fixed_ratio: Floats = ()
     fixed_size: Floats = ()

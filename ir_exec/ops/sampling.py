@@ -251,24 +251,58 @@ class _ROIAlign(_Align):
         raise NotImplementedError
 
     def _pool(self, image: Array, box: Array, output: Array) -> None:
-        lines, bins, begins = [], [], []
+        lines, bins = [], []
         places = self._places(*self._box(box))
         for positions, size in zip(places, image.shape[1:], strict=True):
+            # Places beyond the image add nothing.
             near = np.flatnonzero((positions >= -1) & (positions <= size))
             lines.append(read_between(np.clip(positions.ravel()[near], 0, size - 1)))
-            # Places beyond the image add nothing, so that bins which have no others are left out.
-            found, first = np.unique(near // max(positions.shape[1], 1), return_index=True)
-            bins.append(found)
-            begins.append(first)
+            bins.append(near // max(positions.shape[1], 1))
         if not (bins[0].size and bins[1].size):
             return
-        reduce = np.maximum.reduceat if self.mode == "max" else np.add.reduceat
-        step = max(_CHUNK // (lines[0].low.size * lines[1].low.size), 1)
+        if self.mode == "max":
+            self._greatest(image, lines, bins, output)
+        else:
+            total = _sums(image, lines, bins, output.shape[1:])
+            output[...] = total / (places[0].shape[1] * places[1].shape[1])
+
+    def _greatest(self, image: Array, lines: list[Line], bins: list[Array], output: Array) -> None:
+        (rows, top), (columns, left) = (np.unique(one, return_index=True) for one in bins)
+        step = max(_CHUNK // (len(bins[0]) * len(bins[1])), 1)
         for channel in range(0, len(image), step):
             values = sample_lattice(image[channel : channel + step], *lines)
-            values = reduce(reduce(values, begins[0], axis=1), begins[1], axis=2)
-            values = np.maximum(values, 0) if self.mode == "max" else values / prod(one.shape[1] for one in places)
-            output[channel : channel + step, bins[0][:, np.newaxis], bins[1]] = values
+            values = np.maximum.reduceat(np.maximum.reduceat(values, top, axis=1), left, axis=2)
+            output[channel : channel + step, rows[:, np.newaxis], columns] = np.maximum(values, 0)
+
+
+def _sums(image: Array, lines: list[Line], bins: list[Array], shape: tuple[int, ...]) -> Array:
+    """The sum of all places of each bin, [C, *shape]: what counts of each row, times the image, times each column."""
+    (top, down), (left, across) = (
+        _shares(line, one, count) for line, one, count in zip(lines, bins, shape, strict=True)
+    )
+    part = np.ascontiguousarray(image[:, top : top + down.shape[1], left : left + across.shape[1]])
+    if not np.isfinite(part.sum()):
+        # In the products an infinite element would spread to bins in which it is not.
+        return np.stack([_sum(plane, lines, bins, shape) for plane in image])
+    sideways = part.reshape(-1, part.shape[2]) @ across.T
+    return np.asarray(down @ sideways.reshape(*part.shape[:2], shape[1]))
+
+
+def _shares(line: Line, bins: Array, count: int) -> tuple[int, Array]:
+    """The first element that counts, and how much from it on each element counts in each bin."""
+    first = int(line.low.min())
+    shares = np.zeros((count, int(line.high.max()) + 1 - first), line.share.dtype)
+    np.add.at(shares, (bins, line.low - first), 1 - line.share)
+    np.add.at(shares, (bins, line.high - first), line.share)
+    return first, shares
+
+
+def _sum(plane: Array, lines: list[Line], bins: list[Array], shape: tuple[int, ...]) -> Array:
+    """The sum of all places of each bin of one plane, place by place."""
+    total = np.zeros(shape, plane.dtype)
+    values = sample_lattice(plane[np.newaxis], *lines)[0]
+    np.add.at(total, (bins[0][:, np.newaxis], bins[1]), values)
+    return total
 
 
 @op("ROIAlign", since=3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import Annotated, Any, TypeVar
 
@@ -114,6 +114,10 @@ class Transpose(Op):
         _require_permutation(order, arg.ndim, EvaluationError, "IR704")
         return arg.transpose(order or None)
 
+    def kernel(self, *types: TensorType) -> Callable[..., Any]:
+        order = known_ints(types[1])
+        return self.evaluate if order is None else lambda arg, input_order: arg.transpose(order or None)
+
 
 def _require_permutation(
     order: tuple[int, ...], rank: int, error: type[ShapeError] | type[EvaluationError], code: str
@@ -123,6 +127,12 @@ def _require_permutation(
 
 
 Item = TypeVar("Item")
+
+
+def _reshaping(op: Op, types: tuple[TensorType, ...]) -> Callable[..., Any]:
+    """What is left to do where the shape of the output is known: NumPy's reshape."""
+    sizes = op.infer(*types).shape.static
+    return lambda data, *_: data.reshape(sizes)
 
 
 @op("Unsqueeze", since=1)
@@ -158,6 +168,9 @@ class Unsqueeze(Op):
         index: list[Any] = _with_inserted([slice(None)] * data.ndim, _inserted_axes(ints(axes), data.ndim), np.newaxis)
         view: Array = data[tuple(index)]
         return view
+
+    def kernel(self, *types: TensorType) -> Callable[..., Any]:
+        return _reshaping(self, types)
 
 
 def _inserted_axes(axes: Iterable[int], rank: int) -> list[int]:
@@ -198,6 +211,9 @@ class _Squeeze(Op):
     def evaluate(self, data: Array, axes: Array | None = None) -> Array:
         squeezed = _squeezed_axes(() if axes is None else ints(axes), data.ndim)
         return data.squeeze(tuple([axis for axis in squeezed if data.shape[axis] == 1]))
+
+    def kernel(self, *types: TensorType) -> Callable[..., Any]:
+        return _reshaping(self, types)
 
     @property
     def _allows_skips(self) -> bool:
@@ -290,6 +306,9 @@ class Reshape(Op):
             raise EvaluationError(
                 f"data of shape {list(data.shape)} does not fit {list(sizes)}", port="shape"
             ) from None
+
+    def kernel(self, *types: TensorType) -> Callable[..., Any]:
+        return _reshaping(self, types)
 
     def _reshaped(self, shape: Shape, sizes: Sequence[tuple[int, int]]) -> Shape:
         """The shape for these bounds of the sizes."""

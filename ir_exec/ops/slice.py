@@ -7,8 +7,8 @@ of the axis", however long that is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from pydantic import field_validator
@@ -199,6 +199,15 @@ class Slice(Op):
 
     def evaluate(self, data: Array, start: Array, stop: Array, step: Array, axes: Array | None = None) -> Array:
         return data[_slices(data.shape, start, stop, step, axes)]
+
+    def kernel(self, *types: TensorType) -> Callable[..., Any]:
+        values = [type.value for type in types[1:]]
+        known = [value for value in values if value is not None]
+        if len(known) < len(values):
+            return self.evaluate
+        start, stop, step, *axes = known
+        index = _slices(types[0].shape.static, start, stop, step, axes[0] if axes else None)
+        return lambda data, *_: data[index]
 
 
 def _require_axis(tensor: TensorType, name: str) -> None:

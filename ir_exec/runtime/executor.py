@@ -47,7 +47,7 @@ class Executor:
     def run(self, arrays: list[Array], observe: Observer | None = None) -> list[Array]:
         """The values of the Results, from those of the Parameters, both in the order of the file."""
         plan = self.plan([(array.dtype, array.shape) for array in arrays], observed=observe is not None)
-        slots = list(self._constants or ())
+        slots = plan.slots.copy()
         for node, given in zip(self._graph.parameters, arrays, strict=True):
             slots[node.outputs[0].number] = given
         run_steps(plan.steps, slots, observe)
@@ -69,7 +69,7 @@ class Executor:
     @property
     def constant_bytes(self) -> int:
         """The memory that folded constants take; those that lie in the file as they are used take none."""
-        return sum(array.nbytes for array in self._constants or () if array is not None and array.flags.writeable)
+        return sum(array.nbytes for array in self._constants or () if array is not None and not _lies_in_file(array))
 
     @cached_property
     def _folded(self) -> set[Value]:
@@ -85,8 +85,29 @@ class Executor:
         if self._constants is None:
             self._constants = self._fold(planner, types)
         results = [node.values_in[0].number for node in self._graph.results]
-        keep = {*results, *(number for number, array in enumerate(self._constants) if array is not None)}
-        return planner.plan([node for node in self._steps() if not self._is_folded(node)], types, keep, results)
+        nodes = [node for node in self._steps() if not self._is_folded(node)]
+        slots = self._constants.copy()
+        if overwrite:
+            nodes = self._without_known(nodes, types, slots, results)
+        return planner.plan(nodes, types, slots, results)
+
+    def _without_known(
+        self, nodes: list[Node], types: Types, slots: list[Array | None], results: list[int]
+    ) -> list[Node]:
+        """The nodes that must run: what follows from the input shapes goes into `slots`, with what only that needs."""
+        for node in nodes:
+            values = [types[value.number].value for value in node.outputs] if node.op and node.op.deterministic else []
+            if all(value is not None for value in values):
+                for output, value in zip(node.outputs, values, strict=False):
+                    slots[output.number] = _read_only(value)
+        wanted = {number for number in results if slots[number] is None}
+        needed = []
+        for node in reversed(nodes):
+            has_effect = node.op is not None and bool(node.op.evaluate_context)
+            if has_effect or any(value.number in wanted for value in node.outputs):
+                needed.append(node)
+                wanted.update(value.number for value in node.values_in if slots[value.number] is None)
+        return needed[::-1]
 
     def _fold(self, planner: Planner, types: Types) -> list[Array | None]:
         """The constant values that other nodes take, each in its slot."""
@@ -99,14 +120,29 @@ class Executor:
             if value in self._folded
         }
         slots: list[Array | None] = [None] * len(self._graph.values)
-        run_steps(planner.plan([node for node in nodes if self._is_folded(node)], types, used, []).steps, slots)
-        return slots
+        plan = planner.plan([node for node in nodes if self._is_folded(node)], types, slots, sorted(used))
+        run_steps(plan.steps, slots)
+        return [_read_only(array) for array in slots]
 
     def _steps(self) -> list[Node]:
         return [node for node in self._graph.nodes if not isinstance(node.op, (Parameter, Result))]
 
     def _is_folded(self, node: Node) -> bool:
         return bool(node.outputs) and node.outputs[0] in self._folded
+
+
+def _read_only(array: Array | None) -> Array | None:
+    """A view that nobody writes to: neither a layer, nor a caller who gets it as an output."""
+    if array is not None and array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
+
+
+def _lies_in_file(array: Array) -> bool:
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array.base is not None
 
 
 class _Body:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
-from ir_exec.errors import ResourceError, raise_error
+from ir_exec.errors import IRError, ResourceError, raise_error
 from ir_exec.graph import Node, last_uses
 from ir_exec.infer import Types, infer_node
 from ir_exec.ops import Op
@@ -41,13 +41,16 @@ class Step:
 
 @dataclass(slots=True)
 class Plan:
-    """The steps for one set of input shapes, and the slots from which the outputs are taken at the end.
+    """The steps for one set of input shapes.
 
+    slots: what every slot holds when a run begins: constants, and values that follow from the input shapes.
+    results: the slots from which the outputs are taken at the end.
     live: for each step the bytes of all tensors of known size that exist when it has computed its outputs, those of
     the inputs of the network and of constants left out.
     """
 
     steps: list[Step]
+    slots: list[Array | None]
     results: list[int]
     live: list[int] = field(default_factory=list)
 
@@ -65,36 +68,38 @@ class Planner:
     max_memory: int
     overwrite: bool = True
 
-    def plan(self, nodes: list[Node], types: Types, keep: Collection[int], results: list[int]) -> Plan:
-        """Steps for these nodes; the values whose numbers are in `keep` are not theirs to free or to overwrite.
+    def plan(self, nodes: list[Node], types: Types, slots: list[Array | None], results: list[int]) -> Plan:
+        """Steps for these nodes, which begin with what is in `slots` and leave the values of `results` there.
 
         Raises ResourceError where tensors of known shapes alone are over the budget.
         """
+        keep = frozenset(results)
         dying = last_uses(nodes)
         buffers = Buffers(nodes, types, keep, dying)
-        plan = Plan([], results)
+        plan = Plan([], slots, results)
         for index, node in enumerate(nodes):
             live = buffers.enter(index)
             self._check_budget(live, node)
             plan.live.append(live)
-            plan.steps.append(self._step(index, node, types, buffers, dying[index], keep))
+            dead = tuple([slot for slot in dying[index] if slot not in keep])
+            plan.steps.append(self._step(index, node, types, buffers, dead))
             buffers.leave(index)
         return plan
 
-    def _step(
-        self, index: int, node: Node, types: Types, buffers: Buffers, dying: list[int], keep: Collection[int]
-    ) -> Step:
+    def _step(self, index: int, node: Node, types: Types, buffers: Buffers, dying: tuple[int, ...]) -> Step:
         assert node.op is not None, "networks with unsupported operators are refused before"
         inputs = tuple([value.number for value in node.values_in])
         outputs = tuple([value.number for value in node.outputs])
         around = {**self.context, "bodies": self.bodies.get(node, ())}
-        proven = all(types[number].shape.is_static for number in (*inputs, *outputs))
+        is_static = [types[number].shape.is_static for number in inputs]
+        # What happens inside of bodies is proven or checked there.
+        proven = all(is_static) and (bool(node.bodies) or all(types[number].shape.is_static for number in outputs))
         return Step(
             node=node,
             evaluate=self._kernel(node.op, index, node, types, buffers, around, proven),
             inputs=inputs,
             outputs=outputs,
-            dying=tuple([slot for slot in dying if slot not in keep]),
+            dying=dying,
             check=None if proven else partial(self._check, node, around),
         )
 
@@ -111,7 +116,10 @@ class Planner:
                 named = op.inputs[min(position, len(op.inputs) - 1)].name in op.overwrites
                 if named and types[value.number] == output and buffers.may_overwrite(index, position):
                     return partial(_overwrite, op, position)
-        return op.kernel(*[types[value.number] for value in node.values_in])
+        try:
+            return op.kernel(*[types[value.number] for value in node.values_in])
+        except IRError as error:
+            raise error.located(node.location) from None
 
     def _check(self, node: Node, around: Context, arrays: list[Array]) -> None:
         """Infer from the arrays that are really there; raises what `infer` finds wrong with them."""

@@ -37,7 +37,9 @@ class Variables:
         """Keep what this run has written. The arrays are copied, so that no caller holds memory of a variable."""
         self.advance(list(self._written))
         for variable_id, value in self._current.items():
-            self._values[variable_id] = value.copy()
+            kept = value.copy()
+            kept.flags.writeable = False
+            self._values[variable_id] = kept
         self._current.clear()
 
     def discard(self) -> None:

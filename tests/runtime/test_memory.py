@@ -10,7 +10,7 @@ import pytest
 
 import ir_exec
 from ir_exec.runtime import plan as planning
-from tests.ir_text import layer, net, parameter, port, result
+from tests.ir_text import const, layer, net, parameter, port, result
 
 NETWORKS = Path(__file__).parent.parent / "networks"
 SHARED = Path(__file__).parent.parent.parent.parent / "shared" / "models"
@@ -137,3 +137,25 @@ def test_a_value_that_is_still_needed_is_not_overwritten():
     np.testing.assert_array_equal(outputs["y"], x + np.abs(x))
     np.testing.assert_array_equal(outputs["z"], (x + np.abs(x)) ** 2)
     assert x[1, 1] == -3
+
+
+def test_outputs_that_do_not_depend_on_values_are_the_callers_own():
+    """A constant and a shape, which the network computes once and keeps."""
+    xml = net(
+        [
+            parameter(0, "f32", (2, 3), "x"),
+            const(1, "i64", (2,), 0, 16),
+            layer(2, "ShapeOf", opset="opset3", inputs=[port(0)], outputs=[port(1, "i64", (2,))]),
+            layer(3, "Add", name="sum", inputs=[port(0), port(1)], outputs=[port(2, "i64", (2,))]),
+            result(4, "i64", (2,)),
+            result(5, "i64", (2,)),
+            result(6, "i64", (2,)),
+        ],
+        [(0, 0, 2, 0), (1, 0, 3, 0), (2, 1, 3, 1), (1, 0, 4, 0), (2, 1, 5, 0), (3, 2, 6, 0)],
+    )
+    compiled = ir_exec.compile_model(ir_exec.read_model(xml, weights=np.array([10, 20], np.int64).tobytes()))
+    for _ in range(2):
+        outputs = compiled([np.zeros((2, 3), np.float32)])
+        assert [array.tolist() for array in outputs.values()] == [[10, 20], [2, 3], [12, 23]]
+        for array in outputs.values():
+            array[:] = -1

@@ -1,0 +1,117 @@
+"""Bucketize and SearchSorted: where values would have to stand in sorted sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from ir_exec.errors import ShapeError
+from ir_exec.ops.attributes import Bool, IndexTypeName
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.precision import CALCULABLE, widened
+from ir_exec.ops.rules import merge_dims, require_rank
+from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
+
+__all__ = ["Bucketize", "SearchSorted"]
+
+IsBefore: TypeAlias = Callable[[Array, Array], Array]
+"""Whether elements of the sequence, the first argument, stand before values."""
+
+
+@op("Bucketize", since=3)
+class Bucketize(Op):
+    """The number of the bucket that each element falls into: how many of the boundaries lie below it.
+
+    data: any shape. buckets: the boundaries, a sorted vector. Both have any numeric type. A boundary that equals the
+    element belongs to the bucket below it (`with_right_bound`) or above it. NaN falls into the first bucket or, without
+    `with_right_bound`, into the last one.
+    output: the shape of data, element type `output_type`. Specification: condition/Bucketize-3.
+    """
+
+    inputs = (In("data", types=CALCULABLE), In("buckets", types=CALCULABLE))
+
+    output_type: IndexTypeName = ElementType.i64
+    with_right_bound: Bool = True
+
+    def infer(self, data: TensorType, buckets: TensorType) -> TensorType:
+        require_rank(buckets, 1, "buckets")
+        return TensorType(self.output_type, data.shape)
+
+    def evaluate(self, data: Array, buckets: Array) -> Array:
+        is_before: IsBefore = np.less if self.with_right_bound else _does_not_exceed
+        found = _search(widened(buckets), widened(data).reshape(-1), is_before)
+        return found.reshape(data.shape).astype(self.output_type.dtype)
+
+
+def _does_not_exceed(boundaries: Array, values: Array) -> Array:
+    return np.logical_not(values < boundaries)
+
+
+@op("SearchSorted", since=15)
+class SearchSorted(Op):
+    """output[p, i] is the place that values[p, i] would take in sorted_sequence[p, :]; p are all axes but the last.
+
+    Among equal elements the first place or, with `right_mode`, that behind the last. NaN takes the first place.
+
+    sorted_sequence: rank 1 or more, rising along the last axis; a vector serves values of any shape. values: the same
+    type and, except for the last axis, the same dims. output: the shape of values, element type `output_type`.
+    Errors: IR501 for a scalar and for ranks that differ, IR502 for dims that differ.
+    Specification: sort/SearchSorted-15, where `right_mode` is called `right`, and `output_type` is missing.
+    """
+
+    inputs = (In("sorted_sequence", types=CALCULABLE), In("values", types=CALCULABLE, like="sorted_sequence"))
+
+    right_mode: Bool = False
+    output_type: IndexTypeName = ElementType.i64
+
+    def infer(self, sorted_sequence: TensorType, values: TensorType) -> TensorType:
+        if sorted_sequence.rank == 0:
+            message = "sorted_sequence is a scalar, expected rank 1 or more"
+            raise ShapeError(message, code="IR501", port="sorted_sequence")
+        if values.rank == 0:
+            require_rank(sorted_sequence, 1, "sorted_sequence", why="for values that are a scalar")
+        return TensorType(self.output_type, _shape(sorted_sequence, values))
+
+    def evaluate(self, sorted_sequence: Array, values: Array) -> Array:
+        is_before: IsBefore = np.less_equal if self.right_mode else np.less
+        if sorted_sequence.ndim == 1:
+            found = _search(sorted_sequence, values.reshape(-1), is_before)
+        else:
+            rows = values.size // max(values.shape[-1], 1)
+            sequences = sorted_sequence.reshape(rows, sorted_sequence.shape[-1])
+            found = _search(sequences, values.reshape(rows, values.shape[-1]), is_before)
+        return found.reshape(values.shape).astype(self.output_type.dtype)
+
+
+def _shape(sorted_sequence: TensorType, values: TensorType) -> Shape:
+    if sorted_sequence.shape.dims is None or len(sorted_sequence.shape) == 1:
+        return values.shape
+    batch = sorted_sequence.shape[:-1]
+    if values.shape.dims is None:
+        return Shape([*batch, Dim.any()])
+    require_rank(values, len(sorted_sequence.shape), "values", why="the rank of sorted_sequence")
+    dims = [
+        merge_dims(mine, theirs, f"axis {axis} of sorted_sequence and values", port="values")
+        for axis, (mine, theirs) in enumerate(zip(batch, values.shape[:-1], strict=True))
+    ]
+    return Shape([*dims, values.shape[-1]])
+
+
+def _search(sequences: Array, values: Array, is_before: IsBefore) -> Array:
+    """For each value the number of elements before it: of one sequence, or of that in the same row.
+
+    A binary search of all values at once.
+    """
+    low = np.zeros(values.shape, np.int64)
+    high = np.full(values.shape, sequences.shape[-1], np.int64)
+    for _ in range(int(sequences.shape[-1]).bit_length()):
+        middle = (low + high) // 2
+        # Where the search has ended, middle may be the place behind the last element.
+        inside = np.minimum(middle, sequences.shape[-1] - 1)
+        found = sequences[inside] if sequences.ndim == 1 else np.take_along_axis(sequences, inside, axis=-1)
+        goes_up = is_before(found, values) & (low < high)
+        low = np.where(goes_up, middle + 1, low)
+        high = np.where(goes_up, high, middle)
+    return low
