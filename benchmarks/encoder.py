@@ -36,7 +36,9 @@ class _Builder:
         found = ops.transpose(ops.scaled_dot_product_attention(query, key, value, mask), ops.constant([0, 2, 1, 3]))
         merged = ops.reshape(found, ops.constant(np.array([0, 0, WIDTH])), True)
         x = self.normalize(ops.add(x, self.linear(merged, WIDTH, WIDTH)))
-        return self.normalize(ops.add(x, self.linear(ops.gelu(self.linear(x, WIDTH, 4 * WIDTH), "erf"), 4 * WIDTH, WIDTH)))
+        return self.normalize(
+            ops.add(x, self.linear(ops.gelu(self.linear(x, WIDTH, 4 * WIDTH), "erf"), 4 * WIDTH, WIDTH))
+        )
 
 
 def write_encoder(path: Path) -> None:

@@ -175,9 +175,7 @@ def scatter_nd(
     return Row(f"ScatterNDUpdate {data} {dims(shape)} by {index} {count}x{length} {reduction}", prod(shape), make)
 
 
-def scatter(
-    shape: tuple[int, ...], axis: int, count: int, index: str = "i32", data: str = "f32"
-) -> Row:
+def scatter(shape: tuple[int, ...], axis: int, count: int, index: str = "i32", data: str = "f32") -> Row:
     def make(rng: np.random.Generator) -> Case:
         size = shape[axis]
         repeated = np.concatenate([rng.permutation(size) for _ in range(-(-count // size))])[:count]

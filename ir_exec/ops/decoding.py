@@ -74,9 +74,7 @@ class CTCGreedyDecoderSeqLen(Op):
         decoded = TensorType(self.classes_index_type, Shape([dims["N"], dims["T"]]))
         return decoded, TensorType(self.sequence_length_type, Shape([dims["N"]]))
 
-    def evaluate(
-        self, data: Array, sequence_length: Array, blank_index: Array | None = None
-    ) -> tuple[Array, Array]:
+    def evaluate(self, data: Array, sequence_length: Array, blank_index: Array | None = None) -> tuple[Array, Array]:
         _, steps, classes = data.shape
         lengths = _lengths(sequence_length, steps, "sequence_length")
         blank = classes - 1 if blank_index is None else int(blank_index.reshape(-1)[0])
@@ -149,7 +147,9 @@ class CTCLoss(Op):
             kept = _first_of_all(targets, counts) if self.unique else _first_of_run(targets, counts)
             targets, counts = _compacted(targets, kept)
         scores = _log_softmax(widened(logits))
-        return rounded(-_log_probability(scores, lengths, targets, counts, blank, self.ctc_merge_repeated), logits.dtype)
+        return rounded(
+            -_log_probability(scores, lengths, targets, counts, blank, self.ctc_merge_repeated), logits.dtype
+        )
 
 
 def _lengths(lengths: Array, most: int, port: str) -> Array:

@@ -1,4 +1,4 @@
-"""The last layers of SSD and YOLO detectors: DetectionOutput, RegionYolo."""
+"""The layers of SSD, Faster R-CNN and YOLO detectors: DetectionOutput, Proposal, RegionYolo."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator
 
-from ir_exec.errors import GraphError, ShapeError
-from ir_exec.ops.attributes import Bool, Float, Floats, Int, Ints, NonNegative, Positive
+from ir_exec.errors import EvaluationError, GraphError, ShapeError
+from ir_exec.ops.attributes import LOWER, Bool, Float, Floats, Int, Ints, NonNegative, Positive
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.boxes import as_rows, corner_overlaps, keep_best
 from ir_exec.ops.precision import CALCULABLE_FLOAT
@@ -17,7 +17,7 @@ from ir_exec.ops.rules import merge_dims, merge_shapes, normalize_axis, require_
 from ir_exec.ops.selection import Selected, best_first
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert
 
-__all__ = ["DetectionOutput1", "DetectionOutput8", "RegionYolo"]
+__all__ = ["DetectionOutput1", "DetectionOutput8", "Proposal1", "Proposal4", "RegionYolo"]
 
 
 def _not_empty(values: tuple[int, ...]) -> tuple[int, ...]:
@@ -169,8 +169,8 @@ class _DetectionOutput(Op):
             if first_moves is not None:
                 start = self._decoded(start, first_moves[image], variance)
             boxes[image] = self._decoded(start, moves[image], variance)
-            ended = np.flatnonzero(rows[:, 0] == -1) if not self.normalized else []
-            count = int(ended[0]) if len(ended) else priors
+            ended = np.flatnonzero(rows[:, 0] == -1)
+            count = int(ended[0]) if ended.size and not self.normalized else priors
             parts.append(self._kept(image, boxes[image, :count], scores[image, :count]))
         rows_out = self._rows(Selected.joined(parts), boxes)
         output = np.zeros((1, 1, self._row_count(images, priors, classes), 7), box_logits.dtype)
@@ -297,15 +297,182 @@ class DetectionOutput8(_DetectionOutput):
     """
 
 
+class _Proposal(Op):
+    """What both versions of Proposal share; see Proposal4."""
+
+    inputs = (
+        In("class_probs", types=CALCULABLE_FLOAT),
+        In("bbox_deltas", types=CALCULABLE_FLOAT),
+        In("image_shape", types=CALCULABLE_FLOAT),
+    )
+
+    base_size: NonNegative
+    pre_nms_topn: NonNegative
+    post_nms_topn: Positive
+    nms_thresh: Float
+    feat_stride: NonNegative
+    min_size: NonNegative
+    ratio: Floats
+    scale: Floats
+    clip_before_nms: Bool = True
+    clip_after_nms: Bool = False
+    normalize: Bool = False
+    box_size_scale: Float = 1.0
+    box_coordinate_scale: Float = 1.0
+    framework: Annotated[Literal["", "tensorflow"], LOWER] = ""
+
+    def _types(self, class_probs: TensorType, bbox_deltas: TensorType, image_shape: TensorType) -> list[TensorType]:
+        require_rank(class_probs, 4, "class_probs")
+        require_rank(bbox_deltas, 4, "bbox_deltas")
+        require_rank(image_shape, 1, "image_shape")
+        scores, moves = (
+            tensor.shape if tensor.shape.dims is not None else Shape.of_rank(4) for tensor in (class_probs, bbox_deltas)
+        )
+        anchors = len(self.ratio) * len(self.scale)
+        _require(scores[1], 2 * anchors, "axis 1 of class_probs, 2 * ratios * scales,", "class_probs")
+        _require(moves[1], 4 * anchors, "axis 1 of bbox_deltas, 4 * ratios * scales,", "bbox_deltas")
+        for axis in (0, 2, 3):
+            merge_dims(scores[axis], moves[axis], f"axis {axis} of class_probs and bbox_deltas", port="bbox_deltas")
+        if image_shape.shape.dims is not None and (image_shape.shape[0] & Dim(3, 4)) is None:
+            message = f"image_shape has {image_shape.shape[0]} elements, expected 3 or 4"
+            raise ShapeError(message, code="IR502", port="image_shape")
+        rows = ((scores[0] & moves[0]) or scores[0]) * self.post_nms_topn
+        return [class_probs.with_shape(Shape([rows, 5])), class_probs.with_shape(Shape([rows]))]
+
+    def _evaluate(self, class_probs: Array, bbox_deltas: Array, image_shape: Array) -> tuple[Array, Array]:
+        batches, anchors, most = len(class_probs), len(self.ratio) * len(self.scale), self.post_nms_topn
+        height, width, least_height, least_width = self._image(convert(image_shape, ElementType.f32))
+        rois, scores = np.zeros((batches, most, 5), np.float32), np.zeros((batches, most), np.float32)
+        for batch in range(batches):
+            # Behind the scores of the background stand those of objects.
+            given = np.moveaxis(convert(class_probs[batch, anchors:], ElementType.f32), 0, -1).ravel()
+            boxes = self._boxes(convert(bbox_deltas[batch], ElementType.f32), height, width)
+            own_width, own_height = (boxes[2 + axis] - boxes[axis] + self._margin() for axis in (0, 1))
+            given = np.where((own_width >= least_width) & (own_height >= least_height), given, given * 0)
+            order = best_first(given, np.arange(given.size))[: self.pre_nms_topn]
+            boxes = boxes[:, order]
+            overlaps = corner_overlaps(boxes, self._margin(), touching=False)
+            threshold = np.nextafter(np.float32(self.nms_thresh), np.float32(np.inf))
+            kept = keep_best(len(order), overlaps, threshold, most=most)
+            found, edges = boxes[:, kept].T, np.array([width, height, width, height], np.float32)
+            found = np.clip(found, 0, edges) if self.clip_after_nms else found
+            rois[batch, : len(kept), 0] = batch
+            rois[batch, : len(kept), 1:] = found / edges if self.normalize else found
+            scores[batch, : len(kept)] = given[order[kept]]
+            if len(kept) < most:
+                rois[batch, len(kept), 0] = -1
+        kind = ElementType.of(class_probs)
+        return convert(rois.reshape(-1, 5), kind), convert(scores.ravel(), kind)
+
+    def _margin(self) -> float:
+        return 0.0 if self.framework else 1.0
+
+    def _image(self, values: Array) -> tuple[Any, Any, Any, Any]:
+        """Height and width of the image, and the least of both for a box."""
+        tiny = np.finfo(np.float32).tiny
+        if not all(tiny <= value < np.inf for value in values[:2]):
+            message = f"image_shape begins with {values[0]}, {values[1]}, expected a height and a width above 0"
+            raise EvaluationError(message, port="image_shape")
+        if not all(0 <= value < np.inf for value in values[2:]):
+            raise EvaluationError(
+                f"image_shape has the scale {values[2:].min()}, expected 0 or more", port="image_shape"
+            )
+        least = np.float32(self.min_size) * values[[2, -1]]
+        height, width = values[1::-1] if self.framework else values[:2]
+        return height, width, *least
+
+    def _boxes(self, deltas: Array, height: Any, width: Any) -> Array:
+        """All boxes as rows of x0, y0, x1, y1: row by row of the grid, point by point, anchor by anchor."""
+        anchors, margin = self._anchors(), np.float32(self._margin())
+        rows, columns = deltas.shape[1:]
+        x, y = np.meshgrid(np.arange(columns), np.arange(rows))
+        x, y = (y, x) if self.framework else (x, y)
+        place = np.stack([x, y, x, y]).astype(np.float32) * np.float32(self.feat_stride)
+        boxes = place[..., np.newaxis] + anchors[:, np.newaxis, np.newaxis, :]
+        edges = np.array([width, height, width, height], np.float32).reshape(4, 1, 1, 1)
+        if self.framework:
+            boxes = np.clip(boxes, 0, edges)
+        moves = np.moveaxis(deltas.reshape(anchors.shape[1], 4, rows, columns), 0, -1)
+        size = boxes[2:] - boxes[:2] + margin
+        centre = moves[:2] / np.float32(self.box_coordinate_scale) * size + (boxes[:2] + np.float32(0.5) * size)
+        half = np.float32(0.5) * (np.exp(moves[2:] / np.float32(self.box_size_scale)) * size)
+        boxes = np.concatenate([centre - half, centre + half])
+        if self.clip_before_nms:
+            boxes = np.clip(boxes, 0, np.maximum(edges - margin, 0))
+        return boxes.reshape(4, -1)
+
+    def _anchors(self) -> Array:
+        """The boxes at the first point, all scales of a ratio one after the other, as rows of x0, y0, x1, y1."""
+        margin, base = np.float32(self._margin()), np.float32(self.base_size)
+        ratios, scales = (np.array(values, np.float32) for values in (self.ratio, self.scale))
+        widths = np.sqrt(base * base / ratios)
+        if not self.framework:
+            widths = np.floor(widths.astype(np.float64) + 0.5).astype(np.float32)
+        heights = widths * ratios
+        if not self.framework:
+            heights = np.floor(heights.astype(np.float64) + 0.5).astype(np.float32)
+        centre = np.float32(0.5) * (base - margin)
+        half_width, half_height = (
+            (np.float32(0.5) * (np.multiply.outer(sizes, scales) - margin)).ravel() for sizes in (widths, heights)
+        )
+        anchors = np.stack([centre - half_width, centre - half_height, centre + half_width, centre + half_height])
+        return anchors - np.float32(0.5) * base if self.framework else anchors
+
+
+@op("Proposal", since=1)
+class Proposal1(_Proposal):
+    """Proposal-4 without scores. Specification: detection/Proposal-1."""
+
+    def infer(self, class_probs: TensorType, bbox_deltas: TensorType, image_shape: TensorType) -> TensorType:
+        return self._types(class_probs, bbox_deltas, image_shape)[0]
+
+    def evaluate(self, class_probs: Array, bbox_deltas: Array, image_shape: Array) -> Array:
+        return self._evaluate(class_probs, bbox_deltas, image_shape)[0]
+
+
+@op("Proposal", since=4)
+class Proposal4(_Proposal):
+    """The regions where objects may be: anchors moved as predicted, without those that overlap a better one.
+
+    class_probs: floating, [N, 2 * A, H, W], scores of background and then of objects, A being ratios times scales.
+    bbox_deltas: floating, [N, 4 * A, H, W], how each anchor moves: its centre by so many widths and heights, and the
+    logarithms of its growth. image_shape: floating, height, width and one scale, or one of each.
+    rois: the type of class_probs, [N * post_nms_topn, 5], rows of image and box (x0, y0, x1, y1), the best first; -1
+    ends the rows of an image, zeros fill up. probs: the scores, [N * post_nms_topn].
+
+    An anchor of width sqrt(base_size**2 / ratio) and ratio times that height, both times a scale, stands every
+    feat_stride pixels. Boxes smaller than min_size times the scale of the image get the score 0. Of the best
+    pre_nms_topn those are removed that overlap a better one by more than nms_thresh. `clip_before_nms` and
+    `clip_after_nms` cut boxes off at the edges of the image, and `normalize` divides them by its size. As in OpenVINO,
+    for `framework` tensorflow x and y change their places, height and width too, and boxes end where they end instead
+    of a pixel further on.
+
+    Errors: IR704 for a size or a scale of the image that cannot be. Specification: detection/Proposal-4.
+    """
+
+    outputs = ("rois", "probs")
+
+    def infer(
+        self, class_probs: TensorType, bbox_deltas: TensorType, image_shape: TensorType
+    ) -> tuple[TensorType, TensorType]:
+        rois, probs = self._types(class_probs, bbox_deltas, image_shape)
+        return rois, probs
+
+    def evaluate(self, class_probs: Array, bbox_deltas: Array, image_shape: Array) -> tuple[Array, Array]:
+        return self._evaluate(class_probs, bbox_deltas, image_shape)
+
+
 @op("RegionYolo", since=1)
 class RegionYolo(Op):
     """Region by region the logistic function over a YOLO detector's output, and perhaps a softmax over its classes.
 
-    data: floating, [N, regions * (coords + classes + 1), H, W]. With `do_softmax` there are `num` regions: the first two
-    numbers of a region and its confidence pass the logistic function, its classes a softmax, and the axes from `axis` to
-    `end_axis` become one. Without it there are as many regions as `mask` has values, the classes pass the logistic
-    function too, and the shape stays. anchors are not used.
+    data: floating, [N, regions * (coords + classes + 1), H, W]; channels behind these are left as they are, or left
+    out. With `do_softmax` there are `num` regions: the first two numbers of a region and its confidence pass the
+    logistic function, its classes a softmax, and the axes from `axis` to `end_axis` become one. Without it there are as
+    many regions as `mask` has values, the classes pass the logistic function too, and the shape stays. anchors are not
+    used.
 
+    A file that does not say `do_softmax` means false, as OpenVINO reads it; the specification has true.
     Specification: detection/RegionYolo-1.
     """
 
@@ -317,7 +484,7 @@ class RegionYolo(Op):
     classes: NonNegative
     end_axis: Int
     num: NonNegative
-    do_softmax: Bool = True
+    do_softmax: Bool = False
     mask: Ints = ()
 
     def _regions(self) -> int:

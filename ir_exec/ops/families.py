@@ -25,6 +25,7 @@ FAMILIES = {
     "convolution_special": "BinaryConvolution DeformableConvolution",
     "create": "OneHot Range",
     "deconvolution": "ConvolutionBackpropData GroupConvolutionBackpropData",
+    "detection": "DetectionOutput Proposal RegionYolo",
     "einsum": "Einsum",
     "gather": "Gather GatherElements GatherND GatherTree",
     "interpolate": "Interpolate",
@@ -40,10 +41,12 @@ FAMILIES = {
     "matmul": "MatMul",
     "nms": "NMSRotated NonMaxSuppression",
     "normalization": "LogSoftmax MVN SoftMax",
+    "normalization_spatial": "BatchNormInference GRN GroupNormalization LRN NormalizeL2",
     "pad": "Pad",
     "pooling": "AvgPool MaxPool",
     "pooling_adaptive": "AdaptiveAvgPool AdaptiveMaxPool",
     "priors": "PriorBox PriorBoxClustered",
+    "quantize": "FakeConvert FakeQuantize",
     "rearrange": (
         "BatchToSpace Col2Im DepthToSpace ExtractImagePatches ReorgYolo ShuffleChannels SpaceToBatch "
         "SpaceToDepth"

@@ -16,7 +16,7 @@ from ir_exec.ops.attributes import LOWER, Float, Int, Positive
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.precision import CALCULABLE_FLOAT, widened
 from ir_exec.ops.rules import divide_dim, merge_dims, require_rank
-from ir_exec.ops.sampling import dims_of, images_of, read_between, sample_lattice, sample_points
+from ir_exec.ops.sampling import channels_last, dims_of, images_of, read_between, sample_lattice, sample_points
 from ir_exec.types import Array, Dim, Shape, TensorType
 
 __all__ = ["DeformablePSROIPooling", "PSROIPooling", "ROIPooling"]
@@ -71,17 +71,13 @@ class ROIPooling(_RegionPooling):
 
     def evaluate(self, data: Array, rois: Array) -> Array:
         output = np.zeros((len(rois), data.shape[1], self.pooled_h, self.pooled_w), data.dtype)
-        wide, boxes = widened(data), widened(rois)
+        wide, boxes = channels_last(widened(data)), widened(rois)
         pool = self._greatest if self.method == "max" else self._between
-        if self.method == "max":
-            # NumPy is much faster along the first axis than along short last ones.
-            wide = np.ascontiguousarray(wide.transpose(0, 2, 3, 1))
         for index, image in enumerate(self._images(boxes, len(data)) if output.size and data.size else ()):
             pool(wide[image], boxes[index], output[index])
         return output
 
     def _greatest(self, image: Array, box: Array, output: Array) -> None:
-        """image: [H, W, C]."""
         corners = _rounded(box[1:] * box.dtype.type(self.spatial_scale))
         rows, columns = (
             _bins(corners[axis], max(corners[axis + 2] - corners[axis] + 1, 1), bins, size, box.dtype)
@@ -97,7 +93,7 @@ class ROIPooling(_RegionPooling):
 
     def _between(self, image: Array, box: Array, output: Array) -> None:
         lines, inside = [], []
-        for axis, bins, size in ((2, self.pooled_h, image.shape[1]), (1, self.pooled_w, image.shape[2])):
+        for axis, bins, size in ((2, self.pooled_h, image.shape[0]), (1, self.pooled_w, image.shape[1])):
             last = box.dtype.type(size - 1)
             first, end = box[axis], box[axis + 2]
             if bins == 1:
@@ -110,7 +106,7 @@ class ROIPooling(_RegionPooling):
             within = np.flatnonzero((places >= 0) & (places <= last))
             lines.append(read_between(places[within]))
             inside.append(within)
-        output[:, inside[0][:, np.newaxis], inside[1]] = sample_lattice(image, *lines)
+        output[:, inside[0][:, np.newaxis], inside[1]] = sample_lattice(image, *lines).transpose(2, 0, 1)
 
 
 @op("PSROIPooling", since=1)
@@ -179,14 +175,15 @@ class PSROIPooling(_RegionPooling):
         corners = box[1:] * box.dtype.type(self.spatial_scale)
         rows = self._places(corners[1], corners[3], self.spatial_bins_y, image.shape[1])
         columns = self._places(corners[0], corners[2], self.spatial_bins_x, image.shape[2])
-        parts = image.reshape(len(rows), len(columns), self.output_dim, *image.shape[1:])
+        parts = image.reshape(len(rows), len(columns), self.output_dim, *image.shape[1:]).transpose(0, 1, 3, 4, 2)
         total = np.zeros(output.shape, image.dtype)
         for y, row in enumerate(rows):
             top = np.flatnonzero((row >= 0) & (row <= image.shape[1] - 1))
             for x, column in enumerate(columns):
                 left = np.flatnonzero((column >= 0) & (column <= image.shape[2] - 1))
                 lines = read_between(row[top]), read_between(column[left])
-                total[:, top[:, np.newaxis], left] += sample_lattice(parts[y, x], *lines)
+                read = sample_lattice(parts[y, x], *lines)
+                total[:, top[:, np.newaxis], left] += read.transpose(2, 0, 1)
         output[...] = total / (len(rows) * len(columns))
 
     def _places(self, first: Array, end: Array, parts: int, size: int) -> Array:
@@ -259,19 +256,23 @@ class DeformablePSROIPooling(_RegionPooling):
             moves = widened(offsets) * boxes.dtype.type(self.trans_std)
         part = np.arange(self.group_size) * self.part_size // self.group_size
         moves = moves[:, :, part[:, np.newaxis], part]
+        bins, size = self.group_size**2, data.shape[2:]
+        # The bins lie one below the other in one high image of each output channel.
+        high = wide[:, : self.output_dim * bins].reshape(len(data), self.output_dim, bins * size[0], size[1])
+        high = channels_last(high)
         for index, image in enumerate(self._images(boxes, len(data)) if data.size else ()):
             classes = moves[index].reshape(-1, 2, self.group_size, self.group_size)
-            size = self.output_dim // len(classes)
-            bins = wide[image][: self.output_dim * self.group_size**2]
+            channels = self.output_dim // len(classes)
             for number, move in enumerate(classes):
-                chosen = slice(number * size, (number + 1) * size)
-                planes = bins.reshape(self.output_dim, self.group_size**2, *data.shape[2:])[chosen]
-                output[index, chosen] = self._pool(planes, boxes[index], move)
+                chosen = slice(number * channels, (number + 1) * channels)
+                pooled = self._pool(high[image][..., chosen], boxes[index], move)
+                output[index, chosen] = pooled.transpose(2, 0, 1)
         return output
 
-    def _pool(self, planes: Array, box: Array, move: Array) -> Array:
-        """Planes [channels, bins, H, W] pooled in one region: [channels, group_size, group_size]."""
-        number, (rows, columns) = box.dtype.type, planes.shape[2:]
+    def _pool(self, image: Array, box: Array, move: Array) -> Array:
+        """An image [bins * H, W, channels] pooled in one region: [group_size, group_size, channels]."""
+        number = box.dtype.type
+        rows, columns = image.shape[0] // self.group_size**2, image.shape[1]
         scale, half = number(self.spatial_scale), number(0.5)
         rounded = _rounded(box[1:]).astype(box.dtype)
         first, end = rounded[:2] * scale - half, (rounded[2:] + 1) * scale - half
@@ -284,17 +285,15 @@ class DeformablePSROIPooling(_RegionPooling):
             places.append(begin[..., np.newaxis] + np.arange(parts, dtype=box.dtype) * (size / number(parts)))
         y, x = places[0][..., np.newaxis], places[1][..., np.newaxis, :]
         counted = (y >= -0.5) & (y <= rows - 0.5) & (x >= -0.5) & (x <= columns - 0.5)
-        # The bins lie one below the other in one high image.
         bin_rows = np.arange(self.group_size**2).reshape(self.group_size, self.group_size, 1, 1) * rows
-        lines = [
-            read_between(np.broadcast_to(np.clip(np.where(counted, one, 0), 0, size - 1), counted.shape))
-            for one, size in ((y, rows), (x, columns))
-        ]
-        lines[0] = lines[0]._replace(low=lines[0].low + bin_rows, high=lines[0].high + bin_rows)
-        flat = [type(line)(*(one.ravel() for one in line)) for line in lines]
-        values = sample_points(planes.reshape(len(planes), -1, columns), *flat).reshape(-1, *counted.shape)
-        values[:, ~counted] = 0
-        return np.asarray(values.sum(axis=(3, 4)) / np.maximum(counted.sum(axis=(2, 3)), 1))
+        down, across = (
+            read_between(np.clip(np.where(counted, one, 0), 0, size - 1)) for one, size in ((y, rows), (x, columns))
+        )
+        down = down._replace(low=down.low + bin_rows, high=down.high + bin_rows)
+        lines = [type(line)(*(one.ravel() for one in line)) for line in (down, across)]
+        values = sample_points(image, *lines).reshape(*counted.shape, -1)
+        values[~counted] = 0
+        return np.asarray(values.sum(axis=(2, 3)) / np.maximum(counted.sum(axis=(2, 3)), 1)[..., np.newaxis])
 
 
 def _rounded(values: Array) -> Array:

@@ -24,6 +24,7 @@ __all__ = [
     "ROIAlign3",
     "ROIAlign9",
     "ROIAlignRotated",
+    "channels_last",
     "dims_of",
     "images_of",
     "read_between",
@@ -51,18 +52,34 @@ def read_between(positions: Array) -> Line:
     return Line(low.astype(np.int64), np.ceil(positions).astype(np.int64), positions - low)
 
 
-def sample_lattice(planes: Array, rows: Line, columns: Line) -> Array:
-    """Planes [C, H, W] read where rows and columns cross: [C, rows, columns]."""
+def channels_last(images: Array) -> Array:
+    """Images [N, C, H, W] as [N, H, W, C]: the channels of a place are read in one piece then."""
+    return np.ascontiguousarray(images.transpose(0, 2, 3, 1))
+
+
+def sample_lattice(image: Array, rows: Line, columns: Line) -> Array:
+    """An image [H, W, C] read where rows and columns cross: [rows, columns, C]."""
     if not (rows.low.size and columns.low.size):
-        return np.zeros((len(planes), rows.low.size, columns.low.size), planes.dtype)
+        return np.zeros((rows.low.size, columns.low.size, image.shape[2]), image.dtype)
     first = int(columns.low.min())
-    part = planes[:, :, first : int(columns.high.max()) + 1]
-    share = rows.share[:, np.newaxis]
-    lines = part[:, rows.low] * (1 - share)
-    lines += part[:, rows.high] * share
-    crossings: Array = lines[:, :, columns.low - first] * (1 - columns.share)
-    crossings += lines[:, :, columns.high - first] * columns.share
+    part = image[:, first : int(columns.high.max()) + 1]
+    share = rows.share[:, np.newaxis, np.newaxis]
+    lines = part[rows.low] * (1 - share)
+    lines += part[rows.high] * share
+    share = columns.share[:, np.newaxis]
+    crossings: Array = lines[:, columns.low - first] * (1 - share)
+    crossings += lines[:, columns.high - first] * share
     return crossings
+
+
+def sample_points(image: Array, rows: Line, columns: Line) -> Array:
+    """An image [H, W, C] read at points, given by their places on both axes: [points, C]."""
+    share, across = rows.share[:, np.newaxis], columns.share[:, np.newaxis]
+    points: Array = image[rows.low, columns.low] * ((1 - share) * (1 - across))
+    points += image[rows.low, columns.high] * ((1 - share) * across)
+    points += image[rows.high, columns.low] * (share * (1 - across))
+    points += image[rows.high, columns.high] * (share * across)
+    return points
 
 
 @op("GridSample", since=9)
@@ -203,13 +220,13 @@ class _Align(Op):
     def evaluate(self, data: Array, rois: Array, batch_indices: Array) -> Array:
         images = images_of(as_integers(batch_indices), len(data), "batch_indices")
         output = np.zeros((len(rois), data.shape[1], self.pooled_h, self.pooled_w), data.dtype)
-        wide, boxes = widened(data), widened(rois)
-        for index, image in enumerate(images if output.size else ()):
-            self._pool(wide[image], boxes[index], output[index])
+        wide, boxes = channels_last(widened(data)), widened(rois)
+        for index, image in enumerate(images if output.size and data.size else ()):
+            output[index] = self._pool(wide[image], boxes[index]).transpose(2, 0, 1)
         return output
 
-    def _pool(self, image: Array, box: Array, output: Array) -> None:
-        """Write what one region gives into its output [C, pooled_h, pooled_w], which is zero."""
+    def _pool(self, image: Array, box: Array) -> Array:
+        """What one region of an image [H, W, C] gives: [pooled_h, pooled_w, C]."""
         raise NotImplementedError
 
     def _places(self, begin: Array, extent: Array) -> tuple[Array, Array]:
@@ -250,59 +267,62 @@ class _ROIAlign(_Align):
         """(y, x) of the beginning, and height and width, in elements of the image."""
         raise NotImplementedError
 
-    def _pool(self, image: Array, box: Array, output: Array) -> None:
-        lines, bins = [], []
-        places = self._places(*self._box(box))
-        for positions, size in zip(places, image.shape[1:], strict=True):
-            # Places beyond the image add nothing.
-            near = np.flatnonzero((positions >= -1) & (positions <= size))
-            lines.append(read_between(np.clip(positions.ravel()[near], 0, size - 1)))
-            bins.append(near // max(positions.shape[1], 1))
-        if not (bins[0].size and bins[1].size):
-            return
+    def _pool(self, image: Array, box: Array) -> Array:
+        (high, rows), (wide, columns) = (
+            _tap_lists(positions, size)
+            for positions, size in zip(self._places(*self._box(box)), image.shape[:2], strict=True)
+        )
+        pooled = np.zeros((self.pooled_h, self.pooled_w, image.shape[2]), image.dtype)
+        if not (rows and columns):
+            return pooled
+        image = image[high, wide]
         if self.mode == "max":
-            self._greatest(image, lines, bins, output)
-        else:
-            total = _sums(image, lines, bins, output.shape[1:])
-            output[...] = total / (places[0].shape[1] * places[1].shape[1])
-
-    def _greatest(self, image: Array, lines: list[Line], bins: list[Array], output: Array) -> None:
-        (rows, top), (columns, left) = (np.unique(one, return_index=True) for one in bins)
-        step = max(_CHUNK // (len(bins[0]) * len(bins[1])), 1)
-        for channel in range(0, len(image), step):
-            values = sample_lattice(image[channel : channel + step], *lines)
-            values = np.maximum.reduceat(np.maximum.reduceat(values, top, axis=1), left, axis=2)
-            output[channel : channel + step, rows[:, np.newaxis], columns] = np.maximum(values, 0)
-
-
-def _sums(image: Array, lines: list[Line], bins: list[Array], shape: tuple[int, ...]) -> Array:
-    """The sum of all places of each bin, [C, *shape]: what counts of each row, times the image, times each column."""
-    (top, down), (left, across) = (
-        _shares(line, one, count) for line, one, count in zip(lines, bins, shape, strict=True)
-    )
-    part = np.ascontiguousarray(image[:, top : top + down.shape[1], left : left + across.shape[1]])
-    if not np.isfinite(part.sum()):
-        # In the products an infinite element would spread to bins in which it is not.
-        return np.stack([_sum(plane, lines, bins, shape) for plane in image])
-    sideways = part.reshape(-1, part.shape[2]) @ across.T
-    return np.asarray(down @ sideways.reshape(*part.shape[:2], shape[1]))
+            for row in rows:
+                line = _weighted(image, row, 0)
+                for column in columns:
+                    np.maximum(pooled, _weighted(line, column, 1), out=pooled)
+            return pooled
+        # A mean may be taken along one axis after the other.
+        line = _weighted(image, rows[0], 0)
+        for row in rows[1:]:
+            line += _weighted(image, row, 0)
+        for column in columns:
+            pooled += _weighted(line, column, 1)
+        return pooled / (len(rows) * len(columns))
 
 
-def _shares(line: Line, bins: Array, count: int) -> tuple[int, Array]:
-    """The first element that counts, and how much from it on each element counts in each bin."""
+class Taps(NamedTuple):
+    """One place of every bin along an axis: two elements, and how much each of them counts."""
+
+    low: Array
+    high: Array
+    far: Array
+    near: Array
+
+
+def _tap_lists(positions: Array, size: int) -> tuple[slice, list[Taps]]:
+    """Positions [bins, places] on an axis of this size, place by place; a position beyond it does not count.
+
+    The slice is the part of the axis in which all the elements lie; the taps count from its beginning on. There are
+    none where no position counts.
+    """
+    within = (positions >= -1) & (positions <= size)
+    if not within.any():
+        return slice(0), []
+    line = read_between(np.clip(np.where(within, positions, positions[within][0]), 0, size - 1))
     first = int(line.low.min())
-    shares = np.zeros((count, int(line.high.max()) + 1 - first), line.share.dtype)
-    np.add.at(shares, (bins, line.low - first), 1 - line.share)
-    np.add.at(shares, (bins, line.high - first), line.share)
-    return first, shares
+    low, high = line.low - first, line.high - first
+    far, near = (1 - line.share) * within, line.share * within
+    taps = [Taps(low[:, i], high[:, i], far[:, i], near[:, i]) for i in range(positions.shape[1])]
+    return slice(first, first + int(high.max()) + 1), taps
 
 
-def _sum(plane: Array, lines: list[Line], bins: list[Array], shape: tuple[int, ...]) -> Array:
-    """The sum of all places of each bin of one plane, place by place."""
-    total = np.zeros(shape, plane.dtype)
-    values = sample_lattice(plane[np.newaxis], *lines)[0]
-    np.add.at(total, (bins[0][:, np.newaxis], bins[1]), values)
-    return total
+def _weighted(image: Array, taps: Taps, axis: int) -> Array:
+    """An image [H, W, C] read at one place of every bin along axis 0 or 1."""
+    shape = (-1, 1, 1) if axis == 0 else (-1, 1)
+    read: Array = np.take(image, taps.low, axis) * taps.far.reshape(shape)
+    read += np.take(image, taps.high, axis) * taps.near.reshape(shape)
+    return read
 
 
 @op("ROIAlign", since=3)
@@ -356,45 +376,29 @@ class ROIAlignRotated(_Align):
     def infer(self, data: TensorType, rois: TensorType, batch_indices: TensorType) -> TensorType:
         return self._infer(data, rois, batch_indices, 5)
 
-    def _pool(self, image: Array, box: Array, output: Array) -> None:
+    def _pool(self, image: Array, box: Array) -> Array:
         number = box.dtype.type
         center, extent = box[1::-1] * number(self.spatial_scale) - number(0.5), box[3:1:-1] * number(self.spatial_scale)
         down, across = self._places(-extent / 2, extent)
-        if not (down.size and across.size):
-            return
         angle = -box[4] if self.clockwise_mode else box[4]
         sine, cosine = np.sin(angle), np.cos(angle)
-        down, across = down[:, :, np.newaxis, np.newaxis], across
+        down = down[:, :, np.newaxis, np.newaxis]
         y = down * cosine - across * sine + center[0]
         x = down * sine + across * cosine + center[1]
-        rows, columns = image.shape[1:]
+        rows, columns = image.shape[:2]
         outside = ~((y >= -1) & (y <= rows) & (x >= -1) & (x <= columns))
         lines = [
             read_between(np.clip(np.where(outside, 0, places), 0, size - 1).ravel())
             for places, size in ((y, rows), (x, columns))
         ]
-        step = max(_CHUNK // y.size, 1)
-        for channel in range(0, len(image), step):
-            values = sample_points(image[channel : channel + step], *lines)
-            values[:, outside.ravel()] = 0
-            sums = values.reshape(-1, *y.shape).sum(axis=(2, 4))
-            output[channel : channel + step] = sums / (down.shape[1] * across.shape[1])
-
-
-def sample_points(planes: Array, rows: Line, columns: Line) -> Array:
-    """Planes [C, H, W] read at points, given by their places on both axes: [C, points]."""
-    flat = planes.reshape(len(planes), -1)
-    width = planes.shape[2]
-
-    def line(row: Array) -> Array:
-        read = np.take(flat, row * width + columns.low, axis=1) * (1 - columns.share)
-        read += np.take(flat, row * width + columns.high, axis=1) * columns.share
-        return np.asarray(read)
-
-    points = line(rows.low)
-    points *= 1 - rows.share
-    points += line(rows.high) * rows.share
-    return points
+        pooled = np.empty((self.pooled_h, self.pooled_w, image.shape[2]), image.dtype)
+        step = max(_CHUNK // max(y.size, 1), 1)
+        for channel in range(0, image.shape[2], step):
+            values = sample_points(image[..., channel : channel + step], *lines)
+            values[outside.ravel()] = 0
+            sums = values.reshape(*y.shape, -1).sum(axis=(1, 3))
+            pooled[..., channel : channel + step] = sums / max(down.shape[1] * across.shape[1], 1)
+        return pooled
 
 
 def images_of(numbers: Array, batches: int, port: str) -> list[int]:

@@ -1,0 +1,90 @@
+"""Whole networks against OpenVINO's CPU plugin, in one process, on the same inputs.
+
+The networks are those of `../shared/models` (or of `tests/networks` where that folder is not there) that ir_exec runs,
+and an encoder of BERT-base's size on 128 tokens, which is built here. Outputs are compared before anything is timed.
+
+    python -m benchmarks.networks [--only TEXT] [--seconds 2] [--encoder-seconds 10]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.parent)]
+# OpenVINO's telemetry forks a process that would take part in the measurement.
+sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # a module that cannot be imported
+
+import openvino as ov
+
+import ir_exec
+from benchmarks.encoder import write_encoder
+from benchmarks.measure import Paired, draw_chart, measure_pair, print_table, write_json
+from ir_exec.types import Array
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared" / "models"
+PRECISE = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
+TOLERANCE = 1e-3
+"""Of the largest absolute value of an output."""
+
+
+def networks() -> Iterator[tuple[str, Path, list[Array]]]:
+    """Name, file and inputs of every network."""
+    folder = Path(tempfile.gettempdir()) / "ir_exec-benchmarks"
+    folder.mkdir(exist_ok=True)
+    encoder = folder / "encoder.xml"
+    if not encoder.exists():
+        write_encoder(encoder)
+    random = np.random.default_rng(0)
+    yield "encoder 1 x 128", encoder, [random.integers(0, 30_000, (1, 128)), np.ones((1, 128), np.int64)]
+    for path in sorted((SHARED if SHARED.exists() else ROOT / "tests" / "networks").glob("*.xml")):
+        with np.load(path.with_suffix(".inputs.npz")) as stored:
+            yield path.stem, path, [stored[f"in{i}"] for i in range(len(stored.files))]
+
+
+def compare(name: str, ours: Any, theirs: Any) -> None:
+    """End the benchmark where the outputs differ: what is fast and wrong is not fast."""
+    for index in range(len(ours)):
+        expected = np.asarray(theirs[index])
+        difference = np.abs(np.subtract(ours[index], expected, dtype=np.float64)).max(initial=0)
+        if difference > TOLERANCE * np.abs(expected).max(initial=0):
+            raise SystemExit(f"{name}: output {index} differs by {difference}")
+
+
+def measure(name: str, path: Path, inputs: list[Array], seconds: float) -> Paired | None:
+    try:
+        ours = ir_exec.compile_model(path)
+    except ir_exec.UnsupportedError as error:
+        print(f"{name}: left out, {error.message}")
+        return None
+    request = ov.Core().compile_model(path, "CPU", PRECISE).create_infer_request()
+    compare(name, ours(inputs), request.infer(inputs))
+    return measure_pair(name, lambda: ours(inputs), lambda: request.infer(inputs), seconds=seconds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="networks whose name holds this text")
+    parser.add_argument("--seconds", type=float, default=2.0, help="how long each network is measured")
+    parser.add_argument("--encoder-seconds", type=float, default=10.0, help="the same for the encoder")
+    arguments = parser.parse_args()
+    rows = []
+    for name, path, inputs in networks():
+        if arguments.only in name:
+            seconds = arguments.encoder_seconds if name.startswith("encoder") else arguments.seconds
+            row = measure(name, path, inputs, seconds)
+            rows += [row] if row else []
+    print_table(rows)
+    write_json("networks", rows)
+    draw_chart("networks", rows, "Networks, warm: speed relative to OpenVINO's CPU plugin")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""Chunks of index arithmetic: indices become offsets into flattened tensors, some tens of thousands at a time.
+
+A chunk is small enough for its indices, offsets and elements to stay in the processor's cache between the steps, and
+large enough for NumPy's calls not to count. One reduction finds whether all indices of a chunk lie on their axis; the
+offsets go into a buffer that the next chunk uses again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from ir_exec.ops.indexing import Negative, as_integers
+from ir_exec.types import Array
+
+__all__ = ["CHUNK", "AlongAxis", "AxisOffsets", "Indices", "OutOfRangeError", "Tile", "TupleOffsets"]
+
+CHUNK = 2**15
+"""Elements of a chunk."""
+
+NEAR = 2**18
+"""Bytes of which random elements are read or written quickly: they fit into a core's own cache with room to spare."""
+
+RUN = 64
+"""Elements in a row from which on NumPy's inner loop is worth starting, and neighbours share what memory gives."""
+
+Tile: TypeAlias = tuple[slice, slice, slice]
+"""A part of a tensor seen as (before, axis, after)."""
+
+
+class OutOfRangeError(Exception):
+    """An index does not lie on its axis. Whoever catches this looks for it in all indices to say which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Indices:
+    """Indices that NumPy can calculate with. negative: whether those below zero count from the end of their axis."""
+
+    array: Array
+    negative: bool
+
+    @classmethod
+    def of(cls, indices: Array, negative: Negative, longest: int) -> Indices:
+        """longest: the size of the longest axis that they count on."""
+        integers = as_integers(indices)
+        signed = integers.dtype.kind == "i"
+        if signed and longest > np.iinfo(integers.dtype).max:
+            # Such an axis is longer than a narrow negative number, seen as unsigned, is large.
+            integers = integers.astype(np.int64)
+        elif integers.dtype == np.uint64:
+            # What lies on an axis fits into i64; what does not is found out of range there too.
+            integers = integers.view(np.int64)
+        return cls(integers, signed and negative != "refused")
+
+
+@dataclass(frozen=True, slots=True)
+class AlongAxis:
+    """Indices of shape (before, length, after) that choose along the axis of a tensor (before, size, after)."""
+
+    before: int
+    length: int
+    after: int
+    size: int
+
+    def tiles(self, itemsize: int) -> tuple[int, int, int]:
+        """The sizes of the chunks: so many along before, length and after.
+
+        A chunk is a piece of memory without gaps, unless the tensor is so long along the axis that only a part of its
+        columns stays in the cache; then the chunk is a part of the columns too.
+        """
+        columns = min(self.after, CHUNK)
+        if self.size * self.after * itemsize > NEAR and self.length > 1:
+            columns = min(columns, max(RUN, NEAR // (self.size * itemsize) // RUN * RUN))
+        rows = min(self.length, max(1, CHUNK // max(columns, 1)))
+        whole = columns == self.after and rows == self.length
+        return (min(self.before, max(1, CHUNK // max(rows * columns, 1))) if whole else 1), rows, columns
+
+    def groups(self, tiles: tuple[int, int, int], *, apart: int) -> list[list[Tile]]:
+        """All tiles, in groups that touch different elements of the tensor.
+
+        apart: how many groups at least there shall be, even if they then share elements of the tensor; 0: never share.
+        """
+        befores, rows, afters = (
+            list(_slices(total, step)) for total, step in zip((self.before, self.length, self.after), tiles, strict=True)
+        )
+        share = max(1, len(rows) if not apart else len(rows) * len(befores) * len(afters) // apart)
+        parts = [rows[first : first + share] for first in range(0, len(rows), share)]
+        return [[(b, j, k) for j in part] for b in befores for k in afters for part in parts]
+
+
+def _slices(total: int, step: int) -> Iterator[slice]:
+    return (slice(first, min(first + step, total)) for first in range(0, total, step))
+
+
+class AxisOffsets:
+    """Turns chunks of indices along one axis into offsets. Each thread has one of its own, for it has the buffer."""
+
+    def __init__(self, capacity: int, size: int, negative: bool) -> None:
+        self._buffer = np.empty(capacity, np.int64)
+        self._size = size
+        self._negative = negative
+        self._grid = np.empty((0, 0, 0), np.int64)
+        self._grid_of: tuple[int, ...] = ()
+
+    def __call__(self, indices: Array, columns: int) -> Array:
+        """Offsets of elements [b, indices[b, j, k], k] in a flattened tensor of shape (before, size, columns).
+
+        They count from the chunk's first element [0, 0, 0] and hold until the next call. Raises OutOfRangeError.
+        """
+        found = indices
+        if not lie_within(indices, self._size):
+            found = self._count_from_front(indices)
+        if columns == 1 and found.shape[0] == 1:
+            return found
+        buffer = self._buffer[: found.size].reshape(found.shape)
+        if columns == 1:
+            return np.add(found, self._corners(found.shape, columns), out=buffer)
+        np.multiply(found, columns, out=buffer, dtype=np.int64)
+        return np.add(buffer, self._corners(found.shape, columns), out=buffer)
+
+    def _count_from_front(self, indices: Array) -> Array:
+        if not self._negative:
+            raise OutOfRangeError
+        buffer = self._buffer[: indices.size].reshape(indices.shape)
+        buffer[...] = indices
+        # The shift leaves -1 of what is negative and 0 of the rest: no branch, no mask.
+        buffer += (buffer >> 63) & self._size
+        if not lie_within(buffer, self._size):
+            raise OutOfRangeError
+        return buffer
+
+    def _corners(self, shape: tuple[int, ...], columns: int) -> Array:
+        """Offsets of elements [b, 0, k]; most chunks have one shape and share them."""
+        if self._grid_of != (*shape, columns):
+            self._grid_of = (*shape, columns)
+            first = np.arange(shape[0], dtype=np.int64) * (self._size * columns)
+            grid = first[:, np.newaxis, np.newaxis] + np.arange(shape[2], dtype=np.int64)
+            if (shape[2] if shape[2] > 1 else shape[1]) < RUN:
+                grid = np.ascontiguousarray(np.broadcast_to(grid, shape))
+            self._grid = grid
+        return self._grid
+
+
+class TupleOffsets:
+    """Turns chunks of tuples of indices into offsets. Each thread has one of its own, for it has the buffer."""
+
+    def __init__(self, capacity: int, sizes: Sequence[int], negative: bool) -> None:
+        self._buffer = np.empty(capacity * len(sizes), np.int64)
+        self._sizes = np.array(sizes, np.int64)[:, np.newaxis]
+        self._negative = negative
+
+    def __call__(self, indices: Array) -> Array:
+        """Offsets of the slices that tuples of shape (count, len(sizes)) choose, counted in slices.
+
+        They hold until the next call. Raises OutOfRangeError.
+        """
+        count, length = indices.shape
+        if not length:
+            return np.zeros(count, np.int64)
+        if length == 1 and lie_within(indices, int(self._sizes[0, 0])):
+            return indices[:, 0]
+        columns = self._buffer[: indices.size].reshape(length, count)
+        columns[...] = indices.T
+        if not self._lie_within(columns):
+            if not self._negative:
+                raise OutOfRangeError
+            columns += (columns >> 63) & self._sizes
+            if not self._lie_within(columns):
+                raise OutOfRangeError
+        offsets = columns[0]
+        for component in range(1, length):
+            offsets *= self._sizes[component, 0]
+            offsets += columns[component]
+        return offsets
+
+    def _lie_within(self, columns: Array) -> bool:
+        return not columns.size or bool((columns.view(np.uint64).max(axis=1) < self._sizes[:, 0].view(np.uint64)).all())
+
+
+def lie_within(positions: Array, size: int) -> bool:
+    """Whether all positions lie on an axis of this size, negative ones not counted.
+
+    One pass finds both ends: seen as unsigned, a negative number is larger than any size.
+    """
+    return not positions.size or int(positions.view(_UNSIGNED[positions.dtype.itemsize]).max()) < size
+
+
+_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}

@@ -1,0 +1,86 @@
+"""How many threads a run may use: what the caller says, else the environment, else the cores of this process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from math import ceil
+from pathlib import Path
+
+from ir_exec.errors import EvaluationError
+
+__all__ = ["VARIABLE", "available_cores", "chosen_threads"]
+
+VARIABLE = "IR_EXEC_THREADS"
+
+
+def chosen_threads(threads: int | None = None) -> int:
+    """The number that the caller gives, or IR_EXEC_THREADS, or the cores available to this process.
+
+    Raises EvaluationError IR704 for a number below 1 and for text that is no number.
+    """
+    if threads is not None:
+        return _at_least_one(threads, "threads")
+    text = os.environ.get(VARIABLE, "").strip()
+    if not text:
+        return available_cores()
+    try:
+        return _at_least_one(int(text), VARIABLE)
+    except ValueError:
+        raise EvaluationError(f"{VARIABLE} is {text!r}, expected a whole number") from None
+
+
+def _at_least_one(threads: int, name: str) -> int:
+    if threads < 1:
+        raise EvaluationError(f"{name} is {threads}, expected 1 or more")
+    return threads
+
+
+def available_cores(root: Path = Path("/")) -> int:
+    """The cores that this process may run on, and no more than its control group lets it keep busy."""
+    if hasattr(os, "process_cpu_count"):
+        cores = os.process_cpu_count() or 1
+    elif hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    return max(1, min([cores, *_quotas(root)]))
+
+
+def _quotas(root: Path) -> list[int]:
+    """The limits of the control groups of this process and of those around them, in cores rounded up."""
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return []
+    found = []
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            found += _limits(root / "sys/fs/cgroup", path, _unified_quota)
+        elif "cpu" in controllers.split(","):
+            found += _limits(root / "sys/fs/cgroup/cpu", path, _legacy_quota)
+    return found
+
+
+def _limits(mount: Path, path: str, read: Callable[[Path], tuple[int, int]]) -> list[int]:
+    found = []
+    inside = Path(path.lstrip("/"))
+    # A container may see its own group as the root of all while the path still is that of the host.
+    for group in (inside, *inside.parents):
+        try:
+            quota, period = read(mount / group)
+        except (OSError, ValueError):
+            continue
+        if quota > 0 and period > 0:
+            found.append(ceil(quota / period))
+    return found
+
+
+def _unified_quota(group: Path) -> tuple[int, int]:
+    quota, period = (group / "cpu.max").read_text().split()
+    return (-1 if quota == "max" else int(quota)), int(period)
+
+
+def _legacy_quota(group: Path) -> tuple[int, int]:
+    return int((group / "cpu.cfs_quota_us").read_text()), int((group / "cpu.cfs_period_us").read_text())
