@@ -22,12 +22,11 @@ import numpy as np
 
 sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.parent)]
 
+import ir_exec
 from benchmarks.measure import Paired, draw_chart, geometric_mean, measure_pair, print_table, write_json
+from ir_exec.types import Array, ElementType
 from tests.conformance.build import build
 from tests.conformance.case import Case
-
-import ir_exec
-from ir_exec.types import Array, ElementType
 
 QUICK = 2**18
 """The most elements of a case of the quick subset."""

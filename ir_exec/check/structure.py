@@ -13,6 +13,7 @@ from ir_exec.ops.sources import Const
 
 __all__ = [
     "all_graphs",
+    "constants",
     "cut_off_weights",
     "duplicate_names",
     "duplicate_port_ids",
@@ -96,7 +97,7 @@ def cut_off_weights(graph: Graph, weights: Weights) -> IRError | None:
     None where fewer than two do, or where the constants together take far less than the weights would have to hold:
     then their offsets are wrong.
     """
-    nodes = _constants(graph)
+    nodes = constants(graph)
     beyond = [node for node in nodes if _end(node) > weights.size and not _is_empty(node)]
     needed = max((_end(node) for node in beyond), default=0)
     taken = sum(size for _, size in {(node.op.offset, node.op.size) for node in nodes if isinstance(node.op, Const)})
@@ -113,7 +114,7 @@ def cut_off_weights(graph: Graph, weights: Weights) -> IRError | None:
 
 def unreferenced_weights(graph: Graph, weights: Weights) -> Iterator[IRError]:
     """IR207 where the weights go on behind the last byte that a constant uses."""
-    end = max(map(_end, _constants(graph)), default=0)
+    end = max(map(_end, constants(graph)), default=0)
     spare = weights.size - end
     if spare > 0:
         message = f"no constant uses the last {spare:,} of {weights.size:,} bytes of the weights"
@@ -122,7 +123,8 @@ def unreferenced_weights(graph: Graph, weights: Weights) -> Iterator[IRError]:
         yield WeightsError(message, code="IR207", severity="info", hint=hint, location=location)
 
 
-def _constants(graph: Graph) -> list[Node]:
+def constants(graph: Graph) -> list[Node]:
+    """Every node that is a constant, those of bodies and unreachable ones included."""
     nodes = [node for one in all_graphs(graph) for node in (*one.nodes, *one.unreachable)]
     return [node for node in nodes if isinstance(node.op, Const)]
 

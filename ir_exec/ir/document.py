@@ -1,4 +1,4 @@
-"""What an IR file says, word for word: frozen models of net, layer, port, edge and body.
+"""What an IR file says, word for word: immutable records of net, layer, port, edge and body.
 
 Nothing here knows what a layer computes. Attributes stay the text they are in the file and are parsed by the
 operator's class; ids stay text because broken files hold ids that are no numbers. Ids that are numbers have one
@@ -8,42 +8,12 @@ spelling (`007` is `7`), so that ids compare as text. `line` is the line of an e
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
-from typing import Annotated, Any, Literal, Self
-
-from pydantic import BaseModel, ConfigDict, SkipValidation
+from typing import Literal, NamedTuple
 
 __all__ = ["NO_RT_INFO", "BackEdge", "Body", "Document", "Edge", "Layer", "Port", "PortMapEntry", "RtInfo"]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    @classmethod
-    def of_checked(cls, **fields: Any) -> Self:
-        """A model from all of its fields, which the caller has checked: a third of the time that validation takes.
-
-        What `model_construct` does, without its search for defaults and aliases, which takes longer than validation.
-        """
-        model = cls.__new__(cls)
-        put = object.__setattr__
-        put(model, "__dict__", fields)
-        put(model, "__pydantic_fields_set__", _field_names(cls))
-        put(model, "__pydantic_extra__", None)
-        put(model, "__pydantic_private__", None)
-        return model
-
-
-@cache
-def _field_names(model: type[BaseModel]) -> set[str]:
-    return set(model.model_fields)
-
-
-# A mapping's values come from an XML parser and are text already; checking them again would double the reading time.
-_Attributes = Annotated[Mapping[str, str], SkipValidation]
-
-
-class RtInfo(_Model):
+class RtInfo(NamedTuple):
     """An element whose content only its writer understands, kept as it is: name, attributes, text and children.
 
     `rt_info` of a model, layer or port is one; `meta_data`, `quantization_parameters` and `pre-process` of version 10
@@ -51,7 +21,7 @@ class RtInfo(_Model):
     """
 
     name: str
-    attributes: _Attributes = {}
+    attributes: Mapping[str, str] = {}
     text: str = ""
     children: tuple[RtInfo, ...] = ()
     line: int = 0
@@ -78,7 +48,7 @@ NO_RT_INFO = RtInfo(name="rt_info")
 """The rt_info of whatever has none."""
 
 
-class Port(_Model):
+class Port(NamedTuple):
     """An input or output of a layer; `dims` holds -1 for a dynamic dim, and other negative numbers as they are.
 
     A port without dims is a scalar's or of unknown rank. Only inputs and outputs of a layer that the file lists are
@@ -93,7 +63,7 @@ class Port(_Model):
     rt_info: RtInfo = NO_RT_INFO
 
 
-class Edge(_Model):
+class Edge(NamedTuple):
     """A connection from an output port to an input port."""
 
     from_layer: str
@@ -103,7 +73,7 @@ class Edge(_Model):
     line: int
 
 
-class PortMapEntry(_Model):
+class PortMapEntry(NamedTuple):
     """How a port of a layer with a body is tied to a Parameter or Result inside the body.
 
     `external_port_id` is a port id of the layer, or -1 where it is not connected. With an `axis` the value is sliced
@@ -123,7 +93,7 @@ class PortMapEntry(_Model):
     line: int
 
 
-class BackEdge(_Model):
+class BackEdge(NamedTuple):
     """A value of one iteration (`from_layer`, a Result) that the next one starts with (`to_layer`, a Parameter)."""
 
     from_layer: str
@@ -131,7 +101,7 @@ class BackEdge(_Model):
     line: int
 
 
-class Body(_Model):
+class Body(NamedTuple):
     """A network inside a layer; `name` is the element's: body, then_body, else_body.
 
     `then_port_map` belongs to then_body, `else_port_map` to else_body, `port_map` and `back_edges` to body.
@@ -146,7 +116,7 @@ class Body(_Model):
     rt_info: RtInfo = NO_RT_INFO
 
 
-class Layer(_Model):
+class Layer(NamedTuple):
     """One layer; `data` holds the attributes of its `<data>` in the order of the file.
 
     `version` is the opset, None where a damaged file has none. `output_names` are the tensor names that a Result may
@@ -157,7 +127,7 @@ class Layer(_Model):
     name: str
     type: str
     version: str | None
-    data: _Attributes
+    data: Mapping[str, str]
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     bodies: tuple[Body, ...]
@@ -167,7 +137,7 @@ class Layer(_Model):
     data_line: int
 
 
-class Document(_Model):
+class Document(NamedTuple):
     """A whole file of IR version 10 or 11; `is_complete` is false where the reader had to leave something out."""
 
     name: str
@@ -200,6 +170,3 @@ class Document(_Model):
         if not (year.isascii() and year.isdigit() and len(year) == 4 and 0 < len(release) <= 4):
             return None
         return int(year), int(release)
-
-
-Body.model_rebuild()

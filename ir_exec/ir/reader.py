@@ -195,7 +195,7 @@ class _Reader:
         self._layer = outer
         if id is None:
             return None
-        return Layer.of_checked(
+        return Layer(
             id=id,
             name=name or "",
             type=type or "",
@@ -227,7 +227,7 @@ class _Reader:
             elif child.tag == "rt_info":
                 rt_info = self._read_tree(child)
         names = element.get("names")
-        return Port.of_checked(
+        return Port(
             id=id or text or "",
             precision=element.get("precision"),
             dims=tuple(dims),
@@ -251,7 +251,7 @@ class _Reader:
             from_layer, from_port, to_layer, to_port = ends
             if from_layer is None or from_port is None or to_layer is None or to_port is None:
                 return None
-        return Edge.of_checked(
+        return Edge(
             from_layer=from_layer, from_port=from_port, to_layer=to_layer, to_port=to_port, line=self._line[element]
         )
 

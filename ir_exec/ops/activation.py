@@ -7,10 +7,9 @@ f64 of their own and may write in it.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import model_validator
 
 from ir_exec.errors import ShapeError
 from ir_exec.ops.attributes import LOWER, Float
@@ -204,11 +203,9 @@ class Clamp(Unary):
     min: Float
     max: Float
 
-    @model_validator(mode="after")
-    def _in_order(self) -> Self:
+    def check_attributes(self) -> None:
         if not self.min <= self.max:
             raise ValueError(f"min={self.min} must not be greater than max={self.max}")
-        return self
 
     overwrites = ("data",)
 

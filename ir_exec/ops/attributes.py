@@ -1,15 +1,20 @@
 """How the text of attributes becomes values: the types of an operator's fields.
 
 Each is an annotated Python type, so that a field reads as what it holds: `axis: Int`, `pads_begin: Ints`,
-`mode: Annotated[Literal["constant", "edge"], LOWER]`.
+`mode: Annotated[Literal["constant", "edge"], LOWER]`. What stands behind the type are functions that the text goes
+through from left to right: each takes what the one before gives, and raises ValueError for what cannot be. At the end
+a Literal holds only its own values.
+
+This is what pydantic would do. Importing that takes as long as importing NumPy, and its models of the operators of one
+network take longer to build than the network takes to run.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
-
-from pydantic import AfterValidator, BeforeValidator, Field
+import sys
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_args, get_origin
 
 from ir_exec.types import INDEX, ElementType, Shape
 
@@ -17,55 +22,77 @@ __all__ = [
     "LOWER",
     "Bool",
     "ElementTypeName",
+    "Field",
     "Float",
     "Floats",
     "IndexTypeName",
     "Int",
     "Ints",
+    "Named",
     "NonNegative",
     "NonNegatives",
     "Positive",
     "Positives",
     "ShapeText",
+    "Step",
+    "at_least",
+    "each",
+    "fields_of",
+    "of_length",
+    "split_list",
+    "within",
 ]
 
-INT64 = Field(ge=-(2**63), le=2**63 - 1)
+Step: TypeAlias = Callable[[Any], Any]
+"""One function of an annotation."""
 
+LARGEST = 2**63 - 1
+
+_INTEGER = re.compile(r"\s*[+-]?\d{1,20}\s*", re.ASCII)
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 
 
-def _boolean(text: Any) -> Any:
-    if not isinstance(text, str):
-        return text
-    value = _BOOLEANS.get(text.strip().lower())
+def _lower(text: str) -> str:
+    return text.strip().lower()
+
+
+def _boolean(text: str) -> bool:
+    value = _BOOLEANS.get(_lower(text))
     if value is None:
         raise ValueError("expected true or false")
     return value
 
 
-def _integer(text: Any) -> Any:
-    if not isinstance(text, str):
-        return text
-    if not re.fullmatch(r"\s*[+-]?\d{1,20}\s*", text):
+def _integer(text: str) -> int:
+    if not _INTEGER.fullmatch(text):
         raise ValueError("expected an integer")
-    return int(text)
+    value = int(text)
+    if not -LARGEST - 1 <= value <= LARGEST:
+        raise ValueError("expected an integer of 64 bits")
+    return value
 
 
-def _list(text: Any) -> Any:
-    if not isinstance(text, str):
-        return text
+def _float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError("expected a number") from None
+
+
+def split_list(text: str) -> list[str]:
+    """The parts of a list: `1,2`, `[1, 2]`, nothing for an empty one."""
     text = text.strip()
     if text.startswith("[") and text.endswith("]"):
         text = text[1:-1]
     return [part.strip() for part in text.split(",")] if text.strip() else []
 
 
-def _integers(text: Any) -> Any:
-    return [_integer(part) for part in _list(text)] if isinstance(text, str) else text
+def _integers(text: str) -> tuple[int, ...]:
+    return tuple([_integer(part) for part in split_list(text)])
 
 
-def _element_type(text: Any) -> Any:
-    return ElementType.parse(text) if isinstance(text, str) else text
+def _floats(text: str) -> tuple[float, ...]:
+    return tuple([_float(part) for part in split_list(text)])
 
 
 def _index_type(kind: ElementType) -> ElementType:
@@ -74,26 +101,129 @@ def _index_type(kind: ElementType) -> ElementType:
     return kind
 
 
-def _shape(text: Any) -> Any:
-    return Shape.parse(text) if isinstance(text, str) else text
+def at_least(least: float) -> Step:
+    """Refuses numbers below `least`, and NaN."""
+
+    def step(value: float) -> float:
+        if not value >= least:
+            raise ValueError(f"expected {least} or more")
+        return value
+
+    return step
 
 
-def _lower(text: Any) -> Any:
-    return text.strip().lower() if isinstance(text, str) else text
+def within(least: float, most: float) -> Step:
+    """Refuses numbers below `least` or above `most`, and NaN."""
+
+    def step(value: float) -> float:
+        if not least <= value <= most:
+            raise ValueError(f"expected a number from {least} to {most}")
+        return value
+
+    return step
 
 
-LOWER = BeforeValidator(_lower)
+def each(step: Step) -> Step:
+    """Applies a step to every element of a list."""
+    return lambda values: tuple([step(value) for value in values])
+
+
+def of_length(least: int, most: int | None = None) -> Step:
+    """Refuses lists of fewer than `least` elements, and of more than `most` where that is given."""
+
+    def step(values: tuple[Any, ...]) -> tuple[Any, ...]:
+        if len(values) < least or (most is not None and len(values) > most):
+            expected = f"{least} or more" if most is None else str(least) if most == least else f"{least} to {most}"
+            raise ValueError(f"expected {expected} values, found {len(values)}")
+        return values
+
+    return step
+
+
+LOWER = _lower
 """For enumerations: their values are compared without regard to case."""
 
-Bool = Annotated[bool, BeforeValidator(_boolean)]
-Int = Annotated[int, INT64, BeforeValidator(_integer)]
-NonNegative = Annotated[int, Field(ge=0, le=2**63 - 1), BeforeValidator(_integer)]
-Positive = Annotated[int, Field(ge=1, le=2**63 - 1), BeforeValidator(_integer)]
-Float = Annotated[float, Field()]
-Ints = Annotated[tuple[Annotated[int, INT64], ...], BeforeValidator(_integers)]
-NonNegatives = Annotated[tuple[Annotated[int, Field(ge=0, le=2**63 - 1)], ...], BeforeValidator(_integers)]
-Positives = Annotated[tuple[Annotated[int, Field(ge=1, le=2**63 - 1)], ...], BeforeValidator(_integers)]
-Floats = Annotated[tuple[float, ...], BeforeValidator(_list)]
-ElementTypeName = Annotated[ElementType, BeforeValidator(_element_type)]
-IndexTypeName = Annotated[ElementTypeName, AfterValidator(_index_type)]
-ShapeText = Annotated[Shape, BeforeValidator(_shape)]
+Bool = Annotated[bool, _boolean]
+Int = Annotated[int, _integer]
+NonNegative = Annotated[Int, at_least(0)]
+Positive = Annotated[Int, at_least(1)]
+Float = Annotated[float, _float]
+Ints = Annotated[tuple[int, ...], _integers]
+NonNegatives = Annotated[Ints, each(at_least(0))]
+Positives = Annotated[Ints, each(at_least(1))]
+Floats = Annotated[tuple[float, ...], _floats]
+ElementTypeName = Annotated[ElementType, ElementType.parse]
+IndexTypeName = Annotated[ElementTypeName, _index_type]
+ShapeText = Annotated[Shape, Shape.parse]
+
+
+class Named(NamedTuple):
+    """Stands in the annotation of a field whose attribute has another name: `Annotated[Bool, Named("exclude-pad")]`."""
+
+    attribute: str
+
+
+_REQUIRED = object()
+
+
+class Field(NamedTuple):
+    """A field of an operator.
+
+    name: of the field. attribute: of the attribute in the file. steps: what its text goes through.
+    """
+
+    name: str
+    attribute: str
+    steps: tuple[Step, ...]
+    default: Any
+
+    @property
+    def is_required(self) -> bool:
+        return self.default is _REQUIRED
+
+    def parse(self, text: str) -> Any:
+        """The value that a text stands for; raises ValueError for one that cannot be."""
+        value: Any = text
+        for step in self.steps:
+            value = step(value)
+        return value
+
+
+def fields_of(cls: type[Any]) -> tuple[Field, ...]:
+    """The fields that the annotations of a class and its bases declare, those of its bases first."""
+    found: dict[str, Field] = {}
+    for base in reversed(cls.__mro__[:-1]):
+        for name, annotation in base.__annotations__.items():
+            if not annotation.startswith("ClassVar"):
+                # The modules of operators postpone the evaluation of annotations: there is something to do only here.
+                declared = eval(annotation, vars(sys.modules[base.__module__]))
+                found[name] = _field(name, declared, getattr(cls, name, _REQUIRED))
+    return tuple(found.values())
+
+
+def _field(name: str, declared: Any, default: Any) -> Field:
+    metadata: list[Any] = []
+    if get_origin(declared) is Annotated:
+        declared, *metadata = get_args(declared)
+    steps = [one for one in metadata if not isinstance(one, Named)]
+    for step in steps:
+        if not callable(step):
+            raise TypeError(f"{name}: {step!r} is no function that a text could go through")
+    attribute = next((one.attribute for one in metadata if isinstance(one, Named)), name)
+    return Field(name, attribute, (*steps, *_membership(declared)), default)
+
+
+def _membership(declared: Any) -> Iterator[Step]:
+    """The last step of a Literal, or of a list of Literals."""
+    if get_origin(declared) is tuple:
+        yield from (each(step) for step in _membership(get_args(declared)[0]))
+    elif get_origin(declared) is Literal:
+        values = get_args(declared)
+
+        def step(value: Any) -> Any:
+            if value not in values:
+                *most, last = map(str, values)
+                raise ValueError(f"expected {', '.join(most) + ' or ' if most else ''}{last}")
+            return value
+
+        yield step

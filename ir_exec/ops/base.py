@@ -9,7 +9,7 @@
         def infer(self, data: TensorType, indices: TensorType) -> TensorType: ...
         def evaluate(self, data: Array, indices: Array) -> Array: ...
 
-The fields are the attributes of the layer's `<data>`; pydantic parses and refuses them. `inputs` declares the input
+The fields are the attributes of the layer's `<data>`, and `attributes.py` has their types. `inputs` declares the input
 ports, and the parameters of both methods bear their names. `infer` is one rule for static and dynamic shapes: it takes
 the types of the inputs, raises ShapeError on a definite contradiction, and returns the type of the output, or a tuple
 of types. `evaluate` computes arrays from arrays and may trust that `infer` accepted their types. An operator knows
@@ -21,14 +21,12 @@ that can write its result over an input has one more, `out`.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self, TypeVar
-
-from pydantic import BaseModel, ConfigDict, ValidationError
+from inspect import CO_VARARGS
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self, TypeVar, dataclass_transform
 
 from ir_exec.errors import ElementTypeError, GraphError, InvalidAttributeError, IRError, Report
+from ir_exec.ops.attributes import Field, fields_of
 from ir_exec.ops.opsets import register
 from ir_exec.types import ALL, Bounds, ElementType, TensorType
 
@@ -38,8 +36,7 @@ CONTEXT = frozenset({"weights", "state", "bodies"})
 """weights: where constants are read from; state: the variables of a network; bodies: the graphs inside a layer."""
 
 
-@dataclass(frozen=True, slots=True)
-class In:
+class In(NamedTuple):
     """An input port: its name, the element types it takes, and how it stands to the others.
 
     like: the name of an earlier input whose element type this one must share.
@@ -56,8 +53,9 @@ class In:
     mixed: bool = False
 
 
-class Op(BaseModel):
-    """The base of all operators; see the module for what a class declares.
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+class Op:
+    """The base of all operators, which do not change; see the module for what a class declares.
 
     rising: inputs in which every element of the output never falls when elements of the input rise, the other inputs
         being held. Bounds of the output then are `evaluate` of the bounds of these inputs.
@@ -71,8 +69,6 @@ class Op(BaseModel):
         memory with no other input. The result is written there and returned.
     deterministic: the same inputs always give the same outputs, so that a result may be computed once and kept.
     """
-
-    model_config = ConfigDict(frozen=True, extra="ignore", arbitrary_types_allowed=True)
 
     type_name: ClassVar[str]
     since: ClassVar[int]
@@ -91,6 +87,34 @@ class Op(BaseModel):
 
     infer: ClassVar[Callable[..., Any]]
     evaluate: ClassVar[Callable[..., Any]]
+
+    _fields: ClassVar[tuple[Field, ...]]
+
+    def __init__(self, **values: Any) -> None:
+        """An operator with these values of its fields; a text is read as if it stood in a file.
+
+        Raises ValueError as `parse` reports, and TypeError for fields that are missing or not there.
+        """
+        fields = self.fields()
+        missing = [field.name for field in fields if field.is_required and field.name not in values]
+        unknown = values.keys() - {field.name for field in fields}
+        if missing or unknown:
+            raise TypeError(f"{type(self).__name__}: missing fields {missing}, unknown fields {sorted(unknown)}")
+        for field in fields:
+            value = values.get(field.name, field.default)
+            vars(self)[field.name] = field.parse(value) if isinstance(value, str) else value
+        self.check_attributes()
+
+    @classmethod
+    def fields(cls) -> tuple[Field, ...]:
+        """The attributes that the class takes."""
+        # Not when the class is made: of the operators of a module most networks use one or two.
+        if "_fields" not in cls.__dict__:
+            cls._fields = fields_of(cls)
+        return cls._fields
+
+    def check_attributes(self) -> None:
+        """Raises ValueError for attributes that do not fit together."""
 
     def check_values(self, *types: TensorType) -> list[IRError]:
         """What the known values of constants say about a run, for types that `infer` accepts.
@@ -117,18 +141,52 @@ class Op(BaseModel):
 
         Codes: IR301 for a missing attribute, IR302 for one that cannot be read or has a value that is not allowed.
         """
-        try:
-            return cls.model_validate(attributes)
-        except ValidationError as error:
-            for fault in error.errors(include_url=False):
-                report(_attribute_error(fault))
-            return None
+        operator = cls.__new__(cls)
+        values = vars(operator)
+        sound = True
+        for field in cls.fields():
+            text = attributes.get(field.attribute)
+            if text is not None:
+                try:
+                    values[field.name] = field.parse(text)
+                except ValueError as error:
+                    message = f"attribute {field.attribute}={text!r}: {error}"
+                    report(InvalidAttributeError(message, code="IR302"))
+                    sound = False
+            elif field.is_required:
+                report(InvalidAttributeError(f"attribute {field.attribute} is missing", code="IR301"))
+                sound = False
+            else:
+                values[field.name] = field.default
+        if sound:
+            try:
+                operator.check_attributes()
+            except ValueError as error:
+                report(InvalidAttributeError(str(error), code="IR302"))
+                sound = False
+        return operator if sound else None
 
     @classmethod
     def unknown_attributes(cls, attributes: Mapping[str, str]) -> list[str]:
         """The names among `attributes` that this operator does not have."""
-        known = {field.alias or name for name, field in cls.model_fields.items()}
+        known = {field.attribute for field in cls.fields()}
         return [name for name in attributes if name not in known]
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple([getattr(self, field.name) for field in self.fields()])
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError("operators do not change")
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and isinstance(other, Op) and self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._values()))
+
+    def __repr__(self) -> str:
+        values = zip(self.fields(), self._values(), strict=True)
+        return f"{type(self).__name__}({', '.join(f'{field.name}={value!r}' for field, value in values)})"
 
     @classmethod
     def input_name(cls, position: int) -> str:
@@ -204,20 +262,23 @@ def _check_signature(cls: type[Op], method: str) -> frozenset[str]:
     function = getattr(cls, method, None)
     if function is None:
         raise TypeError(f"{cls.__name__} has no {method}")
-    parameters = list(inspect.signature(function).parameters.values())[1:]
-    keywords = frozenset(one.name for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY)
+    # What inspect.signature tells, in a tenth of its time: every process that runs a network waits for this.
+    code = function.__code__
+    names = code.co_varnames[1 : code.co_argcount]
+    keywords = frozenset(code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount])
+    required = len(names) - len(function.__defaults__ or ())
+    variadic = code.co_varnames[code.co_argcount + code.co_kwonlyargcount :][: bool(code.co_flags & CO_VARARGS)]
     if method == "evaluate" and ("out" in keywords) != bool(cls.overwrites):
         raise TypeError(f"{cls.__name__}: evaluate has the keyword out where overwrites names inputs, and only there")
     context = keywords - {"out"}
-    named = [parameter for parameter in parameters if parameter.kind is not inspect.Parameter.KEYWORD_ONLY]
-    if [parameter.name for parameter in named] != [declared.name for declared in cls.inputs]:
+    if [*names, *variadic] != [declared.name for declared in cls.inputs]:
         raise TypeError(f"the parameters of {cls.__name__}.{method} are not its inputs")
     if not context <= CONTEXT:
         raise TypeError(f"{cls.__name__}.{method} asks for {sorted(context - CONTEXT)}, which no caller has")
-    for parameter, declared in zip(named, cls.inputs, strict=True):
-        if declared.variadic != (parameter.kind is inspect.Parameter.VAR_POSITIONAL):
+    for position, declared in enumerate(cls.inputs):
+        if declared.variadic != (position == len(names)):
             raise TypeError(f"{cls.__name__}.{method}: {declared.name} must be variadic in both places or in none")
-        if not declared.variadic and declared.optional != (parameter.default is not inspect.Parameter.empty):
+        if not declared.variadic and declared.optional != (position >= required):
             raise TypeError(f"{cls.__name__}.{method}: {declared.name} must be optional in both places or in none")
     return context
 
@@ -230,17 +291,3 @@ def _count_message(inputs: tuple[In, ...], least: int, variadic: bool, found: in
     expected = str(least) if most == str(least) else f"{least} or more" if variadic else f"{least} to {most}"
     plural = "input" if expected == "1" else "inputs"
     return f"expected {expected} {plural} ({names}), found {found}" if inputs else f"expected no inputs, found {found}"
-
-
-def _attribute_error(fault: Any) -> InvalidAttributeError:
-    name = ".".join(str(part) for part in fault["loc"][:1]) or "attributes"
-    if fault["type"] == "missing":
-        return InvalidAttributeError(f"attribute {name} is missing", code="IR301")
-    if fault["type"] == "literal_error":
-        reason = f"expected {fault['ctx']['expected'].replace(chr(39), '')}"
-    else:
-        reason = fault["msg"].removeprefix("Value error, ")
-        reason = reason[:1].lower() + reason[1:]
-    if fault["loc"]:
-        return InvalidAttributeError(f"attribute {name}={fault['input']!r}: {reason}", code="IR302")
-    return InvalidAttributeError(reason, code="IR302")

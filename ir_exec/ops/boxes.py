@@ -14,13 +14,16 @@ import numpy as np
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = [
+    "BLOCK",
     "Overlaps",
+    "above",
     "as_rows",
     "box_areas",
     "corner_overlaps",
     "intersections",
     "keep_best",
     "keep_decaying",
+    "moved_boxes",
     "overlaps_of",
     "rotated_overlaps",
 ]
@@ -73,6 +76,19 @@ def corner_overlaps(boxes: Array, margin: float = 0.0, *, touching: bool = True)
         return overlaps_of(common, areas[one], areas[other])
 
     return overlaps
+
+
+def moved_boxes(boxes: Array, moves: Array, margin: float = 0.0) -> Array:
+    """Boxes whose centres move by so many widths and heights, and whose sizes grow by exp of the last two rows."""
+    size = boxes[2:] - boxes[:2] + boxes.dtype.type(margin)
+    centre = moves[:2] * size + (boxes[:2] + size / 2)
+    half = np.exp(moves[2:]) * size / 2
+    return np.concatenate([centre - half, centre + half])
+
+
+def above(threshold: float | Array) -> Any:
+    """The next number: an overlap not below this is one above the threshold."""
+    return np.nextafter(np.float32(threshold), np.float32(np.inf))
 
 
 def keep_best(

@@ -7,16 +7,16 @@ from itertools import pairwise
 from typing import Annotated, Literal, TypeVar
 
 import numpy as np
-from pydantic import Field
 
 from ir_exec.errors import EvaluationError, GraphError, ShapeError
-from ir_exec.ops.attributes import LOWER, Int
+from ir_exec.ops.attributes import LOWER, Int, Named
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.rules import (
     broadcast_shapes,
     ints,
     known_bounds,
     known_ints,
+    known_shape,
     require_rank,
     require_representable,
     shape_of_length,
@@ -73,7 +73,7 @@ class _Broadcast(Op):
     def infer(self, data: TensorType, target_shape: TensorType, axes_mapping: TensorType | None = None) -> TensorType:
         mode = self._mode(axes_mapping is not None)
         require_rank(target_shape, 1, "target_shape")
-        target = _target(target_shape)
+        target = known_shape(target_shape, "target_shape")
         if mode == "explicit" and axes_mapping is not None:
             return data.with_shape(_explicit(data.shape, target, axes_mapping))
         if mode == "bidirectional":
@@ -117,16 +117,6 @@ class _Broadcast(Op):
         if start < 0 or start + len(shape) > len(target):
             raise ShapeError(f"data of shape {shape} laid on axis {start} does not fit into {target}", code="IR504")
         return broadcast_shapes(Shape(_spread(shape[:], range(start, start + len(shape)), len(target))), target)
-
-
-def _target(target_shape: TensorType) -> Shape:
-    bounds = known_bounds(target_shape)
-    if bounds is None:
-        return shape_of_length(target_shape)
-    require_representable(len(bounds))
-    if any(most < 0 for _, most in bounds):
-        raise ShapeError(f"target_shape {[most for _, most in bounds]} holds a negative size", port="target_shape")
-    return Shape([Dim(max(least, 0), most) for least, most in bounds])
 
 
 def _numpy(shape: Shape, target: Shape) -> Shape:
@@ -205,7 +195,7 @@ class Broadcast1(_Broadcast):
     """
 
     mode: Annotated[Literal["numpy", "explicit", "none", "pdpd"], LOWER] = "numpy"
-    axis: Annotated[Int, Field(alias="mode.auto_broadcast_axis")] = 0
+    axis: Annotated[Int, Named("mode.auto_broadcast_axis")] = 0
 
     def _mode(self, mapped: bool) -> str:
         if self.mode in ("explicit", "none"):

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field
 
 from ir_exec.errors import EvaluationError
-from ir_exec.ops.attributes import LOWER, Bool, Float, IndexTypeName, Int
+from ir_exec.ops.attributes import LOWER, Bool, Float, IndexTypeName, Int, at_least, within
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.boxes import as_rows, box_areas, corner_overlaps, intersections, keep_best
 from ir_exec.ops.rules import merge_dims, require_rank
@@ -20,7 +19,7 @@ __all__ = ["MatrixNms", "MulticlassNms8", "MulticlassNms9"]
 
 _REAL = element_types("bf16 f16 f32 f64")
 
-TopK = Annotated[Int, Field(ge=-1)]
+TopK = Annotated[Int, at_least(-1)]
 """At most how many; -1 for no limit."""
 
 
@@ -41,7 +40,7 @@ class _ClassNms(Op):
     score_threshold: Float = 0.0
     nms_top_k: TopK = -1
     keep_top_k: TopK = -1
-    background_class: Annotated[Int, Field(ge=-1)] = -1
+    background_class: Annotated[Int, at_least(-1)] = -1
     normalized: Bool = True
 
     def _types(self, boxes: TensorType, batches: Dim, classes: Dim, count: Dim) -> tuple[TensorType, ...]:
@@ -154,7 +153,7 @@ class _MulticlassNms(_ClassNms):
     """What both versions of MulticlassNms share; see MulticlassNms9."""
 
     iou_threshold: Float = 0.0
-    nms_eta: Annotated[Float, Field(ge=0, le=1)] = 1.0
+    nms_eta: Annotated[Float, within(0, 1)] = 1.0
 
     def _class_by_class(self, batch: int, given: Iterable[tuple[Array, Array]]) -> Selected:
         """What is kept of one batch element; `given` are the boxes [coordinates, n] and scores of each class."""

@@ -7,7 +7,7 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
+from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ResourceError, ShapeError
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.rules import known_int, normalize_axis
 from ir_exec.ops.ties import BodyInput, BodyOutput, Part, RunningBody, Ties, TypedBody
@@ -109,6 +109,8 @@ class _Iteration(Op):
 
     def _evaluate(self, body: RunningBody, values: list[Array], iterations: int | None) -> tuple[Array, ...]:
         """Run the body until `iterations` are done or its condition says so; None leaves it to the condition alone."""
+        if iterations is not None and iterations > MOST_ITERATIONS:
+            raise _too_many(iterations)
         ties = body.ties
         arrays: list[Array] = [np.empty(0)] * ties.parameters
         for tie in ties.inputs:
@@ -134,6 +136,8 @@ class _Iteration(Op):
                 arrays[edge.parameter] = results[edge.result]
             if not all(bool(results[result].ravel()[0]) for result in conditions):
                 break
+            if done == MOST_ITERATIONS and iterations is None:
+                raise _too_many(done)
             if done == PATIENCE and iterations is None:
                 _refuse_endless(body, [TensorType.of(value) for value in values])
         if results is None:
@@ -146,6 +150,9 @@ MAX_ROUNDS = 4
 
 MAX_DEPTH = 4
 """Rounds multiply with every body inside a body; deeper ones get none, for no file may keep inference busy forever."""
+
+MOST_ITERATIONS = 1_000_000
+"""No network of any use runs longer; a damaged file may ask for more than the age of the universe allows."""
 
 PATIENCE = 1000
 """After so many iterations of a loop without a trip count it pays to look whether it can end at all."""
@@ -227,6 +234,10 @@ class Loop(_Iteration):
 
 AnyBody = TypeVar("AnyBody", TypedBody, RunningBody)
 AnyValue = TypeVar("AnyValue", TensorType, Array)
+
+
+def _too_many(iterations: int) -> ResourceError:
+    return ResourceError(f"{iterations:,} iterations or more, the limit is {MOST_ITERATIONS:,}")
 
 
 def _branch(bodies: tuple[AnyBody, ...], condition: bool) -> AnyBody:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ir_exec.errors import ShapeError
+from ir_exec.ops.attributes import Positives
 from ir_exec.ops.base import In, op
 from ir_exec.ops.precision import CALCULABLE, accumulator, rounded, widened
 from ir_exec.ops.rules import merge_dims
 from ir_exec.ops.windows import (
     Scratch,
     SlidingAxis,
-    Steps,
     Windowed,
     block_sizes,
     blocks,
@@ -54,8 +55,8 @@ class Convolving(Windowed):
     strides and dilations are 1 and pads 0 where they are not given, as in OpenVINO.
     """
 
-    strides: Steps = ()
-    dilations: Steps = ()
+    strides: Positives = ()
+    dilations: Positives = ()
 
     filter_axes: ClassVar[int] = 2
     """How many axes the filters have before their spatial ones."""
@@ -141,7 +142,11 @@ class Convolution(Convolving):
         return self._output(data, filters, outputs, counts)
 
     def evaluate(self, data: Array, filters: Array) -> Array:
-        return convolve(data, filters[np.newaxis], self._sliding(data.shape[2:], filters.shape[2:]))
+        return _convolve_one(self._sliding(data.shape[2:], filters.shape[2:]), data, filters)
+
+    def kernel(self, *types: TensorType) -> Callable[..., Any]:
+        data, filters = types
+        return partial(_convolve_one, self._sliding(data.shape.static[2:], filters.shape.static[2:]))
 
 
 @op("GroupConvolution", since=1)
@@ -171,7 +176,11 @@ class GroupConvolution(Convolving):
         return self._output(data, filters, grouped_channels(data.shape, filters.shape, channels=2, outputs=1), counts)
 
     def evaluate(self, data: Array, filters: Array) -> Array:
-        return convolve(data, filters, self._sliding(data.shape[2:], filters.shape[3:]))
+        return convolve(self._sliding(data.shape[2:], filters.shape[3:]), data, filters)
+
+    def kernel(self, *types: TensorType) -> Callable[..., Any]:
+        data, filters = types
+        return partial(convolve, self._sliding(data.shape.static[2:], filters.shape.static[3:]))
 
 
 def grouped_channels(data: Shape, filters: Shape, *, channels: int, outputs: int) -> Dim:
@@ -196,7 +205,11 @@ def grouped_channels(data: Shape, filters: Shape, *, channels: int, outputs: int
     return groups * filters[outputs]
 
 
-def convolve(data: Array, filters: Array, axes: Sequence[SlidingAxis]) -> Array:
+def _convolve_one(axes: Sequence[SlidingAxis], data: Array, filters: Array) -> Array:
+    return convolve(axes, data, filters[np.newaxis])
+
+
+def convolve(axes: Sequence[SlidingAxis], data: Array, filters: Array) -> Array:
     """The convolution of groups of channels, in the type of data.
 
     data: [batch, groups * C, spatial...]. filters: [groups, O, C, kernel...].

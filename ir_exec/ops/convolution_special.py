@@ -58,7 +58,7 @@ class BinaryConvolution(Convolving):
             SlidingAxis(axis.size + sum(width), axis.kernel, axis.stride, axis.dilation, 0, axis.count)
             for axis, width in zip(axes, widths[2:], strict=True)
         ]
-        return rounded(convolve(padded, _signs(filters)[np.newaxis], inner), data.dtype)
+        return rounded(convolve(inner, padded, _signs(filters)[np.newaxis]), data.dtype)
 
 
 def _signs(array: Array) -> Array:

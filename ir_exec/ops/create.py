@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
-from pydantic import AfterValidator, BeforeValidator
 
 from ir_exec.errors import EvaluationError, IRError, ShapeError
 from ir_exec.ops.attributes import LOWER, ElementTypeName, Int
@@ -153,7 +152,7 @@ class Range(_Range):
 
     inputs = (In("start", types=CALCULABLE), In("stop", types=CALCULABLE), In("step", types=CALCULABLE))
 
-    output_type: Annotated[ElementTypeName, AfterValidator(_numeric)]
+    output_type: Annotated[ElementTypeName, _numeric]
 
     def infer(self, start: TensorType, stop: TensorType, step: TensorType) -> TensorType:
         return self._infer(start, stop, step)
@@ -234,9 +233,9 @@ class OneHot1(_OneHot):
     """
 
 
-def _underscored(text: Any) -> Any:
+def _underscored(text: str) -> str:
     # The specification writes `ignore-negative`, OpenVINO's files hold `ignore_negative`.
-    return text.replace("-", "_") if isinstance(text, str) else text
+    return text.replace("-", "_")
 
 
 @op("OneHot", since=16)
@@ -249,9 +248,7 @@ class OneHot(_OneHot):
     Specification: sequence/OneHot-16.
     """
 
-    negative_indices_mode: Annotated[Literal["ignore_negative", "normalize"], BeforeValidator(_underscored), LOWER] = (
-        "ignore_negative"
-    )
+    negative_indices_mode: Annotated[Literal["ignore_negative", "normalize"], LOWER, _underscored] = "ignore_negative"
 
     def _counts_from_end(self) -> bool:
         return self.negative_indices_mode == "normalize"

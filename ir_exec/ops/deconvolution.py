@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.ops.attributes import NonNegatives
 from ir_exec.ops.base import In, op
 from ir_exec.ops.convolution import COLUMNS, Convolving, grouped_channels, matrix_products, portions
 from ir_exec.ops.precision import CALCULABLE, accumulator, rounded, widened
 from ir_exec.ops.rules import ints, known_bounds, merge_dims, require_rank
-from ir_exec.ops.windows import Pads, Scratch, SlidingAxis, block_sizes, changed, spatial_dims, window_extent
+from ir_exec.ops.windows import Scratch, SlidingAxis, block_sizes, changed, spatial_dims, window_extent
 from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
 
 __all__ = ["ConvolutionBackpropData", "GroupConvolutionBackpropData"]
@@ -41,7 +42,7 @@ class _Transposed(Convolving):
         In("output_shape", types=INTEGER, optional=True),
     )
 
-    output_padding: Pads = ()
+    output_padding: NonNegatives = ()
 
     def infer(self, data: TensorType, filters: TensorType, output_shape: TensorType | None = None) -> TensorType:
         named = None if output_shape is None else _named_dims(output_shape)

@@ -1,43 +1,26 @@
-"""The layers of SSD, Faster R-CNN and YOLO detectors: DetectionOutput, Proposal, RegionYolo."""
+"""The last layers of SSD and YOLO detectors: DetectionOutput, RegionYolo."""
 
 from __future__ import annotations
 
 from math import prod
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import AfterValidator, BeforeValidator
 
-from ir_exec.errors import EvaluationError, GraphError, ShapeError
-from ir_exec.ops.attributes import LOWER, Bool, Float, Floats, Int, Ints, NonNegative, Positive
+from ir_exec.errors import GraphError, ShapeError
+from ir_exec.ops.attributes import Bool, Float, Floats, Int, Ints, NonNegative, Positive, of_length
 from ir_exec.ops.base import In, Op, op
-from ir_exec.ops.boxes import as_rows, corner_overlaps, keep_best
+from ir_exec.ops.boxes import above, as_rows, corner_overlaps, keep_best
+from ir_exec.ops.layouts import merged_dims
 from ir_exec.ops.precision import CALCULABLE_FLOAT
-from ir_exec.ops.rules import merge_dims, merge_shapes, normalize_axis, require_rank
+from ir_exec.ops.rules import divide_dim, merge_dims, normalize_axis, require_rank
 from ir_exec.ops.selection import Selected, best_first
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert
 
-__all__ = ["DetectionOutput1", "DetectionOutput8", "Proposal1", "Proposal4", "RegionYolo"]
+__all__ = ["DetectionOutput1", "DetectionOutput8", "RegionYolo"]
 
 
-def _not_empty(values: tuple[int, ...]) -> tuple[int, ...]:
-    if not values:
-        raise ValueError("expected one value at least")
-    return values
-
-
-def _short_name(text: Any) -> Any:
-    """corner of caffe.PriorBoxParameter.CORNER"""
-    prefix = "caffe.priorboxparameter."
-    return text.lower().removeprefix(prefix) if isinstance(text, str) and text.lower().startswith(prefix) else text
-
-
-class _Sizes(NamedTuple):
-    """What the shapes of all inputs tell together; None where they do not tell it."""
-
-    images: Dim
-    priors: int | None
-    classes: int | None
+_CORNER: Literal["caffe.PriorBoxParameter.CORNER"] = "caffe.PriorBoxParameter.CORNER"
 
 
 class _DetectionOutput(Op):
@@ -54,8 +37,8 @@ class _DetectionOutput(Op):
     background_label_id: Int = 0
     top_k: Int = -1
     variance_encoded_in_target: Bool = False
-    keep_top_k: Annotated[Ints, AfterValidator(_not_empty)]
-    code_type: Annotated[Literal["corner", "center_size"], BeforeValidator(_short_name)] = "corner"
+    keep_top_k: Annotated[Ints, of_length(1)]
+    code_type: Literal["caffe.PriorBoxParameter.CORNER", "caffe.PriorBoxParameter.CENTER_SIZE"] = _CORNER
     share_location: Bool = True
     nms_threshold: Float
     confidence_threshold: Float = 0.0
@@ -63,8 +46,8 @@ class _DetectionOutput(Op):
     clip_before_nms: Bool = False
     decrease_label_id: Bool = False
     normalized: Bool = False
-    input_height: Positive = 1
-    input_width: Positive = 1
+    input_height: Int = 1
+    input_width: Int = 1
     objectness_score: Float = 0.0
 
     def _known_classes(self) -> int | None:
@@ -80,64 +63,41 @@ class _DetectionOutput(Op):
     ) -> TensorType:
         if aux_class_preds is not None and aux_box_preds is None:
             raise GraphError("expected 3 inputs or 5, found 4", code="IR106")
-        sizes = self._sizes(box_logits, class_preds, proposals, aux_class_preds, aux_box_preds)
-        keep, classes = self.keep_top_k[0], Dim.of(sizes.classes)
+        dims = merged_dims(
+            {
+                "box_logits": (box_logits, ("images", "moves")),
+                "class_preds": (class_preds, ("images", "scores")),
+                "aux_class_preds": (aux_class_preds, ("images", ("priors", 2))),
+                "aux_box_preds": (aux_box_preds, ("images", "moves")),
+                "proposals": (proposals, ("own priors", "rows", ("priors", 4 if self.normalized else 5))),
+            },
+            {"rows": Dim.of(1 if self.variance_encoded_in_target else 2)},
+        )
+        images, own = dims["images"], dims["own priors"]
+        if 1 not in own:
+            merge_dims(own, images, "axis 0 of proposals, if it is not 1, and of box_logits", port="proposals")
+        priors, classes = self._priors_and_classes(dims["priors"], dims["moves"], dims["scores"])
+        keep = self.keep_top_k[0]
         if keep > 0:
-            rows = sizes.images * keep
-        elif keep == -1 and self.top_k > 0:
-            rows = sizes.images * self.top_k * classes
+            rows = images * keep
         else:
-            rows = sizes.images * Dim.of(sizes.priors) * classes
+            rows = images * classes * (self.top_k if keep == -1 and self.top_k > 0 else priors)
         return box_logits.with_shape(Shape([1, 1, rows, 7]))
 
-    def _sizes(
-        self,
-        box_logits: TensorType,
-        class_preds: TensorType,
-        proposals: TensorType,
-        aux_class_preds: TensorType | None,
-        aux_box_preds: TensorType | None,
-    ) -> _Sizes:
-        logits, scores = _matrix(box_logits, "box_logits"), _matrix(class_preds, "class_preds")
-        images = merge_dims(logits[0], scores[0], "axis 0 of box_logits and class_preds", port="class_preds")
-        require_rank(proposals, 3, "proposals")
-        grid = proposals.shape if proposals.shape.dims is not None else Shape.of_rank(3)
-        rows, coordinates = 2 - self.variance_encoded_in_target, 4 if self.normalized else 5
-        merge_dims(grid[1], Dim.of(rows), "axis 1 of proposals and its number of rows", port="proposals")
-        more = None
-        if aux_class_preds is not None and aux_box_preds is not None:
-            more = _matrix(aux_class_preds, "aux_class_preds")
-            images = merge_dims(images, more[0], "axis 0 of box_logits and aux_class_preds", port="aux_class_preds")
-            what = "the shapes of box_logits and aux_box_preds"
-            images = _matrix(
-                aux_box_preds.with_shape(merge_shapes(Shape(logits), aux_box_preds.shape, what, port="aux_box_preds")),
-                "aux_box_preds",
-            )[0]
-        if 1 not in grid[0]:
-            merge_dims(grid[0], images, "axis 0 of proposals, if it is not 1, and of box_logits", port="proposals")
-        classes = self._known_classes()
-        own = 1 if self.share_location else classes
-        priors = _quotient(grid[2], coordinates, "axis 2 of proposals")
-        if priors is None and more is not None:
-            priors = _quotient(more[1], 2, "axis 1 of aux_class_preds")
-        if priors is None and own is not None:
-            priors = _quotient(logits[1], 4 * own, "axis 1 of box_logits")
-        if priors is None and classes is not None:
-            priors = _quotient(scores[1], classes, "axis 1 of class_preds")
-        if priors and classes is None:
-            classes = _quotient(scores[1], priors, "axis 1 of class_preds")
-            if classes is None and not self.share_location:
-                classes = _quotient(logits[1], priors * 4, "axis 1 of box_logits")
-            own = 1 if self.share_location else classes
-        if priors is not None:
-            _require(grid[2], priors * coordinates, "axis 2 of proposals", "proposals")
-            if own is not None:
-                _require(logits[1], priors * own * 4, "axis 1 of box_logits", "box_logits")
-            if classes is not None:
-                _require(scores[1], priors * classes, "axis 1 of class_preds", "class_preds")
-            if more is not None:
-                _require(more[1], priors * 2, "axis 1 of aux_class_preds", "aux_class_preds")
-        return _Sizes(images, priors, classes)
+    def _priors_and_classes(self, priors: Dim, moves: Dim, scores: Dim) -> tuple[Dim, Dim]:
+        """How many there are, from the lengths of box_logits and class_preds."""
+        known = self._known_classes()
+        classes = Dim.any() if known is None else Dim.of(known)
+        if self.share_location or known is not None:
+            own = 1 if self.share_location or known is None else known
+            priors = _divided(priors, moves, 4 * own, "axis 1 of box_logits and of priors", "box_logits")
+        if known is not None:
+            priors = _divided(priors, scores, known, "axis 1 of class_preds and of priors", "class_preds")
+        elif priors.is_static and priors.size:
+            classes = _divided(classes, scores, priors.size, "axis 1 of class_preds", "class_preds")
+            if not self.share_location:
+                classes = _divided(classes, moves, 4 * priors.size, "axis 1 of box_logits and of classes", "box_logits")
+        return priors, classes
 
     def evaluate(
         self,
@@ -190,7 +150,7 @@ class _DetectionOutput(Op):
         if not self.normalized:
             priors = priors / np.array([self.input_width, self.input_height] * 2, np.float32)
         moves = moves if variance is None else variance * moves
-        if self.code_type == "corner":
+        if self.code_type == _CORNER:
             boxes = priors + moves
         else:
             sizes, centres = priors[..., 2:] - priors[..., :2], (priors[..., :2] + priors[..., 2:]) / 2
@@ -201,12 +161,11 @@ class _DetectionOutput(Op):
     def _kept(self, image: int, boxes: Array, scores: Array) -> Selected:
         """What is kept of one image, class by class; `box` counts the priors."""
         chosen = self._best_class_of_each(scores) if self.decrease_label_id else self._above_threshold(scores)
-        threshold = np.nextafter(np.float32(self.nms_threshold), np.float32(np.inf))
         parts = []
         for label, order in enumerate(chosen):
             if len(order):
                 overlaps = corner_overlaps(as_rows(boxes[order, 0 if self.share_location else label]))
-                kept = order[keep_best(len(order), overlaps, threshold)]
+                kept = order[keep_best(len(order), overlaps, above(self.nms_threshold))]
                 parts.append(Selected.of(image, label, kept, scores[kept, label]))
         found, keep = Selected.joined(parts), self.keep_top_k[0]
         if -1 < keep < len(found.box):
@@ -244,23 +203,9 @@ class _DetectionOutput(Op):
         return rows
 
 
-def _matrix(tensor: TensorType, name: str) -> tuple[Dim, Dim]:
-    require_rank(tensor, 2, name)
-    return (Dim.any(), Dim.any()) if tensor.shape.dims is None else (tensor.shape[0], tensor.shape[1])
-
-
-def _quotient(dim: Dim, divisor: int, what: str) -> int | None:
-    """A static dim divided; ShapeError where something is left over."""
-    if not dim.is_static or not divisor:
-        return None
-    if dim.size % divisor:
-        raise ShapeError(f"{what} is {dim}, expected a multiple of {divisor}", code="IR502")
-    return dim.size // divisor
-
-
-def _require(dim: Dim, size: int, what: str, port: str) -> None:
-    if size not in dim:
-        raise ShapeError(f"{what} is {dim}, expected {size}", code="IR502", port=port)
+def _divided(dim: Dim, total: Dim, divisor: int, what: str, port: str) -> Dim:
+    """What `total` divided says of `dim` as well."""
+    return merge_dims(dim, divide_dim(total, divisor, f"axis 1 of {port}", port=port), f"those of {what}", port=port)
 
 
 @op("DetectionOutput", since=1)
@@ -295,171 +240,6 @@ class DetectionOutput8(_DetectionOutput):
     As in OpenVINO, priors that count pixels are divided by the size of the image a second time when they move twice.
     Specification: detection/DetectionOutput-8.
     """
-
-
-class _Proposal(Op):
-    """What both versions of Proposal share; see Proposal4."""
-
-    inputs = (
-        In("class_probs", types=CALCULABLE_FLOAT),
-        In("bbox_deltas", types=CALCULABLE_FLOAT),
-        In("image_shape", types=CALCULABLE_FLOAT),
-    )
-
-    base_size: NonNegative
-    pre_nms_topn: NonNegative
-    post_nms_topn: Positive
-    nms_thresh: Float
-    feat_stride: NonNegative
-    min_size: NonNegative
-    ratio: Floats
-    scale: Floats
-    clip_before_nms: Bool = True
-    clip_after_nms: Bool = False
-    normalize: Bool = False
-    box_size_scale: Float = 1.0
-    box_coordinate_scale: Float = 1.0
-    framework: Annotated[Literal["", "tensorflow"], LOWER] = ""
-
-    def _types(self, class_probs: TensorType, bbox_deltas: TensorType, image_shape: TensorType) -> list[TensorType]:
-        require_rank(class_probs, 4, "class_probs")
-        require_rank(bbox_deltas, 4, "bbox_deltas")
-        require_rank(image_shape, 1, "image_shape")
-        scores, moves = (
-            tensor.shape if tensor.shape.dims is not None else Shape.of_rank(4) for tensor in (class_probs, bbox_deltas)
-        )
-        anchors = len(self.ratio) * len(self.scale)
-        _require(scores[1], 2 * anchors, "axis 1 of class_probs, 2 * ratios * scales,", "class_probs")
-        _require(moves[1], 4 * anchors, "axis 1 of bbox_deltas, 4 * ratios * scales,", "bbox_deltas")
-        for axis in (0, 2, 3):
-            merge_dims(scores[axis], moves[axis], f"axis {axis} of class_probs and bbox_deltas", port="bbox_deltas")
-        if image_shape.shape.dims is not None and (image_shape.shape[0] & Dim(3, 4)) is None:
-            message = f"image_shape has {image_shape.shape[0]} elements, expected 3 or 4"
-            raise ShapeError(message, code="IR502", port="image_shape")
-        rows = ((scores[0] & moves[0]) or scores[0]) * self.post_nms_topn
-        return [class_probs.with_shape(Shape([rows, 5])), class_probs.with_shape(Shape([rows]))]
-
-    def _evaluate(self, class_probs: Array, bbox_deltas: Array, image_shape: Array) -> tuple[Array, Array]:
-        batches, anchors, most = len(class_probs), len(self.ratio) * len(self.scale), self.post_nms_topn
-        height, width, least_height, least_width = self._image(convert(image_shape, ElementType.f32))
-        rois, scores = np.zeros((batches, most, 5), np.float32), np.zeros((batches, most), np.float32)
-        for batch in range(batches):
-            # Behind the scores of the background stand those of objects.
-            given = np.moveaxis(convert(class_probs[batch, anchors:], ElementType.f32), 0, -1).ravel()
-            boxes = self._boxes(convert(bbox_deltas[batch], ElementType.f32), height, width)
-            own_width, own_height = (boxes[2 + axis] - boxes[axis] + self._margin() for axis in (0, 1))
-            given = np.where((own_width >= least_width) & (own_height >= least_height), given, given * 0)
-            order = best_first(given, np.arange(given.size))[: self.pre_nms_topn]
-            boxes = boxes[:, order]
-            overlaps = corner_overlaps(boxes, self._margin(), touching=False)
-            threshold = np.nextafter(np.float32(self.nms_thresh), np.float32(np.inf))
-            kept = keep_best(len(order), overlaps, threshold, most=most)
-            found, edges = boxes[:, kept].T, np.array([width, height, width, height], np.float32)
-            found = np.clip(found, 0, edges) if self.clip_after_nms else found
-            rois[batch, : len(kept), 0] = batch
-            rois[batch, : len(kept), 1:] = found / edges if self.normalize else found
-            scores[batch, : len(kept)] = given[order[kept]]
-            if len(kept) < most:
-                rois[batch, len(kept), 0] = -1
-        kind = ElementType.of(class_probs)
-        return convert(rois.reshape(-1, 5), kind), convert(scores.ravel(), kind)
-
-    def _margin(self) -> float:
-        return 0.0 if self.framework else 1.0
-
-    def _image(self, values: Array) -> tuple[Any, Any, Any, Any]:
-        """Height and width of the image, and the least of both for a box."""
-        tiny = np.finfo(np.float32).tiny
-        if not all(tiny <= value < np.inf for value in values[:2]):
-            message = f"image_shape begins with {values[0]}, {values[1]}, expected a height and a width above 0"
-            raise EvaluationError(message, port="image_shape")
-        if not all(0 <= value < np.inf for value in values[2:]):
-            raise EvaluationError(
-                f"image_shape has the scale {values[2:].min()}, expected 0 or more", port="image_shape"
-            )
-        least = np.float32(self.min_size) * values[[2, -1]]
-        height, width = values[1::-1] if self.framework else values[:2]
-        return height, width, *least
-
-    def _boxes(self, deltas: Array, height: Any, width: Any) -> Array:
-        """All boxes as rows of x0, y0, x1, y1: row by row of the grid, point by point, anchor by anchor."""
-        anchors, margin = self._anchors(), np.float32(self._margin())
-        rows, columns = deltas.shape[1:]
-        x, y = np.meshgrid(np.arange(columns), np.arange(rows))
-        x, y = (y, x) if self.framework else (x, y)
-        place = np.stack([x, y, x, y]).astype(np.float32) * np.float32(self.feat_stride)
-        boxes = place[..., np.newaxis] + anchors[:, np.newaxis, np.newaxis, :]
-        edges = np.array([width, height, width, height], np.float32).reshape(4, 1, 1, 1)
-        if self.framework:
-            boxes = np.clip(boxes, 0, edges)
-        moves = np.moveaxis(deltas.reshape(anchors.shape[1], 4, rows, columns), 0, -1)
-        size = boxes[2:] - boxes[:2] + margin
-        centre = moves[:2] / np.float32(self.box_coordinate_scale) * size + (boxes[:2] + np.float32(0.5) * size)
-        half = np.float32(0.5) * (np.exp(moves[2:] / np.float32(self.box_size_scale)) * size)
-        boxes = np.concatenate([centre - half, centre + half])
-        if self.clip_before_nms:
-            boxes = np.clip(boxes, 0, np.maximum(edges - margin, 0))
-        return boxes.reshape(4, -1)
-
-    def _anchors(self) -> Array:
-        """The boxes at the first point, all scales of a ratio one after the other, as rows of x0, y0, x1, y1."""
-        margin, base = np.float32(self._margin()), np.float32(self.base_size)
-        ratios, scales = (np.array(values, np.float32) for values in (self.ratio, self.scale))
-        widths = np.sqrt(base * base / ratios)
-        if not self.framework:
-            widths = np.floor(widths.astype(np.float64) + 0.5).astype(np.float32)
-        heights = widths * ratios
-        if not self.framework:
-            heights = np.floor(heights.astype(np.float64) + 0.5).astype(np.float32)
-        centre = np.float32(0.5) * (base - margin)
-        half_width, half_height = (
-            (np.float32(0.5) * (np.multiply.outer(sizes, scales) - margin)).ravel() for sizes in (widths, heights)
-        )
-        anchors = np.stack([centre - half_width, centre - half_height, centre + half_width, centre + half_height])
-        return anchors - np.float32(0.5) * base if self.framework else anchors
-
-
-@op("Proposal", since=1)
-class Proposal1(_Proposal):
-    """Proposal-4 without scores. Specification: detection/Proposal-1."""
-
-    def infer(self, class_probs: TensorType, bbox_deltas: TensorType, image_shape: TensorType) -> TensorType:
-        return self._types(class_probs, bbox_deltas, image_shape)[0]
-
-    def evaluate(self, class_probs: Array, bbox_deltas: Array, image_shape: Array) -> Array:
-        return self._evaluate(class_probs, bbox_deltas, image_shape)[0]
-
-
-@op("Proposal", since=4)
-class Proposal4(_Proposal):
-    """The regions where objects may be: anchors moved as predicted, without those that overlap a better one.
-
-    class_probs: floating, [N, 2 * A, H, W], scores of background and then of objects, A being ratios times scales.
-    bbox_deltas: floating, [N, 4 * A, H, W], how each anchor moves: its centre by so many widths and heights, and the
-    logarithms of its growth. image_shape: floating, height, width and one scale, or one of each.
-    rois: the type of class_probs, [N * post_nms_topn, 5], rows of image and box (x0, y0, x1, y1), the best first; -1
-    ends the rows of an image, zeros fill up. probs: the scores, [N * post_nms_topn].
-
-    An anchor of width sqrt(base_size**2 / ratio) and ratio times that height, both times a scale, stands every
-    feat_stride pixels. Boxes smaller than min_size times the scale of the image get the score 0. Of the best
-    pre_nms_topn those are removed that overlap a better one by more than nms_thresh. `clip_before_nms` and
-    `clip_after_nms` cut boxes off at the edges of the image, and `normalize` divides them by its size. As in OpenVINO,
-    for `framework` tensorflow x and y change their places, height and width too, and boxes end where they end instead
-    of a pixel further on.
-
-    Errors: IR704 for a size or a scale of the image that cannot be. Specification: detection/Proposal-4.
-    """
-
-    outputs = ("rois", "probs")
-
-    def infer(
-        self, class_probs: TensorType, bbox_deltas: TensorType, image_shape: TensorType
-    ) -> tuple[TensorType, TensorType]:
-        rois, probs = self._types(class_probs, bbox_deltas, image_shape)
-        return rois, probs
-
-    def evaluate(self, class_probs: Array, bbox_deltas: Array, image_shape: Array) -> tuple[Array, Array]:
-        return self._evaluate(class_probs, bbox_deltas, image_shape)
 
 
 @op("RegionYolo", since=1)

@@ -17,7 +17,6 @@ from math import prod
 from typing import Annotated
 
 import numpy as np
-from pydantic import AfterValidator
 
 from ir_exec.errors import GraphError, ShapeError
 from ir_exec.ops.base import In, Op, op
@@ -93,7 +92,7 @@ class Einsum(Op):
     inputs = (In("inputs", types=CALCULABLE, variadic=True),)
     views = True
 
-    equation: Annotated[str, AfterValidator(_checked)]
+    equation: Annotated[str, _checked]
 
     def infer(self, *inputs: TensorType) -> TensorType:
         equation = _parse(self.equation)

@@ -17,9 +17,8 @@ from functools import cache
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
-from pydantic import BeforeValidator, Field
 
-from ir_exec.ops.attributes import LOWER, Int
+from ir_exec.ops.attributes import LOWER, Int, Named
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.precision import CALCULABLE
 from ir_exec.ops.rules import Broadcasting, align_pdpd, broadcast_shapes
@@ -155,11 +154,11 @@ def _registered(cls: type[Op], type_name: str, since: int) -> type[Op]:
     return op(type_name, since=since)(cls)
 
 
-def _one_word_for_none(text: Any) -> Any:
+def _one_word_for_none(text: str) -> str:
     return "none" if text == "explicit" else text
 
 
-AutoBroadcast = Annotated[Broadcasting, BeforeValidator(_one_word_for_none), LOWER]
+AutoBroadcast = Annotated[Broadcasting, LOWER, _one_word_for_none]
 """How the inputs are broadcast; OpenVINO knows "explicit" as another word for "none"."""
 
 
@@ -176,7 +175,7 @@ class Binary(Op):
     inputs = (In("a", types=CALCULABLE), In("b", types=CALCULABLE, like="a"))
 
     auto_broadcast: AutoBroadcast = "numpy"
-    axis: Int = Field(default=0, alias="auto_broadcast.auto_broadcast_axis")
+    axis: Annotated[Int, Named("auto_broadcast.auto_broadcast_axis")] = 0
 
     overwrites: ClassVar[tuple[str, ...]] = ("a", "b")
 

@@ -24,8 +24,13 @@ FAMILIES = {
     "convolution": "Convolution GroupConvolution",
     "convolution_special": "BinaryConvolution DeformableConvolution",
     "create": "OneHot Range",
+    "decoding": "CTCGreedyDecoder CTCGreedyDecoderSeqLen CTCLoss",
     "deconvolution": "ConvolutionBackpropData GroupConvolutionBackpropData",
-    "detection": "DetectionOutput Proposal RegionYolo",
+    "detection": "DetectionOutput RegionYolo",
+    "detectron": (
+        "ExperimentalDetectronDetectionOutput ExperimentalDetectronPriorGridGenerator "
+        "ExperimentalDetectronROIFeatureExtractor ExperimentalDetectronTopKROIs"
+    ),
     "einsum": "Einsum",
     "gather": "Gather GatherElements GatherND GatherTree",
     "interpolate": "Interpolate",
@@ -34,6 +39,7 @@ FAMILIES = {
         "BitwiseAnd BitwiseLeftShift BitwiseNot BitwiseOr BitwiseRightShift BitwiseXor LogicalAnd LogicalNot "
         "LogicalOr LogicalXor Xor"
     ),
+    "lookup": "Bucketize SearchSorted",
     "math": (
         "Abs Acos Acosh Asin Asinh Atan Atanh Ceiling Cos Cosh Erf ErfInv Exp Floor Log Negative Round Sign "
         "Sin Sinh Sqrt Tan"
@@ -46,22 +52,25 @@ FAMILIES = {
     "pooling": "AvgPool MaxPool",
     "pooling_adaptive": "AdaptiveAvgPool AdaptiveMaxPool",
     "priors": "PriorBox PriorBoxClustered",
+    "proposals": "ExperimentalDetectronGenerateProposalsSingleImage GenerateProposals Proposal",
     "quantize": "FakeConvert FakeQuantize",
     "rearrange": (
-        "BatchToSpace Col2Im DepthToSpace ExtractImagePatches ReorgYolo ShuffleChannels SpaceToBatch "
-        "SpaceToDepth"
+        "BatchToSpace Col2Im DepthToSpace ExtractImagePatches ReorgYolo ShuffleChannels SpaceToBatch SpaceToDepth"
     ),
     "recurrent_cells": "GRUCell LSTMCell RNNCell",
     "recurrent_sequences": "GRUSequence LSTMSequence RNNSequence",
     "reduction": (
-        "ReduceL1 ReduceL2 ReduceLogicalAnd ReduceLogicalOr ReduceMax ReduceMean ReduceMin ReduceProd "
-        "ReduceSum"
+        "ReduceL1 ReduceL2 ReduceLogicalAnd ReduceLogicalOr ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum"
     ),
     "reorder": "Reverse ReverseSequence Roll",
     "roi_pooling": "DeformablePSROIPooling PSROIPooling ROIPooling",
     "sampling": "GridSample ROIAlign ROIAlignRotated",
     "scatter": "ScatterElementsUpdate ScatterNDUpdate ScatterUpdate",
     "search": "CumSum NonZero TopK Unique",
+    "segments": (
+        "EmbeddingBagOffsets EmbeddingBagOffsetsSum EmbeddingBagPacked EmbeddingBagPackedSum EmbeddingSegmentsSum "
+        "SegmentMax SparseFillEmptyRows"
+    ),
     "select": "Select",
     "shape": "Reshape ShapeOf Squeeze Transpose Unsqueeze",
     "slice": "Slice SliceScatter StridedSlice",

@@ -14,13 +14,14 @@ from ir_exec.ops.indexing import (
     Negative,
     check_indices,
     count_from_front,
-    element_offsets,
     find_indices,
     given_axis,
     known_axis,
     tuple_offsets,
 )
+from ir_exec.ops.offsets import CHUNK, AlongAxis, Indices, OutOfRangeError
 from ir_exec.ops.rules import merge_dims, merge_shapes, normalize_axis, require_rank
+from ir_exec.ops.take import FEW, take_along_axis, take_elements, take_slices, take_tuples
 from ir_exec.types import INDEX, INTEGER, NUMERIC, Array, Dim, ElementType, Shape, TensorType, element_types
 
 __all__ = [
@@ -69,14 +70,7 @@ class GatherElements(Op):
         return data.with_shape(Shape(dims))
 
     def evaluate(self, data: Array, indices: Array) -> Array:
-        axis = self.axis % data.ndim
-        size = data.shape[axis]
-        positions = find_indices(indices, size, axis, "tolerated")
-        # Fewer axes are fewer passes over the offsets: all before and all after the axis count as one each.
-        before, after = prod(data.shape[:axis]), prod(data.shape[axis + 1 :])
-        block = positions.reshape(before, indices.shape[axis], after)
-        offsets = element_offsets(block, 1, (before, size, after)).reshape(indices.shape)
-        return _take(data.reshape(-1), offsets, axis=0)
+        return take_along_axis(data, indices, self.axis % data.ndim, "tolerated")
 
     def check_values(self, *types: TensorType) -> list[IRError]:
         data, indices = types
@@ -124,7 +118,25 @@ class _Gather(Op):
         return 0
 
     def _gather(self, data: Array, indices: Array, axis: int, batch: int) -> Array:
-        return _take_slices(data, find_indices(indices, data.shape[axis], axis, self.negative), axis, batch)
+        before, length, after = prod(data.shape[:axis]), prod(indices.shape[batch:]), prod(data.shape[axis + 1 :])
+        if not batch and before * length * after <= CHUNK and data.flags.c_contiguous:
+            found = _take_few_slices(data, indices, axis)
+            if found is not None:
+                return found
+        elif before == prod(data.shape[:batch]) and after == 1:
+            # Nothing but single elements: chunks of indices need not be checked before all others.
+            output = np.empty(data.shape[:axis] + indices.shape[batch:] + data.shape[axis + 1 :], data.dtype)
+            way = AlongAxis(before, length, 1, data.shape[axis])
+            try:
+                take_elements(data, Indices.of(indices, self.negative, way.size), way, output)
+            except OutOfRangeError:
+                pass
+            else:
+                return output
+        return self._gather_slices(data, indices, axis, batch)
+
+    def _gather_slices(self, data: Array, indices: Array, axis: int, batch: int) -> Array:
+        return take_slices(data, find_indices(indices, data.shape[axis], axis, self.negative), axis, batch)
 
     def check_values(self, *types: TensorType) -> list[IRError]:
         data, indices, axis = types
@@ -190,14 +202,14 @@ class Gather8(_BatchedGather):
 
     negative: ClassVar[Negative] = "counted"
 
-    def _gather(self, data: Array, indices: Array, axis: int, batch: int) -> Array:
+    def _gather_slices(self, data: Array, indices: Array, axis: int, batch: int) -> Array:
         positions, outside = count_from_front(indices, data.shape[axis])
         if outside is None:
-            return _take_slices(data, positions, axis, batch)
+            return take_slices(data, positions, axis, batch)
         if not data.shape[axis]:
             shape = data.shape[:axis] + indices.shape[batch:] + data.shape[axis + 1 :]
             return np.full(shape, _zero(data.dtype), data.dtype)
-        output = _take_slices(data, np.where(outside, 0, positions), axis, batch)
+        output = take_slices(data, np.where(outside, 0, positions), axis, batch)
         mask = outside.reshape(indices.shape[:batch] + (1,) * (axis - batch) + indices.shape[batch:])
         output[np.broadcast_to(mask, output.shape[: axis + indices.ndim - batch])] = _zero(data.dtype)
         return output
@@ -246,13 +258,18 @@ class _GatherND(Op):
     def evaluate(self, data: Array, indices: Array) -> Array:
         batch = self.batch_dims
         rest = batch + indices.shape[-1]
-        sizes = data.shape[batch:rest]
-        slices = tuple_offsets(indices, sizes, batch, self.negative)
-        if batch:
-            first = np.arange(prod(data.shape[:batch]), dtype=np.int64) * prod(sizes)
-            slices += first.reshape(data.shape[:batch] + (1,) * (slices.ndim - batch))
-        flat = data.reshape(prod(data.shape[:rest]), prod(data.shape[rest:]))
-        return _take(flat, slices, axis=0).reshape(slices.shape + data.shape[rest:])
+        shape = indices.shape[:-1] + data.shape[rest:]
+        if not batch and indices.ndim > 1 and 0 < indices.size <= FEW and prod(shape) <= CHUNK:
+            found = _take_few_tuples(data, indices)
+            if found is not None:
+                return found
+        output = np.empty(shape, data.dtype)
+        try:
+            take_tuples(data, Indices.of(indices, self.negative, max(data.shape)), batch, output)
+        except OutOfRangeError:
+            tuple_offsets(indices, data.shape[batch:rest], batch, self.negative)
+            raise
+        return output
 
     def check_values(self, *types: TensorType) -> list[IRError]:
         data, indices = types
@@ -371,26 +388,24 @@ def _batch_message(batch: int, axis: int) -> str:
     return f"batch_dims {batch} must not be greater than axis {axis}"
 
 
-def _take(data: Array, positions: Array, axis: int) -> Array:
-    """np.take, which gives an array also where that has rank 0. Positions are in range; "clip" only saves a buffer."""
-    output = np.empty(data.shape[:axis] + positions.shape + data.shape[axis + 1 :], data.dtype)
-    return np.take(data, positions, axis=axis, out=output, mode="clip")
+def _take_few_slices(data: Array, indices: Array, axis: int) -> Array | None:
+    """NumPy's own check of the indices is quicker than one more call. None where one is out of range."""
+    if indices.dtype not in (np.int32, np.int64) or data.ndim + indices.ndim == 1:
+        return None
+    try:
+        return data.take(indices, axis)
+    except IndexError:
+        return None
 
 
-def _take_slices(data: Array, positions: Array, axis: int, batch: int) -> Array:
-    if not batch and data.flags.c_contiguous:
-        return _take(data, positions, axis)
-    if not batch:
-        # np.take would copy all of data first.
-        output = np.empty(data.shape[:axis] + positions.shape + data.shape[axis + 1 :], data.dtype)
-        output[...] = data[(slice(None),) * axis + (positions,)]
-        return output
-    size = data.shape[axis]
-    batches, across, after = prod(data.shape[:batch]), prod(data.shape[batch:axis]), prod(data.shape[axis + 1 :])
-    first = (np.arange(batches * across, dtype=np.int64) * size).reshape(batches, across, 1)
-    slices = first + positions.reshape(batches, 1, prod(positions.shape[batch:]))
-    output = _take(data.reshape(batches * across * size, after), slices, axis=0)
-    return output.reshape(data.shape[:axis] + positions.shape[batch:] + data.shape[axis + 1 :])
+def _take_few_tuples(data: Array, indices: Array) -> Array | None:
+    """As `_take_few_slices`."""
+    if indices.dtype not in (np.int32, np.int64):
+        return None
+    try:
+        return data[tuple([indices[..., component] for component in range(indices.shape[-1])])]
+    except IndexError:
+        return None
 
 
 def _zero(dtype: np.dtype[Any]) -> Array:

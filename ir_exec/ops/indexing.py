@@ -28,6 +28,7 @@ __all__ = [
     "given_axes",
     "given_axis",
     "known_axis",
+    "lie_within",
     "tuple_offsets",
 ]
 
@@ -54,10 +55,11 @@ def count_from_front(indices: Array, size: int, *, negative: bool = True) -> tup
     if positions.dtype.kind == "i" and size > np.iinfo(positions.dtype).max:
         # Such an axis is longer than a narrow negative number, seen as unsigned, is large.
         positions = positions.astype(np.int64)
-    if negative and positions.dtype.kind == "i" and not _lie_within(positions, size):
+    if negative and positions.dtype.kind == "i" and not lie_within(positions, size):
         positions = positions.astype(np.int64)
-        np.add(positions, size, out=positions, where=positions < 0)
-    outside = None if _lie_within(positions, size) else _as_unsigned(positions) >= size
+        # The shift leaves -1 of what is negative and 0 of the rest.
+        positions += (positions >> 63) & size
+    outside = None if lie_within(positions, size) else _as_unsigned(positions) >= size
     # np.take takes u64 for unsafe; what is left of it within an axis fits into i64.
     return positions.view(np.int64) if positions.dtype == np.uint64 else positions, outside
 
@@ -74,13 +76,19 @@ def find_indices(indices: Array, size: int, axis: int, negative: Negative, compo
     return positions
 
 
-def _lie_within(positions: Array, size: int) -> bool:
-    # One pass finds both ends: seen as unsigned, a negative number is larger than any size.
-    return not positions.size or int(_as_unsigned(positions).max()) < size
+def lie_within(positions: Array, size: int) -> bool:
+    """Whether all positions lie on an axis of this size, negative ones not counted.
+
+    One pass finds both ends: seen as unsigned, a negative number is larger than any size.
+    """
+    return not positions.size or int(np.maximum.reduce(_as_unsigned(positions), axis=None)) < size
 
 
 def _as_unsigned(positions: Array) -> Array:
-    return positions.view(f"u{positions.dtype.itemsize}")
+    return positions.view(_UNSIGNED[positions.dtype.itemsize])
+
+
+_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
 def _out_of_range(

@@ -347,8 +347,9 @@ def _scaled(dim: Dim, scale: np.float32) -> Dim:
         return dim
     # So that 1/3 of 3 is 1, though 1/3 in f32 is less than a third.
     scale += np.float32(1e-6)
-    low = int(np.float32(dim.lo) * scale)
-    return Dim(low, max(low, int(np.float32(dim.hi) * scale)) if dim.is_bounded else UNBOUNDED)
+    with np.errstate(over="ignore"):
+        low, high = (int(min(np.float32(end) * scale, np.float32(UNBOUNDED))) for end in (dim.lo, dim.hi))
+    return Dim(low, max(low, high) if dim.is_bounded else UNBOUNDED)
 
 
 def _require_count(found: int, expected: int, name: str) -> None:

@@ -7,10 +7,9 @@ from itertools import pairwise
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field
 
 from ir_exec.errors import EvaluationError, ShapeError
-from ir_exec.ops.attributes import Int, Positive
+from ir_exec.ops.attributes import Int, within
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.rules import ints, known_int, known_ints, merge_dims, normalize_axis, require_rank
 from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, Shape, TensorType
@@ -67,7 +66,7 @@ class Split(Op):
     rising = ("data",)
     views = True
 
-    num_splits: Annotated[Positive, Field(le=MOST_OUTPUTS)]
+    num_splits: Annotated[Int, within(1, MOST_OUTPUTS)]
 
     def infer(self, data: TensorType, axis: TensorType) -> tuple[TensorType, ...]:
         require_rank(axis, 0, "axis")

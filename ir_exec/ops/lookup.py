@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
@@ -79,7 +80,7 @@ class SearchSorted(Op):
         if sorted_sequence.ndim == 1:
             found = _search(sorted_sequence, values.reshape(-1), is_before)
         else:
-            rows = values.size // max(values.shape[-1], 1)
+            rows = prod(values.shape[:-1])
             sequences = sorted_sequence.reshape(rows, sorted_sequence.shape[-1])
             found = _search(sequences, values.reshape(rows, values.shape[-1]), is_before)
         return found.reshape(values.shape).astype(self.output_type.dtype)

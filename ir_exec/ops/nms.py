@@ -12,7 +12,7 @@ import numpy as np
 
 from ir_exec.ops.attributes import LOWER, Bool, IndexTypeName
 from ir_exec.ops.base import In, Op, op
-from ir_exec.ops.boxes import Overlaps, as_rows, corner_overlaps, keep_best, keep_decaying, rotated_overlaps
+from ir_exec.ops.boxes import Overlaps, above, as_rows, corner_overlaps, keep_best, keep_decaying, rotated_overlaps
 from ir_exec.ops.precision import CALCULABLE, CALCULABLE_FLOAT
 from ir_exec.ops.rules import known_int, merge_dims, require_rank
 from ir_exec.ops.selection import Selected, at_most, batches_classes_boxes, best_first
@@ -331,8 +331,7 @@ class NMSRotated(_ScoredNms):
         iou_threshold: Array,
         score_threshold: Array,
     ) -> tuple[Array, ...]:
-        # An overlap above the threshold is one that is not below the next number.
-        threshold = np.nextafter(convert(iou_threshold, ElementType.f32), np.float32(np.inf))
+        threshold = np.asarray(above(_number(iou_threshold, ElementType.f32)))
         return self._arrays(self._select(boxes, scores, max_output_boxes_per_class, threshold, score_threshold))
 
     def _overlaps(self, boxes: Array) -> Overlaps:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field
 
 from ir_exec.errors import ShapeError
-from ir_exec.ops.attributes import LOWER, Float, Positive
+from ir_exec.ops.attributes import LOWER, Float, Positive, at_least
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.precision import CALCULABLE_FLOAT, rounded, widened
 from ir_exec.ops.reduction import AXES, axes_of, distinct_axes, mean
@@ -26,7 +25,7 @@ class _BatchNorm(Op):
     Errors: IR501 for data of rank 0 or 1 and others that are no vectors, IR502 where the channels differ.
     """
 
-    epsilon: Annotated[Float, Field(ge=0)]
+    epsilon: Annotated[Float, at_least(0)]
 
     def _infer(self, data: TensorType, **vectors: TensorType) -> TensorType:
         channels = Dim.any()
@@ -149,7 +148,8 @@ class LRN(Op):
     data: any shape, any float type. axes: a vector of integers. output: the shape and the type of data.
     Errors: IR501 where axes is no vector, IR503 and IR701 for axes that data does not have.
     Specification: normalization/LRN-1, by which `size / 2` elements on each side count; for even sizes OpenVINO takes
-    one less, and so do we. OpenVINO's CPU plugin knows axis 1 alone and all axes behind it.
+    one less, and so do we. OpenVINO's CPU plugin knows axis 1 alone and all axes behind it, and cuts off the fraction
+    of bias; we do not.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("axes", types=AXES))

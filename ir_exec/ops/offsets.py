@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ir_exec.ops.indexing import Negative, as_integers
+from ir_exec.ops.indexing import Negative, as_integers, lie_within
 from ir_exec.types import Array
 
 __all__ = ["CHUNK", "AlongAxis", "AxisOffsets", "Indices", "OutOfRangeError", "Tile", "TupleOffsets"]
@@ -83,16 +83,15 @@ class AlongAxis:
 
         apart: how many groups at least there shall be, even if they then share elements of the tensor; 0: never share.
         """
-        befores, rows, afters = (
-            list(_slices(total, step)) for total, step in zip((self.before, self.length, self.after), tiles, strict=True)
-        )
+        totals = (self.before, self.length, self.after)
+        befores, rows, afters = (list(_slices(total, step)) for total, step in zip(totals, tiles, strict=True))
         share = max(1, len(rows) if not apart else len(rows) * len(befores) * len(afters) // apart)
         parts = [rows[first : first + share] for first in range(0, len(rows), share)]
         return [[(b, j, k) for j in part] for b in befores for k in afters for part in parts]
 
 
 def _slices(total: int, step: int) -> Iterator[slice]:
-    return (slice(first, min(first + step, total)) for first in range(0, total, step))
+    return (slice(first, min(first + step, total)) for first in range(0, total, max(step, 1)))
 
 
 class AxisOffsets:
@@ -170,7 +169,7 @@ class TupleOffsets:
             columns += (columns >> 63) & self._sizes
             if not self._lie_within(columns):
                 raise OutOfRangeError
-        offsets = columns[0]
+        offsets: Array = columns[0]
         for component in range(1, length):
             offsets *= self._sizes[component, 0]
             offsets += columns[component]
@@ -178,14 +177,3 @@ class TupleOffsets:
 
     def _lie_within(self, columns: Array) -> bool:
         return not columns.size or bool((columns.view(np.uint64).max(axis=1) < self._sizes[:, 0].view(np.uint64)).all())
-
-
-def lie_within(positions: Array, size: int) -> bool:
-    """Whether all positions lie on an axis of this size, negative ones not counted.
-
-    One pass finds both ends: seen as unsigned, a negative number is larger than any size.
-    """
-    return not positions.size or int(positions.view(_UNSIGNED[positions.dtype.itemsize]).max()) < size
-
-
-_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}

@@ -7,19 +7,18 @@ A window is a box, so that it may be pooled along one axis after the other: `a +
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import product
 from math import prod
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
 
 from ir_exec.errors import ShapeError
-from ir_exec.ops.attributes import LOWER, Bool, IndexTypeName, Int
+from ir_exec.ops.attributes import LOWER, Bool, IndexTypeName, Int, Named, NonNegatives, Positives
 from ir_exec.ops.base import In, op
+from ir_exec.ops.indexing import element_offsets
 from ir_exec.ops.precision import CALCULABLE, rounded, type_limits, widened
 from ir_exec.ops.rules import normalize_axis
-from ir_exec.ops.windows import Pads, SlidingAxis, Steps, Windowed, covered, require_spatial, window_extent
+from ir_exec.ops.windows import SlidingAxis, Windowed, covered, require_spatial, window_extent
 from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["AvgPool1", "AvgPool14", "AvgPool16", "MaxPool1", "MaxPool8", "MaxPool14"]
@@ -41,9 +40,9 @@ class _Pooling(Windowed):
 
     inputs = (In("data", types=CALCULABLE),)
 
-    kernel_sizes: Steps = Field(alias="kernel")
-    pads_begin: Pads = ()
-    pads_end: Pads = ()
+    kernel_sizes: Annotated[Positives, Named("kernel")]
+    pads_begin: NonNegatives = ()
+    pads_end: NonNegatives = ()
     rounding_type: Annotated[Literal["floor", "ceil"], LOWER] = "floor"
 
     @property
@@ -123,7 +122,7 @@ class _IndexedMaxPool(_Pooling):
 
     outputs = ("output", "indices")
 
-    dilations: Steps = ()
+    dilations: Positives = ()
     index_element_type: IndexTypeName = ElementType.i64
     axis: Int = 0
 
@@ -139,8 +138,7 @@ class _IndexedMaxPool(_Pooling):
 
     def evaluate(self, data: Array) -> tuple[Array, Array]:
         axes = self._sliding(data.shape)
-        output = _greatest(data, axes)
-        indices = _places_of(data, output, axes)
+        output, indices = _greatest_and_places(data, axes)
         indices %= max(prod(data.shape[normalize_axis(self.axis, data.ndim) :]), 1)
         return output, indices.astype(self.index_element_type.dtype, copy=False)
 
@@ -174,7 +172,7 @@ class _AvgPool(_Pooling):
     Errors: as the base class; IR505 for `exclude-pad` with windows of nothing but padding.
     """
 
-    exclude_pad: Bool = Field(alias="exclude-pad")
+    exclude_pad: Annotated[Bool, Named("exclude-pad")]
 
     def infer(self, data: TensorType) -> TensorType:
         shape = self._pooled(data.shape)
@@ -229,7 +227,7 @@ class AvgPool16(AvgPool14):
     Specification: pooling/AvgPool-16.
     """
 
-    dilations: Steps = ()
+    dilations: Positives = ()
 
     @property
     def _spacing(self) -> tuple[int, ...]:
@@ -269,59 +267,68 @@ def _images(data: Array, sizes: Sequence[int]) -> Iterator[tuple[slice, Array]]:
         yield some, flat[some]
 
 
-def _greatest(data: Array, axes: Sequence[SlidingAxis]) -> Array:
+def _comparable(data: Array) -> tuple[Array, np.ufunc, Any]:
+    """The data in a type that NumPy compares fast, the function to do so, and the lowest value to begin with."""
     is_float = ElementType.of(data).is_float
-    # NumPy calculates with short floats one by one.
     wide = widened(data) if is_float else data
-    lowest = wide.dtype.type(type_limits(data.dtype)[0])
+    return wide, np.fmax if is_float else np.maximum, wide.dtype.type(type_limits(data.dtype)[0])
+
+
+def _greatest(data: Array, axes: Sequence[SlidingAxis]) -> Array:
+    wide, greater, lowest = _comparable(data)
 
     def pool(images: Array) -> Array:
         for position, axis in enumerate(axes, 1):
-            images = _along(np.fmax if is_float else np.maximum, images, axis, position, lowest)
+            images = _along(greater, images, axis, position, lowest)
         return images
 
     return rounded(_by_images(pool, wide, axes), data.dtype)
 
 
-def _places_of(data: Array, greatest: Array, axes: Sequence[SlidingAxis]) -> Array:
-    """Where the greatest element of each window stands in the flattened data: that which comes first in it."""
+def _greatest_and_places(data: Array, axes: Sequence[SlidingAxis]) -> tuple[Array, Array]:
+    """The greatest element of each window, and where it stands in the flattened data: the first of equal ones."""
+    wide, greater, lowest = _comparable(data)
     sizes = data.shape[2:]
-    steps = [prod(sizes[axis + 1 :]) for axis in range(len(axes))]
-    origins = np.zeros((), np.int64)
-    for axis, step in zip(axes, steps, strict=True):
-        origins = origins[..., np.newaxis] + (np.arange(axis.count) * axis.stride - axis.pad) * step
-    elements = list(product(*[[(k, reach) for k in axis.positions() if (reach := axis.reach(k))] for axis in axes]))
-    offsets = [0] + [
-        sum(k * axis.dilation * step for (k, _), axis, step in zip(element, axes, steps, strict=True))
-        for element in reversed(elements)
-    ]
-    found = greatest.reshape(-1, *greatest.shape[2:])
-    places = np.empty(found.shape, np.int64)
-    for some, images in _images(data, sizes):
-        numbers = _first_equal(images, found[some], [tuple([reach for _, reach in one]) for one in elements])
-        target = places[some]
-        np.take(np.array(offsets), numbers, out=target, mode="clip")
-        target += origins
-        target[numbers == 0] = 0
-        target += (np.arange(some.start, some.stop) * prod(sizes)).reshape(-1, *[1] * len(axes))
-    return places.reshape(greatest.shape)
+    shape = (data.shape[0] * data.shape[1], *[axis.count for axis in axes])
+    values, indices = np.empty(shape, wide.dtype), np.empty(shape, np.int64)
+    if not data.size:
+        return _greatest(data, axes), np.zeros((*data.shape[:2], *shape[1:]), np.int64)
+    for some, images in _images(wide, sizes):
+        places = np.empty(0, np.int64)
+        # From the last axis on, so that of equal elements the first of the flattened window stays.
+        for position, axis in reversed(list(enumerate(axes, 1))):
+            found = _along(greater, images, axis, position, lowest)
+            chosen, missing = _first_equal(images, found, axis, position)
+            offsets = element_offsets(chosen, position, images.shape)
+            places = np.take(places, offsets, mode="clip") if places.size else offsets
+            if missing is not None:
+                places[missing] = -1
+            images = found
+        values[some] = images
+        firsts = np.arange(some.stop - some.start).reshape(-1, *[1] * len(axes)) * prod(sizes)
+        np.add(np.maximum(places, firsts), some.start * prod(sizes), out=indices[some])
+    shape = (*data.shape[:2], *shape[1:])
+    return rounded(values.reshape(shape), data.dtype), indices.reshape(shape)
 
 
-def _first_equal(images: Array, greatest: Array, elements: Sequence[tuple[tuple[slice, slice], ...]]) -> Array:
-    """Which element of each window is the greatest, the first of equal ones: n for the first of n elements, 1 for the
-    last, 0 where none is.
+def _first_equal(data: Array, found: Array, axis: SlidingAxis, position: int) -> tuple[Array, Array | None]:
+    """Which element of the data along one axis is the first of its window that equals what was found there.
 
-    elements: for each the windows that have it, and where it lies, on each axis.
+    The second array tells where there is none; None where there always is.
     """
-    # Numbers of few bytes are compared many at a time.
-    numbers = np.zeros(greatest.shape, np.min_scalar_type(len(elements)))
-    everything = (slice(None),)
-    for number, element in enumerate(reversed(elements), 1):
-        windows = everything + tuple([some for some, _ in element])
-        equal = images[everything + tuple([places for _, places in element])] == greatest[windows]
-        target = numbers[windows]
-        np.maximum(target, equal * numbers.dtype.type(number), out=target)
-    return numbers
+    positions = list(axis.positions())
+    # Numbers of few bytes are compared many at a time: 0 stands for no element, 1 for the last of the window.
+    numbers = np.zeros(found.shape, np.min_scalar_type(len(positions)))
+    before: tuple[Any, ...] = (slice(None),) * position
+    for number, k in enumerate(reversed(positions), 1):
+        reach = axis.reach(k)
+        if reach is not None:
+            windows, elements = (*before, reach[0]), (*before, reach[1])
+            target = numbers[windows]
+            np.maximum(target, (data[elements] == found[windows]) * numbers.dtype.type(number), out=target)
+    chosen = np.take(np.array([0, *reversed(positions)], np.int64) * axis.dilation - axis.pad, numbers)
+    chosen += (np.arange(axis.count) * axis.stride).reshape(-1, *[1] * (found.ndim - position - 1))
+    return chosen, None if numbers.all() else numbers == 0
 
 
 def _element_counts(axes: Sequence[SlidingAxis]) -> Array:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import AfterValidator, model_validator
 
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.attributes import Bool, Float, Floats
@@ -23,7 +22,7 @@ def _one_or_four(variance: tuple[float, ...]) -> tuple[float, ...]:
     return variance
 
 
-Variance = Annotated[Floats, AfterValidator(_one_or_four)]
+Variance = Annotated[Floats, _one_or_four]
 
 
 class _Priors(Op):
@@ -99,11 +98,9 @@ class PriorBoxClustered(_Priors):
     step_h: Float = 0.0
     offset: Float = 0.0
 
-    @model_validator(mode="after")
-    def _as_many_heights(self) -> Self:
+    def check_attributes(self) -> None:
         if len(self.width) != len(self.height):
             raise ValueError(f"width has {len(self.width)} values and height {len(self.height)}, expected as many")
-        return self
 
     def _count(self) -> int:
         return len(self.width)
@@ -138,8 +135,7 @@ class _PriorBox(_Priors):
     fixed_size: Floats = ()
     density: Floats = ()
 
-    @model_validator(mode="after")
-    def _fit_together(self) -> Self:
+    def check_attributes(self) -> None:
         if len(self.density) < len(self.fixed_size):
             raise ValueError(f"density has {len(self.density)} values, expected one for each fixed_size")
         if any(density < 1 for density in self.density):
@@ -148,7 +144,6 @@ class _PriorBox(_Priors):
             raise ValueError("a ratio is not above 0")
         if self._count() < 0:
             raise ValueError("there are no sizes: expected min_size or fixed_size")
-        return self
 
     def _count(self) -> int:
         ratios = {round(ratio * 1e6) for ratio in self.aspect_ratio} | {10**6}

@@ -7,10 +7,9 @@ from math import prod
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
 
 from ir_exec.errors import ShapeError
-from ir_exec.ops.attributes import LOWER, Int
+from ir_exec.ops.attributes import LOWER, Int, at_least
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.precision import CALCULABLE, rounded, type_limits, widened
 from ir_exec.ops.rules import broadcast_shapes, merge_shapes
@@ -47,7 +46,7 @@ class FakeQuantize(Op):
         In("output_high", types=CALCULABLE, like="data"),
     )
 
-    levels: Annotated[Int, Field(ge=2)]
+    levels: Annotated[Int, at_least(2)]
     auto_broadcast: Annotated[Literal["none", "explicit", "numpy", "pdpd"], LOWER] = "numpy"
 
     def infer(

@@ -7,10 +7,9 @@ from typing import Annotated, Literal
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
-from pydantic import Field
 
 from ir_exec.errors import ShapeError
-from ir_exec.ops.attributes import LOWER, Int, NonNegatives, Positive, Positives
+from ir_exec.ops.attributes import LOWER, Int, NonNegatives, Positive, Positives, of_length
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.precision import CALCULABLE, accumulator
 from ir_exec.ops.rules import (
@@ -35,7 +34,7 @@ __all__ = [
     "SpaceToDepth",
 ]
 
-TWO = Field(min_length=2, max_length=2)
+TWO = of_length(2, 2)
 
 
 @op("ShuffleChannels", since=1)
@@ -259,7 +258,7 @@ class ReorgYolo(Op):
     inputs = (In("data"),)
     rising = ("data",)
 
-    stride: Annotated[Positives, Field(min_length=1)]
+    stride: Annotated[Positives, of_length(1)]
 
     def infer(self, data: TensorType) -> TensorType:
         require_rank(data, 4, "data")

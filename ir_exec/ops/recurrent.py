@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import isfinite
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import numpy as np
-from pydantic import BeforeValidator, model_validator
 
 from ir_exec.ops.attributes import Bool, Float, Floats, Positive
 from ir_exec.ops.base import Op
@@ -34,11 +33,11 @@ FLOATS = element_types("f16 bf16 f32 f64")
 LENGTHS = element_types("i8 i16 i32 i64 u8 u16 u32 u64")
 
 
-def _names(text: Any) -> Any:
-    return [name.strip().lower() for name in text.split(",")] if isinstance(text, str) else text
+def _names(text: str) -> tuple[str, ...]:
+    return tuple([name.strip().lower() for name in text.split(",")])
 
 
-Activations = Annotated[tuple[Literal["relu", "sigmoid", "tanh"], ...], BeforeValidator(_names)]
+Activations = Annotated[tuple[Literal["relu", "sigmoid", "tanh"], ...], _names]
 
 Step: TypeAlias = Callable[[Array, tuple[Array, ...]], tuple[Array, ...]]
 """The next states, hidden state first, from what the input gives to the gates and from the states. None is written to.
@@ -83,12 +82,10 @@ class Recurrence(Op):
     activations_beta: Floats = ()
     clip: Float = 0.0
 
-    @model_validator(mode="after")
-    def _enough_activations(self) -> Recurrence:
-        needed = len(type(self).model_fields["activations"].default)
+    def check_attributes(self) -> None:
+        needed = len(type(self).activations)
         if len(self.activations) < needed:
             raise ValueError(f"{len(self.activations)} activations are given, expected {needed}")
-        return self
 
     @property
     def bias_gates(self) -> int:

@@ -84,7 +84,7 @@ class _Sequence(Recurrence):
         self, x: Array, states: tuple[Array, ...], lengths: Array, w: Array, r: Array, b: Array
     ) -> tuple[Array, ...]:
         """y and the last states, in the element type of x."""
-        batch, steps, _ = x.shape
+        batch, steps, size = x.shape
         ends = _ends(lengths, steps)
         wide = widened(x)
         y = np.zeros((batch, self._directions, steps, states[0].shape[2]), x.dtype)
@@ -94,9 +94,11 @@ class _Sequence(Recurrence):
             # Time comes first, so that what one step needs lies together.
             ordered = np.ascontiguousarray(_turned(wide, ends, backward).swapaxes(0, 1))
             bias = widened(b[way])
-            given = project(ordered.reshape(steps * batch, -1), widened(w[way]), self.input_bias(bias))
+            given = project(ordered.reshape(steps * batch, size), widened(w[way]), self.input_bias(bias))
             first = tuple(widened(state[:, way]).T for state in states)
-            passed, end = _walk(self.step(widened(r[way]), bias), given.reshape(steps, batch, -1), first, ends)
+            passed, end = _walk(
+                self.step(widened(r[way]), bias), given.reshape(steps, batch, given.shape[1]), first, ends
+            )
             y[:, way] = rounded(_turned(passed.swapaxes(0, 1), ends, backward), x.dtype)
             for state, found in zip(last, end, strict=True):
                 state[:, way] = rounded(found.T, x.dtype)

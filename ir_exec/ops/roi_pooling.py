@@ -6,10 +6,10 @@ image -1, as OpenVINO has it; the outputs of all that follow are zero. All is co
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from math import inf
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
 
 from ir_exec.errors import ShapeError
 from ir_exec.ops.attributes import LOWER, Float, Int, Positive
@@ -21,7 +21,14 @@ from ir_exec.types import Array, Dim, Shape, TensorType
 
 __all__ = ["DeformablePSROIPooling", "PSROIPooling", "ROIPooling"]
 
-Scale = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+def _positive(scale: float) -> float:
+    if not 0 < scale < inf:
+        raise ValueError("expected a number above 0")
+    return scale
+
+
+Scale = Annotated[Float, _positive]
 
 _FAR = 2.0**31
 
@@ -135,12 +142,10 @@ class PSROIPooling(_RegionPooling):
     spatial_bins_x: Int = 1
     spatial_bins_y: Int = 1
 
-    @model_validator(mode="after")
-    def _check_bins(self) -> Self:
+    def check_attributes(self) -> None:
         # In the other mode they mean nothing, and files have zeros there.
         if self.mode == "bilinear" and min(self.spatial_bins_x, self.spatial_bins_y) < 1:
             raise ValueError("spatial_bins_x and spatial_bins_y must be 1 or more in the mode bilinear")
-        return self
 
     def infer(self, data: TensorType, rois: TensorType) -> TensorType:
         count, channels = self._regions(data, rois)

@@ -25,10 +25,12 @@ __all__ = [
     "known_bounds",
     "known_int",
     "known_ints",
+    "known_shape",
     "merge_dims",
     "merge_shapes",
     "normalize_axes",
     "normalize_axis",
+    "require_one_element",
     "require_rank",
     "require_representable",
     "shape_of_length",
@@ -50,6 +52,13 @@ def require_rank(tensor: TensorType, ranks: int | Iterable[int], name: str, *, w
             code="IR501",
             port=name,
         )
+
+
+def require_one_element(tensor: TensorType, name: str) -> None:
+    """The tensor is a scalar or a vector of one element, or may be."""
+    require_rank(tensor, (0, 1), name)
+    if tensor.rank == 1 and 1 not in tensor.shape[0]:
+        raise ShapeError(f"{name} has shape {tensor.shape}, expected one element", code="IR502", port=name)
 
 
 def normalize_axis(axis: int, rank: int, *, name: str = "axis") -> int:
@@ -120,6 +129,17 @@ def shape_of_length(vector: TensorType) -> Shape:
     if vector.shape.dims is None or not vector.shape[0].is_static or vector.shape[0].lo > LARGEST_RANK:
         return Shape.unknown()
     return Shape.of_rank(vector.shape[0].lo)
+
+
+def known_shape(vector: TensorType, name: str) -> Shape:
+    """The shape that an integer vector holds, with the dims that its bounds allow."""
+    bounds = known_bounds(vector)
+    if bounds is None:
+        return shape_of_length(vector)
+    require_representable(len(bounds))
+    if any(most < 0 for _, most in bounds):
+        raise ShapeError(f"{name} {[most for _, most in bounds]} holds a negative size", port=name)
+    return Shape([Dim(max(least, 0), most) for least, most in bounds])
 
 
 def require_representable(rank: int) -> None:

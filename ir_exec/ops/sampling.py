@@ -236,7 +236,7 @@ class _Align(Op):
         # A bin of a size that is no number has no places, as one of a negative size.
         adaptive = np.clip(np.nan_to_num(np.ceil(sizes), nan=0), 0, _MOST_SAMPLES).astype(np.int64).tolist()
         counts = [self.sampling_ratio or count for count in adaptive]
-        if prod(counts) * prod(bins) > _MOST_SAMPLES:
+        if prod(max(count, 1) for count in counts) * prod(bins) > _MOST_SAMPLES:
             message = (
                 f"a region has {counts[0]} x {counts[1]} places in each bin, all together more than {_MOST_SAMPLES}"
             )
@@ -403,10 +403,12 @@ class ROIAlignRotated(_Align):
 
 def images_of(numbers: Array, batches: int, port: str) -> list[int]:
     """Indices of images; raises EvaluationError IR701 where there is no such image."""
-    wrong = (numbers < 0) | (numbers >= batches)
+    # Written so that what is no number is wrong too.
+    wrong = ~((numbers >= 0) & (numbers < batches))
     if wrong.any():
         first = int(np.argmax(wrong))
-        message = f"{port}[{first}] is {numbers[first]}, allowed are 0 to {batches - 1}: data has {batches} images"
+        allowed = f"allowed are 0 to {batches - 1}" if batches else "none is allowed"
+        message = f"{port}[{first}] is {numbers[first]}, {allowed}: data has {batches} images"
         raise EvaluationError(message, code="IR701", port=port)
     images: list[int] = numbers.astype(np.int64).tolist()
     return images

@@ -7,7 +7,7 @@ point sums always come out the same. The specifications leave the order open.
 from __future__ import annotations
 
 from math import prod
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -24,7 +24,11 @@ from ir_exec.ops.indexing import (
     known_axis,
     tuple_offsets,
 )
+from ir_exec.ops.offsets import Indices, OutOfRangeError
+from ir_exec.ops.put import copy_into, put_along_axis, put_slices, slice_offsets
+from ir_exec.ops.reduce_updates import Reduced, Reduction
 from ir_exec.ops.rules import merge_shapes, require_rank
+from ir_exec.ops.take import as_bits
 from ir_exec.types import (
     ALL,
     BOOLEAN,
@@ -33,7 +37,6 @@ from ir_exec.types import (
     STRING,
     Array,
     Dim,
-    ElementType,
     Shape,
     TensorType,
     element_types,
@@ -46,8 +49,6 @@ __all__ = [
     "ScatterNDUpdate15",
     "ScatterUpdate",
 ]
-
-Reduction: TypeAlias = Literal["none", "sum", "sub", "prod", "min", "max", "mean"]
 
 _REDUCED = ALL - STRING - element_types("u1 u3 u6 nf4")
 """What a reduction can calculate with."""
@@ -67,6 +68,7 @@ class ScatterUpdate(Op):
 
     inputs = (In("data"), In("indices", types=INTEGER), In("updates", like="data"), In("axis", types=INTEGER))
     rising = ("data", "updates")
+    overwrites = ("data",)
 
     def infer(self, data: TensorType, indices: TensorType, updates: TensorType, axis: TensorType) -> TensorType:
         position = known_axis(axis, data.rank)
@@ -81,19 +83,17 @@ class ScatterUpdate(Op):
             _require_updates(updates, Shape(expected), rule)
         return _like_data(data, updates)
 
-    def evaluate(self, data: Array, indices: Array, updates: Array, axis: Array) -> Array:
+    def evaluate(self, data: Array, indices: Array, updates: Array, axis: Array, *, out: Array | None = None) -> Array:
         position = given_axis(axis, data.ndim)
         size = data.shape[position]
         expected = data.shape[:position] + indices.shape + data.shape[position + 1 :]
         if updates.shape != expected:
             message = f"updates has shape {list(updates.shape)}, expected {list(expected)} for axis {position}"
             raise EvaluationError(message, port="updates")
-        found = find_indices(indices, size, position, "refused")
+        found = find_indices(indices, size, position, "refused").reshape(-1)
         before, after = prod(data.shape[:position]), prod(data.shape[position + 1 :])
-        output = data.copy(order="C")
-        # NumPy assigns in the order of a contiguous list of indices, so that the last of equal ones wins.
-        rows = np.ascontiguousarray(found).reshape(-1)
-        output.reshape(before, size, after)[:, rows] = updates.reshape(before, rows.size, after)
+        output = np.empty(data.shape, data.dtype) if out is None else out
+        _put_slices(data, found, updates, output, (before, size, after))
         return output
 
     def check_values(self, *types: TensorType) -> list[IRError]:
@@ -114,6 +114,7 @@ class _ScatterElementsUpdate(Op):
         In("updates", like="data"),
         In("axis", types=INTEGER),
     )
+    overwrites = ("data",)
 
     negative: ClassVar[Negative]
 
@@ -129,19 +130,24 @@ class _ScatterElementsUpdate(Op):
                     raise ShapeError(_too_large(i, dim, most), code="IR502", port="indices")
         return _like_data(data, updates)
 
-    def evaluate(self, data: Array, indices: Array, updates: Array, axis: Array) -> Array:
+    def evaluate(self, data: Array, indices: Array, updates: Array, axis: Array, *, out: Array | None = None) -> Array:
         position = given_axis(axis, data.ndim)
         for i, (most, size) in enumerate(zip(data.shape, indices.shape, strict=True)):
             if i != position and size > most:
                 raise EvaluationError(_too_large(i, size, most), port="indices")
-        found = find_indices(indices, data.shape[position], position, self.negative)
-        output = data.copy(order="C")
-        offsets = element_offsets(found, position, data.shape).reshape(-1)
-        self._update(output.reshape(-1), offsets, updates.reshape(-1))
+        output = np.empty(data.shape, data.dtype) if out is None else out
+        try:
+            self._put(data, indices, updates, position, output)
+        except OutOfRangeError:
+            find_indices(indices, data.shape[position], position, self.negative)
+            raise
         return output
 
-    def _update(self, output: Array, offsets: Array, updates: Array) -> None:
-        output[offsets] = updates
+    def _put(self, data: Array, indices: Array, updates: Array, axis: int, output: Array) -> None:
+        negative = self.negative != "refused"
+        target = as_bits(output)
+        source = target if output is data else as_bits(data)
+        put_along_axis(source, indices, as_bits(updates), axis, target, negative=negative)
 
     def check_values(self, *types: TensorType) -> list[IRError]:
         data, indices, _, axis = types
@@ -209,8 +215,12 @@ class ScatterElementsUpdate12(_ScatterElementsUpdate):
         _require_reducible(data, self.reduction)
         return super().infer(data, indices, updates, axis)
 
-    def _update(self, output: Array, offsets: Array, updates: Array) -> None:
-        _reduce_into(output, offsets, updates, self.reduction, self.use_init_val)
+    def _put(self, data: Array, indices: Array, updates: Array, axis: int, output: Array) -> None:
+        if self.reduction == "none":
+            super()._put(data, indices, updates, axis, output)
+        else:
+            update = Reduced(self.reduction, self.use_init_val)
+            put_along_axis(data, indices, updates, axis, output, negative=True, update=update)
 
     def _overwrites(self) -> bool:
         return self.reduction == "none"
@@ -220,6 +230,7 @@ class _ScatterNDUpdate(Op):
     """output[*indices[i]] = updates[i], i all axes of indices but the last."""
 
     inputs = (In("data"), In("indices", types=INDEX), In("updates", like="data"))
+    overwrites = ("data",)
 
     negative: ClassVar[Negative]
 
@@ -238,17 +249,20 @@ class _ScatterNDUpdate(Op):
                     _require_updates(updates, expected, f"indices.shape[:-1] + data.shape[{length.size}:]")
         return _like_data(data, updates)
 
-    def evaluate(self, data: Array, indices: Array, updates: Array) -> Array:
+    def evaluate(self, data: Array, indices: Array, updates: Array, *, out: Array | None = None) -> Array:
         length = indices.shape[-1]
-        rows = tuple_offsets(indices, data.shape[:length], 0, self.negative).reshape(-1)
-        size = prod(data.shape[length:])
-        output = data.copy(order="C")
-        view = output.reshape(prod(data.shape[:length]), size)
-        self._update(view, rows, updates.reshape(rows.size, size))
+        sizes = data.shape[:length]
+        try:
+            rows = slice_offsets(Indices.of(indices, self.negative, max(data.shape)), sizes)
+        except OutOfRangeError:
+            tuple_offsets(indices, sizes, 0, self.negative)
+            raise
+        output = np.empty(data.shape, data.dtype) if out is None else out
+        self._put(data, rows, updates, output, (1, prod(sizes), prod(data.shape[length:])))
         return output
 
-    def _update(self, output: Array, rows: Array, updates: Array) -> None:
-        output[rows] = updates
+    def _put(self, data: Array, rows: Array, updates: Array, output: Array, shape: tuple[int, int, int]) -> None:
+        _put_slices(data, rows, updates, output, shape)
 
     def check_values(self, *types: TensorType) -> list[IRError]:
         data, indices, _ = types
@@ -318,16 +332,27 @@ class ScatterNDUpdate15(_ScatterNDUpdate):
         _require_reducible(data, self.reduction)
         return super().infer(data, indices, updates)
 
-    def _update(self, output: Array, rows: Array, updates: Array) -> None:
+    def _put(self, data: Array, rows: Array, updates: Array, output: Array, shape: tuple[int, int, int]) -> None:
         if self.reduction == "none":
-            super()._update(output, rows, updates)
+            super()._put(data, rows, updates, output, shape)
             return
-        size = updates.shape[1]
-        offsets = (rows * size)[:, np.newaxis] + np.arange(size)
-        _reduce_into(output.reshape(-1), offsets.reshape(-1), updates.reshape(-1), self.reduction, True)
+        copy_into(output, data)
+        _, _, after = shape
+        update = Reduced(self.reduction)
+        if after == 1:
+            update(output.reshape(-1), lambda: iter([(rows, updates.reshape(-1))]), rows.size)
+        elif output.size:
+            update.slices(output.reshape(-1, after), rows, updates.reshape(rows.size, after))
 
     def _overwrites(self) -> bool:
         return self.reduction == "none"
+
+
+def _put_slices(data: Array, positions: Array, updates: Array, output: Array, shape: tuple[int, int, int]) -> None:
+    """`put_slices` on tensors of any shape that are seen in this one."""
+    target = as_bits(output).reshape(shape)
+    source = target if output is data else as_bits(data).reshape(shape)
+    put_slices(source, positions, as_bits(updates).reshape(shape[0], positions.size, shape[2]), target)
 
 
 def _like_data(data: TensorType, updates: TensorType) -> TensorType:
@@ -355,71 +380,3 @@ def _require_reducible(data: TensorType, reduction: Reduction) -> None:
     refused = kind.is_known and kind not in (_REDUCED - BOOLEAN if reduction == "mean" else _REDUCED)
     if reduction != "none" and refused:
         raise ElementTypeError(f"data is {kind}, which the reduction {reduction} does not take", port="data")
-
-
-_REDUCE = {
-    "sum": np.add,
-    "mean": np.add,
-    "sub": np.subtract,
-    "prod": np.multiply,
-    "min": np.minimum,
-    "max": np.maximum,
-}
-
-_REDUCE_BOOLEANS = _REDUCE | {"sum": np.maximum, "prod": np.minimum, "sub": np.bitwise_xor}
-"""For booleans seen as the integers 0 and 1."""
-
-
-def _reduce_into(output: Array, offsets: Array, updates: Array, reduction: Reduction, use_init_val: bool) -> None:
-    """output[offsets[i]] = reduce(output[offsets[i]], updates[i]), one i after the other; all three are flat.
-
-    Without `use_init_val` what output holds at the offsets counts as if it were not there.
-    """
-    if reduction == "none":
-        output[offsets] = updates
-        return
-    reduce = _REDUCE
-    if output.dtype == np.bool_:
-        output, updates, reduce = output.view(np.uint8), updates.view(np.uint8), _REDUCE_BOOLEANS
-    exact = _exact_dtype(output.dtype, reduction)
-    updates = updates.astype(exact, copy=False)
-    touched: Any = slice(None)
-    if exact == output.dtype and reduction != "mean":
-        target = output
-    else:
-        if offsets.size < output.size // 8:
-            # Few updates: calculating with a copy of the few elements that they touch saves memory.
-            touched, offsets = np.unique(offsets, return_inverse=True)
-        target = output[touched].astype(exact)
-    neutral = _neutral(exact, reduction)
-    if reduction in ("min", "max") and exact.kind == "f":
-        updates = np.where(np.isnan(updates), neutral, updates)
-    if not use_init_val:
-        target[offsets] = neutral
-    reduce[reduction].at(target, offsets, updates)
-    if reduction == "mean":
-        counts = np.bincount(offsets, minlength=target.size)
-        counts = (counts + 1 if use_init_val else np.maximum(counts, 1)).astype(exact)
-        target = target / counts if exact.kind == "f" else target // counts
-    if target is not output:
-        output[touched] = target.astype(output.dtype)
-
-
-def _exact_dtype(dtype: np.dtype[Any], reduction: Reduction) -> np.dtype[Any]:
-    """What to calculate in: f32 for smaller floats, and for means of integers what holds their sums."""
-    kind = ElementType.of_dtype(dtype)
-    if kind.is_float:
-        return dtype if kind.bits >= 32 else np.dtype(np.float32)
-    if reduction == "mean" or kind.bits < 8:
-        return np.dtype(np.int64 if kind.is_signed else np.uint64)
-    return dtype
-
-
-def _neutral(dtype: np.dtype[Any], reduction: Reduction) -> Array:
-    """What changes no other value when it is reduced with it."""
-    if reduction in ("min", "max"):
-        if dtype.kind == "f":
-            return np.array(np.inf if reduction == "min" else -np.inf, dtype)
-        limits = np.iinfo(dtype)
-        return np.array(limits.max if reduction == "min" else limits.min, dtype)
-    return np.array(1 if reduction == "prod" else 0, dtype)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
-from pydantic import model_validator
 
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.attributes import LOWER, Bool, IndexTypeName, Int
@@ -213,11 +212,9 @@ class TopK(_TopK):
 
     stable: Bool = False
 
-    @model_validator(mode="after")
-    def _sorted_if_stable(self) -> Self:
+    def check_attributes(self) -> None:
         if self.stable and self.sort == "none":
             raise ValueError("stable=true needs sort=value or sort=index, found sort=none")
-        return self
 
 
 class _Groups(NamedTuple):

@@ -1,7 +1,7 @@
-"""Rows that belong together: sums and means of embeddings in bags, greatest elements of segments, rows of a sparse matrix.
+"""Rows that belong together: embeddings in bags, the greatest elements of segments, the rows of a sparse matrix.
 
-Rows are brought together by sorting and by `ufunc.reduceat` over runs, and large tables are worked on block by block, so
-that the rows that indices choose never exist all at once.
+Rows are brought together by sorting, and combined by `ufunc.reduceat` over runs. Large tables are worked on block by
+block, so that the rows that indices choose never exist all at once.
 """
 
 from __future__ import annotations

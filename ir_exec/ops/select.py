@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field
 
-from ir_exec.ops.attributes import LOWER, Int
+from ir_exec.ops.attributes import LOWER, Int, Named
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.rules import Broadcasting, align_pdpd, broadcast_shapes
 from ir_exec.types import BOOLEAN, Array, TensorType
@@ -30,7 +29,7 @@ class Select(Op):
     rising = ("then", "else_")
 
     auto_broadcast: Annotated[Broadcasting, LOWER] = "numpy"
-    axis: Annotated[Int, Field(alias="auto_broadcast.auto_broadcast_axis")] = 0
+    axis: Annotated[Int, Named("auto_broadcast.auto_broadcast_axis")] = 0
 
     def infer(self, cond: TensorType, then: TensorType, else_: TensorType) -> TensorType:
         kind = then if then.element_type.is_known else else_

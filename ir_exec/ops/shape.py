@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from pydantic import AfterValidator
 
 from ir_exec.errors import EvaluationError, ShapeError
-from ir_exec.ops.attributes import Bool, ElementTypeName
+from ir_exec.ops.attributes import Bool, IndexTypeName
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.rules import (
     ints,
@@ -21,15 +20,9 @@ from ir_exec.ops.rules import (
     require_representable,
     shape_of_length,
 )
-from ir_exec.types import INDEX, INTEGER, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
+from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["Reshape", "ShapeOf", "ShapeOf1", "Squeeze", "Squeeze1", "Transpose", "Unsqueeze"]
-
-
-def _index_type(kind: ElementType) -> ElementType:
-    if kind not in INDEX:
-        raise ValueError("expected i32 or i64")
-    return kind
 
 
 def _shape_as_value(shape: Shape, kind: ElementType) -> TensorType:
@@ -68,7 +61,7 @@ class ShapeOf(Op):
 
     inputs = (In("data"),)
 
-    output_type: Annotated[ElementTypeName, AfterValidator(_index_type)] = ElementType.i64
+    output_type: IndexTypeName = ElementType.i64
 
     def infer(self, data: TensorType) -> TensorType:
         return _shape_as_value(data.shape, self.output_type)

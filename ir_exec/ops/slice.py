@@ -8,10 +8,9 @@ of the axis", however long that is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
-from pydantic import field_validator
 
 from ir_exec.errors import EvaluationError, IRError, ShapeError
 from ir_exec.ops.attributes import Ints
@@ -280,6 +279,21 @@ class _Part(NamedTuple):
     axis: int = -1
 
 
+def _bits(mask: tuple[int, ...]) -> tuple[int, ...]:
+    if not {0, 1}.issuperset(mask):
+        raise ValueError("expected a list of 0 and 1")
+    return mask
+
+
+def _one_bit(mask: tuple[int, ...]) -> tuple[int, ...]:
+    if sum(mask) > 1:
+        raise ValueError("only one bit may be set")
+    return mask
+
+
+Bits = Annotated[Ints, _bits]
+
+
 @op("StridedSlice", since=1)
 class StridedSlice(Op):
     """output = data[begin:end:stride], position by position as in an index of NumPy.
@@ -307,25 +321,11 @@ class StridedSlice(Op):
     rising = ("data",)
     views = True
 
-    begin_mask: Ints = ()
-    end_mask: Ints = ()
-    new_axis_mask: Ints = ()
-    shrink_axis_mask: Ints = ()
-    ellipsis_mask: Ints = ()
-
-    @field_validator("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellipsis_mask")
-    @classmethod
-    def _bits(cls, mask: Ints) -> Ints:
-        if not {0, 1}.issuperset(mask):
-            raise ValueError("expected a list of 0 and 1")
-        return mask
-
-    @field_validator("ellipsis_mask")
-    @classmethod
-    def _one_ellipsis(cls, mask: Ints) -> Ints:
-        if sum(mask) > 1:
-            raise ValueError("only one bit may be set")
-        return mask
+    begin_mask: Bits = ()
+    end_mask: Bits = ()
+    new_axis_mask: Bits = ()
+    shrink_axis_mask: Bits = ()
+    ellipsis_mask: Annotated[Bits, _one_bit] = ()
 
     def infer(
         self, data: TensorType, begin: TensorType, end: TensorType, stride: TensorType | None = None

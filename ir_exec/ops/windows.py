@@ -13,20 +13,17 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
-from pydantic import AfterValidator
 
 from ir_exec.errors import ShapeError
-from ir_exec.ops.attributes import LOWER, Ints
+from ir_exec.ops.attributes import LOWER, Ints, Positives
 from ir_exec.ops.base import Op
 from ir_exec.types import Array, Dim, Shape, TensorType
 
 __all__ = [
     "SPATIAL_RANKS",
     "AutoPad",
-    "Pads",
     "Scratch",
     "SlidingAxis",
-    "Steps",
     "Windowed",
     "block_sizes",
     "blocks",
@@ -42,20 +39,6 @@ __all__ = [
 SPATIAL_RANKS = (1, 2, 3)
 
 
-def _positive(values: tuple[int, ...]) -> tuple[int, ...]:
-    if any(value < 1 for value in values):
-        raise ValueError("expected integers from 1 on")
-    return values
-
-
-def _not_negative(values: tuple[int, ...]) -> tuple[int, ...]:
-    if any(value < 0 for value in values):
-        raise ValueError("expected integers from 0 on")
-    return values
-
-
-Steps = Annotated[Ints, AfterValidator(_positive)]
-Pads = Annotated[Ints, AfterValidator(_not_negative)]
 AutoPad = Annotated[Literal["explicit", "same_upper", "same_lower", "valid"], LOWER]
 
 Block: TypeAlias = tuple[slice, ...]
@@ -131,7 +114,7 @@ class Windowed(Op):
     into the data, and as much padding as they need, an odd element of it at the end or at the beginning.
     """
 
-    strides: Steps
+    strides: Positives
     pads_begin: Ints = ()
     pads_end: Ints = ()
     auto_pad: AutoPad = "explicit"
@@ -235,12 +218,13 @@ def padded_part(data: Array, axes: Sequence[SlidingAxis]) -> Array:
         inside.append(slice(start, max(stop, start)))
         target.append(slice(start + axis.pad, max(stop, start) + axis.pad))
         shape.append(length)
-    part = data[(..., *inside)]
+    everything: tuple[Any, ...] = (...,)
+    part = data[everything + tuple(inside)]
     if part.shape[-len(axes) :] == tuple(shape):
         return part
     padded = np.zeros((*data.shape[: -len(axes)], *shape), data.dtype)
     if part.size:
-        padded[(..., *target)] = part
+        padded[everything + tuple(target)] = part
     return padded
 
 

@@ -11,11 +11,13 @@ import numpy as np
 from ir_exec.errors import Location, UnsupportedError
 from ir_exec.graph import Graph
 from ir_exec.model import Model, ModelPort, ShapeLike, Source, WeightsSource, read_model
+from ir_exec.ops.parallel import THREADS
 from ir_exec.runtime.arguments import Inputs, bind_inputs, bind_shapes
 from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.loop import Observer
 from ir_exec.runtime.memory import MemoryPlan, default_budget
 from ir_exec.runtime.state import Variables
+from ir_exec.runtime.threads import chosen_threads
 from ir_exec.types import Array, TensorType
 
 __all__ = ["CompiledModel", "Results", "compile_model"]
@@ -53,8 +55,16 @@ class Results(Mapping[str | int, Array]):
 class CompiledModel:
     """A network to call; `compile_model` makes one. Calls share the variables, so one call runs at a time."""
 
-    def __init__(self, model: Model, *, max_memory: int | None = None, expand_weights: bool = True) -> None:
+    def __init__(
+        self,
+        model: Model,
+        *,
+        max_memory: int | None = None,
+        expand_weights: bool = True,
+        threads: int | None = None,
+    ) -> None:
         refuse_unsupported(model.graph)
+        self._threads = chosen_threads(threads)
         self.inputs: list[ModelPort] = model.inputs
         self.outputs: list[ModelPort] = model.outputs
         self._variables = Variables()
@@ -72,12 +82,15 @@ class CompiledModel:
         fail on them, ResourceError where the run would take more than the memory budget.
         """
         arrays = bind_inputs(inputs, self.inputs)
+        around = THREADS.set(self._threads)
         try:
             with np.errstate(all="ignore"):
                 found = self._executor.run(arrays, observe)
         except BaseException:
             self._variables.discard()
             raise
+        finally:
+            THREADS.reset(around)
         self._variables.commit()
         return Results(self.outputs, _owned(found, arrays))
 
@@ -107,6 +120,7 @@ def compile_model(
     *,
     weights: Literal["expand", "keep"] | WeightsSource | None = None,
     max_memory: int | None = None,
+    threads: int | None = None,
 ) -> CompiledModel:
     """Make a network ready to run; `model` is a Model, or what `read_model` takes.
 
@@ -114,12 +128,14 @@ def compile_model(
         made of u4; "keep" computes what takes more memory than the weights themselves in every run, and frees it again.
         Anything else is another .bin, as for `read_model`.
     max_memory: the most bytes that the tensors of a run may take together, the machine's memory where it is None.
-    Raises what `read_model` raises, and one UnsupportedError that names every operator that ir_exec does not have.
+    threads: how many threads a run may use; where it is None the environment's IR_EXEC_THREADS, and where that is not
+        set the cores that the process may use. Every number gives the same results.
+    Raises what `read_model` raises, EvaluationError IR704 for a number of threads below 1, and one UnsupportedError that names every operator that ir_exec does not have.
     """
     mode = weights if isinstance(weights, str) and weights in ("expand", "keep") else None
     if not isinstance(model, Model):
         model = read_model(model, weights=None if mode else weights)
-    return CompiledModel(model, max_memory=max_memory, expand_weights=mode != "keep")
+    return CompiledModel(model, max_memory=max_memory, expand_weights=mode != "keep", threads=threads)
 
 
 def refuse_unsupported(graph: Graph) -> None:

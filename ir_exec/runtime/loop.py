@@ -45,5 +45,8 @@ def _placed(error: Exception, node: Node) -> IRError:
         return error.located(node.location)
     if isinstance(error, MemoryError):
         return ResourceError(f"out of memory: {error}").located(node.location)
+    if isinstance(error, ValueError) and "array is too big" in str(error):
+        # Also an array of no elements is, for NumPy, when its other dims are beyond what it can count.
+        return ResourceError("a tensor of this shape is larger than NumPy can hold").located(node.location)
     message = f"{type(error).__name__} while computing the layer: {error}"
     return EvaluationError(message, code="IR700").located(node.location)

@@ -190,9 +190,7 @@ def bits(array: Array) -> Array:
     return array.astype(np.uint8).view(ElementType.u1.dtype)
 
 
-def binary(
-    data: tuple[int, ...], filters: tuple[int, ...], expected: Array | None = None, **changes: object
-) -> Case:
+def binary(data: tuple[int, ...], filters: tuple[int, ...], expected: Array | None = None, **changes: object) -> Case:
     """With all bytes of the filters the same in both directions, as the plugin reads their bits in reverse order."""
     generator = np.random.default_rng(3)
     half = generator.integers(0, 2, (np.prod(filters) // 8, 4))
@@ -259,7 +257,9 @@ def deformable(
         inputs.append(generator.uniform(0, 1, (data[0], elements, *counts)).astype(dtype))
     attributes = windows(2, **steps) | {"group": 1, "deformable_group": parts} | (extra or {})  # type: ignore[arg-type]  # as a caller
     tolerance = TOLERANCE[kind] * 3
-    return Case("DeformableConvolution", opset, tuple(inputs), attributes, constants, rtol=tolerance, atol=tolerance * 5)
+    return Case(
+        "DeformableConvolution", opset, tuple(inputs), attributes, constants, rtol=tolerance, atol=tolerance * 5
+    )
 
 
 for opset in (1, 8):

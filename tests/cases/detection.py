@@ -64,7 +64,7 @@ VARIANTS: list[dict[str, Any]] = [
     {"code_type": CENTER, "confidence_threshold": 0.3, "nms_threshold": 0.7},
     {"keep_top_k": -1, "top_k": 4},
     {"keep_top_k": -1, "top_k": -1},
-    {"keep_top_k": 0, "top_k": 3},
+    {"keep_top_k": 0},
     {"keep_top_k": 3, "top_k": 4, "code_type": CENTER},
     {"keep_top_k": 200, "background_label_id": 1},
     {"keep_top_k": 200, "background_label_id": -1},
@@ -94,7 +94,6 @@ for seed, variant in enumerate(VARIANTS):
     CASES.append(detection(8, detection_inputs(2, 15, 3, own=False, more=False, **kinds), 3, **variant))
     CASES.append(detection(1, detection_inputs(2, 12, 4, own=True, more=False, **kinds), 4, **variant))
     twice = {**variant, "objectness_score": 0.3}
-    # The CPU plugin leaves most memory of other classes' priors as it was when locations are not shared.
     CASES.append(detection(8, detection_inputs(2, 9, 3, own=True, more=True, **kinds), 3, **twice))
     CASES.append(detection(1, detection_inputs(1, 9, 3, own=True, more=True, **kinds), 3, **twice))
 
@@ -136,7 +135,7 @@ def proposal(since: int, size: tuple[int, int, int], image: tuple[float, ...], s
 
 PROPOSALS: list[dict[str, Any]] = [
     {},
-    {"nms_thresh": 0.3, "min_size": 20},
+    {"nms_thresh": 0.3, "min_size": 12, "pre_nms_topn": 10},
     {"ratio": 2.67, "scale": (4.0, 6.0)},
     {"clip_before_nms": False},
     {"clip_before_nms": False, "clip_after_nms": True},

@@ -57,12 +57,13 @@ CASES += [
     for mode in COORDINATES
     for rounding in NEAREST
     for sizes in ([8, 3], [3, 9])
+    if sizes == [8, 3] or rounding in ("ceil", "simple")
 ]
 CASES += [
     resize(4, image(1, 2, 4, 6), target, [2, 3], mode, coordinate_transformation_mode=coordinates)
     for coordinates in COORDINATES
     for mode in ("linear_onnx", "cubic", "linear")
-    for target in ([7, 3], [1, 13], [0.6, 2.3])
+    for target in ([7, 3], [0.6, 2.3])
 ]
 CASES += [
     resize(4, image(1, 1, 4, 3, 5), [3, 7, 4], [2, 3, 4], mode, coordinate_transformation_mode=coordinates)
@@ -176,9 +177,8 @@ for kind in ("f16", "bf16", "f64"):
     ]
 for kind in ("u8", "i8", "i32", "i64"):
     CASES += [
-        resize(since, image(1, 1, 3, 4, kind=kind, seed=3), [6, 8], [2, 3], mode)
+        resize(4, image(1, 1, 3, 4, kind=kind, seed=3), [6, 8], [2, 3], mode)
         for mode in ("nearest", "linear", "linear_onnx", "cubic")
-        for since in (4, 11)
     ]
 CASES += [
     resize(4, np.array([[[[0, 255, 0, 255]]]], np.uint8), [1, 8], [2, 3], "cubic"),

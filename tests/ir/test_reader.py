@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from ir_exec.errors import IRError, ParseError
 from ir_exec.ir import Document, Layer, read_document
@@ -254,13 +253,11 @@ def test_version_10_keeps_its_metadata() -> None:
     assert document.pre_process.children[0].value("mean") == "1.5"
 
 
-def test_a_document_is_frozen_and_validates_what_others_make() -> None:
+def test_a_document_does_not_change() -> None:
     document = read(RELU)
-    with pytest.raises(ValidationError):
+    with pytest.raises(AttributeError):
         document.layers[0].name = "other"  # type: ignore[misc]  # the point of the test
-    with pytest.raises(ValidationError):
-        Document(name="x", version="eleven", layers=(), edges=())  # type: ignore[arg-type]  # the point of the test
-    assert Document.model_validate(document.model_dump()) == document
+    assert document._replace(name="other").layers == document.layers
 
 
 @pytest.mark.parametrize("path", networks())

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from ir_exec.errors import IRError, ShapeError
+from ir_exec.errors import IRError, ShapeError, raise_error
 from ir_exec.ops import registered, resolve
 from ir_exec.ops.elementwise import CHUNK, Binary, Unary
 from ir_exec.types import Array, ElementType, Shape, TensorType, convert
@@ -105,7 +105,8 @@ SHORT = ("bf16", "f16", "f8e4m3", "f8e5m2", "f4e2m1")
 @pytest.mark.parametrize(("cls", "kind"), list(product(OF_FLOATS, SHORT)), ids=str)
 def test_short_floats_are_rounded_once_from_f32(cls: type[Unary], kind: str) -> None:
     """The definition: exact arguments in f32, then one conversion."""
-    operator = cls.model_validate({"alpha": 1.0})
+    operator = cls.parse({"alpha": "1.0"}, raise_error)
+    assert operator is not None
     data = array(kind, 0.5, 1, 1.5, 3, -0.5, -1, -3)
     result = evaluate(operator, data)
     assert result.dtype == data.dtype
@@ -160,7 +161,8 @@ def test_large_tensors_are_computed_in_parts_and_whole(size: int) -> None:
 def test_order_of_memory_does_not_matter(cls: type[Unary]) -> None:
     kind = ElementType.f32 if ElementType.f32 in cls.inputs[0].types else ElementType.i32
     data = np.array([[1, 2, 3], [4, 5, 6]], kind.dtype)
-    operator = cls.model_validate({"alpha": 1.0})
+    operator = cls.parse({"alpha": "1.0"}, raise_error)
+    assert operator is not None
     for odd in (np.asfortranarray(data), np.repeat(data, 2, axis=1)[:, ::2], data[::-1][::-1]):
         assert_array_equal(evaluate(operator, odd), evaluate(operator, data))
 

@@ -1,0 +1,106 @@
+"""Group 0: the file itself."""
+
+from ir_exec.check.rule import Rule
+
+__all__ = ["FILE_RULES"]
+
+FILE_RULES = (
+    Rule(
+        "IR000",
+        "unspecified",
+        "error",
+        "A fault without a rule of its own.",
+        why="Every fault that can be in a file has a rule; this code is left for errors that a caller makes.",
+        bad='IRError("text")',
+        good='ShapeError("text", code="IR505")',
+        in_files=False,
+    ),
+    Rule(
+        "IR001",
+        "unreadable-path",
+        "error",
+        "The path cannot be read: no such file, a folder, no permission.",
+        why="Nothing was checked, so nothing can be said of the file.",
+        bad="ir-exec check no/such/model.xml",
+        good="ir-exec check models/model.xml",
+    ),
+    Rule(
+        "IR002",
+        "not-well-formed",
+        "error",
+        "The file is not well-formed XML.",
+        why="No reader can go on behind the first such place. Most often the file was cut off while it was copied, or "
+        "edited by hand.",
+        bad='<layer id="2" name="result" type="Result" version="opset1">\n'
+        '  <input>\n    <port id="0" precision="FP32">\n      <dim>2</dim>\n      <dim>3</dim>\n    </port>\n  </input>\n'
+        "</layers>",
+        good='<layer id="2" name="result" type="Result" version="opset1">\n'
+        '  <input>\n    <port id="0" precision="FP32">\n      <dim>2</dim>\n      <dim>3</dim>\n    </port>\n  </input>\n'
+        "</layer>\n</layers>",
+    ),
+    Rule(
+        "IR003",
+        "refused-markup",
+        "error",
+        "The file holds a DOCTYPE or entities, which no IR file needs.",
+        why="Such markup can make a reader fetch other files or fill its memory. No tool writes it into IR.",
+        bad='<!DOCTYPE net SYSTEM "file:///etc/passwd">\n<net name="net" version="11">',
+        good='<net name="net" version="11">',
+    ),
+    Rule(
+        "IR004",
+        "not-ir",
+        "error",
+        "The file is something else than IR: a Git LFS pointer, HTML, ONNX, an execution graph, empty.",
+        why="Readers say no more than that the file cannot be parsed; what it is instead tells how to get the real one.",
+        bad="version https://git-lfs.github.com/spec/v1\noid sha256:4d7a21...",
+        good="git lfs pull",
+    ),
+    Rule(
+        "IR005",
+        "ir-version",
+        "error",
+        "The IR version is not one of those that are read (10 and 11).",
+        why="Version 7 and older have another layout. Newer versions than 11 do not exist yet.",
+        bad='<net name="net" version="12">',
+        good='<net name="net" version="11">',
+    ),
+    Rule(
+        "IR006",
+        "limit-exceeded",
+        "error",
+        "Something is larger or deeper than the limits against hostile files.",
+        why="A file may ask for more memory or a deeper recursion than any machine has. The limits are far beyond every "
+        "real network: 128 MiB of XML, bodies 32 deep.",
+        bad="33 bodies, each inside the one before",
+        good="2 or 3 bodies inside each other",
+    ),
+    Rule(
+        "IR007",
+        "unreadable-number",
+        "error",
+        "A number or an id cannot be read.",
+        why="Ids, ports and dims are decimal numbers of 64 bits; with another text the piece that holds it is lost.",
+        bad="<dim>three</dim>",
+        good="<dim>3</dim>",
+    ),
+    Rule(
+        "IR008",
+        "missing-markup",
+        "error",
+        "An element or attribute that every IR file has is missing.",
+        why="Without it the layer, the port or the edge does not say what it is.",
+        bad='<layer id="1" name="relu" type="ReLU">',
+        good='<layer id="1" name="relu" type="ReLU" version="opset1">',
+    ),
+    Rule(
+        "IR009",
+        "unwritable",
+        "error",
+        "The network cannot be written.",
+        why="The folder does not exist, may not be written, or is full; the old files are as they were.",
+        bad='model.save("no/such/folder/model.xml")',
+        good='model.save("model.xml")',
+        in_files=False,
+    ),
+)

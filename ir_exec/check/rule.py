@@ -1,0 +1,46 @@
+"""What is known of a rule; the rules themselves are in `ir_exec.check.catalogue`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ir_exec.errors import Severity
+
+__all__ = ["GROUPS", "Rule"]
+
+GROUPS = {
+    0: "file",
+    1: "graph",
+    2: "weights",
+    3: "attributes",
+    4: "element types",
+    5: "shapes",
+    6: "declared against inferred",
+    7: "values",
+    9: "not checked",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One thing that can be wrong with a file.
+
+    name: what people call it, in kebab case. severity: the most that a fault of this rule is reported with.
+    summary: what it means, in one sentence. why: why it matters.
+    bad, good: the smallest example that breaks the rule, and what it should have been; where both are XML, the bad one
+        stands in a file of tests/bad.
+    in_files: whether `check_model` can find it in a file; the other rules are broken by calls of the Python API.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    summary: str
+    why: str
+    bad: str
+    good: str
+    in_files: bool = True
+
+    @property
+    def group(self) -> str:
+        return GROUPS.get(int(self.code[2]), "other")

@@ -1,0 +1,263 @@
+"""What if: the network with other input shapes, and why a layer cannot take them.
+
+Every type is inferred twice, with the file's own input shapes and with the new ones. A layer that fails with the new
+ones alone is reported, and the constant is searched that holds the dim against which the new one ran: from the inputs
+of the layer that did not follow the new shapes, upwards, past the layers in which the change was lost.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from ir_exec.check.findings import Findings
+from ir_exec.errors import EvaluationError, IRError, Location
+from ir_exec.graph import Graph, Node, Value
+from ir_exec.infer import Types, infer_types
+from ir_exec.ir import Weights
+from ir_exec.model import ShapeLike, as_shape
+from ir_exec.ops.sources import Const
+from ir_exec.types import Dim, Shape, TensorType
+
+__all__ = ["InputShapes", "check_shapes", "given_types", "parse_shapes"]
+
+InputShapes: TypeAlias = Mapping[str | int, ShapeLike] | str
+"""Shapes by the names or places of inputs, or text in the syntax of OpenVINO's tools: `x[1..10,3,?,?],y[2]`."""
+
+_MOST_LAYERS_OF_A_PATH = 8
+_FARTHEST = 10_000
+"""How many layers are looked at in search of a constant."""
+
+_ITEM = re.compile(r"\s*(?P<name>[^\[\]]*?)\s*\[(?P<dims>[^\[\]]*)\]\s*(?:,|$)")
+
+
+def parse_shapes(text: str) -> dict[str, Shape]:
+    """`x[1..10,3,?,?],y[2]` as shapes by name; a shape without a name, `[1,3]`, is under the name "".
+
+    Raises ShapeError or EvaluationError (IR705) for text that is none of this.
+    """
+    shapes: dict[str, Shape] = {}
+    position = 0
+    while position < len(text):
+        match = _ITEM.match(text, position)
+        if match is None:
+            raise EvaluationError(f"{text!r} is not NAME[DIMS] for one input or several", code="IR705")
+        if match["name"] in shapes:
+            raise EvaluationError(f"input {match['name']!r} is given two shapes", code="IR705")
+        shapes[match["name"]] = as_shape(f"[{match['dims']}]")
+        position = match.end()
+    return shapes
+
+
+def given_types(graph: Graph, shapes: InputShapes | None, batch: int | None) -> dict[Value, TensorType]:
+    """The types of the inputs that get another shape. Raises EvaluationError IR705 where there is no such input.
+
+    batch: the size of the first dim of every input of rank 2 or more, and of those of rank 1 whose dim is not known;
+        where the file names the layout of an input, the size of the dim that it calls N.
+    """
+    given: dict[Value, TensorType] = {}
+    if batch is not None:
+        for node in graph.parameters:
+            value = node.outputs[0]
+            shape = _with_batch(node, batch)
+            if shape is not None:
+                given[value] = TensorType(value.declared.element_type, shape)
+    wanted = parse_shapes(shapes) if isinstance(shapes, str) else shapes or {}
+    for key, shape_like in wanted.items():
+        value = _input(graph, key)
+        given[value] = TensorType(_declared(value.node).element_type, as_shape(shape_like))
+    return given
+
+
+def _input(graph: Graph, key: str | int) -> Value:
+    nodes = graph.parameters
+    if isinstance(key, int) and 0 <= key < len(nodes):
+        return nodes[key].outputs[0]
+    if key == "" and len(nodes) == 1:
+        return nodes[0].outputs[0]
+    for node in nodes:
+        if node.outputs and key in (node.name, *node.outputs[0].names):
+            return node.outputs[0]
+    names = ", ".join(node.name for node in nodes) or "none"
+    if key == "":
+        raise EvaluationError(f"a shape without a name, and the inputs are: {names}", code="IR705")
+    raise EvaluationError(f"there is no input {key!r}; the inputs are: {names}", code="IR705")
+
+
+def _declared(node: Node) -> TensorType:
+    """What a Parameter says of itself; its port may say less."""
+    element_type, shape = getattr(node.op, "element_type", None), getattr(node.op, "shape", None)
+    declared = node.outputs[0].declared
+    return TensorType(element_type or declared.element_type, declared.shape if shape is None else shape)
+
+
+def _with_batch(node: Node, batch: int) -> Shape | None:
+    if not node.outputs:
+        return None
+    dims = _declared(node).shape.dims
+    if not dims:
+        return None
+    axis: int | None = 0 if len(dims) > 1 or not dims[0].is_static else None
+    layout = _layout(node)
+    if layout is not None:
+        axis = layout.index("N") if "N" in layout and len(layout) == len(dims) else None
+    if axis is None:
+        return None
+    return Shape([Dim(batch) if index == axis else dim for index, dim in enumerate(dims)])
+
+
+def _layout(node: Node) -> list[str] | None:
+    """The names that the file gives to the dims of an input, `[N,C,H,W]`, where it does."""
+    for tree in (node.layer.rt_info, *(port.rt_info for port in node.layer.outputs)):
+        for child in tree.children:
+            if child.attributes.get("name") == "layout" and "layout" in child.attributes:
+                return [name.strip() for name in child.attributes["layout"].strip("[] ").split(",")]
+    return None
+
+
+def check_shapes(graph: Graph, weights: Weights | None, given: Mapping[Value, TensorType], findings: Findings) -> None:
+    """Report every layer that cannot take the new shapes of inputs and has nothing wrong with the old ones."""
+    checker = _Checker(graph, weights, findings)
+    infer_types(graph, weights=weights, given=given, report=checker.faults.append, settle=checker.settle)
+
+
+class _Checker:
+    """Types with the old and the new shapes side by side."""
+
+    def __init__(self, graph: Graph, weights: Weights | None, findings: Findings) -> None:
+        self.faults: list[IRError] = []
+        self._findings = findings
+        self._failed_before: set[tuple[str | None, str]] = set()
+        self.before: Types = infer_types(graph, weights=weights, report=self._note)
+        self.after: Types = list(self.before)
+
+    def _note(self, error: IRError) -> None:
+        self._failed_before.add((error.location.layer_id, error.message))
+
+    def settle(self, node: Node, inferred: list[TensorType] | None) -> list[TensorType]:
+        faults = [
+            fault
+            for fault in self.faults
+            if (fault.location.layer_id, fault.message) not in self._failed_before and fault.code != "IR999"
+        ]
+        self.faults.clear()
+        if faults and not self._findings.is_faulty(node):
+            cause = None if node.bodies else self._cause(node)
+            for fault in faults:
+                if cause is not None:
+                    fault.hint = cause.sentence(node)
+                    fault.related = tuple(one.location for one in cause.path)
+                self._findings(fault)
+        if inferred is None:
+            inferred = [self._unknown(node, value) for value in node.outputs]
+        for value, type in zip(node.outputs, inferred, strict=False):
+            self.after[value.number] = type
+        return inferred
+
+    def _unknown(self, node: Node, value: Value) -> TensorType:
+        """What stands for an output that could not be inferred: nothing of its dims, where an input has changed."""
+        before = self.before[value.number]
+        if not any(one is not None and self._has_changed(one) for one in node.inputs):
+            return before.without_values()
+        rank = before.rank
+        return TensorType(before.element_type, Shape.unknown() if rank is None else Shape.of_rank(rank))
+
+    def _has_changed(self, value: Value) -> bool:
+        return self.before[value.number].shape != self.after[value.number].shape
+
+    # The search for the constant that holds the dim.
+
+    def _cause(self, node: Node) -> _Cause | None:
+        inputs = [value for value in node.inputs if value is not None]
+        suspects = {size for value in inputs if self._has_changed(value) for size in self._replaced(value)}
+        best: tuple[int, _Cause] | None = None
+        for value in inputs:
+            if not self._has_changed(value):
+                for rank, cause in self._sources(value, suspects):
+                    if best is None or rank < best[0]:
+                        best = (rank, cause)
+        return None if best is None else best[1]
+
+    def _replaced(self, value: Value) -> set[int]:
+        """The sizes that dims of a value had before and have no more."""
+        before, after = self.before[value.number].shape.dims, self.after[value.number].shape.dims
+        if before is None or after is None or len(before) != len(after):
+            return set()
+        return {old.lo for old, new in zip(before, after, strict=True) if old.is_static and old != new}
+
+    def _sources(self, value: Value, suspects: set[int]) -> list[tuple[int, _Cause]]:
+        """Constants and inputs above a value that did not change; the first that holds a suspected size is best."""
+        found = []
+        reached: dict[Node, Node | None] = {value.node: None}
+        order = [value.node]
+        for distance, node in enumerate(order):
+            if distance > _FARTHEST:
+                break
+            if isinstance(node.op, Const) or node.type == "Parameter":
+                sizes = self._sizes(node)
+                hit = sizes & suspects
+                kind = 0 if isinstance(node.op, Const) else 1
+                size = min(hit) if hit else None
+                rank = (0 if hit else 2) + kind
+                found.append((rank * _FARTHEST * 2 + distance, _Cause(_path(node, reached), size, self._shown(node))))
+            for above in node.inputs:
+                if above is not None and not self._has_changed(above) and above.node not in reached:
+                    reached[above.node] = node
+                    order.append(above.node)
+        return found
+
+    def _sizes(self, node: Node) -> set[int]:
+        """The numbers that a constant or an input brings in: its dims, and the elements of a short one of integers."""
+        type = self.before[node.outputs[0].number]
+        sizes = {dim.lo for dim in type.shape.dims or () if dim.is_static}
+        if isinstance(node.op, Const) and type.element_type.is_integer and type.shape.size.hi <= 16:
+            value = type.value
+            sizes |= set() if value is None else {int(element) for element in np.ravel(value)}
+        return sizes
+
+    def _shown(self, node: Node) -> str:
+        type = self.before[node.outputs[0].number]
+        if isinstance(node.op, Const) and type.element_type.is_integer and type.shape.size.hi <= 16:
+            value = type.value
+            if value is not None:
+                return f"= {np.asarray(value).tolist()}".replace(" ", "").replace("=", "= ")
+        return f"{type.element_type}{type.shape}"
+
+
+@dataclass(frozen=True)
+class _Cause:
+    """path: from the constant, or the input, down to the layer before the one that fails; size: the dim it holds."""
+
+    path: list[Node]
+    size: int | None
+    shown: str
+
+    def sentence(self, node: Node) -> str:
+        source = self.path[0]
+        what = "the shape" if self.size is None else f"dim {self.size}"
+        if source.type == "Parameter":
+            text = f"{what} is that of {_name(source)} {self.shown}, which was given no other shape"
+        else:
+            text = f"{what} is fixed by {_name(source)} {self.shown}"
+        steps = [_name(one) for one in (*self.path[1:], node)]
+        if len(steps) > _MOST_LAYERS_OF_A_PATH:
+            left_out = len(steps) - _MOST_LAYERS_OF_A_PATH + 1
+            steps = [*steps[:3], f"{left_out} more", *steps[-4:]]
+        return f"{text}; from there to {' -> '.join(steps)}"
+
+
+def _path(node: Node, reached: dict[Node, Node | None]) -> list[Node]:
+    path = [node]
+    below = reached[node]
+    while below is not None:
+        path.append(below)
+        below = reached[below]
+    return path
+
+
+def _name(node: Node) -> str:
+    return str(Location(layer_id=node.id, layer_name=node.name, layer_type=node.type))

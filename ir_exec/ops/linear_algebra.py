@@ -1,0 +1,209 @@
+"""Matrices beyond the plain product: Eye, Inverse, GroupedMatMul."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Annotated
+
+import numpy as np
+
+from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.ops.attributes import Bool, ElementTypeName
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.indexing import as_integers
+from ir_exec.ops.matmul import matrix_product
+from ir_exec.ops.precision import CALCULABLE, CALCULABLE_FLOAT, rounded, widened
+from ir_exec.ops.rules import known_bounds, known_shape, merge_dims, require_one_element, require_rank
+from ir_exec.types import BOOLEAN, INDEX, NUMERIC, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType, convert
+
+__all__ = ["Eye", "GroupedMatMul", "Inverse"]
+
+
+def _number(kind: ElementType) -> ElementType:
+    if kind not in NUMERIC | BOOLEAN:
+        raise ValueError("expected a numeric element type or boolean")
+    return kind
+
+
+@op("Eye", since=9)
+class Eye(Op):
+    """output[..., i, i + diagonal_index] = 1, all other elements 0.
+
+    num_rows, num_columns, diagonal_index: i32 or i64, scalars or vectors of one element; a negative diagonal lies below
+    the main one, and one beyond the matrix leaves it all zeros. batch_shape: a vector, the axes before the matrix.
+    output: the element type `output_type`, shape batch_shape + [num_rows, num_columns].
+
+    Errors: IR505 or IR704 for a negative size. Specification: generation/Eye-9.
+    """
+
+    inputs = (
+        In("num_rows", types=INDEX),
+        In("num_columns", types=INDEX),
+        In("diagonal_index", types=INDEX),
+        In("batch_shape", types=INDEX, optional=True),
+    )
+
+    output_type: Annotated[ElementTypeName, _number]
+
+    def infer(
+        self,
+        num_rows: TensorType,
+        num_columns: TensorType,
+        diagonal_index: TensorType,
+        batch_shape: TensorType | None = None,
+    ) -> TensorType:
+        require_one_element(diagonal_index, "diagonal_index")
+        matrix = (_size_of(num_rows, "num_rows"), _size_of(num_columns, "num_columns"))
+        if batch_shape is None:
+            return TensorType(self.output_type, Shape(matrix))
+        require_rank(batch_shape, 1, "batch_shape")
+        batch = known_shape(batch_shape, "batch_shape")
+        return TensorType(self.output_type, batch if batch.dims is None else Shape([*batch, *matrix]))
+
+    def evaluate(
+        self, num_rows: Array, num_columns: Array, diagonal_index: Array, batch_shape: Array | None = None
+    ) -> Array:
+        rows, columns, diagonal = (int(number.reshape(-1)[0]) for number in (num_rows, num_columns, diagonal_index))
+        batch = () if batch_shape is None else tuple(batch_shape.tolist())
+        for name, size in (("num_rows", rows), ("num_columns", columns), *(("batch_shape", size) for size in batch)):
+            if size < 0:
+                raise EvaluationError(f"{name} is {size}, expected 0 or more", port=name)
+        # A diagonal far beyond the matrix is no index that NumPy could take.
+        matrix = np.eye(rows, columns, min(max(diagonal, -rows), columns), np.int8)
+        return np.broadcast_to(convert(matrix, self.output_type), (*batch, rows, columns)).copy()
+
+
+def _size_of(number: TensorType, name: str) -> Dim:
+    require_one_element(number, name)
+    bounds = known_bounds(number)
+    if bounds is None:
+        return Dim.any()
+    least, most = bounds[0]
+    if most < 0:
+        raise ShapeError(f"{name} is {most}, expected 0 or more", port=name)
+    return Dim(max(least, 0), most)
+
+
+@op("Inverse", since=14)
+class Inverse(Op):
+    """The inverse of every matrix, output @ data = 1; with `adjoint` its adjugate, the inverse times the determinant.
+
+    data: a float type, shape [..., N, N]. output: like data. f16 and bf16 are computed in f32.
+
+    A matrix without inverse is no error: as in OpenVINO, elimination goes on with the pivot 0, and the output holds
+    infinities and NaN. The specification leaves it open. It calls `adjoint` the conjugate transpose in one place and
+    the adjugate in all others; OpenVINO computes the adjugate.
+
+    Specification: matrix/Inverse-14.
+    """
+
+    inputs = (In("data", types=CALCULABLE_FLOAT),)
+
+    adjoint: Bool = False
+
+    def infer(self, data: TensorType) -> TensorType:
+        if data.shape.dims is None:
+            return data.without_values()
+        if len(data.shape) < 2:
+            raise ShapeError(f"data has rank {data.rank} ({data.shape}), expected 2 or more", code="IR501", port="data")
+        side = merge_dims(data.shape[-2], data.shape[-1], "the last two axes of data", port="data")
+        return data.with_shape(Shape([*data.shape[:-2], side, side]))
+
+    def evaluate(self, data: Array) -> Array:
+        upper, right, sign = _eliminated(widened(data).reshape(prod(data.shape[:-2]), *data.shape[-2:]))
+        inverse = _solved(upper, right)
+        if self.adjoint:
+            inverse *= (sign * np.prod(np.diagonal(upper, axis1=-2, axis2=-1), axis=-1))[..., None, None]
+        return rounded(inverse.reshape(data.shape), data.dtype)
+
+
+def _eliminated(matrices: Array) -> tuple[Array, Array, Array]:
+    """The system matrices @ x = 1 with what is below the diagonals eliminated: left side, right side, sign of the rows.
+
+    The row with the largest pivot is taken first, and an exchange of rows turns the sign.
+    """
+    count, side, _ = matrices.shape
+    system = np.empty((count, side, 2 * side), matrices.dtype)
+    system[..., :side] = matrices
+    system[..., side:] = np.eye(side, dtype=matrices.dtype)
+    sign = np.ones(count, matrices.dtype)
+    every = np.arange(count)
+    for step in range(side):
+        pivots = step + np.argmax(np.abs(system[:, step:, step]), axis=1)
+        first = system[:, step].copy()
+        system[:, step] = system[every, pivots]
+        system[every, pivots] = first
+        sign[pivots != step] *= -1
+        factors = system[:, step + 1 :, step] / system[:, step, step, None]
+        system[:, step + 1 :, step:] -= factors[..., None] * system[:, step, None, step:]
+    return system[..., :side], system[..., side:], sign
+
+
+def _solved(upper: Array, right: Array) -> Array:
+    """x of upper @ x = right, from the last row to the first."""
+    solution = np.empty(right.shape, right.dtype)
+    for row in reversed(range(right.shape[-2])):
+        known = np.matmul(upper[:, row, None, row + 1 :], solution[:, row + 1 :])[:, 0]
+        solution[:, row] = (right[:, row] - known) / upper[:, row, row, None]
+    return solution
+
+
+@op("GroupedMatMul", since=17)
+class GroupedMatMul(Op):
+    """A product of matrices for each of G groups, whose right sides are stored transposed.
+
+    mat_a of shape [G, M, K]: output[g] = mat_a[g] @ mat_b[g].T, of shape [G, M, N].
+    mat_a of shape [rows, K], the rows of all groups after each other: output[start:end] = mat_a[start:end] @ mat_b[g].T
+    with start = offsets[g - 1] (0 for the first group) and end = offsets[g]; of shape [rows, N]. Rows behind the last
+    group are 0.
+
+    mat_a, mat_b: one numeric type; mat_b of shape [G, N, K]. offsets: i32 or i64, [G], ends of groups that do not fall;
+    needed where mat_a has rank 2, of no effect else. output: the element type of mat_a. Sums are as in MatMul.
+
+    The specification's page shows two more things in some releases of OpenVINO, a product of two matrices of rank 2 and
+    a fourth input with a bias; OpenVINO 2026.4 refuses both, and so do we.
+
+    Errors: IR501 for other ranks, IR502 for sizes that differ, IR505 where offsets are missing, IR701 for offsets that
+    fall or go beyond the rows. Specification: matrix/GroupedMatMul-17.
+    """
+
+    inputs = (
+        In("mat_a", types=CALCULABLE),
+        In("mat_b", types=CALCULABLE, like="mat_a"),
+        In("offsets", types=INDEX, optional=True),
+    )
+
+    def infer(self, mat_a: TensorType, mat_b: TensorType, offsets: TensorType | None = None) -> TensorType:
+        kind = mat_a if mat_a.element_type.is_known else mat_b
+        require_rank(mat_a, (2, 3), "mat_a")
+        require_rank(mat_b, 3, "mat_b")
+        if mat_a.shape.dims is None or mat_b.shape.dims is None:
+            return kind.with_shape(Shape.unknown())
+        merge_dims(mat_a.shape[-1], mat_b.shape[-1], "the last axes of mat_a and mat_b", port="mat_b")
+        if len(mat_a.shape) == 3:
+            groups = merge_dims(mat_a.shape[0], mat_b.shape[0], "axis 0 of mat_a and mat_b", port="mat_b")
+            return kind.with_shape(Shape([groups, mat_a.shape[1], mat_b.shape[1]]))
+        if offsets is None:
+            raise ShapeError("mat_a has rank 2: offsets must say which rows belong to which group", port="offsets")
+        require_rank(offsets, 1, "offsets")
+        if offsets.shape.dims is not None:
+            # As in OpenVINO, offsets beyond the number of groups are not looked at.
+            enough = Dim(mat_b.shape[0].lo, UNBOUNDED)
+            merge_dims(offsets.shape[0], enough, "the length of offsets and axis 0 of mat_b", port="offsets")
+        return kind.with_shape(Shape([mat_a.shape[0], mat_b.shape[1]]))
+
+    def evaluate(self, mat_a: Array, mat_b: Array, offsets: Array | None = None) -> Array:
+        left, right = widened(mat_a), widened(mat_b).swapaxes(-1, -2)
+        if mat_a.ndim == 3:
+            return rounded(np.asarray(matrix_product(left, right)), mat_a.dtype)
+        assert offsets is not None, "infer asks for them"
+        ends = as_integers(offsets)[: len(right)].tolist()
+        output = np.zeros((len(left), right.shape[-1]), left.dtype)
+        start = 0
+        for group, end in enumerate(ends):
+            if not start <= end <= len(left):
+                message = f"offsets[{group}] is {end}, expected {start} to {len(left)}, where the rows of mat_a end"
+                raise EvaluationError(message, code="IR701", port="offsets")
+            output[start:end] = matrix_product(left[start:end], right[group])
+            start = end
+        return rounded(output, mat_a.dtype)

@@ -1,0 +1,252 @@
+"""Random numbers, the same ones for the same seeds that OpenVINO draws: RandomUniform, Multinomial."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
+from ir_exec.ops.attributes import LOWER, Bool, ElementTypeName, IndexTypeName
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.generators import mersenne_twister, philox, words_of_number, words_of_sequence
+from ir_exec.ops.indexing import as_integers
+from ir_exec.ops.parallel import for_ranges
+from ir_exec.ops.precision import CALCULABLE_FLOAT
+from ir_exec.ops.rules import known_bounds, known_shape, require_one_element, require_rank
+from ir_exec.ops.sources import State
+from ir_exec.types import INDEX, INTEGER, Array, Dim, ElementType, Shape, TensorType, element_types
+
+__all__ = ["Multinomial", "RandomUniform"]
+
+DRAWN = element_types("f16 bf16 f32 f64 i32 i64")
+
+_NUMBERS = 2**16
+"""How many numbers are drawn at once: what is computed on the way stays in the cache."""
+
+
+def _drawn(kind: ElementType) -> ElementType:
+    if kind not in DRAWN:
+        raise ValueError("expected i32, i64, f16, bf16, f32 or f64")
+    return kind
+
+
+def _seed(text: str) -> int:
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 20 and int(digits) < 2**64):
+        raise ValueError("expected an unsigned integer of 64 bits")
+    return int(digits)
+
+
+Seed = Annotated[int, _seed]
+
+
+@op("RandomUniform", since=8)
+class RandomUniform(Op):
+    """Numbers from minval on and below maxval, all equally likely.
+
+    shape: i32 or i64, the shape of the output. minval, maxval: one element each, of the type `output_type`, minval the
+    less. output: the element type `output_type`: f16, bf16, f32, f64, i32 or i64.
+
+    `alignment` tensorflow draws from Philox-4x32-10 with global_seed as key and op_seed as upper half of the counter,
+    pytorch from the Mersenne twister of global_seed. Where both seeds are 0, no two runs give the same numbers.
+    As in OpenVINO's CPU plugin, tensorflow goes on from run to run, 256 blocks of four further for every element that
+    was drawn before; `reset_state` begins again. pytorch gives the same numbers in every run.
+
+    The plugin draws f16, f64 and i64 as f32 and i32; OpenVINO's reference kernel and the specification, and we, do not.
+    Which of two numbers of 32 bits is the higher half of an i64, the specification leaves open: see `_joined`.
+
+    Errors: IR402 for limits of another type, IR505 or IR704 for a minval that is not less than maxval and for a
+    negative size. Specification: generation/RandomUniform-8.
+    """
+
+    inputs = (In("shape", types=INDEX), In("minval", types=DRAWN), In("maxval", types=DRAWN, like="minval"))
+    deterministic = False
+
+    output_type: Annotated[ElementTypeName, _drawn]
+    global_seed: Seed = 0
+    op_seed: Seed = 0
+    alignment: Annotated[Literal["tensorflow", "pytorch"], LOWER] = "tensorflow"
+
+    def infer(self, shape: TensorType, minval: TensorType, maxval: TensorType) -> TensorType:
+        require_rank(shape, 1, "shape")
+        for name, limit in (("minval", minval), ("maxval", maxval)):
+            require_one_element(limit, name)
+            if limit.element_type not in (self.output_type, ElementType.dynamic):
+                message = f"{name} is {limit.element_type}, output_type is {self.output_type}; both must be equal"
+                raise ElementTypeError(message, code="IR402", port=name)
+        if minval.value is not None and maxval.value is not None:
+            _check_range(minval.value, maxval.value, ShapeError)
+        return TensorType(self.output_type, known_shape(shape, "shape"))
+
+    def evaluate(self, shape: Array, minval: Array, maxval: Array, *, state: State | None = None) -> Array:
+        sizes = tuple(shape.tolist())
+        if min(sizes, default=0) < 0:
+            raise EvaluationError(f"shape is {list(sizes)}, expected no negative size", port="shape")
+        _check_range(minval, maxval, EvaluationError)
+        output = np.empty(sizes, self.output_type.dtype)
+        low, high = minval.reshape(-1)[0], maxval.reshape(-1)[0]
+        seed = self.global_seed if self.global_seed or self.op_seed else secrets.randbits(64)
+        if self.alignment == "pytorch":
+            _draw_as_pytorch(output.reshape(-1), low, high, seed)
+        else:
+            drawn = 0 if state is None else state.draw(self, output.size)
+            _draw_as_tensorflow(output.reshape(-1), low, high, (seed, self.op_seed), 256 * drawn)
+        return output
+
+
+def _check_range(minval: Array, maxval: Array, error: type[IRError]) -> None:
+    low, high = minval.reshape(-1)[0], maxval.reshape(-1)[0]
+    if not low < high:
+        raise error(f"minval is {low}, expected less than maxval, which is {high}", port="minval")
+
+
+def _draw_as_tensorflow(output: Array, low: Any, high: Any, seeds: tuple[int, int], first: int) -> None:
+    """Fill the vector from Philox blocks of four numbers, of which each makes an element, or two where it has 64 bits."""
+    per_block = 16 // max(output.itemsize, 4)
+
+    def work(start: int, stop: int) -> None:
+        numbers = philox(*seeds, first + start, stop - start).reshape(-1)
+        if output.itemsize == 8:
+            numbers = _joined(numbers, high_first=output.dtype.kind == "f")
+        part = output[start * per_block : stop * per_block]
+        part[...] = _as_tensorflow(numbers[: len(part)], low, high)
+
+    for_ranges(-(-len(output) // per_block), _NUMBERS // 4, work)
+
+
+def _as_tensorflow(numbers: Array, low: Any, high: Any) -> Array:
+    if low.dtype.kind == "i":
+        return _reduced(numbers, low, high)
+    # The number's low bits are the fraction of a float from 1 on.
+    one = low.dtype.type(1)
+    unsigned = np.dtype(f"u{one.itemsize}")
+    fraction = np.nextafter(one + one, one).view(unsigned) ^ one.view(unsigned)
+    floats = ((numbers & fraction).astype(unsigned) | one.view(unsigned)).view(low.dtype)
+    scaled: Array = (floats - one) * (high - low) + low
+    return scaled
+
+
+def _draw_as_pytorch(output: Array, low: Any, high: Any, seed: int) -> None:
+    """Fill the vector from the Mersenne twister, one number an element, or two where 64 bits must be random."""
+    generator = mersenne_twister(words_of_number(seed))
+    single = output.itemsize <= 4 or (output.dtype.kind == "i" and max(int(low), int(high)) < 2**32)
+    for start in range(0, len(output), _NUMBERS):
+        part = output[start : start + _NUMBERS]
+        numbers = generator.random_raw(len(part) * (1 if single else 2))
+        part[...] = _as_pytorch(numbers if single else _joined(numbers, high_first=True), low, high)
+
+
+def _as_pytorch(numbers: Array, low: Any, high: Any) -> Array:
+    if low.dtype.kind == "i":
+        return _reduced(numbers, low, high)
+    wide = np.float64 if low.dtype == np.float64 else np.float32
+    digits = _DIGITS[ElementType.of_dtype(low.dtype)]
+    floats = (numbers & np.uint64(2**digits - 1)).astype(wide) * wide(2.0**-digits)
+    return floats * wide(high - low) + wide(low)
+
+
+_DIGITS = {ElementType.bf16: 8, ElementType.f16: 11, ElementType.f32: 24, ElementType.f64: 53}
+"""How many bits of a number count for a float: its fraction and the bit before it."""
+
+
+def _joined(numbers: Array, *, high_first: bool) -> Array:
+    """Numbers of 64 bits, each from two of 32; OpenVINO takes the second as the higher half for i64 of Philox."""
+    halves = numbers.astype(np.uint64)
+    first, second = halves[::2], halves[1::2]
+    return first << np.uint64(32) | second if high_first else second << np.uint64(32) | first
+
+
+def _reduced(numbers: Array, low: Any, high: Any) -> Array:
+    """Integers from low on and below high: the remainders of the numbers, all modulo the type's own range."""
+    bits = 8 * low.dtype.itemsize
+    span = np.uint64((int(high) - int(low)) % 2**bits)
+    shifted = numbers.astype(np.uint64) % span + np.uint64(int(low) % 2**64)
+    return shifted.astype(f"u{low.dtype.itemsize}").view(low.dtype)
+
+
+@op("Multinomial", since=13)
+class Multinomial(Op):
+    """Indices of classes, drawn num_samples times for every row of probs.
+
+    probs: a float type, shape [batch, classes]; not negative and not all 0, or with `log_probs` their logarithms, and
+    up to a factor in either case. num_samples: one integer. Without `with_replacement` no class is drawn twice.
+    output: the element type `convert_type`, i32 or i64, shape [batch, num_samples].
+
+    A number x from 0 to 1 chooses the first class whose cumulative probability is x or more; without replacement, that
+    class's share is then taken away. As in OpenVINO's CPU plugin, which is the only one of its kernels that can be had,
+    the numbers are those of the C++ Mersenne twister with the seed sequence (global_seed, op_seed), divided by
+    2**32 - 1 in f32; probabilities are f32 too, and every run begins anew. The specification wants f64. Where both
+    seeds are 0, no two runs give the same classes.
+
+    Errors: IR505 or IR704 for a negative num_samples, IR704 where there is no class to draw, for which the plugin
+    leaves the output as it was. Specification: generation/Multinomial-13.
+    """
+
+    inputs = (In("probs", types=CALCULABLE_FLOAT), In("num_samples", types=INTEGER))
+    deterministic = False
+
+    convert_type: IndexTypeName
+    with_replacement: Bool
+    log_probs: Bool
+    global_seed: Seed = 0
+    op_seed: Seed = 0
+
+    def infer(self, probs: TensorType, num_samples: TensorType) -> TensorType:
+        require_rank(probs, 2, "probs")
+        require_one_element(num_samples, "num_samples")
+        bounds = known_bounds(num_samples)
+        least, most = (0, Dim.any().hi) if bounds is None else bounds[0]
+        if most < 0:
+            raise ShapeError(f"num_samples is {most}, expected 0 or more", port="num_samples")
+        if probs.shape.dims is None:
+            return TensorType(self.convert_type, Shape.unknown())
+        return TensorType(self.convert_type, Shape([probs.shape[0], Dim(max(least, 0), most)]))
+
+    def evaluate(self, probs: Array, num_samples: Array) -> Array:
+        count = int(as_integers(num_samples).reshape(-1)[0])
+        if count < 0:
+            raise EvaluationError(f"num_samples is {count}, expected 0 or more", port="num_samples")
+        shares = probs.astype(np.float32)
+        if self.log_probs:
+            shares = np.exp(shares)
+        cumulative = np.cumsum(shares, axis=1, dtype=np.float32)
+        if count and len(cumulative):
+            cumulative /= np.maximum(cumulative[:, -1:], np.finfo(np.float32).tiny)
+        seeds = (self.global_seed, self.op_seed) if self.global_seed or self.op_seed else (secrets.randbits(32),)
+        numbers = mersenne_twister(words_of_sequence(seeds)).random_raw(len(probs) * count)
+        samples = numbers.astype(np.float32).reshape(len(probs), count) / np.float32(2**32 - 1)
+        draw = _draw_any if self.with_replacement else _draw_others
+        return draw(cumulative, samples).astype(self.convert_type.dtype)
+
+
+def _draw_any(cumulative: Array, samples: Array) -> Array:
+    chosen = np.empty(samples.shape, np.int64)
+    for row, (limits, numbers) in enumerate(zip(cumulative, samples, strict=True)):
+        chosen[row] = np.searchsorted(limits, numbers)
+    _check_chosen(chosen, cumulative.shape[1])
+    return chosen
+
+
+def _draw_others(cumulative: Array, samples: Array) -> Array:
+    """Draw without replacement; `cumulative` is used up."""
+    chosen = np.empty(samples.shape, np.int64)
+    places = np.arange(cumulative.shape[1])
+    rows = np.arange(len(cumulative))
+    for index in range(samples.shape[1]):
+        reached = samples[:, index, None] <= cumulative
+        chosen[:, index] = np.where(reached.any(axis=1), reached.argmax(axis=1), len(places)) if len(places) else 0
+        _check_chosen(chosen[:, index], len(places))
+        place = chosen[:, index]
+        before = np.where(place > 0, cumulative[rows, place - 1], 0)
+        share = (cumulative[rows, place] - before)[:, None]
+        np.subtract(cumulative, share, out=cumulative, where=places >= place[:, None])
+        cumulative /= 1 - share
+    return chosen
+
+
+def _check_chosen(chosen: Array, classes: int) -> None:
+    if chosen.size and (not classes or int(chosen.max()) >= classes):
+        row = int(np.argmax(chosen.reshape(len(chosen), -1).max(axis=1)))
+        raise EvaluationError(f"row {row} of probs has no class left with a probability above 0", port="probs")

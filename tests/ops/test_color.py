@@ -1,0 +1,78 @@
+"""Images in YUV and RGB: shapes and errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ir_exec.errors import GraphError, ShapeError
+from ir_exec.ops.color import I420toBGR, I420toRGB, NV12toRGB, RGBtoNV12
+from ir_exec.types import ElementType, Shape, TensorType
+
+
+def kind(text: str, name: str = "u8") -> TensorType:
+    return TensorType(ElementType[name], Shape.parse(text))
+
+
+@pytest.mark.parametrize(
+    ("planes", "expected"),
+    [
+        ((kind("?,6..13,4,1"),), "u8[?,4..8,4,3]"),
+        ((kind("..."),), "u8[?,?,?,3]"),
+        ((kind("...", "f32"), kind("2,3,4..5,2", "f32")), "f32[2,6,8..10,3]"),
+        ((kind("?,2..9,?,?"), kind("1,1..3,?,2")), "u8[1,2..6,?,3]"),
+        ((kind("?,4,4,1"), kind("...")), "u8[?,4,4,3]"),
+    ],
+)
+def test_the_image_is_as_large_as_its_planes_allow(planes: tuple[TensorType, ...], expected: str) -> None:
+    assert str(NV12toRGB().infer(*planes)) == expected
+
+
+def test_planes_of_u_and_v_tell_of_each_other() -> None:
+    found = I420toRGB().infer(kind("..."), kind("?,2,?,1"), kind("3,?,4,1"))
+    assert str(found) == "u8[3,4,8,3]"
+
+
+@pytest.mark.parametrize(
+    ("planes", "code", "message"),
+    [
+        ((kind("1,4,4"),), "IR501", "y has rank 3 ([1,4,4]), expected 4"),
+        ((kind("1,6,4,3"),), "IR502", "y has 3 channels ([1,6,4,3]), expected 1"),
+        ((kind("1,7,4,1"),), "IR505", "1.5 times the height, twice the height of y, is 14, expected a multiple of 3"),
+        ((kind("1,9,4,1"),), None, None),
+        ((kind("1,6,3,1"),), "IR505", "the width of the image is 3, expected a multiple of 2"),
+        ((kind("1,4,4,1"), kind("1,2,2,1")), "IR502", "the plane of colours has 1 channels ([1,2,2,1]), expected 2"),
+        ((kind("1,4,4,1"), kind("1,2,3,2")), "IR502",
+         "the width of y and twice that of the colours must be equal, found 4 and 6"),
+        ((kind("1,4,4,1"), kind("2,2,2,2")), "IR502", "the batches of the planes must be equal, found 1 and 2"),
+    ],
+)  # fmt: skip
+def test_planes_that_do_not_fit(planes: tuple[TensorType, ...], code: str | None, message: str | None) -> None:
+    if code is None:
+        assert str(NV12toRGB().infer(*planes)) == "u8[1,6,4,3]"
+        return
+    with pytest.raises(ShapeError) as error:
+        NV12toRGB().infer(*planes)
+    assert (error.value.code, error.value.message) == (code, message)
+
+
+def test_i420_has_one_plane_or_three() -> None:
+    with pytest.raises(GraphError) as error:
+        I420toBGR().infer(kind("1,4,4,1"), kind("1,2,2,1"))
+    message = "expected 1 or 3 inputs (y, u, v), found 2"
+    assert (error.value.code, error.value.message) == ("IR106", message)
+
+
+@pytest.mark.parametrize(
+    ("single", "expected"), [(True, ["u8[?,3..12,2..,1]"]), (False, ["u8[?,2..8,2..,1]", "u8[?,1..4,1..,2]"])]
+)
+def test_planes_of_an_image_of_unknown_size(single: bool, expected: list[str]) -> None:
+    found = RGBtoNV12(single_plane=single).infer(kind("?,2..8,2..,3"))
+    assert [str(one) for one in (found if isinstance(found, tuple) else (found,))] == expected
+
+
+def test_grey_stays_grey_there_and_back() -> None:
+    grey = np.full((1, 4, 4, 3), 130, np.uint8)
+    found = NV12toRGB().evaluate(RGBtoNV12().evaluate(grey))
+    # Y = 0.859 * 130 + 16 = 127.67; 1.164 * (128 - 16) = 130.4.
+    assert np.unique(found).tolist() == [130]
