@@ -77,7 +77,8 @@ class Location:
 class IRError(Exception):
     """The base of every error that leaves ir_exec.
 
-    `message` is in the user's words and names no place; `str(error)` is place and message.
+    `message` is in the user's words and names no place; `str(error)` is place and message. `related` are further
+    places that explain it, in the order in which a reader should look at them.
     """
 
     default_code = "IR000"
@@ -97,6 +98,7 @@ class IRError(Exception):
         self.code = code or self.default_code
         self.hint = hint
         self.severity = severity
+        self.related: tuple[Location, ...] = ()
         self.location = location or Location()
         if port is not None:
             self.location = replace(self.location, port=port)

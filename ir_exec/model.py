@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Self, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 from ir_exec.errors import EvaluationError, Location, Report, ShapeError, WeightsError, raise_error
-from ir_exec.graph import Graph, Node, Value, build_graph, upgrade
+from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.infer import Types, infer_types
 from ir_exec.ir import BitOrder, Document, Weights, default_weights_path, read_document
-from ir_exec.ir.writer import write_document
 from ir_exec.types import Dim, ElementType, Shape, TensorType
 
 __all__ = ["Loaded", "Model", "ModelPort", "ShapeLike", "Source", "WeightsSource", "as_shape", "load", "read_model"]
@@ -21,8 +19,7 @@ WeightsSource: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryvi
 ShapeLike: TypeAlias = str | Shape | Sequence[int | tuple[int, int] | Dim | None]
 
 
-@dataclass(frozen=True, slots=True)
-class ModelPort:
+class ModelPort(NamedTuple):
     """An input or output of a network.
 
     name: the layer's name where that is one of its tensor names, else the first of them, else the name of the layer
@@ -39,8 +36,7 @@ class ModelPort:
         return f"{self.name} {self.element_type}{self.shape}"
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(NamedTuple):
     """A file as far as it could be read: the document, the graph, and the weights if there are any."""
 
     document: Document
@@ -98,6 +94,9 @@ class Model:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the network as IR version 11: the .xml at `path` and the .bin beside it."""
+        # The writer needs modules that nobody who reads does.
+        from ir_exec.ir.writer import write_document
+
         write_document(self.document, self.weights, path)
 
     def _input(self, key: str | int) -> Value:
@@ -139,7 +138,10 @@ def load(source: Source, weights: WeightsSource | None = None, *, report: Report
     if document is None:
         return None
     opened = _open_weights(document, weights, report)
-    document, opened = upgrade(document, opened, report)
+    if document.version < 11:
+        from ir_exec.graph.legacy import upgrade  # few files are so old
+
+        document, opened = upgrade(document, opened, report)
     return Loaded(document, build_graph(document, opened, report=report), opened)
 
 

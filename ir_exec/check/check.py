@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 
-from ir_exec.check.findings import Findings
-from ir_exec.check.report import Report
+from ir_exec.check.constants import odd_constants
+from ir_exec.check.dynamic import unbounded_inputs
+from ir_exec.check.findings import Findings, Repair
+from ir_exec.check.releases import Release, newer_than, requirement
+from ir_exec.check.report import Report, Requirement
 from ir_exec.check.structure import (
     all_graphs,
     cut_off_weights,
@@ -16,41 +20,78 @@ from ir_exec.check.structure import (
     unreferenced_weights,
 )
 from ir_exec.check.types import check_types
+from ir_exec.check.what_if import InputShapes, check_shapes, given_types
 from ir_exec.errors import IRError, Location, ResourceError, WeightsError, internal_error
+from ir_exec.graph import Value
 from ir_exec.model import Loaded, Source, WeightsSource, load
+from ir_exec.types import TensorType
 
-__all__ = ["check_model"]
+__all__ = ["check_model", "run_check"]
 
 
-def check_model(source: Source, *, weights: WeightsSource | None = None) -> Report:
+def check_model(
+    source: Source,
+    *,
+    weights: WeightsSource | None = None,
+    shapes: InputShapes | None = None,
+    batch: int | None = None,
+    target: str | None = None,
+    weights_values: bool = False,
+) -> Report:
     """Everything that is wrong with a file, in one pass; never raises.
 
     source: the .xml, by its path or as bytes. weights: another .bin than the one beside the .xml, by its path or as
-    bytes. A path that cannot be read, and anything else that can be passed here, gives a report that says so.
+        bytes. A path that cannot be read, and anything else that can be passed here, gives a report that says so.
+    shapes: report what could not take these shapes of inputs, by their names or as `"x[1..8,3],y[2]"`, as well.
+    batch: the same for another batch: the first dim of the inputs, or the one that their layout calls N.
+    target: a release of OpenVINO, `"2023.0"`; what it does not read is an error (IR119).
+    weights_values: look for NaN, infinities and saturated f16 in all constants, not in those of at most 1 MiB alone.
     """
+    wanted = _Wanted(shapes, batch, target, weights_values)
+    return run_check(source, weights, wanted)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What `check_model` was asked beyond the file itself."""
+
+    shapes: InputShapes | None = None
+    batch: int | None = None
+    target: str | None = None
+    weights_values: bool = False
+
+
+def run_check(
+    source: Source, weights: WeightsSource | None = None, wanted: _Wanted | None = None
+) -> tuple[Report, list[Repair]]:
+    """The report, and which declarations of ports should be what; never raises."""
     findings = Findings(_path(source))
     layers = checked = 0
+    requires: Requirement | None = None
     try:
         loaded = load(source, _usable(weights, findings), report=findings)
         if loaded is not None:
             graphs = list(all_graphs(loaded.graph))
             layers = sum(len(graph.nodes) + len(graph.unreachable) for graph in graphs)
-            checked = _check(loaded, findings)
+            requires = requirement(loaded.document)
+            checked = _check(loaded, findings, wanted or _Wanted())
     except IRError as error:
         findings(error)
     except MemoryError:
         findings(ResourceError("there was not enough memory to check the file"))
     except Exception as error:
         findings(internal_error(error))
-    return Report(
+    report = Report(
         path=_path(source),
         diagnostics=findings.sorted(),
         layers_checked=checked,
         layers_not_checked=layers - checked,
+        requires=requires,
     )
+    return report, findings.repairs
 
 
-def _check(loaded: Loaded, findings: Findings) -> int:
+def _check(loaded: Loaded, findings: Findings, wanted: _Wanted) -> int:
     """Every pass over what was read; how many layers were checked."""
     graphs = list(all_graphs(loaded.graph))
     for layer in layers_in_doubt(loaded.document.layers, loaded.document.edges):
@@ -68,10 +109,37 @@ def _check(loaded: Loaded, findings: Findings) -> int:
         if cut_off is not None:
             findings.merge(cut_off)
     checked = check_types(loaded.graph, loaded.weights, findings)
-    if loaded.weights is not None and not findings.has_error("IR1", "IR2", "IR3"):
-        for error in unreferenced_weights(loaded.graph, loaded.weights):
+    if loaded.weights is not None:
+        if not findings.has_error("IR1", "IR2", "IR3"):
+            for error in unreferenced_weights(loaded.graph, loaded.weights):
+                findings(error)
+        for error in odd_constants(
+            loaded.graph, loaded.weights, everything=wanted.weights_values, skip=findings.is_faulty
+        ):
             findings(error)
+    _what_if(loaded, findings, wanted)
     return checked
+
+
+def _what_if(loaded: Loaded, findings: Findings, wanted: _Wanted) -> None:
+    """The questions beyond the file itself: other input shapes, an older release."""
+    given: dict[Value, TensorType] = {}
+    try:
+        given = given_types(loaded.graph, wanted.shapes, wanted.batch)
+    except IRError as error:
+        findings(error)
+    if given:
+        check_shapes(loaded.graph, loaded.weights, given, findings)
+    for error in unbounded_inputs(loaded.graph, given):
+        findings(error)
+    if wanted.target is not None:
+        try:
+            target = Release.parse(wanted.target)
+        except ValueError as error:
+            findings(IRError(str(error), code="IR705"))
+            return
+        for fault in newer_than(target, loaded.document):
+            findings(fault)
 
 
 def _usable(weights: WeightsSource | None, findings: Findings) -> WeightsSource | None:

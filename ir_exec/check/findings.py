@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from ir_exec.check.report import Diagnostic
 from ir_exec.errors import IRError, Location
 from ir_exec.graph import Node
-from ir_exec.ir import Layer
+from ir_exec.ir import Layer, Port
+from ir_exec.types import TensorType
 
-__all__ = ["Findings"]
+__all__ = ["Findings", "Repair"]
 
 _Key: TypeAlias = tuple[str | None, str | None, str | None]
 
@@ -23,8 +25,21 @@ _UNRELATED = {"IR113"}
 _OF_IDS = {"IR007", "IR101"}
 
 
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """What a port should declare, so that the error at this place and with this code is gone."""
+
+    code: str
+    location: Location
+    port: Port
+    type: TensorType
+
+
 class Findings:
-    """The faults of one file in the order in which they were found; called with each of them."""
+    """The faults of one file in the order in which they were found; called with each of them.
+
+    repairs: what would mend those of them that wrong declarations of ports alone are.
+    """
 
     def __init__(self, path: str | None) -> None:
         self._file = Location(path=path)
@@ -32,6 +47,7 @@ class Findings:
         self._codes: set[str] = set()
         self._faulty: set[_Key] = set()
         self._muted: set[_Key] = set()
+        self.repairs: list[Repair] = []
 
     def __call__(self, error: IRError) -> None:
         diagnostic = Diagnostic.of(error.located(self._file))

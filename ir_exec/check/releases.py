@@ -55,9 +55,7 @@ def requirement(document: Document) -> Requirement:
             newest, found = need.release, {}
         if need.release == newest:
             found.setdefault(need.what, []).append(need.location)
-    demands = tuple(
-        Demand(what=what, count=len(places), location=places[0]) for what, places in sorted(found.items())
-    )
+    demands = tuple(Demand(what=what, count=len(places), location=places[0]) for what, places in sorted(found.items()))
     return Requirement(release=str(newest), demands=demands)
 
 

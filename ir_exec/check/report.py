@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, computed_field
 from ir_exec.check.rules import lesser, rule_of
 from ir_exec.errors import IRError, Location, Severity
 
-__all__ = ["Diagnostic", "Report", "Reports", "Summary"]
+__all__ = ["Demand", "Diagnostic", "Report", "Reports", "Requirement", "Summary"]
 
 
 class _Model(BaseModel):
@@ -21,7 +21,8 @@ class Diagnostic(_Model):
     """One finding.
 
     code, name: the rule that was broken (`IR601`, `declared-dims`); they never change their meaning.
-    message: in the user's words, without the place. hint: what would repair it, where one repair is likely.
+    message: in the user's words, without the place. hint: what would repair it, where one repair is likely, or why it is
+        so, where that is far away. related: the places on the way from there.
     """
 
     code: str
@@ -30,6 +31,7 @@ class Diagnostic(_Model):
     message: str
     hint: str | None = None
     location: Location
+    related: tuple[Location, ...] = ()
 
     @classmethod
     def of(cls, error: IRError) -> Self:
@@ -42,11 +44,27 @@ class Diagnostic(_Model):
             message=error.message,
             hint=error.hint,
             location=error.location,
+            related=error.related,
         )
 
     def __str__(self) -> str:
         where = str(self.location)
         return f"{where}: {self.severity}[{self.code} {self.name}]: {self.message}"
+
+
+class Demand(_Model):
+    """What in a file demands a release: `GroupNormalization of opset12`; how often it is there, and where first."""
+
+    what: str
+    count: int
+    location: Location
+
+
+class Requirement(_Model):
+    """The least release of OpenVINO that reads a file, `2023.1`, and everything in it that older ones do not know."""
+
+    release: str
+    demands: tuple[Demand, ...]
 
 
 class Report(_Model):
@@ -56,12 +74,14 @@ class Report(_Model):
     layers_checked, layers_not_checked: those of bodies included. A layer was not checked where ir_exec lacks its
         operator, where the types of its inputs are not known, where its weights are missing, and where no Result
         depends on it.
+    requires: the OpenVINO that the file needs, None where the file could not be read.
     """
 
     path: str | None
     diagnostics: tuple[Diagnostic, ...]
     layers_checked: int
     layers_not_checked: int
+    requires: Requirement | None = None
 
     @computed_field  # type: ignore[prop-decorator]  # the way that pydantic documents; mypy has no case for it
     @property

@@ -13,8 +13,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ir_exec.check.bodies import body_input_types
 from ir_exec.check.compare import contradiction, difference, fits, merged
-from ir_exec.check.findings import Findings
+from ir_exec.check.findings import Findings, Repair
 from ir_exec.errors import ElementTypeError, IRError, Location, ShapeError, internal_error
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import infer_node, infer_types
@@ -30,6 +31,7 @@ def check_types(graph: Graph, weights: Weights | None, findings: Findings) -> in
     """Infer and compare every reachable layer of the graph and of the bodies in it; how many could be checked."""
     checker = _Checker(graph, weights, findings)
     infer_types(graph, weights=weights, report=checker.faults.append, settle=checker.settle)
+    findings.repairs += checker.repairs()
     return checker.checked
 
 
@@ -43,6 +45,8 @@ class _Checker:
 
     def __init__(self, graph: Graph, weights: Weights | None, findings: Findings) -> None:
         self.faults: list[IRError] = []
+        self._repairs: list[Repair] = []
+        self._odd_ports: list[tuple[IRError, Value, Port]] = []
         self.checked = 0
         self._weights = weights
         self._findings = findings
@@ -81,12 +85,24 @@ class _Checker:
                 if settled.rank is None or not settled.element_type.is_known:
                     self._unknown.add(value)
             self._types[value.number] = settled
+        if is_checked and not was_faulty:
+            self._check_rank(node)
         return [self._types[value.number] for value in node.outputs]
+
+    def repairs(self) -> list[Repair]:
+        """What the ports should declare of which a fault was reported, as far as that is known in the end."""
+        for error, value, port in self._odd_ports:
+            self._repair(error, port, self._types[value.number])
+        return self._repairs
 
     # What concerns the node as a whole.
 
     def _check_bodies(self, node: Node) -> bool:
         """Check the graphs inside the node; whether they hold no error, which would make one of the node itself."""
+        if node.bodies and node.is_whole and not self._findings.is_faulty(node):
+            for inner, fault in body_input_types(node, [self._types[value.number] for value in node.values_in]):
+                if not self._findings.is_faulty(inner):
+                    self._findings(fault)
         for body in node.bodies:
             self.checked += check_types(body.graph, self._weights, self._findings)
         return not any(self._findings.is_faulty(inner) for body in node.bodies for inner in body.graph.all_nodes())
@@ -105,10 +121,27 @@ class _Checker:
                 if port.dims and min(port.dims) < -1:
                     axis, dim = next((axis, dim) for axis, dim in enumerate(port.dims) if dim < -1)
                     message = f"dim {axis} is declared as {dim}; dims are 0 or more, or -1 where they are not known"
-                    self._findings(_at(ShapeError(message, code="IR601"), node, position, is_output=is_output))
+                    self._report_port(ShapeError(message, code="IR601"), node, position, is_output=is_output)
                 if port.precision is not None and not _is_precision(port.precision):
                     message = f"{port.precision[:40]!r} is the precision of no element type"
-                    self._findings(_at(ElementTypeError(message, code="IR603"), node, position, is_output=is_output))
+                    self._report_port(ElementTypeError(message, code="IR603"), node, position, is_output=is_output)
+
+    def _report_port(self, error: IRError, node: Node, position: int, *, is_output: bool) -> None:
+        self._findings(_at(error, node, position, is_output=is_output))
+        value = node.outputs[position] if is_output else node.inputs[position]
+        if value is not None:
+            port = (node.layer.outputs if is_output else node.layer.inputs)[position]
+            self._odd_ports.append((error, value, port))
+
+    def _check_rank(self, node: Node) -> None:
+        """IR507 for the layer from which on a rank is not known, though those of its inputs are."""
+        if node.type == "Parameter" or any(self._types[value.number].rank is None for value in node.values_in):
+            return
+        for value in node.outputs:
+            if self._types[value.number].rank is None:
+                message = "the rank of this output depends on values, which some devices refuse"
+                error = ShapeError(message, code="IR507", severity="info")
+                self._findings(_at(error, node, value.position, is_output=True))
 
     def _outputs(self, node: Node, inferred: list[TensorType]) -> list[TensorType]:
         """One type for each output port, where there are as many; IR114 for ports that the operator does not give."""
@@ -186,6 +219,8 @@ class _Checker:
             hint = f"the layers below take {declared}: was an attribute, a constant or an edge of this layer changed?"
         error = _error(contradiction(declared, inferred), message, hint)
         self._findings(_at(error, value.node, value.position, is_output=True))
+        if for_inferred >= for_declared:
+            self._repair(error, _port_of(value), inferred)
         return inferred if for_inferred > for_declared else merged(declared, inferred)
 
     def _settle_declared(self, value: Value) -> TensorType:
@@ -210,6 +245,7 @@ class _Checker:
         )
         error = _error(contradiction(value.declared, other), message)
         self._findings(_at(error, value.node, value.position, is_output=True))
+        self._repair(error, _port_of(value), other)
         return merged(other, value.declared)
 
     def _speaks_for(self, reader: tuple[Node, int], value: Value, type: TensorType) -> bool:
@@ -251,7 +287,13 @@ class _Checker:
             f"{name} is declared as {declared}, but {_layer(value.node)} gives {settled}: "
             f"{difference(declared, settled)}"
         )
-        self._findings(_at(_error(contradiction(declared, settled), message), node, position, is_output=False))
+        error = _at(_error(contradiction(declared, settled), message), node, position, is_output=False)
+        self._findings(error)
+        self._repair(error, _input_port(reader), settled)
+
+    def _repair(self, error: IRError, port: Port, type: TensorType) -> None:
+        """The fault is gone where the port declares this type."""
+        self._repairs.append(Repair(error.code, error.location, port, type))
 
     def _check_dims_left_out(self, value: Value, settled: TensorType) -> None:
         """IR602 for a port without dims whose value has some, as the other end of the edge knows.
@@ -270,7 +312,9 @@ class _Checker:
             if not port.dims and not self._findings.is_faulty(node):
                 name = _port_name(node, position, is_output=index == 0)
                 message = f"{name} is declared without dims, as a scalar is, but it is {settled}"
-                self._findings(_at(ShapeError(message, code="IR602"), node, position, is_output=index == 0))
+                error = _at(ShapeError(message, code="IR602"), node, position, is_output=index == 0)
+                self._findings(error)
+                self._repair(error, port, settled)
 
     def _check_ends(self, value: Value, settled: TensorType) -> None:
         """IR604 for ends of an edge that declare different dims where either could be."""

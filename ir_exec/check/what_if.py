@@ -121,16 +121,19 @@ def _layout(node: Node) -> list[str] | None:
 
 def check_shapes(graph: Graph, weights: Weights | None, given: Mapping[Value, TensorType], findings: Findings) -> None:
     """Report every layer that cannot take the new shapes of inputs and has nothing wrong with the old ones."""
-    checker = _Checker(graph, weights, findings)
+    checker = _Checker(graph, weights, given, findings)
     infer_types(graph, weights=weights, given=given, report=checker.faults.append, settle=checker.settle)
 
 
 class _Checker:
     """Types with the old and the new shapes side by side."""
 
-    def __init__(self, graph: Graph, weights: Weights | None, findings: Findings) -> None:
+    def __init__(
+        self, graph: Graph, weights: Weights | None, given: Mapping[Value, TensorType], findings: Findings
+    ) -> None:
         self.faults: list[IRError] = []
         self._findings = findings
+        self._given_sizes = {dim.lo for type in given.values() for dim in type.shape.dims or () if dim.is_static}
         self._failed_before: set[tuple[str | None, str]] = set()
         self.before: Types = infer_types(graph, weights=weights, report=self._note)
         self.after: Types = list(self.before)
@@ -172,15 +175,22 @@ class _Checker:
     # The search for the constant that holds the dim.
 
     def _cause(self, node: Node) -> _Cause | None:
+        """The best of what the inputs of a layer go back to, where anything explains the fault."""
         inputs = [value for value in node.inputs if value is not None]
-        suspects = {size for value in inputs if self._has_changed(value) for size in self._replaced(value)}
-        best: tuple[int, _Cause] | None = None
-        for value in inputs:
-            if not self._has_changed(value):
-                for rank, cause in self._sources(value, suspects):
-                    if best is None or rank < best[0]:
-                        best = (rank, cause)
-        return None if best is None else best[1]
+        suspects = self._suspects(inputs)
+        ranked = [found for value in inputs for found in self._sources(value, suspects)]
+        return min(ranked, key=lambda found: found[0])[1] if ranked else None
+
+    def _suspects(self, inputs: list[Value]) -> set[int]:
+        """Sizes that may be what the new shapes ran against: old ones that are gone, and those that one input alone
+        has, but none that the new shapes bring."""
+        old = {size for value in inputs if self._has_changed(value) for size in self._replaced(value)}
+        present = [self._static_sizes(self.after, value) for value in inputs]
+        alone = {size for sizes in present for size in sizes if sum(size in other for other in present) == 1}
+        return (old | alone) - self._given_sizes - {1}
+
+    def _static_sizes(self, types: Types, value: Value) -> set[int]:
+        return {dim.lo for dim in types[value.number].shape.dims or () if dim.is_static}
 
     def _replaced(self, value: Value) -> set[int]:
         """The sizes that dims of a value had before and have no more."""
@@ -189,24 +199,26 @@ class _Checker:
             return set()
         return {old.lo for old, new in zip(before, after, strict=True) if old.is_static and old != new}
 
-    def _sources(self, value: Value, suspects: set[int]) -> list[tuple[int, _Cause]]:
-        """Constants and inputs above a value that did not change; the first that holds a suspected size is best."""
+    def _sources(self, value: Value, suspects: set[int]) -> list[tuple[tuple[int, int], _Cause]]:
+        """Constants and inputs above a value, each with its rank, the best the least: first come those that hold a
+        suspected size, then the others, but only where nothing between them and the layer has changed."""
         found = []
         reached: dict[Node, Node | None] = {value.node: None}
+        has_changed = {value.node: self._has_changed(value)}
         order = [value.node]
         for distance, node in enumerate(order):
             if distance > _FARTHEST:
                 break
-            if isinstance(node.op, Const) or node.type == "Parameter":
-                sizes = self._sizes(node)
-                hit = sizes & suspects
-                kind = 0 if isinstance(node.op, Const) else 1
-                size = min(hit) if hit else None
-                rank = (0 if hit else 2) + kind
-                found.append((rank * _FARTHEST * 2 + distance, _Cause(_path(node, reached), size, self._shown(node))))
+            if isinstance(node.op, Const) or (node.type == "Parameter" and not has_changed[node]):
+                hit = self._sizes(node) & suspects
+                if hit or not has_changed[node]:
+                    kind = (0 if hit else 4) + (2 if node.type == "Parameter" else 0) + has_changed[node]
+                    cause = _Cause(_path(node, reached), min(hit) if hit else None, self._shown(node))
+                    found.append(((kind, distance), cause))
             for above in node.inputs:
-                if above is not None and not self._has_changed(above) and above.node not in reached:
+                if above is not None and above.node not in reached:
                     reached[above.node] = node
+                    has_changed[above.node] = has_changed[node] or self._has_changed(above)
                     order.append(above.node)
         return found
 

@@ -2,7 +2,6 @@
 
 from ir_exec.graph.build import build_graph, declared_type
 from ir_exec.graph.graph import BodyGraph, Graph, Node, Value
-from ir_exec.graph.legacy import upgrade
 from ir_exec.graph.order import last_uses, reachable, topological_order
 
 __all__ = [
@@ -15,5 +14,4 @@ __all__ = [
     "last_uses",
     "reachable",
     "topological_order",
-    "upgrade",
 ]

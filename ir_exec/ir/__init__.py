@@ -5,6 +5,8 @@ document = read_document("model.xml")
 weights = Weights.open(default_weights_path("model.xml"), order=BitOrder.of(document))
 array = weights.read(ElementType.f32, (3, 4), offset=16, size=48)
 ```
+
+`ir_exec.ir.writer` is imported by those who write, who are few.
 """
 
 from ir_exec.ir.document import (
@@ -22,7 +24,6 @@ from ir_exec.ir.names import join_names, split_names
 from ir_exec.ir.packing import CURRENT_ORDER, BitOrder, decode, encode, packed_size
 from ir_exec.ir.reader import read_document
 from ir_exec.ir.weights import Weights, default_weights_path
-from ir_exec.ir.writer import ByteRanges, write_document
 
 __all__ = [
     "CURRENT_ORDER",
@@ -30,7 +31,6 @@ __all__ = [
     "BackEdge",
     "BitOrder",
     "Body",
-    "ByteRanges",
     "Document",
     "Edge",
     "Layer",
@@ -45,5 +45,4 @@ __all__ = [
     "packed_size",
     "read_document",
     "split_names",
-    "write_document",
 ]

@@ -17,8 +17,9 @@ from lxml import etree
 
 from ir_exec.errors import IRError, Location, ParseError, ResourceError
 from ir_exec.ir.lookalikes import recognise
+from ir_exec.types import Array
 
-__all__ = ["MAX_XML_BYTES", "Markup", "load", "parse"]
+__all__ = ["MAX_XML_BYTES", "Markup", "load", "parse", "start_tags"]
 
 MAX_XML_BYTES = 128 * 2**20
 """No network comes near this size: a layer takes half a kilobyte, and the weights are not in this file."""
@@ -204,12 +205,28 @@ def _syntax_error(text: bytes, code: int | None, message: str | None, line: int 
     return ParseError(f"the file is not well-formed XML: {reason}", code="IR002", hint=hint, location=location)
 
 
+def start_tags(text: bytes) -> list[tuple[etree._Element, int]]:
+    """Every element of well-formed XML in UTF-8, in document order, and the byte at which its start tag begins.
+
+    Raises what `parse` raises; ParseError IR002 for text that is not in UTF-8, or begins with a byte order mark.
+    """
+    root = parse(text).root
+    if _to_utf8(text) is not text:
+        raise ParseError("the file is not plain UTF-8", code="IR002")
+    starts: list[int] = _starts(np.frombuffer(_without_asides(text), np.uint8)).tolist()
+    return list(zip(root.iter(), starts, strict=True))
+
+
 def _start_tag_lines(text: bytes) -> list[int]:
-    """The line of each start tag; in well-formed XML without asides every `<` opens a tag."""
+    """The line of each start tag."""
     characters = np.frombuffer(text, np.uint8)
+    line_ends = np.flatnonzero(characters == ord("\n"))
+    lines: list[int] = (np.searchsorted(line_ends, _starts(characters)) + 1).tolist()
+    return lines
+
+
+def _starts(characters: Array) -> Array:
+    """The places of start tags; in well-formed XML without asides every `<` opens a tag."""
     opens = np.flatnonzero(characters == ord("<"))
     following = characters[opens + 1]  # the last character is the root's `>`
-    starts = opens[(following != ord("/")) & (following != ord("?")) & (following != ord("!"))]
-    line_ends = np.flatnonzero(characters == ord("\n"))
-    lines: list[int] = (np.searchsorted(line_ends, starts) + 1).tolist()
-    return lines
+    return opens[(following != ord("/")) & (following != ord("?")) & (following != ord("!"))]

@@ -19,8 +19,8 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,8 +35,7 @@ _CHUNK = 2**16
 """Bytes, or groups of three, that are unpacked at a time: the steps between take little memory beside the result."""
 
 
-@dataclass(frozen=True, slots=True)
-class BitOrder:
+class BitOrder(NamedTuple):
     """Which end of a byte the first value is in; False is what OpenVINO writes today."""
 
     high_nibble_first: bool = False

@@ -115,7 +115,7 @@ class _Deformable(Convolving):
             batch = merge_dims(batch, tensor.shape[0], f"the batches of data and {name}", port=name)
             _require_divisible(tensor.shape[1], self.deformable_group, f"channels of {name}", name)
             merge_dims(
-                tensor.shape[1], elements * numbers, f"the channels of {name} and elements of windows", port=name
+                tensor.shape[1], elements * numbers, f"the channels of {name} and the elements of windows", port=name
             )
             for i, (dim, count) in enumerate(zip(tensor.shape[2:], counts, strict=True)):
                 merge_dims(dim, count, f"axis {i + 2} of {name} and the output", port=name)

@@ -20,6 +20,7 @@ import numpy as np
 
 from ir_exec.ops.attributes import LOWER, Int, Named
 from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.parallel import for_ranges
 from ir_exec.ops.precision import CALCULABLE
 from ir_exec.ops.rules import Broadcasting, align_pdpd, broadcast_shapes
 from ir_exec.types import Array, ElementType, TensorType, convert, saturated
@@ -37,6 +38,9 @@ __all__ = [
 
 Function: TypeAlias = Callable[..., Any]
 """Computes arrays from arrays, element by element: a ufunc, or an expression of them."""
+
+LARGE = 2**19
+"""How many elements make it worth while to split a function that NumPy has itself."""
 
 CHUNK = 2**16
 """How many elements a function of real numbers sees at once, so that what it leaves behind stays in the cache."""
@@ -58,12 +62,33 @@ def calculated(function: Function, *arrays: Array, out: Array | None = None) -> 
     that is given: an array of the result's shape and dtype, which may be one of them."""
     dtype = arrays[0].dtype
     if _working_dtype(dtype) is dtype or _has_half_loop(function, dtype):
+        if isinstance(function, np.ufunc) and max(array.size for array in arrays) >= LARGE:
+            shape = np.broadcast_shapes(*[array.shape for array in arrays])
+            return _in_parts(function, arrays, np.empty(shape, dtype) if out is None else out)
         if out is not None and isinstance(function, np.ufunc):
             return np.asarray(function(*arrays, out=out))
         return _written(np.asarray(function(*arrays), dtype), out)
     working = _working_dtype(dtype)
     result = np.asarray(function(*[array.astype(working) for array in arrays]))
     return _written(convert(result, ElementType.of_dtype(dtype)), out)
+
+
+def _in_parts(function: np.ufunc, arrays: tuple[Array, ...], out: Array) -> Array:
+    """The same, split along the first axis that can be."""
+    if not out.size:
+        return out
+    axis = next(axis for axis, size in enumerate(out.shape) if size > 1)
+    whole = (slice(None),) * axis
+
+    def cut(array: Array, start: int, stop: int) -> Array:
+        place = axis - out.ndim + array.ndim
+        return array if place < 0 or array.shape[place] == 1 else array[(*whole[:place], slice(start, stop))]
+
+    def work(start: int, stop: int) -> None:
+        function(*[cut(array, start, stop) for array in arrays], out=cut(out, start, stop))
+
+    for_ranges(out.shape[axis], max(1, LARGE // 4 * out.shape[axis] // out.size), work)
+    return out
 
 
 def _written(result: Array, out: Array | None) -> Array:
@@ -82,7 +107,7 @@ def calculated_real(function: Function, data: Array, out: Array | None = None) -
     kind = ElementType.of_dtype(dtype)
     working = _working_dtype(dtype) if kind.is_float else np.dtype(np.float64)
     if isinstance(function, np.ufunc) and (working is dtype or _has_half_loop(function, dtype)):
-        return np.asarray(function(data, out=out))
+        return calculated(function, data, out=out)
 
     def of_part(part: Array) -> Array:
         result = function(part.astype(working))
@@ -93,8 +118,11 @@ def calculated_real(function: Function, data: Array, out: Array | None = None) -
         return of_part(source).reshape(data.shape)
     result = np.empty(data.shape, dtype) if out is None else out
     target = result.reshape(-1)
-    for start in range(0, source.size, CHUNK):
-        target[start : start + CHUNK] = of_part(source[start : start + CHUNK])
+
+    def work(start: int, stop: int) -> None:
+        target[start:stop] = of_part(source[start:stop])
+
+    for_ranges(source.size, CHUNK, work)
     return result
 
 
@@ -193,7 +221,8 @@ class Binary(Op):
         a, b = types
         is_plain = type(self).evaluate is Binary.evaluate and isinstance(type(self).function, np.ufunc)
         known = a.element_type.is_known and _working_dtype(a.element_type.dtype) is a.element_type.dtype
-        if is_plain and known and self.auto_broadcast != "pdpd" and max(a.rank or 0, b.rank or 0):
+        is_small = max(a.shape.size.lo, b.shape.size.lo) < LARGE
+        if is_plain and known and is_small and self.auto_broadcast != "pdpd" and max(a.rank or 0, b.rank or 0):
             return type(self).function
         return self.evaluate
 

@@ -35,6 +35,7 @@ FAMILIES = {
     "gather": "Gather GatherElements GatherND GatherTree",
     "interpolate": "Interpolate",
     "join": "Concat Split VariadicSplit",
+    "linear_algebra": "Eye GroupedMatMul Inverse",
     "logic": (
         "BitwiseAnd BitwiseLeftShift BitwiseNot BitwiseOr BitwiseRightShift BitwiseXor LogicalAnd LogicalNot "
         "LogicalOr LogicalXor Xor"
@@ -54,6 +55,7 @@ FAMILIES = {
     "priors": "PriorBox PriorBoxClustered",
     "proposals": "ExperimentalDetectronGenerateProposalsSingleImage GenerateProposals Proposal",
     "quantize": "FakeConvert FakeQuantize",
+    "random": "Multinomial RandomUniform",
     "rearrange": (
         "BatchToSpace Col2Im DepthToSpace ExtractImagePatches ReorgYolo ShuffleChannels SpaceToBatch SpaceToDepth"
     ),
@@ -73,7 +75,9 @@ FAMILIES = {
     ),
     "select": "Select",
     "shape": "Reshape ShapeOf Squeeze Transpose Unsqueeze",
+    "signal": "DFT IDFT IRDFT ISTFT RDFT STFT",
     "slice": "Slice SliceScatter StridedSlice",
     "sources": "Assign Const Parameter ReadValue Result",
+    "text": "StringTensorPack StringTensorUnpack",
 }
 """Types by the name of their module in ir_exec.ops."""

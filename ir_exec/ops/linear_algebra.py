@@ -86,13 +86,12 @@ def _size_of(number: TensorType, name: str) -> Dim:
 
 @op("Inverse", since=14)
 class Inverse(Op):
-    """The inverse of every matrix, output @ data = 1; with `adjoint` its adjugate, the inverse times the determinant.
+    """The inverse of every matrix, output @ data = 1; with `adjoint` the transpose of that.
 
-    data: a float type, shape [..., N, N]. output: like data. f16 and bf16 are computed in f32.
+    data: a float type, shape [..., N, N]. output: like data. Everything is computed in f32, as the specification says.
 
     A matrix without inverse is no error: as in OpenVINO, elimination goes on with the pivot 0, and the output holds
-    infinities and NaN. The specification leaves it open. It calls `adjoint` the conjugate transpose in one place and
-    the adjugate in all others; OpenVINO computes the adjugate.
+    infinities and NaN. The specification leaves it open.
 
     Specification: matrix/Inverse-14.
     """
@@ -110,33 +109,31 @@ class Inverse(Op):
         return data.with_shape(Shape([*data.shape[:-2], side, side]))
 
     def evaluate(self, data: Array) -> Array:
-        upper, right, sign = _eliminated(widened(data).reshape(prod(data.shape[:-2]), *data.shape[-2:]))
-        inverse = _solved(upper, right)
-        if self.adjoint:
-            inverse *= (sign * np.prod(np.diagonal(upper, axis1=-2, axis2=-1), axis=-1))[..., None, None]
-        return rounded(inverse.reshape(data.shape), data.dtype)
+        matrices = data.astype(np.float32).reshape(prod(data.shape[:-2]), *data.shape[-2:])
+        inverse = _solved(*_eliminated(matrices)).reshape(data.shape)
+        output = np.empty(data.shape, data.dtype)
+        output[...] = inverse.swapaxes(-1, -2) if self.adjoint else inverse
+        return output
 
 
-def _eliminated(matrices: Array) -> tuple[Array, Array, Array]:
-    """The system matrices @ x = 1 with what is below the diagonals eliminated: left side, right side, sign of the rows.
+def _eliminated(matrices: Array) -> tuple[Array, Array]:
+    """Left and right side of the systems matrices @ x = 1, with nothing left below the diagonals of the left one.
 
-    The row with the largest pivot is taken first, and an exchange of rows turns the sign.
+    Rows are exchanged so that the largest number of a column is its pivot.
     """
     count, side, _ = matrices.shape
     system = np.empty((count, side, 2 * side), matrices.dtype)
     system[..., :side] = matrices
     system[..., side:] = np.eye(side, dtype=matrices.dtype)
-    sign = np.ones(count, matrices.dtype)
     every = np.arange(count)
     for step in range(side):
         pivots = step + np.argmax(np.abs(system[:, step:, step]), axis=1)
         first = system[:, step].copy()
         system[:, step] = system[every, pivots]
         system[every, pivots] = first
-        sign[pivots != step] *= -1
         factors = system[:, step + 1 :, step] / system[:, step, step, None]
         system[:, step + 1 :, step:] -= factors[..., None] * system[:, step, None, step:]
-    return system[..., :side], system[..., side:], sign
+    return system[..., :side], system[..., side:]
 
 
 def _solved(upper: Array, right: Array) -> Array:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
-from typing import TypeAlias
 
 import numpy as np
 
@@ -16,9 +14,6 @@ from ir_exec.ops.rules import merge_dims, require_rank
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["Bucketize", "SearchSorted"]
-
-IsBefore: TypeAlias = Callable[[Array, Array], Array]
-"""Whether elements of the sequence, the first argument, stand before values."""
 
 
 @op("Bucketize", since=3)
@@ -41,13 +36,11 @@ class Bucketize(Op):
         return TensorType(self.output_type, data.shape)
 
     def evaluate(self, data: Array, buckets: Array) -> Array:
-        is_before: IsBefore = np.less if self.with_right_bound else _does_not_exceed
-        found = _search(widened(buckets), widened(data).reshape(-1), is_before)
-        return found.reshape(data.shape).astype(self.output_type.dtype)
-
-
-def _does_not_exceed(boundaries: Array, values: Array) -> Array:
-    return np.logical_not(values < boundaries)
+        values = widened(data)
+        found = _search(widened(buckets), values.reshape(-1), right=not self.with_right_bound).reshape(data.shape)
+        if not self.with_right_bound and values.dtype.kind == "f":
+            found = np.where(np.isnan(values), len(buckets), found)
+        return found.astype(self.output_type.dtype)
 
 
 @op("SearchSorted", since=15)
@@ -76,13 +69,12 @@ class SearchSorted(Op):
         return TensorType(self.output_type, _shape(sorted_sequence, values))
 
     def evaluate(self, sorted_sequence: Array, values: Array) -> Array:
-        is_before: IsBefore = np.less_equal if self.right_mode else np.less
-        if sorted_sequence.ndim == 1:
-            found = _search(sorted_sequence, values.reshape(-1), is_before)
+        rows = prod(values.shape[:-1])
+        if sorted_sequence.ndim > 1 and rows > 1:
+            sequences = widened(sorted_sequence).reshape(rows, sorted_sequence.shape[-1])
+            found = _search_rows(sequences, widened(values).reshape(rows, values.shape[-1]), right=self.right_mode)
         else:
-            rows = prod(values.shape[:-1])
-            sequences = sorted_sequence.reshape(rows, sorted_sequence.shape[-1])
-            found = _search(sequences, values.reshape(rows, values.shape[-1]), is_before)
+            found = _search(widened(sorted_sequence).reshape(-1), widened(values).reshape(-1), right=self.right_mode)
         return found.reshape(values.shape).astype(self.output_type.dtype)
 
 
@@ -100,18 +92,22 @@ def _shape(sorted_sequence: TensorType, values: TensorType) -> Shape:
     return Shape([*dims, values.shape[-1]])
 
 
-def _search(sequences: Array, values: Array, is_before: IsBefore) -> Array:
-    """For each value the number of elements before it: of one sequence, or of that in the same row.
+def _search(sequence: Array, values: Array, *, right: bool) -> Array:
+    """The places of values in a vector, before or behind (`right`) elements that are equal; 0 for NaN."""
+    found = np.searchsorted(sequence, values, side="right" if right else "left")
+    return np.where(np.isnan(values), 0, found) if values.dtype.kind == "f" else found
 
-    A binary search of all values at once.
-    """
+
+def _search_rows(sequences: Array, values: Array, *, right: bool) -> Array:
+    """The same for each row of values in the row of sequences beside it: a binary search of all values at once."""
+    is_before = np.less_equal if right else np.less
+    size = sequences.shape[1]
     low = np.zeros(values.shape, np.int64)
-    high = np.full(values.shape, sequences.shape[-1], np.int64)
-    for _ in range(int(sequences.shape[-1]).bit_length()):
+    high = np.full(values.shape, size, np.int64)
+    for _ in range(size.bit_length()):
         middle = (low + high) // 2
         # Where the search has ended, middle may be the place behind the last element.
-        inside = np.minimum(middle, sequences.shape[-1] - 1)
-        found = sequences[inside] if sequences.ndim == 1 else np.take_along_axis(sequences, inside, axis=-1)
+        found = np.take_along_axis(sequences, np.minimum(middle, size - 1), axis=1)
         goes_up = is_before(found, values) & (low < high)
         low = np.where(goes_up, middle + 1, low)
         high = np.where(goes_up, high, middle)

@@ -7,7 +7,7 @@ A look-up gives the newest version of the type that the named opset holds, and i
 from __future__ import annotations
 
 import json
-import pkgutil
+import os
 import re
 from functools import cache, lru_cache
 from importlib import import_module
@@ -126,10 +126,9 @@ def _homes() -> dict[str, str]:
 
 @cache
 def _names() -> dict[str, list[int]]:
-    # importlib.resources would import more than all of this package.
-    text = pkgutil.get_data("ir_exec.ops", "opsets.json")
-    assert text is not None, "the table is part of the package"
-    table: dict[str, list[int]] = json.loads(text)
+    # importlib.resources would import more than all that reading a network needs.
+    with open(os.path.join(os.path.dirname(__file__), "opsets.json"), encoding="utf-8") as file:
+        table: dict[str, list[int]] = json.load(file)
     return table
 
 

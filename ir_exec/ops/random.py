@@ -103,7 +103,7 @@ def _check_range(minval: Array, maxval: Array, error: type[IRError]) -> None:
 
 
 def _draw_as_tensorflow(output: Array, low: Any, high: Any, seeds: tuple[int, int], first: int) -> None:
-    """Fill the vector from Philox blocks of four numbers, of which each makes an element, or two where it has 64 bits."""
+    """Fill the vector from Philox blocks of four numbers: one makes an element, or two where it has 64 bits."""
     per_block = 16 // max(output.itemsize, 4)
 
     def work(start: int, stop: int) -> None:
@@ -121,9 +121,9 @@ def _as_tensorflow(numbers: Array, low: Any, high: Any) -> Array:
         return _reduced(numbers, low, high)
     # The number's low bits are the fraction of a float from 1 on.
     one = low.dtype.type(1)
-    unsigned = np.dtype(f"u{one.itemsize}")
-    fraction = np.nextafter(one + one, one).view(unsigned) ^ one.view(unsigned)
-    floats = ((numbers & fraction).astype(unsigned) | one.view(unsigned)).view(low.dtype)
+    unsigned = np.dtype(f"u{low.dtype.itemsize}")
+    fraction = numbers & numbers.dtype.type(2 ** (_digits(low) - 1) - 1)
+    floats: Any = (fraction.astype(unsigned) | one.view(unsigned)).view(low.dtype)
     scaled: Array = (floats - one) * (high - low) + low
     return scaled
 
@@ -141,14 +141,16 @@ def _draw_as_pytorch(output: Array, low: Any, high: Any, seed: int) -> None:
 def _as_pytorch(numbers: Array, low: Any, high: Any) -> Array:
     if low.dtype.kind == "i":
         return _reduced(numbers, low, high)
-    wide = np.float64 if low.dtype == np.float64 else np.float32
-    digits = _DIGITS[ElementType.of_dtype(low.dtype)]
+    wide: Any = np.float64 if low.dtype == np.float64 else np.float32
+    digits = _digits(low)
     floats = (numbers & np.uint64(2**digits - 1)).astype(wide) * wide(2.0**-digits)
-    return floats * wide(high - low) + wide(low)
+    scaled: Array = floats * wide(high - low) + wide(low)
+    return scaled
 
 
-_DIGITS = {ElementType.bf16: 8, ElementType.f16: 11, ElementType.f32: 24, ElementType.f64: 53}
-"""How many bits of a number count for a float: its fraction and the bit before it."""
+def _digits(number: Any) -> int:
+    """How many bits a float of this type has for its fraction and the digit before it."""
+    return {"bf16": 8, "f16": 11, "f32": 24, "f64": 53}[ElementType.of_dtype(number.dtype).name]
 
 
 def _joined(numbers: Array, *, high_first: bool) -> Array:
@@ -208,12 +210,14 @@ class Multinomial(Op):
         count = int(as_integers(num_samples).reshape(-1)[0])
         if count < 0:
             raise EvaluationError(f"num_samples is {count}, expected 0 or more", port="num_samples")
+        if count > probs.shape[1] and not self.with_replacement:
+            message = f"num_samples is {count}, expected at most the {probs.shape[1]} classes without replacement"
+            raise EvaluationError(message, port="num_samples")
         shares = probs.astype(np.float32)
         if self.log_probs:
             shares = np.exp(shares)
         cumulative = np.cumsum(shares, axis=1, dtype=np.float32)
-        if count and len(cumulative):
-            cumulative /= np.maximum(cumulative[:, -1:], np.finfo(np.float32).tiny)
+        cumulative /= np.maximum(cumulative[:, -1:], np.finfo(np.float32).tiny)
         seeds = (self.global_seed, self.op_seed) if self.global_seed or self.op_seed else (secrets.randbits(32),)
         numbers = mersenne_twister(words_of_sequence(seeds)).random_raw(len(probs) * count)
         samples = numbers.astype(np.float32).reshape(len(probs), count) / np.float32(2**32 - 1)
@@ -223,9 +227,10 @@ class Multinomial(Op):
 
 def _draw_any(cumulative: Array, samples: Array) -> Array:
     chosen = np.empty(samples.shape, np.int64)
+    if samples.size:
+        _require_left((cumulative > 0).any(axis=1))
     for row, (limits, numbers) in enumerate(zip(cumulative, samples, strict=True)):
         chosen[row] = np.searchsorted(limits, numbers)
-    _check_chosen(chosen, cumulative.shape[1])
     return chosen
 
 
@@ -234,11 +239,13 @@ def _draw_others(cumulative: Array, samples: Array) -> Array:
     chosen = np.empty(samples.shape, np.int64)
     places = np.arange(cumulative.shape[1])
     rows = np.arange(len(cumulative))
+    is_left = np.ones(cumulative.shape, np.bool_)
     for index in range(samples.shape[1]):
-        reached = samples[:, index, None] <= cumulative
-        chosen[:, index] = np.where(reached.any(axis=1), reached.argmax(axis=1), len(places)) if len(places) else 0
-        _check_chosen(chosen[:, index], len(places))
-        place = chosen[:, index]
+        # Rounding may leave the last one a little below 1, and a sample above it.
+        place = np.argmax(np.minimum(samples[:, index], cumulative[:, -1])[:, None] <= cumulative, axis=1)
+        _require_left(np.asarray(is_left[rows, place] & (cumulative[:, -1] > 0)))
+        chosen[:, index] = place
+        is_left[rows, place] = False
         before = np.where(place > 0, cumulative[rows, place - 1], 0)
         share = (cumulative[rows, place] - before)[:, None]
         np.subtract(cumulative, share, out=cumulative, where=places >= place[:, None])
@@ -246,7 +253,8 @@ def _draw_others(cumulative: Array, samples: Array) -> Array:
     return chosen
 
 
-def _check_chosen(chosen: Array, classes: int) -> None:
-    if chosen.size and (not classes or int(chosen.max()) >= classes):
-        row = int(np.argmax(chosen.reshape(len(chosen), -1).max(axis=1)))
-        raise EvaluationError(f"row {row} of probs has no class left with a probability above 0", port="probs")
+def _require_left(is_left: Array) -> None:
+    if not is_left.all():
+        raise EvaluationError(
+            f"row {int(np.argmin(is_left))} of probs has no class left with a probability above 0", port="probs"
+        )

@@ -31,6 +31,9 @@ class State(Protocol):
     def write(self, variable_id: str, value: Array) -> None:
         """Keep the value for the next run."""
 
+    def draw(self, layer: object, count: int) -> int:
+        """How many random numbers this layer has drawn before; it now draws `count` more."""
+
 
 @op("Parameter", since=1)
 class Parameter(Op):

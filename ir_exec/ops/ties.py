@@ -7,8 +7,7 @@ Results of a body stand to the ports of the layer around it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ir_exec.errors import EvaluationError
 from ir_exec.ops.rules import normalize_axis
@@ -17,8 +16,7 @@ from ir_exec.types import Array, Dim, TensorType
 __all__ = ["BackEdge", "BodyInput", "BodyOutput", "Part", "RunningBody", "Ties", "TypedBody"]
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """The parts along `axis` that the iterations take or give: `part_size` elements each, from `start` on in steps of
     `stride`, as long as they reach no further than `end`, which is included. Negative starts and ends count from the
     end of the axis; with a negative stride the parts go from the end to the beginning.
@@ -63,8 +61,7 @@ class Part:
         return data[(slice(None),) * axis + (slice(first, first + self.part_size),)]
 
 
-@dataclass(frozen=True, slots=True)
-class BodyInput:
+class BodyInput(NamedTuple):
     """What a Parameter of a body is fed with: the layer's input at `position` or a part of it; the number of the
     iteration where `counts_iterations`."""
 
@@ -74,8 +71,7 @@ class BodyInput:
     counts_iterations: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class BodyOutput:
+class BodyOutput(NamedTuple):
     """What a Result of a body is: the layer's output at `position`, or a part of it, or the condition to go on."""
 
     result: int
@@ -84,16 +80,14 @@ class BodyOutput:
     is_condition: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class BackEdge:
+class BackEdge(NamedTuple):
     """A Result of one iteration that is a Parameter of the next."""
 
     result: int
     parameter: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ties:
+class Ties(NamedTuple):
     """How a body is tied to its layer; Parameters and Results go by their place in the body."""
 
     parameters: int

@@ -13,12 +13,14 @@ class Variables:
     """What Assign writes is kept aside until the run has ended well, and then becomes what ReadValue reads.
 
     A body that runs again and again reads in one iteration what it wrote in the one before: `advance` lets it.
+    Layers that draw random numbers go on where they stopped, in the next run and in the next iteration.
     """
 
     def __init__(self) -> None:
         self._values: dict[str, Array] = {}
         self._current: dict[str, Array] = {}
         self._written: dict[str, Array] = {}
+        self._drawn: dict[int, int] = {}
 
     def read(self, variable_id: str) -> Array | None:
         value = self._current.get(variable_id)
@@ -26,6 +28,12 @@ class Variables:
 
     def write(self, variable_id: str, value: Array) -> None:
         self._written[variable_id] = value
+
+    def draw(self, layer: object, count: int) -> int:
+        # Layers with equal attributes are equal, but not one.
+        drawn = self._drawn.get(id(layer), 0)
+        self._drawn[id(layer)] = drawn + count
+        return drawn
 
     def advance(self, variable_ids: Iterable[str]) -> None:
         """Let what was written to these variables be read in this run."""
@@ -48,6 +56,7 @@ class Variables:
         self._written.clear()
 
     def reset(self) -> None:
-        """Forget all values: the next run starts from the initial ones."""
+        """Forget all values and what was drawn: the next run starts from the initial ones."""
         self.discard()
         self._values.clear()
+        self._drawn.clear()

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
-import numpy.typing as npt
 
 __all__ = [
     "ALL",
@@ -30,7 +29,7 @@ __all__ = [
     "element_types",
 ]
 
-Array: TypeAlias = npt.NDArray[Any]
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 def _record(name: str) -> np.dtype[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -17,9 +16,8 @@ __all__ = ["Bounds", "TensorType"]
 Bounds: TypeAlias = tuple[Array, Array]
 
 
-@dataclass(frozen=True, slots=True, init=False)
 class TensorType:
-    """Element type and shape of a value, with bounds of its elements where they are known.
+    """Element type and shape of a value, with bounds of its elements where they are known; immutable.
 
     Bounds are two arrays of the value's own shape and type; every element of the value lies between them. An integer
     bound at the very end of its type's range means "not bounded". Where both are equal the value is known.
@@ -27,17 +25,14 @@ class TensorType:
     Types compare by element type and shape alone.
     """
 
-    element_type: ElementType
-    shape: Shape
-    source: Callable[[], Bounds | None] | None = field(compare=False, repr=False)
+    __slots__ = ("element_type", "shape", "source")
 
     def __init__(
         self, element_type: ElementType, shape: Shape, source: Callable[[], Bounds | None] | None = None
     ) -> None:
-        put = object.__setattr__
-        put(self, "element_type", element_type)
-        put(self, "shape", shape)
-        put(self, "source", source)
+        self.element_type = element_type
+        self.shape = shape
+        self.source = source
 
     @staticmethod
     def unknown() -> TensorType:
@@ -79,8 +74,19 @@ class TensorType:
         """The same type with every element between these two arrays."""
         return TensorType(self.element_type, self.shape, lambda: (lower, upper))
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TensorType):
+            return NotImplemented
+        return self.element_type is other.element_type and self.shape == other.shape
+
+    def __hash__(self) -> int:
+        return hash((self.element_type, self.shape))
+
     def __str__(self) -> str:
         return f"{self.element_type}{self.shape}"
+
+    def __repr__(self) -> str:
+        return f"TensorType({self})"
 
 
 _UNKNOWN = TensorType(ElementType.dynamic, Shape.unknown())

@@ -52,8 +52,10 @@ for since in (1, 8):
         CASES.append(priors("PriorBox", since, grid, image, **boxes))
         if since == 8 and "min_size" in boxes:
             CASES.append(priors("PriorBox", since, grid, image, **boxes, min_max_aspect_ratios_order=False))
-    for kind in ("i8", "i16", "i32", "u8", "u16", "u32", "u64"):
-        CASES.append(priors("PriorBox", since, (2, 3), (60, 100), kind, min_size=16.0, aspect_ratio=2.0))
+    CASES += [
+        priors("PriorBox", since, (2, 3), (60, 100), kind, min_size=16.0, aspect_ratio=2.0)
+        for kind in ("i8", "i16", "i32", "u8", "u16", "u32", "u64")
+    ]
     CASES += [
         priors("PriorBox", since, (2, 3), (60, 100), min_size=16.0, constants=()),
         priors("PriorBox", since, (2, 3), (60, 100), min_size=16.0, constants={0}),

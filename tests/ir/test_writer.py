@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from ir_exec.errors import IRError, WeightsError
-from ir_exec.ir import Document, RtInfo, Weights, default_weights_path, read_document, write_document
+from ir_exec.ir import Document, RtInfo, Weights, default_weights_path, read_document
+from ir_exec.ir.writer import write_document
 from tests.ir.files import LOOP, RELU, constant, networks
 
 

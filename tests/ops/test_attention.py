@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -160,3 +162,18 @@ def test_a_query_that_may_see_nothing_is_not_a_number() -> None:
         )
     assert np.isnan(found[0, 0]).all()
     assert found[0, 1].tolist() == [1] * 4
+
+
+def test_memory_stays_bounded_for_long_sequences() -> None:
+    """Of 8,192 queries and keys the scores alone would take 268 MB."""
+    length = 8192
+    random = np.random.default_rng(0)
+    query, key, value = (random.standard_normal((1, 1, length, 8)).astype(np.float32) for _ in range(3))
+    tracemalloc.start()
+    found = ScaledDotProductAttention(causal=False).evaluate(query, key, value)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 120 * 2**20
+    row = query[0, 0, -1].astype(np.float64) @ key[0, 0].astype(np.float64).T / np.sqrt(8)
+    weights = np.exp(row - row.max())
+    np.testing.assert_allclose(found[0, 0, -1], weights @ value[0, 0] / weights.sum(), rtol=1e-4, atol=1e-5)

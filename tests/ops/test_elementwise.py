@@ -13,6 +13,7 @@ from numpy.testing import assert_array_equal
 from ir_exec.errors import IRError, ShapeError, raise_error
 from ir_exec.ops import registered, resolve
 from ir_exec.ops.elementwise import CHUNK, Binary, Unary
+from ir_exec.ops.parallel import THREADS
 from ir_exec.types import Array, ElementType, Shape, TensorType, convert
 from tests.ops.elementwise import array, attribute_error, bounds_of, evaluate, make
 
@@ -275,3 +276,31 @@ def test_versions_resolve_to_their_class() -> None:
     assert resolve("Gelu", "opset2") is not resolve("Gelu", "opset7")
     assert resolve("Xor", "opset1").type_name == "Xor"
     assert resolve("relu", "opset1").type_name == "ReLU"
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [((3, 700, 300), (3, 700, 300)), ((1, 900, 700), (700,)), ((900, 1), (1, 700)), ((2, 0, 600_000), (1, 600_000))],
+)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_large_tensors_are_split_without_a_difference(shapes, threads):
+    random = np.random.default_rng(0)
+    a, b = (random.standard_normal(shape).astype(np.float32) for shape in shapes)
+    add = resolve("Add", "opset1").parse({}, raise_error)
+    token = THREADS.set(threads)
+    try:
+        np.testing.assert_array_equal(add.evaluate(a, b), a + b)
+    finally:
+        THREADS.reset(token)
+
+
+@pytest.mark.parametrize("type_name", ["Tanh", "Erf", "Sigmoid"])
+def test_functions_give_the_same_on_any_number_of_threads(type_name):
+    data = np.random.default_rng(0).standard_normal((7, 100_003)).astype(np.float32)
+    function = resolve(type_name, "opset8").parse({}, raise_error)
+    one = function.evaluate(data)
+    token = THREADS.set(4)
+    try:
+        np.testing.assert_array_equal(function.evaluate(data), one)
+    finally:
+        THREADS.reset(token)

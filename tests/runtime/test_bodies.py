@@ -358,6 +358,14 @@ def test_types(name: str, oracle: Oracle) -> None:
     assert type_faults(types_of(file), theirs, outputs_of(file)) == []
 
 
+@each
+def test_nothing_is_found_wrong(name: str) -> None:
+    net, inputs = ANSWERED[name]
+    file = net.file(*inputs)
+    report = ir_exec.check_model(file.xml, weights=file.weights)
+    assert [str(one) for one in report.diagnostics if one.severity == "error"] == []
+
+
 @pytest.mark.parametrize(
     ("net", "inputs", "expected"),
     [
@@ -492,6 +500,23 @@ def test_a_branch_does_not_end_the_run_for_variables() -> None:
     compiled = ir_exec.compile_model(file.xml, weights=file.weights)
     assert compiled([VECTOR])[0].tolist() == [1, 2]
     assert compiled([VECTOR])[0].tolist() == [3, 6]
+
+
+def test_large_values_of_an_iteration_outlive_the_next() -> None:
+    """Where memory of dead values is written to again, parts that wait to be put together are not dead."""
+
+    def step(body: NetworkText, parameter: Output, number: Output) -> Output:
+        moved = body.op("Add", parameter, number)
+        return body.op("Sqrt", body.op("Multiply", moved, moved))
+
+    x = np.random.default_rng(0).uniform(1, 2, (1, 20000)).astype(np.float32)
+    file = loop(*STARTS, shape="?,?", step=step).file(x)
+    expected = [x]
+    for number in range(4):
+        expected.append(expected[-1] + np.float32(number))
+    last, parts = outputs_of(file)
+    np.testing.assert_allclose(parts, np.concatenate(expected[1:]), rtol=1e-6)
+    np.testing.assert_array_equal(last, parts[3:])
 
 
 def test_outputs_of_a_body_are_the_callers_own() -> None:

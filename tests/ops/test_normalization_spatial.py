@@ -1,0 +1,127 @@
+"""Normalizations of images: errors, shapes, plain loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, raise_error
+from ir_exec.ops import resolve
+from ir_exec.ops.normalization_spatial import (
+    GRN,
+    LRN,
+    BatchNormInference1,
+    BatchNormInference5,
+    GroupNormalization,
+    NormalizeL2,
+)
+from ir_exec.types import TensorType
+from tests.ops.indexing import known, typed
+
+
+def refused(operator: Any, *types: TensorType) -> tuple[str, str]:
+    with pytest.raises(ShapeError) as error:
+        operator.infer(*types)
+    return error.value.code, error.value.message
+
+
+def test_the_channels_of_batch_norm() -> None:
+    five, one = BatchNormInference5(epsilon=0.0), BatchNormInference1(epsilon=0.0)
+    data, vector, unknown = typed("f32", "2,?,4"), typed("f32", "3"), typed("f32", "...")
+    assert five.infer(data, unknown, vector, unknown, typed("f32", "?")) == typed("f32", "2,3,4")
+    assert one.infer(vector, unknown, data, unknown, unknown) == typed("f32", "2,3,4")
+    assert five.infer(unknown, vector, vector, vector, vector) == unknown
+    message = "the channels of data and variance must be equal, found 3 and 4"
+    assert refused(five, data, vector, vector, vector, typed("f32", "4")) == ("IR502", message)
+    message = "data has rank 1 ([3]), expected 2 or more: axis 1 holds the channels"
+    assert refused(five, vector, vector, vector, vector, vector) == ("IR501", message)
+    assert refused(one, typed("f32", "3,1"), vector, data, vector, vector)[0] == "IR501"
+
+
+def test_epsilon_is_not_negative() -> None:
+    with pytest.raises(InvalidAttributeError) as error:
+        BatchNormInference5.parse({"epsilon": "-0.5"}, raise_error)
+    assert error.value.code == "IR302"
+
+
+def test_groups_of_channels() -> None:
+    operator = GroupNormalization(num_groups=3, epsilon=1e-5)
+    vector = typed("f32", "4")
+    message = "4 channels cannot be divided into 3 groups"
+    assert refused(operator, typed("f32", "2,?,5"), vector, typed("f32", "?")) == ("IR502", message)
+    assert refused(operator, typed("f32", "2,0,5"), typed("f32", "0"), typed("f32", "0"))[0] == "IR502"
+    assert refused(operator, typed("f32", "4"), vector, vector)[0] == "IR501"
+    message = "the channels of data and bias must be equal, found 6 and 4"
+    assert refused(operator, typed("f32", "1,6"), typed("f32", "..."), vector) == ("IR502", message)
+    assert operator.infer(typed("f32", "..."), typed("f32", "6"), typed("f32", "?")) == typed("f32", "...")
+    with pytest.raises(InvalidAttributeError) as error:
+        GroupNormalization.parse({"num_groups": "0", "epsilon": "1"}, raise_error)
+    assert error.value.code == "IR302"
+
+
+@given(
+    shape=st.lists(st.integers(1, 5), min_size=1, max_size=3),
+    size=st.integers(1, 6),
+    which=st.integers(0, 7),
+    seed=st.integers(0, 9),
+)
+@settings(max_examples=50)
+def test_lrn_divides_by_what_is_around(shape: list[int], size: int, which: int, seed: int) -> None:
+    data = np.random.default_rng(seed).uniform(-2, 2, shape)
+    axes = [axis for axis in range(len(shape)) if which >> axis & 1]
+    operator = LRN(alpha=0.5, beta=0.75, bias=1.5, size=size)
+    found = operator.evaluate(data, np.array(axes, np.int64))
+    reach = (size - 1) // 2
+    for index in np.ndindex(*shape):
+        window = tuple(
+            slice(max(i - reach, 0), i + reach + 1) if axis in axes else slice(i, i + 1) for axis, i in enumerate(index)
+        )
+        total = np.sum(data[window] ** 2)
+        assert np.isclose(found[index], data[index] / (1.5 + 0.5 / size ** len(axes) * total) ** 0.75)
+
+
+def test_a_region_larger_than_the_data_costs_nothing_more() -> None:
+    operator = LRN(alpha=0.0, beta=1.0, bias=2.0, size=2**62)
+    assert operator.evaluate(np.ones((2, 3)), np.array([1])).tolist() == [[0.5] * 3] * 2
+
+
+@pytest.mark.parametrize("operator", [LRN(alpha=1.0, beta=1.0, bias=1.0, size=3), NormalizeL2(eps=1.0, eps_mode="add")])
+def test_axes(operator: Any) -> None:
+    data = typed("f32", "2,?")
+    message = "axis 2 is out of range for rank 2 (allowed: -2 to 1)"
+    assert refused(operator, data, known([2])) == ("IR503", message)
+    assert refused(operator, data, typed("i64", "1,1"))[0] == "IR501"
+    assert operator.infer(data, typed("i64", "...")) == data
+    assert operator.infer(typed("f32", "..."), known([7])) == typed("f32", "...")
+    with pytest.raises(EvaluationError) as error:
+        operator.evaluate(np.zeros((2, 3), np.float32), np.array([-3]))
+    assert (error.value.code, error.value.location.port) == ("IR701", "axes")
+
+
+def test_an_axis_may_be_a_scalar_for_one_only() -> None:
+    assert NormalizeL2(eps=1.0, eps_mode="max").infer(typed("f32", "2,3"), known(1)) == typed("f32", "2,3")
+    assert refused(LRN(alpha=1.0, beta=1.0, bias=1.0, size=3), typed("f32", "2,3"), known(1))[0] == "IR501"
+
+
+def test_grn_has_channels() -> None:
+    assert refused(GRN(bias=1.0), typed("f32", "3")) == ("IR501", "data has rank 1 ([3]), expected 2 or 3 or 4")
+    assert refused(GRN(bias=1.0), typed("f32", "1,1,1,1,1"))[0] == "IR501"
+    assert GRN(bias=1.0).infer(typed("f32", "...")) == typed("f32", "...")
+
+
+@pytest.mark.parametrize(
+    ("type", "opset", "attributes"),
+    [
+        ("NormalizeL2", 1, {"eps": "1", "eps_mode": "mul"}),
+        ("LRN", 1, {"alpha": "1", "beta": "1", "bias": "1", "size": "0"}),
+        ("GRN", 1, {"bias": "small"}),
+    ],
+)
+def test_attributes_that_cannot_be(type: str, opset: int, attributes: dict[str, str]) -> None:
+    with pytest.raises(InvalidAttributeError) as error:
+        resolve(type, f"opset{opset}").parse(attributes, raise_error)
+    assert error.value.code == "IR302"
