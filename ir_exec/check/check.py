@@ -130,8 +130,8 @@ def _what_if(loaded: Loaded, findings: Findings, wanted: _Wanted) -> None:
         findings(error)
     if given:
         check_shapes(loaded.graph, loaded.weights, given, findings)
-    for error in unbounded_inputs(loaded.graph, given):
-        findings(error)
+    for fault in unbounded_inputs(loaded.graph, given):
+        findings(fault)
     if wanted.target is not None:
         try:
             target = Release.parse(wanted.target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ MOST_BY_DEFAULT = 2**26
 _CHUNK = 2**20
 """Elements looked at in one step, so that little memory is taken."""
 
-_CARRIERS = {
+_CARRIERS: dict[ElementType, np.dtype[Any]] = {
     ElementType.f16: np.dtype(np.uint16),
     ElementType.bf16: np.dtype(np.uint16),
     ElementType.f32: np.dtype(np.float32),

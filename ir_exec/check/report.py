@@ -21,8 +21,8 @@ class Diagnostic(_Model):
     """One finding.
 
     code, name: the rule that was broken (`IR601`, `declared-dims`); they never change their meaning.
-    message: in the user's words, without the place. hint: what would repair it, where one repair is likely, or why it is
-        so, where that is far away. related: the places on the way from there.
+    message: in the user's words, without the place. hint: what would repair it, where one repair is likely, or why it
+        is so, where that is far away. related: the places on the way from there.
     """
 
     code: str

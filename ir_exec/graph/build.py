@@ -8,6 +8,7 @@ So the passes behind go on to find the faults that are independent of these.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ir_exec.errors import GraphError, InvalidAttributeError, IRError, Location, Report, WeightsError, raise_error
 from ir_exec.graph.bodies import check_port_map, tie_body
@@ -69,27 +70,30 @@ class _Builder:
     def nodes(self, layers: tuple[Layer, ...]) -> dict[str, Node]:
         nodes: dict[str, Node] = {}
         for layer in layers:
-            location = Location(self.path, layer.line, layer.id, layer.name, layer.type)
+            node = Node(layer, None, self.path)
             if layer.id in nodes:
                 first = nodes[layer.id]
                 message = f'id {layer.id} is taken by layer "{first.name}" ({first.type}) of line {first.layer.line}'
-                self.report(GraphError(message, code="IR101").located(location))
+                self.report(GraphError(message, code="IR101").located(node.location))
                 continue
-            node = Node(layer, None, location)
-            node.declared_inputs = tuple(declared_type(port) for port in layer.inputs)
+            node.declared_inputs = tuple([declared_type(port) for port in layer.inputs])
             node.inputs = [None] * len(layer.inputs)
             node.outputs = tuple(
-                Value(node, position, -1, declared_type(port), port.names)
-                for position, port in enumerate(layer.outputs)
+                [
+                    Value(node, position, -1, declared_type(port), port.names)
+                    for position, port in enumerate(layer.outputs)
+                ]
             )
             nodes[layer.id] = node
-            node.op = self.operator(layer, location)
-            node.bodies = tuple(self.body(node, body) for body in layer.bodies)
+            node.op = self.operator(node)
+            node.bodies = tuple([self.body(node, body) for body in layer.bodies])
         return nodes
 
-    def operator(self, layer: Layer, location: Location) -> Op | None:
+    def operator(self, node: Node) -> Op | None:
+        layer = node.layer
+
         def report(error: IRError) -> None:
-            self.report(error.located(location))
+            self.report(error.located(node.location))
 
         if layer.version is None:
             return None
@@ -126,23 +130,26 @@ class _Builder:
         inputs = {id: _positions(node.layer.inputs) for id, node in nodes.items()}
         outputs = {id: _positions(node.layer.outputs) for id, node in nodes.items()}
         refused: set[tuple[str, str]] = set()
+        nowhere: dict[str, int] = {}
         for edge in edges:
-            place = Location(self.path, edge.line)
-            fault = _edge_fault(edge, nodes, inputs, outputs)
-            if fault is not None:
+            source = outputs.get(edge.from_layer, nowhere).get(edge.from_port)
+            position = inputs.get(edge.to_layer, nowhere).get(edge.to_port)
+            if source is None or position is None:
                 refused.add((edge.to_layer, edge.to_port))
-                self.report(fault.located(place))
+                fault = _edge_fault(edge, nodes, inputs, outputs)
+                self.report(fault.located(Location(self.path, edge.line)))
                 continue
-            node, position = nodes[edge.to_layer], inputs[edge.to_layer][edge.to_port]
+            node = nodes[edge.to_layer]
             if node.inputs[position] is not None:
                 message = f"input port {edge.to_port} has more than one edge"
                 port = _port_name(node, position)
-                error = GraphError(message, code="IR104", port=port, location=place)
+                error = GraphError(message, code="IR104", port=port, location=Location(self.path, edge.line))
                 self.report(error.located(node.location))
                 continue
-            node.inputs[position] = nodes[edge.from_layer].outputs[outputs[edge.from_layer][edge.from_port]]
+            node.inputs[position] = nodes[edge.from_layer].outputs[source]
         for node in nodes.values():
-            self.check_inputs(node, refused)
+            if None in node.inputs:
+                self.check_inputs(node, refused)
 
     def check_inputs(self, node: Node, refused: set[tuple[str, str]]) -> None:
         """Report the inputs without an edge, unless their edge was refused and thereby reported."""
@@ -182,13 +189,19 @@ class _Builder:
 
 def declared_type(port: Port) -> TensorType:
     """The type that a port declares; a port without dims may be a scalar's or of unknown rank, and says neither."""
+    return _declared_type(port.precision, port.dims)
+
+
+@lru_cache(maxsize=2**14)
+def _declared_type(precision: str | None, dims: tuple[int, ...]) -> TensorType:
+    # A network has few types, and each at many ports.
     try:
-        element_type = ElementType.parse(port.precision or "")
+        element_type = ElementType.parse(precision or "")
     except ValueError:
         element_type = ElementType.dynamic
-    if not port.dims:
+    if not dims:
         return TensorType(element_type, Shape.unknown())
-    return TensorType(element_type, Shape([Dim.any() if size < 0 else Dim.of(size) for size in port.dims]))
+    return TensorType(element_type, Shape([Dim.any() if size < 0 else Dim.of(size) for size in dims]))
 
 
 def _positions(ports: tuple[Port, ...]) -> dict[str, int]:
@@ -201,8 +214,8 @@ def _port_name(node: Node, position: int) -> str:
 
 def _edge_fault(
     edge: Edge, nodes: dict[str, Node], inputs: dict[str, dict[str, int]], outputs: dict[str, dict[str, int]]
-) -> GraphError | None:
-    """What is wrong with the ends of an edge; the error is placed at the layer that exists."""
+) -> GraphError:
+    """What is wrong with the ends of an edge that has not got both; the error is placed at the layer that exists."""
     arrow = f"the edge from layer {edge.from_layer} port {edge.from_port} to layer {edge.to_layer} port {edge.to_port}"
     source, target = nodes.get(edge.from_layer), nodes.get(edge.to_layer)
     if source is None or target is None:
@@ -217,8 +230,6 @@ def _edge_fault(
         ids = ", ".join(outputs[source.id]) or "none"
         message = f'{arrow}: layer {source.id} "{source.name}" has no output port {edge.from_port} (it has: {ids})'
         return GraphError(message, code="IR103", location=Location(line=edge.line)).located(target.location)
-    if edge.to_port not in inputs[target.id]:
-        ids = ", ".join(inputs[target.id]) or "none"
-        message = f'{arrow}: layer {target.id} "{target.name}" has no input port {edge.to_port} (it has: {ids})'
-        return GraphError(message, code="IR103", location=Location(line=edge.line)).located(target.location)
-    return None
+    ids = ", ".join(inputs[target.id]) or "none"
+    message = f'{arrow}: layer {target.id} "{target.name}" has no input port {edge.to_port} (it has: {ids})'
+    return GraphError(message, code="IR103", location=Location(line=edge.line)).located(target.location)

@@ -43,17 +43,24 @@ class Node:
     """A layer that takes part in the network.
 
     op: its operator, or None where there is none to be had: an unknown type, or attributes that are no good.
+    path: the file.
     inputs: the values it takes, by position; an input that the file leaves without an edge is None.
     declared_inputs: the types that the file declares at the input ports.
     """
 
     layer: Layer
     op: Op | None
-    location: Location
+    path: str | None
     inputs: list[Value | None] = field(default_factory=list)
     outputs: tuple[Value, ...] = ()
     declared_inputs: tuple[TensorType, ...] = ()
     bodies: tuple[BodyGraph, ...] = ()
+
+    @property
+    def location(self) -> Location:
+        """The place of the layer in the file."""
+        layer = self.layer
+        return Location(self.path, layer.line, layer.id, layer.name, layer.type)
 
     @property
     def id(self) -> str:
@@ -70,7 +77,9 @@ class Node:
     @property
     def is_whole(self) -> bool:
         """Whether the node can be inferred and run: it has an operator, every input its edge, every body its ties."""
-        return self.op is not None and None not in self.inputs and all(body.ties for body in self.bodies)
+        if self.op is None or None in self.inputs:
+            return False
+        return not self.bodies or all(body.ties for body in self.bodies)
 
     @property
     def values_in(self) -> list[Value]:

@@ -40,10 +40,16 @@ def infer_types(
     """
     settle = settle or _keep_inferred
     given = given or {}
+    told = {value.node for value in given}
+    context: dict[str, Any] = {"weights": weights, "bodies": ()}
     types: Types = [value.declared for value in graph.values]
     with np.errstate(all="ignore"):
         for node in graph.nodes:
-            inferred = _infer(node, types, given, weights, report)
+            inferred: list[TensorType] | None
+            if node in told:
+                inferred = [given.get(value, value.declared) for value in node.outputs]
+            else:
+                inferred = _infer(node, types, context, report)
             for value, type in zip(node.outputs, settle(node, inferred), strict=False):
                 types[value.number] = type
     return types
@@ -58,7 +64,10 @@ def infer_node(op: Op, inputs: list[TensorType], context: Mapping[str, Any], rep
     try:
         if not op.check_inputs(inputs, report):
             return None
-        result = op.infer(*inputs, **{name: context[name] for name in op.infer_context})
+        if op.infer_context:
+            result = op.infer(*inputs, **{name: context[name] for name in op.infer_context})
+        else:
+            result = op.infer(*inputs)
     except IRError as error:
         report(error)
         return None
@@ -97,15 +106,12 @@ class _Body:
         return infer_body(self._graph, types, self._weights)
 
 
-def _infer(
-    node: Node, types: Types, given: Mapping[Value, TensorType], weights: WeightsReader | None, report: Report
-) -> list[TensorType] | None:
-    if any(value in given for value in node.outputs):
-        return [given.get(value, value.declared) for value in node.outputs]
+def _infer(node: Node, types: Types, context: Mapping[str, Any], report: Report) -> list[TensorType] | None:
     if node.op is None or not node.is_whole:
         return None
     inputs = [types[value.number] for value in node.values_in]
-    context = {"weights": weights, "bodies": tuple(_Body(body, weights) for body in node.bodies)}
+    if node.bodies:
+        context = {**context, "bodies": tuple([_Body(body, context["weights"]) for body in node.bodies])}
     return infer_node(node.op, inputs, context, lambda error: report(error.located(node.location)))
 
 

@@ -229,4 +229,5 @@ def _starts(characters: Array) -> Array:
     """The places of start tags; in well-formed XML without asides every `<` opens a tag."""
     opens = np.flatnonzero(characters == ord("<"))
     following = characters[opens + 1]  # the last character is the root's `>`
-    return opens[(following != ord("/")) & (following != ord("?")) & (following != ord("!"))]
+    starts: Array = opens[(following != ord("/")) & (following != ord("?")) & (following != ord("!"))]
+    return starts

@@ -89,6 +89,7 @@ class Op:
     evaluate: ClassVar[Callable[..., Any]]
 
     _fields: ClassVar[tuple[Field, ...]]
+    _attributes: ClassVar[frozenset[str]]
 
     def __init__(self, **values: Any) -> None:
         """An operator with these values of its fields; a text is read as if it stood in a file.
@@ -111,6 +112,7 @@ class Op:
         # Not when the class is made: of the operators of a module most networks use one or two.
         if "_fields" not in cls.__dict__:
             cls._fields = fields_of(cls)
+            cls._attributes = frozenset(field.attribute for field in cls._fields)
         return cls._fields
 
     def check_attributes(self) -> None:
@@ -169,8 +171,8 @@ class Op:
     @classmethod
     def unknown_attributes(cls, attributes: Mapping[str, str]) -> list[str]:
         """The names among `attributes` that this operator does not have."""
-        known = {field.attribute for field in cls.fields()}
-        return [name for name in attributes if name not in known]
+        cls.fields()
+        return [name for name in attributes if name not in cls._attributes]
 
     def _values(self) -> tuple[Any, ...]:
         return tuple([getattr(self, field.name) for field in self.fields()])
@@ -216,24 +218,24 @@ class Op:
         sound = True
         seen: dict[str, ElementType] = {}
         for position, found in enumerate(types):
-            declared = self.inputs[min(position, len(self.inputs) - 1)]
-            if not found.element_type.is_known:
+            declared = self.inputs[position] if position < len(self.inputs) else self.inputs[-1]
+            kind = found.element_type
+            if kind is ElementType.dynamic:
                 continue
-            name = self.input_name(position)
-            if found.element_type not in declared.types:
-                expected = ", ".join(kind.name for kind in ElementType if kind in declared.types)
-                message = f"{name} is {found.element_type}, expected one of {expected}"
+            if kind not in declared.types:
+                name = self.input_name(position)
+                expected = ", ".join(one.name for one in ElementType if one in declared.types)
+                message = f"{name} is {kind}, expected one of {expected}"
                 report(ElementTypeError(message, code="IR401", port=name))
                 sound = False
                 continue
             like = declared.like or (declared.name if declared.variadic and not declared.mixed else None)
-            if like is not None and seen.get(like, found.element_type) is not found.element_type:
-                message = f"{name} is {found.element_type}, expected {seen[like]} as {like} is"
+            if like is not None and seen.setdefault(like, kind) is not kind:
+                name = self.input_name(position)
+                message = f"{name} is {kind}, expected {seen[like]} as {like} is"
                 report(ElementTypeError(message, code="IR402", port=name))
                 sound = False
-            seen.setdefault(declared.name, found.element_type)
-            if like is not None:
-                seen.setdefault(like, found.element_type)
+            seen.setdefault(declared.name, kind)
         return sound
 
 

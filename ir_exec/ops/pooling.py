@@ -54,8 +54,8 @@ class _Pooling(Windowed):
         """The shape of the output."""
         require_spatial(TensorType(ElementType.dynamic, data))
         spatial_rank = len(self.kernel_sizes) if data.dims is None else len(data) - 2
-        strides = self.strides or (0,) * 4
-        self._check_lengths(spatial_rank, kernel=self.kernel_sizes, strides=strides, dilations=self._spacing)
+        attributes = {"kernel": self.kernel_sizes, "strides": self.strides, "dilations": self._spacing}
+        self._check_lengths(spatial_rank, "kernel", "strides", **attributes)
         if data.dims is None:
             return Shape.of_rank(2 + spatial_rank)
         return Shape([*data[:2], *[self._count(dim, axis) for axis, dim in enumerate(data[2:])]])

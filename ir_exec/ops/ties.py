@@ -47,7 +47,9 @@ class Part(NamedTuple):
         return max((length - self.part_size) // abs(self.stride) + 1, 0) if size else 0
 
     def _edges(self, size: int) -> tuple[int, int]:
-        return tuple(edge + size if edge < 0 else edge for edge in (self.start, self.end))  # type: ignore[return-value]  # of two
+        start = self.start + size if self.start < 0 else self.start
+        end = self.end + size if self.end < 0 else self.end
+        return start, end
 
     def take(self, data: Array, iteration: int) -> Array:
         """The part of one iteration, a view of `data`."""

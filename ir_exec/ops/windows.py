@@ -123,15 +123,13 @@ class Windowed(Op):
     def _same(self) -> bool:
         return self.auto_pad in ("same_upper", "same_lower")
 
-    def _check_lengths(self, spatial_rank: int, **attributes: Sequence[int]) -> None:
-        """Attributes have one value for each spatial axis, or none at all where they have a default."""
+    def _check_lengths(self, spatial_rank: int, *required: str, **attributes: Sequence[int]) -> None:
+        """Attributes have one value for each spatial axis, or none at all if they are not among the required ones."""
         attributes |= {"pads_begin": self.pads_begin, "pads_end": self.pads_end}
         for name, values in attributes.items():
-            if values and len(values) != spatial_rank:
-                raise ShapeError(
-                    f"{name} {','.join(map(str, values))} has {len(values)} values, "
-                    f"expected {spatial_rank}, one for each spatial axis"
-                )
+            if len(values) != spatial_rank and (values or name in required):
+                found = f"{','.join(map(str, values))} has {len(values)}" if values else "has no"
+                raise ShapeError(f"{name} {found} values, expected {spatial_rank}, one for each spatial axis")
 
     def _explicit_pads(self, spatial_rank: int) -> tuple[tuple[int, int], ...]:
         none = (0,) * spatial_rank

@@ -67,6 +67,8 @@ class Dim:
 
     def __and__(self, other: Dim) -> Dim | None:
         """The sizes that both allow, or None where they contradict each other."""
+        if self.lo == other.lo and self.hi == other.hi:
+            return self
         lo, hi = max(self.lo, other.lo), min(self.hi, other.hi)
         return Dim(lo, hi) if lo <= hi else None
 

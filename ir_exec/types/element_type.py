@@ -101,7 +101,7 @@ class ElementType(Enum):
     @classmethod
     def parse(cls, text: str) -> ElementType:
         """The type of an attribute's or a port's spelling, in any case; ValueError where there is none."""
-        found = _SPELLINGS.get(text.strip().lower())
+        found = _SPELLINGS.get(text) or _SPELLINGS.get(text.strip().lower())
         if found is None:
             raise ValueError(f"unknown element type {text!r}")
         return found
@@ -117,6 +117,9 @@ class ElementType(Enum):
         if found is None:
             raise ValueError(f"no element type is held in dtype {dtype}")
         return found
+
+    # Members are equal to nothing but themselves. Enum hashes their names, in Python; sets of types are asked often.
+    __hash__ = object.__hash__
 
     def __str__(self) -> str:
         return self.name
@@ -142,6 +145,7 @@ ALL = frozenset(ElementType) - {ElementType.dynamic}
 _OF_DTYPE = {kind.dtype: kind for kind in ALL}
 _SPELLINGS = (
     {kind.name: kind for kind in ElementType}
+    | {kind.precision: kind for kind in ElementType}
     | {kind.precision.lower(): kind for kind in ElementType}
     | {"bool": ElementType.boolean, "undefined": ElementType.dynamic, "mixed": ElementType.dynamic}
 )

@@ -25,7 +25,7 @@ class Shape:
     dims: tuple[Dim, ...] | None
 
     def __init__(self, dims: Sequence[int | tuple[int, int] | Dim | None] | None = None) -> None:
-        self.dims = None if dims is None else tuple([Dim.of(dim) for dim in dims])
+        self.dims = None if dims is None else tuple([dim if type(dim) is Dim else Dim.of(dim) for dim in dims])
 
     @staticmethod
     def unknown() -> Shape:

@@ -31,12 +31,8 @@ FILE_RULES = (
         "The file is not well-formed XML.",
         why="No reader can go on behind the first such place. Most often the file was cut off while it was copied, or "
         "edited by hand.",
-        bad='<layer id="2" name="result" type="Result" version="opset1">\n'
-        '  <input>\n    <port id="0" precision="FP32">\n      <dim>2</dim>\n      <dim>3</dim>\n    </port>\n  </input>\n'
-        "</layers>",
-        good='<layer id="2" name="result" type="Result" version="opset1">\n'
-        '  <input>\n    <port id="0" precision="FP32">\n      <dim>2</dim>\n      <dim>3</dim>\n    </port>\n  </input>\n'
-        "</layer>\n</layers>",
+        bad="    </port>\n  </input>\n</layer>\n</layer>\n<edges>",
+        good="    </port>\n  </input>\n</layer>\n</layers>\n<edges>",
     ),
     Rule(
         "IR003",
@@ -52,7 +48,7 @@ FILE_RULES = (
         "not-ir",
         "error",
         "The file is something else than IR: a Git LFS pointer, HTML, ONNX, an execution graph, empty.",
-        why="Readers say no more than that the file cannot be parsed; what it is instead tells how to get the real one.",
+        why="Readers say no more than that the file cannot be parsed; what it is instead tells how to get it right.",
         bad="version https://git-lfs.github.com/spec/v1\noid sha256:4d7a21...",
         good="git lfs pull",
     ),
@@ -70,8 +66,8 @@ FILE_RULES = (
         "limit-exceeded",
         "error",
         "Something is larger or deeper than the limits against hostile files.",
-        why="A file may ask for more memory or a deeper recursion than any machine has. The limits are far beyond every "
-        "real network: 128 MiB of XML, bodies 32 deep.",
+        why="A file may ask for more memory or a deeper recursion than any machine has. The limits are far beyond "
+        "every real network: 128 MiB of XML, bodies 32 deep.",
         bad="33 bodies, each inside the one before",
         good="2 or 3 bodies inside each other",
     ),

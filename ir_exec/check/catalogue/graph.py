@@ -68,8 +68,8 @@ GRAPH_RULES = (
         "wrong-number-of-inputs",
         "error",
         "A layer has more or fewer inputs than its operator takes.",
-        why="What each input means follows from its place. OpenVINO crashes on Assign, Broadcast, MaxPool and ReadValue "
-        "without inputs.",
+        why="What each input means follows from its place. OpenVINO crashes on Assign, Broadcast, MaxPool and "
+        "ReadValue without inputs.",
         bad='<layer id="1" name="add" type="Add" version="opset1">   (with one input)',
         good='<layer id="1" name="add" type="Add" version="opset1">   (with two inputs)',
     ),
@@ -127,8 +127,8 @@ GRAPH_RULES = (
         "body-port-map",
         "error",
         "The port map or a back edge of a body does not fit layer and body.",
-        why="It ties the ports of a Loop, TensorIterator or If to the Parameters and Results inside; with a wrong tie a "
-        "value goes nowhere or comes from nowhere.",
+        why="It ties the ports of a Loop, TensorIterator or If to the Parameters and Results inside; with a wrong tie "
+        "a value goes nowhere or comes from nowhere.",
         bad='<output axis="1" external_port_id="1" internal_layer_id="7"/>',
         good='<output axis="1" external_port_id="1" internal_layer_id="2"/>',
     ),
@@ -137,7 +137,7 @@ GRAPH_RULES = (
         "variable-without-pair",
         "error",
         "A variable is read and never assigned, or assigned and not read.",
-        why="OpenVINO refuses networks in which a ReadValue has no Assign of the same variable, or an Assign no ReadValue.",
+        why="OpenVINO refuses networks in which a ReadValue has no Assign of its variable, or an Assign no ReadValue.",
         bad='<data variable_id="v" variable_type="f32" variable_shape="2,3"/>   (of a ReadValue, and no Assign)',
         good='<data variable_id="v"/>   (of an Assign as well)',
     ),

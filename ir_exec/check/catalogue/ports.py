@@ -4,7 +4,7 @@ from ir_exec.check.rule import Rule
 
 __all__ = ["PORT_RULES"]
 
-_WHY = "OpenVINO ignores what ports declare; every tool that believes it computes with another shape or type than OpenVINO."
+_WHY = "OpenVINO ignores what ports declare; every tool that believes it computes with something else than OpenVINO."
 
 PORT_RULES = (
     Rule(
@@ -12,8 +12,8 @@ PORT_RULES = (
         "declared-dims",
         "error",
         "A port declares a dim that cannot be.",
-        why=f"{_WHY} Where the layers below agree with the port, an attribute, a constant or an edge was changed instead. "
-        "`--fix` rewrites the declaration.",
+        why=f"{_WHY} Where the layers below agree with the port, an attribute, a constant or an edge was changed "
+        "instead. `--fix` rewrites the declaration.",
         bad='<port id="1" precision="FP32">\n  <dim>2</dim>\n  <dim>5</dim>\n</port>   (of a ReLU of f32[2,3])',
         good='<port id="1" precision="FP32">\n  <dim>2</dim>\n  <dim>3</dim>\n</port>',
     ),
@@ -49,7 +49,7 @@ PORT_RULES = (
         "body-input-type",
         "error",
         "What a layer hands to a Parameter of its body contradicts the type that the Parameter declares.",
-        why="OpenVINO gives the Parameter the type of what it is handed, and the layers inside were written for another.",
+        why="OpenVINO gives the Parameter the type of what it is handed, and the layers inside may not take it.",
         bad='<data shape="2,1" element_type="f16"/>   (of the Parameter; the layer hands it f32[2,1])',
         good='<data shape="2,1" element_type="f32"/>',
     ),

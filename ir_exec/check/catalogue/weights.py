@@ -40,8 +40,8 @@ WEIGHT_RULES = (
         "weights-lfs-pointer",
         "error",
         "The weights are a Git LFS pointer, not the file it stands for.",
-        why="The repository was cloned without Git LFS. A reader would take the text of the pointer for numbers, or say "
-        "that the weights are incorrect.",
+        why="The repository was cloned without Git LFS. A reader would take the text of the pointer for numbers, or "
+        "say that the weights are incorrect.",
         bad="version https://git-lfs.github.com/spec/v1\noid sha256:4d7a21...",
         good="git lfs pull",
     ),
@@ -106,8 +106,8 @@ WEIGHT_RULES = (
         "saturated-f16",
         "warning",
         "Among the f16 elements of a constant are some at the end of the range, 65504 or -65504.",
-        why="Conversion to f16 cuts larger weights off there, and the results change. A constant of which every element "
-        f"is the same is taken for a chosen value, as masks have it. {_READ}",
+        why="Conversion to f16 cuts larger weights off there, and the results change. A constant of which every "
+        f"element is the same is taken for a chosen value, as masks have it. {_READ}",
         bad="[0.5, 65504.0, 1.0]   (f16; the weight was 70000)",
         good="[0.5, 70000.0, 1.0]   (kept as f32)",
     ),

@@ -1,0 +1,92 @@
+"""Known findings, so that a repository that has many can begin with none and see every new one.
+
+A finding is known by its file, code, layer, port and message. Lines are left out: they move with every edit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import PurePath
+from typing import Any, TypeAlias
+
+from ir_exec.check.report import Diagnostic, Report
+
+__all__ = ["Baseline", "fingerprint"]
+
+_Key: TypeAlias = tuple[str, ...]
+_FORMAT = 1
+
+
+def fingerprint(path: str | None, found: Diagnostic) -> tuple[str, ...]:
+    """What a finding is known by, as text."""
+    place = found.location
+    return (
+        "" if path is None else PurePath(path).as_posix(),
+        found.code,
+        place.layer_name or "",
+        place.layer_type or "",
+        place.port or "",
+        found.message,
+    )
+
+
+class Baseline:
+    """How often each finding is known; a finding that is there more often is reported for the rest."""
+
+    def __init__(self, counts: Counter[_Key] | None = None) -> None:
+        self._counts: Counter[_Key] = Counter() if counts is None else counts
+
+    @classmethod
+    def of(cls, reports: Iterable[Report]) -> Baseline:
+        """Everything that these reports hold."""
+        return cls(Counter(fingerprint(report.path, found) for report in reports for found in report.diagnostics))
+
+    @classmethod
+    def parse(cls, text: str) -> Baseline:
+        """What `text` wrote; ValueError for anything else."""
+        try:
+            known = json.loads(text)
+        except RecursionError:
+            raise ValueError("this is no baseline of ir-exec") from None
+        if not isinstance(known, dict) or known.get("format") != _FORMAT or not isinstance(known.get("findings"), list):
+            raise ValueError("this is no baseline of ir-exec")
+        counts: Counter[_Key] = Counter()
+        for entry in known["findings"]:
+            counts[_key(entry)] += _count(entry)
+        return cls(counts)
+
+    def text(self) -> str:
+        """The baseline as JSON, in a stable order."""
+        names = ("path", "code", "layer", "type", "port", "message")
+        findings = [
+            {**dict(zip(names, key, strict=True)), "count": count} for key, count in sorted(self._counts.items())
+        ]
+        return json.dumps({"format": _FORMAT, "findings": findings}, indent=2) + "\n"
+
+    def new_in(self, report: Report) -> Report:
+        """The report without what is known."""
+        left = Counter(self._counts)
+        new = []
+        for found in report.diagnostics:
+            key = fingerprint(report.path, found)
+            if left[key] > 0:
+                left[key] -= 1
+            else:
+                new.append(found)
+        return report.model_copy(update={"diagnostics": tuple(new)})
+
+
+def _key(entry: Any) -> _Key:
+    try:
+        return tuple(str(entry[name]) for name in ("path", "code", "layer", "type", "port", "message"))
+    except (TypeError, KeyError):
+        raise ValueError("an entry of the baseline is incomplete") from None
+
+
+def _count(entry: Any) -> int:
+    count = entry.get("count", 1)
+    if not isinstance(count, int) or count < 1:
+        raise ValueError("a count in the baseline is no number from 1 on")
+    return count

@@ -1,0 +1,24 @@
+"""Reports for machines: each format is a function from all reports to text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from ir_exec.check.formats.github import github
+from ir_exec.check.formats.gitlab import gitlab
+from ir_exec.check.formats.junit import junit
+from ir_exec.check.formats.sarif import sarif
+from ir_exec.check.report import Reports
+
+__all__ = ["FORMATS", "Format"]
+
+Format: TypeAlias = Callable[[Reports], str]
+
+
+def _json(reports: Reports) -> str:
+    return reports.model_dump_json(indent=2)
+
+
+FORMATS: dict[str, Format] = {"json": _json, "sarif": sarif, "github": github, "gitlab": gitlab, "junit": junit}
+"""Every format but text by its name; the text of each ends without a line break."""
