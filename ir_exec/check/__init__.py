@@ -1,29 +1,41 @@
 """Checking: the rules, the passes that find what breaks them, and reports as data and as text."""
 
+from ir_exec.check.baseline import Baseline
 from ir_exec.check.check import check_model
 from ir_exec.check.explain import explain, rules_page
+from ir_exec.check.fix import Fix, fix
+from ir_exec.check.formats import FORMATS
 from ir_exec.check.report import Demand, Diagnostic, Report, Reports, Requirement, Summary
-from ir_exec.check.rules import GROUPS, RULES, Rule, find_rule
-from ir_exec.check.text import LinesOf, Style, printable, render, render_diagnostic, summary_line
+from ir_exec.check.rules import GROUPS, RULES, Rule, find_rule, rule_of
+from ir_exec.check.selection import Selection, code_prefix
+from ir_exec.check.text import LinesOf, Style, plain, printable, render, render_diagnostic, summary_line
 
 __all__ = [
+    "FORMATS",
     "GROUPS",
     "RULES",
+    "Baseline",
     "Demand",
     "Diagnostic",
+    "Fix",
     "LinesOf",
     "Report",
     "Reports",
     "Requirement",
     "Rule",
+    "Selection",
     "Style",
     "Summary",
     "check_model",
+    "code_prefix",
     "explain",
     "find_rule",
+    "fix",
+    "plain",
     "printable",
     "render",
     "render_diagnostic",
+    "rule_of",
     "rules_page",
     "summary_line",
 ]

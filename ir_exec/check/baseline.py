@@ -6,6 +6,7 @@ A finding is known by its file, code, layer, port and message. Lines are left ou
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import PurePath
@@ -33,18 +34,25 @@ def fingerprint(path: str | None, found: Diagnostic) -> tuple[str, ...]:
 
 
 class Baseline:
-    """How often each finding is known; a finding that is there more often is reported for the rest."""
+    """How often each finding is known; a finding that is there more often is reported for the rest.
 
-    def __init__(self, counts: Counter[_Key] | None = None) -> None:
-        self._counts: Counter[_Key] = Counter() if counts is None else counts
+    folder: the one from which paths are told, so that it does not matter where a check was begun.
+    """
+
+    def __init__(self, counts: Counter[_Key], folder: str) -> None:
+        self._counts = counts
+        self._folder = folder
 
     @classmethod
-    def of(cls, reports: Iterable[Report]) -> Baseline:
+    def of(cls, reports: Iterable[Report], folder: str) -> Baseline:
         """Everything that these reports hold."""
-        return cls(Counter(fingerprint(report.path, found) for report in reports for found in report.diagnostics))
+        counts = Counter(
+            fingerprint(_told_from(folder, report.path), found) for report in reports for found in report.diagnostics
+        )
+        return cls(counts, folder)
 
     @classmethod
-    def parse(cls, text: str) -> Baseline:
+    def parse(cls, text: str, folder: str) -> Baseline:
         """What `text` wrote; ValueError for anything else."""
         try:
             known = json.loads(text)
@@ -55,7 +63,7 @@ class Baseline:
         counts: Counter[_Key] = Counter()
         for entry in known["findings"]:
             counts[_key(entry)] += _count(entry)
-        return cls(counts)
+        return cls(counts, folder)
 
     def text(self) -> str:
         """The baseline as JSON, in a stable order."""
@@ -69,13 +77,21 @@ class Baseline:
         """The report without what is known."""
         left = Counter(self._counts)
         new = []
+        path = _told_from(self._folder, report.path)
         for found in report.diagnostics:
-            key = fingerprint(report.path, found)
+            key = fingerprint(path, found)
             if left[key] > 0:
                 left[key] -= 1
             else:
                 new.append(found)
         return report.model_copy(update={"diagnostics": tuple(new)})
+
+
+def _told_from(folder: str, path: str | None) -> str | None:
+    try:
+        return None if path is None else os.path.relpath(path, folder)
+    except ValueError:
+        return path  # on another drive
 
 
 def _key(entry: Any) -> _Key:

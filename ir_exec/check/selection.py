@@ -18,7 +18,7 @@ _PREFIX = re.compile(r"IR\d{0,3}")
 
 
 def code_prefix(text: str) -> str:
-    """What the codes begin with that someone means: `IR601`, `IR6`, `declared-dims`, `shapes`; ValueError for others."""
+    """How the codes begin that someone means by `IR601`, `IR6`, `declared-dims` or `shapes`; ValueError for others."""
     wanted = text.strip()
     if wanted.lower() == "all":
         return "IR"
@@ -59,10 +59,8 @@ class Selection:
         if path is None:
             return frozenset()
         names = (PurePath(path).as_posix(), PurePath(path).name)
-        matching = [
-            codes for glob, codes in self.per_file_ignores.items() if any(_matches(name, glob) for name in names)
-        ]
-        return frozenset().union(*matching)
+        ignores = self.per_file_ignores.items()
+        return frozenset().union(*[codes for glob, codes in ignores if any(_matches(name, glob) for name in names)])
 
     def _weighed(self, found: Diagnostic) -> Diagnostic:
         fitting = [prefix for prefix in self.severities if found.code.startswith(prefix)]

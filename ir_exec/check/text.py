@@ -4,7 +4,7 @@
       --> model.xml:42  layer 7 "gather" (GatherElements), port output
        |
     42 | <port id="2" precision="FP32">
-       |
+       | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
        = hint: ...
 
 Colours are the caller's: a style is a function from the role of a piece of text and the text to what is shown.
@@ -12,6 +12,7 @@ Colours are the caller's: a style is a function from the role of a piece of text
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
@@ -94,12 +95,41 @@ def _block(diagnostic: Diagnostic, others: list[Diagnostic], style: Style, lines
         bar = style("frame", "|")
         yield f"{margin} {bar}"
         yield f"{style('frame', str(location.line).rjust(len(margin)))} {bar} {style('source', excerpt)}"
-        if others or diagnostic.hint:
-            yield f"{margin} {bar}"
+        start, length = _place_in(excerpt, diagnostic.code, diagnostic.message)
+        yield f"{margin} {bar} {' ' * start}{style(severity, '^' * length)}"
     if others:
         yield f"{margin} {style('frame', '=')} {style('hint', 'also:')} {_layers(others)}"
     if diagnostic.hint:
         yield f"{margin} {style('frame', '=')} {style('hint', 'hint:')} {printable(diagnostic.hint)}"
+
+
+_ATTRIBUTES = {
+    "IR005": "version",
+    "IR101": "id",
+    "IR110": "name",
+    "IR111": "names",
+    "IR115": "id",
+    "IR116": "type",
+    "IR117": "version",
+    "IR118": "version",
+    "IR119": "version",
+    "IR603": "precision",
+    "IR902": "version",
+}
+"""The attribute on the line that a rule is about; of other rules the whole start tag is marked."""
+
+_NAMED_ATTRIBUTE = re.compile(r"\battribute (\w+)")
+
+
+def _place_in(excerpt: str, code: str, message: str) -> tuple[int, int]:
+    """Where on the line the fault is, and how long that is."""
+    named = _NAMED_ATTRIBUTE.search(message)
+    name = named[1] if named is not None else _ATTRIBUTES.get(code)
+    if name is not None:
+        found = re.search(rf"""(?<![\w-]){re.escape(name)}\s*=\s*("[^"]*"|'[^']*')""", excerpt)
+        if found is not None:
+            return found.start(), found.end() - found.start()
+    return 0, max(excerpt.find(">") + 1 or len(excerpt), 1)
 
 
 def _place(location: Location) -> str:

@@ -1,4 +1,4 @@
-"""The command line: `ir-exec check`, `run` and `inspect`; the only package that prints, reads arguments or exits."""
+"""The command line, one module for each command; the only package that prints, reads arguments or exits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ir_exec import __version__
 
 __all__ = ["main"]
 
-_COMMANDS = ("check", "inspect", "run", "schema")
+_COMMANDS = ("check", "explain", "inspect", "run", "schema")
 
 
 class _Commands(click.Group):

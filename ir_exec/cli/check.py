@@ -2,81 +2,302 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import click
 
-from ir_exec.check import Report, Reports, Summary, check_model, render, summary_line
+from ir_exec.check import (
+    FORMATS,
+    Baseline,
+    Report,
+    Reports,
+    Selection,
+    Style,
+    Summary,
+    fix,
+    plain,
+    printable,
+    render,
+    rule_of,
+    summary_line,
+)
+from ir_exec.check.releases import Release
+from ir_exec.check.what_if import parse_shapes
+from ir_exec.cli.config import Config, find_config, prefixes, read_config
+from ir_exec.cli.files import files_in, read_text, write_bytes
+from ir_exec.cli.parallel import Bar, Question, check_all
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, styled
 from ir_exec.errors import IRError
 from ir_exec.ir import default_weights_path
 from ir_exec.ir.markup import load
 
-_NOT_IR, _UNREADABLE = "IR004", "IR001"
+_NOT_IR, _UNREADABLE, _UNKNOWN_INPUT = "IR004", "IR001", "IR705"
 
 
 @click.command("check")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--shape", "shapes", multiple=True, metavar="NAME[DIMS]", help='Other input shapes: "x[1..8,3,?,?]".')
+@click.option("--batch", type=click.IntRange(min=1), help="Another size of the batch of all inputs.")
+@click.option("--requires", is_flag=True, help="Show which OpenVINO each file needs, and what demands it.")
+@click.option("--target", metavar="RELEASE", help="What this OpenVINO, say 2023.0, does not read is an error.")
+@click.option("--weights-values", is_flag=True, help="Look for NaN and the like in constants of more than 1 MiB too.")
+@click.option("--select", multiple=True, metavar="RULES", help="Report these rules alone: codes, names, groups.")
+@click.option("--ignore", multiple=True, metavar="RULES", help="Do not report these rules.")
+@click.option("--strict", is_flag=True, help="Warnings, and layers that could not be checked, fail too.")
+@click.option("--baseline", metavar="FILE", help="Do not report the findings that this file holds.")
+@click.option("--write-baseline", metavar="FILE", help="Write all findings to a file for --baseline, and succeed.")
+@click.option("--fix", "fixes", is_flag=True, help="Rewrite wrong declared dims and precisions.")
+@click.option("--diff", "diffs", is_flag=True, help="Show what --fix would change, and change nothing.")
 @click.option(
     "--format",
     "output_format",
-    type=click.Choice(["text", "json"]),
+    type=click.Choice(["text", *FORMATS]),
     default="text",
     show_default=True,
     help="text is for people; schemas/report.schema.json describes json.",
 )
-def command(paths: tuple[str, ...], output_format: str) -> None:
+@click.option("--output", metavar="FILE", help="Where to write the report.")
+@click.option("--quiet", is_flag=True, help="In text, show errors only.")
+@click.option("--statistics", is_flag=True, help="In text, show how often each rule was broken.")
+@click.option("--jobs", type=click.IntRange(min=1), help="How many processes check files.  [default: 1]")
+@click.option("--config", "config_path", metavar="FILE.toml", help="Settings; by default those of the nearest folder.")
+def command(
+    paths: tuple[str, ...],
+    shapes: tuple[str, ...],
+    batch: int | None,
+    requires: bool,
+    target: str | None,
+    weights_values: bool,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    strict: bool,
+    baseline: str | None,
+    write_baseline: str | None,
+    fixes: bool,
+    diffs: bool,
+    output_format: str,
+    output: str | None,
+    quiet: bool,
+    statistics: bool,
+    jobs: int | None,
+    config_path: str | None,
+) -> None:
     """Report everything that is wrong with IR files.
 
     PATH is an .xml file, or a folder that is searched for .xml files. Files in folders that are no IR, and have no
-    .bin beside them, are skipped and counted.
+    .bin beside them, are skipped and counted. `ir-exec explain CODE` tells what a finding means.
 
-    Exit code: 0 without errors, 1 with errors, 2 where a path cannot be used.
+    Settings may stand in [tool.ir-exec] of pyproject.toml, or in ir-exec.toml: select, ignore, per-file-ignores,
+    severity, strict, target, baseline, jobs, weights-values.
+
+    Exit code: 0 without errors, 1 with errors, 2 where a path or an argument cannot be used.
     """
+    config = read_config(config_path if config_path is not None else find_config("."))
+    strict = strict or config.strict
+    known = None if write_baseline else _baseline(baseline or config.baseline)
+    question = Question(
+        shapes=_shapes(shapes),
+        batch=batch,
+        target=_target(target or config.target),
+        weights_values=weights_values or config.weights_values,
+    )
+    changed = _fix_all(paths, writes=not diffs) if fixes or diffs else 0
+    is_text = output_format == "text"
+    shown = _Shown(is_quiet=quiet, requires=requires, to_file=output is not None)
     reports: list[Report] = []
     skipped: list[str] = []
-    for path, was_found in _files(paths):
-        report = check_model(path)
-        if was_found and _is_other_xml(report):
-            skipped.append(path)
-            continue
-        reports.append(report)
-        if output_format == "text":
-            for line in render(report, style=styled, lines_of=_lines):
-                echo(line)
+    with Bar(is_wanted=len(paths) > 1 or os.path.isdir(paths[0])) as bar:
+        for path, was_found, report in check_all(files_in(paths), question, jobs or config.jobs):
+            bar.advance()
+            if was_found and _is_other_xml(report):
+                skipped.append(path)
+                continue
+            wanted = _selection(config, select, ignore).apply(report)
+            wanted = wanted if known is None else known.new_in(wanted)
+            if is_text:
+                with bar.hidden():
+                    shown.show(wanted)
+            reports.append(wanted)
     if not reports:
         raise Unusable(f"there are no IR files in {', '.join(paths)}")
     summary = Summary.of(reports)
-    if output_format == "json":
-        echo(Reports(files=tuple(reports), skipped=tuple(skipped), summary=summary).model_dump_json(indent=2))
+    if write_baseline is not None:
+        write_bytes(
+            write_baseline, Baseline.of(reports, _folder(write_baseline)).text().encode("utf-8", "surrogateescape")
+        )
+        echo(f"{sum(len(report.diagnostics) for report in reports)} findings written to {write_baseline}")
+        return
+    if is_text and statistics:
+        shown.lines(_statistics(reports))
+    _finish(Reports(files=tuple(reports), skipped=tuple(skipped), summary=summary), output_format, output, shown)
+    sys.exit(_exit_code(reports, strict=strict, is_to_change=diffs and changed > 0))
+
+
+@dataclass
+class _Shown:
+    """Text as it comes: to the terminal, or kept for a file."""
+
+    is_quiet: bool
+    requires: bool
+    to_file: bool
+    kept: list[str] = field(default_factory=list)
+
+    @property
+    def style(self) -> Style:
+        return plain if self.to_file else styled
+
+    def show(self, report: Report) -> None:
+        if self.is_quiet:
+            report = report.model_copy(update={"diagnostics": report.errors})
+        self.lines(render(report, style=self.style, lines_of=_lines))
+        if self.requires:
+            self.lines([_requirement(report, self.style), ""])
+
+    def lines(self, lines: Sequence[str] | Iterator[str]) -> None:
+        for line in lines:
+            if self.to_file:
+                self.kept.append(line)
+            else:
+                echo(line)
+
+
+def _finish(reports: Reports, output_format: str, output: str | None, shown: _Shown) -> None:
+    """The report of other formats than text, the file it goes to, and the summary, which is shown always."""
+    is_text = output_format == "text"
+    line = summary_line(reports.summary)
+    if is_text and reports.skipped:
+        count = len(reports.skipped)
+        shown.lines([f"skipped {count} other .xml {'file' if count == 1 else 'files'}"])
+    if is_text:
+        shown.lines([shown.style(_role(reports.summary), line)])
+        content = "\n".join(shown.kept)
     else:
-        if skipped:
-            echo(f"skipped {len(skipped)} other .xml {'file' if len(skipped) == 1 else 'files'}")
-        role = "error" if summary.errors else "warning" if summary.warnings else "message"
-        echo(styled(role, summary_line(summary)))
-    if any(found.code == _UNREADABLE for report in reports for found in report.diagnostics):
-        sys.exit(UNUSABLE)
-    sys.exit(1 if summary.errors else 0)
+        content = FORMATS[output_format](reports)
+    if output is not None:
+        write_bytes(output, (content + "\n").encode("utf-8", "backslashreplace"))
+        echo(styled(_role(reports.summary), line))
+    elif not is_text:
+        if content:
+            echo(content)
+        echo(styled(_role(reports.summary), line), to_stderr=True)
 
 
-def _files(paths: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """Every file once, in a stable order, and whether it was found in a folder; hidden folders are left out."""
-    seen: set[str] = set()
-    for path in paths:
-        if not os.path.isdir(path):
-            found = [path]
+def _role(summary: Summary) -> str:
+    return "error" if summary.errors else "warning" if summary.warnings else "message"
+
+
+def _exit_code(reports: list[Report], *, strict: bool, is_to_change: bool) -> int:
+    if any(found.code in (_UNREADABLE, _UNKNOWN_INPUT) for report in reports for found in report.diagnostics):
+        return UNUSABLE
+    fails = any(report.errors or (strict and (report.warnings or report.layers_not_checked)) for report in reports)
+    return 1 if fails or is_to_change else 0
+
+
+def _requirement(report: Report, style: Style) -> str:
+    """`model.xml needs OpenVINO 2023.1 or newer: GroupNormalization of opset12 (2 times, first in line 40)`."""
+    path = printable(report.path or "<bytes>")
+    if report.requires is None:
+        return f"{path}: it is not known which OpenVINO it needs"
+    demands = []
+    for demand in report.requires.demands:
+        place = demand.location
+        where = "" if place.line is None else f", line {place.line}"
+        times = f" ({demand.count} times{where and ', first in' + where[1:]})" if demand.count > 1 else where
+        demands.append(f"{printable(demand.what)}{times}")
+    head = style("message", f"{path} needs OpenVINO {report.requires.release} or newer")
+    return f"{head}: {'; '.join(demands)}"
+
+
+def _statistics(reports: list[Report]) -> Iterator[str]:
+    counts = Counter((found.code, found.severity) for report in reports for found in report.diagnostics)
+    width = len(str(max(counts.values(), default=0)))
+    for (code, severity), count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        yield f"{count:>{width}}  {code}  {severity:7}  {rule_of(code).name}"
+    if counts:
+        yield ""
+
+
+def _fix_all(paths: tuple[str, ...], *, writes: bool) -> int:
+    """Mend every file, or show how; how many there are to mend."""
+    changed = 0
+    for path, was_found in files_in(paths):
+        try:
+            result = fix(path)
+        except IRError:
+            continue  # the report that follows says why
+        if result.reason is not None:
+            if not was_found:
+                echo(f"{printable(path)} is left as it is: {printable(result.reason)}", to_stderr=True)
+            continue
+        if not result.has_changed:
+            continue
+        changed += 1
+        if writes:
+            write_bytes(path, result.after)
         else:
-            found = []
-            for folder, folders, names in os.walk(path):
-                folders[:] = sorted(name for name in folders if not name.startswith("."))
-                found += [os.path.join(folder, name) for name in sorted(names) if name.lower().endswith(".xml")]
-        for file in found:
-            if (real := os.path.realpath(file)) not in seen:
-                seen.add(real)
-                yield file, file is not path
+            for line in _diff(path, result.before, result.after):
+                echo(line)
+    if writes:
+        echo(f"fixed {changed} {'file' if changed == 1 else 'files'}", to_stderr=True)
+        _lines.cache_clear()
+    return changed
+
+
+def _diff(path: str, before: bytes, after: bytes) -> Iterator[str]:
+    old, new = (text.decode("utf-8", "replace").splitlines() for text in (before, after))
+    roles = {"+": "added", "-": "removed", "@": "frame"}
+    for line in difflib.unified_diff(old, new, path, path, lineterm=""):
+        yield styled(roles.get(line[:1], ""), printable(line.replace("\t", "    ")))
+
+
+def _selection(config: Config, select: tuple[str, ...], ignore: tuple[str, ...]) -> Selection:
+    per_file = {glob: prefixes(codes, "per-file-ignores") for glob, codes in config.per_file_ignores.items()}
+    severities = {next(iter(prefixes((name,), "severity"))): kind for name, kind in config.severity.items()}
+    return Selection(
+        select=prefixes(select or config.select, "select"),
+        ignore=prefixes((*config.ignore, *ignore), "ignore"),
+        per_file_ignores=per_file,
+        severities=severities,
+    )
+
+
+def _shapes(texts: tuple[str, ...]) -> str | None:
+    if not texts:
+        return None
+    text = ",".join(texts)
+    try:
+        parse_shapes(text)
+    except IRError as error:
+        raise Unusable(f"--shape: {error.message}") from None
+    return text
+
+
+def _target(text: str | None) -> str | None:
+    if text is not None:
+        try:
+            Release.parse(text)
+        except ValueError as error:
+            raise Unusable(f"--target: {error}") from None
+    return text
+
+
+def _baseline(path: str | None) -> Baseline | None:
+    if path is None:
+        return None
+    try:
+        return Baseline.parse(read_text(path, "the baseline"), _folder(path))
+    except ValueError as error:
+        raise Unusable(f"cannot read the baseline {path}: {error}") from None
+
+
+def _folder(path: str) -> str:
+    return os.path.dirname(os.path.abspath(path))
 
 
 def _is_other_xml(report: Report) -> bool:

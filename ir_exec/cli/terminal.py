@@ -28,6 +28,8 @@ _STYLES = {
     "message": {"bold": True},
     "frame": {"fg": "blue", "bold": True},
     "hint": {"bold": True},
+    "added": {"fg": "green"},
+    "removed": {"fg": "red"},
 }
 
 _WIDE = 100_000

@@ -24,6 +24,9 @@ __all__ = ["build_graph", "declared_type"]
 READS = (ReadValue, ReadValue3)
 ASSIGNS = (Assign, Assign3)
 
+_OF_ATTRIBUTES = {"IR302", "IR303"}
+"""Faults of attributes that are there: they are on the line of `<data>`."""
+
 
 def build_graph(document: Document, weights: Weights | None, *, report: Report = raise_error) -> Graph:
     """The graph of a document; constants are compared with the size of the weights, their bytes are not read.
@@ -93,6 +96,8 @@ class _Builder:
         layer = node.layer
 
         def report(error: IRError) -> None:
+            if error.code in _OF_ATTRIBUTES:
+                error.located(Location(line=layer.data_line))
             self.report(error.located(node.location))
 
         if layer.version is None:

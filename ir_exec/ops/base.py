@@ -133,8 +133,11 @@ class Op:
         """
         return None
 
-    def kernel(self, *types: TensorType) -> Callable[..., Any]:
-        """What to call for arrays of exactly these static types: `evaluate`, or something that does the same sooner."""
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        """What to call for arrays of exactly these static types: `evaluate`, or something that does the same sooner.
+
+        unread: outputs that nobody takes; where they are the last ones, they may be left out.
+        """
         return self.evaluate
 
     @classmethod

@@ -144,7 +144,7 @@ class Convolution(Convolving):
     def evaluate(self, data: Array, filters: Array) -> Array:
         return _convolve_one(self._sliding(data.shape[2:], filters.shape[2:]), data, filters)
 
-    def kernel(self, *types: TensorType) -> Callable[..., Any]:
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         data, filters = types
         return partial(_convolve_one, self._sliding(data.shape.static[2:], filters.shape.static[2:]))
 
@@ -178,7 +178,7 @@ class GroupConvolution(Convolving):
     def evaluate(self, data: Array, filters: Array) -> Array:
         return convolve(self._sliding(data.shape[2:], filters.shape[3:]), data, filters)
 
-    def kernel(self, *types: TensorType) -> Callable[..., Any]:
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         data, filters = types
         return partial(convolve, self._sliding(data.shape.static[2:], filters.shape.static[3:]))
 

@@ -216,7 +216,7 @@ class Binary(Op):
     def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
         return calculated(type(self).function, a, self.aligned(a, b), out=out)
 
-    def kernel(self, *types: TensorType) -> Callable[..., Any]:
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         """NumPy's function itself where there is nothing to do around it; of scalars it would not give an array."""
         a, b = types
         is_plain = type(self).evaluate is Binary.evaluate and isinstance(type(self).function, np.ufunc)

@@ -142,6 +142,10 @@ class _IndexedMaxPool(_Pooling):
         indices %= max(prod(data.shape[normalize_axis(self.axis, data.ndim) :]), 1)
         return output, indices.astype(self.index_element_type.dtype, copy=False)
 
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        axes = self._sliding(types[0].shape.static)
+        return (lambda data: _greatest(data, axes)) if "indices" in unread else self.evaluate
+
 
 @op("MaxPool", since=8)
 class MaxPool8(_IndexedMaxPool):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
-from ir_exec.ops.attributes import LOWER, Bool, ElementTypeName, IndexTypeName
+from ir_exec.ops.attributes import LOWER, Bool, ElementTypeName, IndexTypeName, Int
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.generators import mersenne_twister, philox, words_of_number, words_of_sequence
 from ir_exec.ops.indexing import as_integers
@@ -32,14 +32,11 @@ def _drawn(kind: ElementType) -> ElementType:
     return kind
 
 
-def _seed(text: str) -> int:
-    digits = text.strip()
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= 20 and int(digits) < 2**64):
-        raise ValueError("expected an unsigned integer of 64 bits")
-    return int(digits)
+def _unsigned(seed: int) -> int:
+    return seed % 2**64
 
 
-Seed = Annotated[int, _seed]
+Seed = Annotated[Int, _unsigned]
 
 
 @op("RandomUniform", since=8)
@@ -55,6 +52,7 @@ class RandomUniform(Op):
     was drawn before; `reset_state` begins again. pytorch gives the same numbers in every run.
 
     The plugin draws f16, f64 and i64 as f32 and i32; OpenVINO's reference kernel and the specification, and we, do not.
+    bf16 are the plugin's: computed in f32 and rounded once, for pytorch in the way of `_as_bf16`.
     Which of two numbers of 32 bits is the higher half of an i64, the specification leaves open: see `_joined`.
 
     Errors: IR402 for limits of another type, IR505 or IR704 for a minval that is not less than maxval and for a
@@ -123,8 +121,12 @@ def _as_tensorflow(numbers: Array, low: Any, high: Any) -> Array:
     one = low.dtype.type(1)
     unsigned = np.dtype(f"u{low.dtype.itemsize}")
     fraction = numbers & numbers.dtype.type(2 ** (_digits(low) - 1) - 1)
-    floats: Any = (fraction.astype(unsigned) | one.view(unsigned)).view(low.dtype)
-    scaled: Array = (floats - one) * (high - low) + low
+    floats: Any = (fraction.astype(unsigned) | one.view(unsigned)).view(low.dtype) - one
+    if _is_bf16(low):
+        floats, low, span = floats.astype(np.float32), np.float32(low), _bf16_span(low, high)
+    else:
+        span = high - low
+    scaled: Array = floats * span + low
     return scaled
 
 
@@ -144,8 +146,26 @@ def _as_pytorch(numbers: Array, low: Any, high: Any) -> Array:
     wide: Any = np.float64 if low.dtype == np.float64 else np.float32
     digits = _digits(low)
     floats = (numbers & np.uint64(2**digits - 1)).astype(wide) * wide(2.0**-digits)
+    if _is_bf16(low):
+        return _as_bf16(floats * _bf16_span(low, high) + wide(low))
     scaled: Array = floats * wide(high - low) + wide(low)
     return scaled
+
+
+def _is_bf16(number: Any) -> bool:
+    return ElementType.of_dtype(number.dtype) is ElementType.bf16
+
+
+def _bf16_span(low: Any, high: Any) -> Any:
+    return _as_bf16(np.array([np.float32(high) - np.float32(low)])).astype(np.float32)[0]
+
+
+def _as_bf16(floats: Array) -> Array:
+    """f32 as bf16 in the way of OpenVINO's C++ class, which rounds up from one half on if the last bit kept is odd, and
+    cuts off if it is even."""
+    bits = floats.view(np.uint32)
+    kept = (bits + ((bits & np.uint32(1 << 16)) >> np.uint32(1))) >> np.uint32(16)
+    return kept.astype(np.uint16).view(ElementType.bf16.dtype)
 
 
 def _digits(number: Any) -> int:
@@ -179,8 +199,8 @@ class Multinomial(Op):
     A number x from 0 to 1 chooses the first class whose cumulative probability is x or more; without replacement, that
     class's share is then taken away. As in OpenVINO's CPU plugin, which is the only one of its kernels that can be had,
     the numbers are those of the C++ Mersenne twister with the seed sequence (global_seed, op_seed), divided by
-    2**32 - 1 in f32; probabilities are f32 too, and every run begins anew. The specification wants f64. Where both
-    seeds are 0, no two runs give the same classes.
+    2**32 - 1 in f32; probabilities are f32 too (the plugin's bf16 where probs are bf16), and every run begins anew. The
+    specification wants f64. Where both seeds are 0, no two runs give the same classes.
 
     Errors: IR505 or IR704 for a negative num_samples, IR704 where there is no class to draw, for which the plugin
     leaves the output as it was. Specification: generation/Multinomial-13.
@@ -243,7 +263,7 @@ def _draw_others(cumulative: Array, samples: Array) -> Array:
     for index in range(samples.shape[1]):
         # Rounding may leave the last one a little below 1, and a sample above it.
         place = np.argmax(np.minimum(samples[:, index], cumulative[:, -1])[:, None] <= cumulative, axis=1)
-        _require_left(np.asarray(is_left[rows, place] & (cumulative[:, -1] > 0)))
+        _require_left(is_left[rows, place] & (cumulative[:, -1] > 0))
         chosen[:, index] = place
         is_left[rows, place] = False
         before = np.where(place > 0, cumulative[rows, place - 1], 0)
@@ -253,8 +273,8 @@ def _draw_others(cumulative: Array, samples: Array) -> Array:
     return chosen
 
 
-def _require_left(is_left: Array) -> None:
-    if not is_left.all():
+def _require_left(is_left: Any) -> None:
+    if not np.all(is_left):
         raise EvaluationError(
             f"row {int(np.argmin(is_left))} of probs has no class left with a probability above 0", port="probs"
         )

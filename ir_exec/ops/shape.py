@@ -107,7 +107,7 @@ class Transpose(Op):
         _require_permutation(order, arg.ndim, EvaluationError, "IR704")
         return arg.transpose(order or None)
 
-    def kernel(self, *types: TensorType) -> Callable[..., Any]:
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         order = known_ints(types[1])
         return self.evaluate if order is None else lambda arg, input_order: arg.transpose(order or None)
 
@@ -162,7 +162,7 @@ class Unsqueeze(Op):
         view: Array = data[tuple(index)]
         return view
 
-    def kernel(self, *types: TensorType) -> Callable[..., Any]:
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         return _reshaping(self, types)
 
 
@@ -205,7 +205,7 @@ class _Squeeze(Op):
         squeezed = _squeezed_axes(() if axes is None else ints(axes), data.ndim)
         return data.squeeze(tuple([axis for axis in squeezed if data.shape[axis] == 1]))
 
-    def kernel(self, *types: TensorType) -> Callable[..., Any]:
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         return _reshaping(self, types)
 
     @property
@@ -300,7 +300,7 @@ class Reshape(Op):
                 f"data of shape {list(data.shape)} does not fit {list(sizes)}", port="shape"
             ) from None
 
-    def kernel(self, *types: TensorType) -> Callable[..., Any]:
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         return _reshaping(self, types)
 
     def _reshaped(self, shape: Shape, sizes: Sequence[tuple[int, int]]) -> Shape:

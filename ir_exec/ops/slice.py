@@ -199,7 +199,7 @@ class Slice(Op):
     def evaluate(self, data: Array, start: Array, stop: Array, step: Array, axes: Array | None = None) -> Array:
         return data[_slices(data.shape, start, stop, step, axes)]
 
-    def kernel(self, *types: TensorType) -> Callable[..., Any]:
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         values = [type.value for type in types[1:]]
         known = [value for value in values if value is not None]
         if len(known) < len(values):

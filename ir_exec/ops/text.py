@@ -64,7 +64,9 @@ class StringTensorUnpack(Op):
     def infer(self, data: TensorType) -> tuple[TensorType, TensorType, TensorType]:
         places = TensorType(ElementType.i32, data.shape)
         strings = data.value
-        length = Dim.any() if strings is None else Dim.of(sum(map(len, _encoded(strings))))
+        length = Dim.of(0) if data.shape.size == 0 else Dim.any()
+        if strings is not None:
+            length = Dim.of(sum(map(len, _encoded(strings))))
         return places, places, TensorType(ElementType.u8, Shape([length]))
 
     def evaluate(self, data: Array) -> tuple[Array, Array, Array]:

@@ -130,7 +130,8 @@ def compile_model(
     max_memory: the most bytes that the tensors of a run may take together, the machine's memory where it is None.
     threads: how many threads a run may use; where it is None the environment's IR_EXEC_THREADS, and where that is not
         set the cores that the process may use. Every number gives the same results.
-    Raises what `read_model` raises, EvaluationError IR704 for a number of threads below 1, and one UnsupportedError that names every operator that ir_exec does not have.
+    Raises what `read_model` raises, EvaluationError IR704 for a number of threads below 1, and one UnsupportedError
+    that names every operator that ir_exec does not have.
     """
     mode = weights if isinstance(weights, str) and weights in ("expand", "keep") else None
     if not isinstance(model, Model):

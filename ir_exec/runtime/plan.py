@@ -60,13 +60,14 @@ class Planner:
     """Makes steps of nodes.
 
     bodies: the running bodies of the nodes that have any. max_memory: the budget in bytes.
-    overwrite: whether memory that nobody needs any more may be written to.
+    overwrite: whether memory that nobody needs any more may be written to, and outputs that nobody takes left out.
     """
 
     context: Context
     bodies: Mapping[Node, tuple[Any, ...]]
     max_memory: int
     overwrite: bool = True
+    _read: frozenset[int] = frozenset()
 
     def plan(self, nodes: list[Node], types: Types, slots: list[Array | None], results: list[int]) -> Plan:
         """Steps for these nodes, which begin with what is in `slots` and leave the values of `results` there.
@@ -74,6 +75,7 @@ class Planner:
         Raises ResourceError where tensors of known shapes alone are over the budget.
         """
         keep = frozenset(results)
+        self._read = keep.union(value.number for node in nodes for value in node.values_in)
         dying = last_uses(nodes)
         buffers = Buffers(nodes, types, keep, dying)
         plan = Plan([], slots, results)
@@ -116,8 +118,11 @@ class Planner:
                 named = op.inputs[min(position, len(op.inputs) - 1)].name in op.overwrites
                 if named and types[value.number] == output and buffers.may_overwrite(index, position):
                     return partial(_overwrite, op, position)
+        inputs = [types[value.number] for value in node.values_in]
+        numbers = [value.number for value in node.outputs]
+        unread = frozenset(op.output_name(place) for place, number in enumerate(numbers) if number not in self._read)
         try:
-            return op.kernel(*[types[value.number] for value in node.values_in])
+            return op.kernel(*inputs, unread=unread if self.overwrite else frozenset())
         except IRError as error:
             raise error.located(node.location) from None
 

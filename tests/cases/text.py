@@ -60,8 +60,17 @@ CASES = [
     *[
         pack([0, 5], [5, 13], "IntelOpenVINO", kind=kind, constants=constants)
         for kind in ("i32", "i64")
-        for constants in ((0,), (1,), (2,), (0, 1), (0, 1, 2))
+        for constants in ((0,), (1,), (2,), (0, 1))
     ],
+    pack(
+        [0, 5],
+        [5, 13],
+        "IntelOpenVINO",
+        constants=(0, 1, 2),
+        expected=(strings("Intel", "OpenVINO"),),
+        oracle="nobody",
+        note="the plugin cannot fold it",
+    ),
 ]
 
 

@@ -63,7 +63,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
 def _result(report: Report, found: Diagnostic, index: dict[str, int]) -> dict[str, Any]:
     hint = f"\nhint: {found.hint}" if found.hint else ""
     digest = hashlib.sha256("\0".join(fingerprint(report.path, found)).encode("utf-8", "surrogatepass")).hexdigest()
-    result = {
+    result: dict[str, Any] = {
         "ruleId": found.code,
         "level": _LEVELS[found.severity],
         "message": {"text": found.message + hint},

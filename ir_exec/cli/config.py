@@ -1,0 +1,101 @@
+"""What `check` does unasked: `[tool.ir-exec]` of pyproject.toml, or ir-exec.toml, of the nearest folder upwards.
+
+    [tool.ir-exec]
+    ignore = ["unbounded-dim"]
+    target = "2023.0"
+    strict = true
+    baseline = "ir-baseline.json"
+
+    [tool.ir-exec.severity]
+    unknown-attribute = "error"
+
+    [tool.ir-exec.per-file-ignores]
+    "legacy/*.xml" = ["IR6"]
+
+ir-exec.toml holds the same without `tool.ir-exec`. Arguments of the command line take the place of what stands here.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ir_exec.check import code_prefix
+from ir_exec.cli.files import read_text
+from ir_exec.cli.terminal import Unusable
+from ir_exec.errors import Severity
+
+__all__ = ["Config", "find_config", "prefixes", "read_config"]
+
+
+class Config(BaseModel):
+    """The settings; what is not set is None or empty. Paths in the file are meant from the folder that it is in."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    select: tuple[str, ...] = ("all",)
+    ignore: tuple[str, ...] = ()
+    per_file_ignores: dict[str, tuple[str, ...]] = Field(default_factory=dict, alias="per-file-ignores")
+    severity: dict[str, Severity] = Field(default_factory=dict)
+    strict: bool = False
+    target: str | None = None
+    baseline: str | None = None
+    jobs: int = Field(default=1, ge=1)
+    weights_values: bool = Field(default=False, alias="weights-values")
+
+
+def find_config(start: str) -> str | None:
+    """The nearest ir-exec.toml, or pyproject.toml with a [tool.ir-exec], from a folder upwards."""
+    folder = Path(os.path.abspath(start))
+    for place in (folder, *folder.parents):
+        own = place / "ir-exec.toml"
+        if own.is_file():
+            return str(own)
+        shared = place / "pyproject.toml"
+        if shared.is_file() and "ir-exec" in _tool(_parsed(str(shared))):
+            return str(shared)
+    return None
+
+
+def read_config(path: str | None) -> Config:
+    """The settings of a file; those without a file where it is None."""
+    if path is None:
+        return Config()
+    content = _parsed(path)
+    if os.path.basename(path) == "pyproject.toml":
+        content = _tool(content).get("ir-exec", {})
+    try:
+        config = Config.model_validate(content)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        name = ".".join(map(str, fault["loc"])) or "settings"
+        raise Unusable(f"{path}: {name}: {fault['msg']}") from None
+    if config.baseline is None:
+        return config
+    beside = os.path.relpath(os.path.join(os.path.dirname(os.path.abspath(path)), config.baseline))
+    return config.model_copy(update={"baseline": beside})
+
+
+def prefixes(texts: tuple[str, ...] | list[str], where: str) -> frozenset[str]:
+    """How the codes begin that are meant; names may stand in one text, with commas between them."""
+    names = [name for text in texts for name in text.split(",") if name.strip()]
+    try:
+        return frozenset(code_prefix(name) for name in names)
+    except ValueError as error:
+        raise Unusable(f"{where}: {error}") from None
+
+
+def _parsed(path: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(read_text(path, "the settings"))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise Unusable(f"{path} is not TOML: {error}") from None
+
+
+def _tool(content: dict[str, Any]) -> dict[str, Any]:
+    tool = content.get("tool", {})
+    return tool if isinstance(tool, dict) else {}

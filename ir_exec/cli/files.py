@@ -1,0 +1,56 @@
+"""Which files a command means: those named, and the .xml files in the folders named."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from ir_exec.cli.terminal import Unusable
+
+__all__ = ["files_in", "read_text", "write_bytes"]
+
+
+def files_in(paths: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """Every file once, in a stable order, and whether it was found in a folder; hidden folders are left out."""
+    seen: set[str] = set()
+    for path in paths:
+        for file in _walk(path) if os.path.isdir(path) else [path]:
+            if (real := os.path.realpath(file)) not in seen:
+                seen.add(real)
+                yield file, file is not path
+
+
+def _walk(folder: str) -> Iterator[str]:
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (os.path.join(place, name) for name in sorted(names) if name.lower().endswith(".xml"))
+
+
+def read_text(path: str, what: str) -> str:
+    """The text of a file that was named as an argument."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, ValueError) as error:
+        raise Unusable(f"cannot read {what} {path}: {_reason(error)}") from None
+
+
+def write_bytes(path: str, content: bytes) -> None:
+    """Write a file, complete before it takes the place of an older one, whose permissions it keeps."""
+    new = f"{path}.{secrets.token_hex(4)}.tmp"
+    try:
+        with open(new, "xb") as file:
+            file.write(content)
+        with suppress(FileNotFoundError):
+            os.chmod(new, os.stat(path).st_mode & 0o7777)
+        os.replace(new, path)
+    except (OSError, ValueError) as error:
+        with suppress(OSError, ValueError):
+            os.remove(new)
+        raise Unusable(f"cannot write {path}: {_reason(error)}") from None
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
