@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Self, TypeAlias
 
+from ir_exec.collector import paused_collector
 from ir_exec.errors import EvaluationError, Location, Report, ShapeError, WeightsError, raise_error
 from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.infer import Types, infer_types
@@ -37,11 +38,15 @@ class ModelPort(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """A file as far as it could be read: the document, the graph, and the weights if there are any."""
+    """A file as far as it could be read: the document, the graph, and the weights if there are any.
+
+    version: the IR version of the file; the document says the same in version 11.
+    """
 
     document: Document
     graph: Graph
     weights: Weights | None
+    version: int
 
 
 class Model:
@@ -121,6 +126,7 @@ class Model:
         return ModelPort(name, frozenset((*choices, name)), type.element_type, type.shape)
 
 
+@paused_collector()
 def read_model(source: Source, *, weights: WeightsSource | None = None) -> Model:
     """Read a network from an .xml, by its path or as bytes, and infer the type of every value.
 
@@ -138,11 +144,12 @@ def load(source: Source, weights: WeightsSource | None = None, *, report: Report
     if document is None:
         return None
     opened = _open_weights(document, weights, report)
-    if document.version < 11:
+    version = document.version
+    if version < 11:
         from ir_exec.graph.legacy import upgrade  # few files are so old
 
         document, opened = upgrade(document, opened, report)
-    return Loaded(document, build_graph(document, opened, report=report), opened)
+    return Loaded(document, build_graph(document, opened, report=report), opened, version)
 
 
 def _open_weights(document: Document, weights: WeightsSource | None, report: Report) -> Weights | None:

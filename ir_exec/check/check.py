@@ -21,6 +21,7 @@ from ir_exec.check.structure import (
 )
 from ir_exec.check.types import check_types
 from ir_exec.check.what_if import InputShapes, check_shapes, given_types
+from ir_exec.collector import paused_collector
 from ir_exec.errors import IRError, Location, ResourceError, WeightsError, internal_error
 from ir_exec.graph import Value
 from ir_exec.model import Loaded, Source, WeightsSource, load
@@ -61,6 +62,7 @@ class _Wanted:
     weights_values: bool = False
 
 
+@paused_collector()
 def run_check(
     source: Source, weights: WeightsSource | None = None, wanted: _Wanted | None = None
 ) -> tuple[Report, list[Repair]]:
@@ -73,7 +75,7 @@ def run_check(
         if loaded is not None:
             graphs = list(all_graphs(loaded.graph))
             layers = sum(len(graph.nodes) + len(graph.unreachable) for graph in graphs)
-            requires = requirement(loaded.document)
+            requires = requirement(loaded.document, loaded.version)
             checked = _check(loaded, findings, wanted or _Wanted())
     except IRError as error:
         findings(error)
@@ -138,7 +140,7 @@ def _what_if(loaded: Loaded, findings: Findings, wanted: _Wanted) -> None:
         except ValueError as error:
             findings(IRError(str(error), code="IR705"))
             return
-        for fault in newer_than(target, loaded.document):
+        for fault in newer_than(target, loaded.document, loaded.version):
             findings(fault)
 
 

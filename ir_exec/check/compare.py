@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from ir_exec.types import Dim, ElementType, Shape, TensorType
+from ir_exec.types import Dim, Shape, TensorType
 
 __all__ = ["contradiction", "difference", "fits", "merged"]
 
 
 def fits(declared: TensorType, found: TensorType) -> bool:
     """Whether a value can be of both types; what is not known contradicts nothing."""
-    kinds = {declared.element_type, found.element_type} - {ElementType.dynamic}
-    if len(kinds) > 1:
+    if (
+        declared.element_type is not found.element_type
+        and declared.element_type.is_known
+        and found.element_type.is_known
+    ):
         return False
     mine, theirs = declared.shape.dims, found.shape.dims
     if mine is None or theirs is None or mine == theirs:

@@ -70,7 +70,7 @@ class Findings:
 
     def is_faulty(self, node: Node) -> bool:
         """Whether an error was reported at this layer: what else goes wrong there may follow from it."""
-        return _key(node.location) in self._faulty
+        return bool(self._faulty) and _key(node.location) in self._faulty
 
     def has_error(self, *codes: str) -> bool:
         """Whether an error was reported whose code begins with one of these."""

@@ -46,11 +46,14 @@ class _Need(NamedTuple):
     location: Location
 
 
-def requirement(document: Document) -> Requirement:
-    """The least release that reads the file, and what demands it, each thing once with the first layer that has it."""
+def requirement(document: Document, version: int) -> Requirement:
+    """The least release that reads the file, and what demands it, each thing once with the first layer that has it.
+
+    version: the IR version of the file, which the document may not say any more.
+    """
     newest = Release(0, 0)
     found: dict[str, list[Location]] = {}
-    for need in _needs(document):
+    for need in _needs(document, version):
         if need.release > newest:
             newest, found = need.release, {}
         if need.release == newest:
@@ -59,18 +62,18 @@ def requirement(document: Document) -> Requirement:
     return Requirement(release=str(newest), demands=demands)
 
 
-def newer_than(target: Release, document: Document) -> Iterator[IRError]:
+def newer_than(target: Release, document: Document, version: int) -> Iterator[IRError]:
     """IR119 for every layer, and for the file itself, where the target does not read it."""
-    for release, what, location in _needs(document):
+    for release, what, location in _needs(document, version):
         if release > target:
             message = f"{what} needs OpenVINO {release}, and the target is {target}"
             yield GraphError(message, code="IR119", location=location)
 
 
-def _needs(document: Document) -> Iterator[_Need]:
+def _needs(document: Document, version: int) -> Iterator[_Need]:
     table = _table()
     file = Location(path=document.path)
-    yield _Need(table.ir_versions[document.version], f"IR version {document.version}", file)
+    yield _Need(table.ir_versions[version], f"IR version {version}", file)
     for layer in document.all_layers():
         location = Location(document.path, layer.line, layer.id, layer.name, layer.type)
         match = _OPSET.fullmatch(layer.version or "")

@@ -11,6 +11,7 @@ with the inferred one, the declaration of this port was.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from ir_exec.check.bodies import body_input_types
@@ -99,7 +100,9 @@ class _Checker:
 
     def _check_bodies(self, node: Node) -> bool:
         """Check the graphs inside the node; whether they hold no error, which would make one of the node itself."""
-        if node.bodies and node.is_whole and not self._findings.is_faulty(node):
+        if not node.bodies:
+            return True
+        if node.is_whole and not self._findings.is_faulty(node):
             for inner, fault in body_input_types(node, [self._types[value.number] for value in node.values_in]):
                 if not self._findings.is_faulty(inner):
                     self._findings(fault)
@@ -188,9 +191,14 @@ class _Checker:
 
     def _settle_value(self, value: Value, inferred: TensorType | None) -> TensorType:
         readers = self._readers[value]
+        declared = value.declared
+        # Ports that declare the same share one type. Mostly they all do, and there is nothing to say.
+        agree = declared.rank is not None and all(_declared(reader) is declared for reader in readers)
+        if agree and inferred is not None and fits(declared, inferred):
+            return self._without_lost_values(value, inferred)
         if inferred is None:
             settled = self._settle_declared(value)
-        elif fits(value.declared, inferred):
+        elif fits(declared, inferred):
             settled = inferred
         else:
             settled = self._settle_contradiction(value, inferred)
@@ -398,6 +406,7 @@ def _strangeness(port: Port, shape: Shape) -> int:
     return sum(dim != (found.size if found.is_static else -1) for dim, found in zip(port.dims, shape.dims, strict=True))
 
 
+@lru_cache(maxsize=256)
 def _is_precision(text: str) -> bool:
     try:
         ElementType.parse(text)

@@ -129,7 +129,7 @@ def _bounds(op: Op, known: list[Bounds]) -> list[Bounds] | None:
 
 
 def _outputs(op: Op, arrays: list[Array]) -> list[Array]:
-    result = op.evaluate(*arrays)
+    result = op.evaluate_known(*arrays)
     return list(result) if isinstance(result, tuple) else [result]
 
 

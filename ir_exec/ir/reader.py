@@ -182,9 +182,9 @@ class _Reader:
         for child in element:
             tag = child.tag
             if tag == "input":
-                inputs = tuple(_all(child, "port", self._read_port))
+                inputs = tuple([self._read_port(port) for port in child if port.tag == "port"])
             elif tag == "output":
-                outputs = tuple(_all(child, "port", self._read_output))
+                outputs = tuple([self._read_output(port) for port in child if port.tag == "port"])
             elif tag == "data":
                 data = _attributes(child)
                 data_line = self._line[child]
@@ -376,7 +376,7 @@ def _all(element: etree._Element, tag: str, read: Callable[[etree._Element], _Re
 
 
 def _attributes(element: etree._Element) -> dict[str, str]:
-    return dict(zip(map(str, element.keys()), map(str, element.values()), strict=True))
+    return dict(element.items())  # type: ignore[arg-type]  # bytes are of Python 2
 
 
 def _shown(text: str | None) -> str:

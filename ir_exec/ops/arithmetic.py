@@ -104,12 +104,13 @@ class _Remainder(Binary):
 class Divide(Binary):
     """output = a / b.
 
-    Of integers the quotient is rounded down if `m_pythondiv`, else towards zero.
+    The quotient of integers is rounded towards zero.
 
     a, b: any shapes that are broadcast together, any numeric type. output: the same type.
     Errors: IR704 for an integer divided by zero, and those of Binary.
-    Specification: arithmetic/Divide-1. OpenVINO's constant folding does so too; its CPU plugin rounds towards zero
-    whatever the attribute says.
+    Specification: arithmetic/Divide-1, by which `m_pythondiv` rounds quotients of integers down. OpenVINO is of two
+    minds: its shape inference does so, its CPU plugin rounds towards zero whatever the attribute says. Networks have
+    their shapes from the one and their values from the other, and here they have them so too.
     """
 
     monotone = ("a",)
@@ -119,10 +120,14 @@ class Divide(Binary):
 
     def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
         _require_no_zero(a, b)
-        b = self.aligned(a, b)
-        if not _is_integer(a):
-            return calculated(np.divide, a, b, out=out)
-        return calculated(np.floor_divide if self.m_pythondiv else _quotient_towards_zero, a, b, out=out)
+        return calculated(_quotient_towards_zero if _is_integer(a) else np.divide, a, self.aligned(a, b), out=out)
+
+    def evaluate_known(self, *arrays: Array) -> Array:
+        a, b = arrays
+        if not (self.m_pythondiv and _is_integer(a)):
+            return self.evaluate(a, b)
+        _require_no_zero(a, b)
+        return calculated(np.floor_divide, a, self.aligned(a, b))
 
     def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds | None:
         """The extremes lie at the corners where b keeps its sign; elsewhere nothing is known."""
@@ -131,7 +136,7 @@ class Divide(Binary):
         limits = np.iinfo(a[0].dtype)
         keeps_sign = (b[0] > 0) | (b[1] < 0)
         divisors = [np.where(keeps_sign, bound, 1).astype(bound.dtype) for bound in b]
-        quotients = [self.evaluate(dividend, divisor) for dividend in a for divisor in divisors]
+        quotients = [self.evaluate_known(dividend, divisor) for dividend in a for divisor in divisors]
         is_open = ((a[0] == limits.min) & (limits.min < 0)) | (a[1] == limits.max)
         is_known = np.broadcast_to(self.aligned(a[0], keeps_sign) & ~is_open, quotients[0].shape)
         lower = np.where(is_known, np.minimum.reduce(quotients), limits.min)

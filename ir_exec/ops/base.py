@@ -28,7 +28,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, Self, TypeVar, dataclass
 from ir_exec.errors import ElementTypeError, GraphError, InvalidAttributeError, IRError, Report
 from ir_exec.ops.attributes import Field, fields_of
 from ir_exec.ops.opsets import register
-from ir_exec.types import ALL, Bounds, ElementType, TensorType
+from ir_exec.types import ALL, Array, Bounds, ElementType, TensorType
 
 __all__ = ["CONTEXT", "In", "Op", "op"]
 
@@ -125,6 +125,10 @@ class Op:
         otherwise, a warning; IR703 for duplicate scatter indices, an information.
         """
         return []
+
+    def evaluate_known(self, *arrays: Array) -> Any:
+        """What inference takes for the value of known inputs: `evaluate`, unless OpenVINO infers by another rule."""
+        return self.evaluate(*arrays)
 
     def evaluate_bounds(self, *inputs: Any) -> Bounds | None:
         """Bounds of the one output from bounds of the inputs, where neither `rising` nor `monotone` tells them.

@@ -19,9 +19,9 @@ from ir_exec.ops.indexing import (
     known_axis,
     tuple_offsets,
 )
-from ir_exec.ops.offsets import CHUNK, AlongAxis, Indices, OutOfRangeError
+from ir_exec.ops.offsets import FEW, AlongAxis, Indices, OutOfRangeError
 from ir_exec.ops.rules import merge_dims, merge_shapes, normalize_axis, require_rank
-from ir_exec.ops.take import FEW, take_along_axis, take_elements, take_slices, take_tuples
+from ir_exec.ops.take import take_along_axis, take_elements, take_slices, take_tuples
 from ir_exec.types import INDEX, INTEGER, NUMERIC, Array, Dim, ElementType, Shape, TensorType, element_types
 
 __all__ = [
@@ -119,7 +119,7 @@ class _Gather(Op):
 
     def _gather(self, data: Array, indices: Array, axis: int, batch: int) -> Array:
         before, length, after = prod(data.shape[:axis]), prod(indices.shape[batch:]), prod(data.shape[axis + 1 :])
-        if not batch and before * length * after <= CHUNK and data.flags.c_contiguous:
+        if not batch and before * length * after <= FEW and data.flags.c_contiguous:
             found = _take_few_slices(data, indices, axis)
             if found is not None:
                 return found
@@ -259,7 +259,7 @@ class _GatherND(Op):
         batch = self.batch_dims
         rest = batch + indices.shape[-1]
         shape = indices.shape[:-1] + data.shape[rest:]
-        if not batch and indices.ndim > 1 and 0 < indices.size <= FEW and prod(shape) <= CHUNK:
+        if not batch and indices.ndim > 1 and 0 < indices.size <= FEW // 16 and prod(shape) <= FEW:
             found = _take_few_tuples(data, indices)
             if found is not None:
                 return found

@@ -16,19 +16,27 @@ import numpy as np
 from ir_exec.ops.indexing import Negative, as_integers, lie_within
 from ir_exec.types import Array
 
-__all__ = ["CHUNK", "AlongAxis", "AxisOffsets", "Indices", "OutOfRangeError", "Tile", "TupleOffsets"]
+__all__ = ["FEW", "AlongAxis", "AxisOffsets", "Indices", "OutOfRangeError", "Tile", "TupleOffsets", "chunk_size"]
 
-CHUNK = 2**15
-"""Elements of a chunk."""
+FEW = 2**15
+"""Elements up to which a few NumPy calls on all of them are quicker than chunks."""
 
-NEAR = 2**18
-"""Bytes of which random elements are read or written quickly: they fit into a core's own cache with room to spare."""
+CHUNK = 2**17
+"""Elements of a chunk at most."""
+
+NEAR = 2**20
+"""Bytes of which random elements are read or written quickly: about what a core's own cache holds."""
 
 RUN = 64
-"""Elements in a row from which on NumPy's inner loop is worth starting, and neighbours share what memory gives."""
+"""Elements that shall lie side by side in a part of a tensor, for what memory gives is never one element alone."""
 
 Tile: TypeAlias = tuple[slice, slice, slice]
 """A part of a tensor seen as (before, axis, after)."""
+
+
+def chunk_size(total: int) -> int:
+    """How many of so many elements make a chunk: there shall be some chunks to share, none of them tiny."""
+    return min(CHUNK, max(FEW // 2, total // 8))
 
 
 class OutOfRangeError(Exception):
@@ -71,12 +79,13 @@ class AlongAxis:
         A chunk is a piece of memory without gaps, unless the tensor is so long along the axis that only a part of its
         columns stays in the cache; then the chunk is a part of the columns too.
         """
-        columns = min(self.after, CHUNK)
-        if self.size * self.after * itemsize > NEAR and self.length > 1:
+        most = chunk_size(self.before * self.length * self.after)
+        columns = min(self.after, most)
+        if self.size * self.after * itemsize > NEAR and 4 * self.length > self.size:
             columns = min(columns, max(RUN, NEAR // (self.size * itemsize) // RUN * RUN))
-        rows = min(self.length, max(1, CHUNK // max(columns, 1)))
+        rows = min(self.length, max(1, most // max(columns, 1)))
         whole = columns == self.after and rows == self.length
-        return (min(self.before, max(1, CHUNK // max(rows * columns, 1))) if whole else 1), rows, columns
+        return (min(self.before, max(1, most // max(rows * columns, 1))) if whole else 1), rows, columns
 
     def groups(self, tiles: tuple[int, int, int], *, apart: int) -> list[list[Tile]]:
         """All tiles, in groups that touch different elements of the tensor.

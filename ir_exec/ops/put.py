@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ir_exec.ops.indexing import lie_within
-from ir_exec.ops.offsets import CHUNK, AlongAxis, AxisOffsets, Indices, TupleOffsets
+from ir_exec.ops.offsets import FEW, AlongAxis, AxisOffsets, Indices, TupleOffsets, chunk_size
 from ir_exec.ops.parallel import Worker, for_each, for_ranges
 from ir_exec.ops.take import few_offsets
 from ir_exec.types import Array
@@ -47,7 +47,7 @@ def put_along_axis(
     data itself or no memory of it. negative: whether indices below zero count from the end. Raises OutOfRangeError.
     """
     size = data.shape[axis]
-    if data.size <= CHUNK and (negative or lie_within(indices, size)):
+    if data.size <= FEW and (negative or lie_within(indices, size)):
         offsets = few_offsets(data.shape, indices, axis)
         if offsets is not None:
             copy_into(output, data)
@@ -110,17 +110,18 @@ def slice_offsets(indices: Indices, sizes: tuple[int, ...]) -> Array:
     """
     tuples = indices.array.reshape(prod(indices.array.shape[:-1]), len(sizes))
     found = np.empty(len(tuples), np.int64)
+    step = chunk_size(len(tuples))
 
     def make_worker() -> Worker:
-        offsets = TupleOffsets(CHUNK, sizes, indices.negative)
+        offsets = TupleOffsets(step, sizes, indices.negative)
 
         def work(number: int) -> None:
-            part = slice(number * CHUNK, (number + 1) * CHUNK)
+            part = slice(number * step, (number + 1) * step)
             found[part] = offsets(tuples[part])
 
         return work
 
-    for_each(-(-len(tuples) // CHUNK), make_worker)
+    for_each(-(-len(tuples) // step), make_worker)
     return found
 
 
@@ -131,7 +132,7 @@ def put_slices(data: Array, positions: Array, updates: Array, output: Array) -> 
     the axis and none negative. updates: (before, length, after).
     """
     _, size, after = output.shape
-    if output.size <= CHUNK:
+    if output.size <= FEW:
         copy_into(output, data)
         # NumPy assigns in the order of a contiguous list of indices, so that the last of equal ones wins.
         output[:, np.ascontiguousarray(positions)] = updates
@@ -155,8 +156,9 @@ def _last_of_each(positions: Array, size: int) -> tuple[Array, Array]:
 def _put_long_slices(data: Array, places: Array, sources: Array, updates: Array, output: Array) -> None:
     """As put_slices with slice sources[j] of updates going to places[j], which rise: every slice is written once."""
     before, size, after = output.shape
-    rows = min(size, max(1, CHUNK // after))
-    some = min(before, max(1, CHUNK // (rows * after))) if rows == size else 1
+    most = chunk_size(output.size)
+    rows = min(size, max(1, most // after))
+    some = min(before, max(1, most // (rows * after))) if rows == size else 1
     parts = -(-size // rows)
     bounds = np.searchsorted(places, np.arange(parts + 1) * rows).tolist()
 
@@ -178,7 +180,7 @@ def _put_long_slices(data: Array, places: Array, sources: Array, updates: Array,
 
 def _put_short_slices(data: Array, positions: Array, updates: Array, output: Array) -> None:
     before, size, after = output.shape
-    some = min(before, max(1, CHUNK // (size * after)))
+    some = min(before, max(1, chunk_size(output.size) // (size * after)))
     copied = output is data or before < _FEW_GROUPS
     if copied:
         copy_into(output, data)
@@ -219,7 +221,7 @@ def copy_into(output: Array, data: Array) -> None:
     """output[...] = data, on several threads where that pays; nothing where they are the same array."""
     if output is data:
         return
-    if output.size <= 4 * CHUNK or not data.flags.c_contiguous:
+    if output.size <= FEW or not data.flags.c_contiguous:
         output[...] = data
         return
     target, source = output.reshape(-1), data.reshape(-1)
@@ -227,4 +229,4 @@ def copy_into(output: Array, data: Array) -> None:
     def copy(start: int, stop: int) -> None:
         target[start:stop] = source[start:stop]
 
-    for_ranges(output.size, 4 * CHUNK, copy)
+    for_ranges(output.size, 4 * chunk_size(output.size), copy)

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from ir_exec.ops.offsets import CHUNK
+from ir_exec.ops.offsets import chunk_size
 from ir_exec.ops.parallel import for_ranges
 from ir_exec.ops.put import Pairs, assign_slices
 from ir_exec.types import Array, ElementType
@@ -90,7 +90,7 @@ class Reduced:
             self._reduce_wave(function, target, rows, updates, rest[wave])
             rest = rest[later]
         flat = target.reshape(-1)
-        step = max(1, CHUNK // length)
+        step = max(1, chunk_size(0) // length)
         for first in range(0, rest.size, step):
             some = rest[first : first + step]
             offsets = (rows[some] * length)[:, np.newaxis] + np.arange(length)
@@ -106,7 +106,7 @@ class Reduced:
             found = target.take(places, axis=0)
             assign_slices(target[np.newaxis], places, function(found, values, out=found)[np.newaxis])
 
-        for_ranges(wave.size, max(1, CHUNK // target.shape[1]), work)
+        for_ranges(wave.size, max(1, chunk_size(wave.size * target.shape[1]) // target.shape[1]), work)
 
     def _function(self, target: Array) -> tuple[np.ufunc, Array]:
         if target.dtype == np.bool_:

@@ -12,14 +12,14 @@ from math import prod
 import numpy as np
 
 from ir_exec.ops.indexing import Negative, element_offsets, find_indices
-from ir_exec.ops.offsets import CHUNK, AlongAxis, AxisOffsets, Indices, OutOfRangeError, Tile, TupleOffsets
+from ir_exec.ops.offsets import NEAR, AlongAxis, AxisOffsets, Indices, OutOfRangeError, TupleOffsets, chunk_size
 from ir_exec.ops.parallel import Worker, for_each
 from ir_exec.types import Array
 
-__all__ = ["FEW", "as_bits", "few_offsets", "take_along_axis", "take_slices", "take_tuples"]
+__all__ = ["as_bits", "few_offsets", "take_along_axis", "take_slices", "take_tuples"]
 
-FEW = 2**11
-"""Indices up to which a few plain NumPy calls are quicker than chunks."""
+TABLE = 2**11
+"""Indices, and sizes of axes, up to which a table that is made once saves the arithmetic."""
 
 GROUPS = 16
 """Into how many pieces work is split at least, if there is more than one chunk of it."""
@@ -51,7 +51,7 @@ def few_offsets(shape: tuple[int, ...], indices: Array, axis: int) -> Array | No
 
     None where there are too many indices, or others than i32 and i64, or any out of range.
     """
-    if indices.size > FEW or shape[axis] > FEW or indices.dtype not in (np.int32, np.int64):
+    if indices.size > TABLE or shape[axis] > TABLE or indices.dtype not in (np.int32, np.int64):
         return None
     places, grid = _few(shape, indices.shape, axis)
     try:
@@ -72,40 +72,42 @@ def _few(shape: tuple[int, ...], indices_shape: tuple[int, ...], axis: int) -> t
 
 def take_elements(data: Array, indices: Indices, way: AlongAxis, output: Array) -> None:
     """output[b, j, k] = data[b, indices[b, j, k], k]; all are of any shape with these numbers of elements."""
-    source = as_bits(data).reshape(-1)
+    source = as_bits(data).reshape(way.before, way.size, way.after)
+    flat = source.reshape(-1)
     chosen = indices.array.reshape(way.before, way.length, way.after)
     target = as_bits(output).reshape(chosen.shape)
     tiles = way.tiles(source.itemsize)
     groups = way.groups(tiles, apart=GROUPS)
-    plane = way.size * way.after
+    columns = tiles[2]
+    # Where most of a region is read, at random, it is first copied in its order: memory is quick at that only.
+    region = tiles[0] * way.size * columns
+    near = region * source.itemsize <= 2 * NEAR
 
     def make_worker() -> Worker:
         offsets = AxisOffsets(prod(tiles), way.size, indices.negative)
-        spare = np.empty(prod(tiles), source.dtype) if tiles[2] < way.after and tiles[1] > 1 else None
+        copy = np.empty(region, source.dtype) if near else source
+        spare = np.empty(prod(tiles), source.dtype)
 
         def work(number: int) -> None:
             group = groups[number]
-            columns, elements = way.after, source[group[0][0].start * plane + group[0][2].start :]
-            if spare is not None and 2 * len(group) * tiles[1] > way.size:
-                columns, elements = _narrow(source, way, group[0])
-            for before, rows, afters in group:
-                found = offsets(chosen[before, rows, afters], columns)
-                if spare is None:
-                    np.take(elements, found, out=target[before, rows, afters], mode="clip")
+            before, _, afters = group[0]
+            if near and 2 * len(group) * tiles[1] >= way.size:
+                part = source[before, :, afters]
+                width, elements = part.shape[2], copy[: part.size]
+                elements.reshape(part.shape)[...] = part
+            else:
+                width, elements = way.after, flat[before.start * way.size * way.after + afters.start :]
+            for tile in group:
+                found = offsets(chosen[tile], width)
+                into = target[tile]
+                if into.flags.c_contiguous:
+                    np.take(elements, found, out=into, mode="clip")
                 else:
-                    part = spare[: found.size].reshape(found.shape)
-                    target[before, rows, afters] = np.take(elements, found, out=part, mode="clip")
+                    into[...] = np.take(elements, found, out=spare[: found.size].reshape(found.shape), mode="clip")
 
         return work
 
     for_each(len(groups), make_worker)
-
-
-def _narrow(source: Array, way: AlongAxis, tile: Tile) -> tuple[int, Array]:
-    """A few columns of a wide tensor side by side: how many, and their elements."""
-    before, _, afters = tile
-    part = source.reshape(way.before, way.size, way.after)[before, :, afters]
-    return part.shape[2], part.reshape(-1)
 
 
 def take_slices(data: Array, positions: Array, axis: int, batch: int) -> Array:
@@ -149,7 +151,7 @@ def take_slices(data: Array, positions: Array, axis: int, batch: int) -> Array:
 
 def _slice_tiles(way: AlongAxis, after: int) -> tuple[int, int, int]:
     """As many slices as make a chunk, without gaps between them."""
-    room = max(1, CHUNK // after)
+    room = max(1, chunk_size(way.before * way.length * way.after * after) // after)
     columns = min(way.after, room)
     lanes = min(way.length, max(1, room // columns)) if columns == way.after else 1
     return (min(way.before, max(1, room // (columns * lanes))) if lanes == way.length else 1), lanes, columns
@@ -167,7 +169,7 @@ def take_tuples(data: Array, indices: Indices, batch: int, output: Array) -> Non
     source = as_bits(data).reshape(batches * prod(sizes), after)
     chosen = indices.array.reshape(batches, count, length)
     target = as_bits(output).reshape(batches, count, after)
-    step = max(1, CHUNK // max(after, 1))
+    step = max(1, chunk_size(target.size) // max(after, 1))
     places = max(1, min(count, step))
     some = 1 if places < count else max(1, min(batches, step // places))
     parts = -(-count // places)

@@ -32,7 +32,7 @@ def test_a_block() -> None:
         f'  --> {path}:21  layer 1 "relu" (ReLU), port output\n'
         "   |\n"
         '21 | <port id="1" precision="FP32">\n'
-        "   |\n"
+        "   | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
         "   = hint: the layers below take f32[2,3]: only the declaration of this port is wrong\n"
     )
 
@@ -92,3 +92,21 @@ def test_styles_are_the_callers() -> None:
     report = check_model(BAD / "IR601-declared-dims.xml")
     list(render(report, style=style, lines_of=lambda path: ["line"] * 30))
     assert seen == {"error", "message", "frame", "hint", "source"}
+
+
+def marked(severity: str, code: str, message: str, line: str) -> str:
+    """What is underlined of a line."""
+    diagnostic = found(severity, message, "1", code=code)
+    block = list(render(report_of(diagnostic), lines_of=lambda path: [""] * 6 + [line]))
+    shown = next(text for text in block if line.strip() in text)
+    underline = block[block.index(shown) + 1]
+    return shown[underline.index("^") : underline.rindex("^") + 1]
+
+
+def test_the_attribute_at_fault_is_marked() -> None:
+    layer = '  <layer id="1" name="relu" type="Rellu" version="opset1">'
+    assert marked("error", "IR116", "no opset has it", layer) == 'type="Rellu"'
+    assert marked("error", "IR118", "there is no such opset", layer) == 'version="opset1"'
+    assert marked("error", "IR302", "attribute axis='x': no", '<data other_axis="1" axis="x"/>') == 'axis="x"'
+    assert marked("error", "IR601", "dims differ", '<port id="1"><dim>2</dim></port>') == '<port id="1">'
+    assert marked("error", "IR002", "not well-formed", "text") == "text"

@@ -1,0 +1,112 @@
+"""Other input shapes: what cannot take them, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ir_exec import Report, check_model
+from ir_exec.check.what_if import parse_shapes
+from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.types import Shape
+
+NETWORKS = Path(__file__).parents[1] / "networks"
+BERT = NETWORKS / "bert_tiny_fp16.xml"
+CONV = NETWORKS / "conv_zoo.xml"
+
+
+def errors(report: Report) -> list[tuple[str, str | None]]:
+    return [(error.code, error.location.layer_type) for error in report.errors]
+
+
+class TestSyntax:
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("x[1..10,3,?,?]", {"x": "1..10,3,?,?"}),
+            ("[1,3]", {"": "1,3"}),
+            ("a[1],b/c:0[2, ?] , d[]", {"a": "1", "b/c:0": "2,?", "d": ""}),
+            ("x[...]", {"x": "..."}),
+            ("", {}),
+        ],
+    )
+    def test_shapes(self, text: str, expected: dict[str, str]) -> None:
+        assert parse_shapes(text) == {name: Shape.parse(f"[{dims}]") for name, dims in expected.items()}
+
+    @pytest.mark.parametrize("text", ["x", "x[1", "x]1[", "x[1]y", "x[1],x[2]"])
+    def test_what_is_no_list_of_shapes(self, text: str) -> None:
+        with pytest.raises(EvaluationError) as caught:
+            parse_shapes(text)
+        assert caught.value.code == "IR705"
+
+    def test_what_is_no_dim(self) -> None:
+        with pytest.raises(ShapeError):
+            parse_shapes("x[1,two]")
+
+
+def test_shapes_that_fit() -> None:
+    report = check_model(BERT, shapes="input_ids[2,64],attention_mask[2,64],token_type_ids[2,64]")
+    assert report.ok
+    assert not report.diagnostics  # every dim is bounded now
+
+
+def test_the_constant_that_fixed_the_dim_and_the_path_from_it() -> None:
+    report = check_model(BERT, shapes={"input_ids": [1, 600], "attention_mask": "1,600", 2: "1,600"})
+    (error,) = report.errors
+    assert (error.code, error.location.layer_id) == ("IR504", "28")
+    assert error.hint is not None
+    assert error.hint.startswith(
+        'dim 64 is fixed by layer 14 "self.m.embeddings.position_embeddings.weight_compressed"'
+    )
+    assert '-> layer 28 "__module.m.embeddings/aten::add/Add_2" (Add)' in error.hint
+    assert [place.layer_id for place in error.related] == ["14", "15", "27"]
+
+
+def test_every_layer_that_cannot_take_a_batch() -> None:
+    report = check_model(CONV, batch=3)
+    assert errors(report) == [("IR505", "Reshape"), ("IR504", "Divide")]
+    reshape, divide = report.errors
+    assert reshape.hint is not None
+    assert 'dim 2 is fixed by layer 14 "Constant_387" (Const) = [2,1,16,7,-1]' in reshape.hint
+    assert divide.hint is not None
+    assert 'dim 2 is fixed by layer 22 "Constant_486" (Const) = [2,16,7,15]' in divide.hint
+
+
+def test_the_shapes_of_the_file_itself_are_no_fault() -> None:
+    assert check_model(CONV, shapes="a[2,4,20],b[2,4,14,15],c[1,4,9,10,8]").ok
+
+
+def test_an_input_that_kept_its_shape() -> None:
+    text = (Path(__file__).parents[1] / "bad" / "IR504-no-broadcast.xml").read_text("utf-8").replace("2,4", "2,3")
+    raw = text.replace("<dim>4</dim>", "<dim>3</dim>").encode()
+    assert check_model(raw).ok
+    (error,) = check_model(raw, shapes="x[2,5]").errors
+    assert error.code == "IR504"
+    assert error.hint is not None
+    assert error.hint.startswith('dim 3 is that of layer 1 "y" (Parameter) f32[2,3], which was given no other shape')
+
+
+def test_faults_of_the_file_are_not_reported_again() -> None:
+    path = Path(__file__).parents[1] / "bad" / "many-independent-faults.xml"
+    before = [error.message for error in check_model(path).errors]
+    after = check_model(path, shapes={0: "2,3"}).errors
+    assert [error.message for error in after] == before
+
+
+@pytest.mark.parametrize("shapes", ["nobody[1]", {7: [1]}, "[1,2]"])
+def test_inputs_that_there_are_not(shapes: str | dict[str | int, list[int]]) -> None:
+    report = check_model(CONV, shapes=shapes)
+    (error,) = report.errors
+    assert error.code == "IR705"
+    assert "a, b, c" in error.message
+    assert report.layers_checked == 102  # the file itself is checked all the same
+
+
+def test_batch_goes_by_the_layout_of_the_file() -> None:
+    text = (Path(__file__).parents[1] / "bad" / "IR508-unbounded-dim.xml").read_text("utf-8")
+    layout = '<rt_info><attribute name="layout" version="0" layout="[C,N]"/></rt_info><output>'
+    with_layout = text.replace("<output>", layout, 1)
+    # Without a layout the batch is dim 0, which is not known; with it dim 1, which the layers below fix to 3.
+    assert not any(found.code == "IR508" for found in check_model(text.encode(), batch=4).diagnostics)
+    assert any(found.code == "IR508" for found in check_model(with_layout.encode(), batch=4).diagnostics)

@@ -1,0 +1,227 @@
+"""Options of `ir-exec check`: what-if, selection, settings, baselines, formats, repairs, several processes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from lxml import etree
+
+from ir_exec.cli import main
+
+ROOT = Path(__file__).parents[2]
+BAD = ROOT / "tests" / "bad"
+NETWORKS = ROOT / "tests" / "networks"
+GOOD = NETWORKS / "conv_zoo.xml"
+MIXED = BAD / "many-independent-faults.xml"
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["check", *map(str, arguments)])
+
+
+def summary(result: Result) -> str:
+    return result.stdout.rstrip().splitlines()[-1]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+class TestWhatIf:
+    def test_shape(self) -> None:
+        result = run(GOOD, "--shape", "a[3,4,20]")
+        assert result.exit_code == 1
+        assert 'hint: dim 2 is fixed by layer 14 "Constant_387" (Const)' in result.stdout
+        assert run(GOOD, "--shape", "a[2,4,20]", "--shape", "b[2,4,14,15]").exit_code == 0
+
+    def test_batch(self) -> None:
+        assert summary(run(GOOD, "--batch", "3")) == "1 file: 102 layers checked, 0 not checked; 2 errors, 0 warnings"
+
+    @pytest.mark.parametrize("text", ["a", "a[1,x]", "a[1],a[2]"])
+    def test_shapes_that_cannot_be_read(self, text: str) -> None:
+        result = run(GOOD, "--shape", text)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr.startswith("error: --shape: ")
+
+    def test_an_input_that_there_is_not(self) -> None:
+        result = run(GOOD, "--shape", "z[1]")
+        assert result.exit_code == 2
+        assert "there is no input 'z'; the inputs are: a, b, c" in result.stdout
+
+    def test_requires(self) -> None:
+        result = run(NETWORKS / "gnn_gcn_gat.xml", "--requires")
+        assert (
+            "gnn_gcn_gat.xml needs OpenVINO 2023.1 or newer: ScatterElementsUpdate of opset12 "
+            "(4 times, first in line 303)"
+        ) in result.stdout
+        assert "it is not known which OpenVINO it needs" in run(BAD / "IR004-html.xml", "--requires").stdout
+
+    def test_target(self) -> None:
+        result = run(NETWORKS / "gnn_gcn_gat.xml", "--target", "2023.0")
+        assert result.exit_code == 1
+        assert result.stdout.count("error[IR119 newer-than-target]") == 4
+        assert run(NETWORKS / "gnn_gcn_gat.xml", "--target", "2023.1").exit_code == 0
+        assert (
+            run(GOOD, "--target", "new").stderr == "error: --target: 'new' is not a release of OpenVINO, as 2023.1 is\n"
+        )
+
+
+class TestSelection:
+    def test_select_and_ignore(self) -> None:
+        assert "5 errors" in summary(run(MIXED))
+        assert "2 errors" in summary(run(MIXED, "--select", "IR6"))
+        assert "2 errors" in summary(run(MIXED, "--ignore", "IR6,unknown-type"))
+        assert run(MIXED, "--ignore", "all").exit_code == 0
+        result = run(MIXED, "--select", "IR6,nonsense")
+        assert result.exit_code == 2
+        assert result.stderr.startswith("error: select: 'nonsense' is no code")
+
+    def test_strict(self) -> None:
+        for name in ("IR303-unknown-attribute", "IR902-extension-operator"):
+            path = BAD / f"{name}.xml"
+            assert run(path).exit_code == 0
+            assert run(path, "--strict").exit_code == 1
+        assert run(GOOD, "--strict").exit_code == 0
+
+    @pytest.mark.parametrize("name", ["pyproject.toml", "ir-exec.toml"])
+    def test_settings_of_the_nearest_folder(self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        prefix = "tool.ir-exec" if name == "pyproject.toml" else ""
+        sections = f"[{prefix}.%s]" if prefix else "[%s]"
+        (tmp_path / name).write_text(
+            (f"[{prefix}]\n" if prefix else "")
+            + 'ignore = ["IR503"]\nstrict = true\n'
+            + sections % "severity"
+            + '\nunknown-type = "warning"\n'
+            + sections % "per-file-ignores"
+            + '\n"bad/*.xml" = ["weights"]\n'
+        )
+        (tmp_path / "deep" / "er").mkdir(parents=True)
+        monkeypatch.chdir(tmp_path / "deep" / "er")
+        result = run(MIXED)
+        assert summary(result) == "1 file: 7 layers checked, 1 not checked; 2 errors, 1 warning"
+        assert result.exit_code == 1
+
+    def test_other_tools_have_a_pyproject_too(self, tmp_path: Path) -> None:
+        (tmp_path / "pyproject.toml").write_text("[tool.ruff]\nline-length = 100\n")
+        assert "5 errors" in summary(run(MIXED))
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("ignore = 3", "ir-exec.toml: ignore: "),
+            ("ignroe = []", "ir-exec.toml: ignroe: Extra inputs are not permitted"),
+            ("ignore = [", "ir-exec.toml is not TOML"),
+            ('ignore = ["x"]', "ignore: 'x' is no code"),
+            ('severity = {IR6 = "fatal"}', "severity.IR6"),
+        ],
+    )
+    def test_settings_that_cannot_be_used(self, text: str, message: str, tmp_path: Path) -> None:
+        (tmp_path / "ir-exec.toml").write_text(text)
+        result = run(MIXED)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert message in result.stderr
+
+    def test_a_settings_file_by_name(self, tmp_path: Path) -> None:
+        (tmp_path / "other.toml").write_text('select = ["IR6"]')
+        assert "2 errors" in summary(run(MIXED, "--config", tmp_path / "other.toml"))
+        assert run(MIXED, "--config", "no.toml").exit_code == 2
+
+
+def test_baseline(tmp_path: Path) -> None:
+    path = tmp_path / "old.xml"
+    shutil.copy(MIXED, path)
+    shutil.copy(MIXED.with_suffix(".bin"), tmp_path / "old.bin")
+    result = run("old.xml", "--write-baseline", "known.json")
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "5 findings written to known.json")
+    assert run("old.xml", "--baseline", "known.json").exit_code == 0
+    (tmp_path / "ir-exec.toml").write_text('baseline = "known.json"')
+    assert run("old.xml").exit_code == 0
+    path.write_text(path.read_text().replace('name="relu" type="ReLU"', 'name="relu" type="Nonesuch"'))
+    result = run("old.xml")
+    assert "1 error" in summary(result)
+    assert "Nonesuch" in result.stdout
+    (tmp_path / "known.json").write_text("{}")
+    assert run("old.xml").stderr == "error: cannot read the baseline known.json: this is no baseline of ir-exec\n"
+
+
+class TestOutput:
+    def test_quiet_shows_errors_only(self) -> None:
+        assert "IR303" in run(BAD / "IR303-unknown-attribute.xml").stdout
+        result = run(BAD / "IR303-unknown-attribute.xml", "--quiet")
+        assert result.stdout == "1 file: 4 layers checked, 0 not checked; 0 errors, 1 warning\n"
+
+    def test_statistics(self) -> None:
+        result = run(MIXED, BAD / "IR601-declared-dims.xml", "--statistics", "--quiet")
+        table = result.stdout.splitlines()[-7:-2]
+        assert table[0] == "2  IR601  error    declared-dims"
+        assert table[1] == "1  IR116  error    unknown-type"
+
+    @pytest.mark.parametrize("name", ["json", "sarif", "gitlab"])
+    def test_json_formats_are_json_alone(self, name: str) -> None:
+        result = run(MIXED, "--format", name)
+        assert result.exit_code == 1
+        json.loads(result.stdout)
+        assert result.stderr == "1 file: 7 layers checked, 1 not checked; 5 errors, 0 warnings\n"
+
+    def test_junit(self) -> None:
+        assert etree.fromstring(run(MIXED, "--format", "junit").stdout.encode()).tag == "testsuites"
+
+    def test_github(self) -> None:
+        lines = run(MIXED, "--format", "github").stdout.splitlines()
+        assert len(lines) == 5
+        assert run(NETWORKS / "conv_zoo.xml", "--format", "github").stdout == ""
+
+    def test_to_a_file(self, tmp_path: Path) -> None:
+        result = run(MIXED, "--format", "sarif", "--output", "report.sarif")
+        assert result.stdout == "1 file: 7 layers checked, 1 not checked; 5 errors, 0 warnings\n"
+        assert json.loads((tmp_path / "report.sarif").read_text())["version"] == "2.1.0"
+        result = CliRunner().invoke(main, ["check", str(MIXED), "--output", "report.txt"], color=True)
+        text = (tmp_path / "report.txt").read_text()
+        assert text.count("error[") == 5
+        assert text.endswith("5 errors, 0 warnings\n")
+        assert "\x1b" not in text
+
+    def test_a_file_that_cannot_be_written(self) -> None:
+        result = run(MIXED, "--output", "no/such/folder.txt")
+        assert result.exit_code == 2
+        assert "cannot write no/such/folder.txt: No such file or directory" in result.stderr
+
+
+class TestFix:
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        shutil.copy(BAD / "IR601-declared-dims.xml", tmp_path / "net.xml")
+        (tmp_path / "net.xml").chmod(0o640)
+        return tmp_path / "net.xml"
+
+    def test_fix(self, path: Path) -> None:
+        before = path.read_bytes()
+        result = run("net.xml", "--fix")
+        assert (result.exit_code, result.stderr) == (0, "fixed 1 file\n")
+        assert path.read_bytes() == before.replace(b"<dim>5</dim>", b"<dim>3</dim>")
+        assert path.stat().st_mode & 0o777 == 0o640
+        assert run("net.xml", "--fix").stderr == "fixed 0 files\n"
+
+    def test_diff(self, path: Path) -> None:
+        before = path.read_bytes()
+        result = run("net.xml", "--diff")
+        assert result.exit_code == 1
+        assert "-          <dim>5</dim>\n+          <dim>3</dim>\n" in result.stdout
+        assert path.read_bytes() == before
+
+    def test_other_errors(self) -> None:
+        result = run(MIXED, "--diff")
+        assert "is left as it is: it has other errors: IR116, IR204, IR503" in result.stderr
+
+
+class TestJobs:
+    def test_the_same_in_the_same_order(self) -> None:
+        alone = run(BAD, "no/such.xml")
+        together = run(BAD, "no/such.xml", "--jobs", "2")
+        assert (together.stdout, together.exit_code) == (alone.stdout, alone.exit_code)
+        assert together.stdout.count("error[") > 50

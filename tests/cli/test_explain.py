@@ -1,0 +1,34 @@
+"""`ir-exec explain`."""
+
+from __future__ import annotations
+
+from click.testing import CliRunner, Result
+
+from ir_exec.check import RULES
+from ir_exec.cli import main
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["explain", *arguments])
+
+
+def test_a_rule() -> None:
+    result = run("IR601")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("IR601 declared-dims (error)\n\nA port declares a dim that cannot be.\n")
+    assert run("declared-dims").stdout == result.stdout
+
+
+def test_several() -> None:
+    assert run("IR601", "IR107").stdout == run("IR601").stdout + "\n" + run("IR107").stdout
+
+
+def test_all() -> None:
+    lines = run().stdout.splitlines()
+    assert [line[:5] for line in lines] == [code for code, rule in RULES.items() if rule.in_files]
+
+
+def test_a_rule_that_there_is_not() -> None:
+    result = run("IR123")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "error: there is no rule 'IR123'; `ir-exec explain` lists all\n"

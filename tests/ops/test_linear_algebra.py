@@ -1,0 +1,157 @@
+"""Eye, Inverse and GroupedMatMul: errors, partly known inputs, and what inverses are for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, raise_error
+from ir_exec.ops.linear_algebra import Eye, GroupedMatMul, Inverse
+from ir_exec.types import Array, ElementType, Shape, TensorType
+
+EYE = Eye(output_type=ElementType.f32)
+
+
+def kind(text: str, element_type: ElementType = ElementType.f32) -> TensorType:
+    return TensorType(element_type, Shape.parse(text))
+
+
+def known(value: object) -> TensorType:
+    return TensorType.of(np.array(value))
+
+
+def between(least: object, most: object) -> TensorType:
+    return known(least).with_bounds(np.array(least), np.array(most))
+
+
+INTEGER = kind("", ElementType.i64)
+
+
+def test_sizes_between_bounds() -> None:
+    batch = between([0, 2], [3, 2**63 - 1])
+    found = EYE.infer(between(1, 4), between(-5, 7), INTEGER, batch)
+    assert found == kind("..3,2..,1..4,..7")
+
+
+@pytest.mark.parametrize(
+    ("types", "code", "message"),
+    [
+        ((known(-1), INTEGER, INTEGER), "IR505", "num_rows is -1, expected 0 or more"),
+        ((INTEGER, known([-2]), INTEGER), "IR505", "num_columns is -2, expected 0 or more"),
+        ((INTEGER, INTEGER, known([1, 2])), "IR502", "diagonal_index has shape [2], expected one element"),
+        ((known([[1]]), INTEGER, INTEGER), "IR501", "num_rows has rank 2 ([1,1]), expected 0 or 1"),
+        ((INTEGER, INTEGER, INTEGER, known([2, -1])), "IR505", "batch_shape [2, -1] holds a negative size"),
+        ((INTEGER, INTEGER, INTEGER, INTEGER), "IR501", "batch_shape has rank 0 ([]), expected 1"),
+    ],
+)
+def test_errors_of_eye(types: tuple[TensorType, ...], code: str, message: str) -> None:
+    with pytest.raises(ShapeError) as error:
+        EYE.infer(*types)
+    assert (error.value.code, error.value.message) == (code, message)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "port"), [((-1, 2, 0), "num_rows"), ((1, -2, 0), "num_columns"), ((1, 2, 0, [2, -1]), "batch_shape")]
+)
+def test_negative_sizes_of_a_run(inputs: tuple[object, ...], port: str) -> None:
+    with pytest.raises(EvaluationError) as error:
+        EYE.evaluate(*[np.array(value) for value in inputs])
+    assert (error.value.code, error.value.location.port) == ("IR704", port)
+
+
+def test_eye_of_strings() -> None:
+    with pytest.raises(InvalidAttributeError) as error:
+        Eye.parse({"output_type": "string"}, raise_error)
+    assert error.value.code == "IR302"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("3", "IR501", "data has rank 1 ([3]), expected 2 or more"),
+        ("2,3,4", "IR502", "the last two axes of data must be equal, found 3 and 4"),
+        ("2..3,4", "IR502", "the last two axes of data must be equal, found 2..3 and 4"),
+    ],
+)
+def test_errors_of_inverse(text: str, code: str, message: str) -> None:
+    with pytest.raises(ShapeError) as error:
+        Inverse().infer(kind(text))
+    assert (error.value.code, error.value.message) == (code, message)
+
+
+def test_both_sides_of_a_matrix_tell_its_size() -> None:
+    assert Inverse().infer(kind("?,2..5,3..")) == kind("?,3..5,3..5")
+    assert Inverse().infer(kind("...")) == kind("...")
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 6), st.integers(0, 3), st.integers(0, 2**32))
+def test_a_matrix_times_its_inverse(side: int, batch: int, seed: int) -> None:
+    data = np.random.default_rng(seed).normal(size=(batch, side, side)).astype(np.float32)
+    data += np.float32(4 * side) * np.eye(side, dtype=np.float32)[::-1]
+    inverse = Inverse().evaluate(data)
+    np.testing.assert_allclose(data @ inverse, np.broadcast_to(np.eye(side), data.shape), atol=1e-4)
+    assert np.array_equal(Inverse(adjoint=True).evaluate(data), inverse.swapaxes(-1, -2))
+
+
+def test_a_matrix_without_inverse_spoils_no_other() -> None:
+    data = np.stack([np.eye(2), np.ones((2, 2)), 2 * np.eye(2)]).astype(np.float32)
+    with np.errstate(all="ignore"):
+        found = Inverse().evaluate(data)
+    assert found[0].tolist() == [[1, 0], [0, 1]]
+    assert found[2].tolist() == [[0.5, 0], [0, 0.5]]
+    assert not np.isfinite(found[1]).any()
+
+
+@pytest.mark.parametrize(
+    ("types", "code", "message"),
+    [
+        (("5,3", "2,4,3"), "IR505", "mat_a has rank 2: offsets must say which rows belong to which group"),
+        (("5,3", "2,4,5", "2"), "IR502", "the last axes of mat_a and mat_b must be equal, found 3 and 5"),
+        (("2,5,3", "3,4,3"), "IR502", "axis 0 of mat_a and mat_b must be equal, found 2 and 3"),
+        (("5,3", "4,3", "2"), "IR501", "mat_b has rank 2 ([4,3]), expected 3"),
+        (("3", "2,4,3", "2"), "IR501", "mat_a has rank 1 ([3]), expected 2 or 3"),
+        (("5,3", "2,4,3", "1,2"), "IR501", "offsets has rank 2 ([1,2]), expected 1"),
+        (("5,3", "3,4,3", "2"), "IR502", "the length of offsets and axis 0 of mat_b must be equal, found 2 and 3.."),
+    ],
+)
+def test_errors_of_grouped_products(types: tuple[str, ...], code: str, message: str) -> None:
+    with pytest.raises(ShapeError) as error:
+        GroupedMatMul().infer(*[kind(text) for text in types])
+    assert (error.value.code, error.value.message) == (code, message)
+
+
+def test_partly_known_groups() -> None:
+    assert GroupedMatMul().infer(kind("?,3"), kind("?,2..4,?"), kind("?")) == kind("?,2..4")
+    assert GroupedMatMul().infer(kind("1..5,?,3"), kind("3..,4,?")) == kind("3..5,?,4")
+    assert GroupedMatMul().infer(kind("..."), kind("2,4,3")) == kind("...")
+
+
+@pytest.mark.parametrize(
+    ("offsets", "message"),
+    [
+        ([2, 6], "offsets[1] is 6, expected 2 to 5, where the rows of mat_a end"),
+        ([3, 2], "offsets[1] is 2, expected 3 to 5, where the rows of mat_a end"),
+        ([-1, 5], "offsets[0] is -1, expected 0 to 5, where the rows of mat_a end"),
+    ],
+)
+def test_offsets_out_of_range(offsets: list[int], message: str) -> None:
+    a, b = np.ones((5, 3), np.float32), np.ones((2, 4, 3), np.float32)
+    with pytest.raises(EvaluationError) as error:
+        GroupedMatMul().evaluate(a, b, np.array(offsets))
+    assert (error.value.code, error.value.message) == ("IR701", message)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=5), st.integers(0, 3), st.integers(0, 2**32))
+def test_groups_against_einsum(counts: list[int], behind: int, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    a = random.integers(-9, 9, (sum(counts) + behind, 3)).astype(np.int32)
+    b = random.integers(-9, 9, (len(counts), 4, 3)).astype(np.int32)
+    found: Array = GroupedMatMul().evaluate(a, b, np.cumsum(counts))
+    group_of_row = np.repeat(np.arange(len(counts)), counts)
+    wanted = np.einsum("rk,rnk->rn", a[: len(group_of_row)], b[group_of_row])
+    assert np.array_equal(found[: len(wanted)], wanted)
+    assert not found[len(wanted) :].any()
