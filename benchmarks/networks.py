@@ -1,9 +1,10 @@
-"""Whole networks against OpenVINO's CPU plugin, in one process, on the same inputs.
+"""Whole networks against OpenVINO's CPU plugin: warm, in one process and on the same inputs, or from a cold start.
 
 The networks are those of `../shared/models` (or of `tests/networks` where that folder is not there) that ir_exec runs,
 and an encoder of BERT-base's size on 128 tokens, which is built here. Outputs are compared before anything is timed.
 
     python -m benchmarks.networks [--only TEXT] [--seconds 2] [--encoder-seconds 10]
+    python -m benchmarks.networks --cold [--only TEXT] [--runs 7]
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # a module
 import openvino as ov
 
 import ir_exec
+from benchmarks.cold import measure_cold
 from benchmarks.encoder import write_encoder
 from benchmarks.measure import Paired, draw_chart, measure_pair, print_table, write_json
 from ir_exec.types import Array
@@ -69,12 +71,24 @@ def measure(name: str, path: Path, inputs: list[Array], seconds: float) -> Paire
     return measure_pair(name, lambda: ours(inputs), lambda: request.infer(inputs), seconds=seconds)
 
 
+def cold(only: str, runs: int) -> None:
+    rows = [measure_cold(name, path, inputs, runs=runs) for name, path, inputs in networks() if only in name]
+    print_table(rows)
+    write_json("cold", rows)
+    draw_chart("cold", rows, "From process start to the first output: speed relative to OpenVINO")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="networks whose name holds this text")
     parser.add_argument("--seconds", type=float, default=2.0, help="how long each network is measured")
     parser.add_argument("--encoder-seconds", type=float, default=10.0, help="the same for the encoder")
+    parser.add_argument("--cold", action="store_true", help="measure from process start to the first output")
+    parser.add_argument("--runs", type=int, default=7, help="how many processes each, with --cold")
     arguments = parser.parse_args()
+    if arguments.cold:
+        cold(arguments.only, arguments.runs)
+        return
     rows = []
     for name, path, inputs in networks():
         if arguments.only in name:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         WeightsError,
     )
+    from ir_exec.extension import In, Op, register_op
     from ir_exec.model import Model, ModelPort, read_model
     from ir_exec.runtime import CompiledModel, Results, compile_model
     from ir_exec.types import Dim, ElementType, Shape
@@ -39,10 +40,12 @@ __all__ = [
     "EvaluationError",
     "GraphError",
     "IRError",
+    "In",
     "InvalidAttributeError",
     "Location",
     "Model",
     "ModelPort",
+    "Op",
     "ParseError",
     "Report",
     "ResourceError",
@@ -54,6 +57,7 @@ __all__ = [
     "check_model",
     "compile_model",
     "read_model",
+    "register_op",
 ]
 
 # A name is imported when it is first asked for: reading a network needs nothing that checking does, and the command
@@ -73,6 +77,7 @@ _HOMES = {
         "UnsupportedError",
         "WeightsError",
     ),
+    "extension": ("In", "Op", "register_op"),
     "model": ("Model", "ModelPort", "read_model"),
     "runtime": ("CompiledModel", "Results", "compile_model"),
     "types": ("Dim", "ElementType", "Shape"),

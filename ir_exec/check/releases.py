@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import pkgutil
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple, Self
 
@@ -18,7 +18,6 @@ from ir_exec.ir import Document, Layer
 
 __all__ = ["Release", "newer_than", "requirement"]
 
-_OPSET = re.compile(r"opset(\d{1,2})")
 _TYPE_ATTRIBUTES = ("element_type", "destination_type", "variable_type", "output_type", "index_element_type")
 
 
@@ -41,9 +40,24 @@ class Release(NamedTuple):
 
 
 class _Need(NamedTuple):
+    """A release, and what demands it: the opset or an element type of a layer; the IR version where there is none."""
+
     release: Release
-    what: str
-    location: Location
+    layer: Layer | None
+    element_type: str | None
+
+    def what(self, version: int) -> str:
+        if self.layer is None:
+            return f"IR version {version}"
+        return (
+            f"{self.layer.type} of {self.layer.version}"
+            if self.element_type is None
+            else (f"element type {self.element_type}")
+        )
+
+    def location(self, path: str | None) -> Location:
+        layer = self.layer
+        return Location(path) if layer is None else Location(path, layer.line, layer.id, layer.name, layer.type)
 
 
 def requirement(document: Document, version: int) -> Requirement:
@@ -52,47 +66,46 @@ def requirement(document: Document, version: int) -> Requirement:
     version: the IR version of the file, which the document may not say any more.
     """
     newest = Release(0, 0)
-    found: dict[str, list[Location]] = {}
+    found: list[_Need] = []
     for need in _needs(document, version):
         if need.release > newest:
-            newest, found = need.release, {}
+            newest, found = need.release, []
         if need.release == newest:
-            found.setdefault(need.what, []).append(need.location)
-    demands = tuple(Demand(what=what, count=len(places), location=places[0]) for what, places in sorted(found.items()))
+            found.append(need)
+    places: dict[str, list[_Need]] = {}
+    for need in found:
+        places.setdefault(need.what(version), []).append(need)
+    demands = tuple(
+        Demand(what=what, count=len(needs), location=needs[0].location(document.path))
+        for what, needs in sorted(places.items())
+    )
     return Requirement(release=str(newest), demands=demands)
 
 
 def newer_than(target: Release, document: Document, version: int) -> Iterator[IRError]:
     """IR119 for every layer, and for the file itself, where the target does not read it."""
-    for release, what, location in _needs(document, version):
-        if release > target:
-            message = f"{what} needs OpenVINO {release}, and the target is {target}"
-            yield GraphError(message, code="IR119", location=location)
+    for need in _needs(document, version):
+        if need.release > target:
+            message = f"{need.what(version)} needs OpenVINO {need.release}, and the target is {target}"
+            yield GraphError(message, code="IR119", location=need.location(document.path))
 
 
 def _needs(document: Document, version: int) -> Iterator[_Need]:
     table = _table()
-    file = Location(path=document.path)
-    yield _Need(table.ir_versions[version], f"IR version {version}", file)
+    yield _Need(table.ir_versions[version], None, None)
     for layer in document.all_layers():
-        location = Location(document.path, layer.line, layer.id, layer.name, layer.type)
-        match = _OPSET.fullmatch(layer.version or "")
-        release = table.opsets.get(int(match[1])) if match is not None else None
+        release = table.opsets.get(layer.version or "")
         if release is not None:
-            yield _Need(release, f"{layer.type} of {layer.version}", location)
-        for kind in dict.fromkeys(_element_types(layer)):
-            if kind in table.element_types:
-                yield _Need(table.element_types[kind], f"element type {kind}", location)
-
-
-def _element_types(layer: Layer) -> Iterable[str]:
-    yield from (layer.data[name].lower() for name in _TYPE_ATTRIBUTES if name in layer.data)
-    yield from (port.precision.lower() for port in layer.outputs if port.precision is not None)
+            yield _Need(release, layer, None)
+        kinds = {port.precision for port in layer.outputs}
+        kinds.update(layer.data[name] for name in _TYPE_ATTRIBUTES if name in layer.data)
+        for kind in sorted({kind.lower() for kind in kinds if kind is not None} & table.element_types.keys()):
+            yield _Need(table.element_types[kind], layer, kind)
 
 
 class _Table(NamedTuple):
     ir_versions: dict[int, Release]
-    opsets: dict[int, Release]
+    opsets: dict[str, Release]
     element_types: dict[str, Release]
 
 
@@ -103,6 +116,6 @@ def _table() -> _Table:
     table: dict[str, Any] = json.loads(text)
     return _Table(
         {int(key): Release.parse(value) for key, value in table["ir_versions"].items()},
-        {int(key): Release.parse(value) for key, value in table["opsets"].items()},
+        {f"opset{key}": Release.parse(value) for key, value in table["opsets"].items()},
         {key: Release.parse(value) for key, value in table["element_types"].items()},
     )

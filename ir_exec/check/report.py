@@ -132,10 +132,11 @@ class Summary(_Model):
 class Reports(_Model):
     """What `ir-exec check --format json` prints.
 
-    skipped: paths of files in the folders given that end in .xml and are no IR.
+    version: that of ir_exec. skipped: paths of files in the folders given that end in .xml and are no IR.
     """
 
     format: Literal[1] = 1
+    version: str | None = None
     files: tuple[Report, ...]
     skipped: tuple[str, ...] = ()
     summary: Summary

@@ -138,10 +138,10 @@ class _Checker:
 
     def _check_rank(self, node: Node) -> None:
         """IR507 for the layer from which on a rank is not known, though those of its inputs are."""
-        if node.type == "Parameter" or any(self._types[value.number].rank is None for value in node.values_in):
-            return
         for value in node.outputs:
-            if self._types[value.number].rank is None:
+            if self._types[value.number].shape.dims is None and node.type != "Parameter":
+                if any(self._types[above.number].shape.dims is None for above in node.values_in):
+                    return
                 message = "the rank of this output depends on values, which some devices refuse"
                 error = ShapeError(message, code="IR507", severity="info")
                 self._findings(_at(error, node, value.position, is_output=True))
@@ -337,7 +337,7 @@ class _Checker:
                 continue
             source_is_odd = _strangeness(source, settled.shape) > _strangeness(port, settled.shape)
             node, position = (value.node, value.position) if source_is_odd else reader
-            if self._findings.is_faulty(node):
+            if self._findings.is_faulty(value.node) or self._findings.is_faulty(reader[0]):
                 continue
             mine, theirs = (source, port) if source_is_odd else (port, source)
             other = reader[0] if source_is_odd else value.node

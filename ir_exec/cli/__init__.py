@@ -10,14 +10,26 @@ from ir_exec import __version__
 
 __all__ = ["main"]
 
-_COMMANDS = ("check", "explain", "inspect", "run", "schema")
+_COMMANDS = {
+    "check": "Report everything that is wrong with IR files.",
+    "explain": "Explain findings by their codes or names, or list all rules.",
+    "inspect": "Show inputs, outputs, operators, weights and layers of a network, with the inferred types.",
+    "ops": "List the operators, or tell about every version of some.",
+    "run": "Run a network and show its outputs.",
+    "schema": None,
+}
+"""Every command with its line in the help; None for one that is not shown there."""
 
 
 class _Commands(click.Group):
-    """Imports a command's module when it is asked for, so that none waits for what another one needs."""
+    """Imports a command's module when it is asked for, so that neither help nor another command waits for it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, line in _COMMANDS.items() if line is not None])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:

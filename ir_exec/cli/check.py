@@ -6,12 +6,14 @@ import difflib
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 import click
 
+from ir_exec import __version__
 from ir_exec.check import (
     FORMATS,
     Baseline,
@@ -65,6 +67,7 @@ _NOT_IR, _UNREADABLE, _UNKNOWN_INPUT = "IR004", "IR001", "IR705"
 @click.option("--output", metavar="FILE", help="Where to write the report.")
 @click.option("--quiet", is_flag=True, help="In text, show errors only.")
 @click.option("--statistics", is_flag=True, help="In text, show how often each rule was broken.")
+@click.option("--skip-others", is_flag=True, help="Skip named files that are no IR, as those in folders are.")
 @click.option("--jobs", type=click.IntRange(min=1), help="How many processes check files.  [default: 1]")
 @click.option("--config", "config_path", metavar="FILE.toml", help="Settings; by default those of the nearest folder.")
 def command(
@@ -85,6 +88,7 @@ def command(
     output: str | None,
     quiet: bool,
     statistics: bool,
+    skip_others: bool,
     jobs: int | None,
     config_path: str | None,
 ) -> None:
@@ -115,16 +119,17 @@ def command(
     with Bar(is_wanted=len(paths) > 1 or os.path.isdir(paths[0])) as bar:
         for path, was_found, report in check_all(files_in(paths), question, jobs or config.jobs):
             bar.advance()
-            if was_found and _is_other_xml(report):
+            if (was_found or skip_others) and _is_other_xml(report):
                 skipped.append(path)
                 continue
             wanted = _selection(config, select, ignore).apply(report)
             wanted = wanted if known is None else known.new_in(wanted)
             if is_text:
-                with bar.hidden():
-                    shown.show(wanted)
+                lines = shown.text(wanted)
+                with bar.hidden() if lines else nullcontext():
+                    shown.lines(lines)
             reports.append(wanted)
-    if not reports:
+    if not reports and not skip_others:
         raise Unusable(f"there are no IR files in {', '.join(paths)}")
     summary = Summary.of(reports)
     if write_baseline is not None:
@@ -135,7 +140,8 @@ def command(
         return
     if is_text and statistics:
         shown.lines(_statistics(reports))
-    _finish(Reports(files=tuple(reports), skipped=tuple(skipped), summary=summary), output_format, output, shown)
+    everything = Reports(version=__version__, files=tuple(reports), skipped=tuple(skipped), summary=summary)
+    _finish(everything, output_format, output, shown)
     sys.exit(_exit_code(reports, strict=strict, is_to_change=diffs and changed > 0))
 
 
@@ -152,14 +158,14 @@ class _Shown:
     def style(self) -> Style:
         return plain if self.to_file else styled
 
-    def show(self, report: Report) -> None:
+    def text(self, report: Report) -> list[str]:
+        """The lines of what was found in one file."""
         if self.is_quiet:
             report = report.model_copy(update={"diagnostics": report.errors})
-        self.lines(render(report, style=self.style, lines_of=_lines))
-        if self.requires:
-            self.lines([_requirement(report, self.style), ""])
+        found = list(render(report, style=self.style, lines_of=_lines))
+        return [*found, _requirement(report, self.style), ""] if self.requires else found
 
-    def lines(self, lines: Sequence[str] | Iterator[str]) -> None:
+    def lines(self, lines: Iterable[str]) -> None:
         for line in lines:
             if self.to_file:
                 self.kept.append(line)

@@ -72,12 +72,15 @@ class _Builder:
 
     def nodes(self, layers: tuple[Layer, ...]) -> dict[str, Node]:
         nodes: dict[str, Node] = {}
-        for layer in layers:
+        places: dict[str, int] = {}
+        for place, layer in enumerate(layers):
             node = Node(layer, None, self.path)
             if layer.id in nodes:
-                first = nodes[layer.id]
-                message = f'id {layer.id} is taken by layer "{first.name}" ({first.type}) of line {first.layer.line}'
-                self.report(GraphError(message, code="IR101").located(node.location))
+                first, first_place = nodes[layer.id], places[layer.id]
+                is_first_odd = _is_in_order(layers, place) and not _is_in_order(layers, first_place)
+                odd, other = (first, node) if is_first_odd else (node, first)
+                message = f'id {layer.id} is taken by layer "{other.name}" ({other.type}) of line {other.layer.line}'
+                self.report(GraphError(message, code="IR101").located(odd.location))
                 continue
             node.declared_inputs = tuple([declared_type(port) for port in layer.inputs])
             node.inputs = [None] * len(layer.inputs)
@@ -88,6 +91,7 @@ class _Builder:
                 ]
             )
             nodes[layer.id] = node
+            places[layer.id] = place
             node.op = self.operator(node)
             node.bodies = tuple([self.body(node, body) for body in layer.bodies])
         return nodes
@@ -135,34 +139,38 @@ class _Builder:
         inputs = {id: _positions(node.layer.inputs) for id, node in nodes.items()}
         outputs = {id: _positions(node.layer.outputs) for id, node in nodes.items()}
         refused: set[tuple[str, str]] = set()
+        faults: list[tuple[Edge, GraphError]] = []
         nowhere: dict[str, int] = {}
         for edge in edges:
             source = outputs.get(edge.from_layer, nowhere).get(edge.from_port)
             position = inputs.get(edge.to_layer, nowhere).get(edge.to_port)
             if source is None or position is None:
                 refused.add((edge.to_layer, edge.to_port))
-                fault = _edge_fault(edge, nodes, inputs, outputs)
-                self.report(fault.located(Location(self.path, edge.line)))
+                faults.append((edge, _edge_fault(edge, nodes, inputs, outputs)))
                 continue
             node = nodes[edge.to_layer]
             if node.inputs[position] is not None:
                 message = f"input port {edge.to_port} has more than one edge"
                 port = _port_name(node, position)
-                error = GraphError(message, code="IR104", port=port, location=Location(self.path, edge.line))
-                self.report(error.located(node.location))
+                error = GraphError(message, code="IR104", location=Location(line=edge.line, port=port))
+                faults.append((edge, error.located(node.location)))
                 continue
             node.inputs[position] = nodes[edge.from_layer].outputs[source]
+        unfed: dict[str, list[tuple[Node, int]]] = {}
         for node in nodes.values():
-            if None in node.inputs:
-                self.check_inputs(node, refused)
-
-    def check_inputs(self, node: Node, refused: set[tuple[str, str]]) -> None:
-        """Report the inputs without an edge, unless their edge was refused and thereby reported."""
-        for position, (value, port) in enumerate(zip(node.inputs, node.layer.inputs, strict=True)):
-            if value is None and (node.id, port.id) not in refused:
-                name = _port_name(node, position)
-                message = f"no edge leads to input port {port.id}"
-                self.report(GraphError(message, code="IR105", port=name).located(node.location))
+            for position, value in enumerate(node.inputs):
+                port_id = node.layer.inputs[position].id
+                if value is None and (node.id, port_id) not in refused:
+                    unfed.setdefault(port_id, []).append((node, position))
+        for edge, fault in faults:
+            if edge.from_layer in nodes and len(unfed.get(edge.to_port, ())) == 1:
+                ((node, position),) = unfed.pop(edge.to_port)
+                _claim(edge, fault, node, position, is_placed=edge.to_layer in nodes)
+            self.report(fault.located(Location(self.path, edge.line)))
+        for node, position in (one for found in unfed.values() for one in found):
+            message = f"no edge leads to input port {node.layer.inputs[position].id}"
+            name = _port_name(node, position)
+            self.report(GraphError(message, code="IR105", port=name).located(node.location))
 
     def number(self, order: list[Node]) -> list[Value]:
         values = [value for node in order for value in node.outputs]
@@ -183,13 +191,27 @@ class _Builder:
         variables = [node for node in graph.all_nodes(unreachable=True) if isinstance(node.op, (*READS, *ASSIGNS))]
         read = {node.op.variable_id for node in variables if isinstance(node.op, READS)}
         assigned = {node.op.variable_id for node in variables if isinstance(node.op, ASSIGNS)}
+        faults: list[GraphError] = []
         for node in variables:
             if isinstance(node.op, READS) and node.op.variable_id not in assigned:
                 message = f"variable {node.op.variable_id!r} is read, but no layer assigns it"
-                self.report(GraphError(message, code="IR113").located(node.location))
+                faults.append(GraphError(message, code="IR113").located(node.location))
             elif isinstance(node.op, ASSIGNS) and node.op.variable_id not in read:
                 message = f"variable {node.op.variable_id!r} is assigned, but no layer reads it"
-                self.report(GraphError(message, code="IR113").located(node.location))
+                faults.append(GraphError(message, code="IR113").located(node.location))
+        if len(read - assigned) == len(assigned - read) == 1 and len(faults) == 2:
+            # One of a pair was renamed, which is one fault.
+            (written,) = assigned - read
+            faults[0].hint = f"variable {written!r} is the only other one without a pair: was one of the two renamed?"
+            del faults[1]
+        for fault in faults:
+            self.report(fault)
+
+
+def _is_in_order(layers: tuple[Layer, ...], place: int) -> bool:
+    """Whether the id of a layer lies between those of its neighbours: writers number layers in the file's order."""
+    ids = [int(one.id) for one in layers[max(place - 1, 0) : place + 2] if one.id.isdigit()]
+    return ids == sorted(set(ids))
 
 
 def declared_type(port: Port) -> TensorType:
@@ -215,6 +237,17 @@ def _positions(ports: tuple[Port, ...]) -> dict[str, int]:
 
 def _port_name(node: Node, position: int) -> str:
     return node.op.input_name(position) if node.op is not None else node.layer.inputs[position].id
+
+
+def _claim(edge: Edge, fault: GraphError, node: Node, position: int, *, is_placed: bool) -> None:
+    """An edge that leads to the wrong place leaves the only input without one: that is one fault."""
+    if not is_placed:
+        fault.location = Location(line=edge.line, port=_port_name(node, position))
+        fault.located(node.location)
+    fault.hint = (
+        f'input port {edge.to_port} of layer {node.id} "{node.name}" ({node.type}) has no edge: '
+        "was this edge meant to lead there?"
+    )
 
 
 def _edge_fault(

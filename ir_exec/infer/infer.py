@@ -107,12 +107,13 @@ class _Body:
 
 
 def _infer(node: Node, types: Types, context: Mapping[str, Any], report: Report) -> list[TensorType] | None:
-    if node.op is None or not node.is_whole:
+    op = node.op
+    if op is None or not node.is_whole:
         return None
     inputs = [types[value.number] for value in node.values_in]
     if node.bodies:
         context = {**context, "bodies": tuple([_Body(body, context["weights"]) for body in node.bodies])}
-    return infer_node(node.op, inputs, context, lambda error: report(error.located(node.location)))
+    return infer_node(op, inputs, context, lambda error: report(error.located(node.location)))
 
 
 def _keep_inferred(node: Node, inferred: list[TensorType] | None) -> list[TensorType]:

@@ -1,7 +1,7 @@
 """From bytes to a tree of XML elements, safely: what is no XML, too large, or refused markup stops here.
 
-The tree comes with the line of each start tag. lxml's own `sourceline` is wrong past line 65,535 and names the last
-line of a tag that spans several, so the lines are taken from the bytes.
+The tree comes with the lines of its start tags. lxml's own `sourceline` is wrong past line 65,535 and names the last
+line of a tag that spans several; the lines of such files are taken from the bytes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import codecs
 import os
 import re
 import stat
+from collections.abc import Callable
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -38,14 +40,15 @@ _BYTE_ORDER_MARKS = (
 _CHARACTER_SETS = re.compile(
     r"utf-(8|16|32)(-[lb]e)?|ascii|iso8859-\d+|cp\d+|koi8-[ru]|shift_jis|euc_(jp|kr)|gb(2312|k|18030)|big5"
 )
+_MOST_SOURCE_LINES = 65_534
 _UNDECLARED_ENTITY, _LIMIT_EXCEEDED, _UNDECLARED_PREFIX = 26, 114, 201
 
 
 class Markup(NamedTuple):
-    """The root element, and the line of every start tag in document order (the root's first)."""
+    """The root element, and a function that tells the line on which the start tag of an element begins."""
 
     root: etree._Element
-    lines: list[int]
+    line_of: Callable[[etree._Element], int]
 
 
 def load(source: str | os.PathLike[str] | bytes) -> tuple[str | None, bytes]:
@@ -90,7 +93,7 @@ def parse(raw: bytes) -> Markup:
         raise _refused("a DOCTYPE", 1)
     if str(root.tag).startswith("{"):
         _drop_namespace(root)
-    return Markup(root, _start_tag_lines(markup))
+    return Markup(root, _line_finder(root, markup))
 
 
 def _check_size(size: int, path: str | None) -> None:
@@ -217,12 +220,22 @@ def start_tags(text: bytes) -> list[tuple[etree._Element, int]]:
     return list(zip(root.iter(), starts, strict=True))
 
 
-def _start_tag_lines(text: bytes) -> list[int]:
-    """The line of each start tag."""
+def _line_finder(root: etree._Element, text: bytes) -> Callable[[etree._Element], int]:
+    """lxml's `sourceline` where it is right, which costs nothing, else a table from the bytes."""
     characters = np.frombuffer(text, np.uint8)
     line_ends = np.flatnonzero(characters == ord("\n"))
-    lines: list[int] = (np.searchsorted(line_ends, _starts(characters)) + 1).tolist()
-    return lines
+    if len(line_ends) <= _MOST_SOURCE_LINES and _tags_keep_to_lines(characters, line_ends):
+        return attrgetter("sourceline")
+    lines = (np.searchsorted(line_ends, _starts(characters)) + 1).tolist()
+    return dict(zip(root.iter(), lines, strict=True)).__getitem__
+
+
+def _tags_keep_to_lines(characters: Array, line_ends: Array) -> bool:
+    """Whether every tag ends on the line on which it begins; no, where an attribute may hold a `>`."""
+    opens, closes = np.flatnonzero(characters == ord("<")), np.flatnonzero(characters == ord(">"))
+    if len(opens) != len(closes):
+        return False
+    return bool((np.searchsorted(line_ends, opens) == np.searchsorted(line_ends, closes)).all())
 
 
 def _starts(characters: Array) -> Array:

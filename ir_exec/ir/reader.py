@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import cache
 from typing import TypeVar
 
 from lxml import etree
@@ -67,18 +67,9 @@ def read_document(source: str | os.PathLike[str] | bytes, *, report: Report = ra
 
 def _int64(text: str) -> int | None:
     """The number, or None where the text is not a decimal number of 64 bits."""
-    if len(text) > _LONGEST_NUMBER:
-        # Python refuses to convert very long numbers with an error of its own, and the cache should not keep them.
-        text = text.strip()
-        if len(text) > _LONGEST_NUMBER:
-            return None
-    return _short_int64(text)
-
-
-@lru_cache(maxsize=2**14)
-def _short_int64(text: str) -> int | None:
     text = text.strip()
-    if not text.isascii() or not text[text[:1] in ("-", "+") :].isdigit():
+    # Python refuses to convert very long numbers with an error of its own.
+    if len(text) > _LONGEST_NUMBER or not text.isascii() or not text[text[:1] in ("-", "+") :].isdigit():
         return None
     number = int(text)
     return number if -(2**63) <= number < 2**63 else None
@@ -86,12 +77,9 @@ def _short_int64(text: str) -> int | None:
 
 def _canonical(id: str) -> str | None:
     """The one spelling of an id that is a number, None for all other ids; blanks are no part of a number here."""
-    return _short_canonical(id) if len(id) <= _LONGEST_NUMBER else None
-
-
-@lru_cache(maxsize=2**14)
-def _short_canonical(id: str) -> str | None:
-    number = _short_int64(id) if id == id.strip() else None
+    if id.isdigit() and id.isascii() and id[0] != "0" and len(id) < 19:
+        return id
+    number = _int64(id) if id == id.strip() else None
     return None if number is None or number < 0 else str(number)
 
 
@@ -99,9 +87,9 @@ def _live_version(markup: Markup) -> int | None:
     """The version of the file, None where it is missing or unreadable; raises for versions that are not read."""
     root = markup.root
     if root.tag != "net":
-        raise recognise_root(str(root.tag)).located(Location(line=markup.lines[0]))
+        raise recognise_root(str(root.tag)).located(Location(line=markup.line_of(root)))
     version = _int64(root.get("version", ""))
-    location = Location(line=markup.lines[0])
+    location = Location(line=markup.line_of(root))
     if version is not None and version not in VERSIONS:
         older = version < VERSIONS[0]
         hint = "version 7 and older have another layout: convert the original model again" if older else None
@@ -121,16 +109,21 @@ def _live_version(markup: Markup) -> int | None:
 
 
 class _Reader:
-    """Reads element by element; `_layer` is the id, name and type of the layer that is being read."""
+    """Reads element by element; `_layer` is the id, name and type of the layer that is being read.
+
+    A file holds the same few numbers again and again, so each is read once: `_int64` and `_canonical` remember.
+    """
 
     def __init__(self, markup: Markup, path: str | None, report: Report) -> None:
         self._root = markup.root
-        self._line = dict(zip(markup.root.iter(), markup.lines, strict=True))
+        self._line = markup.line_of
         self._path = path
         self._report = report
         self._layer: tuple[str | None, str | None, str | None] = (None, None, None)
         self._depth = 0
         self._is_complete = True
+        self._int64 = cache(_int64)
+        self._canonical = cache(_canonical)
 
     def document(self, version: int | None) -> Document:
         root = self._root
@@ -165,20 +158,20 @@ class _Reader:
         outer = self._layer
         id, name, type = element.get("id"), element.get("name"), element.get("type")
         if id is not None:
-            id = _canonical(id) or id
+            id = self._canonical(id) or id
         self._layer = (id, name, type)
         version = element.get("version")
         if id is None or name is None or type is None or version is None:
             for attribute in ("id", "name", "type", "version"):
                 self._required(element, attribute)
-        elif _canonical(id) is None:
+        elif self._canonical(id) is None:
             self._no_id(id, "the layer's id", element)
         inputs: tuple[Port, ...] = ()
         outputs: tuple[Port, ...] = ()
         bodies: tuple[Body, ...] | None = None
         data: dict[str, str] = {}
         rt_info = NO_RT_INFO
-        line = data_line = self._line[element]
+        line = data_line = self._line(element)
         for child in element:
             tag = child.tag
             if tag == "input":
@@ -187,7 +180,7 @@ class _Reader:
                 outputs = tuple([self._read_output(port) for port in child if port.tag == "port"])
             elif tag == "data":
                 data = _attributes(child)
-                data_line = self._line[child]
+                data_line = self._line(child)
             elif tag == "rt_info":
                 rt_info = self._read_tree(child)
             elif tag in _BODY_PARTS and bodies is None:
@@ -195,6 +188,7 @@ class _Reader:
         self._layer = outer
         if id is None:
             return None
+        output_names = element.get("output_names")
         return Layer(
             id=id,
             name=name or "",
@@ -204,7 +198,7 @@ class _Reader:
             inputs=inputs,
             outputs=outputs,
             bodies=bodies or (),
-            output_names=split_names(element.get("output_names")),
+            output_names=split_names(output_names) if output_names else (),
             rt_info=rt_info,
             line=line,
             data_line=data_line,
@@ -212,14 +206,15 @@ class _Reader:
 
     def _read_port(self, element: etree._Element) -> Port:
         text = element.get("id")
-        id = _canonical(text) if text is not None else self._required(element, "id")
+        id = self._canonical(text) if text is not None else self._required(element, "id")
         if id is None and text is not None:
             self._no_id(text, "a port's id", element)
         dims: list[int] = []
         rt_info = NO_RT_INFO
+        int64 = self._int64
         for child in element:
             if child.tag == "dim":
-                dim = _int64(child.text or "")
+                dim = int64(child.text or "")
                 if dim is None:
                     self._no_number(f"dim {len(dims)} of port {id}, {_shown(child.text)},", child)
                     dim = -1
@@ -227,14 +222,8 @@ class _Reader:
             elif child.tag == "rt_info":
                 rt_info = self._read_tree(child)
         names = element.get("names")
-        return Port(
-            id=id or text or "",
-            precision=element.get("precision"),
-            dims=tuple(dims),
-            names=split_names(names) if names else (),
-            line=self._line[element],
-            rt_info=rt_info,
-        )
+        precision, tensor_names = element.get("precision"), split_names(names) if names else ()
+        return Port(id or text or "", precision, tuple(dims), tensor_names, self._line(element), rt_info)
 
     def _read_output(self, element: etree._Element) -> Port:
         port = self._read_port(element)
@@ -243,17 +232,15 @@ class _Reader:
         return port
 
     def _read_edge(self, element: etree._Element) -> Edge | None:
-        get = element.get
-        from_layer, from_port = _canonical(get("from-layer", "")), _canonical(get("from-port", ""))
-        to_layer, to_port = _canonical(get("to-layer", "")), _canonical(get("to-port", ""))
+        get, canonical = element.get, self._canonical
+        from_layer, from_port = canonical(get("from-layer", "")), canonical(get("from-port", ""))
+        to_layer, to_port = canonical(get("to-layer", "")), canonical(get("to-port", ""))
         if from_layer is None or from_port is None or to_layer is None or to_port is None:
             ends = [self._required_id(element, name) for name in ("from-layer", "from-port", "to-layer", "to-port")]
             from_layer, from_port, to_layer, to_port = ends
             if from_layer is None or from_port is None or to_layer is None or to_port is None:
                 return None
-        return Edge(
-            from_layer=from_layer, from_port=from_port, to_layer=to_layer, to_port=to_port, line=self._line[element]
-        )
+        return Edge(from_layer, from_port, to_layer, to_port, self._line(element))
 
     def _read_bodies(self, element: etree._Element) -> tuple[Body, ...]:
         """The bodies of a layer, put together from its children, which may stand in any order."""
@@ -279,7 +266,7 @@ class _Reader:
                 layers=layers,
                 edges=edges,
                 rt_info=self._tree_in(content, "rt_info") or NO_RT_INFO,
-                line=self._line[content],
+                line=self._line(content),
             )
             bodies.append(body)
         self._depth -= 1
@@ -299,21 +286,21 @@ class _Reader:
                 direction="input" if child.tag == "input" else "output",
                 external_port_id=external,
                 internal_layer_id=internal,
-                internal_port_id=_canonical(port) or port if port is not None else None,
+                internal_port_id=self._canonical(port) or port if port is not None else None,
                 axis=self._number(child, "axis"),
                 start=self._number(child, "start"),
                 end=self._number(child, "end"),
                 stride=self._number(child, "stride"),
                 part_size=self._number(child, "part_size"),
                 purpose=child.get("purpose") or None,
-                line=self._line[child],
+                line=self._line(child),
             )
 
     def _read_back_edge(self, element: etree._Element) -> BackEdge | None:
         source, target = self._required_id(element, "from-layer"), self._required_id(element, "to-layer")
         if source is None or target is None:
             return None
-        return BackEdge(from_layer=source, to_layer=target, line=self._line[element])
+        return BackEdge(from_layer=source, to_layer=target, line=self._line(element))
 
     def _tree_in(self, element: etree._Element, tag: str) -> RtInfo | None:
         found = element.find(tag)
@@ -325,7 +312,7 @@ class _Reader:
             attributes=_attributes(element),
             text=(element.text or "").strip(),
             children=tuple([self._read_tree(child) for child in element]),
-            line=self._line[element],
+            line=self._line(element),
         )
 
     def _required(self, element: etree._Element, name: str) -> str | None:
@@ -339,7 +326,7 @@ class _Reader:
         text = element.get(name)
         if text is None:
             return self._required(element, name)
-        id = _canonical(text)
+        id = self._canonical(text)
         if id is None:
             self._no_id(text, name, element)
         return id or text
@@ -349,7 +336,7 @@ class _Reader:
         text = element.get(name)
         if text is None:
             return None
-        number = _int64(text)
+        number = self._int64(text)
         if number is None:
             self._no_number(f"{name} is {_shown(text)}, which", element)
         return number
@@ -366,7 +353,7 @@ class _Reader:
     def _report_at(self, error: IRError, element: etree._Element) -> None:
         self._is_complete = False
         id, name, type = self._layer
-        self._report(error.located(Location(self._path, self._line[element], id, name, type)))
+        self._report(error.located(Location(self._path, self._line(element), id, name, type)))
 
 
 def _all(element: etree._Element, tag: str, read: Callable[[etree._Element], _Read | None]) -> list[_Read]:

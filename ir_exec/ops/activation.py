@@ -99,17 +99,17 @@ ReLU = unary(
     "ReLU",
     lambda x: np.maximum(x, 0, out=x),
     "output = data where it is positive, else 0.",
-    page="activation/ReLU-1",
+    page="activation/relu-1",
     of_integers=lambda x: np.maximum(x, 0),
     is_rising=True,
 )
-Sigmoid = unary("Sigmoid", _sigmoid, "output = 1 / (1 + e^-data).", page="activation/Sigmoid-1")
-Tanh = unary("Tanh", np.tanh, "output = tanh data.", page="arithmetic/Tanh-1")
+Sigmoid = unary("Sigmoid", _sigmoid, "output = 1 / (1 + e^-data).", page="activation/sigmoid-1")
+Tanh = unary("Tanh", np.tanh, "output = tanh data.", page="arithmetic/tanh-1")
 SoftPlus = unary(
     "SoftPlus",
     _softplus,
     "output = ln(1 + e^data).",
-    page="activation/SoftPlus-4",
+    page="activation/softplus-4",
     since=4,
     types=CALCULABLE_FLOAT,
 )
@@ -117,7 +117,7 @@ SoftSign = unary(
     "SoftSign",
     lambda x: x / (1 + np.abs(x)),
     "output = data / (1 + |data|).",
-    page="activation/SoftSign-9",
+    page="activation/softsign-9",
     since=9,
     types=CALCULABLE_FLOAT,
 )
@@ -125,7 +125,7 @@ Mish = unary(
     "Mish",
     _mish,
     "output = data · tanh(ln(1 + e^data)).",
-    page="activation/Mish-4",
+    page="activation/mish-4",
     since=4,
     types=CALCULABLE_FLOAT,
 )
@@ -133,21 +133,21 @@ HSigmoid = unary(
     "HSigmoid",
     _hard_sigmoid,
     "output = min(max(data + 3, 0), 6) / 6.",
-    page="activation/HSigmoid-5",
+    page="activation/hsigmoid-5",
     since=5,
 )
 HSwish = unary(
     "HSwish",
     lambda x: x * _hard_sigmoid(x.copy()),
     "output = data · min(max(data + 3, 0), 6) / 6.",
-    page="activation/HSwish-4",
+    page="activation/hswish-4",
     since=4,
 )
 Gelu2 = unary(
     "Gelu",
     _gelu,
     "output = data · (1 + erf(data / √2)) / 2.",
-    page="activation/Gelu-2",
+    page="activation/gelu-2",
     since=2,
     types=CALCULABLE_FLOAT,
 )
@@ -160,7 +160,7 @@ class Gelu7(Unary):
     erf: Φ(x) = (1 + erf(x / √2)) / 2. tanh: about Φ(x) = (1 + tanh(√(2/π) · (x + 0.044715 x³))) / 2.
 
     data: any shape, any float type. output: the same.
-    Specification: activation/Gelu-7.
+    Specification: activation/gelu-7.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)
@@ -178,7 +178,7 @@ class Elu(Unary):
     """output = data where it is positive, else alpha · (e^data - 1).
 
     data: any shape, any numeric type; the specification has floats only, OpenVINO all. output: the same.
-    Specification: activation/Elu-1.
+    Specification: activation/elu-1.
     """
 
     alpha: Float
@@ -195,7 +195,7 @@ class Clamp(Unary):
 
     data: any shape, any numeric type. output: the same.
     Errors: IR302 for a min above max, or NaN.
-    Specification: activation/Clamp-1.
+    Specification: activation/clamp-1.
     """
 
     rising = ("data",)
@@ -231,7 +231,7 @@ class PReLU(Op):
     data: any shape; slope: a vector of one slope per channel, axis 1 of data, else any shape that is broadcast to data.
     Both of one numeric type; the specification has floats only, OpenVINO all. output: as data.
     Errors: IR504 for a slope that is not broadcast to data; OpenVINO then repeats it in some way or stops.
-    Specification: activation/PReLU-1.
+    Specification: activation/prelu-1.
     """
 
     inputs = (In("data", types=CALCULABLE), In("slope", types=CALCULABLE, like="data"))
@@ -266,7 +266,7 @@ class Swish(Op):
 
     data: any shape, any float type; beta: a scalar of that type, 1 where it is left out. output: as data.
     Errors: IR501 for a beta that is no scalar.
-    Specification: activation/Swish-4.
+    Specification: activation/swish-4.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("beta", types=CALCULABLE_FLOAT, like="data", optional=True))
@@ -298,7 +298,7 @@ class HardSigmoid(Op):
     data: any shape; alpha, beta: scalars; all of one numeric type, of which the specification has floats only. output:
     as data.
     Errors: IR501 for an alpha or a beta that is no scalar.
-    Specification: activation/HardSigmoid-1.
+    Specification: activation/hard-sigmoid-1.
     """
 
     inputs = (
@@ -329,7 +329,7 @@ class Selu(Op):
 
     data: any shape; alpha, lambda: one element in any shape; all of one float type. output: as data.
     Errors: IR505 for an alpha or a lambda that has not one element.
-    Specification: activation/Selu-1.
+    Specification: activation/selu-1.
     """
 
     # The third input is named lambda, which Python keeps for itself.

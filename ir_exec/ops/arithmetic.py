@@ -40,7 +40,7 @@ Add = binary(
     "Add",
     np.add,
     "output = a + b; integers wrap.",
-    page="arithmetic/Add-1",
+    page="arithmetic/add-1",
     is_rising=True,
     is_arithmetic=True,
 )
@@ -48,7 +48,7 @@ Subtract = binary(
     "Subtract",
     np.subtract,
     "output = a - b; integers wrap.",
-    page="arithmetic/Subtract-1",
+    page="arithmetic/subtract-1",
     is_monotone=True,
     is_arithmetic=True,
 )
@@ -56,7 +56,7 @@ Multiply = binary(
     "Multiply",
     np.multiply,
     "output = a · b; integers wrap.",
-    page="arithmetic/Multiply-1",
+    page="arithmetic/multiply-1",
     is_monotone=True,
     is_arithmetic=True,
 )
@@ -64,21 +64,21 @@ Maximum = binary(
     "Maximum",
     np.maximum,
     "output = the greater of a and b; NaN where either is.",
-    page="arithmetic/Maximum-1",
+    page="arithmetic/maximum-1",
     is_rising=True,
 )
 Minimum = binary(
     "Minimum",
     np.minimum,
     "output = the lesser of a and b; NaN where either is.",
-    page="arithmetic/Minimum-1",
+    page="arithmetic/minimum-1",
     is_rising=True,
 )
 SquaredDifference = binary(
     "SquaredDifference",
     _squared_difference,
     "output = (a - b)²; integers wrap.",
-    page="arithmetic/SquaredDifference-1",
+    page="arithmetic/squared-difference-1",
 )
 
 
@@ -108,7 +108,7 @@ class Divide(Binary):
 
     a, b: any shapes that are broadcast together, any numeric type. output: the same type.
     Errors: IR704 for an integer divided by zero, and those of Binary.
-    Specification: arithmetic/Divide-1, by which `m_pythondiv` rounds quotients of integers down. OpenVINO is of two
+    Specification: arithmetic/divide-1, by which `m_pythondiv` rounds quotients of integers down. OpenVINO is of two
     minds: its shape inference does so, its CPU plugin rounds towards zero whatever the attribute says. Networks have
     their shapes from the one and their values from the other, and here they have them so too.
     """
@@ -157,7 +157,7 @@ class Mod(_Remainder):
     """output = a - b · trunc(a / b): the remainder with the sign of a, as in C.
 
     a, b: any shapes that are broadcast together, any numeric type. output: the same type.
-    Specification: arithmetic/Mod-1.
+    Specification: arithmetic/mod-1.
     """
 
     function = np.fmod
@@ -177,7 +177,7 @@ class FloorMod(_Remainder):
     """output = a - b · floor(a / b): the remainder with the sign of b, as in Python.
 
     a, b: any shapes that are broadcast together, any numeric type. output: the same type.
-    Specification: arithmetic/FloorMod-1.
+    Specification: arithmetic/floormod-1.
     """
 
     function = np.remainder
@@ -222,7 +222,7 @@ class Power(Binary):
 
     a, b: any shapes that are broadcast together, any numeric type. output: the same type.
     Errors: IR704 for the integer 0 to a negative power, and those of Binary.
-    Specification: arithmetic/Power-1. OpenVINO calculates integers in floats; what it makes of an overflow has no
+    Specification: arithmetic/power-1. OpenVINO calculates integers in floats; what it makes of an overflow has no
     meaning.
     """
 

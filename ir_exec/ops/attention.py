@@ -32,7 +32,7 @@ class ScaledDotProductAttention(Op):
     output: [N, ..., L, Ev] of the element type of query. A query with every key shut out is NaN; without keys it is 0.
 
     Errors: IR402 for a mask of another float type, IR501, IR502, IR504 for ranks and shapes that do not fit.
-    Specification: sequence/ScaledDotProductAttention-13; the sink is OpenVINO's own, since 2025.4.
+    Specification: sequence/scaled-dot-product-attention; the sink is OpenVINO's own, since 2025.4.
     """
 
     inputs = (

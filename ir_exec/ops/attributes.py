@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args, get_origin
 
 from ir_exec.types import INDEX, ElementType, Shape
 
@@ -189,15 +189,19 @@ class Field(NamedTuple):
         return value
 
 
+_CLASS_VAR: Any = ClassVar
+
+
 def fields_of(cls: type[Any]) -> tuple[Field, ...]:
     """The fields that the annotations of a class and its bases declare, those of its bases first."""
     found: dict[str, Field] = {}
     for base in reversed(cls.__mro__[:-1]):
         for name, annotation in base.__annotations__.items():
-            if not annotation.startswith("ClassVar"):
+            if isinstance(annotation, str) and not annotation.startswith("ClassVar"):
                 # The modules of operators postpone the evaluation of annotations: there is something to do only here.
-                declared = eval(annotation, vars(sys.modules[base.__module__]))
-                found[name] = _field(name, declared, getattr(cls, name, _REQUIRED))
+                annotation = eval(annotation, vars(sys.modules[base.__module__]))
+            if not isinstance(annotation, str) and get_origin(annotation) is not _CLASS_VAR:
+                found[name] = _field(name, annotation, getattr(cls, name, _REQUIRED))
     return tuple(found.values())
 
 
@@ -210,7 +214,15 @@ def _field(name: str, declared: Any, default: Any) -> Field:
         if not callable(step):
             raise TypeError(f"{name}: {step!r} is no function that a text could go through")
     attribute = next((one.attribute for one in metadata if isinstance(one, Named)), name)
-    return Field(name, attribute, (*steps, *_membership(declared)), default)
+    return Field(name, attribute, (*(steps or _plain(name, declared)), *_membership(declared)), default)
+
+
+def _plain(name: str, declared: Any) -> tuple[Step, ...]:
+    """The way from a text to one of Python's own types."""
+    step = {bool: _boolean, int: _integer, float: _float}.get(declared)
+    if step is None and declared is not str and get_origin(declared) is not Literal:
+        raise TypeError(f"{name}: {declared} does not say how a text becomes a value")
+    return () if step is None else (step,)
 
 
 def _membership(declared: Any) -> Iterator[Step]:

@@ -21,6 +21,7 @@ that can write its result over an input has one more, `out`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from inspect import CO_VARARGS
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self, TypeVar, dataclass_transform
@@ -30,7 +31,7 @@ from ir_exec.ops.attributes import Field, fields_of
 from ir_exec.ops.opsets import register
 from ir_exec.types import ALL, Array, Bounds, ElementType, TensorType
 
-__all__ = ["CONTEXT", "In", "Op", "op"]
+__all__ = ["CONTEXT", "In", "Op", "check_contract", "op"]
 
 CONTEXT = frozenset({"weights", "state", "bodies"})
 """weights: where constants are read from; state: the variables of a network; bodies: the graphs inside a layer."""
@@ -72,6 +73,8 @@ class Op:
 
     type_name: ClassVar[str]
     since: ClassVar[int]
+    least_inputs: ClassVar[int]
+    most_inputs: ClassVar[int]
     infer_context: ClassVar[frozenset[str]] = frozenset()
     evaluate_context: ClassVar[frozenset[str]] = frozenset()
 
@@ -217,10 +220,8 @@ class Op:
         Codes: IR106 for a wrong number of inputs, IR401 for an element type that the port does not take, IR402 for
         one that differs from the input it must be like.
         """
-        least = sum(not declared.optional for declared in self.inputs)
-        variadic = bool(self.inputs) and self.inputs[-1].variadic
-        if len(types) < least or (len(types) > len(self.inputs) and not variadic):
-            report(GraphError(_count_message(self.inputs, least, variadic, len(types)), code="IR106"))
+        if not self.least_inputs <= len(types) <= self.most_inputs:
+            report(GraphError(_count_message(self.inputs, self.least_inputs, len(types)), code="IR106"))
             return False
         sound = True
         seen: dict[str, ElementType] = {}
@@ -257,14 +258,21 @@ def op(type_name: str, *, since: int) -> Callable[[Class], Class]:
     """
 
     def decorate(cls: Class) -> Class:
-        cls.type_name = type_name
         cls.since = since
-        cls.infer_context = _check_signature(cls, "infer")
-        cls.evaluate_context = _check_signature(cls, "evaluate")
+        check_contract(cls, type_name)
         register(cls, type_name, since)
         return cls
 
     return decorate
+
+
+def check_contract(cls: type[Op], type_name: str) -> None:
+    """Make the class the operator `type_name`; raises TypeError as `op` does."""
+    cls.type_name = type_name
+    cls.least_inputs = sum(not declared.optional for declared in cls.inputs)
+    cls.most_inputs = sys.maxsize if cls.inputs and cls.inputs[-1].variadic else len(cls.inputs)
+    cls.infer_context = _check_signature(cls, "infer")
+    cls.evaluate_context = _check_signature(cls, "evaluate")
 
 
 def _check_signature(cls: type[Op], method: str) -> frozenset[str]:
@@ -292,7 +300,8 @@ def _check_signature(cls: type[Op], method: str) -> frozenset[str]:
     return context
 
 
-def _count_message(inputs: tuple[In, ...], least: int, variadic: bool, found: int) -> str:
+def _count_message(inputs: tuple[In, ...], least: int, found: int) -> str:
+    variadic = bool(inputs) and inputs[-1].variadic
     names = ", ".join(
         f"{one.name}..." if one.variadic else f"[{one.name}]" if one.optional else one.name for one in inputs
     )

@@ -65,10 +65,12 @@ def _filled_up(dims: list[Dim], rank: int) -> list[Dim]:
 
 
 class _Broadcast(Op):
-    """What both versions of Broadcast share."""
+    """What both versions of Broadcast share; `axis` has another name in the files of each."""
 
     inputs = (In("data"), In("target_shape", types=INTEGER), In("axes_mapping", types=INTEGER, optional=True))
     rising = ("data",)
+
+    axis: Int = 0
 
     def infer(self, data: TensorType, target_shape: TensorType, axes_mapping: TensorType | None = None) -> TensorType:
         mode = self._mode(axes_mapping is not None)
@@ -107,7 +109,7 @@ class _Broadcast(Op):
 
     def _first_axis(self, rank: int, target_rank: int) -> int:
         """The axis of target_shape on which pdpd lays the first axis of data."""
-        return 0
+        return target_rank - rank if self.axis == -1 else self.axis
 
     def _pdpd(self, shape: Shape, target: Shape) -> Shape:
         if target.dims is None or shape.dims is None:
@@ -202,22 +204,20 @@ class Broadcast1(_Broadcast):
             return "explicit" if mapped else "numpy"
         return self.mode
 
-    def _first_axis(self, rank: int, target_rank: int) -> int:
-        return target_rank - rank if self.axis == -1 else self.axis
-
 
 @op("Broadcast", since=3)
 class Broadcast(_Broadcast):
     """data repeated so that it fills `target_shape`.
 
-    As Broadcast-1, and bidirectional: the output has the shape of both, broadcast together as NumPy does. pdpd, again
-    beyond the specification, lays data on the first axis. axes_mapping goes with explicit and with nothing else.
+    As Broadcast-1, and bidirectional: the output has the shape of both, broadcast together as NumPy does. The axis of
+    pdpd, again beyond the specification, has another name. axes_mapping goes with explicit and with nothing else.
 
     Errors: as Broadcast-1, and IR106 for axes_mapping too few or too many.
     Specification: movement/broadcast-3.
     """
 
     mode: Annotated[Literal["numpy", "explicit", "none", "bidirectional", "pdpd"], LOWER] = "numpy"
+    axis: Annotated[Int, Named("mode.mode.axis")] = 0
 
     def infer(self, data: TensorType, target_shape: TensorType, axes_mapping: TensorType | None = None) -> TensorType:
         explicit = self._mode(True) == "explicit"

@@ -93,7 +93,7 @@ class MatrixNms(_ClassNms):
     Within a batch element rows come in falling order of their scores; as in OpenVINO, `sort_result_type` classid says
     otherwise only together with `sort_result_across_batch`.
 
-    Specification: sort/MatrixNms-8, where the attribute sort_result_type is called sort_result.
+    Specification: sort/matrix-non-max-suppression-8, where the attribute sort_result_type is called sort_result.
     """
 
     inputs = (In("boxes", types=_REAL), In("scores", types=_REAL, like="boxes"))
@@ -181,7 +181,7 @@ class _MulticlassNms(_ClassNms):
 
 @op("MulticlassNms", since=8)
 class MulticlassNms8(_MulticlassNms):
-    """MulticlassNms-9 without `roisnum`. Specification: sort/MulticlassNms-8."""
+    """MulticlassNms-9 without `roisnum`. Specification: sort/multiclass-non-max-suppression-8."""
 
     inputs = (In("boxes", types=_REAL), In("scores", types=_REAL, like="boxes"))
 
@@ -209,7 +209,7 @@ class MulticlassNms9(_MulticlassNms):
     are sorted together.
 
     Errors: IR704 where roisnum names more boxes than there are. A negative number counts as 0.
-    Specification: sort/MulticlassNms-9, where the attribute sort_result_type is called sort_result.
+    Specification: sort/multiclass-non-max-suppression-9, where the attribute sort_result_type is called sort_result.
     """
 
     inputs = (

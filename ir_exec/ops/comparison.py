@@ -55,10 +55,10 @@ def _comparison(type_name: str, function: Function, sign: str, page: str) -> typ
     )
 
 
-Greater = _comparison("Greater", np.greater, ">", "Greater-1")
-GreaterEqual = _comparison("GreaterEqual", np.greater_equal, "≥", "GreaterEqual-1")
-Less = _comparison("Less", np.less, "<", "Less-1")
-LessEqual = _comparison("LessEqual", np.less_equal, "≤", "LessEqual-1")
+Greater = _comparison("Greater", np.greater, ">", "greater-1")
+GreaterEqual = _comparison("GreaterEqual", np.greater_equal, "≥", "greater-equal-1")
+Less = _comparison("Less", np.less, "<", "less-1")
+LessEqual = _comparison("LessEqual", np.less_equal, "≤", "lessequal-1")
 
 
 @op("Equal", since=1)
@@ -66,7 +66,7 @@ class Equal(Comparison):
     """output = whether a equals b.
 
     a, b: any shapes that are broadcast together, any type. output: boolean.
-    Specification: comparison/Equal-1.
+    Specification: comparison/equal-1.
     """
 
     function: ClassVar[Function] = np.equal
@@ -84,7 +84,7 @@ class NotEqual(Equal):
     """output = whether a differs from b.
 
     a, b: any shapes that are broadcast together, any type. output: boolean.
-    Specification: comparison/NotEqual-1.
+    Specification: comparison/notequal-1.
     """
 
     function = np.not_equal
@@ -108,7 +108,7 @@ class IsNaN(_Test):
     """output = whether data is NaN.
 
     data: any shape, any float type. output: boolean, of the shape of data.
-    Specification: comparison/IsNaN-10.
+    Specification: comparison/isnan-10.
     """
 
     def evaluate(self, data: Array) -> Array:
@@ -120,7 +120,7 @@ class IsFinite(_Test):
     """output = whether data is neither infinite nor NaN.
 
     data: any shape, any float type. output: boolean, of the shape of data.
-    Specification: comparison/IsFinite-10.
+    Specification: comparison/isfinite-10.
     """
 
     def evaluate(self, data: Array) -> Array:
@@ -132,7 +132,7 @@ class IsInf(_Test):
     """output = whether data is -inf (if `detect_negative`) or +inf (if `detect_positive`).
 
     data: any shape, any float type. output: boolean, of the shape of data.
-    Specification: comparison/IsInf-10.
+    Specification: comparison/isinf-10.
     """
 
     detect_negative: Bool = True

@@ -23,7 +23,7 @@ class If(Op):
     condition: one boolean. With a condition that is not known, an output may be what either body gives. Where one gives
     a scalar and the other a vector, the scalar becomes a vector of one element, as in OpenVINO.
     Errors: IR402 where the element type of an output depends on a condition that is not known.
-    Specification: condition/If_8.
+    Specification: condition/if-8.
     """
 
     inputs = (In("condition", types=BOOLEAN), In("values", variadic=True, optional=True, mixed=True))
@@ -165,7 +165,7 @@ class TensorIterator(_Iteration):
     Without a sliced input, as often as its concatenated outputs have parts between `start` and `end`, and once if it
     has none of these either, as OpenVINO does. `Part` says what the parts are.
     Errors: IR502 where the sliced inputs have different numbers of parts, IR704 where parts of an output do not fit.
-    Specification: infrastructure/TensorIterator_1.
+    Specification: infrastructure/tensor-iterator-1.
     """
 
     def infer(self, *values: TensorType, bodies: tuple[TypedBody, ...]) -> tuple[TensorType, ...]:
@@ -187,7 +187,7 @@ class Loop(_Iteration):
     so too, but gives outputs without elements where it knows that execution_condition is false.
 
     Errors: IR704 for a part that lies outside of an input, and for a loop of which it is known that it never ends.
-    Specification: infrastructure/Loop_5.
+    Specification: infrastructure/loop-5.
     """
 
     inputs = (

@@ -19,7 +19,7 @@ PROMOTABLE = element_types("boolean f16 f32 f64 i4 i8 i16 i32 i64 u1 u4 u8 u16 u
 class Identity(Op):
     """output = data.
 
-    Specification: infrastructure/identity-16.
+    Specification: activation/identity-16.
     """
 
     inputs = (In("data"),)

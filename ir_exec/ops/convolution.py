@@ -124,7 +124,7 @@ class Convolution(Convolving):
     output: [batch, outputs, windows...].
     Errors: IR501 for ranks other than 3, 4, 5 or that differ, IR502 where the channels differ, IR505 for attributes of
     another length and for windows larger than the padded data.
-    Specification: convolution/Convolution-1.
+    Specification: convolution/convolution-1.
     """
 
     inputs = (In("data", types=CALCULABLE), In("filters", types=CALCULABLE, like="data"))
@@ -159,7 +159,7 @@ class GroupConvolution(Convolving):
     data: [batch, groups * C, spatial...], any numeric type. filters: [groups, O, C, kernel...], of the same type.
     output: [batch, groups * O, windows...].
     Errors: as Convolution; IR502 where the channels are not groups * C.
-    Specification: convolution/GroupConvolution-1.
+    Specification: convolution/group-convolution-1.
     """
 
     inputs = (In("data", types=CALCULABLE), In("filters", types=CALCULABLE, like="data"))

@@ -30,7 +30,7 @@ class BinaryConvolution(Convolving):
     filters: [outputs, channels, kernel height, kernel width], bits. output: [batch, outputs, windows...] in the type
     of data.
     Errors: IR501 for ranks other than 4, IR502 where the channels differ, IR505 as Convolution.
-    Specification: convolution/BinaryConvolution-1. OpenVINO's CPU plugin takes the bits of each byte of the filters in
+    Specification: convolution/binary-convolution-1. OpenVINO's CPU plugin takes the bits of each byte of the filters in
     reverse order, needs channels by eights, and leaves padding with pad_value 0 out of the sum; we do not.
     """
 
@@ -151,7 +151,7 @@ class _Deformable(Convolving):
 class DeformableConvolution1(_Deformable):
     """A convolution of windows whose elements are shifted, see the base class; samples outside of the data are 0.
 
-    Specification: convolution/DeformableConvolution-1.
+    Specification: convolution/deformable-convolution-1.
     """
 
     inputs = (
@@ -174,7 +174,7 @@ class DeformableConvolution8(_Deformable):
     mask: [batch, deformable_group * kernel, windows...], what element k of window i is multiplied with; 1 without it.
     With `bilinear_interpolation_pad` a sample less than one element outside of the data is interpolated with zeros.
 
-    Specification: convolution/DeformableConvolution-8.
+    Specification: convolution/deformable-convolution-8.
     """
 
     inputs = (

@@ -116,7 +116,7 @@ class Range1(_Range):
     start, stop, step: scalars of one element type, which is the output's. output: a vector; empty where step leads away
     from stop. A step of 0 and numbers that are not finite are errors.
 
-    Specification: generation/Range-1.
+    Specification: generation/range-1.
     """
 
     inputs = (
@@ -147,7 +147,7 @@ class Range(_Range):
     The CPU plugin leaves the fractions where the inputs are not constants. As the specification and OpenVINO's shape
     inference, we do not.
 
-    Specification: generation/Range-4.
+    Specification: generation/range-4.
     """
 
     inputs = (In("start", types=CALCULABLE), In("stop", types=CALCULABLE), In("step", types=CALCULABLE))
@@ -229,7 +229,7 @@ class OneHot1(_OneHot):
 
     The specification leaves open what negative indices do. OpenVINO gives off_value for them, and so do we.
 
-    Specification: sequence/OneHot-1.
+    Specification: sequence/one-hot-1.
     """
 
 
@@ -245,7 +245,7 @@ class OneHot(_OneHot):
     negative_indices_mode: `normalize` counts negative indices from the end of the new axis, `ignore_negative` gives
     off_value for them. What does not lie on the axis then gives off_value too.
 
-    Specification: sequence/OneHot-16.
+    Specification: sequence/one-hot-16.
     """
 
     negative_indices_mode: Annotated[Literal["ignore_negative", "normalize"], LOWER, _underscored] = "ignore_negative"

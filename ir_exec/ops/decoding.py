@@ -25,7 +25,7 @@ class CTCGreedyDecoder(Op):
 
     data: [T, N, C], steps, sequences and classes. sequence_mask: [T, N]; a sequence ends where it is 0 for the first
     time. Both have one float type, and so has the output, [N, T, 1, 1]. With ctc_merge_repeated a class counts once as
-    long as it stays. Specification: sequence/CTCGreedyDecoder-1.
+    long as it stays. Specification: sequence/ctc-greedy-decoder-1.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("sequence_mask", types=CALCULABLE_FLOAT, like="data"))
@@ -51,7 +51,7 @@ class CTCGreedyDecoderSeqLen(Op):
     data: [N, T, C], sequences, steps and classes, any float type. sequence_length: [N], 0 to T. blank_index: one class,
     the last one if it is left out. Outputs: labels [N, T] of `classes_index_type`, their numbers [N] of
     `sequence_length_type`. With merge_repeated a class counts once as long as it stays.
-    Errors: IR704 for a length that is no length. Specification: sequence/CTCGreedyDecoderSeqLen-6.
+    Errors: IR704 for a length that is no length. Specification: sequence/ctc-greedy-decoder-seq-len-6.
     """
 
     inputs = (
@@ -95,7 +95,7 @@ class CTCLoss(Op):
     that are equal. Without ctc_merge_repeated a path stands for its classes but the blanks, nothing being merged.
 
     Errors: IR701 for a label that is no class, and for the blank among labels; IR704 for lengths that do not fit.
-    Specification: sequence/CTCLoss-4.
+    Specification: sequence/ctc-loss-4.
     """
 
     inputs = (

@@ -113,7 +113,7 @@ class ConvolutionBackpropData(_Transposed):
     output_shape: one integer for each spatial axis; may be left out. output: [batch, outputs, spatial...].
     Errors: IR501 for ranks other than 3, 4, 5 or that differ, IR502 where the channels differ or output_shape has
     another length, IR505 for attributes of another length and for negative sizes, IR704 for a wrong output_shape.
-    Specification: convolution/ConvolutionBackpropData-1.
+    Specification: convolution/convolution-backprop-data-1.
     """
 
     def _channels(self, data: Shape, filters: Shape) -> Dim:
@@ -129,7 +129,7 @@ class GroupConvolutionBackpropData(_Transposed):
     data: [batch, groups * C, spatial...], any numeric type. filters: [groups, C, O, kernel...], of the same type.
     output_shape: one integer for each spatial axis; may be left out. output: [batch, groups * O, spatial...].
     Errors: as ConvolutionBackpropData; IR502 where the channels are not groups * C.
-    Specification: convolution/GroupConvolutionBackpropData-1.
+    Specification: convolution/group-convolution-backprop-data-1.
     """
 
     filter_axes = 3

@@ -210,7 +210,7 @@ def _divided(dim: Dim, total: Dim, divisor: int, what: str, port: str) -> Dim:
 
 @op("DetectionOutput", since=1)
 class DetectionOutput1(_DetectionOutput):
-    """DetectionOutput-8 with the number of classes as an attribute. Specification: detection/DetectionOutput-1."""
+    """DetectionOutput-8 with the number of classes as an attribute. Specification: detection/detectionoutput-1."""
 
     num_classes: Positive
 
@@ -238,7 +238,7 @@ class DetectionOutput8(_DetectionOutput):
     count from there.
 
     As in OpenVINO, priors that count pixels are divided by the size of the image a second time when they move twice.
-    Specification: detection/DetectionOutput-8.
+    Specification: detection/detectionoutput-8.
     """
 
 
@@ -253,7 +253,7 @@ class RegionYolo(Op):
     used.
 
     A file that does not say `do_softmax` means false, as OpenVINO reads it; the specification has true.
-    Specification: detection/RegionYolo-1.
+    Specification: detection/region-yolo-1.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)

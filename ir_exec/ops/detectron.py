@@ -35,7 +35,7 @@ class ExperimentalDetectronTopKROIs(Op):
     probabilities the one with the lower index comes first, and where there are fewer boxes zeros fill up, both of which
     the specification leaves open.
 
-    Specification: sort/ExperimentalDetectronTopKROIs-6.
+    Specification: sort/experimental-detectron-top-krois-6.
     """
 
     inputs = (In("input_rois", types=CALCULABLE_FLOAT), In("rois_probs", types=CALCULABLE_FLOAT, like="input_rois"))
@@ -69,7 +69,7 @@ class ExperimentalDetectronPriorGridGenerator(Op):
     output keeps its size, and zeros fill it up, which the specification leaves open. A file that does not say `flatten`
     means false, as OpenVINO reads it; the specification has true.
 
-    Specification: detection/ExperimentalDetectronPriorGridGenerator-6.
+    Specification: detection/experimental-detectron-prior-grid-generator-6.
     """
 
     inputs = (
@@ -137,7 +137,7 @@ class ExperimentalDetectronROIFeatureExtractor(Op):
     output, OpenVINO in the order of the input.
 
     Errors: IR704 for a region with more than 2^22 places to read.
-    Specification: detection/ExperimentalDetectronROIFeatureExtractor-6.
+    Specification: detection/experimental-detectron-roi-feature-extractor-6.
     """
 
     inputs = (In("rois", types=CALCULABLE_FLOAT), In("pyramid", types=CALCULABLE_FLOAT, like="rois", variadic=True))
@@ -195,7 +195,7 @@ class ExperimentalDetectronDetectionOutput(Op):
     class, or if these are too many the best of all. As in OpenVINO, boxes are cut off at the first row and column of
     the image only, and class_agnostic_box_regression changes nothing.
 
-    Specification: detection/ExperimentalDetectronDetectionOutput-6.
+    Specification: detection/experimental-detectron-detection-output-6.
     """
 
     inputs = (

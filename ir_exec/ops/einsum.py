@@ -85,7 +85,7 @@ class Einsum(Op):
     inputs: as many as the equation has subscripts, one numeric element type. output: that element type.
     Errors: IR106 for another number of inputs, IR302 for a bad equation, IR501 where a rank does not fit its
     subscript, IR502 for axes of a diagonal that differ, IR504 for axes that do not broadcast.
-    Specification: matrix/Einsum-7. OpenVINO's implicit output keeps a label that repeats within one input, and its
+    Specification: matrix/einsum-7. OpenVINO's implicit output keeps a label that repeats within one input, and its
     runtime then fails; we leave it out, as specified (`ii` is the trace).
     """
 

@@ -17,6 +17,7 @@ from ir_exec.ops.indexing import (
     find_indices,
     given_axis,
     known_axis,
+    lie_within,
     tuple_offsets,
 )
 from ir_exec.ops.offsets import FEW, AlongAxis, Indices, OutOfRangeError
@@ -45,7 +46,7 @@ class GatherElements(Op):
     output: the element type of data, the shape of indices.
 
     A negative index counts from the end, as OpenVINO does; the specification expects indices from 0 on.
-    Errors: IR701 for an index out of range. Specification: movement/GatherElements_6.
+    Errors: IR701 for an index out of range. Specification: movement/gather-elements-6.
     """
 
     inputs = (In("data"), In("indices", types=INDEX))
@@ -154,7 +155,7 @@ class Gather1(_Gather):
     A negative index counts from the end. The specification leaves it out, and OpenVINO is of two minds: its reference
     kernel, which folds constants, counts from the end; its CPU plugin gives zeros.
     Errors: IR701 for an index out of range (OpenVINO gives zeros, which only Gather-8 is specified to do), IR704 for an
-    axis out of range. Specification: movement/Gather_1.
+    axis out of range. Specification: movement/gather-1.
     """
 
 
@@ -183,7 +184,7 @@ class Gather7(_BatchedGather):
     not less than batch_dims. batch_dims: from 0 on, or counted from the end of the shape of indices where negative.
     output: the element type of data, shape data.shape[:axis] + indices.shape[batch_dims:] + data.shape[axis + 1:].
 
-    Negative indices and indices out of range are as in Gather-1. Specification: movement/Gather_7.
+    Negative indices and indices out of range are as in Gather-1. Specification: movement/gather-7.
     """
 
 
@@ -197,7 +198,7 @@ class Gather8(_BatchedGather):
     not less than batch_dims. batch_dims: from 0 on, or counted from the end of the shape of indices where negative.
     output: the element type of data, shape data.shape[:axis] + indices.shape[batch_dims:] + data.shape[axis + 1:].
 
-    What stands for zero in strings is the empty one. Specification: movement/Gather_8.
+    What stands for zero in strings is the empty one. Specification: movement/gather-8.
     """
 
     negative: ClassVar[Negative] = "counted"
@@ -295,7 +296,7 @@ class GatherND5(_GatherND):
     data.shape[batch_dims + indices.shape[-1]:], without the first axis where batch_dims is 0.
 
     A negative index counts from the end, as OpenVINO does; the specification asks for indices from 0 on.
-    Errors: IR701 for an index out of range. Specification: movement/GatherND_5.
+    Errors: IR701 for an index out of range. Specification: movement/gather-nd-5.
     """
 
     def _output_batch(self, shared: list[Dim]) -> list[Dim]:
@@ -320,7 +321,7 @@ class GatherND8(_GatherND):
     output: the element type of data, shape indices.shape[:-1] + data.shape[batch_dims + indices.shape[-1]:].
 
     Errors: IR701 for an index out of range, where OpenVINO's CPU plugin reads what lies there.
-    Specification: movement/GatherND_8.
+    Specification: movement/gather-nd-8.
     """
 
     negative: ClassVar[Negative] = "counted"
@@ -336,7 +337,7 @@ class GatherTree(Op):
     A beam is followed back from the last step of its sequence; after its first end_token it holds nothing else.
     A sequence of no steps is all end_token, where OpenVINO's CPU plugin leaves the output as it was.
 
-    Errors: IR701 for a parent that is no beam, where it is followed. Specification: movement/GatherTree_1.
+    Errors: IR701 for a parent that is no beam, where it is followed. Specification: movement/gather-tree-1.
     """
 
     inputs = (
@@ -365,22 +366,27 @@ class GatherTree(Op):
         return TensorType(kind, shape)
 
     def evaluate(self, step_ids: Array, parent_ids: Array, max_seq_len: Array, end_token: Array) -> Array:
-        steps, _, beams = step_ids.shape
-        lengths = _whole_numbers(max_seq_len, most=steps)[:, np.newaxis]
-        batch = np.arange(len(lengths))[:, np.newaxis]
-        beam = np.broadcast_to(np.arange(beams), (len(lengths), beams))
-        output = np.empty(step_ids.shape, step_ids.dtype)
-        output[...] = end_token
-        for time in reversed(range(steps)):
-            inside = np.broadcast_to(time < lengths, beam.shape)
-            output[time][inside] = step_ids[time, batch, beam][inside]
-            if time:
-                parents = parent_ids[time, batch, beam]
-                beam = np.where(inside, _whole_numbers(parents, most=beams), beam)
-                if beam.size and not 0 <= beam.min() <= beam.max() < beams:
-                    raise _no_such_beam(parents, beam, time, beams)
+        steps, batch, beams = step_ids.shape
+        inside = np.arange(steps)[:, np.newaxis] < _whole_numbers(max_seq_len, most=steps)
+        parents = _whole_numbers(parent_ids, most=beams)
+        sound = lie_within(parents, beams)
+        # Behind the end of its sequence every beam goes on from itself.
+        beam = np.arange(beams)
+        followed = np.where(inside[:, :, np.newaxis], parents if sound else np.clip(parents, 0, beams - 1), beam)
+        followed += np.arange(batch)[:, np.newaxis] * beams
+        followed = followed.reshape(steps, batch * beams)
+        # lanes[t, b * beams + w] is where in step t of its batch lies what ends up in beam w.
+        lanes = np.empty((steps, batch * beams), np.int64)
+        lanes[-1:] = np.arange(batch * beams)
+        steps_back = list(lanes[::-1])
+        for hop, later, earlier in zip(followed[:0:-1], steps_back, steps_back[1:], strict=False):
+            hop.take(later, 0, earlier, "clip")
+        if not sound:
+            _check_followed(parent_ids, parents, inside, lanes)
+        output = take_along_axis(step_ids.reshape(lanes.shape), lanes, 1, "counted").reshape(step_ids.shape)
+        np.copyto(output, end_token, where=~inside[:, :, np.newaxis])
         ended = np.logical_or.accumulate(output == end_token, axis=0)
-        output[ended] = end_token
+        np.copyto(output, end_token, where=ended)
         return output
 
 
@@ -420,6 +426,9 @@ def _zero(dtype: np.dtype[Any]) -> Array:
 
 def _whole_numbers(values: Array, *, most: int) -> Array:
     """Values of any numeric type as i64; what is above `most` or below -1 becomes just these."""
+    values = values if values.dtype.isbuiltin == 1 else values.astype(np.float32)
+    if values.size and values.min() >= 0 and values.max() <= most:
+        return values.astype(np.int64)
     if values.dtype.kind == "u":
         return np.minimum(values, np.uint64(most)).astype(np.int64)
     if values.dtype.kind == "i":
@@ -428,11 +437,18 @@ def _whole_numbers(values: Array, *, most: int) -> Array:
     return np.clip(np.nan_to_num(values.astype(np.float64), nan=-1.0), -1, most).astype(np.int64)
 
 
-def _no_such_beam(parents: Array, beam: Array, time: int, beams: int) -> EvaluationError:
-    batch, lane = np.unravel_index(int(np.argmax((beam < 0) | (beam >= beams))), beam.shape)
-    found = parents[batch, lane]
-    message = f"step {time} of batch {batch} has the parent {found}, expected a beam from 0 to {beams - 1}"
-    return EvaluationError(message, code="IR701", port="parent_ids")
+def _check_followed(parent_ids: Array, parents: Array, inside: Array, lanes: Array) -> None:
+    """Raise for the last step with a parent that is no beam, among those from which a beam really went on."""
+    _, batch, beams = parents.shape
+    found = np.take_along_axis(parents.reshape(lanes.shape), lanes, 1).reshape(parents.shape)
+    wrong = ((found < 0) | (found >= beams)) & inside[:, :, np.newaxis]
+    wrong[0] = False
+    if wrong.any():
+        time = int(np.flatnonzero(wrong.any(axis=(1, 2)))[-1])
+        which, beam = np.unravel_index(int(np.argmax(wrong[time])), wrong[time].shape)
+        parent = parent_ids[time].reshape(batch * beams)[lanes[time, which * beams + beam]]
+        message = f"step {time} of batch {which} has the parent {parent}, expected a beam from 0 to {beams - 1}"
+        raise EvaluationError(message, code="IR701", port="parent_ids")
 
 
 def _check_constant(indices: TensorType, size: Dim, axis: int, negative: Negative) -> list[IRError]:

@@ -8,6 +8,7 @@ Mersenne twister: M. Matsumoto and T. Nishimura, 1998; NumPy has it, and needs o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,7 @@ def philox(key: int, counter: int, first: int, count: int) -> Array:
 def mersenne_twister(words: Sequence[int]) -> np.random.MT19937:
     """The generator that begins with these 624 words; its `random_raw` gives the numbers."""
     generator = np.random.MT19937()
-    state = {"key": np.array(words, np.uint32), "pos": _WORDS}
+    state: Any = {"key": np.array(words, np.uint32), "pos": _WORDS}
     generator.state = {"bit_generator": "MT19937", "state": state}
     return generator
 

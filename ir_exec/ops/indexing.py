@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from ir_exec.errors import EvaluationError, IRError, ShapeError
-from ir_exec.ops.rules import known_int, normalize_axis, require_rank
+from ir_exec.ops.rules import known_int, normalize_axis, require_one_element
 from ir_exec.types import Array, TensorType
 
 __all__ = [
@@ -52,7 +52,7 @@ def count_from_front(indices: Array, size: int, *, negative: bool = True) -> tup
     Positions of the masked indices mean nothing. `negative`: whether negative indices count from the end.
     """
     positions = as_integers(indices)
-    if positions.dtype.kind == "i" and size > np.iinfo(positions.dtype).max:
+    if positions.dtype.kind == "i" and size > 2**7 and size > np.iinfo(positions.dtype).max:
         # Such an axis is longer than a narrow negative number, seen as unsigned, is large.
         positions = positions.astype(np.int64)
     if negative and positions.dtype.kind == "i" and not lie_within(positions, size):
@@ -150,9 +150,7 @@ def known_axis(axis: TensorType, rank: int | None) -> int | None:
 
     The input is a scalar or has one element; raises ShapeError IR501, IR502 or IR503.
     """
-    require_rank(axis, (0, 1), "axis")
-    if axis.rank == 1 and 1 not in axis.shape[0]:
-        raise ShapeError(f"axis has shape {axis.shape}, expected one element", code="IR502", port="axis")
+    require_one_element(axis, "axis")
     if rank is None:
         return None
     if rank == 0:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import prod
 from typing import Annotated
 
 import numpy as np
 
-from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.errors import EvaluationError, IRError, ShapeError
 from ir_exec.ops.attributes import Bool, ElementTypeName
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.indexing import as_integers
@@ -33,7 +34,7 @@ class Eye(Op):
     the main one, and one beyond the matrix leaves it all zeros. batch_shape: a vector, the axes before the matrix.
     output: the element type `output_type`, shape batch_shape + [num_rows, num_columns].
 
-    Errors: IR505 or IR704 for a negative size. Specification: generation/Eye-9.
+    Errors: IR505 or IR704 for a negative size. Specification: generation/eye-9.
     """
 
     inputs = (
@@ -93,7 +94,7 @@ class Inverse(Op):
     A matrix without inverse is no error: as in OpenVINO, elimination goes on with the pivot 0, and the output holds
     infinities and NaN. The specification leaves it open.
 
-    Specification: matrix/Inverse-14.
+    Specification: matrix/inverse-14.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)
@@ -161,7 +162,7 @@ class GroupedMatMul(Op):
     a fourth input with a bias; OpenVINO 2026.4 refuses both, and so do we.
 
     Errors: IR501 for other ranks, IR502 for sizes that differ, IR505 where offsets are missing, IR701 for offsets that
-    fall or go beyond the rows. Specification: matrix/GroupedMatMul-17.
+    fall or go beyond the rows. Specification: matrix/grouped-matmul-17.
     """
 
     inputs = (
@@ -194,13 +195,28 @@ class GroupedMatMul(Op):
         if mat_a.ndim == 3:
             return rounded(np.asarray(matrix_product(left, right)), mat_a.dtype)
         assert offsets is not None, "infer asks for them"
-        ends = as_integers(offsets)[: len(right)].tolist()
         output = np.zeros((len(left), right.shape[-1]), left.dtype)
-        start = 0
-        for group, end in enumerate(ends):
-            if not start <= end <= len(left):
-                message = f"offsets[{group}] is {end}, expected {start} to {len(left)}, where the rows of mat_a end"
-                raise EvaluationError(message, code="IR701", port="offsets")
+        for group, (start, end) in enumerate(_row_ranges(offsets, len(right), len(left))):
             output[start:end] = matrix_product(left[start:end], right[group])
-            start = end
         return rounded(output, mat_a.dtype)
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        a, b = (tensor.shape for tensor in types[:2])
+        offsets = types[2].value if len(types) > 2 and len(a.dims or ()) == 2 else None
+        if offsets is None or b.dims is None or not (a[0].is_static and b[0].is_static):
+            return []
+        try:
+            _row_ranges(offsets, b[0].size, a[0].size)
+        except EvaluationError as error:
+            return [error]
+        return []
+
+
+def _row_ranges(offsets: Array, groups: int, rows: int) -> list[tuple[int, int]]:
+    """Where the rows of each group begin and end."""
+    places = [0, *as_integers(offsets)[:groups].tolist()]
+    for group, (start, end) in enumerate(pairwise(places)):
+        if not start <= end <= rows:
+            message = f"offsets[{group}] is {end}, expected {start} to {rows}, where the rows of mat_a end"
+            raise EvaluationError(message, code="IR701", port="offsets")
+    return list(pairwise(places))

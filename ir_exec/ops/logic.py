@@ -30,7 +30,7 @@ LogicalAnd = binary(
     "LogicalAnd",
     np.logical_and,
     "output = a and b.",
-    page="logical/LogicalAnd-1",
+    page="logical/logical-and-1",
     types=BOOLEAN,
     is_rising=True,
 )
@@ -38,7 +38,7 @@ LogicalOr = binary(
     "LogicalOr",
     np.logical_or,
     "output = a or b.",
-    page="logical/LogicalOr-1",
+    page="logical/logical-or-1",
     types=BOOLEAN,
     is_rising=True,
 )
@@ -46,7 +46,7 @@ LogicalXor = binary(
     "LogicalXor",
     np.logical_xor,
     "output = whether a and b differ.",
-    page="logical/LogicalXor-1",
+    page="logical/logical-xor-1",
     types=BOOLEAN,
     is_monotone=True,
 )
@@ -54,7 +54,7 @@ Xor = binary(
     "Xor",
     np.logical_xor,
     "output = whether a and b differ: the name that LogicalXor had in opset1, beside its own.",
-    page="logical/LogicalXor-1",
+    page="logical/logical-xor-1",
     types=BOOLEAN,
     is_monotone=True,
 )
@@ -66,7 +66,7 @@ class LogicalNot(Unary):
 
     data: any shape; boolean, or any numeric type, which the specification does not name and OpenVINO takes. output: the
     same.
-    Specification: logical/LogicalNot-1.
+    Specification: logical/logical-not-1.
     """
 
     inputs = (In("data", types=BOOLEAN | CALCULABLE),)
@@ -75,20 +75,20 @@ class LogicalNot(Unary):
         return np.asarray(data == 0).astype(data.dtype)
 
 
-def _bitwise(type_name: str, function: Function, word: str) -> type[Op]:
+def _bitwise(type_name: str, function: Function, word: str, page: str) -> type[Op]:
     return binary(
         type_name,
         function,
         f"output = a {word} b, bit by bit; of booleans the logical operator.",
-        page=f"bitwise/{type_name}-13",
+        page=f"bitwise/{page}",
         since=13,
         types=BITS | BOOLEAN,
     )
 
 
-BitwiseAnd = _bitwise("BitwiseAnd", np.bitwise_and, "and")
-BitwiseOr = _bitwise("BitwiseOr", np.bitwise_or, "or")
-BitwiseXor = _bitwise("BitwiseXor", np.bitwise_xor, "exclusive or")
+BitwiseAnd = _bitwise("BitwiseAnd", np.bitwise_and, "and", "bitwise-and-13")
+BitwiseOr = _bitwise("BitwiseOr", np.bitwise_or, "or", "bitwise-or-13")
+BitwiseXor = _bitwise("BitwiseXor", np.bitwise_xor, "exclusive or", "bitwise-xor-13")
 
 
 @op("BitwiseNot", since=13)
@@ -96,7 +96,7 @@ class BitwiseNot(Unary):
     """output = data with every bit inverted; of booleans the logical operator.
 
     data: any shape, any integer type or boolean. output: the same.
-    Specification: bitwise/BitwiseNot-13.
+    Specification: bitwise/bitwise-not-13.
     """
 
     inputs = (In("data", types=BITS | BOOLEAN),)
@@ -128,7 +128,7 @@ class _Shift(Binary):
 class BitwiseLeftShift(_Shift):
     """output = a · 2^b; bits that leave the type are lost.
 
-    Specification: bitwise/BitwiseLeftShift-15.
+    Specification: bitwise/bitwise-left-shift-15.
     """
 
     function = np.left_shift
@@ -138,7 +138,7 @@ class BitwiseLeftShift(_Shift):
 class BitwiseRightShift(_Shift):
     """output = a / 2^b, rounded down.
 
-    Specification: bitwise/BitwiseRightShift-15.
+    Specification: bitwise/bitwise-right-shift-15.
     """
 
     function = np.right_shift

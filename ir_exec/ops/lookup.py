@@ -23,7 +23,7 @@ class Bucketize(Op):
     data: any shape. buckets: the boundaries, a sorted vector. Both have any numeric type. A boundary that equals the
     element belongs to the bucket below it (`with_right_bound`) or above it. NaN falls into the first bucket or, without
     `with_right_bound`, into the last one.
-    output: the shape of data, element type `output_type`. Specification: condition/Bucketize-3.
+    output: the shape of data, element type `output_type`. Specification: condition/bucketize-3.
     """
 
     inputs = (In("data", types=CALCULABLE), In("buckets", types=CALCULABLE))
@@ -52,7 +52,7 @@ class SearchSorted(Op):
     sorted_sequence: rank 1 or more, rising along the last axis; a vector serves values of any shape. values: the same
     type and, except for the last axis, the same dims. output: the shape of values, element type `output_type`.
     Errors: IR501 for a scalar and for ranks that differ, IR502 for dims that differ.
-    Specification: sort/SearchSorted-15, where `right_mode` is called `right`, and `output_type` is missing.
+    Specification: sort/search-sorted-15, where `right_mode` is called `right`, and `output_type` is missing.
     """
 
     inputs = (In("sorted_sequence", types=CALCULABLE), In("values", types=CALCULABLE, like="sorted_sequence"))

@@ -43,7 +43,7 @@ Floor = unary(
     "Floor",
     np.floor,
     "output = the greatest integer that is not above data.",
-    page="arithmetic/Floor-1",
+    page="arithmetic/floor-1",
     of_integers=np.copy,
     is_rising=True,
 )
@@ -51,7 +51,7 @@ Ceiling = unary(
     "Ceiling",
     np.ceil,
     "output = the least integer that is not below data.",
-    page="arithmetic/Ceiling-1",
+    page="arithmetic/ceiling-1",
     of_integers=np.copy,
     is_rising=True,
 )
@@ -59,7 +59,7 @@ Sign = unary(
     "Sign",
     np.sign,
     "output = -1, 0 or 1 as data is negative, zero or positive; NaN for NaN.",
-    page="arithmetic/Sign-1",
+    page="arithmetic/sign-1",
     of_integers=np.sign,
     is_rising=True,
 )
@@ -67,29 +67,29 @@ Negative = unary(
     "Negative",
     np.negative,
     "output = -data; integers wrap.",
-    page="arithmetic/Negative-1",
+    page="arithmetic/negative-1",
     of_integers=np.negative,
     is_monotone=True,
 )
 
-Sqrt = unary("Sqrt", np.sqrt, "output = √data; NaN for negative data.", page="arithmetic/Sqrt-1")
-Exp = unary("Exp", np.exp, "output = e^data.", page="activation/Exp-1")
-Log = unary("Log", np.log, "output = ln data; -inf for 0, NaN for negative data.", page="arithmetic/Log-1")
+Sqrt = unary("Sqrt", np.sqrt, "output = √data; NaN for negative data.", page="arithmetic/sqrt-1")
+Exp = unary("Exp", np.exp, "output = e^data.", page="activation/exp-1")
+Log = unary("Log", np.log, "output = ln data; -inf for 0, NaN for negative data.", page="arithmetic/log-1")
 
-Sin = unary("Sin", np.sin, "output = sin data, of radians.", page="arithmetic/Sin-1")
-Cos = unary("Cos", np.cos, "output = cos data, of radians.", page="arithmetic/Cos-1")
-Tan = unary("Tan", np.tan, "output = tan data, of radians.", page="arithmetic/Tan-1")
-Asin = unary("Asin", np.arcsin, "output = arcsin data, in radians; NaN beyond [-1, 1].", page="arithmetic/Asin-1")
-Acos = unary("Acos", np.arccos, "output = arccos data, in radians; NaN beyond [-1, 1].", page="arithmetic/Acos-1")
-Atan = unary("Atan", np.arctan, "output = arctan data, in radians.", page="arithmetic/Atan-1")
+Sin = unary("Sin", np.sin, "output = sin data, of radians.", page="arithmetic/sin-1")
+Cos = unary("Cos", np.cos, "output = cos data, of radians.", page="arithmetic/cos-1")
+Tan = unary("Tan", np.tan, "output = tan data, of radians.", page="arithmetic/tan-1")
+Asin = unary("Asin", np.arcsin, "output = arcsin data, in radians; NaN beyond [-1, 1].", page="arithmetic/asin-1")
+Acos = unary("Acos", np.arccos, "output = arccos data, in radians; NaN beyond [-1, 1].", page="arithmetic/acos-1")
+Atan = unary("Atan", np.arctan, "output = arctan data, in radians.", page="arithmetic/atan-1")
 
-Sinh = unary("Sinh", np.sinh, "output = sinh data.", page="arithmetic/Sinh-1")
-Cosh = unary("Cosh", np.cosh, "output = cosh data.", page="arithmetic/Cosh-1")
-Asinh = unary("Asinh", np.arcsinh, "output = arsinh data.", page="arithmetic/Asinh-3", since=4)
-Acosh = unary("Acosh", np.arccosh, "output = arcosh data; NaN below 1.", page="arithmetic/Acosh-3", since=4)
-Atanh = unary("Atanh", np.arctanh, "output = artanh data; ±inf at ±1, NaN beyond.", page="arithmetic/Atanh-3", since=4)
+Sinh = unary("Sinh", np.sinh, "output = sinh data.", page="arithmetic/sinh-1")
+Cosh = unary("Cosh", np.cosh, "output = cosh data.", page="arithmetic/cosh-1")
+Asinh = unary("Asinh", np.arcsinh, "output = arsinh data.", page="arithmetic/asinh-3", since=4)
+Acosh = unary("Acosh", np.arccosh, "output = arcosh data; NaN below 1.", page="arithmetic/acosh-3", since=4)
+Atanh = unary("Atanh", np.arctanh, "output = artanh data; ±inf at ±1, NaN beyond.", page="arithmetic/atanh-3", since=4)
 
-Erf = unary("Erf", erf, "output = 2/√π · ∫ exp(-t²) dt from 0 to data.", page="arithmetic/Erf-1")
+Erf = unary("Erf", erf, "output = 2/√π · ∫ exp(-t²) dt from 0 to data.", page="arithmetic/erf-1")
 
 
 @op("Abs", since=1)
@@ -97,7 +97,7 @@ class Abs(Unary):
     """output = |data|; the lowest integer of a signed type wraps to itself.
 
     data: any shape, any numeric type. output: the same.
-    Specification: arithmetic/Abs-1.
+    Specification: arithmetic/abs-1.
     """
 
     overwrites = ("data",)
@@ -121,7 +121,7 @@ class Round(Unary):
     """output = the integer next to data; of two that are equally near the even one, or the one away from zero.
 
     data: any shape, any numeric type. output: the same.
-    Specification: arithmetic/Round-5.
+    Specification: arithmetic/round-5.
     """
 
     rising = ("data",)
@@ -146,7 +146,7 @@ class ErfInv(Unary):
     """output = the y with erf(y) = data; ±inf at ±1, NaN beyond.
 
     data: any shape, any float type. output: the same.
-    Specification: arithmetic/ErfInv-17.
+    Specification: arithmetic/erfinv-17.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)

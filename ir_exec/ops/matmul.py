@@ -24,7 +24,7 @@ class MatMul(Op):
 
     a, b: rank 1 or more, one element type. output: that element type.
     Errors: IR501 for a scalar, IR502 where columns of a and rows of b differ, IR504 where batches do not broadcast.
-    Specification: matrix/MatMul-1. Booleans are not in it; OpenVINO takes them, and + is "or" then.
+    Specification: matrix/matmul-1. Booleans are not in it; OpenVINO takes them, and + is "or" then.
     """
 
     inputs = (In("a", types=CALCULABLE | BOOLEAN), In("b", types=CALCULABLE | BOOLEAN, like="a"))

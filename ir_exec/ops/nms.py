@@ -166,13 +166,13 @@ class _IndicesOnlyNms(_BoxNms):
 class NonMaxSuppression1(_IndicesOnlyNms):
     """NonMaxSuppression-9 with one output and without soft suppression; selected_indices are i64.
 
-    See `_IndicesOnlyNms` for the number of rows. Specification: sort/NonMaxSuppression-1.
+    See `_IndicesOnlyNms` for the number of rows. Specification: sort/non-max-suppression-1.
     """
 
 
 @op("NonMaxSuppression", since=3)
 class NonMaxSuppression3(_IndicesOnlyNms):
-    """NonMaxSuppression-1 with selected_indices of `output_type`. Specification: sort/NonMaxSuppression-3."""
+    """NonMaxSuppression-1 with selected_indices of `output_type`. Specification: sort/non-max-suppression-3."""
 
     output_type: IndexTypeName = ElementType.i64
 
@@ -184,7 +184,7 @@ class NonMaxSuppression3(_IndicesOnlyNms):
 class NonMaxSuppression4(NonMaxSuppression3):
     """NonMaxSuppression-3 with another size: min(num_boxes, max_output_boxes_per_class) * num_batches * num_classes.
 
-    Specification: sort/NonMaxSuppression-4.
+    Specification: sort/non-max-suppression-4.
     """
 
     def _rows(self, batches: Dim, classes: Dim, count: Dim, most: int | None) -> Dim | None:
@@ -259,7 +259,7 @@ class _SoftNms(_ScoredNms, _BoxNms):
 class NonMaxSuppression5(_SoftNms):
     """As NonMaxSuppression-9, of which it differs only in how OpenVINO used to infer shapes.
 
-    Specification: sort/NonMaxSuppression-5.
+    Specification: sort/no-max-suppression-5.
     """
 
 
@@ -278,7 +278,7 @@ class NonMaxSuppression9(_SoftNms):
     As OpenVINO does, a box is a candidate if its score is above score_threshold, and is removed by an overlap not below
     iou_threshold; the specification has "not below" for the one and "above" for the other.
 
-    Specification: sort/NonMaxSuppression-9.
+    Specification: sort/non-max-suppression-9.
     """
 
 
@@ -292,7 +292,7 @@ class NMSRotated(_ScoredNms):
     A box is removed by an overlap above iou_threshold. Overlaps are exact to the last digits of f32, where OpenVINO
     finds corners of the common polygon in f32 and may lose one.
 
-    Specification: sort/NMSRotated-13.
+    Specification: sort/nms-rotated-13.
     """
 
     inputs = (

@@ -44,7 +44,7 @@ class SoftMax8(_AlongAxis):
     """output = exp(data) / (sum of exp(data) along the axis).
 
     A slice of nothing but -inf is NaN, as is one that holds +inf or NaN.
-    Specification: activation/SoftMax-8.
+    Specification: activation/softmax-8.
     """
 
     def evaluate(self, data: Array) -> Array:
@@ -58,7 +58,7 @@ class SoftMax8(_AlongAxis):
 class SoftMax1(SoftMax8):
     """SoftMax-8 with an axis that is never negative.
 
-    Specification: activation/SoftMax-1, by which the axis is 1 where none is given; OpenVINO takes 0 there.
+    Specification: activation/softmax-1, by which the axis is 1 where none is given; OpenVINO takes 0 there.
     """
 
     axis: NonNegative = 1
@@ -68,7 +68,7 @@ class SoftMax1(SoftMax8):
 class LogSoftmax(_AlongAxis):
     """output = data - log(sum of exp(data) along the axis), the logarithm of SoftMax.
 
-    Specification: activation/LogSoftmax-5.
+    Specification: activation/log-soft-max-5.
     """
 
     def evaluate(self, data: Array) -> Array:
@@ -86,7 +86,7 @@ class MVN1(Op):
 
     data: any shape, any float type. output: the same.
     Errors: IR503 for reduction axes that data does not have.
-    Specification: normalization/MVN-1. OpenVINO's CPU plugin looks at `reduction_axes` only for axis 1; we reduce the
+    Specification: normalization/mvn-1. OpenVINO's CPU plugin looks at `reduction_axes` only for axis 1; we reduce the
     axes that are named.
     """
 
@@ -123,7 +123,7 @@ class MVN6(Op):
 
     data: any shape, any float type. axes: a vector of integers. output: the shape and the type of data.
     Errors: IR501 where axes is no vector, IR503 for axes that data does not have, IR505 for more axes than data has.
-    Specification: normalization/MVN-6.
+    Specification: normalization/mvn-6.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("axes", types=AXES))

@@ -52,7 +52,7 @@ class _BatchNorm(Op):
 class BatchNormInference5(_BatchNorm):
     """Normalization by given mean and variance of each channel, see the base class.
 
-    Specification: normalization/BatchNormInference-5.
+    Specification: normalization/batch-norm-inference-5.
     """
 
     inputs = (
@@ -76,7 +76,7 @@ class BatchNormInference5(_BatchNorm):
 class BatchNormInference1(_BatchNorm):
     """BatchNormInference-5 with gamma and beta before the data.
 
-    Specification: normalization/BatchNormInference-1, which names data first; in files it is the third input.
+    Specification: normalization/batch-norm-inference-1, which names data first; in files it is the third input.
     """
 
     inputs = (
@@ -104,7 +104,7 @@ class GroupNormalization(Op):
 
     data: [batch, channels, ...], any float type. scale, bias: [channels], of the same type. output: the same as data.
     Errors: IR501 for data of rank 0 or 1 and others that are no vectors, IR502 where the channels differ or are no
-    multiple of num_groups. Specification: normalization/GroupNormalization-12.
+    multiple of num_groups. Specification: normalization/group-normalization-12.
     """
 
     inputs = (
@@ -147,7 +147,7 @@ class LRN(Op):
 
     data: any shape, any float type. axes: a vector of integers. output: the shape and the type of data.
     Errors: IR501 where axes is no vector, IR503 and IR701 for axes that data does not have.
-    Specification: normalization/LRN-1, by which `size / 2` elements on each side count; for even sizes OpenVINO takes
+    Specification: normalization/lrn-1, by which `size / 2` elements on each side count; for even sizes OpenVINO takes
     one less, and so do we. OpenVINO's CPU plugin knows axis 1 alone and all axes behind it, and cuts off the fraction
     of bias; we do not.
     """
@@ -183,7 +183,7 @@ class NormalizeL2(Op):
 
     data: any shape, any float type. axes: a scalar or a vector of integers. output: the shape and the type of data.
     Errors: IR501 where axes is no scalar and no vector, IR503 and IR701 for axes that data does not have.
-    Specification: normalization/NormalizeL2-1.
+    Specification: normalization/normalize-l2-1.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("axes", types=AXES))
@@ -207,7 +207,7 @@ class GRN(Op):
     """output = data / sqrt(the sum of its squares over all channels + bias).
 
     data: [batch, channels, ...] of rank 2, 3 or 4, any float type. output: the same.
-    Errors: IR501 for other ranks. Specification: normalization/GRN-1.
+    Errors: IR501 for other ranks. Specification: normalization/grn-1.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)

@@ -35,8 +35,8 @@ Tile: TypeAlias = tuple[slice, slice, slice]
 
 
 def chunk_size(total: int) -> int:
-    """How many of so many elements make a chunk: there shall be some chunks to share, none of them tiny."""
-    return min(CHUNK, max(FEW // 2, total // 8))
+    """How many of so many elements make a chunk: there shall be some chunks to share, but none that is over at once."""
+    return CHUNK if total <= CHUNK else min(CHUNK, max(FEW, total // 4))
 
 
 class OutOfRangeError(Exception):
@@ -55,7 +55,7 @@ class Indices:
         """longest: the size of the longest axis that they count on."""
         integers = as_integers(indices)
         signed = integers.dtype.kind == "i"
-        if signed and longest > np.iinfo(integers.dtype).max:
+        if signed and longest > 2**7 and longest > np.iinfo(integers.dtype).max:
             # Such an axis is longer than a narrow negative number, seen as unsigned, is large.
             integers = integers.astype(np.int64)
         elif integers.dtype == np.uint64:

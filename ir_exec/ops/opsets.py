@@ -1,7 +1,8 @@
 """Which class stands for a layer's `type` and `version`.
 
 `opsets.json` says which type is in which opset; the classes of this package say what each does from which opset on.
-A look-up gives the newest version of the type that the named opset holds, and ignores case.
+A look-up gives the newest version of the type that the named opset holds, and ignores case. Layers of other versions
+are operators of extensions, for which users register classes of their own.
 """
 
 from __future__ import annotations
@@ -19,12 +20,23 @@ from ir_exec.ops.families import FAMILIES
 if TYPE_CHECKING:
     from ir_exec.ops.base import Op
 
-__all__ = ["LAST_OPSET", "opset_number", "register", "registered", "resolve"]
+__all__ = [
+    "LAST_OPSET",
+    "opset_number",
+    "register",
+    "register_extension",
+    "registered",
+    "resolve",
+    "unregister_extension",
+]
 
 LAST_OPSET = 17
 
 _classes: dict[str, dict[int, type[Op]]] = {}
 """By type, and then by the opset from which on it stands; the modules that were not needed yet are missing."""
+
+_extensions: dict[tuple[str, str], type[Op]] = {}
+"""What users have registered, by type and version."""
 
 _SPELLINGS = {"const": "constant"}
 
@@ -55,8 +67,26 @@ def register(cls: type[Op], type_name: str, since: int) -> None:
     resolve.cache_clear()
 
 
+def register_extension(cls: type[Op], type_name: str, version: str) -> None:
+    """Add a user's class for layers of this type and version; TypeError where another has its place."""
+    key = _key(type_name)
+    if opset_number(type_name, version) in _table().get(key, ()):
+        raise TypeError(f"{type_name} of {version} is an operator of OpenVINO, which {cls.__name__} cannot replace")
+    if (key, version) in _extensions:
+        other = _extensions[key, version].__name__
+        raise TypeError(f"{type_name} of {version!r} is {other} already, {cls.__name__} cannot be too")
+    _extensions[key, version] = cls
+    resolve.cache_clear()
+
+
+def unregister_extension(type_name: str, version: str) -> None:
+    """Forget a user's class; KeyError where there is none."""
+    del _extensions[_key(type_name), version]
+    resolve.cache_clear()
+
+
 def registered() -> list[type[Op]]:
-    """Every class, by type and then by version."""
+    """Every class for an operator of OpenVINO, by type and then by version."""
     for module in FAMILIES:
         _import(module)
     return [versions[since] for _, versions in sorted(_classes.items()) for since in sorted(versions)]
@@ -82,6 +112,8 @@ def resolve(type_name: str, version: str) -> type[Op]:
     and UnsupportedError for what ir_exec does not have: IR901 operator without a class, IR902 operator of an extension.
     """
     key = _key(type_name)
+    if (key, version) in _extensions:
+        return _extensions[key, version]
     number = opset_number(type_name, version)
     if number is None:
         raise _no_opset(type_name, version)
@@ -107,7 +139,7 @@ def _no_opset(type_name: str, version: str) -> IRError:
         message = f"there is no {version}; the opsets are opset1 to opset{LAST_OPSET}"
         return GraphError(message, code="IR118")
     message = f"{type_name} of {version!r} is an operator of an extension, which ir_exec does not know"
-    return UnsupportedError(message, code="IR902")
+    return UnsupportedError(message, code="IR902", hint="ir_exec.register_op registers a class for it")
 
 
 def _import(module: str) -> None:

@@ -144,7 +144,7 @@ class Pad1(_Pad):
 
     The specification knows no negative pads in this version. OpenVINO takes them as in the next one, and so do we.
 
-    Specification: movement/Pad-1.
+    Specification: movement/pad-1.
     """
 
 
@@ -152,5 +152,5 @@ class Pad1(_Pad):
 class Pad(_Pad):
     """Elements added around a tensor or taken away from its ends; see `_Pad`.
 
-    Specification: movement/Pad-12.
+    Specification: movement/pad-12.
     """

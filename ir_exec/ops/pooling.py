@@ -103,7 +103,7 @@ class MaxPool1(_Pooling):
     NaN is never the greatest. A window of nothing but padding, NaN or -inf becomes the lowest finite value of the
     type, as in OpenVINO; the specification calls padding -inf.
 
-    Attributes, shapes, types and errors: see the base class. Specification: pooling/MaxPool-1.
+    Attributes, shapes, types and errors: see the base class. Specification: pooling/max-pool-1.
     """
 
     def infer(self, data: TensorType) -> TensorType:
@@ -151,7 +151,7 @@ class _IndexedMaxPool(_Pooling):
 class MaxPool8(_IndexedMaxPool):
     """The greatest element of each window, whose elements may be apart, and its place: see the base classes.
 
-    Errors: IR503 for an axis that data does not have. Specification: pooling/MaxPool-8.
+    Errors: IR503 for an axis that data does not have. Specification: pooling/max-pool-8.
     """
 
 
@@ -159,7 +159,7 @@ class MaxPool8(_IndexedMaxPool):
 class MaxPool14(_IndexedMaxPool):
     """MaxPool-8 that knows `ceil_torch`.
 
-    Specification: pooling/MaxPool-14.
+    Specification: pooling/max-pool-14.
     """
 
     rounding_type: Annotated[Literal["floor", "ceil", "ceil_torch"], LOWER] = "floor"  # type: ignore[assignment]  # more values
@@ -210,7 +210,7 @@ class _AvgPool(_Pooling):
 class AvgPool1(_AvgPool):
     """The mean of each window, see the base classes.
 
-    Specification: pooling/AvgPool-1.
+    Specification: pooling/avg-pool-1.
     """
 
 
@@ -218,7 +218,7 @@ class AvgPool1(_AvgPool):
 class AvgPool14(_AvgPool):
     """AvgPool-1 that knows `ceil_torch`.
 
-    Specification: pooling/AvgPool-14.
+    Specification: pooling/avg-pool-14.
     """
 
     rounding_type: Annotated[Literal["floor", "ceil", "ceil_torch"], LOWER] = "floor"  # type: ignore[assignment]  # more values
@@ -228,7 +228,7 @@ class AvgPool14(_AvgPool):
 class AvgPool16(AvgPool14):
     """AvgPool-14 of windows whose elements may be apart.
 
-    Specification: pooling/AvgPool-16.
+    Specification: pooling/avg-pool-16.
     """
 
     dilations: Positives = ()

@@ -65,7 +65,7 @@ class _AdaptivePool(Op):
 class AdaptiveAvgPool(_AdaptivePool):
     """The mean of each window; that of integers is rounded to the nearest, halves to the even one.
 
-    Windows, shapes, types and errors: see the base class. Specification: pooling/AdaptiveAvgPool-8, which names
+    Windows, shapes, types and errors: see the base class. Specification: pooling/adaptive-avg-pool-8, which names
     floating point types alone; OpenVINO takes integers too.
     """
 
@@ -88,7 +88,7 @@ class AdaptiveMaxPool(_AdaptivePool):
     """The greatest element of each window, and its place in the flattened spatial axes: the first where several are.
 
     Windows, shapes, types and errors: see the base class. indices: i64 or i32, as `index_element_type` says.
-    Specification: pooling/AdaptiveMaxPool-8.
+    Specification: pooling/adaptive-max-pool-8.
     """
 
     outputs = ("output", "indices")

@@ -87,7 +87,7 @@ class PriorBoxClustered(_Priors):
     cover the image evenly. With `clip` boxes are cut off at the edges of the image. Without width and height there are
     no boxes, as in OpenVINO; the specification has one of width and height 1.
 
-    Specification: detection/PriorBoxClustered-1.
+    Specification: detection/prior-box-clustered-1.
     """
 
     width: Floats = ()
@@ -235,7 +235,7 @@ class _PriorBox(_Priors):
 
 @op("PriorBox", since=1)
 class PriorBox1(_PriorBox):
-    """PriorBox-8 without `min_max_aspect_ratios_order`, which is true. Specification: detection/PriorBox-1."""
+    """PriorBox-8 without `min_max_aspect_ratios_order`, which is true. Specification: detection/prior-box-1."""
 
 
 @op("PriorBox", since=8)
@@ -253,7 +253,7 @@ class PriorBox8(_PriorBox):
     The size of the output counts no box of min_size next to boxes of fixed_size, nor repeated ratios; as in OpenVINO,
     boxes that have no place there are left out at the end.
 
-    Specification: detection/PriorBox-8.
+    Specification: detection/prior-box-8.
     """
 
     min_max_aspect_ratios_order: Bool = True

@@ -139,7 +139,7 @@ class _Proposal(Op):
 
 @op("Proposal", since=1)
 class Proposal1(_Proposal):
-    """Proposal-4 without scores. Specification: detection/Proposal-1."""
+    """Proposal-4 without scores. Specification: detection/proposal-1."""
 
     def infer(self, class_probs: TensorType, bbox_deltas: TensorType, image_shape: TensorType) -> TensorType:
         return self._types(class_probs, bbox_deltas, image_shape)[0]
@@ -165,7 +165,7 @@ class Proposal4(_Proposal):
     for `framework` tensorflow x and y change their places, height and width too, and boxes end where they end instead
     of a pixel further on.
 
-    Errors: IR704 for a size or a scale of the image that cannot be. Specification: detection/Proposal-4.
+    Errors: IR704 for a size or a scale of the image that cannot be. Specification: detection/proposal-4.
     """
 
     outputs = ("rois", "probs")
@@ -219,7 +219,7 @@ class ExperimentalDetectronGenerateProposalsSingleImage(Op):
     `pre_nms_count` those are removed that overlap a better one by more than `nms_threshold`. As in OpenVINO, a box from
     2 to 4 is 3 wide when it moves and when its size is compared, and 2 wide when its overlaps are.
 
-    Specification: detection/ExperimentalDetectronGenerateProposalsSingleImage-6.
+    Specification: detection/experimental-detectron-generate-proposals-single-image-6.
     """
 
     inputs = (
@@ -284,7 +284,7 @@ class GenerateProposals(Op):
     `post_nms_count` remain. A threshold above one half is multiplied by `nms_eta` at each box that remains, where
     OpenVINO takes no nms_eta but 1. If not `normalized`, coordinates count pixels, and a box from 2 to 4 is 3 wide.
 
-    Specification: detection/GenerateProposals-9.
+    Specification: detection/generate-proposals-9.
     """
 
     inputs = (

@@ -16,12 +16,12 @@ import numpy as np
 from ir_exec.ops.indexing import lie_within
 from ir_exec.ops.offsets import FEW, AlongAxis, AxisOffsets, Indices, TupleOffsets, chunk_size
 from ir_exec.ops.parallel import Worker, for_each, for_ranges
-from ir_exec.ops.take import few_offsets
+from ir_exec.ops.take import few_offsets, few_tuple_offsets
 from ir_exec.types import Array
 
 __all__ = ["Pairs", "Update", "assign", "assign_slices", "copy_into", "put_along_axis", "put_slices", "slice_offsets"]
 
-LONG = 64
+LONG = 512
 """Bytes from which on it pays to know where a slice comes from before any is written; short ones go one by one."""
 
 Pairs: TypeAlias = Callable[[], Iterator[tuple[Array, Array]]]
@@ -109,6 +109,8 @@ def slice_offsets(indices: Indices, sizes: tuple[int, ...]) -> Array:
     Raises OutOfRangeError.
     """
     tuples = indices.array.reshape(prod(indices.array.shape[:-1]), len(sizes))
+    if (few := few_tuple_offsets(tuples, sizes)) is not None:
+        return few
     found = np.empty(len(tuples), np.int64)
     step = chunk_size(len(tuples))
 

@@ -34,7 +34,7 @@ class FakeQuantize(Op):
     shape that NumPy broadcasts to that of data, or with `auto_broadcast` none of the same shape. output: the same
     shape and type as data. Short floats are quantized in f32, integers in f64 and rounded.
     Errors: IR504 for limits that do not broadcast to data, IR501 and IR502 for other shapes with `none`.
-    Specification: quantization/FakeQuantize-1, by which data is of a float type; OpenVINO takes integers too. The mode
+    Specification: quantization/fake-quantize-1, by which data is of a float type; OpenVINO takes integers too. The mode
     pdpd is taken as numpy, which broadcasts everything that pdpd does.
     """
 
@@ -90,7 +90,7 @@ class FakeConvert(Op):
     data: any shape, f16, bf16 or f32. scale: of the same type, and of a shape that NumPy broadcasts to that of data.
     shift: as scale, of the same shape; 0 without it. output: the shape and the type of data.
     Errors: IR504 for a scale that does not broadcast to data, IR501 and IR502 for another shape of shift.
-    Specification: quantization/FakeConvert-13.
+    Specification: quantization/fake-convert-13.
     """
 
     inputs = (

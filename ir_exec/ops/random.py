@@ -52,11 +52,12 @@ class RandomUniform(Op):
     was drawn before; `reset_state` begins again. pytorch gives the same numbers in every run.
 
     The plugin draws f16, f64 and i64 as f32 and i32; OpenVINO's reference kernel and the specification, and we, do not.
-    bf16 are the plugin's: computed in f32 and rounded once, for pytorch in the way of `_as_bf16`.
-    Which of two numbers of 32 bits is the higher half of an i64, the specification leaves open: see `_joined`.
+    bf16 are the plugin's: computed in f32 and rounded once, for pytorch upwards from one half on if the last bit that
+    is kept is odd, and downwards if it is even. Which of two numbers of 32 bits is the higher half of an i64, the
+    specification leaves open: in OpenVINO the first for pytorch, the second for tensorflow.
 
     Errors: IR402 for limits of another type, IR505 or IR704 for a minval that is not less than maxval and for a
-    negative size. Specification: generation/RandomUniform-8.
+    negative size. Specification: generation/random-uniform-8.
     """
 
     inputs = (In("shape", types=INDEX), In("minval", types=DRAWN), In("maxval", types=DRAWN, like="minval"))
@@ -203,7 +204,7 @@ class Multinomial(Op):
     specification wants f64. Where both seeds are 0, no two runs give the same classes.
 
     Errors: IR505 or IR704 for a negative num_samples, IR704 where there is no class to draw, for which the plugin
-    leaves the output as it was. Specification: generation/Multinomial-13.
+    leaves the output as it was. Specification: generation/multinomial-13.
     """
 
     inputs = (In("probs", types=CALCULABLE_FLOAT), In("num_samples", types=INTEGER))

@@ -42,7 +42,7 @@ class ShuffleChannels(Op):
     """Channels dealt out in turn: of the shape (group, channels / group), the transpose.
 
     data: rank 1 or more, the size of `axis` a multiple of `group`. output: the type of data.
-    Specification: movement/ShuffleChannels-1.
+    Specification: movement/shuffle-channels-1.
     """
 
     inputs = (In("data"),)
@@ -87,7 +87,7 @@ class DepthToSpace(_Depth):
     """Blocks from the axis of depth laid out in space; see `_Depth`.
 
     output: [batch, depth / block_size ** K, D1 * block_size, ..., DK * block_size].
-    Errors: IR505 where the depth does not divide. Specification: movement/DepthToSpace-1.
+    Errors: IR505 where the depth does not divide. Specification: movement/depth-to-space-1.
     """
 
     def infer(self, data: TensorType) -> TensorType:
@@ -117,7 +117,7 @@ class SpaceToDepth(_Depth):
     """Blocks in space stacked along the axis of depth; see `_Depth`.
 
     output: [batch, depth * block_size ** K, D1 / block_size, ..., DK / block_size].
-    Errors: IR505 where a spatial axis does not divide. Specification: movement/SpaceToDepth-1.
+    Errors: IR505 where a spatial axis does not divide. Specification: movement/space-to-depth-1.
     """
 
     def infer(self, data: TensorType) -> TensorType:
@@ -149,7 +149,7 @@ class BatchToSpace(Op):
 
     Errors: IR505 for numbers that are out of range, a batch that does not divide, or more cut off than there is. Where
     the first numbers are others, OpenVINO's outputs have not the shape that it infers; that is IR505 too.
-    Specification: movement/BatchToSpace-2.
+    Specification: movement/batch-to-space-2.
     """
 
     inputs = (
@@ -202,7 +202,7 @@ class SpaceToBatch(Op):
 
     Errors: IR505 for numbers that are out of range, or an axis that does not divide. Where the first numbers are
     others, OpenVINO's outputs have not the shape that it infers; that is IR505 too.
-    Specification: movement/SpaceToBatch-2.
+    Specification: movement/space-to-batch-2.
     """
 
     inputs = (
@@ -252,7 +252,7 @@ class ReorgYolo(Op):
     data: [N, C, H, W], C at least stride², H and W multiples of stride. output: [N, C * stride², H / stride,
     W / stride]. Element [n, c, h, w] of an output that is still shaped [N, C, H, W] is element [n, c % K, h * stride +
     c // K // stride, w * stride + c // K % stride] of data read as [N, K, H * stride, W * stride], K = C // stride².
-    Of several strides the first counts, as in OpenVINO. Specification: detection/ReorgYolo-1.
+    Of several strides the first counts, as in OpenVINO. Specification: detection/reorg-yolo-1.
     """
 
     inputs = (In("data"),)
@@ -296,7 +296,7 @@ class ExtractImagePatches(Op):
     added at both ends, the odd one at the end or at the beginning. With valid there are as many as fit; one that
     begins within the image where none fits, as OpenVINO counts them, reads zeros beyond it.
 
-    Specification: movement/ExtractImagePatches-3.
+    Specification: movement/extract-image-patches-3.
     """
 
     inputs = (In("data"),)
@@ -357,7 +357,7 @@ class Col2Im(Op):
 
     Sums of f16 and bf16 are made in f32, integers wrap.
     Errors: IR501, IR502 for wrong shapes, IR505 where sizes, channels or L do not fit each other.
-    Specification: movement/Col2Im-15.
+    Specification: movement/col2im-15.
     """
 
     inputs = (In("data", types=CALCULABLE), In("output_size", types=INDEX), In("kernel_size", types=INDEX))

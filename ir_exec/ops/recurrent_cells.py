@@ -74,7 +74,7 @@ class _Cell(Recurrence):
 class RNNCell(RNN, _Cell):
     """H' = f(x * w^T + H * r^T + b), with f = tanh where `activations` says nothing else.
 
-    Specification: sequence/RNNCell-3. OpenVINO takes a cell without b too.
+    Specification: sequence/rnn-cell-3. OpenVINO takes a cell without b too.
     """
 
     inputs = _INPUTS
@@ -99,7 +99,7 @@ class GRUCell(GRU, _Cell):
     """H' = (1 - z) . h + z . H, with the gates z, r and h; `GRU` has their formulas.
 
     With linear_before_reset b has four parts of hidden_size elements: those of z, r and h, and that of H * rh^T.
-    Specification: sequence/GRUCell-3.
+    Specification: sequence/gru-cell-3.
     """
 
     inputs = _INPUTS
@@ -123,7 +123,7 @@ class GRUCell(GRU, _Cell):
 class LSTMCell4(LSTM, _Cell):
     """C' = f . C + i . c and H' = o . h(C'), with the gates f, i, c and o; `LSTM` has their formulas.
 
-    Outputs: the hidden state H' and the cell state C'. Specification: sequence/LSTMCell-1.
+    Outputs: the hidden state H' and the cell state C'. Specification: sequence/lstm-cell-1.
     """
 
     inputs = _LSTM_INPUTS
@@ -160,7 +160,7 @@ class LSTMCell1(LSTM, _Cell):
 
     Files bear `weights_format`, `input_forget` and peepholes p, [3 * hidden_size], of which the specification says
     nothing. Whatever they are, OpenVINO's CPU plugin takes the gates to lie in the order f, i, c, o and leaves out the
-    peepholes, and so do we. Specification: sequence/LSTMCell-1.
+    peepholes, and so do we. Specification: sequence/lstm-cell-1.
     """
 
     inputs = (*_LSTM_INPUTS, _like_x("p", optional=True))

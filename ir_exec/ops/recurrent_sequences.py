@@ -152,7 +152,7 @@ def _walk(step: Step, given: Array, states: tuple[Array, ...], ends: Array | Non
 class RNNSequence(RNN, _Sequence):
     """H' = f(x * w^T + H * r^T + b) along a sequence, with f = tanh where `activations` says nothing else.
 
-    Outputs: y and the last hidden state. Specification: sequence/RNNSequence-5.
+    Outputs: y and the last hidden state. Specification: sequence/rnn-sequence-5.
     """
 
     inputs = (_X, _like_x("initial_hidden_state"), _LENGTHS, *_WEIGHTS)
@@ -180,7 +180,7 @@ class GRUSequence(GRU, _Sequence):
     """H' = (1 - z) . h + z . H along a sequence, with the gates z, r and h; `GRU` has their formulas.
 
     With linear_before_reset b has four parts of hidden_size elements in each direction: those of z, r and h, and that
-    of H * rh^T. Outputs: y and the last hidden state. Specification: sequence/GRUSequence-5.
+    of H * rh^T. Outputs: y and the last hidden state. Specification: sequence/gru-sequence-5.
     """
 
     inputs = (_X, _like_x("initial_hidden_state"), _LENGTHS, *_WEIGHTS)
@@ -207,7 +207,7 @@ class GRUSequence(GRU, _Sequence):
 class LSTMSequence(LSTM, _Sequence):
     """C' = f . C + i . c and H' = o . h(C') along a sequence, with the gates f, i, c and o; `LSTM` has their formulas.
 
-    Outputs: y, the last hidden state and the last cell state. Specification: sequence/LSTMSequence-5.
+    Outputs: y, the last hidden state and the last cell state. Specification: sequence/lstm-sequence-5.
     """
 
     inputs = (_X, _like_x("initial_hidden_state"), _like_x("initial_cell_state"), _LENGTHS, *_WEIGHTS)

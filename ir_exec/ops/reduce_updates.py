@@ -115,7 +115,7 @@ class Reduced:
 
     def _prepared(self, values: Array, dtype: np.dtype[Any]) -> Array:
         values = values.view(np.uint8) if values.dtype == np.bool_ else values.astype(dtype, copy=False)
-        if self.reduction in ("min", "max") and dtype.kind == "f":
+        if self.reduction in ("min", "max") and dtype.kind == "f" and values.size and np.isnan(values.max()):
             return np.where(np.isnan(values), self._neutral(dtype), values)
         return values
 

@@ -106,7 +106,7 @@ class _LogicalReduction(_Reduction):
 class ReduceLogicalAnd(_LogicalReduction):
     """Whether all elements are true; true where there are none.
 
-    Specification: reduction/ReduceLogicalAnd-1.
+    Specification: reduction/reduce-logical-and-1.
     """
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
@@ -117,7 +117,7 @@ class ReduceLogicalAnd(_LogicalReduction):
 class ReduceLogicalOr(_LogicalReduction):
     """Whether any element is true; false where there are none.
 
-    Specification: reduction/ReduceLogicalOr-1.
+    Specification: reduction/reduce-logical-or-1.
     """
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
@@ -128,7 +128,7 @@ class ReduceLogicalOr(_LogicalReduction):
 class ReduceSum(_Reduction):
     """The sum of the elements; 0 where there are none. Integers of 8 bits saturate, others wrap.
 
-    Specification: reduction/ReduceSum-1.
+    Specification: reduction/reduce-sum-1.
     """
 
     rising = ("data",)
@@ -142,7 +142,7 @@ class ReduceSum(_Reduction):
 class ReduceProd(_Reduction):
     """The product of the elements; 1 where there are none. Integers of 8 bits saturate, others wrap.
 
-    Specification: reduction/ReduceProd-1.
+    Specification: reduction/reduce-prod-1.
     """
 
     rising = ("data",)
@@ -157,7 +157,7 @@ class ReduceProd(_Reduction):
 class ReduceMean(_Reduction):
     """The mean of the elements. That of integers is cut towards zero; it is 0 where there are no elements.
 
-    Specification: reduction/ReduceMean-1, which says nothing of means of nothing: there we do as OpenVINO does.
+    Specification: reduction/reduce-mean-1, which says nothing of means of nothing: there we do as OpenVINO does.
     """
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
@@ -168,7 +168,7 @@ class ReduceMean(_Reduction):
 class ReduceL1(_Reduction):
     """The sum of the magnitudes.
 
-    Specification: reduction/ReduceL1-4. It calls the reduction along no axes the identity; we give magnitudes there
+    Specification: reduction/reduce-l1-4. It calls the reduction along no axes the identity; we give magnitudes there
     too, as OpenVINO does.
     """
 
@@ -180,7 +180,7 @@ class ReduceL1(_Reduction):
 class ReduceL2(_Reduction):
     """The square root of the sum of the squares; fractions of integers are cut off.
 
-    Specification: reduction/ReduceL2-4. It calls the reduction along no axes the identity; we give magnitudes there
+    Specification: reduction/reduce-l2-4. It calls the reduction along no axes the identity; we give magnitudes there
     too, as OpenVINO does.
     """
 
@@ -214,7 +214,7 @@ class _Extreme(_Reduction):
 class ReduceMax(_Extreme):
     """The greatest element; the lowest finite value of the type where there are none.
 
-    Specification: reduction/ReduceMax-1.
+    Specification: reduction/reduce-max-1.
     """
 
     extreme = np.maximum
@@ -225,7 +225,7 @@ class ReduceMax(_Extreme):
 class ReduceMin(_Extreme):
     """The least element; the highest finite value of the type where there are none.
 
-    Specification: reduction/ReduceMin-1.
+    Specification: reduction/reduce-min-1.
     """
 
     extreme = np.minimum

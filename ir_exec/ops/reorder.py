@@ -23,7 +23,7 @@ class Roll(Op):
     data: any shape. shift: a scalar for all axes, or a vector as long as axes. axes: a scalar or a vector; the shifts
     of an axis that stands more than once add up. output: the type of data.
 
-    Specification: movement/Roll-7.
+    Specification: movement/roll-7.
     """
 
     inputs = (In("data"), In("shift", types=INDEX), In("axes", types=INDEX))
@@ -61,7 +61,7 @@ class Reverse(Op):
     data: any shape. axis: in the mode `index` a vector of axes, negative ones counted from the end, one that stands
     twice reversed once; in the mode `mask` a boolean for each axis. output: the type of data.
 
-    Specification: movement/Reverse-1.
+    Specification: movement/reverse-1.
     """
 
     inputs = (In("data"), In("axis", types=INTEGER | BOOLEAN))
@@ -104,7 +104,7 @@ class ReverseSequence(Op):
     The specification asks for lengths from 1 to the size of `seq_axis`; OpenVINO also takes 0, which reverses nothing,
     and so do we. Any other is an error.
 
-    Specification: movement/ReverseSequence-1.
+    Specification: movement/reverse-sequence-1.
     """
 
     inputs = (In("data"), In("seq_lengths", types=NUMERIC))

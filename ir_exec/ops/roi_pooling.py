@@ -63,7 +63,7 @@ class ROIPooling(_RegionPooling):
     bilinear: the corners go from 0, the first element of the image, to 1, the last; pooled_h x pooled_w places from
     corner to corner are read (one in the middle if it is only one), 0 where they lie outside.
 
-    Errors: IR701 for an image that there is not. Specification: detection/ROIPooling-1.
+    Errors: IR701 for an image that there is not. Specification: detection/roi-pooling-1.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("rois", types=CALCULABLE_FLOAT, like="data"))
@@ -131,7 +131,7 @@ class PSROIPooling(_RegionPooling):
 
     What the specification leaves open is as in OpenVINO's CPU plugin.
     Errors: IR502 for a wrong number of channels, IR701 for an image that there is not.
-    Specification: detection/PSROIPooling-1.
+    Specification: detection/psroi-pooling-1.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("rois", types=CALCULABLE_FLOAT))
@@ -216,7 +216,7 @@ class DeformablePSROIPooling(_RegionPooling):
     counts the bin is 0.
 
     Errors: IR502, IR505 where channels or offsets do not fit, IR701 for an image that there is not.
-    Specification: detection/DeformablePSROIPooling-1.
+    Specification: detection/deformable-psroi-pooling-1.
     """
 
     inputs = (

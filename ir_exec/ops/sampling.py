@@ -330,7 +330,7 @@ class ROIAlign3(_ROIAlign):
     """Regions of interest pooled to one size; see `_Align` and `_ROIAlign`.
 
     The corners of a box are multiplied by `spatial_scale`; it is at least one element high and wide.
-    Specification: detection/ROIAlign-3.
+    Specification: detection/roi-align-3.
     """
 
     def _box(self, box: Array) -> tuple[Array, Array]:
@@ -346,7 +346,7 @@ class ROIAlign9(ROIAlign3):
     With the `aligned_mode` asymmetric as in ROIAlign-3. With half_pixel_for_nn corners are moved by -0.5 after they are
     multiplied by `spatial_scale`, with half_pixel also by 0.5 before; then boxes have the size that they have. One of
     no size gives 0 if `sampling_ratio` is 0; the mean of OpenVINO's CPU plugin is NaN then.
-    Specification: detection/ROIAlign-9.
+    Specification: detection/roi-align-9.
     """
 
     aligned_mode: Annotated[Literal["asymmetric", "half_pixel_for_nn", "half_pixel"], LOWER] = "asymmetric"
@@ -368,7 +368,7 @@ class ROIAlignRotated(_Align):
     rois: x and y of the centre, width, height, angle in radians. Centre and size are multiplied by `spatial_scale`, the
     centre is then moved by -0.5; the box is turned counterclockwise, or clockwise with `clockwise_mode`. A place is
     between four elements as in ROIAlign; the bin is the mean of its places.
-    Specification: detection/ROIAlignRotated-15.
+    Specification: detection/roi-align-rotated-15.
     """
 
     clockwise_mode: Bool = False

@@ -63,7 +63,7 @@ class ScatterUpdate(Op):
     output: the element type and shape of data. Of updates to the same place the last one wins.
 
     Errors: IR701 for an index out of range and, as the specification demands, for a negative one; IR704 for an axis
-    out of range. Specification: movement/ScatterUpdate_3.
+    out of range. Specification: movement/scatter-update-3.
     """
 
     inputs = (In("data"), In("indices", types=INTEGER), In("updates", like="data"), In("axis", types=INTEGER))
@@ -175,7 +175,7 @@ class ScatterElementsUpdate3(_ScatterElementsUpdate):
     output: the element type and shape of data. Of updates to the same element the last one wins.
 
     Errors: IR701 for an index out of range and, as the specification demands (OpenVINO counts it from the end), for a
-    negative one; IR704 for an axis out of range. Specification: movement/ScatterElementsUpdate_3.
+    negative one; IR704 for an axis out of range. Specification: movement/scatter-elements-update-3.
     """
 
     rising = ("data", "updates")
@@ -199,7 +199,7 @@ class ScatterElementsUpdate12(_ScatterElementsUpdate):
     integers is rounded down as the specification says; OpenVINO's CPU plugin rounds towards zero, and wraps the sums
     of 8-bit types, which are exact here. A NaN among the updates leaves min and max as they are, as OpenVINO does.
     Errors: IR401 for an element type that the reduction does not take, IR701 for an index out of range, IR704 for an
-    axis out of range. Specification: movement/ScatterElementsUpdate_12.
+    axis out of range. Specification: movement/scatter-elements-update-12.
     """
 
     negative: ClassVar[Negative] = "counted"
@@ -294,7 +294,7 @@ class ScatterNDUpdate4(_ScatterNDUpdate):
 
     A negative index counts from the end, as OpenVINO does; the specification asks for indices from 0 on. Tuples of no
     elements choose all of data, as the specification's formula says; OpenVINO's CPU plugin leaves data as it is.
-    Errors: IR701 for an index out of range. Specification: movement/ScatterNDUpdate_3.
+    Errors: IR701 for an index out of range. Specification: movement/scatter-nd-update-3.
     """
 
     rising = ("data", "updates")
@@ -317,7 +317,7 @@ class ScatterNDUpdate15(_ScatterNDUpdate):
     On booleans sum and max are "or", prod and min are "and", sub is "exclusive or". Integers wrap around. A NaN among
     the updates leaves min and max as they are, as OpenVINO does.
     Errors: IR401 for an element type that the reduction does not take, IR701 for an index out of range.
-    Specification: movement/ScatterNDUpdate_15.
+    Specification: movement/scatter-nd-update-15.
     """
 
     negative: ClassVar[Negative] = "counted"

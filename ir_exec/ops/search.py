@@ -55,7 +55,7 @@ class NonZero(Op):
 
     As OpenVINO does, a scalar that is not 0 gives [[0]], one that is 0 gives an empty output of shape [0, 0].
 
-    Specification: condition/NonZero-3.
+    Specification: condition/nonzero-3.
     """
 
     inputs = (In("data", types=ALL - STRING),)
@@ -90,7 +90,7 @@ class CumSum(Op):
     data: rank 1 or more. axis: a scalar, 0 without it. output: the type of data; integers wrap. With `exclusive` an
     element does not count for its own sum; with `reverse` sums begin at the end of the axis.
 
-    Specification: arithmetic/CumSum-3.
+    Specification: arithmetic/cumsum-3.
     """
 
     inputs = (In("data", types=CALCULABLE), In("axis", types=INDEX, optional=True))
@@ -187,7 +187,7 @@ def _k_fault(k: int, size: int) -> str:
 class TopK1(_TopK):
     """The k greatest or least elements along an axis; see `_TopK`. OpenVINO takes k as i8, i32 or i64 only.
 
-    Specification: sort/TopK-1.
+    Specification: sort/top-k-1.
     """
 
     inputs = (In("data", types=NUMERIC | BOOLEAN), In("k", types=element_types("i8 i32 i64")))
@@ -197,7 +197,7 @@ class TopK1(_TopK):
 class TopK3(_TopK):
     """The k greatest or least elements along an axis; see `_TopK`.
 
-    Specification: sort/TopK-3.
+    Specification: sort/top-k-3.
     """
 
 
@@ -207,7 +207,7 @@ class TopK(_TopK):
 
     `stable` asks for the order of equal elements that we keep anyway; it cannot be asked of `sort` none.
 
-    Specification: sort/TopK-11.
+    Specification: sort/top-k-11.
     """
 
     stable: Bool = False
@@ -239,7 +239,7 @@ class Unique(Op):
 
     Where an axis may be empty the output may be too; OpenVINO's intervals leave that out, ours do not.
 
-    Specification: movement/Unique-10.
+    Specification: movement/unique-10.
     """
 
     inputs = (In("data"), In("axis", types=INDEX, optional=True))

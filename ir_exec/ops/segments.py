@@ -69,7 +69,7 @@ class EmbeddingBagPackedSum(_Packed):
     emb_table: [num_emb, ...], any numeric type of 8 bits and more. indices: [batch, indices_per_bag].
     per_sample_weights: like indices in shape, like emb_table in type; ones if they are left out.
     output: [batch, ...], the type of emb_table. Sums of integers wrap.
-    Errors: IR701 for an index out of range. Specification: sparse/EmbeddingBagPackedSum-3.
+    Errors: IR701 for an index out of range. Specification: sparse/embedding-bag-packed-sum-3.
     """
 
     def evaluate(self, emb_table: Array, indices: Array, per_sample_weights: Array | None = None) -> Array:
@@ -80,7 +80,7 @@ class EmbeddingBagPackedSum(_Packed):
 class EmbeddingBagPacked(_Packed):
     """EmbeddingBagPackedSum-3 that gives means too, but of rows without weights; means of integers are cut off.
 
-    Errors: IR302 for weights with means. Specification: sparse/EmbeddingBagPacked-15.
+    Errors: IR302 for weights with means. Specification: sparse/embedding-bag-packed-15.
     """
 
     reduction: Reduction = "sum"
@@ -138,7 +138,7 @@ class EmbeddingBagOffsetsSum(_Offsets):
     at most num_indices. default_index: a scalar, the row for bags without elements; they are zeros if it is -1 or left
     out. per_sample_weights: like indices in shape, like emb_table in type; ones if they are left out.
     output: [batch, ...], the type of emb_table. Sums of integers wrap.
-    Errors: IR701 for an index or an offset out of range. Specification: sparse/EmbeddingBagOffsetsSum-3.
+    Errors: IR701 for an index or an offset out of range. Specification: sparse/embedding-bag-offsets-sum-3.
     """
 
     def evaluate(
@@ -157,7 +157,7 @@ class EmbeddingBagOffsetsSum(_Offsets):
 class EmbeddingBagOffsets(_Offsets):
     """EmbeddingBagOffsetsSum-3 that gives means too, but of rows without weights; means of integers are cut off.
 
-    Errors: IR302 for weights with means. Specification: sparse/EmbeddingBagOffsets-15.
+    Errors: IR302 for weights with means. Specification: sparse/embedding-bag-offsets-15.
     """
 
     reduction: Reduction = "sum"
@@ -196,7 +196,7 @@ class EmbeddingSegmentsSum(Op):
     if it is -1 or left out. per_sample_weights: like indices in shape, like emb_table in type; ones if left out.
     output: [num_segments, ...], the type of emb_table. Sums of integers wrap.
     Errors: IR701 for an index out of range, and for a segment that is none of num_segments (OpenVINO leaves out what
-    belongs to it); IR704 for a negative num_segments. Specification: sparse/EmbeddingSegmentsSum-3.
+    belongs to it); IR704 for a negative num_segments. Specification: sparse/embedding-segments-sum-3.
     """
 
     inputs = (
@@ -257,7 +257,7 @@ class SegmentMax(Op):
 
     Errors: IR501 for data that is a scalar; IR701 for a segment that is none of num_segments, where OpenVINO leaves out
     what belongs to it; IR704 for segments that do not rise, and for a negative num_segments.
-    Specification: arithmetic/SegmentMax-16.
+    Specification: arithmetic/segment-max-16.
     """
 
     inputs = (
@@ -312,7 +312,7 @@ class SparseFillEmptyRows(Op):
     default_value: a scalar of the type of values.
     Outputs: indices and values, by rows and then by columns, equal ones in their order; and whether each row was empty.
     Errors: IR701 for a row or a column that the matrix does not have, which OpenVINO's CPU plugin lets pass.
-    Specification: sparse/FillEmptyRows-16.
+    Specification: sparse/fill-empty-rows-16.
     """
 
     inputs = (

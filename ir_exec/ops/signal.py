@@ -153,7 +153,7 @@ class DFT(_Fourier):
     data: a float type, shape [..., 2]. output: like data, with the sizes of signal_size. f16 and bf16 are computed in
     f32; see `_Fourier` for the other inputs. Without axes the output is data.
 
-    Specification: signals/DFT-7.
+    Specification: signals/dft-7.
     """
 
     def _transform(self, numbers: Array, signal: list[int], axes: tuple[int, ...]) -> Array:
@@ -164,7 +164,7 @@ class DFT(_Fourier):
 class IDFT(_Fourier):
     """output[m] = 1 / S * sum over j of data[j] * exp(2 pi i m j / S): the inverse of DFT, which says the rest.
 
-    Specification: signals/IDFT-7.
+    Specification: signals/idft-7.
     """
 
     def _transform(self, numbers: Array, signal: list[int], axes: tuple[int, ...]) -> Array:
@@ -178,7 +178,7 @@ class RDFT(_Fourier):
     data: a float type, rank 1 or more. output: the element type of data, shape [..., 2]. f16 and bf16 are computed in
     f32; see `_Fourier` for the other inputs. There must be one axis at least.
 
-    Specification: signals/RDFT-9. Where signal_size is not known, OpenVINO's shape inference keeps the sizes of all
+    Specification: signals/rdft-9. Where signal_size is not known, OpenVINO's shape inference keeps the sizes of all
     axes but the last; here they are unknown, for they may be others.
     """
 
@@ -201,7 +201,7 @@ class IRDFT(_Fourier):
     2 * (M - 1) numbers where signal_size does not say otherwise. There must be one axis at least.
 
     OpenVINO's CPU plugin refuses -1 for that axis; the specification and we do not.
-    Specification: signals/IRDFT-9. Where signal_size is not known, OpenVINO's shape inference keeps the sizes of all
+    Specification: signals/irdft-9. Where signal_size is not known, OpenVINO's shape inference keeps the sizes of all
     axes but the last; here they are unknown, for they may be others.
     """
 
@@ -252,7 +252,7 @@ class STFT(Op):
     with `transpose_frames`; frames = (length - frame_size) // frame_step + 1. f16 and bf16 are computed in f32.
 
     Errors: IR505 or IR704 for a frame that is longer than the signal or shorter than the window.
-    Specification: signals/STFT-15.
+    Specification: signals/stft-15.
     """
 
     inputs = (
@@ -309,7 +309,7 @@ class ISTFT(Op):
 
     OpenVINO crashes for a negative signal_length, and for one of 0 gives what none gives; here the first is an error,
     the second an empty signal, as its shape inference says.
-    Errors: IR502 or IR505, IR704 at run time. Specification: signals/ISTFT-16.
+    Errors: IR502 or IR505, IR704 at run time. Specification: signals/istft-16.
     """
 
     inputs = (

@@ -177,7 +177,7 @@ class Slice(Op):
     The specification refers to Python's slices. OpenVINO departs from them in one place and so do we, for the shape of
     the output depends on it: a backward slice whose start lies before the axis begins at the first element.
 
-    Specification: movement/Slice-8.
+    Specification: movement/slice-8.
     """
 
     inputs = (
@@ -221,7 +221,7 @@ class SliceScatter(Op):
     data: rank 1 or more. updates: the element type of data and the shape of the slice. start, stop, step, axes: as in
     Slice. output: the type of data.
 
-    Specification: movement/SliceScatter-15.
+    Specification: movement/slice-scatter-15.
     """
 
     inputs = (
@@ -309,7 +309,7 @@ class StridedSlice(Op):
     first element too, as `data[::-1]` does. As the specification and against OpenVINO, masks may be of any length,
     and a bit in `begin_mask` makes a shrunken axis keep its first element.
 
-    Specification: movement/StridedSlice-1.
+    Specification: movement/strided-slice-1.
     """
 
     inputs = (

@@ -39,7 +39,7 @@ class State(Protocol):
 class Parameter(Op):
     """An input of the network; whoever runs it brings the value.
 
-    Specification: infrastructure/Parameter_1.
+    Specification: infrastructure/parameter-1.
     """
 
     element_type: ElementTypeName
@@ -56,7 +56,7 @@ class Parameter(Op):
 class Const(Op):
     """A value from the .bin: `size` bytes from `offset` on, decoded when they are first asked for.
 
-    Specification: infrastructure/Constant_1.
+    Specification: infrastructure/constant-1.
     """
 
     element_type: ElementTypeName
@@ -81,7 +81,7 @@ class Const(Op):
 class Result(Op):
     """An output of the network.
 
-    Specification: infrastructure/Result_1.
+    Specification: infrastructure/result-1.
     """
 
     inputs = (In("value"),)
@@ -98,7 +98,7 @@ class Result(Op):
 class ReadValue3(Op):
     """The value of a variable; `init_value` in the first run and after a reset.
 
-    Specification: infrastructure/ReadValue_3.
+    Specification: infrastructure/read-value-3.
     """
 
     inputs = (In("init_value"),)
@@ -122,7 +122,7 @@ class ReadValue(Op):
     Dims that the variable leaves open are 0 in those zeros. OpenVINO takes element type and shape from `init_value`
     where the variable leaves its element type or its rank open, and so do we.
 
-    Specification: infrastructure/ReadValue_6.
+    Specification: infrastructure/read-value-6.
     """
 
     inputs = (In("init_value", optional=True),)
@@ -183,7 +183,7 @@ class _Assign(Op):
 class Assign3(_Assign):
     """Gives a variable its value for the next run, and passes the value on.
 
-    Specification: infrastructure/Assign_3.
+    Specification: infrastructure/assign-3.
     """
 
 
@@ -191,5 +191,5 @@ class Assign3(_Assign):
 class Assign(_Assign):
     """Gives a variable its value for the next run, and passes the value on.
 
-    Specification: infrastructure/Assign_6.
+    Specification: infrastructure/assign-6.
     """

@@ -16,9 +16,9 @@ from ir_exec.ops.offsets import NEAR, AlongAxis, AxisOffsets, Indices, OutOfRang
 from ir_exec.ops.parallel import Worker, for_each
 from ir_exec.types import Array
 
-__all__ = ["as_bits", "few_offsets", "take_along_axis", "take_slices", "take_tuples"]
+__all__ = ["as_bits", "few_offsets", "few_tuple_offsets", "take_along_axis", "take_slices", "take_tuples"]
 
-TABLE = 2**11
+TABLE = 2**13
 """Indices, and sizes of axes, up to which a table that is made once saves the arithmetic."""
 
 GROUPS = 16
@@ -70,6 +70,25 @@ def _few(shape: tuple[int, ...], indices_shape: tuple[int, ...], axis: int) -> t
     return places, grid
 
 
+def few_tuple_offsets(tuples: Array, sizes: tuple[int, ...]) -> Array | None:
+    """Offsets of the slices that tuples along the last of two axes choose, counted in slices; else as few_offsets."""
+    if not 0 < tuples.size <= TABLE or max(sizes) > TABLE or tuples.dtype not in (np.int32, np.int64):
+        return None
+    tables = _few_places(sizes)
+    try:
+        offsets = tables[0].take(tuples[:, 0])
+        for component in range(1, len(sizes)):
+            offsets += tables[component].take(tuples[:, component])
+    except IndexError:
+        return None
+    return offsets
+
+
+@lru_cache(maxsize=64)
+def _few_places(sizes: tuple[int, ...]) -> list[Array]:
+    return [np.arange(size, dtype=np.int64) * prod(sizes[axis + 1 :]) for axis, size in enumerate(sizes)]
+
+
 def take_elements(data: Array, indices: Indices, way: AlongAxis, output: Array) -> None:
     """output[b, j, k] = data[b, indices[b, j, k], k]; all are of any shape with these numbers of elements."""
     source = as_bits(data).reshape(way.before, way.size, way.after)
@@ -81,7 +100,7 @@ def take_elements(data: Array, indices: Indices, way: AlongAxis, output: Array) 
     columns = tiles[2]
     # Where most of a region is read, at random, it is first copied in its order: memory is quick at that only.
     region = tiles[0] * way.size * columns
-    near = region * source.itemsize <= 2 * NEAR
+    near = region * source.itemsize <= 2 * NEAR < source.nbytes
 
     def make_worker() -> Worker:
         offsets = AxisOffsets(prod(tiles), way.size, indices.negative)
@@ -169,6 +188,9 @@ def take_tuples(data: Array, indices: Indices, batch: int, output: Array) -> Non
     source = as_bits(data).reshape(batches * prod(sizes), after)
     chosen = indices.array.reshape(batches, count, length)
     target = as_bits(output).reshape(batches, count, after)
+    if batches == 1 and (few := few_tuple_offsets(chosen[0], sizes)) is not None:
+        np.take(source, few, axis=0, out=target[0], mode="clip")
+        return
     step = max(1, chunk_size(target.size) // max(after, 1))
     places = max(1, min(count, step))
     some = 1 if places < count else max(1, min(batches, step // places))
@@ -195,4 +217,7 @@ def as_bits(array: Array) -> Array:
     """The same bytes as unsigned integers, which NumPy moves fastest; object arrays stay what they are."""
     if array.dtype.hasobject:
         return array
-    return array.view(f"u{array.itemsize}")
+    return array.view(_UNSIGNED[array.itemsize])
+
+
+_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ir_exec.errors import EvaluationError
+from ir_exec.errors import EvaluationError, IRError
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.rules import merge_shapes, require_rank
 from ir_exec.types import INDEX, STRING, Array, Dim, ElementType, Shape, TensorType, element_types
@@ -21,7 +21,7 @@ class StringTensorPack(Op):
     `surrogateescape`, of which StringTensorUnpack makes the same bytes again.
 
     As OpenVINO's kernel, we take strings in any order; its shape inference refuses constant begins or ends that fall.
-    Errors: IR701 for a begin or an end beyond symbols. Specification: type/StringTensorPack-15.
+    Errors: IR701 for a begin or an end beyond symbols. Specification: type/string-tensor-pack-15.
     """
 
     inputs = (
@@ -37,16 +37,32 @@ class StringTensorPack(Op):
 
     def evaluate(self, begins: Array, ends: Array, symbols: Array) -> Array:
         for name, places in (("begins", begins), ("ends", ends)):
-            outside = (places < 0) | (places > len(symbols))
-            if outside.any():
-                value = int(places[outside][0])
-                message = f"{name} holds {value}, allowed are 0 to {len(symbols)}, the length of symbols"
-                raise EvaluationError(message, code="IR701", port=name)
+            _check_places(places, len(symbols), name)
         text = symbols.tobytes()
         output = np.empty(begins.size, object)
         for index, (begin, end) in enumerate(zip(begins.ravel().tolist(), ends.ravel().tolist(), strict=True)):
             output[index] = text[begin:end].decode("utf-8", "surrogateescape")
         return output.reshape(begins.shape)
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        symbols = types[2].shape
+        if symbols.dims is None or not symbols[0].is_static:
+            return []
+        found: list[IRError] = []
+        for name, places in zip(("begins", "ends"), types[:2], strict=True):
+            try:
+                if places.value is not None:
+                    _check_places(places.value, symbols[0].size, name)
+            except EvaluationError as error:
+                found.append(error)
+        return found
+
+
+def _check_places(places: Array, length: int, name: str) -> None:
+    outside = (places < 0) | (places > length)
+    if outside.any():
+        message = f"{name} holds {int(places[outside][0])}, allowed are 0 to {length}, the length of symbols"
+        raise EvaluationError(message, code="IR701", port=name)
 
 
 @op("StringTensorUnpack", since=15)
@@ -55,7 +71,7 @@ class StringTensorUnpack(Op):
 
     data: strings, any shape. begins, ends: i32, shape as data. symbols: a vector of u8.
 
-    Specification: type/StringTensorUnpack-15.
+    Specification: type/string-tensor-unpack-15.
     """
 
     inputs = (In("data", types=STRING),)

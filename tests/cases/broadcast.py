@@ -123,6 +123,9 @@ CASES += [broadcast(1, data_of(*shape), vector(*target), "pdpd", vector(0)) for 
 CASES += [
     broadcast(1, data_of(3, 4), vector(2, 3, 4), "pdpd", vector(0), attributes={"mode.auto_broadcast_axis": 1}),
     broadcast(1, data_of(3, 1), vector(2, 3, 4), "pdpd", vector(0), attributes={"mode.auto_broadcast_axis": 1}),
+    broadcast(3, data_of(3, 4), vector(2, 3, 4), "pdpd", attributes={"mode.mode.axis": 1}),
+    broadcast(3, data_of(3, 1), vector(2, 3, 4), "pdpd", attributes={"mode.mode.axis": 1}),
+    broadcast(3, data_of(3, 1), vector(2, 3, 4), "pdpd", attributes={"mode.mode.axis": -1}),
 ]
 
 

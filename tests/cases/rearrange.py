@@ -145,7 +145,7 @@ for opset in (1, 2):
             ((1, 4, 2, 2), (2, 1)),
         )
     ]
-CASES += [Case("ReorgYolo", 2, (numbered(1, 4, 2, 2, kind=kind),), {"stride": 2}) for kind in KINDS]
+CASES += [Case("ReorgYolo", 2, (numbered(1, 4, 2, 2, kind=kind),), {"stride": 2}) for kind in KINDS if kind != "f32"]
 
 
 def patches(shape: tuple[int, ...], sizes: object, strides: object, rates: object, pad: str, **fields: object) -> Case:

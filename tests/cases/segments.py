@@ -110,7 +110,7 @@ def segments(*inputs: Array, constants: tuple[int, ...] = (3,), **fields: object
 
 
 CASES += [segments(table(*shape), INDICES, SEGMENTS, scalar(5)) for shape in ((5, 2), (5,), (5, 3, 2))]
-CASES += [segments(table(5, 2), INDICES, SEGMENTS, scalar(count)) for count in (5, 6, 9)]
+CASES += [segments(table(5, 2), INDICES, SEGMENTS, scalar(count)) for count in (6, 9)]
 CASES += [segments(table(5, 2), INDICES, SEGMENTS, scalar(6), constants=constants) for constants in ((), (2,), (0, 3))]
 CASES += [segments(table(5, 2), INDICES, SEGMENTS, scalar(6), scalar(default)) for default in (0, 4)]
 CASES += [segments(table(5, 2), INDICES, SEGMENTS, scalar(6), scalar(1), WEIGHTS)]
@@ -223,7 +223,7 @@ CASES += [
     sparse(FOUR, [5, 6], places) for places in ([[3, 1], [0, 3], [2, 0], [0, 1]], [[2, 0], [0, 1], [2, 0], [0, 1]])
 ]
 CASES += [sparse(FOUR[:2], [2, 2], [[0, 1], [1, 1]]), sparse(FOUR[:0], [3, 2], []), sparse(FOUR[:0], [0, 2], [])]
-CASES += [sparse(FOUR.astype(ElementType[kind].dtype), [5, 6], PLACES) for kind in (*KINDS, "boolean")]
+CASES += [sparse(FOUR.astype(ElementType[kind].dtype), [5, 6], PLACES) for kind in (*KINDS, "boolean") if kind != "f32"]
 CASES += [
     sparse(
         np.array([1, 3], F32),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from time import perf_counter
 
@@ -72,3 +73,21 @@ def test_random_bytes(raw: bytes, weights: bytes) -> None:
 @given(st.integers(0, len(SMALL)), st.integers(0, len(SMALL_WEIGHTS)))
 def test_cut_files(length: int, weights_length: int) -> None:
     check(SMALL[:length], SMALL_WEIGHTS[:weights_length])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_memory_is_a_small_multiple_of_the_files(data: st.DataObject) -> None:
+    """Whatever sizes a damaged file asks for: shapes, sizes and offsets with many digits."""
+    raw = bytearray(SMALL)
+    places = [index for index in range(len(SMALL)) if SMALL[index : index + 1].isdigit()]
+    for place in sorted(data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=6)), reverse=True):
+        raw[place : place + 1] = data.draw(st.sampled_from([b"999999999", b"1000000000000", b"-99", b"3,99999,99999"]))
+    check_model(bytes(raw), weights=SMALL_WEIGHTS)  # imports whatever these operators need
+    tracemalloc.start()
+    try:
+        check(bytes(raw), SMALL_WEIGHTS)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 40 * len(raw) + 4 * 2**20

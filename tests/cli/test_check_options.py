@@ -34,7 +34,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 class TestWhatIf:
     def test_shape(self) -> None:
-        result = run(GOOD, "--shape", "a[3,4,20]")
+        result = run(GOOD, "--shape", "b[3,4,14,15]")
         assert result.exit_code == 1
         assert 'hint: dim 2 is fixed by layer 14 "Constant_387" (Const)' in result.stdout
         assert run(GOOD, "--shape", "a[2,4,20]", "--shape", "b[2,4,14,15]").exit_code == 0
@@ -143,8 +143,9 @@ def test_baseline(tmp_path: Path) -> None:
     assert run("old.xml").exit_code == 0
     path.write_text(path.read_text().replace('name="relu" type="ReLU"', 'name="relu" type="Nonesuch"'))
     result = run("old.xml")
-    assert "1 error" in summary(result)
+    assert result.exit_code == 1
     assert "Nonesuch" in result.stdout
+    assert "Tahn" not in result.stdout
     (tmp_path / "known.json").write_text("{}")
     assert run("old.xml").stderr == "error: cannot read the baseline known.json: this is no baseline of ir-exec\n"
 

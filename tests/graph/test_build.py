@@ -164,3 +164,18 @@ def test_variables_come_in_pairs():
     )
     _, faults = graph_of(net([read, result(2)], [(1, 0, 2, 0)]))
     assert [(fault.code, fault.location.layer_id) for fault in faults] == [("IR113", "1")]
+
+
+def test_of_two_layers_with_one_id_the_one_out_of_order_is_named():
+    """Whichever of the two comes first in the file."""
+    for ids, odd in (("0 1 2 1 4", "d"), ("0 3 2 3 4", "b")):
+        given = zip("abcde", ids.split(), strict=True)
+        text = "".join(f'<layer id="{id}" name="{name}" type="Parameter" version="opset1"/>' for name, id in given)
+        report: list[IRError] = []
+        document = read_document(
+            f'<net version="11"><layers>{text}</layers><edges/></net>'.encode(), report=report.append
+        )
+        assert document is not None
+        build_graph(document, None, report=report.append)
+        (fault,) = [fault for fault in report if fault.code == "IR101"]
+        assert fault.location.layer_name == odd

@@ -71,6 +71,15 @@ def test_lines_are_exact_with_comments_cdata_and_tags_of_several_lines() -> None
     assert document.rt_info.text == "<b>\n<c>"
 
 
+@pytest.mark.parametrize("name", ["plain", "a&gt;b", "a>b"])
+def test_lines_are_exact_with_tags_of_several_lines_alone(name: str) -> None:
+    text = RELU.replace('<layer id="1" ', f'<layer\n\n\tother="{name}"\n\tid="1"\n')
+    lines = text.splitlines()
+    document = read(text)
+    assert lines[layer(document, "1").line - 1].strip() == "<layer"
+    assert lines[layer(document, "2").line - 1].strip().startswith('<layer id="2"')
+
+
 def test_lines_are_exact_in_a_file_of_more_than_65535_lines() -> None:
     text = RELU.replace('<layer id="1"', "\n" * 70_000 + '<layer id="1"')
     assert layer(read(text), "1").line == 13 + 70_000

@@ -142,6 +142,9 @@ def test_offsets_out_of_range(offsets: list[int], message: str) -> None:
     with pytest.raises(EvaluationError) as error:
         GroupedMatMul().evaluate(a, b, np.array(offsets))
     assert (error.value.code, error.value.message) == ("IR701", message)
+    types = (TensorType.of(a).without_values(), TensorType.of(b).without_values(), TensorType.of(np.array(offsets)))
+    assert [(found.code, found.message) for found in GroupedMatMul().check_values(*types)] == [("IR701", message)]
+    assert GroupedMatMul().check_values(kind("?,3"), *types[1:]) == []
 
 
 @settings(max_examples=30, deadline=None)

@@ -50,6 +50,9 @@ def test_strings_beyond_the_symbols(begins: list[int], ends: list[int], message:
     with pytest.raises(EvaluationError) as error:
         StringTensorPack().evaluate(np.array(begins), np.array(ends), np.frombuffer(b"abc", np.uint8))
     assert (error.value.code, error.value.message) == ("IR701", message)
+    known = [TensorType.of(np.array(places)) for places in (begins, ends)]
+    assert [found.message for found in StringTensorPack().check_values(*known, symbols("3"))] == [message]
+    assert StringTensorPack().check_values(*known, symbols("?")) == []
 
 
 def test_bytes_that_are_no_text_survive() -> None:

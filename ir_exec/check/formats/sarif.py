@@ -11,7 +11,6 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
-from ir_exec import __version__
 from ir_exec.check.baseline import fingerprint
 from ir_exec.check.report import Diagnostic, Report, Reports
 from ir_exec.check.rules import RULES, Rule
@@ -30,8 +29,7 @@ def sarif(reports: Reports) -> str:
         "tool": {
             "driver": {
                 "name": "ir-exec",
-                "version": __version__,
-                "semanticVersion": __version__,
+                **({} if reports.version is None else {"semanticVersion": reports.version}),
                 "rules": [_rule(rule) for rule in rules],
             }
         },

@@ -1,0 +1,103 @@
+"""Reading, inferring and checking files of a thousand layers and more, against OpenVINO that reads and validates them.
+
+The files are the networks of `../shared/models` (or of `tests/networks` where that folder is not there), each repeated
+side by side in one file until it has enough layers. All times are those of one layer.
+
+    python -m benchmarks.read [--only TEXT] [--layers 1000] [--seconds 3]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.parent)]
+# OpenVINO's telemetry forks a process that would take part in the measurement.
+sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # a module that cannot be imported
+
+import openvino as ov
+
+import ir_exec
+from benchmarks.measure import Paired, draw_chart, geometric_mean, measure_pair, print_table, write_json
+from ir_exec.ir import Document, Edge, Layer, Weights, default_weights_path, read_document
+from ir_exec.ir.writer import write_document
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared" / "models"
+
+
+def repeated(document: Document, least: int) -> Document:
+    """The network several times side by side, as often as it takes to have `least` layers."""
+    step = 1 + max(int(layer.id) for layer in document.layers)
+    copies = range(-(-least // sum(1 for _ in document.all_layers())))
+    return document._replace(
+        layers=tuple(_copy(layer, copy, step) for copy in copies for layer in document.layers),
+        edges=tuple(_moved(edge, copy * step) for copy in copies for edge in document.edges),
+    )
+
+
+def _copy(layer: Layer, copy: int, step: int) -> Layer:
+    def mark(name: str) -> str:
+        return f"{name}~{copy}"
+
+    outputs = [port._replace(names=tuple(map(mark, port.names))) for port in layer.outputs]
+    data = {name: mark(value) if name == "variable_id" else value for name, value in layer.data.items()}
+    id = str(int(layer.id) + copy * step)
+    names = tuple(map(mark, layer.output_names))
+    return layer._replace(id=id, name=mark(layer.name), outputs=tuple(outputs), data=data, output_names=names)
+
+
+def _moved(edge: Edge, by: int) -> Edge:
+    return edge._replace(from_layer=str(int(edge.from_layer) + by), to_layer=str(int(edge.to_layer) + by))
+
+
+def files(folder: Path, least: int) -> Iterator[tuple[str, Path, int]]:
+    """Name, file and number of layers of every network, those inside of other layers included."""
+    for path in sorted((SHARED if SHARED.exists() else ROOT / "tests" / "networks").glob("*.xml")):
+        document = read_document(path)
+        assert document is not None, "the reader raises"
+        many = repeated(document, least)
+        written = folder / path.name
+        write_document(many, Weights.open(default_weights_path(path)), written)
+        yield path.stem, written, sum(1 for _ in many.all_layers())
+
+
+def of_one_layer(row: Paired, layers: int) -> Paired:
+    return Paired(f"{row.name} ({layers:,} layers)", row.ours / layers, row.theirs / layers, row.ratio)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="networks whose name holds this text")
+    parser.add_argument("--layers", type=int, default=1000, help="how many layers a file has at least")
+    parser.add_argument("--seconds", type=float, default=3.0, help="how long each file is measured")
+    arguments = parser.parse_args()
+    core = ov.Core()
+    checked, read = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, path, layers in files(Path(folder), arguments.layers):
+            if arguments.only not in name:
+                continue
+            report = ir_exec.check_model(path)
+            if not report.ok:
+                raise SystemExit(f"{name}: {report}")
+            for rows, ours in ((checked, ir_exec.check_model), (read, ir_exec.read_model)):
+                row = measure_pair(
+                    name, partial(ours, path), partial(core.read_model, path), seconds=arguments.seconds / 2
+                )
+                rows.append(of_one_layer(row, layers))
+    print("Read, infer and check, a layer")
+    print_table(checked)
+    print("\nRead and infer, a layer")
+    print_table(read)
+    print(f"\ngeometric mean of check_model: {geometric_mean(row.ours for row in checked) * 1e6:.1f} us a layer")
+    write_json("read", checked, unit="seconds a layer", read_model=[vars(row) for row in read])
+    draw_chart("read", checked, "Reading, inferring and checking: speed relative to OpenVINO, which reads")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""For tests of repositories that hold IR files.
+
+from ir_exec.testing import assert_ir_ok
+
+def test_detector():
+    assert_ir_ok("models/detector.xml", shapes="image[1..8,3,?,?]")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ir_exec.check import Report, Selection, check_model, code_prefix
+from ir_exec.check.what_if import InputShapes
+from ir_exec.model import Source, WeightsSource
+
+__all__ = ["assert_ir_ok"]
+
+
+def assert_ir_ok(
+    path: Source,
+    shapes: InputShapes | None = None,
+    *,
+    batch: int | None = None,
+    target: str | None = None,
+    weights: WeightsSource | None = None,
+    ignore: Iterable[str] = (),
+    strict: bool = False,
+) -> Report:
+    """Fail with the whole report where an IR file has errors; strict: where it has warnings or unchecked layers too.
+
+    shapes, batch, target, weights: as in `check_model`. ignore: rules that do not count, by code, name or group.
+    Raises AssertionError, and ValueError for a rule that does not exist.
+    """
+    # pytest shows the caller's line then, and not this one.
+    __tracebackhide__ = True
+    ignored = frozenset(code_prefix(text) for text in ignore)
+    report = check_model(path, weights=weights, shapes=shapes, batch=batch, target=target)
+    report = Selection(ignore=ignored).apply(report)
+    if not report.ok or (strict and (report.warnings or report.layers_not_checked)):
+        raise AssertionError(str(report))
+    return report

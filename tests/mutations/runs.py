@@ -1,0 +1,74 @@
+"""Breaks files and tells what the checker made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+
+from lxml import etree
+
+from ir_exec import Report, check_model
+from tests.conformance.networks import networks
+from tests.mutations.kinds import MUTATIONS, Element
+
+__all__ = ["OF_BODIES", "WITH_BODIES", "Outcome", "outcomes"]
+
+TRIES = 4
+"""How often a kind of fault is drawn for a file before the file is taken to have no place for it."""
+
+WITH_BODIES = ("script_if", "script_loop_seq", "beam_search_gathertree")
+"""The networks that have some."""
+
+OF_BODIES = frozenset(name for name in MUTATIONS if "body" in name or name.startswith(("port_map", "back_edge")))
+"""The kinds that break something in bodies, or in what ties them to their layers."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One broken file: the layers of which one is at fault, and the layers that have errors."""
+
+    kind: str
+    network: str
+    expected: tuple[tuple[str | None, str | None], ...]
+    found: tuple[tuple[str | None, str | None], ...]
+    report: Report
+
+    @property
+    def is_right(self) -> bool:
+        """One layer has errors, and it is at fault."""
+        layers = set(self.found)
+        return len(layers) == 1 and layers <= set(self.expected)
+
+    def __str__(self) -> str:
+        return f"{self.kind} in {self.network}: expected one of {self.expected}\n{self.report}"
+
+
+def outcomes(kind: str, names: Sequence[str]) -> Iterator[Outcome]:
+    """The file of each name broken in this way, where it has a place for it."""
+    for number, name in enumerate(names):
+        random = Random(f"{kind} {name} {number}")
+        for _ in range(TRIES):
+            net = deepcopy(_tree(networks()[name]))
+            try:
+                broken = MUTATIONS[kind](net, random)
+            except (IndexError, ValueError):
+                break  # nothing to choose from
+            if broken is not None:
+                yield _outcome(kind, name, net, broken)
+                break
+
+
+def _outcome(kind: str, name: str, net: Element, broken: Element | list[Element]) -> Outcome:
+    expected = tuple((one.get("id"), one.get("name")) for one in (broken if isinstance(broken, list) else [broken]))
+    report = check_model(etree.tostring(net), weights=networks()[name].with_suffix(".bin"))
+    found = tuple((error.location.layer_id, error.location.layer_name) for error in report.errors)
+    return Outcome(kind, name, expected, found, report)
+
+
+@cache
+def _tree(path: Path) -> Element:
+    return etree.parse(path).getroot()

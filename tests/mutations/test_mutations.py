@@ -1,0 +1,41 @@
+"""A valid file that is broken in one place has one layer with errors, the one that was broken."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from tests.conformance.networks import COPIES, networks
+from tests.mutations.kinds import MUTATIONS
+from tests.mutations.runs import OF_BODIES, WITH_BODIES, outcomes
+
+FILES_OF_A_KIND = 5
+"""A sample, so that this takes seconds; `python -m tests.mutations 5000` breaks as many as one likes."""
+
+RARE = frozenset({"variable_without_pair"})
+"""Kinds for which a sample may hold no network."""
+
+
+def test_there_are_many_kinds() -> None:
+    assert len(MUTATIONS) >= 25
+
+
+def chosen(kind: str) -> list[str]:
+    """Small networks of the repository for every kind, and larger ones of the collection where it is at hand."""
+    if kind in OF_BODIES:
+        return [*WITH_BODIES, *WITH_BODIES]
+    random = Random(kind)
+    small = [path.stem for path in sorted(COPIES.glob("*.xml")) if path.stat().st_size < 150_000]
+    return [*random.sample(small, FILES_OF_A_KIND - 1), random.choice(sorted(networks()))]
+
+
+@pytest.mark.parametrize("kind", MUTATIONS)
+def test_found_and_placed(kind: str) -> None:
+    found = list(outcomes(kind, chosen(kind)))
+    assert found or kind in RARE, "no network has a place for this kind of fault"
+    wrong = [outcome for outcome in found if not outcome.is_right]
+    assert not wrong, "\n\n".join(map(str, wrong))
+    for outcome in found:
+        warned = {(one.location.layer_id, one.location.layer_name) for one in outcome.report.warnings}
+        assert warned <= set(outcome.expected), "something else has a warning by it"

@@ -1,0 +1,38 @@
+"""The collector of cyclic garbage rests while a network is read, and afterwards is as it was."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+import ir_exec
+from ir_exec.collector import paused_collector
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    was_on = gc.isenabled()
+    yield
+    (gc.enable if was_on else gc.disable)()
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_the_collector_is_as_before(is_on: bool) -> None:
+    (gc.enable if is_on else gc.disable)()
+    with paused_collector():
+        assert not gc.isenabled()
+        with paused_collector():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled() is is_on
+
+
+def test_the_collector_is_on_after_errors() -> None:
+    gc.enable()
+    with pytest.raises(ir_exec.ParseError):
+        ir_exec.read_model(b"no network")
+    assert gc.isenabled()
+    assert not ir_exec.check_model(b"no network").ok
+    assert gc.isenabled()

@@ -1,0 +1,80 @@
+"""What a process loads: whoever reads a network waits for nothing that only others need."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+import ir_exec
+from ir_exec.cli import main
+
+ROOT = Path(__file__).resolve().parent.parent
+NETWORK = ROOT / "tests" / "networks" / "lstm.xml"
+
+
+def modules_after(statement: str) -> set[str]:
+    """The modules that a fresh interpreter has loaded after a statement."""
+    program = f"import sys\n{statement}\nprint('loaded:', *sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment, cwd=ROOT
+    )
+    return set(done.stdout.rpartition("loaded:")[2].split())
+
+
+def packages(modules: set[str]) -> set[str]:
+    return {name.partition(".")[0] for name in modules}
+
+
+def test_import_loads_nothing_but_itself() -> None:
+    loaded = modules_after("import ir_exec")
+    assert not packages(loaded) & {"numpy", "lxml", "pydantic", "ml_dtypes", "rich", "click"}
+    assert {name for name in loaded if name.startswith("ir_exec.")} == set()
+
+
+def test_running_a_network_loads_neither_the_command_line_nor_pydantic_nor_other_families() -> None:
+    loaded = modules_after(f"import ir_exec\nir_exec.compile_model({str(NETWORK)!r})")
+    assert not packages(loaded) & {"pydantic", "rich", "click", "openvino"}
+    assert "ir_exec.check" not in loaded
+    assert "ir_exec.ops.recurrent_sequences" in loaded
+    assert "ir_exec.ops.nms" not in loaded
+
+
+def test_the_registry_is_loaded_without_pydantic() -> None:
+    loaded = modules_after("from ir_exec.ops import registered\nregistered()")
+    assert "ir_exec.ops.nms" in loaded
+    assert "pydantic" not in loaded
+
+
+def test_help_loads_no_numpy() -> None:
+    program = "from ir_exec.cli import main\nmain(['--help'], standalone_mode=False)"
+    assert not packages(modules_after(program)) & {"numpy", "rich", "lxml", "pydantic"}
+
+
+def test_help_shows_what_the_commands_say() -> None:
+    assert isinstance(main, click.Group)
+    with click.Context(main) as context:
+        shown = main.get_help(context).partition("Commands:")[2]
+        for name in main.list_commands(context):
+            command = main.get_command(context, name)
+            assert command is not None
+            if command.hidden:
+                assert f"  {name} " not in shown
+            else:
+                assert f"{name} {command.get_short_help_str(limit=200)}" in " ".join(shown.split())
+
+
+def test_every_public_name_is_there() -> None:
+    for name in ir_exec.__all__:
+        assert getattr(ir_exec, name).__name__ == name
+        assert name in dir(ir_exec)
+
+
+def test_a_name_that_is_not_there() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        ir_exec.nothing  # type: ignore[attr-defined]  # noqa: B018  # the point of the test
