@@ -25,10 +25,10 @@ def test_outputs_are_those_of_openvino(path):
 
 
 @pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.stem)
-def test_check_finds_nothing(path):
+def test_check_finds_nothing_wrong(path):
     report = ir_exec.check_model(path)
     assert report.ok
-    assert not report.diagnostics
+    assert not [diagnostic for diagnostic in report.diagnostics if diagnostic.severity != "info"]
 
 
 @pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.xml")), ids=lambda path: path.stem)

@@ -42,6 +42,7 @@ class _Checker:
     faults: what inference has reported of the layer that is settled next.
     types: what the layers below see, by the number of the value; the declared types until then.
     unknown: values about which neither inference nor the file says enough.
+    disputed: values that not all of their ports declare alike. Ports that declare the same share one type.
     """
 
     def __init__(self, graph: Graph, weights: Weights | None, findings: Findings) -> None:
@@ -54,10 +55,13 @@ class _Checker:
         self._types = [value.declared for value in graph.values]
         self._unknown: set[Value] = set()
         self._readers: dict[Value, list[tuple[Node, int]]] = {value: [] for value in graph.values}
+        self._disputed: set[Value] = set()
         for node in graph.nodes:
             for position, value in enumerate(node.inputs):
                 if value is not None:
                     self._readers[value].append((node, position))
+                    if node.declared_inputs[position] is not value.declared:
+                        self._disputed.add(value)
 
     def settle(self, node: Node, inferred: list[TensorType] | None) -> list[TensorType]:
         """The types of a node's outputs for the layers below; reports what is wrong with the node."""
@@ -179,7 +183,7 @@ class _Checker:
         """Whether enough is known to check the node; where only its inputs are not known, that is said (IR905)."""
         if not node.is_whole or (isinstance(node.op, Const) and self._weights is None):
             return False
-        for position, value in enumerate(node.values_in):
+        for position, value in enumerate(node.values_in if self._unknown else ()):
             if value in self._unknown:
                 message = "the types of its inputs are not known, because layers above it were not checked"
                 name = _port_name(node, position, is_output=False)
@@ -192,10 +196,16 @@ class _Checker:
     def _settle_value(self, value: Value, inferred: TensorType | None) -> TensorType:
         readers = self._readers[value]
         declared = value.declared
-        # Ports that declare the same share one type. Mostly they all do, and there is nothing to say.
-        agree = declared.rank is not None and all(_declared(reader) is declared for reader in readers)
-        if agree and inferred is not None and fits(declared, inferred):
+        if (
+            inferred is not None
+            and declared.rank is not None
+            and value not in self._disputed
+            and fits(declared, inferred)
+        ):
+            # As nearly always: there is nothing to say.
             return self._without_lost_values(value, inferred)
+        if inferred is not None and self._is_declared_as_stored(value, inferred):
+            return inferred
         if inferred is None:
             settled = self._settle_declared(value)
         elif fits(declared, inferred):
@@ -211,6 +221,20 @@ class _Checker:
         self._check_dims_left_out(value, settled)
         self._check_ends(value, settled)
         return self._without_lost_values(value, settled)
+
+    def _is_declared_as_stored(self, value: Value, inferred: TensorType) -> bool:
+        """Whether a decompressed constant is declared in the precision that it is stored in.
+
+        OpenVINO's writer does so where the constant is an output of the network, for whatever else reads it too.
+        """
+        node = value.node
+        marks = [mark.attributes.get("name") for mark in node.layer.rt_info.children]
+        if node.type != "Convert" or "decompression" not in marks:
+            return False
+        stored = TensorType(self._types[node.values_in[0].number].element_type, inferred.shape)
+        readers = self._readers[value]
+        ports = [value.declared, *map(_declared, readers)]
+        return any(reader.type == "Result" for reader, _ in readers) and all(fits(port, stored) for port in ports)
 
     def _settle_contradiction(self, value: Value, inferred: TensorType) -> TensorType:
         """Declared and inferred contradict each other: report it, and go on with the one that most readers have."""

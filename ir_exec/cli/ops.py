@@ -22,7 +22,9 @@ from ir_exec.ops.listing import (
 @click.argument("types", nargs=-1, metavar="[TYPE]...")
 @click.option("--markdown", is_flag=True, help="Print the page docs/operators.md.")
 def command(types: tuple[str, ...], markdown: bool) -> None:
-    """List the operators, or tell about every version of some: `ir-exec ops Gather`, `ir-exec ops gather-8`.
+    """List the operators, or tell about every version of some.
+
+    `ir-exec ops Gather` tells about all of its versions, `ir-exec ops gather-8` about one.
 
     Exit code: 0, or 2 for a type that does not exist.
     """

@@ -64,6 +64,8 @@ def _boolean(text: str) -> bool:
 
 
 def _integer(text: str) -> int:
+    if text.isdecimal() and text.isascii() and len(text) < 19:
+        return int(text)
     if not _INTEGER.fullmatch(text):
         raise ValueError("expected an integer")
     value = int(text)

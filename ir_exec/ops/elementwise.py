@@ -4,7 +4,7 @@ How an operator calculates follows from the element type, and is the same for al
 - f32, f64 and integers of 8 bits and more: as they are; integers wrap.
 - f16, bf16, 8-bit and 4-bit floats: in f32, rounded once. i4, u4 and u2: in 8 bits, wrapped.
 - Functions of real numbers (exp, sin) of integers: in f64, rounded to the nearest integer, ties to even; what is beyond
-  the type ends at the end of its range.
+  the type ends at the end of its range, but a negative number wraps into an unsigned type of more than 8 bits.
 
 OpenVINO's CPU plugin calculates i64 in 32 bits and f64 in f32, and lets 8-bit arithmetic saturate where its reference
 kernels wrap; we calculate in the type itself and wrap.
@@ -44,6 +44,15 @@ LARGE = 2**19
 
 CHUNK = 2**16
 """How many elements a function of real numbers sees at once, so that what it leaves behind stays in the cache."""
+
+
+def _to_nearest(numbers: Array, kind: ElementType) -> Array:
+    """Real numbers as integers; see the module for those that the type cannot hold."""
+    whole = np.rint(numbers)
+    result = saturated(whole, kind)
+    if not kind.is_signed and kind.bits > 8:
+        result = np.where(whole < 0, whole.astype(np.int64).astype(kind.dtype), result)
+    return result
 
 
 @cache
@@ -111,7 +120,7 @@ def calculated_real(function: Function, data: Array, out: Array | None = None) -
 
     def of_part(part: Array) -> Array:
         result = function(part.astype(working))
-        return convert(result, kind) if kind.is_float else saturated(np.rint(result), kind)
+        return convert(result, kind) if kind.is_float else _to_nearest(result, kind)
 
     source = data.reshape(-1)
     if source.size <= CHUNK and out is None:

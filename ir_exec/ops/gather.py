@@ -370,11 +370,12 @@ class GatherTree(Op):
         inside = np.arange(steps)[:, np.newaxis] < _whole_numbers(max_seq_len, most=steps)
         parents = _whole_numbers(parent_ids, most=beams)
         sound = lie_within(parents, beams)
-        # Behind the end of its sequence every beam goes on from itself.
-        beam = np.arange(beams)
-        followed = np.where(inside[:, :, np.newaxis], parents if sound else np.clip(parents, 0, beams - 1), beam)
-        followed += np.arange(batch)[:, np.newaxis] * beams
-        followed = followed.reshape(steps, batch * beams)
+        followed = parents if sound else np.clip(parents, 0, beams - 1)
+        outside = None if inside.all() else ~inside[:, :, np.newaxis]
+        if outside is not None:
+            # Behind the end of its sequence every beam goes on from itself.
+            np.copyto(followed, np.arange(beams), where=outside)
+        followed = (followed + np.arange(batch)[:, np.newaxis] * beams).reshape(steps, batch * beams)
         # lanes[t, b * beams + w] is where in step t of its batch lies what ends up in beam w.
         lanes = np.empty((steps, batch * beams), np.int64)
         lanes[-1:] = np.arange(batch * beams)
@@ -384,9 +385,16 @@ class GatherTree(Op):
         if not sound:
             _check_followed(parent_ids, parents, inside, lanes)
         output = take_along_axis(step_ids.reshape(lanes.shape), lanes, 1, "counted").reshape(step_ids.shape)
-        np.copyto(output, end_token, where=~inside[:, :, np.newaxis])
-        ended = np.logical_or.accumulate(output == end_token, axis=0)
-        np.copyto(output, end_token, where=ended)
+        if outside is not None:
+            np.copyto(output, end_token, where=outside)
+        ended = output == end_token
+        if ended.any():
+            reach = 1
+            while reach < steps:
+                # What has ended up to `reach` steps ago; an accumulation along the first axis takes far longer.
+                ended[reach:] |= ended[:-reach].copy()
+                reach *= 2
+            np.copyto(output, end_token, where=ended)
         return output
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from ir_exec.ops.indexing import Negative, as_integers, lie_within
 from ir_exec.types import Array
 
-__all__ = ["FEW", "AlongAxis", "AxisOffsets", "Indices", "OutOfRangeError", "Tile", "TupleOffsets", "chunk_size"]
+__all__ = ["FAR", "FEW", "AlongAxis", "AxisOffsets", "Indices", "OutOfRangeError", "Tile", "TupleOffsets", "chunk_size"]
 
 FEW = 2**15
 """Elements up to which a few NumPy calls on all of them are quicker than chunks."""
@@ -27,6 +27,9 @@ CHUNK = 2**17
 NEAR = 2**20
 """Bytes of which random elements are read or written quickly: about what a core's own cache holds."""
 
+FAR = 2**22
+"""Bytes up to which going through a tensor column by column, for the sake of the cache, takes more than it saves."""
+
 RUN = 64
 """Elements that shall lie side by side in a part of a tensor, for what memory gives is never one element alone."""
 
@@ -36,7 +39,7 @@ Tile: TypeAlias = tuple[slice, slice, slice]
 
 def chunk_size(total: int) -> int:
     """How many of so many elements make a chunk: there shall be some chunks to share, but none that is over at once."""
-    return CHUNK if total <= CHUNK else min(CHUNK, max(FEW, total // 4))
+    return min(CHUNK, max(2 * FEW, total // 4))
 
 
 class OutOfRangeError(Exception):
@@ -81,7 +84,7 @@ class AlongAxis:
         """
         most = chunk_size(self.before * self.length * self.after)
         columns = min(self.after, most)
-        if self.size * self.after * itemsize > NEAR and 4 * self.length > self.size:
+        if self.size * self.after * itemsize > FAR and 4 * self.length > self.size:
             columns = min(columns, max(RUN, NEAR // (self.size * itemsize) // RUN * RUN))
         rows = min(self.length, max(1, most // max(columns, 1)))
         whole = columns == self.after and rows == self.length

@@ -214,7 +214,7 @@ def _broadcast_pdpd(a: Shape, b: Shape, axis: int) -> Shape:
         met = dims[position] if dim == 1 else dims[position] & dim
         if met is None and 1 not in dim:
             raise ShapeError(f"{b} does not broadcast to {a}: {dim} meets {dims[position]}", code="IR504")
-        if met is not None and dim.lo > 1:
+        if met is not None and 1 not in dim:
             dims[position] = met
     return Shape(dims)
 

@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 
 from ir_exec.ops.indexing import Negative, element_offsets, find_indices
-from ir_exec.ops.offsets import NEAR, AlongAxis, AxisOffsets, Indices, OutOfRangeError, TupleOffsets, chunk_size
+from ir_exec.ops.offsets import FAR, AlongAxis, AxisOffsets, Indices, OutOfRangeError, TupleOffsets, chunk_size
 from ir_exec.ops.parallel import Worker, for_each
 from ir_exec.types import Array
 
@@ -100,7 +100,7 @@ def take_elements(data: Array, indices: Indices, way: AlongAxis, output: Array) 
     columns = tiles[2]
     # Where most of a region is read, at random, it is first copied in its order: memory is quick at that only.
     region = tiles[0] * way.size * columns
-    near = region * source.itemsize <= 2 * NEAR < source.nbytes
+    near = region * source.itemsize <= FAR < source.nbytes
 
     def make_worker() -> Worker:
         offsets = AxisOffsets(prod(tiles), way.size, indices.negative)

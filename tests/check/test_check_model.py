@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -345,3 +346,34 @@ class TestVersion10:
         )
         report = check_model(text)
         assert not report.diagnostics
+
+
+class TestCompressedConstants:
+    """Of a compressed constant that is an output OpenVINO's writer declares the precision in which it is stored."""
+
+    def text(
+        self,
+        declared: str,
+        taken: str,
+        others: Sequence[str] = (),
+        ends: Sequence[tuple[int, int, int, int]] = ((0, 0, 1, 0), (1, 1, 2, 0)),
+    ) -> bytes:
+        marked = '<rt_info><attribute name="decompression" version="0"/></rt_info>'
+        inputs, outputs = [port(0, "f16", (2,))], [port(1, declared, (2,))]
+        convert = layer(1, "Convert", data='destination_type="f32"', inputs=inputs, outputs=outputs, inner=marked)
+        return net([const(0, "f16", (2,), 0, 4), convert, result(2, taken, (2,)), *others], ends)
+
+    @pytest.mark.parametrize("declared", ["f16", "f32"])
+    def test_as_openvino_writes_them(self, declared: str) -> None:
+        assert check_model(self.text(declared, declared), weights=bytes(4)).diagnostics == ()
+
+    def test_read_by_another_layer_too(self) -> None:
+        add = layer(3, "Add", inputs=[port(0, "f32", (2,)), port(1, "f16", (2,))], outputs=[port(2, "f32", (2,))])
+        ends = [(0, 0, 1, 0), (1, 1, 2, 0), (4, 0, 3, 0), (1, 1, 3, 1), (3, 2, 5, 0)]
+        text = self.text("f16", "f16", [parameter(4, dims=(2,)), add, result(5, dims=(2,))], ends)
+        assert check_model(text, weights=bytes(4)).diagnostics == ()
+
+    @pytest.mark.parametrize(("declared", "taken"), [("f16", "f32"), ("f32", "f16"), ("i32", "i32")])
+    def test_other_precisions(self, declared: str, taken: str) -> None:
+        report = check_model(self.text(declared, taken), weights=bytes(4))
+        assert [found.code for found in report.errors] == ["IR603"]
