@@ -1,10 +1,11 @@
 """The gather and scatter family against OpenVINO's CPU plugin, in one process, on the same arrays.
 
-Both run a network of the one layer, called the cheapest way each has: OpenVINO shares the memory of inputs and outputs
-with the caller and overwrites its outputs with every call; ir_exec gives a new array every time. The outputs of both
+Both run a network of the one layer. OpenVINO is called the cheapest way it has: it shares the memory of its inputs and
+outputs with the caller and overwrites its outputs with every call, while ir_exec gives new arrays every time. With
+`--own-outputs` OpenVINO gives arrays that are the caller's too, as it does unless told otherwise. The outputs of both
 are compared before anything is timed.
 
-    python -m benchmarks.gather_scatter [--quick] [--only TEXT] [--seconds 2] [--threads 2]
+    python -m benchmarks.gather_scatter [--quick] [--only TEXT] [--seconds 2] [--threads 2] [--own-outputs]
 """
 
 from __future__ import annotations
@@ -275,10 +276,9 @@ class Contestants:
 
     ours: Callable[[], Any]
     theirs: Callable[[], Any]
-    threads: int
 
     @classmethod
-    def of(cls, case: Case, core: Any, threads: int) -> Contestants:
+    def of(cls, case: Case, core: Any, threads: int, share: bool) -> Contestants:
         import openvino
 
         file = build(case)
@@ -290,8 +290,7 @@ class Contestants:
         given = list(file.inputs)
         return cls(
             lambda: compiled(given)[0],
-            lambda: request.infer(named, share_inputs=True, share_outputs=True)[0],
-            threads,
+            lambda: request.infer(named, share_inputs=True, share_outputs=share)[0],
         )
 
 
@@ -305,9 +304,9 @@ def start_openvino(threads: int) -> Any:
     return core
 
 
-def run(row: Row, core: Any, threads: int, seconds: float) -> Paired:
+def run(row: Row, core: Any, threads: int, seconds: float, share: bool) -> Paired:
     case = row.make(np.random.default_rng(zlib.crc32(row.name.encode())))
-    both = Contestants.of(case, core, threads)
+    both = Contestants.of(case, core, threads, share)
     if not np.array_equal(both.ours(), both.theirs()):
         raise SystemExit(f"{row.name}: the outputs differ")
     return measure_pair(row.name, both.ours, both.theirs, seconds=seconds)
@@ -325,19 +324,20 @@ def main() -> None:
     parser.add_argument("--only", default="", help="only cases whose name holds this text")
     parser.add_argument("--seconds", type=float, help="seconds for each case (default 2)")
     parser.add_argument("--threads", type=int, default=2, help="threads of both (default 2)")
+    parser.add_argument("--own-outputs", action="store_true", help="OpenVINO gives arrays that are the caller's")
     options = parser.parse_args()
     seconds = options.seconds or (0.1 if options.quick else 2.0)
     core = start_openvino(options.threads)
     found = []
     for row in select(options.quick, options.only):
-        found.append(run(row, core, options.threads, seconds))
+        found.append(run(row, core, options.threads, seconds, not options.own_outputs))
         print(f"{found[-1].ratio:6.2f}  {row.name}", file=sys.stderr, flush=True)
     if not found:
         raise SystemExit("no case has that text in its name")
     print_table(found)
     if options.only:
         return
-    name = "gather_scatter_quick" if options.quick else "gather_scatter"
+    name = "gather_scatter" + "_own_outputs" * options.own_outputs + "_quick" * options.quick
     print(write_json(name, found, threads=options.threads))
     mean = geometric_mean(one.ratio for one in found)
     title = f"Gather and scatter: {mean:.2f} times the speed of OpenVINO's CPU plugin (geometric mean)"

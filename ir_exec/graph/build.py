@@ -23,6 +23,7 @@ __all__ = ["build_graph", "declared_type"]
 
 READS = (ReadValue, ReadValue3)
 ASSIGNS = (Assign, Assign3)
+VARIABLES = (*READS, *ASSIGNS)
 
 _OF_ATTRIBUTES = {"IR302", "IR303"}
 """Faults of attributes that are there: they are on the line of `<data>`."""
@@ -188,7 +189,7 @@ class _Builder:
 
     def check_variables(self, graph: Graph) -> None:
         """Every variable is read and assigned; OpenVINO refuses networks where one of the two is missing."""
-        variables = [node for node in graph.all_nodes(unreachable=True) if isinstance(node.op, (*READS, *ASSIGNS))]
+        variables = [node for node in graph.all_nodes(unreachable=True) if isinstance(node.op, VARIABLES)]
         read = {node.op.variable_id for node in variables if isinstance(node.op, READS)}
         assigned = {node.op.variable_id for node in variables if isinstance(node.op, ASSIGNS)}
         faults: list[GraphError] = []

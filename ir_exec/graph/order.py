@@ -18,6 +18,8 @@ def topological_order(nodes: list[Node], report: Report) -> list[Node]:
     it come last, in the order given.
     """
     place = {node: index for index, node in enumerate(nodes)}
+    if _is_ordered(nodes, place):
+        return list(nodes)
     consumers: list[list[int]] = [[] for _ in nodes]
     waiting = [0] * len(nodes)
     for index, node in enumerate(nodes):
@@ -38,6 +40,15 @@ def topological_order(nodes: list[Node], report: Report) -> list[Node]:
         _report_cycle(left, report)
         return [nodes[index] for index in order] + left
     return [nodes[index] for index in order]
+
+
+def _is_ordered(nodes: list[Node], place: dict[Node, int]) -> bool:
+    """Whether every node stands after those it takes values from already, as writers mostly have it."""
+    for index, node in enumerate(nodes):
+        for value in node.inputs:
+            if value is not None and place[value.node] >= index:
+                return False
+    return True
 
 
 def _report_cycle(left: list[Node], report: Report) -> None:
