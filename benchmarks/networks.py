@@ -1,7 +1,8 @@
 """Whole networks against OpenVINO's CPU plugin: warm, in one process and on the same inputs, or from a cold start.
 
-The networks are those of `../shared/models` (or of `tests/networks` where that folder is not there) that ir_exec runs,
-and an encoder of BERT-base's size on 128 tokens, which is built here. Outputs are compared before anything is timed.
+The networks are those of `../shared/models` (or of `tests/networks` where that folder is not there), an encoder of
+BERT-base's size on 128 tokens, ResNet-50, MobileNet-v2 and an LSTM, which are built here. Outputs are compared before
+anything is timed.
 
     python -m benchmarks.networks [--only TEXT] [--seconds 2] [--encoder-seconds 10]
     python -m benchmarks.networks --cold [--only TEXT] [--runs 7]
@@ -25,6 +26,7 @@ sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # a module
 import openvino as ov
 
 import ir_exec
+from benchmarks.built import BUILT, write
 from benchmarks.cold import measure_cold
 from benchmarks.encoder import write_encoder
 from benchmarks.measure import Paired, draw_chart, measure_pair, print_table, write_json
@@ -46,6 +48,8 @@ def networks() -> Iterator[tuple[str, Path, list[Array]]]:
         write_encoder(encoder)
     random = np.random.default_rng(0)
     yield "encoder 1 x 128", encoder, [random.integers(0, 30_000, (1, 128)), np.ones((1, 128), np.int64)]
+    for name in BUILT:
+        yield name, *write(name, folder)
     for path in sorted((SHARED if SHARED.exists() else ROOT / "tests" / "networks").glob("*.xml")):
         with np.load(path.with_suffix(".inputs.npz")) as stored:
             yield path.stem, path, [stored[f"in{i}"] for i in range(len(stored.files))]
