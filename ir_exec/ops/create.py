@@ -114,7 +114,8 @@ class Range1(_Range):
     """start, start + step, start + 2 * step, ... up to and without stop.
 
     start, stop, step: scalars of one element type, which is the output's. output: a vector; empty where step leads away
-    from stop. A step of 0 and numbers that are not finite are errors.
+    from stop, where OpenVINO's CPU plugin counts on as if the signs agreed. A step of 0 and numbers that are not finite
+    are errors.
 
     Specification: generation/range-1.
     """
@@ -144,8 +145,8 @@ class Range(_Range):
     vector; empty where step leads away from stop. Numbers that are not finite are errors, and so is a step of 0, with
     which the specification leaves the result open.
 
-    The CPU plugin leaves the fractions where the inputs are not constants. As the specification and OpenVINO's shape
-    inference, we do not.
+    The CPU plugin leaves the fractions where the inputs are not constants, and goes on where step leads away from stop.
+    As the specification and OpenVINO's shape inference, we do not.
 
     Specification: generation/range-4.
     """

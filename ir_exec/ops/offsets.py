@@ -16,7 +16,19 @@ import numpy as np
 from ir_exec.ops.indexing import Negative, as_integers, lie_within
 from ir_exec.types import Array
 
-__all__ = ["FAR", "FEW", "AlongAxis", "AxisOffsets", "Indices", "OutOfRangeError", "Tile", "TupleOffsets", "chunk_size"]
+__all__ = [
+    "FAR",
+    "FEW",
+    "PER_BYTE",
+    "PER_ELEMENT",
+    "AlongAxis",
+    "AxisOffsets",
+    "Indices",
+    "OutOfRangeError",
+    "Tile",
+    "TupleOffsets",
+    "chunk_size",
+]
 
 FEW = 2**15
 """Elements up to which a few NumPy calls on all of them are quicker than chunks."""
@@ -32,6 +44,12 @@ FAR = 2**22
 
 RUN = 64
 """Elements that shall lie side by side in a part of a tensor, for what memory gives is never one element alone."""
+
+PER_ELEMENT = 1.3
+"""Nanoseconds that it takes to find and to move an element, about."""
+
+PER_BYTE = 0.08
+"""Nanoseconds that it takes to move a byte of a slice, about."""
 
 Tile: TypeAlias = tuple[slice, slice, slice]
 """A part of a tensor seen as (before, axis, after)."""

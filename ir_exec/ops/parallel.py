@@ -25,14 +25,20 @@ Worker: TypeAlias = Callable[[int], None]
 """Does the piece of work of this number. Every thread has one of its own, and with it buffers of its own."""
 
 
-def for_each(count: int, make_worker: Callable[[], Worker]) -> None:
+WORTH_SHARING = 300_000
+"""Nanoseconds of work from which on it pays to wake another thread, which takes some 50,000 to come."""
+
+
+def for_each(count: int, make_worker: Callable[[], Worker], *, nanoseconds: float = WORTH_SHARING) -> None:
     """Do the pieces 0 to count - 1, each once, on as many threads as the context allows.
+
+    nanoseconds: about how long one thread would take for all; what is over soon is not shared.
 
     What workers raise is raised here; where several do, the exception of the piece with the lowest number. Context
     variables, and with them np.errstate, are those of the caller. Pieces that call this themselves do so on one thread.
     """
     helpers = min(THREADS.get(), count) - 1
-    if helpers > 0:
+    if helpers > 0 and nanoseconds >= WORTH_SHARING:
         _Job(count, make_worker).run(helpers)
     elif count:
         work = make_worker()
@@ -40,13 +46,13 @@ def for_each(count: int, make_worker: Callable[[], Worker]) -> None:
             work(number)
 
 
-def for_ranges(total: int, size: int, work: Callable[[int, int], None]) -> None:
+def for_ranges(total: int, size: int, work: Callable[[int, int], None], *, nanoseconds: float = WORTH_SHARING) -> None:
     """Call `work(start, stop)` for ranges of `size` that make up range(total), as `for_each` does."""
 
     def piece(number: int) -> None:
         work(number * size, min(number * size + size, total))
 
-    for_each(-(-total // size), lambda: piece)
+    for_each(-(-total // size), lambda: piece, nanoseconds=nanoseconds)
 
 
 class _Job:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ir_exec.ops.indexing import lie_within
-from ir_exec.ops.offsets import FEW, AlongAxis, AxisOffsets, Indices, TupleOffsets, chunk_size
+from ir_exec.ops.offsets import FEW, PER_BYTE, PER_ELEMENT, AlongAxis, AxisOffsets, Indices, TupleOffsets, chunk_size
 from ir_exec.ops.parallel import Worker, for_each, for_ranges
 from ir_exec.ops.take import few_offsets, few_tuple_offsets
 from ir_exec.types import Array
@@ -97,7 +97,8 @@ def _put_elements(data: Array, indices: Indices, updates: Array, way: AlongAxis,
 
         return work
 
-    for_each(len(groups), make_worker)
+    cost = chosen.size * PER_ELEMENT + output.nbytes * PER_BYTE
+    for_each(len(groups), make_worker, nanoseconds=cost)
 
 
 _FEW_GROUPS = 4
@@ -123,7 +124,7 @@ def slice_offsets(indices: Indices, sizes: tuple[int, ...]) -> Array:
 
         return work
 
-    for_each(-(-len(tuples) // step), make_worker)
+    for_each(-(-len(tuples) // step), make_worker, nanoseconds=tuples.size * PER_ELEMENT)
     return found
 
 
@@ -177,7 +178,7 @@ def _put_long_slices(data: Array, places: Array, sources: Array, updates: Array,
             values = updates[b : b + some].take(sources[first:last], axis=1)
             assign_slices(into, places[first:last] - part * rows, values)
 
-    for_each(-(-before // some) * parts, lambda: work)
+    for_each(-(-before // some) * parts, lambda: work, nanoseconds=output.nbytes * PER_BYTE)
 
 
 def _put_short_slices(data: Array, positions: Array, updates: Array, output: Array) -> None:
@@ -193,7 +194,7 @@ def _put_short_slices(data: Array, positions: Array, updates: Array, output: Arr
             output[part] = data[part]
         assign_slices(output[part], positions, updates[part])
 
-    for_each(-(-before // some), lambda: work)
+    for_each(-(-before // some), lambda: work, nanoseconds=output.nbytes * PER_BYTE)
 
 
 def assign_slices(output: Array, positions: Array, updates: Array) -> None:
@@ -231,4 +232,4 @@ def copy_into(output: Array, data: Array) -> None:
     def copy(start: int, stop: int) -> None:
         target[start:stop] = source[start:stop]
 
-    for_ranges(output.size, 4 * chunk_size(output.size), copy)
+    for_ranges(output.size, chunk_size(output.size), copy, nanoseconds=output.nbytes * PER_BYTE)

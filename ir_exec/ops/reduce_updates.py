@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from ir_exec.ops.offsets import chunk_size
+from ir_exec.ops.offsets import PER_BYTE, chunk_size
 from ir_exec.ops.parallel import for_ranges
 from ir_exec.ops.put import Pairs, assign_slices
 from ir_exec.types import Array, ElementType
@@ -106,7 +106,9 @@ class Reduced:
             found = target.take(places, axis=0)
             assign_slices(target[np.newaxis], places, function(found, values, out=found)[np.newaxis])
 
-        for_ranges(wave.size, max(1, chunk_size(wave.size * target.shape[1]) // target.shape[1]), work)
+        elements = wave.size * target.shape[1]
+        rows_at_once = max(1, chunk_size(elements) // target.shape[1])
+        for_ranges(wave.size, rows_at_once, work, nanoseconds=4 * elements * target.itemsize * PER_BYTE)
 
     def _function(self, target: Array) -> tuple[np.ufunc, Array]:
         if target.dtype == np.bool_:

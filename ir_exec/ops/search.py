@@ -53,7 +53,8 @@ class NonZero(Op):
 
     data: any shape, no strings. output: `output_type`, shape [rank of data, number of elements that are not 0].
 
-    As OpenVINO does, a scalar that is not 0 gives [[0]], one that is 0 gives an empty output of shape [0, 0].
+    As OpenVINO does, a scalar that is not 0 gives [[0]], one that is 0 gives an empty output of shape [0, 0] (of shape
+    [1, 0] in its CPU plugin).
 
     Specification: condition/nonzero-3.
     """
@@ -237,7 +238,8 @@ class Unique(Op):
     first: where each of them stands first in data (flattened, or on the axis). inverse: for each element or slice of
     data, which of `unique` it is. counts: how often each stands in data. NaN differs from everything, also from NaN.
 
-    Where an axis may be empty the output may be too; OpenVINO's intervals leave that out, ours do not.
+    Where an axis may be empty the output may be too; OpenVINO's intervals leave that out, ours do not. OpenVINO's CPU
+    plugin leaves some equal slices along an axis apart, and of 8-bit elements loses first places and counts.
 
     Specification: movement/unique-10.
     """

@@ -12,7 +12,17 @@ from math import prod
 import numpy as np
 
 from ir_exec.ops.indexing import Negative, element_offsets, find_indices
-from ir_exec.ops.offsets import FAR, AlongAxis, AxisOffsets, Indices, OutOfRangeError, TupleOffsets, chunk_size
+from ir_exec.ops.offsets import (
+    FAR,
+    PER_BYTE,
+    PER_ELEMENT,
+    AlongAxis,
+    AxisOffsets,
+    Indices,
+    OutOfRangeError,
+    TupleOffsets,
+    chunk_size,
+)
 from ir_exec.ops.parallel import Worker, for_each
 from ir_exec.types import Array
 
@@ -21,7 +31,7 @@ __all__ = ["as_bits", "few_offsets", "few_tuple_offsets", "take_along_axis", "ta
 TABLE = 2**13
 """Indices, and sizes of axes, up to which a table that is made once saves the arithmetic."""
 
-GROUPS = 16
+GROUPS = 64
 """Into how many pieces work is split at least, if there is more than one chunk of it."""
 
 
@@ -31,6 +41,9 @@ def take_along_axis(data: Array, indices: Array, axis: int, negative: Negative) 
     data and indices have the same sizes except on `axis`. Raises EvaluationError IR701 for an index out of range.
     """
     size = data.shape[axis]
+    if not data.flags.c_contiguous and 8 * indices.size < data.size:
+        # A copy of data in order would take more than it saves.
+        return np.take_along_axis(data, find_indices(indices, size, axis, negative), axis)
     if (offsets := few_offsets(data.shape, indices, axis)) is not None:
         return data.reshape(-1).take(offsets)
     before, after = prod(data.shape[:axis]), prod(data.shape[axis + 1 :])
@@ -126,7 +139,7 @@ def take_elements(data: Array, indices: Indices, way: AlongAxis, output: Array) 
 
         return work
 
-    for_each(len(groups), make_worker)
+    for_each(len(groups), make_worker, nanoseconds=target.size * PER_ELEMENT)
 
 
 def take_slices(data: Array, positions: Array, axis: int, batch: int) -> Array:
@@ -164,7 +177,8 @@ def take_slices(data: Array, positions: Array, axis: int, batch: int) -> Array:
                 slices = first + chosen[some, np.newaxis]
                 np.take(source[some].reshape(-1, after), slices, axis=0, out=into, mode="clip")
 
-    for_each(len(groups), lambda: work)
+    cost = max(target.nbytes * PER_BYTE, target.size // after * PER_ELEMENT)
+    for_each(len(groups), lambda: work, nanoseconds=cost)
     return output
 
 
@@ -210,7 +224,8 @@ def take_tuples(data: Array, indices: Indices, batch: int, output: Array) -> Non
 
         return work
 
-    for_each(-(-batches // some) * parts, make_worker)
+    cost = max(target.nbytes * PER_BYTE, chosen.size * PER_ELEMENT)
+    for_each(-(-batches // some) * parts, make_worker, nanoseconds=cost)
 
 
 def as_bits(array: Array) -> Array:

@@ -10,7 +10,7 @@ infinity. NaN becomes -1 in nf4, and 6 or -6 in f4e2m1. f8e8m0 knows only powers
 and all that is negative for the least of them.
 
 OpenVINO's reference kernels round to bf16 in another way and let i32 end at the largest f16; its CPU plugin does as is
-done here.
+done here, but cuts what f64, nf4 and integers have more than bf16 off.
 """
 
 from __future__ import annotations

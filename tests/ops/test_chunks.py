@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ir_exec.errors import EvaluationError
-from ir_exec.ops import offsets, put, reduce_updates, take
+from ir_exec.ops import offsets, parallel, put, reduce_updates, take
 from ir_exec.ops.parallel import THREADS
 from ir_exec.types import Array
 from tests.ops.indexing import make
@@ -26,6 +26,7 @@ CONSTANTS = {
     "RUN": (1, 4, 64),
     "LONG": (1, 8, 64),
     "WAVE": (1, 4, 16),
+    "WORTH_SHARING": (0,),
 }
 DTYPES = (np.float32, np.float16, np.int8, np.int64, np.bool_, object)
 INDEX_DTYPES = (np.int32, np.int64, np.int8, np.uint8, np.uint64)
@@ -37,7 +38,7 @@ def rng(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
     rng = np.random.default_rng(request.param)
     for name, values in CONSTANTS.items():
         value = int(rng.choice(values))
-        for module in (offsets, put, reduce_updates, take):
+        for module in (offsets, parallel, put, reduce_updates, take):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, value)
     token = THREADS.set(int(rng.integers(1, 4)))

@@ -386,6 +386,7 @@ def test_memory_follows_the_output() -> None:
         (make("Gather", 8), (table, few, np.array(0))),
         (make("Gather", 8), (table.T, few, np.array(1))),
         (make("GatherElements", 6, axis=0), (table, np.zeros((2, 64), np.int64))),
+        (make("GatherElements", 6, axis=1), (table.T, np.zeros((64, 2), np.int64))),
         (make("GatherND", 8), (table, few[:, np.newaxis])),
     ]
     for operator, inputs in cases:
