@@ -141,8 +141,8 @@ class Divide(Binary):
         is_known = np.broadcast_to(self.aligned(a[0], keeps_sign) & ~is_open, quotients[0].shape)
         lower = np.where(is_known, np.minimum.reduce(quotients), limits.min)
         upper = np.where(is_known, np.maximum.reduce(quotients), limits.max)
-        # Positive numbers, however large, have no negative quotient.
-        is_positive = (a[0] >= 0) & self.aligned(a[0], b[0] > 0)
+        # Positive numbers, however large, have no negative quotient; by 0 nothing is divided.
+        is_positive = (a[0] >= 0) & self.aligned(a[0], b[0] >= 0)
         lower = np.where(is_positive, np.maximum(lower, 0), lower)
         return lower.astype(limits.dtype), upper.astype(limits.dtype)
 
@@ -163,12 +163,14 @@ class Mod(_Remainder):
     function = np.fmod
 
     def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds | None:
-        """The remainder lies between 0 and a, and is less than |b|."""
+        """The remainder lies between 0 and a, and is less than |b|; it is a itself where |a| is less than |b|."""
         if not _is_integer(a[0]):
             return None
         largest = self.aligned(a[0], _largest_magnitude(b) - 1)
-        lower = np.where(a[0] < 0, np.maximum(a[0], -largest), 0)
-        upper = np.where(a[1] > 0, np.minimum(a[1], largest), 0)
+        least_divisor = self.aligned(a[0], b[0].astype(np.float64))
+        is_itself = (-least_divisor < a[0]) & (a[1] < least_divisor)
+        lower = np.where(is_itself, a[0], np.where(a[0] < 0, np.maximum(a[0], -largest), 0))
+        upper = np.where(is_itself, a[1], np.where(a[1] > 0, np.minimum(a[1], largest), 0))
         return _with_exact_elements(self, (a, b), (lower, upper))
 
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 
 from ir_exec.errors import EvaluationError
 from ir_exec.types import ElementType
-from tests.ops.elementwise import array, evaluate, make
+from tests.ops.elementwise import array, bounds_of, evaluate, make
 
 SIGNED = ("i8", "i16", "i32", "i64", "i4")
 UNSIGNED = ("u8", "u16", "u32", "u64", "u4")
@@ -137,3 +137,23 @@ def test_shifts_to_the_end_of_the_type() -> None:
     assert evaluate(make("BitwiseLeftShift", 15), array("u4", 3), array("u4", 3)).astype(int).tolist() == [8]
     assert evaluate(make("BitwiseNot", 13), array("u4", 3)).astype(int).tolist() == [12]
     assert evaluate(make("BitwiseNot", 13), array("i4", 3)).astype(int).tolist() == [-4]
+
+
+@pytest.mark.parametrize(
+    ("type", "a", "b", "expected"),
+    [
+        ("Mod", (1, 3), (4, 10), (1, 3)),
+        ("Mod", (-3, 3), (4, 10), (-3, 3)),
+        ("Mod", (1, 4), (4, 10), (0, 4)),
+        ("FloorMod", (1, 3), (4, 10), (1, 3)),
+        ("Divide", (0, 2**63 - 1), (0, 2**63 - 1), (0, 2**63 - 1)),
+        ("Divide", (7, 9), (2, 3), (2, 4)),
+    ],
+)
+def test_bounds_are_as_narrow_as_the_operands_allow(
+    type: str, a: tuple[int, int], b: tuple[int, int], expected: tuple[int, int]
+) -> None:
+    given_bounds = [(array("i64", lower), array("i64", upper)) for lower, upper in (a, b)]
+    found = bounds_of(make(type), *given_bounds)
+    assert found is not None
+    assert tuple(int(bound[0]) for bound in found) == expected
