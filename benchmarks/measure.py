@@ -18,7 +18,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-__all__ = ["Paired", "draw_chart", "geometric_mean", "machine", "measure_pair", "print_table", "write_json"]
+__all__ = [
+    "Paired",
+    "draw_chart",
+    "format_size",
+    "geometric_mean",
+    "machine",
+    "measure_pair",
+    "print_table",
+    "write_json",
+]
 
 RESULTS = Path(__file__).parent / "results"
 SHORTEST = 2e-3
@@ -101,11 +110,19 @@ def _version(package: str) -> str | None:
         return None
 
 
-def print_table(rows: Sequence[Paired], *, ours: str = "ir_exec", theirs: str = "OpenVINO") -> None:
+def print_table(
+    rows: Sequence[Paired],
+    *,
+    ours: str = "ir_exec",
+    theirs: str = "OpenVINO",
+    form: Callable[[float], str] | None = None,
+) -> None:
+    """Print what both took, as durations or in the given form, the ratios and their geometric mean."""
+    form = form or _duration
     width = max([len(row.name) for row in rows] + [len("geometric mean")])
     print(f"{'':{width}}  {ours:>10}  {theirs:>10}  ratio")
     for row in rows:
-        print(f"{row.name:{width}}  {_duration(row.ours):>10}  {_duration(row.theirs):>10}  {row.ratio:5.2f}")
+        print(f"{row.name:{width}}  {form(row.ours):>10}  {form(row.theirs):>10}  {row.ratio:5.2f}")
     mean = geometric_mean(row.ratio for row in rows)
     print(f"{'geometric mean':{width}}  {'':10}  {'':10}  {mean:5.2f}")
 
@@ -115,6 +132,11 @@ def _duration(seconds: float) -> str:
         if seconds >= factor:
             return f"{seconds / factor:.2f} {unit}"
     return f"{seconds * 1e6:.1f} us"
+
+
+def format_size(size: float) -> str:
+    """A number of bytes for people."""
+    return f"{size / 2**20:.1f} MiB" if size >= 2**20 else f"{size / 2**10:.0f} KiB"
 
 
 def write_json(name: str, rows: Sequence[Paired], **further: object) -> Path:

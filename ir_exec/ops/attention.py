@@ -8,13 +8,16 @@ from ir_exec.errors import ElementTypeError, ShapeError
 from ir_exec.ops.attributes import Bool
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.matmul import matrix_product
+from ir_exec.ops.normalization import EXPONENTIAL
+from ir_exec.ops.parallel import for_ranges
 from ir_exec.ops.precision import CALCULABLE_FLOAT, rounded, widened
 from ir_exec.ops.rules import broadcast_shapes, merge_dims
+from ir_exec.ops.slices import PIECE
 from ir_exec.types import BOOLEAN, Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["SCORES_AT_ONCE", "ScaledDotProductAttention"]
 
-SCORES_AT_ONCE = 2**23
+SCORES_AT_ONCE = 2**22
 """How many scores (query times key, over all batches) are held in memory at a time; one row at least."""
 
 
@@ -120,15 +123,25 @@ def _mask_scores(scores: Array, mask: Array) -> None:
 
 def _attend(scores: Array, values: Array, sink: Array | None, output: Array) -> None:
     """output = softmax of scores, times values; the scores are overwritten."""
-    greatest = np.max(scores, axis=-1, keepdims=True)
-    if sink is not None:
-        greatest = np.maximum(greatest, sink)
-    scores -= greatest
-    np.exp(scores, out=scores)
-    total = np.sum(scores, axis=-1, keepdims=True)
-    if sink is not None:
-        total = total + np.exp(sink - greatest)
-    np.divide(matrix_product(scores, values), total, out=output)
+    keys = scores.shape[-1]
+    rows = scores.reshape(-1, keys)
+    total = np.empty((len(rows), 1), scores.dtype)
+    sinks = None if sink is None else np.broadcast_to(sink, (*scores.shape[:-1], 1)).reshape(-1, 1)
+
+    def exponentiate(start: int, stop: int) -> None:
+        part = rows[start:stop]
+        greatest = np.max(part, axis=-1, keepdims=True)
+        if sinks is not None:
+            greatest = np.maximum(greatest, sinks[start:stop])
+        part -= greatest
+        np.exp(part, out=part)
+        np.sum(part, axis=-1, keepdims=True, out=total[start:stop])
+        if sinks is not None:
+            total[start:stop] += np.exp(sinks[start:stop] - greatest)
+
+    for_ranges(len(rows), max(PIECE // keys, 1), exponentiate, nanoseconds=EXPONENTIAL * rows.size)
+    attended = matrix_product(rows.reshape(scores.shape), values)
+    np.divide(attended, total.reshape(*scores.shape[:-1], 1), out=output)
 
 
 def _row_blocks(rows: int, scores_a_row: int) -> list[slice]:

@@ -12,9 +12,13 @@ from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.precision import CALCULABLE_FLOAT, rounded, widened
 from ir_exec.ops.reduction import AXES, axes_of, distinct_axes, mean
 from ir_exec.ops.rules import known_ints, normalize_axis, require_rank
+from ir_exec.ops.slices import by_slices
 from ir_exec.types import Array, TensorType
 
 __all__ = ["MVN1", "MVN6", "LogSoftmax", "SoftMax1", "SoftMax8"]
+
+EXPONENTIAL = 2.0
+"""Nanoseconds that an element of a softmax takes, about."""
 
 
 class _AlongAxis(Op):
@@ -33,10 +37,24 @@ class _AlongAxis(Op):
             normalize_axis(self.axis, max(data.rank, 1))
         return data.without_values()
 
-    def _shifted(self, data: Array) -> Array:
-        """The elements less the greatest of their slice, so that no exponential overflows; a new array."""
-        wide = np.atleast_1d(widened(data))
-        return np.asarray(wide - np.max(wide, axis=self.axis, keepdims=True, initial=-np.inf))
+
+def _shifted(data: Array) -> Array:
+    """The elements less the greatest of their slice along axis 1, so that no exponential overflows; a new array."""
+    wide = widened(data)
+    return np.asarray(wide - np.max(wide, axis=1, keepdims=True, initial=-np.inf))
+
+
+def _softmax(data: Array) -> Array:
+    result = _shifted(data)
+    np.exp(result, out=result)
+    result /= np.sum(result, axis=1, keepdims=True)
+    return rounded(result, data.dtype)
+
+
+def _log_softmax(data: Array) -> Array:
+    result = _shifted(data)
+    result -= np.log(np.sum(np.exp(result), axis=1, keepdims=True))
+    return rounded(result, data.dtype)
 
 
 @op("SoftMax", since=8)
@@ -48,10 +66,7 @@ class SoftMax8(_AlongAxis):
     """
 
     def evaluate(self, data: Array) -> Array:
-        result = self._shifted(data)
-        np.exp(result, out=result)
-        result /= np.sum(result, axis=self.axis, keepdims=True)
-        return rounded(result.reshape(data.shape), data.dtype)
+        return by_slices(_softmax, data, self.axis, nanoseconds=EXPONENTIAL)
 
 
 @op("SoftMax", since=1)
@@ -72,9 +87,7 @@ class LogSoftmax(_AlongAxis):
     """
 
     def evaluate(self, data: Array) -> Array:
-        result = self._shifted(data)
-        result -= np.log(np.sum(np.exp(result), axis=self.axis, keepdims=True))
-        return rounded(result.reshape(data.shape), data.dtype)
+        return by_slices(_log_softmax, data, self.axis, nanoseconds=EXPONENTIAL)
 
 
 @op("MVN", since=2)

@@ -1,0 +1,157 @@
+"""How much memory a network takes, ir_exec and OpenVINO's CPU plugin, each in a process of its own.
+
+Counted is what a process takes more at its peak than before it loads the network: what lies in memory of the weights
+file, what is made of it, and the tensors of a run, the inputs left out. The networks are those of
+`benchmarks.networks`, with large gathers and scatters and attention over 8,192 tokens, which are built here. Only
+Linux tells the peak of a process.
+
+    python -m benchmarks.memory [--only TEXT] [--runs 3]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.parent)]
+# OpenVINO's telemetry forks a process of its own.
+sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # a module that cannot be imported
+
+import openvino as ov
+from openvino import opset16 as ops
+
+import ir_exec
+from benchmarks.measure import Paired, draw_chart, format_size, print_table, write_json
+from benchmarks.networks import networks
+from ir_exec.types import Array
+
+ROOT = Path(__file__).resolve().parent.parent
+
+_START = """
+import json, sys
+import numpy as np
+
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024
+
+path, inputs = sys.argv[1:]
+with np.load(inputs) as stored:
+    arrays = [stored[f"in{i}"] for i in range(len(stored.files))]
+"""
+_END = """
+with open("/proc/self/clear_refs", "w") as file:
+    file.write("5")
+before = peak()
+run = load()
+for _ in range(2):
+    outputs = None
+    outputs = [np.asarray(output) for output in run(arrays).values()]
+print(json.dumps(peak() - before))
+"""
+# What the first network that is loaded imports belongs to the library, so a small one comes first.
+OURS = f"""{_START}
+import ir_exec
+ir_exec.compile_model({str(ROOT / "samples" / "scatter_update.xml")!r})
+load = lambda: ir_exec.compile_model(path)
+{_END}"""
+THEIRS = f"""{_START}
+sys.modules["openvino_telemetry"] = None
+import openvino
+core = openvino.Core()
+core.compile_model({str(ROOT / "samples" / "scatter_update.xml")!r}, "CPU")
+load = lambda: core.compile_model(path, "CPU", {{"INFERENCE_PRECISION_HINT": "f32"}})
+{_END}"""
+
+_LARGE = 2**24
+_TOKENS = 8192
+
+
+def built(folder: Path) -> Iterator[tuple[str, Path, list[Array]]]:
+    """Name, file and inputs of networks that move or attend over large tensors."""
+    random = np.random.default_rng(0)
+    data = random.standard_normal((_LARGE // 256, 256)).astype(np.float32)
+    grid = random.integers(0, len(data), data.shape).astype(np.int32)
+    rows = random.permutation(len(data)).astype(np.int32)[: len(data) // 2]
+    cases = {
+        "GatherElements of 16 Mi elements": ([data, grid], lambda x, i: ops.gather_elements(x, i, 0)),
+        "Gather of 8 Mi elements": ([data, rows], lambda x, i: ops.gather(x, i, np.int32(0))),
+        "ScatterUpdate of 16 Mi elements": (
+            [data, rows, data[: len(rows)]],
+            lambda x, i, u: ops.scatter_update(x, i, u, np.int32(0)),
+        ),
+        "ScatterElementsUpdate of 16 Mi elements": (
+            [data, grid, data],
+            lambda x, i, u: ops.scatter_elements_update(x, i, u, np.int32(0)),
+        ),
+        "ScatterNDUpdate of 16 Mi elements": (
+            [data, rows[:, None], data[: len(rows)]],
+            lambda x, i, u: ops.scatter_nd_update(x, i, u),
+        ),
+        f"attention over {_TOKENS:,} tokens": (
+            [random.standard_normal((1, 4, _TOKENS, 64)).astype(np.float32)] * 3,
+            lambda q, k, v: ops.scaled_dot_product_attention(q, k, v),
+        ),
+    }
+    for name, (arrays, build) in cases.items():
+        parameters = [ops.parameter(array.shape, array.dtype) for array in arrays]
+        path = folder / f"{name.replace(' ', '_').replace(',', '')}.xml"
+        ov.save_model(ov.Model([build(*parameters)], parameters), path, compress_to_fp16=False)
+        yield name, path, arrays
+
+
+def measure(name: str, path: Path, inputs: list[Array], runs: int) -> Paired:
+    """Bytes at the peak of a process, the medians of this many processes of each library."""
+    with tempfile.TemporaryDirectory() as folder:
+        stored = Path(folder) / "inputs.npz"
+        np.savez(stored, **{f"in{index}": array for index, array in enumerate(inputs)})
+        ours, theirs = ([_peak(program, path, stored) for _ in range(runs)] for program in (OURS, THEIRS))
+    return Paired(name, *map(statistics.median, (ours, theirs)), statistics.median(theirs) / statistics.median(ours))
+
+
+def _peak(program: str, path: Path, inputs: Path) -> float:
+    command = [sys.executable, "-c", program, str(path), str(inputs)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    # Where the peak before was higher, the network took less than a page.
+    return max(float(json.loads(done.stdout)), 4096.0)
+
+
+def planned(path: Path, inputs: list[Array]) -> int:
+    """What ir_exec says before the run: the file of weights, what is made of it, and the tensors of a run."""
+    compiled = ir_exec.compile_model(path)
+    plan = compiled.memory_plan({index: array.shape for index, array in enumerate(inputs)})
+    weights = path.with_suffix(".bin")
+    return plan.peak + plan.constants + (weights.stat().st_size if weights.exists() else 0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="networks whose name holds this text")
+    parser.add_argument("--runs", type=int, default=3, help="how many processes of each library")
+    arguments = parser.parse_args()
+    rows, plans = [], {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, path, inputs in (*networks(), *built(Path(folder))):
+            if arguments.only in name:
+                rows.append(measure(name, path, inputs, arguments.runs))
+                plans[name] = planned(path, inputs)
+    print_table(rows, form=format_size)
+    print("\nplanned before the run:")
+    for row in rows:
+        print(f"{row.name:42} {format_size(plans[row.name]):>10}, measured {format_size(row.ours):>10}")
+    write_json("memory", rows, planned=plans)
+    draw_chart("memory", rows, "Memory at the peak: how many times as much OpenVINO takes", theirs="ir_exec")
+
+
+if __name__ == "__main__":
+    main()
