@@ -1,9 +1,8 @@
-"""One graph that runs: its constants computed once, a plan for every set of input shapes. Bodies are graphs too."""
+"""One graph that runs: its constants computed once, by plans for its input shapes. Bodies are graphs too."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -14,13 +13,11 @@ from ir_exec.ops.ties import Ties
 from ir_exec.runtime.fold import foldable
 from ir_exec.runtime.loop import Observer, run_steps
 from ir_exec.runtime.plan import Context, Plan, Planner
+from ir_exec.runtime.plans import Input, Plans
 from ir_exec.runtime.state import Variables
-from ir_exec.types import Array, ElementType, Shape, TensorType
+from ir_exec.types import Array, TensorType
 
 __all__ = ["Executor"]
-
-MAX_PLANS = 32
-"""How many sets of input shapes a graph remembers."""
 
 
 class Executor:
@@ -36,7 +33,7 @@ class Executor:
         self.weights = context["weights"]
         self._expand_weights = expand_weights
         self._max_memory = max_memory
-        self._plans: dict[Any, Plan] = {}
+        self._plans = Plans(self._new_plan, max_memory)
         self._constants: list[Array | None] | None = None
         self._bodies = {
             node: tuple(_Body(body, context, max_memory, expand_weights) for body in node.bodies)
@@ -46,25 +43,16 @@ class Executor:
 
     def run(self, arrays: list[Array], observe: Observer | None = None) -> list[Array]:
         """The values of the Results, from those of the Parameters, both in the order of the file."""
-        plan = self.plan([(array.dtype, array.shape) for array in arrays], observed=observe is not None)
+        plan = self._plans.get([(array.dtype, array.shape) for array in arrays], observed=observe is not None)
         slots = plan.slots.copy()
         for node, given in zip(self._graph.parameters, arrays, strict=True):
             slots[node.outputs[0].number] = given
         run_steps(plan.steps, slots, observe)
         return [array for number in plan.results if (array := slots[number]) is not None]
 
-    def plan(self, inputs: list[tuple[np.dtype[Any], tuple[int, ...]]], *, observed: bool = False) -> Plan:
-        """The plan for inputs of these dtypes and shapes.
-
-        An observer may keep the arrays that it is shown; where there is one, no memory is written to twice.
-        """
-        key = (observed, *inputs)
-        plan = self._plans.get(key)
-        if plan is None:
-            if len(self._plans) >= MAX_PLANS:
-                self._plans.pop(next(iter(self._plans)))
-            plan = self._plans[key] = self._new_plan(inputs, overwrite=not observed)
-        return plan
+    def plan(self, inputs: list[Input]) -> Plan:
+        """The plan for inputs of these dtypes and shapes."""
+        return self._plans.exact(inputs)
 
     @property
     def constant_bytes(self) -> int:
@@ -75,11 +63,8 @@ class Executor:
     def _folded(self) -> set[Value]:
         return foldable(self._graph, expand_weights=self._expand_weights)
 
-    def _new_plan(self, inputs: list[tuple[np.dtype[Any], tuple[int, ...]]], *, overwrite: bool) -> Plan:
-        given = {
-            node.outputs[0]: TensorType(ElementType.of_dtype(dtype), Shape(shape))
-            for node, (dtype, shape) in zip(self._graph.parameters, inputs, strict=True)
-        }
+    def _new_plan(self, inputs: list[TensorType], overwrite: bool) -> Plan:
+        given = {node.outputs[0]: type for node, type in zip(self._graph.parameters, inputs, strict=True)}
         types = infer_types(self._graph, weights=self.weights, given=given)
         planner = Planner(self._context, self._bodies, self._max_memory, overwrite)
         if self._constants is None:
