@@ -28,12 +28,14 @@ import openvino as ov
 import ir_exec
 from benchmarks.built import BUILT, write
 from benchmarks.cold import measure_cold
+from benchmarks.decoder import measure_decoder
 from benchmarks.encoder import write_encoder
 from benchmarks.measure import Paired, draw_chart, measure_pair, print_table, write_json
 from ir_exec.types import Array
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "models"
+DECODERS = "gpt2_with_past", "llama_with_past"
 PRECISE = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
 TOLERANCE = 1e-3
 """Of the largest absolute value of an output."""
@@ -99,6 +101,8 @@ def main() -> None:
             seconds = arguments.encoder_seconds if name.startswith("encoder") else arguments.seconds
             row = measure(name, path, inputs, seconds)
             rows += [row] if row else []
+        if name in DECODERS and arguments.only in name:
+            rows.append(measure_decoder(path, PRECISE, arguments.seconds))
     print_table(rows)
     write_json("networks", rows)
     draw_chart("networks", rows, "Networks, warm: speed relative to OpenVINO's CPU plugin")
