@@ -14,7 +14,7 @@ __all__ = ["check_port_map", "tie_body"]
 
 
 def check_port_map(layer: Layer, body: Body, graph: Graph) -> Iterator[GraphError]:
-    """Every fault (IR112): ends that do not exist, ends of the wrong kind, Parameters that nothing feeds.
+    """Every fault (IR112): ends that do not exist or are of the wrong kind, Parameters and ports that nothing names.
 
     Where an entry names no Parameter, or no output, it is the one that what has none waits for.
     """
@@ -42,7 +42,19 @@ def check_port_map(layer: Layer, body: Body, graph: Graph) -> Iterator[GraphErro
             message = f'{what} Parameter {node.id} "{node.name}" of {body.name}'
             message += ": no entry of the port map names it" if not fed[node.id] else ""
             yield _fault(message, node.layer.line)
+    yield from _input_faults(layer, body)
     yield from _output_faults(layer, body)
+
+
+def _input_faults(layer: Layer, body: Body) -> Iterator[GraphError]:
+    """Inputs that go nowhere. Those of an If may be for its other body, and a Loop has two that are for itself."""
+    taken = {str(entry.external_port_id) for entry in body.port_map if entry.direction == "input"}
+    is_lost = not taken <= {"-1", *(port.id for port in layer.inputs)}
+    if layer.type == "If" or is_lost:
+        return
+    for port in layer.inputs[2:] if layer.type == "Loop" else layer.inputs:
+        if port.id not in taken:
+            yield _fault(f"input port {port.id}: no entry of the port map of {body.name} takes it", port.line)
 
 
 def _output_faults(layer: Layer, body: Body) -> Iterator[GraphError]:

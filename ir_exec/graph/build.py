@@ -7,14 +7,14 @@ So the passes behind go on to find the faults that are independent of these.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from ir_exec.errors import GraphError, InvalidAttributeError, IRError, Location, Report, WeightsError, raise_error
 from ir_exec.graph.bodies import check_port_map, tie_body
 from ir_exec.graph.graph import BodyGraph, Graph, Node, Value
 from ir_exec.graph.order import reachable, topological_order
-from ir_exec.ir import Body, Document, Edge, Layer, Port, Weights
+from ir_exec.ir import MAX_BODY_DEPTH, Body, Document, Edge, Layer, Port, Weights
 from ir_exec.ops import Op, resolve
 from ir_exec.ops.sources import Assign, Assign3, Const, ReadValue, ReadValue3
 from ir_exec.types import Dim, ElementType, Shape, TensorType
@@ -46,6 +46,8 @@ class _Builder:
     weights: Weights | None
     report: Report
     weights_missed: bool = False
+    level: int = 0
+    shared: dict[tuple[object, ...], Op] = field(default_factory=dict)
 
     def build(self, name: str, layers: tuple[Layer, ...], edges: tuple[Edge, ...], *, is_body: bool = False) -> Graph:
         nodes = self.nodes(layers)
@@ -83,57 +85,76 @@ class _Builder:
                 message = f'id {layer.id} is taken by layer "{other.name}" ({other.type}) of line {other.layer.line}'
                 self.report(GraphError(message, code="IR101").located(odd.location))
                 continue
-            node.declared_inputs = tuple([declared_type(port) for port in layer.inputs])
+            node.declared_inputs = tuple([_declared_type(port.precision, port.dims) for port in layer.inputs])
             node.inputs = [None] * len(layer.inputs)
             node.outputs = tuple(
                 [
-                    Value(node, position, -1, declared_type(port), port.names)
+                    Value(node, position, -1, _declared_type(port.precision, port.dims), port.names)
                     for position, port in enumerate(layer.outputs)
                 ]
             )
             nodes[layer.id] = node
             places[layer.id] = place
             node.op = self.operator(node)
-            node.bodies = tuple([self.body(node, body) for body in layer.bodies])
+            if layer.bodies:
+                node.bodies = tuple([self.body(node, body) for body in layer.bodies])
+            # Where bodies are nested too deep, the reader has left them out and said so.
+            missing = node.missing_bodies() if self.level < MAX_BODY_DEPTH else ()
+            if missing:
+                what = " and no ".join(f"<{name}>" for name in missing)
+                message = f"the layer has no {what}, as every {layer.type} has"
+                self.report(GraphError(message, code="IR112").located(node.location))
         return nodes
 
     def operator(self, node: Node) -> Op | None:
+        """The operator of a node; layers that say the same share one, unless it draws or keeps something."""
         layer = node.layer
-
-        def report(error: IRError) -> None:
-            if error.code in _OF_ATTRIBUTES:
-                error.located(Location(line=layer.data_line))
-            self.report(error.located(node.location))
-
         if layer.version is None:
             return None
+        key = (layer.type, layer.version, *layer.data.items())
+        op = self.shared.get(key)
+        if op is None:
+            faults: list[IRError] = []
+            op = self.parse(layer, faults.append)
+            for fault in faults:
+                self.report(fault.located(node.location))
+            if op is not None and op.deterministic and not faults:
+                self.shared[key] = op
+        if isinstance(op, Const):
+            self.check_constant(op, node)
+        return op
+
+    def parse(self, layer: Layer, report: Report) -> Op | None:
         try:
-            cls = resolve(layer.type, layer.version)
+            cls = resolve(layer.type, layer.version or "")
         except IRError as error:
             error.severity = "info" if error.code.startswith("IR9") else "error"
             report(error)
             return None
+
+        def report_attribute(error: IRError) -> None:
+            if error.code in _OF_ATTRIBUTES:
+                error.located(Location(line=layer.data_line))
+            report(error)
+
         for name in cls.unknown_attributes(layer.data):
             message = f"{layer.type} has no attribute {name}; it is ignored"
-            report(InvalidAttributeError(message, code="IR303", severity="warning"))
-        op = cls.parse(layer.data, report)
-        if isinstance(op, Const):
-            self.check_constant(op, report)
-        return op
+            report_attribute(InvalidAttributeError(message, code="IR303", severity="warning"))
+        return cls.parse(layer.data, report_attribute)
 
-    def check_constant(self, op: Const, report: Report) -> None:
+    def check_constant(self, op: Const, node: Node) -> None:
         if not op.shape.is_static:
             return
         if self.weights is not None:
             try:
                 self.weights.check(op.element_type, op.shape.static, op.offset, op.size)
             except IRError as error:
-                report(error)
+                self.report(error.located(node.location))
         elif not self.weights_missed:
             self.weights_missed = True
             message = "the network has constants, but there is no weights file"
             hint = "the weights are expected beside the .xml, with the extension .bin"
-            report(WeightsError(message, code="IR201", hint=hint))
+            self.report(WeightsError(message, code="IR201", hint=hint).located(node.location))
 
     def connect(self, nodes: dict[str, Node], edges: tuple[Edge, ...]) -> None:
         """Tie inputs to outputs; ports are found by their id, and count by their place in the layer."""
@@ -160,8 +181,7 @@ class _Builder:
         unfed: dict[str, list[tuple[Node, int]]] = {}
         for node in nodes.values():
             for position, value in enumerate(node.inputs):
-                port_id = node.layer.inputs[position].id
-                if value is None and (node.id, port_id) not in refused:
+                if value is None and (node.id, port_id := node.layer.inputs[position].id) not in refused:
                     unfed.setdefault(port_id, []).append((node, position))
         for edge, fault in faults:
             if edge.from_layer in nodes and len(unfed.get(edge.to_port, ())) == 1:
@@ -180,7 +200,9 @@ class _Builder:
         return values
 
     def body(self, node: Node, body: Body) -> BodyGraph:
+        self.level += 1
         graph = self.build(body.name, body.layers, body.edges, is_body=True)
+        self.level -= 1
         faults = list(check_port_map(node.layer, body, graph))
         for fault in faults:
             self.report(fault.located(node.location))

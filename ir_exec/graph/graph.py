@@ -79,7 +79,14 @@ class Node:
         """Whether the node can be inferred and run: it has an operator, every input its edge, every body its ties."""
         if self.op is None or None in self.inputs:
             return False
-        return not self.bodies or all(body.ties for body in self.bodies)
+        if not self.bodies:
+            return not self.op.body_names
+        return all(body.ties for body in self.bodies) and not self.missing_bodies()
+
+    def missing_bodies(self) -> list[str]:
+        """The graphs that the layer's type asks for and the layer does not hold."""
+        held = {body.name for body in self.bodies}
+        return [name for name in (self.op.body_names if self.op else ()) if name not in held]
 
     @property
     def values_in(self) -> list[Value]:

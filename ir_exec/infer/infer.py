@@ -15,7 +15,7 @@ from ir_exec.ops.sources import WeightsReader
 from ir_exec.ops.ties import Ties
 from ir_exec.types import TensorType
 
-__all__ = ["Settle", "Types", "infer_body", "infer_node", "infer_types"]
+__all__ = ["Settle", "Types", "infer_body", "infer_node", "infer_outputs", "infer_types"]
 
 Types: TypeAlias = list[TensorType]
 """The type of every value of a graph, at the value's number."""
@@ -61,6 +61,14 @@ def infer_node(op: Op, inputs: list[TensorType], context: Mapping[str, Any], rep
     The last type stands for all further outputs where their number is not known. An exception that is no IRError is a
     fault of the operator's class, and is reported as IR999.
     """
+    outputs = infer_outputs(op, inputs, context, report)
+    return None if outputs is None else with_known_values(op, inputs, outputs)
+
+
+def infer_outputs(
+    op: Op, inputs: list[TensorType], context: Mapping[str, Any], report: Report
+) -> list[TensorType] | None:
+    """As `infer_node`, without what follows for the values of the outputs."""
     try:
         if not op.check_inputs(inputs, report):
             return None
@@ -74,8 +82,7 @@ def infer_node(op: Op, inputs: list[TensorType], context: Mapping[str, Any], rep
     except Exception as error:
         report(internal_error(error))
         return None
-    outputs = list(result) if isinstance(result, tuple) else [result]
-    return with_known_values(op, inputs, outputs)
+    return list(result) if isinstance(result, tuple) else [result]
 
 
 def infer_body(graph: Graph, parameters: list[TensorType], weights: WeightsReader | None) -> list[TensorType]:
@@ -110,7 +117,7 @@ def _infer(node: Node, types: Types, context: Mapping[str, Any], report: Report)
     op = node.op
     if op is None or not node.is_whole:
         return None
-    inputs = [types[value.number] for value in node.values_in]
+    inputs = [types[value.number] for value in node.inputs if value is not None]
     if node.bodies:
         context = {**context, "bodies": tuple([_Body(body, context["weights"]) for body in node.bodies])}
     return infer_node(op, inputs, context, lambda error: report(error.located(node.location)))

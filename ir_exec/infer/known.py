@@ -12,6 +12,7 @@ from itertools import product
 import numpy as np
 
 from ir_exec.ops import Op
+from ir_exec.ops.precision import type_limits
 from ir_exec.types import Array, Bounds, ElementType, TensorType
 
 __all__ = ["LARGEST", "with_known_values"]
@@ -138,10 +139,9 @@ def _saturated_outputs(op: Op, arrays: list[Array]) -> list[Array]:
     sizes = _outputs(op, [_as_sizes(array) for array in arrays])
     outputs = []
     for output, size in zip(_outputs(op, arrays), sizes, strict=True):
-        if np.issubdtype(output.dtype, np.integer):
-            limits = np.iinfo(output.dtype)
-            output = np.where(size >= HUGE, limits.max, np.where(size <= -HUGE, limits.min, output))
-            output = output.astype(limits.dtype)
+        if np.issubdtype(output.dtype, np.integer) and not (np.abs(size) < HUGE).all():
+            least, most = type_limits(output.dtype)
+            output = np.where(size >= HUGE, most, np.where(size <= -HUGE, least, output)).astype(output.dtype)
         outputs.append(output)
     return outputs
 
@@ -150,9 +150,13 @@ def _as_sizes(array: Array) -> Array:
     """As f64, the ends of an integer's range as those of i64: far beyond HUGE, whatever is done to them."""
     if not np.issubdtype(array.dtype, np.integer):
         return array.astype(np.float64)
-    limits = np.iinfo(array.dtype)
-    sizes = array.astype(np.float64)
-    return np.where(array == limits.max, 2.0**63, np.where((array == limits.min) & (array < 0), -(2.0**63), sizes))
+    least, most = type_limits(array.dtype)
+    # The bounds of one element may be NumPy's scalars, which cannot be written to.
+    sizes = np.array(array, np.float64)
+    sizes[array == most] = 2.0**63
+    if least < 0:
+        sizes[array == least] = -(2.0**63)
+    return sizes
 
 
 def _parameter(op: Op, position: int) -> str:

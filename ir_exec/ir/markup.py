@@ -176,6 +176,8 @@ def _element_tree(text: bytes, *, recover: bool = False) -> etree._Element:
         load_dtd=False,
         dtd_validation=False,
         huge_tree=False,
+        collect_ids=False,
+        remove_blank_text=True,
         remove_comments=True,
         remove_pis=True,
         recover=recover,
@@ -223,19 +225,22 @@ def start_tags(text: bytes) -> list[tuple[etree._Element, int]]:
 def _line_finder(root: etree._Element, text: bytes) -> Callable[[etree._Element], int]:
     """lxml's `sourceline` where it is right, which costs nothing, else a table from the bytes."""
     characters = np.frombuffer(text, np.uint8)
-    line_ends = np.flatnonzero(characters == ord("\n"))
-    if len(line_ends) <= _MOST_SOURCE_LINES and _tags_keep_to_lines(characters, line_ends):
+    line_ends = characters == ord("\n")
+    if np.count_nonzero(line_ends) <= _MOST_SOURCE_LINES and _lines_end_in_tags(characters, line_ends):
         return attrgetter("sourceline")
-    lines = (np.searchsorted(line_ends, _starts(characters)) + 1).tolist()
+    lines = (np.searchsorted(np.flatnonzero(line_ends), _starts(characters)) + 1).tolist()
     return dict(zip(root.iter(), lines, strict=True)).__getitem__
 
 
-def _tags_keep_to_lines(characters: Array, line_ends: Array) -> bool:
-    """Whether every tag ends on the line on which it begins; no, where an attribute may hold a `>`."""
-    opens, closes = np.flatnonzero(characters == ord("<")), np.flatnonzero(characters == ord(">"))
-    if len(opens) != len(closes):
+def _lines_end_in_tags(characters: Array, line_ends: Array) -> bool:
+    """Whether a tag ends at the end of every line, as writers of IR have it, so that no tag spans several.
+
+    No, where a text or an attribute may hold a `>`.
+    """
+    closes = characters == ord(">")
+    if np.count_nonzero(characters == ord("<")) != np.count_nonzero(closes):
         return False
-    return bool((np.searchsorted(line_ends, opens) == np.searchsorted(line_ends, closes)).all())
+    return not (line_ends[1:] & ~closes[:-1]).any()
 
 
 def _starts(characters: Array) -> Array:

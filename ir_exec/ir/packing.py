@@ -20,7 +20,7 @@ import math
 import sys
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -93,7 +93,7 @@ def decode(
     dtype = element_type.dtype
     if sys.byteorder == "big" and dtype.itemsize > 1:
         return stored.reshape(-1, dtype.itemsize)[:, ::-1].copy().view(dtype).reshape(shape)
-    return _aligned(stored, dtype.alignment).view(dtype).reshape(shape)
+    return _viewed(stored, dtype).reshape(shape)
 
 
 def encode(array: Array, order: BitOrder = CURRENT_ORDER) -> bytes:
@@ -109,8 +109,10 @@ def encode(array: Array, order: BitOrder = CURRENT_ORDER) -> bytes:
     return flat.tobytes()
 
 
-def _aligned(stored: Array, alignment: int) -> Array:
-    return stored if stored.ctypes.data % alignment == 0 else stored.copy()
+def _viewed(stored: Array, dtype: np.dtype[Any] | str) -> Array:
+    """The bytes as elements of this dtype: copied only where they do not lie as the machine wants them."""
+    elements = stored.view(dtype)
+    return elements if elements.flags.aligned else elements.copy()
 
 
 def _unpack(element_type: ElementType, stored: Array, count: int, order: BitOrder) -> Array:
@@ -192,7 +194,7 @@ def _pack(element_type: ElementType, values: Array, order: BitOrder) -> Array:
 def decode_strings(stored: Array, shape: tuple[int, ...]) -> Array:
     """Strings from their storage; WeightsError IR206 where it is damaged, before memory is taken for its sake."""
     count = math.prod(shape)
-    words = _aligned(stored[: len(stored) // 4 * 4], 4).view("<i4")
+    words = _viewed(stored[: len(stored) // 4 * 4], "<i4")
     if len(words) < 2 + count or int(words[0]) != count:
         found = f"it says {int(words[0])}" if len(words) else "it has no room for a count"
         raise _damaged_strings(f"the shape needs {count} strings, {found}, and there are {len(stored)} bytes")

@@ -65,9 +65,9 @@ def read_document(source: str | os.PathLike[str] | bytes, *, report: Report = ra
     return None
 
 
-def _int64(text: str) -> int | None:
+def _int64(text: str | None) -> int | None:
     """The number, or None where the text is not a decimal number of 64 bits."""
-    text = text.strip()
+    text = (text or "").strip()
     # Python refuses to convert very long numbers with an error of its own.
     if len(text) > _LONGEST_NUMBER or not text.isascii() or not text[text[:1] in ("-", "+") :].isdigit():
         return None
@@ -175,9 +175,9 @@ class _Reader:
         for child in element:
             tag = child.tag
             if tag == "input":
-                inputs = tuple([self._read_port(port) for port in child if port.tag == "port"])
+                inputs = tuple([self._read_port(port, is_output=False) for port in child if port.tag == "port"])
             elif tag == "output":
-                outputs = tuple([self._read_output(port) for port in child if port.tag == "port"])
+                outputs = tuple([self._read_port(port, is_output=True) for port in child if port.tag == "port"])
             elif tag == "data":
                 data = _attributes(child)
                 data_line = self._line(child)
@@ -204,7 +204,7 @@ class _Reader:
             data_line=data_line,
         )
 
-    def _read_port(self, element: etree._Element) -> Port:
+    def _read_port(self, element: etree._Element, *, is_output: bool) -> Port:
         text = element.get("id")
         id = self._canonical(text) if text is not None else self._required(element, "id")
         if id is None and text is not None:
@@ -214,22 +214,18 @@ class _Reader:
         int64 = self._int64
         for child in element:
             if child.tag == "dim":
-                dim = int64(child.text or "")
+                dim = int64(child.text)
                 if dim is None:
                     self._no_number(f"dim {len(dims)} of port {id}, {_shown(child.text)},", child)
                     dim = -1
                 dims.append(dim)
             elif child.tag == "rt_info":
                 rt_info = self._read_tree(child)
-        names = element.get("names")
-        precision, tensor_names = element.get("precision"), split_names(names) if names else ()
-        return Port(id or text or "", precision, tuple(dims), tensor_names, self._line(element), rt_info)
-
-    def _read_output(self, element: etree._Element) -> Port:
-        port = self._read_port(element)
-        if port.precision is None:
+        precision, names = element.get("precision"), element.get("names")
+        if is_output and precision is None:
             self._required(element, "precision")
-        return port
+        tensor_names = split_names(names) if names else ()
+        return Port(id or text or "", precision, tuple(dims), tensor_names, self._line(element), rt_info)
 
     def _read_edge(self, element: etree._Element) -> Edge | None:
         get, canonical = element.get, self._canonical
@@ -255,8 +251,7 @@ class _Reader:
             port_map = element.find(name.removesuffix("body") + "port_map")
             back_edges = element.find("back_edges") if name == "body" else None
             if content is None:
-                if port_map is not None:
-                    self._fault("IR008", f"the layer has a <{port_map.tag}> and no <{name}>", port_map)
+                # Which bodies a layer has to have, its operator knows.
                 continue
             layers, edges = self._read_network(content)
             body = Body(

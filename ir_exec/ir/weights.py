@@ -22,6 +22,9 @@ __all__ = ["Weights", "default_weights_path"]
 
 _MAX_OFFSET = 2**63 - 1
 
+_SMALL = 2**10
+"""Bytes of constants that are kept once decoded: every rule that axes and shapes have a part in asks for them."""
+
 
 def default_weights_path(path: str | os.PathLike[str]) -> str:
     """Where the weights of an .xml lie: the same path with the extension .bin."""
@@ -35,11 +38,12 @@ class Weights:
     short while it is mapped: the operating system then ends the process that looks at the lost part.
     """
 
-    __slots__ = ("_appended", "_bytes", "order", "path")
+    __slots__ = ("_appended", "_bytes", "_decoded", "order", "path")
 
     def __init__(self, stored: Array, path: str | None, order: BitOrder) -> None:
         self._bytes = stored
         self._appended: Array = np.empty(0, np.uint8)
+        self._decoded: dict[tuple[ElementType, tuple[int, ...], int, int], Array] = {}
         self.path = path
         self.order = order
 
@@ -92,7 +96,7 @@ class Weights:
         """
         if not (0 <= offset <= _MAX_OFFSET and 0 <= size <= _MAX_OFFSET):
             raise WeightsError(f"no bytes lie at offset {offset} with size {size}", code="IR205")
-        if any(dim < 0 for dim in shape):
+        if min(shape, default=0) < 0:
             raise WeightsError(f"a constant cannot have the shape {list(shape)}", code="IR205")
         count = math.prod(shape)
         if element_type is ElementType.string:
@@ -117,13 +121,18 @@ class Weights:
 
         Raises WeightsError as `check` does, and IR206 for damaged strings.
         """
+        key = (element_type, shape, offset, size)
+        array = self._decoded.get(key)
+        if array is not None:
+            return array
         self.check(element_type, shape, offset, size)
-        count = math.prod(shape)
-        if count == 0:
+        if math.prod(shape) == 0:
             array = np.empty(shape, element_type.dtype)
         else:
             array = decode(element_type, shape, self._stored(offset, size), self.order)
         array.flags.writeable = False
+        if size <= _SMALL:
+            self._decoded[key] = array
         return array
 
     def slice(self, offset: int, size: int) -> memoryview:
@@ -137,6 +146,7 @@ class Weights:
     def close(self) -> None:
         """Let go of the file as soon as no array that was read from it is left; nothing can be read afterwards."""
         self._bytes = np.empty(0, np.uint8)
+        self._decoded.clear()
 
 
 def _not_a_pointer(stored: Array, path: str | None) -> Array:

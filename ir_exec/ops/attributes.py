@@ -97,6 +97,14 @@ def _floats(text: str) -> tuple[float, ...]:
     return tuple([_float(part) for part in split_list(text)])
 
 
+def _element_type(text: str) -> ElementType:
+    kind = ElementType.parse(text)
+    if text.lower() not in (kind.name, "undefined"):
+        # OpenVINO refuses FP32 here, which is how ports spell it.
+        raise ValueError(f"expected {kind.name}, as attributes spell it")
+    return kind
+
+
 def _index_type(kind: ElementType) -> ElementType:
     if kind not in INDEX:
         raise ValueError("expected i32 or i64")
@@ -154,7 +162,7 @@ Ints = Annotated[tuple[int, ...], _integers]
 NonNegatives = Annotated[Ints, each(at_least(0))]
 Positives = Annotated[Ints, each(at_least(1))]
 Floats = Annotated[tuple[float, ...], _floats]
-ElementTypeName = Annotated[ElementType, ElementType.parse]
+ElementTypeName = Annotated[ElementType, _element_type]
 IndexTypeName = Annotated[ElementTypeName, _index_type]
 ShapeText = Annotated[Shape, Shape.parse]
 

@@ -170,7 +170,9 @@ def _table() -> dict[str, frozenset[int]]:
 
 
 def _spelling(key: str) -> str:
-    return next(name for name in _names() if name.lower() == key)
+    """A type as files spell it."""
+    spelt = {_key(name): name for types in FAMILIES.values() for name in types.split()}
+    return spelt.get(key) or next(name for name in _names() if name.lower() == key)
 
 
 def _ranges(opsets: frozenset[int]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
 
@@ -52,6 +52,12 @@ class Parameter(Op):
         raise EvaluationError("no value was given for this input")
 
 
+def _storable(kind: ElementType) -> ElementType:
+    if not kind.is_known:
+        raise ValueError("expected a type of which elements can be stored")
+    return kind
+
+
 @op("Const", since=1)
 class Const(Op):
     """A value from the .bin: `size` bytes from `offset` on, decoded when they are first asked for.
@@ -59,7 +65,7 @@ class Const(Op):
     Specification: infrastructure/constant-1.
     """
 
-    element_type: ElementTypeName
+    element_type: Annotated[ElementTypeName, _storable]
     shape: ShapeText
     offset: NonNegative
     size: NonNegative

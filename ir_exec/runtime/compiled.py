@@ -71,7 +71,7 @@ class CompiledModel:
         self._variables = Variables()
         context = {"weights": model.weights, "state": self._variables}
         budget = default_budget() if max_memory is None else max_memory
-        self._executor = Executor(model.graph, context, budget, expand_weights=expand_weights)
+        self._executor = Executor(model.graph, context, budget, expand_weights=expand_weights, types=model.types)
 
     def __call__(self, inputs: Inputs | None = None, *, observe: Observer | None = None) -> Results:
         """Run the network.

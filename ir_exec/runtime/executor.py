@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ir_exec.collector import paused_collector
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer import Types, infer_body, infer_types
 from ir_exec.ops.sources import Assign, Assign3, Parameter, Result
@@ -25,14 +26,24 @@ class Executor:
 
     expand_weights: whether what follows from weights alone is computed once and kept where that takes more memory than
     the weights do; what takes no more is computed once in any case.
+    types: of every value, for the inputs that they say; so that they are not inferred again.
     """
 
-    def __init__(self, graph: Graph, context: Context, max_memory: int, *, expand_weights: bool = True) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        context: Context,
+        max_memory: int,
+        *,
+        expand_weights: bool = True,
+        types: Types | None = None,
+    ) -> None:
         self._graph = graph
         self._context = context
         self.weights = context["weights"]
         self._expand_weights = expand_weights
         self._max_memory = max_memory
+        self._types = types
         self._plans = Plans(self._new_plan, max_memory)
         self._constants: list[Array | None] | None = None
         self._bodies = {
@@ -63,9 +74,10 @@ class Executor:
     def _folded(self) -> set[Value]:
         return foldable(self._graph, expand_weights=self._expand_weights)
 
+    @paused_collector()
     def _new_plan(self, inputs: list[TensorType], overwrite: bool) -> Plan:
         given = {node.outputs[0]: type for node, type in zip(self._graph.parameters, inputs, strict=True)}
-        types = infer_types(self._graph, weights=self.weights, given=given)
+        types = self._inferred(given)
         planner = Planner(self._context, self._bodies, self._max_memory, overwrite)
         if self._constants is None:
             self._constants = self._fold(planner, types)
@@ -75,6 +87,11 @@ class Executor:
         if overwrite:
             nodes = self._without_known(nodes, types, slots, results)
         return planner.plan(nodes, types, slots, results)
+
+    def _inferred(self, given: dict[Value, TensorType]) -> Types:
+        if self._types is not None and all(self._types[value.number] == type for value, type in given.items()):
+            return self._types
+        return infer_types(self._graph, weights=self.weights, given=given)
 
     def _without_known(
         self, nodes: list[Node], types: Types, slots: list[Array | None], results: list[int]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -70,8 +71,9 @@ class Buffers:
     """Whose memory every value lies in, while one goes through the nodes in their order.
 
     An operator that is declared to give views may hand on the memory of any of its inputs; every other one makes
-    memory of its own. What is read from weights or variables, or computed in bodies, belongs to others. Memory is free
-    after the last use of the last value in it, unless it belongs to others.
+    memory of its own, and so does any whose output takes more than each of its inputs can. What is read from weights
+    or variables, or computed in bodies, belongs to others. Memory is free after the last use of the last value in it,
+    unless it belongs to others.
     """
 
     def __init__(self, nodes: list[Node], types: Types, keep: Collection[int], dying: list[list[int]]) -> None:
@@ -100,10 +102,14 @@ class Buffers:
             # A variable or a body may keep what it was given.
             for owner in frozenset[int]().union(*inputs):
                 self._last[owner] = len(self._nodes)
+        given = [types[value.number] for value in node.values_in]
+        largest = max(map(byte_size, given), default=0) if all(type.shape.is_static for type in given) else math.inf
         for value in node.outputs:
-            self._owners[value.number] = handed_on or frozenset([value.number])
-            if not handed_on or node.op.evaluate_context:
-                self._sizes[value.number] = byte_size(types[value.number])
+            size = byte_size(types[value.number])
+            is_new = not handed_on or (size > largest and not node.op.evaluate_context)
+            self._owners[value.number] = frozenset([value.number]) if is_new else handed_on
+            if is_new or node.op.evaluate_context:
+                self._sizes[value.number] = size
 
     def _of(self, number: int) -> frozenset[int]:
         return self._owners.get(number, frozenset([_OTHERS]))

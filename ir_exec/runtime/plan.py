@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
 from ir_exec.errors import IRError, ResourceError, raise_error
 from ir_exec.graph import Node, last_uses
-from ir_exec.infer import Types, infer_node
+from ir_exec.infer import Types, infer_outputs
 from ir_exec.ops import Op
 from ir_exec.runtime.memory import Buffers, byte_size
 from ir_exec.types import Array, TensorType
@@ -68,6 +68,7 @@ class Planner:
     max_memory: int
     overwrite: bool = True
     _read: frozenset[int] = frozenset()
+    _slots: Sequence[Array | None] = ()
 
     def plan(self, nodes: list[Node], types: Types, slots: list[Array | None], results: list[int]) -> Plan:
         """Steps for these nodes, which begin with what is in `slots` and leave the values of `results` there.
@@ -75,6 +76,7 @@ class Planner:
         Raises ResourceError where tensors of known shapes alone are over the budget.
         """
         keep = frozenset(results)
+        self._slots = slots
         self._read = keep.union(value.number for node in nodes for value in node.values_in)
         dying = last_uses(nodes)
         buffers = Buffers(nodes, types, keep, dying)
@@ -110,14 +112,23 @@ class Planner:
     ) -> Callable[..., Any]:
         if op.evaluate_context:
             return partial(op.evaluate, **{name: around[name] for name in op.evaluate_context})
-        if not proven:
+        if not proven and all(types[value.number].shape.is_static for value in node.values_in):
+            # Values decide the shapes of the outputs, and kernels of static types are made for known ones.
             return op.evaluate
+        known = {place: self._slots[value.number] for place, value in enumerate(node.values_in)}
+        better = op.with_constants({place: array for place, array in known.items() if array is not None})
+        if better is not None or not proven:
+            return better or op.evaluate
+        kernel = self._planned(op, node, types)
         output = types[node.outputs[0].number]
         if self.overwrite and op.overwrites and byte_size(output) >= OVERWRITE_FROM:
             for position, value in enumerate(node.values_in):
                 named = op.inputs[min(position, len(op.inputs) - 1)].name in op.overwrites
                 if named and types[value.number] == output and buffers.may_overwrite(index, position):
-                    return partial(_overwrite, op, position)
+                    return partial(_overwrite, kernel, position)
+        return kernel
+
+    def _planned(self, op: Op, node: Node, types: Types) -> Callable[..., Any]:
         inputs = [types[value.number] for value in node.values_in]
         numbers = [value.number for value in node.outputs]
         unread = frozenset(op.output_name(place) for place, number in enumerate(numbers) if number not in self._read)
@@ -130,7 +141,7 @@ class Planner:
         """Infer from the arrays that are really there; raises what `infer` finds wrong with them."""
         assert node.op is not None
         types = [TensorType.of(array) for array in arrays]
-        for type in infer_node(node.op, types, around, raise_error) or ():
+        for type in infer_outputs(node.op, types, around, raise_error) or ():
             self._check_budget(byte_size(type), node)
 
     def _check_budget(self, size: int, node: Node) -> None:
@@ -140,7 +151,7 @@ class Planner:
             raise ResourceError(message, hint=hint).located(node.location)
 
 
-def _overwrite(op: Op, position: int, *arrays: Array) -> Any:
+def _overwrite(kernel: Callable[..., Any], position: int, *arrays: Array) -> Any:
     # A view that was made by broadcasting says by its flag that its elements are not its own.
     out = arrays[position]
-    return op.evaluate(*arrays, out=out if out.flags.writeable and out.flags.c_contiguous else None)
+    return kernel(*arrays, out=out if out.flags.writeable and out.flags.c_contiguous else None)

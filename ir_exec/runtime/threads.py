@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from math import ceil
-from pathlib import Path
 
 from ir_exec.errors import EvaluationError
 
@@ -36,7 +35,7 @@ def _at_least_one(threads: int, name: str) -> int:
     return threads
 
 
-def available_cores(root: Path = Path("/")) -> int:
+def available_cores(root: str | os.PathLike[str] = "/") -> int:
     """The cores that this process may run on, and no more than its control group lets it keep busy."""
     if hasattr(os, "process_cpu_count"):
         cores = os.process_cpu_count() or 1
@@ -44,32 +43,32 @@ def available_cores(root: Path = Path("/")) -> int:
         cores = len(os.sched_getaffinity(0))
     else:
         cores = os.cpu_count() or 1
-    return max(1, min([cores, *_quotas(root)]))
+    return max(1, min([cores, *_quotas(os.fspath(root))]))
 
 
-def _quotas(root: Path) -> list[int]:
+def _quotas(root: str) -> list[int]:
     """The limits of the control groups of this process and of those around them, in cores rounded up."""
     try:
-        lines = (root / "proc/self/cgroup").read_text().splitlines()
+        lines = _read(root, "proc/self/cgroup").splitlines()
     except OSError:
         return []
     found = []
     for line in lines:
         _, controllers, path = line.split(":", 2)
         if not controllers:
-            found += _limits(root / "sys/fs/cgroup", path, _unified_quota)
+            found += _limits(os.path.join(root, "sys/fs/cgroup"), path, _unified_quota)
         elif "cpu" in controllers.split(","):
-            found += _limits(root / "sys/fs/cgroup/cpu", path, _legacy_quota)
+            found += _limits(os.path.join(root, "sys/fs/cgroup/cpu"), path, _legacy_quota)
     return found
 
 
-def _limits(mount: Path, path: str, read: Callable[[Path], tuple[int, int]]) -> list[int]:
+def _limits(mount: str, path: str, read: Callable[[str], tuple[int, int]]) -> list[int]:
     found = []
-    inside = Path(path.lstrip("/"))
+    parts = path.strip("/").split("/")
     # A container may see its own group as the root of all while the path still is that of the host.
-    for group in (inside, *inside.parents):
+    for depth in range(len(parts), -1, -1):
         try:
-            quota, period = read(mount / group)
+            quota, period = read(os.path.join(mount, *parts[:depth]))
         except (OSError, ValueError):
             continue
         if quota > 0 and period > 0:
@@ -77,10 +76,16 @@ def _limits(mount: Path, path: str, read: Callable[[Path], tuple[int, int]]) -> 
     return found
 
 
-def _unified_quota(group: Path) -> tuple[int, int]:
-    quota, period = (group / "cpu.max").read_text().split()
+def _unified_quota(group: str) -> tuple[int, int]:
+    quota, period = _read(group, "cpu.max").split()
     return (-1 if quota == "max" else int(quota)), int(period)
 
 
-def _legacy_quota(group: Path) -> tuple[int, int]:
-    return int((group / "cpu.cfs_quota_us").read_text()), int((group / "cpu.cfs_period_us").read_text())
+def _legacy_quota(group: str) -> tuple[int, int]:
+    return int(_read(group, "cpu.cfs_quota_us")), int(_read(group, "cpu.cfs_period_us"))
+
+
+def _read(folder: str, name: str) -> str:
+    # pathlib would be nicer, and takes longer to import than all of this to run.
+    with open(os.path.join(folder, name), encoding="utf-8") as file:
+        return file.read()

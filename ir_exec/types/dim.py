@@ -28,10 +28,11 @@ class Dim:
 
     def __init__(self, lo: int, hi: int | None = None) -> None:
         hi = lo if hi is None else hi
-        if not 0 <= lo <= hi:
+        # Beyond UNBOUNDED all sizes are one: a lower bound may be larger than an upper bound that is held there.
+        self.lo = lo if lo < UNBOUNDED else UNBOUNDED
+        self.hi = hi if hi < UNBOUNDED else UNBOUNDED
+        if not 0 <= self.lo <= self.hi:
             raise ValueError(f"no dim lies between {lo} and {hi}")
-        self.lo = min(lo, UNBOUNDED)
-        self.hi = min(hi, UNBOUNDED)
 
     @staticmethod
     def any() -> Dim:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, overload
 
 from ir_exec.types.dim import UNBOUNDED, Dim
@@ -43,14 +44,7 @@ class Shape:
 
         Raises ValueError for anything else, and for dims below -1 or beyond 2**63 - 1.
         """
-        text = text.strip()
-        if text.startswith("[") and text.endswith("]"):
-            text = text[1:-1].strip()
-        if text == "...":
-            return _UNKNOWN
-        if not text:
-            return Shape([])
-        return Shape([_parse_dim(part.strip()) for part in text.split(",")])
+        return _parse(text)
 
     @property
     def rank(self) -> int | None:
@@ -71,7 +65,9 @@ class Shape:
         """The sizes of a static shape; ValueError for a dynamic one."""
         if self.dims is None:
             raise ValueError("the rank is not known")
-        return tuple([dim.size for dim in self.dims])
+        if not self.is_static:
+            raise ValueError(f"the shape {self} is not static")
+        return tuple([dim.lo for dim in self.dims])
 
     @property
     def size(self) -> Dim:
@@ -81,7 +77,7 @@ class Shape:
         lo = hi = 1
         for dim in self.dims:
             lo, hi = lo * dim.lo, hi * dim.hi
-        return Dim(min(lo, UNBOUNDED), min(hi, UNBOUNDED))
+        return Dim(lo, hi)
 
     def __and__(self, other: Shape) -> Shape | None:
         """What both shapes allow, or None where they contradict each other."""
@@ -148,6 +144,19 @@ class Shape:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Shape, (self.dims,)
+
+
+@lru_cache(maxsize=2**12)
+def _parse(text: str) -> Shape:
+    # A network has few shapes, and each at many constants.
+    text = text.strip()
+    if text.startswith("[") and text.endswith("]"):
+        text = text[1:-1].strip()
+    if text == "...":
+        return _UNKNOWN
+    if not text:
+        return Shape([])
+    return Shape([_parse_dim(part.strip()) for part in text.split(",")])
 
 
 def _parse_dim(text: str) -> Dim:

@@ -4,8 +4,8 @@ import pytest
 
 from ir_exec.errors import IRError
 from ir_exec.graph import build_graph
-from ir_exec.ir import read_document
-from tests.ir_text import layer, net, parameter, port, result
+from ir_exec.ir import Weights, read_document
+from tests.ir_text import const, layer, net, parameter, port, result
 
 
 def graph_of(xml):
@@ -15,8 +15,9 @@ def graph_of(xml):
     return graph, [fault for fault in faults if fault.severity == "error"]
 
 
-def unary(id, *, name=None, type="ReLU", ports=(0, 1)):
-    return layer(id, type, name=name, inputs=[port(ports[0])], outputs=[port(ports[1])])
+def unary(id, *, name=None, type="ReLU", ports=(0, 1), opset="opset1", inner=""):
+    inputs, outputs = [port(ports[0])], [port(ports[1])]
+    return layer(id, type, name=name, opset=opset, inputs=inputs, outputs=outputs, inner=inner)
 
 
 def add(id, *, name=None):
@@ -129,6 +130,27 @@ def test_names_need_not_be_unique():
             "1",
             "Frobnicate",
         ),
+        (
+            [parameter(0), unary(1, type="TensorIterator"), result(2)],
+            [(0, 0, 1, 0), (1, 1, 2, 0)],
+            "IR112",
+            "1",
+            "no <body>, as every TensorIterator",
+        ),
+        (
+            [parameter(0), unary(1, type="If", opset="opset8"), result(2)],
+            [(0, 0, 1, 0), (1, 1, 2, 0)],
+            "IR112",
+            "1",
+            "no <then_body> and no <else_body>",
+        ),
+        (
+            [parameter(0), unary(1, type="TensorIterator", inner="<port_map></port_map>"), result(2)],
+            [(0, 0, 1, 0), (1, 1, 2, 0)],
+            "IR112",
+            "1",
+            "no <body>",
+        ),
     ],
 )
 def test_each_fault_is_one_error_at_its_layer(layers, ends, code, layer_id, words):
@@ -179,3 +201,44 @@ def test_of_two_layers_with_one_id_the_one_out_of_order_is_named():
         build_graph(document, None, report=report.append)
         (fault,) = [fault for fault in report if fault.code == "IR101"]
         assert fault.location.layer_name == odd
+
+
+@pytest.mark.parametrize("element_type", ["dynamic", "undefined"])
+def test_a_constant_says_how_its_elements_are_stored(element_type):
+    xml = net([const(0, element_type, [1], 0, 4), result(1)], [(0, 0, 1, 0)])
+    faults: list[IRError] = []
+    build_graph(read_document(xml), Weights.of_bytes(b"abcd"), report=faults.append)
+    assert [(fault.code, fault.location.layer_id) for fault in faults] == [("IR302", "0")]
+    assert "a type of which elements can be stored" in str(faults[0])
+
+
+def test_layers_with_equal_attributes_share_an_operator_unless_it_draws():
+    softmax = [
+        unary(id, type="Softmax", opset="opset8", inner=f'<data axis="{axis}"/>')
+        for id, axis in ((1, 0), (2, 0), (3, 1))
+    ]
+    random = [
+        layer(
+            id,
+            "RandomUniform",
+            opset="opset8",
+            inputs=[port(0), port(1), port(2)],
+            outputs=[port(3)],
+            inner='<data output_type="f32" global_seed="1" op_seed="2"/>',
+        )
+        for id in (4, 5)
+    ]
+    graph, _ = graph_of(net([parameter(0), *softmax, *random], []))
+    first, second, other, random_first, random_second = [node.op for node in graph.nodes[1:]]
+    assert first is second
+    assert other.axis == 1
+    assert random_first == random_second
+    assert random_first is not random_second
+
+
+def test_every_layer_with_an_unknown_attribute_is_told():
+    twins = [unary(id, inner='<data alpha="1"/>') for id in (1, 2)]
+    faults: list[IRError] = []
+    document = read_document(net([parameter(0), *twins, result(3)], [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0)]))
+    build_graph(document, None, report=faults.append)
+    assert [(fault.code, fault.location.layer_id) for fault in faults] == [("IR303", "1"), ("IR303", "2")]

@@ -50,7 +50,7 @@ def test_no_attribute_is_no_names() -> None:
 NAME = st.text(st.characters(codec="utf-8"), min_size=1).filter(lambda name: not name.endswith("\\"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(NAME, max_size=4), st.sampled_from([[], ["ends in \\"]]))
 def test_joined_names_split_into_the_same(names: list[str], last: list[str]) -> None:
     assert sorted(split_names(join_names([*last, *names]))) == sorted([*names, *last])

@@ -78,7 +78,7 @@ def test_values_of_small_floats_and_integers() -> None:
     assert decode(ElementType.bf16, (2,), bytes([0x80, 0x3F, 0x00, 0xC0])).astype(np.float32).tolist() == [1, -2]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(PACKED), st.sampled_from([CURRENT_ORDER, OLD_ORDER]), st.integers(0, 70), st.data())
 def test_decode_is_the_bit_by_bit_model(name: str, order: BitOrder, count: int, data: st.DataObject) -> None:
     size = packed_size(ElementType[name], count)
@@ -87,7 +87,7 @@ def test_decode_is_the_bit_by_bit_model(name: str, order: BitOrder, count: int, 
     assert codes(array) == [element(name, stored, index, order) for index in range(count)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(PACKED), st.sampled_from([CURRENT_ORDER, OLD_ORDER]), st.lists(st.integers(0, 63), max_size=70))
 def test_encode_is_the_bit_by_bit_model(name: str, order: BitOrder, values: list[int]) -> None:
     wanted = [value % 2 ** ElementType[name].bits for value in values]
@@ -234,7 +234,7 @@ def test_strings() -> None:
     assert decode(ElementType.string, (), encode(np.array("x", object))).item() == "x"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.text(max_size=5), max_size=6))
 def test_strings_come_back(strings: list[str]) -> None:
     array = np.array(strings, object)
@@ -282,7 +282,7 @@ def test_damaged_strings(stored: bytes) -> None:
     assert caught.value.code == "IR206"
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.binary(max_size=40), st.sampled_from([(), (0,), (1,), (2,), (2, 2), (10**12,)]))
 def test_random_strings_raise_nothing_but_WeightsError(stored: bytes, shape: tuple[int, ...]) -> None:
     try:

@@ -202,3 +202,13 @@ def test_no_file_stays_open(path: Path) -> None:
     del weights
     gc.collect()
     assert len(os.listdir(folder)) == before - 1
+
+
+def test_a_small_constant_is_decoded_once_and_forgotten_when_the_file_is_closed() -> None:
+    weights = Weights.of_bytes(FLOATS.tobytes())
+    array = weights.read(F32, (6,), 0, 24)
+    assert weights.read(F32, (6,), 0, 24) is array
+    assert weights.read(F32, (2, 3), 0, 24).shape == (2, 3)
+    weights.close()
+    with pytest.raises(WeightsError):
+        weights.read(F32, (6,), 0, 24)

@@ -138,6 +138,8 @@ def test_not_a_number_is_a_number() -> None:
         ("positives", "1,0", "expected 1 or more"),
         ("numbers", "1,x", "expected a number"),
         ("element_type", "f33", "unknown element type 'f33'"),
+        ("element_type", "FP32", "expected f32, as attributes spell it"),
+        ("element_type", "BOOL", "expected boolean, as attributes spell it"),
         ("index_type", "f32", "expected i32 or i64"),
         ("shape", "1,-3", "'-3' is not a dim: sizes go from 0 to 9223372036854775807"),
         ("at_least_two", "1", "expected 2 or more"),

@@ -297,6 +297,8 @@ ANSWERED: dict[str, tuple[NetworkText, Sequence[Array]]] = {
     "scalars": (loop(*STARTS, shape=""), [np.float32(2).reshape(())]),
     "grows": (loop(*STARTS, step=grown, concatenate=False), [ROW]),
     "grows from any size": (loop(*STARTS, step=grown, concatenate=False, shape="?,2"), [ROW]),
+    "ends by its condition, of the largest trip count": (loop(int64(2**63 - 1), TRUE, goes_on=before_two), [ROW]),
+    "grows by the trips of the run": (loop("", TRUE, step=grown, concatenate=False), [int64(2), ROW]),
     "parts in a loop": (sliced_loop(6), [MATRIX]),
     "fewer trips than parts": (sliced_loop(2, shape="?,2"), [MATRIX]),
     "parts until the condition fails": (sliced_loop(-1, goes_on=False), [MATRIX]),

@@ -11,6 +11,7 @@ import pytest
 import ir_exec
 from ir_exec.runtime import plan as planning
 from tests.ir_text import const, layer, net, parameter, port, result
+from tests.network_text import NetworkText
 
 NETWORKS = Path(__file__).parent.parent / "networks"
 SHARED = Path(__file__).parent.parent.parent.parent / "shared" / "models"
@@ -103,6 +104,42 @@ def test_the_live_set_is_held_against_the_budget_before_anything_runs():
     with pytest.raises(ir_exec.ResourceError, match="8,000,000 bytes at this layer") as caught:
         compiled([np.ones((1000, 1000), np.float32)])
     assert caught.value.location.layer_name == "Exp2"
+
+
+@pytest.mark.parametrize(
+    ("type", "data", "dims"),
+    [
+        ("Interpolate", 'mode="nearest" axes="0,1"', (2**16, 2**16)),
+        ("Convert", 'destination_type="f64"', (2, 2)),
+        ("Concat", 'axis="0"', (4, 2)),
+    ],
+)
+def test_what_is_larger_than_the_inputs_is_no_view_of_them(type, data, dims):
+    """Operators that may hand on an input as it is take memory where they do not."""
+    second = {"Interpolate": port(1, "i64", (2,)), "Concat": port(1, dims=(2, 2))}
+    inputs = [port(0, dims=(2, 2)), *([second[type]] if type in second else [])]
+    made = layer(2, type, name="made", data=data, inputs=inputs, outputs=[port(2, dims=None)])
+    layers = [parameter(0, "f32", (2, 2), "x"), const(1, "i64", [2], 0, 16), made, result(3)]
+    ends = [(0, 0, 2, 0), (2, 2, 3, 0)] + ([(0 if type == "Concat" else 1, 0, 2, 1)] if type in second else [])
+    size = int(np.prod(dims)) * (8 if type == "Convert" else 4)
+    weights = np.array(dims, np.int64).tobytes()
+    compiled = ir_exec.compile_model(net(layers, ends), weights=weights, max_memory=size - 1)
+    with pytest.raises(ir_exec.ResourceError, match=f"takes {size:,} bytes at this layer"):
+        compiled([np.ones((2, 2), np.float32)])
+
+
+def test_a_view_of_open_shape_is_not_taken_for_memory_of_its_own(monkeypatch):
+    """x -> NonZero [2,?] -> Add: here the run owns memory of a size that nobody knows. Seen as [2,2] it may not change."""
+    monkeypatch.setattr(planning, "OVERWRITE_FROM", 1)
+    net = NetworkText()
+    places = net.op("NonZero", net.parameter("2,2"), opset=3, output_type="i64")
+    own = net.op("Add", places, net.const(np.array(10)))
+    seen = net.op("Reshape", own, net.const(np.array([2, 4])), special_zero="false")
+    net.result(net.op("Negative", seen))
+    net.result(net.op("Add", own, net.const(np.array(100))))
+    file = net.file()
+    negative, more = ir_exec.compile_model(file.xml, weights=file.weights)([np.ones((2, 2), np.float32)]).values()
+    assert np.array_equal(more, 100 - negative)
 
 
 def test_weights_are_kept_small_when_that_is_asked_for():

@@ -137,3 +137,21 @@ def test_the_budget_holds_in_the_open_plan() -> None:
         compiled([np.ones(size, np.float32)])
     with pytest.raises(ir_exec.ResourceError):
         compiled([np.ones(200, np.float32)])
+
+
+@pytest.mark.parametrize(
+    ("type", "attributes", "second", "expected"),
+    [
+        ("Reshape", {"special_zero": "false"}, [3, 2], (3, 2)),
+        ("Unsqueeze", {}, [0], (1, 2, 3)),
+        ("Tile", {}, [2, 1], (4, 3)),
+    ],
+)
+def test_values_that_come_with_the_run_may_decide_a_shape(
+    type: str, attributes: dict[str, str], second: list[int], expected: tuple[int, ...]
+) -> None:
+    net = NetworkText()
+    data, numbers = net.parameter("2,3"), net.parameter(str(len(second)), "i64")
+    net.result(net.op(type, data, numbers, **attributes))
+    file = net.file(np.zeros((2, 3), np.float32), np.array(second))
+    assert ir_exec.compile_model(file.xml, weights=file.weights)(file.inputs)[0].shape == expected
