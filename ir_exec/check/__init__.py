@@ -4,7 +4,7 @@ from ir_exec.check.baseline import Baseline
 from ir_exec.check.check import check_model
 from ir_exec.check.explain import explain, rules_page
 from ir_exec.check.fix import Fix, fix
-from ir_exec.check.formats import FORMATS
+from ir_exec.check.formats import FORMATS, Places
 from ir_exec.check.report import Demand, Diagnostic, Report, Reports, Requirement, Summary
 from ir_exec.check.rules import GROUPS, RULES, Rule, find_rule, rule_of
 from ir_exec.check.selection import Selection, code_prefix
@@ -19,6 +19,7 @@ __all__ = [
     "Diagnostic",
     "Fix",
     "LinesOf",
+    "Places",
     "Report",
     "Reports",
     "Requirement",

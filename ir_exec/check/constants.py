@@ -41,7 +41,7 @@ _MAGNITUDE = 0x7FFF
 
 @dataclass(slots=True)
 class _Counts:
-    """How many elements are odd; `is_uniform` while all of them are the same."""
+    """How many elements are odd; `is_uniform` while all of them are the same, as far as saturated ones may be."""
 
     nans: int = 0
     infinities: int = 0
@@ -86,7 +86,8 @@ def _count(weights: Weights, op: Const) -> _Counts:
         if not elements.size:
             break
         first = elements[:1] if first is None else first
-        counts.is_uniform = counts.is_uniform and bool((elements == first).all())
+        if op.element_type is ElementType.f16:
+            counts.is_uniform = counts.is_uniform and bool((elements == first).all())
         _add(counts, elements, op.element_type)
     return counts
 

@@ -1,6 +1,9 @@
 """Which release of OpenVINO reads a file, and what in the file demands it.
 
-`releases.json` says in which release each opset, element type and IR version first appeared, and where that is from.
+`releases.json` says in which release each opset, element type, IR version and so on first appeared, and where that is
+from. Opsets grow for a few releases: `operators` names what was not there at the release that `opsets` gives, or was
+there before. `attributes` and `inputs` name what operators did not take from the beginning; older releases refuse it,
+or ignore it and compute something else.
 """
 
 from __future__ import annotations
@@ -9,16 +12,20 @@ import json
 import pkgutil
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple, Self
 
 from ir_exec.check.report import Demand, Requirement
 from ir_exec.errors import GraphError, IRError, Location
 from ir_exec.ir import Document, Layer
+from ir_exec.types import ElementType
 
 __all__ = ["Release", "newer_than", "requirement"]
 
 _TYPE_ATTRIBUTES = ("element_type", "destination_type", "variable_type", "output_type", "index_element_type")
+
+_LONGEST = 1_000
+"""Characters of an attribute that a pattern is tried on: some take time that grows with the square of the length."""
 
 
 class Release(NamedTuple):
@@ -40,20 +47,11 @@ class Release(NamedTuple):
 
 
 class _Need(NamedTuple):
-    """A release, and what demands it: the opset or an element type of a layer; the IR version where there is none."""
+    """A release, what demands it, and the layer that this belongs to; none for the IR version."""
 
     release: Release
+    what: str
     layer: Layer | None
-    element_type: str | None
-
-    def what(self, version: int) -> str:
-        if self.layer is None:
-            return f"IR version {version}"
-        return (
-            f"{self.layer.type} of {self.layer.version}"
-            if self.element_type is None
-            else (f"element type {self.element_type}")
-        )
 
     def location(self, path: str | None) -> Location:
         layer = self.layer
@@ -74,7 +72,7 @@ def requirement(document: Document, version: int) -> Requirement:
             found.append(need)
     places: dict[str, list[_Need]] = {}
     for need in found:
-        places.setdefault(need.what(version), []).append(need)
+        places.setdefault(need.what, []).append(need)
     demands = tuple(
         Demand(what=what, count=len(needs), location=needs[0].location(document.path))
         for what, needs in sorted(places.items())
@@ -86,27 +84,79 @@ def newer_than(target: Release, document: Document, version: int) -> Iterator[IR
     """IR119 for every layer, and for the file itself, where the target does not read it."""
     for need in _needs(document, version):
         if need.release > target:
-            message = f"{need.what(version)} needs OpenVINO {need.release}, and the target is {target}"
+            message = f"{need.what} needs OpenVINO {need.release}, and the target is {target}"
             yield GraphError(message, code="IR119", location=need.location(document.path))
 
 
 def _needs(document: Document, version: int) -> Iterator[_Need]:
     table = _table()
-    yield _Need(table.ir_versions[version], None, None)
+    yield _Need(table.ir_versions[version], f"IR version {version}", None)
     for layer in document.all_layers():
-        release = table.opsets.get(layer.version or "")
+        type_name, opset = layer.type.lower(), layer.version or ""
+        release = table.operators.get((type_name, opset)) or table.opsets.get(opset)
         if release is not None:
-            yield _Need(release, layer, None)
-        kinds = {port.precision for port in layer.outputs}
-        kinds.update(layer.data[name] for name in _TYPE_ATTRIBUTES if name in layer.data)
-        for kind in sorted({kind.lower() for kind in kinds if kind is not None} & table.element_types.keys()):
-            yield _Need(table.element_types[kind], layer, kind)
+            yield _Need(release, f"{layer.type} of {opset}", layer)
+        kinds = [port.precision for port in layer.outputs]
+        if type_name != "fakeconvert":  # Its attribute names what numbers are rounded to, which no value has.
+            kinds += [layer.data[name] for name in _TYPE_ATTRIBUTES if name in layer.data]
+        for kind in _new_types(tuple(kinds)):
+            yield _Need(table.element_types[kind], f"element type {kind}", layer)
+        # Empty constants were always read; what a Result takes counts as its output.
+        if type_name != "const" and 0 in [dim for port in layer.outputs or layer.inputs for dim in port.dims]:
+            yield _Need(table.dim_of_0, "a dim of 0", layer)
+        for novelty in table.novelties.get(type_name, ()):
+            what = novelty.found_in(layer)
+            if what is not None:
+                yield _Need(novelty.release, what, layer)
+
+
+@lru_cache(maxsize=2**10)
+def _new_types(spellings: tuple[str | None, ...]) -> list[str]:
+    """The element types among these that were not there from the beginning."""
+    names = {spelling.lower() for spelling in spellings if spelling is not None}
+    return sorted(names & _table().element_types.keys())
+
+
+class _Novelty(NamedTuple):
+    """What an operator did not take from the beginning: a value of an attribute, an element type of its first input,
+    or a number of inputs."""
+
+    release: Release
+    opsets: frozenset[str]
+    attribute: str = ""
+    pattern: str = ""
+    element_type: str = ""
+    input_count: int = -1
+
+    def found_in(self, layer: Layer) -> str | None:
+        """What to call it, where the layer has it."""
+        if self.opsets and layer.version not in self.opsets:
+            return None
+        if self.attribute:
+            value = layer.data.get(self.attribute)
+            if value is None or len(value) > _LONGEST:
+                return None
+            is_new = re.fullmatch(self.pattern, value.replace(" ", ""), re.IGNORECASE)
+            return f"{self.attribute}={value!r} of {layer.type}" if is_new else None
+        if self.element_type:
+            precisions = [port.precision for port in layer.inputs[:1]]
+            return f"{layer.type} of {self.element_type}" if precisions == [_precision(self.element_type)] else None
+        if len(layer.inputs) != self.input_count:
+            return None
+        return f"{layer.type} with {self.input_count} inputs" if self.input_count else f"{layer.type} without inputs"
+
+
+def _precision(element_type: str) -> str:
+    return ElementType.parse(element_type).precision
 
 
 class _Table(NamedTuple):
     ir_versions: dict[int, Release]
     opsets: dict[str, Release]
+    operators: dict[tuple[str, str], Release]
     element_types: dict[str, Release]
+    dim_of_0: Release
+    novelties: dict[str, list[_Novelty]]
 
 
 @cache
@@ -114,8 +164,22 @@ def _table() -> _Table:
     text = pkgutil.get_data("ir_exec.check", "releases.json")
     assert text is not None, "the table is part of the package"
     table: dict[str, Any] = json.loads(text)
+    novelties: dict[str, list[_Novelty]] = {}
+    for entry in (*table["attributes"], *table["inputs"]):
+        opsets = frozenset(f"opset{number}" for number in entry.get("opsets", ()))
+        told = {key: entry[key] for key in ("attribute", "pattern", "element_type", "input_count") if key in entry}
+        for name in entry["types"]:
+            novelty = _Novelty(Release.parse(entry["release"]), opsets, **told)
+            novelties.setdefault(name.lower(), []).append(novelty)
     return _Table(
         {int(key): Release.parse(value) for key, value in table["ir_versions"].items()},
         {f"opset{key}": Release.parse(value) for key, value in table["opsets"].items()},
+        {
+            (name.lower(), f"opset{entry['opset']}"): Release.parse(entry["release"])
+            for entry in table["operators"]
+            for name in entry["types"]
+        },
         {key: Release.parse(value) for key, value in table["element_types"].items()},
+        Release.parse(table["dim_of_0"]),
+        novelties,
     )

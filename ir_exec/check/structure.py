@@ -80,7 +80,7 @@ def duplicate_port_ids(graph: Graph) -> Iterator[IRError]:
     """IR115 for each port whose id an earlier input, or an earlier output, of its layer has."""
     for node in (*graph.nodes, *graph.unreachable):
         for kind, ports in (("input", node.layer.inputs), ("output", node.layer.outputs)):
-            if len(ports) == len({port.id for port in ports}):
+            if len(ports) < 2 or len(ports) == len({port.id for port in ports}):
                 continue
             seen: set[str] = set()
             for port in ports:

@@ -20,7 +20,7 @@ from typing import TypeAlias
 from ir_exec.check.report import Diagnostic, Report, Summary
 from ir_exec.errors import Location
 
-__all__ = ["LinesOf", "Style", "plain", "printable", "render", "render_diagnostic", "summary_line"]
+__all__ = ["LinesOf", "Style", "marked", "plain", "printable", "render", "render_diagnostic", "summary_line"]
 
 Style: TypeAlias = Callable[[str, str], str]
 """Takes a role (error, warning, info, message, frame, place, hint, source) and the text."""
@@ -29,7 +29,10 @@ LinesOf: TypeAlias = Callable[[str], Sequence[str]]
 """The lines of the file at a path; empty where it cannot be read."""
 
 WIDEST_EXCERPT = 160
-"""Lines of the file are cut after this many characters: some writers put everything on one."""
+"""Of lines of the file no more characters are shown: some writers put everything on one."""
+
+_NARROWEST_EXCERPT = 30
+_LEFT_OUT = "..."
 
 MOST_LAYERS_LISTED = 12
 
@@ -39,19 +42,22 @@ def plain(role: str, text: str) -> str:
     return text
 
 
-def render(report: Report, *, style: Style = plain, lines_of: LinesOf | None = None) -> Iterator[str]:
+def render(
+    report: Report, *, style: Style = plain, lines_of: LinesOf | None = None, width: int | None = None
+) -> Iterator[str]:
     """The lines of every block, with an empty line behind each.
 
-    Warnings and information that say the same of several layers make one block.
+    Warnings and information that say the same of several layers make one block. width: characters into which lines of
+    the file must fit; around the marked place they are cut.
     """
     for diagnostic, others in _folded(report.diagnostics):
-        yield from _block(diagnostic, others, style, lines_of)
+        yield from _block(diagnostic, others, style, lines_of, width)
         yield ""
 
 
 def render_diagnostic(diagnostic: Diagnostic, *, style: Style = plain) -> Iterator[str]:
     """The lines of one block."""
-    return _block(diagnostic, [], style, None)
+    return _block(diagnostic, [], style, None, None)
 
 
 def summary_line(summary: Summary) -> str:
@@ -82,7 +88,9 @@ def _folded(diagnostics: Sequence[Diagnostic]) -> list[tuple[Diagnostic, list[Di
     return blocks
 
 
-def _block(diagnostic: Diagnostic, others: list[Diagnostic], style: Style, lines_of: LinesOf | None) -> Iterator[str]:
+def _block(
+    diagnostic: Diagnostic, others: list[Diagnostic], style: Style, lines_of: LinesOf | None, width: int | None
+) -> Iterator[str]:
     severity, location = diagnostic.severity, diagnostic.location
     head = style(severity, f"{severity}[{diagnostic.code} {diagnostic.name}]")
     yield f"{head}{style('message', ': ' + printable(diagnostic.message))}"
@@ -94,8 +102,10 @@ def _block(diagnostic: Diagnostic, others: list[Diagnostic], style: Style, lines
     if excerpt is not None:
         bar = style("frame", "|")
         yield f"{margin} {bar}"
+        start, length = marked(excerpt, diagnostic)
+        room = WIDEST_EXCERPT if width is None else min(width - len(margin) - 3, WIDEST_EXCERPT)
+        excerpt, start, length = _cut(excerpt, start, length, max(room, _NARROWEST_EXCERPT))
         yield f"{style('frame', str(location.line).rjust(len(margin)))} {bar} {style('source', excerpt)}"
-        start, length = _place_in(excerpt, diagnostic.code, diagnostic.message)
         yield f"{margin} {bar} {' ' * start}{style(severity, '^' * length)}"
     if others:
         yield f"{margin} {style('frame', '=')} {style('hint', 'also:')} {_layers(others)}"
@@ -121,15 +131,15 @@ _ATTRIBUTES = {
 _NAMED_ATTRIBUTE = re.compile(r"\battribute (\w+)")
 
 
-def _place_in(excerpt: str, code: str, message: str) -> tuple[int, int]:
-    """Where on the line the fault is, and how long that is."""
-    named = _NAMED_ATTRIBUTE.search(message)
-    name = named[1] if named is not None else _ATTRIBUTES.get(code)
+def marked(line: str, diagnostic: Diagnostic) -> tuple[int, int]:
+    """Where on its line, which begins with a tag, the fault is, and how long that is."""
+    named = _NAMED_ATTRIBUTE.search(diagnostic.message)
+    name = named[1] if named is not None else _ATTRIBUTES.get(diagnostic.code)
     if name is not None:
-        found = re.search(rf"""(?<![\w-]){re.escape(name)}\s*=\s*("[^"]*"|'[^']*')""", excerpt)
+        found = re.search(rf"""(?<![\w-]){re.escape(name)}\s*=\s*("[^"]*"|'[^']*')""", line)
         if found is not None:
             return found.start(), found.end() - found.start()
-    return 0, max(excerpt.find(">") + 1 or len(excerpt), 1)
+    return 0, max(line.find(">") + 1 or len(line), 1)
 
 
 def _place(location: Location) -> str:
@@ -154,8 +164,20 @@ def _excerpt(location: Location, lines_of: LinesOf | None) -> str | None:
     lines = lines_of(location.path)
     if not 0 < location.line <= len(lines):
         return None
-    text = printable(lines[location.line - 1].strip())
-    return text if len(text) <= WIDEST_EXCERPT else text[:WIDEST_EXCERPT] + "..."
+    return printable(lines[location.line - 1].strip())
+
+
+def _cut(text: str, start: int, length: int, room: int) -> tuple[str, int, int]:
+    """The part of a line that has room and shows the marked place, and where that is in it."""
+    if len(text) <= room:
+        return text, start, length
+    before, behind = "", _LEFT_OUT
+    if start and start + length > room - len(behind):
+        text, start, before = text[start:], 0, _LEFT_OUT
+    shown = text[: room - len(before) - len(behind)]
+    if len(shown) == len(text):
+        behind = ""
+    return before + shown + behind, start + len(before), min(length, len(shown) - start)
 
 
 def printable(text: str) -> str:

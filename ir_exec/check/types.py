@@ -10,6 +10,7 @@ with the inferred one, the declaration of this port was.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -56,6 +57,7 @@ class _Checker:
         self._unknown: set[Value] = set()
         self._readers: dict[Value, list[tuple[Node, int]]] = {value: [] for value in graph.values}
         self._disputed: set[Value] = set()
+        self._said: set[tuple[Value, str, str]] = set()
         for node in graph.nodes:
             for position, value in enumerate(node.inputs):
                 if value is not None:
@@ -72,14 +74,14 @@ class _Checker:
         if not was_faulty:
             self._check_ports(node)
             if bodies_hold:
-                self._report(faults)
+                self._report(node, faults)
             if inferred is not None:
                 inferred = self._outputs(node, inferred)
                 self._check_values(node)
-        failed = any(fault.code == "IR999" for fault in faults)
-        is_checked = self._is_checked(node) and not failed
+        is_checked = self._is_checked(node) and "IR999" not in [fault.code for fault in faults]
         self.checked += is_checked
         is_quiet = was_faulty or not bodies_hold
+        types = []
         for position, value in enumerate(node.outputs):
             type = None if inferred is None or position >= len(inferred) else inferred[position]
             if is_quiet and type is not None and not (fits(value.declared, type) and not was_faulty):
@@ -90,9 +92,10 @@ class _Checker:
                 if settled.rank is None or not settled.element_type.is_known:
                     self._unknown.add(value)
             self._types[value.number] = settled
+            types.append(settled)
         if is_checked and not was_faulty:
             self._check_rank(node)
-        return [self._types[value.number] for value in node.outputs]
+        return types
 
     def repairs(self) -> list[Repair]:
         """What the ports should declare of which a fault was reported, as far as that is known in the end."""
@@ -114,24 +117,42 @@ class _Checker:
             self.checked += check_types(body.graph, self._weights, self._findings)
         return not any(self._findings.is_faulty(inner) for body in node.bodies for inner in body.graph.all_nodes())
 
-    def _report(self, faults: list[IRError]) -> None:
+    def _report(self, node: Node, faults: Iterable[IRError]) -> None:
         for fault in faults:
             if fault.code == "IR999":
                 # The file is not to blame, and everything else in it is still checked.
                 fault.severity = "info"
-            self._findings(fault)
+            if not self._is_said(node, fault):
+                self._findings(fault.located(node.location))
+
+    def _is_said(self, node: Node, fault: IRError) -> bool:
+        """Whether the same error was reported of another layer that takes the same constant."""
+        if fault.severity != "error" or not fault.code.startswith(("IR5", "IR7")):
+            return False
+        suspects = {
+            value: None
+            for position, value in enumerate(node.inputs)
+            if value is not None
+            and isinstance(value.node.op, Const)
+            and fault.location.port in (None, _port_name(node, position, is_output=False))
+        }
+        keys = [(value, fault.code, fault.message) for value in suspects]
+        if not self._said.isdisjoint(keys):
+            return True
+        self._said.update(keys)
+        for value in suspects:
+            others = len({reader for reader, _ in self._readers[value]}) - 1
+            if others and fault.hint is None:
+                more, them = ("1 more layer takes", "it") if others == 1 else (f"{others} more layers take", "them")
+                fault.hint = f"{more} this from {_layer(value.node)}; the same is not said of {them} again"
+        return False
 
     def _check_ports(self, node: Node) -> None:
         """Report ports whose declaration means nothing: a dim below -1, a precision that no element type has."""
         for is_output, ports in ((False, node.layer.inputs), (True, node.layer.outputs)):
             for position, port in enumerate(ports):
-                if port.dims and min(port.dims) < -1:
-                    axis, dim = next((axis, dim) for axis, dim in enumerate(port.dims) if dim < -1)
-                    message = f"dim {axis} is declared as {dim}; dims are 0 or more, or -1 where they are not known"
-                    self._report_port(ShapeError(message, code="IR601"), node, position, is_output=is_output)
-                if port.precision is not None and not _is_precision(port.precision):
-                    message = f"{port.precision[:40]!r} is the precision of no element type"
-                    self._report_port(ElementTypeError(message, code="IR603"), node, position, is_output=is_output)
+                for code, message in _meaningless(port.precision, port.dims):
+                    self._report_port(_error(code, message), node, position, is_output=is_output)
 
     def _report_port(self, error: IRError, node: Node, position: int, *, is_output: bool) -> None:
         self._findings(_at(error, node, position, is_output=is_output))
@@ -155,8 +176,9 @@ class _Checker:
         count = len(node.outputs)
         if len(inferred) >= count or not inferred or node.bodies:
             return inferred
-        if not all(self._types[value.number].shape.is_static for value in node.values_in):
-            # The number of outputs may follow from the shape of an input, as that of a VariadicSplit does.
+        lengths = node.values_in[2:] if node.type.lower() == "variadicsplit" else ()
+        if not all(self._types[value.number].shape.is_static for value in lengths):
+            # Of no other operator does the number of outputs follow from an input.
             return inferred + [inferred[-1].without_values()] * (count - len(inferred))
         message = f"{count} outputs are declared, and {node.type} gives {len(inferred)}"
         self._findings(_at(ShapeError(message, code="IR114"), node, len(inferred), is_output=True))
@@ -172,12 +194,11 @@ class _Checker:
                 op.evaluate(weights=self._weights)  # of all constants only strings can be damaged inside
             if type(op).check_values is Op.check_values:
                 return
-            for error in op.check_values(*[self._types[value.number] for value in node.values_in]):
-                self._findings(error.located(node.location))
+            self._report(node, op.check_values(*[self._types[value.number] for value in node.values_in]))
         except IRError as error:
             self._findings(error.located(node.location))
         except Exception as error:
-            self._report([internal_error(error).located(node.location)])
+            self._report(node, [internal_error(error)])
 
     def _is_checked(self, node: Node) -> bool:
         """Whether enough is known to check the node; where only its inputs are not known, that is said (IR905)."""
@@ -209,7 +230,7 @@ class _Checker:
         if inferred is None:
             settled = self._settle_declared(value)
         elif fits(declared, inferred):
-            settled = inferred
+            settled = self._settle_with_readers(value, inferred)
         else:
             settled = self._settle_contradiction(value, inferred)
             # A reader that sides with either has nothing wrong that is not said already.
@@ -254,6 +275,29 @@ class _Checker:
         if for_inferred >= for_declared:
             self._repair(error, _port_of(value), inferred)
         return inferred if for_inferred > for_declared else merged(declared, inferred)
+
+    def _settle_with_readers(self, value: Value, inferred: TensorType) -> TensorType:
+        """The inferred type, unless several layers take the value and all of them declare another: one fault, not many.
+
+        Go on with theirs then: what lies below was made for it.
+        """
+        readers = self._readers[value]
+        shared = _declared(readers[0]) if readers else inferred
+        if any(fits(_declared(reader), inferred) or not fits(_declared(reader), shared) for reader in readers):
+            return inferred
+        nodes = list(dict.fromkeys(node for node, _ in readers))
+        if len(nodes) < 2 or self._findings.is_faulty(value.node):
+            return inferred
+        name = _port_name(value.node, value.position, is_output=True)
+        message = (
+            f"{name} is {inferred}, but the {len(nodes)} layers that take it ({_layer(nodes[0])} is the first) declare "
+            f"{shared}: {difference(shared, inferred)}"
+        )
+        hint = "was an attribute, a constant or an edge of this layer changed?"
+        error = _at(_error(contradiction(shared, inferred), message, hint), value.node, value.position, is_output=True)
+        error.related = tuple(node.location for node in nodes)
+        self._findings(error)
+        return merged(shared, inferred)
 
     def _settle_declared(self, value: Value) -> TensorType:
         """Nothing is inferred: the declared type, unless the layers below agree on another one."""
@@ -430,7 +474,20 @@ def _strangeness(port: Port, shape: Shape) -> int:
     return sum(dim != (found.size if found.is_static else -1) for dim, found in zip(port.dims, shape.dims, strict=True))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=2**14)
+def _meaningless(precision: str | None, dims: tuple[int, ...]) -> tuple[tuple[str, str], ...]:
+    """Code and message of what is wrong with what a port declares, whatever its layer does."""
+    # A network has few types, and each at many ports.
+    faults = []
+    if min(dims, default=0) < -1:
+        axis, dim = next((axis, dim) for axis, dim in enumerate(dims) if dim < -1)
+        message = f"dim {axis} is declared as {dim}; dims are 0 or more, or -1 where they are not known"
+        faults.append(("IR601", message))
+    if precision is not None and not _is_precision(precision):
+        faults.append(("IR603", f"{precision[:40]!r} is the precision of no element type"))
+    return tuple(faults)
+
+
 def _is_precision(text: str) -> bool:
     try:
         ElementType.parse(text)

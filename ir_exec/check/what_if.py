@@ -45,7 +45,8 @@ def parse_shapes(text: str) -> dict[str, Shape]:
     while position < len(text):
         match = _ITEM.match(text, position)
         if match is None:
-            raise EvaluationError(f"{text!r} is not NAME[DIMS] for one input or several", code="IR705")
+            message = f"{text!r} does not name inputs with their dims, as x[1..8,3,?,?],y[2] does"
+            raise EvaluationError(message, code="IR705")
         if match["name"] in shapes:
             raise EvaluationError(f"input {match['name']!r} is given two shapes", code="IR705")
         shapes[match["name"]] = as_shape(f"[{match['dims']}]")

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import click
 
@@ -17,6 +17,7 @@ from ir_exec import __version__
 from ir_exec.check import (
     FORMATS,
     Baseline,
+    Places,
     Report,
     Reports,
     Selection,
@@ -32,9 +33,9 @@ from ir_exec.check import (
 from ir_exec.check.releases import Release
 from ir_exec.check.what_if import parse_shapes
 from ir_exec.cli.config import Config, find_config, prefixes, read_config
-from ir_exec.cli.files import files_in, read_text, write_bytes
+from ir_exec.cli.files import files_in, read_text, repository, write_bytes
 from ir_exec.cli.parallel import Bar, Question, check_all
-from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, styled
+from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, styled, terminal_width
 from ir_exec.errors import IRError
 from ir_exec.ir import default_weights_path
 from ir_exec.ir.markup import load
@@ -94,8 +95,8 @@ def command(
 ) -> None:
     """Report everything that is wrong with IR files.
 
-    PATH is an .xml file, or a folder that is searched for .xml files. Files in folders that are no IR, and have no
-    .bin beside them, are skipped and counted. `ir-exec explain CODE` tells what a finding means.
+    PATH is an .xml file, its .bin, or a folder that is searched for .xml files. Files in folders that are no IR, and
+    have no .bin beside them, are skipped and counted. `ir-exec explain CODE` tells what a finding means.
 
     Settings may stand in [tool.ir-exec] of pyproject.toml, or in ir-exec.toml: select, ignore, per-file-ignores,
     severity, strict, target, baseline, jobs, weights-values.
@@ -116,15 +117,16 @@ def command(
     shown = _Shown(is_quiet=quiet, requires=requires, to_file=output is not None)
     reports: list[Report] = []
     skipped: list[str] = []
-    with Bar(is_wanted=len(paths) > 1 or os.path.isdir(paths[0])) as bar:
-        for path, was_found, report in check_all(files_in(paths), question, jobs or config.jobs):
+    files = partial(files_in, paths, skips_others=skip_others)
+    with Bar(lambda: sum(1 for _ in files()), is_wanted=len(paths) > 1 or os.path.isdir(paths[0])) as bar:
+        for path, was_found, report in check_all(files(), question, jobs or config.jobs):
             bar.advance()
             if (was_found or skip_others) and _is_other_xml(report):
                 skipped.append(path)
                 continue
             wanted = _selection(config, select, ignore).apply(report)
             wanted = wanted if known is None else known.new_in(wanted)
-            if is_text:
+            if is_text and write_baseline is None:
                 lines = shown.text(wanted)
                 with bar.hidden() if lines else nullcontext():
                     shown.lines(lines)
@@ -142,6 +144,8 @@ def command(
         shown.lines(_statistics(reports))
     everything = Reports(version=__version__, files=tuple(reports), skipped=tuple(skipped), summary=summary)
     _finish(everything, output_format, output, shown)
+    if strict and not summary.errors and (summary.warnings or summary.layers_not_checked):
+        echo("strict: warnings, and layers that were not checked, fail", to_stderr=True)
     sys.exit(_exit_code(reports, strict=strict, is_to_change=diffs and changed > 0))
 
 
@@ -162,7 +166,8 @@ class _Shown:
         """The lines of what was found in one file."""
         if self.is_quiet:
             report = report.model_copy(update={"diagnostics": report.errors})
-        found = list(render(report, style=self.style, lines_of=_lines))
+        width = None if self.to_file else terminal_width()
+        found = list(render(report, style=self.style, lines_of=_lines, width=width))
         return [*found, _requirement(report, self.style), ""] if self.requires else found
 
     def lines(self, lines: Iterable[str]) -> None:
@@ -184,7 +189,8 @@ def _finish(reports: Reports, output_format: str, output: str | None, shown: _Sh
         shown.lines([shown.style(_role(reports.summary), line)])
         content = "\n".join(shown.kept)
     else:
-        content = FORMATS[output_format](reports)
+        here = os.getcwd()
+        content = FORMATS[output_format](reports, Places(here, repository(here), _lines))
     if output is not None:
         write_bytes(output, (content + "\n").encode("utf-8", "backslashreplace"))
         echo(styled(_role(reports.summary), line))

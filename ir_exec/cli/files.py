@@ -9,23 +9,48 @@ from contextlib import suppress
 
 from ir_exec.cli.terminal import Unusable
 
-__all__ = ["files_in", "read_text", "write_bytes"]
+__all__ = ["files_in", "read_text", "repository", "write_bytes"]
 
 
-def files_in(paths: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """Every file once, in a stable order, and whether it was found in a folder; hidden folders are left out."""
+def files_in(paths: Sequence[str], *, skips_others: bool = False) -> Iterator[tuple[str, bool]]:
+    """Every file once, in a stable order, and whether it was found in a folder; hidden folders are left out.
+
+    A .bin that is named means the .xml beside it: whoever checks what has changed names either. skips_others: leave
+    out a .bin beside which there is none.
+    """
     seen: set[str] = set()
     for path in paths:
-        for file in _walk(path) if os.path.isdir(path) else [path]:
+        is_folder = os.path.isdir(path)
+        for file in _walk(path) if is_folder else [_network_of(path)]:
+            if skips_others and not is_folder and file.lower().endswith(".bin"):
+                continue
             if (real := os.path.realpath(file)) not in seen:
                 seen.add(real)
-                yield file, file is not path
+                yield file, is_folder
+
+
+def _network_of(path: str) -> str:
+    stem, extension = os.path.splitext(path)
+    beside = f"{stem}.xml"
+    return beside if extension.lower() == ".bin" and os.path.exists(beside) else path
 
 
 def _walk(folder: str) -> Iterator[str]:
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (os.path.join(place, name) for name in sorted(names) if name.lower().endswith(".xml"))
+
+
+def repository(start: str) -> str:
+    """The top of the Git repository that a folder lies in; the folder itself where it lies in none."""
+    folder = os.path.abspath(start)
+    place = folder
+    while not os.path.exists(os.path.join(place, ".git")):
+        above = os.path.dirname(place)
+        if above == place:
+            return folder
+        place = above
+    return place
 
 
 def read_text(path: str, what: str) -> str:

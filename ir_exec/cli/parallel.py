@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -64,9 +64,12 @@ def _first(waiting: deque[tuple[str, bool, Future[Report]]]) -> tuple[str, bool,
 
 
 class Bar:
-    """How many files were checked, on stderr where that is a terminal; nothing elsewhere."""
+    """How many files were checked, on stderr where that is a terminal; nothing elsewhere.
 
-    def __init__(self, *, is_wanted: bool) -> None:
+    total: counts the files; called only where the bar is shown.
+    """
+
+    def __init__(self, total: Callable[[], int], *, is_wanted: bool) -> None:
         self._progress: Progress | None = None
         self._task: TaskID | None = None
         if is_wanted and sys.stderr.isatty():
@@ -75,7 +78,7 @@ class Bar:
 
             columns = (TextColumn("checking"), BarColumn(), MofNCompleteColumn(), TextColumn("files"))
             self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._task = self._progress.add_task("files", total=None)
+            self._task = self._progress.add_task("files", total=total())
 
     def __enter__(self) -> Self:
         if self._progress is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from ir_exec.errors import IRError, ResourceError, internal_error
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["UNUSABLE", "Unusable", "echo", "errors_as_messages", "show", "styled", "table"]
+__all__ = ["UNUSABLE", "Unusable", "echo", "errors_as_messages", "show", "styled", "table", "terminal_width"]
 
 UNUSABLE = 2
 """The exit code for arguments that cannot be used and paths that cannot be read."""
@@ -43,8 +44,14 @@ def styled(role: str, text: str) -> str:
 
 
 def echo(text: str, *, to_stderr: bool = False) -> None:
-    """Print a line, with colours on a terminal only and never where NO_COLOR is set."""
-    click.echo(text, err=to_stderr, color=False if os.environ.get("NO_COLOR") else None)
+    """Print a line: with colours on a terminal or where FORCE_COLOR is set, and never where NO_COLOR is."""
+    color = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
+    click.echo(text, err=to_stderr, color=color)
+
+
+def terminal_width() -> int | None:
+    """The columns of the terminal that stdout is, None where it is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 class Unusable(click.ClickException):

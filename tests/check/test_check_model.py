@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ir_exec
@@ -179,6 +180,25 @@ class TestVotes:
         )
         assert [layer_id for _, layer_id, _ in places(check_model(text))] == [faulty]
 
+    def test_several_layers_that_declare_the_same_outvote_the_one_that_they_take(self) -> None:
+        """A Parameter that was changed in both of its places: one fault, which is not that of the layers below."""
+        below = [relu(1), relu(2), result(3, dims=(2, 3)), result(4, dims=(2, 3))]
+        ends = [(0, 0, 1, 0), (0, 0, 2, 0), (1, 1, 3, 0), (2, 1, 4, 0)]
+        report = check_model(net([parameter(0, dims=(2, 5)), *below], ends))
+        assert places(report) == [("IR601", "0", "output")]
+        (error,) = report.errors
+        assert error.message == (
+            'output is f32[2,5], but the 2 layers that take it (layer 1 "layer1" (ReLU) is the first) declare '
+            "f32[2,3]: dim 1 is 5, not 3"
+        )
+        assert [place.layer_id for place in error.related] == ["1", "2"]
+        assert places(check_model(net([parameter(0, "f16", (2, 3)), *below], ends))) == [("IR603", "0", "output")]
+
+    def test_layers_that_declare_different_things_speak_for_themselves(self) -> None:
+        layers = [parameter(0, dims=(2, 5)), relu(1), relu(2, (2, 4), (2, 4)), result(3, dims=(2, 3))]
+        text = net([*layers, result(4, dims=(2, 4))], [(0, 0, 1, 0), (0, 0, 2, 0), (1, 1, 3, 0), (2, 1, 4, 0)])
+        assert places(check_model(text)) == [("IR601", "1", "data"), ("IR601", "2", "data")]
+
     def test_ports_that_leave_dims_open_contradict_nothing(self) -> None:
         text = net(
             [parameter(0, dims=(2, 3)), relu(1, (-1, -1), (-1, -1)), result(2, dims=(-1, -1))],
@@ -236,6 +256,30 @@ class TestConsequences:
         assert [code for code, _, _ in places(report)] == ["IR202"]
         assert "reach past the end, this one is the first" in report.errors[0].message
 
+    def test_a_wrong_constant_that_several_layers_take_is_one_fault(self) -> None:
+        def reshape(id: int) -> str:
+            inputs = [port(0, "f32", (2, 3)), port(1, "i64", (2,))]
+            return layer(id, "Reshape", data='special_zero="false"', inputs=inputs, outputs=[port(2, "f32", (3, 2))])
+
+        results = [result(4, dims=(3, 2)), result(5, dims=(3, 2))]
+        text = net(
+            [parameter(0, dims=(2, 3)), const(1, "i64", (2,), 0, 16), reshape(2), reshape(3), *results],
+            [(0, 0, 2, 0), (1, 0, 2, 1), (0, 0, 3, 0), (1, 0, 3, 1), (2, 2, 4, 0), (3, 2, 5, 0)],
+        )
+        assert check_model(text, weights=np.array([3, 2], np.int64).tobytes()).ok
+        report = check_model(text, weights=np.array([3, -2], np.int64).tobytes())
+        assert places(report) == [("IR505", "2", "shape")]
+        hint = '1 more layer takes this from layer 1 "layer1" (Const); the same is not said of it again'
+        assert report.errors[0].hint == hint
+
+    def test_a_constant_that_a_layer_takes_twice_hides_nothing(self) -> None:
+        inputs = [port(0, "f32", (4,)), *(port(id, "i64", (1,)) for id in (1, 2, 3, 4))]
+        slices = layer(2, "Slice", opset="opset8", inputs=inputs, outputs=[port(5, "f32", (1,))])
+        ends = [(0, 0, 2, 0), *((1, 0, 2, position) for position in (1, 2, 3, 4)), (2, 5, 3, 0)]
+        text = net([parameter(0, dims=(4,)), const(1, "i64", (1,), 0, 8), slices, result(3, dims=(1,))], ends)
+        report = check_model(text, weights=np.array([7], np.int64).tobytes())
+        assert [error.code for error in report.errors] == ["IR503"]
+
     def test_wrong_offsets_are_faults_of_their_own(self) -> None:
         constants = [const(id, "f32", (2,), 1000 * id, 8) for id in (1, 2)]
         ports = [port(0, "f32", (2,)), port(1, "f32", (2,))]
@@ -258,6 +302,19 @@ class TestConsequences:
         constants = raw.count(b'type="Const"')
         assert report.layers_not_checked == constants
         assert report.layers_checked == raw.count(b"<layer ") - constants
+
+
+class TestNumberOfOutputs:
+    @pytest.mark.parametrize("dims", [(2, 3), (-1, 3)])
+    def test_more_than_the_operator_gives(self, dims: tuple[int, ...]) -> None:
+        """Known inputs or not."""
+        outputs = [port(1, "f32", dims), port(2, "f32", dims)]
+        both = layer(1, "ReLU", inputs=[port(0, "f32", dims)], outputs=outputs)
+        text = net(
+            [parameter(0, dims=dims), both, result(2, dims=dims), result(3, dims=dims)],
+            [(0, 0, 1, 0), (1, 1, 2, 0), (1, 2, 3, 0)],
+        )
+        assert places(check_model(text)) == [("IR114", "1", "output[1]")]
 
 
 class TestNotChecked:

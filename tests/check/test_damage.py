@@ -32,7 +32,7 @@ def check(raw: bytes, weights: bytes) -> None:
     assert str(report).endswith(("error, 0 warnings", "errors, 0 warnings")) or "warning" in str(report)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, len(SMALL) - 1), st.integers(0, 255)), min_size=1, max_size=8))
 def test_changed_bytes(changes: list[tuple[int, int]]) -> None:
     raw = bytearray(SMALL)
@@ -41,7 +41,7 @@ def test_changed_bytes(changes: list[tuple[int, int]]) -> None:
     check(bytes(raw), SMALL_WEIGHTS)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_replaced_pieces(data: st.DataObject) -> None:
     raw = MIXED
@@ -52,7 +52,7 @@ def test_replaced_pieces(data: st.DataObject) -> None:
     check(raw, MIXED_WEIGHTS)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_replaced_numbers(data: st.DataObject) -> None:
     """Well-formed files with other numbers: ids, ports, dims, offsets, attributes."""
@@ -63,19 +63,19 @@ def test_replaced_numbers(data: st.DataObject) -> None:
     check(bytes(raw), SMALL_WEIGHTS)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.binary(max_size=300), st.binary(max_size=50))
 def test_random_bytes(raw: bytes, weights: bytes) -> None:
     check(raw, weights)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, len(SMALL)), st.integers(0, len(SMALL_WEIGHTS)))
 def test_cut_files(length: int, weights_length: int) -> None:
     check(SMALL[:length], SMALL_WEIGHTS[:weights_length])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.data())
 def test_memory_is_a_small_multiple_of_the_files(data: st.DataObject) -> None:
     """Whatever sizes a damaged file asks for: shapes, sizes and offsets with many digits."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from ir_exec import check_model
 from ir_exec.check.releases import Release
-from ir_exec.ops.opsets import LAST_OPSET
+from ir_exec.ops.opsets import LAST_OPSET, resolve
 
+ROOT = Path(__file__).parents[2]
 NETWORKS = Path(__file__).parents[1] / "networks"
 BAD = Path(__file__).parents[1] / "bad"
 RELU = (BAD / "IR119-newer-than-target.xml").read_text("utf-8")
@@ -54,6 +56,111 @@ def test_every_opset_has_a_release() -> None:
     assert found == sorted(found)
 
 
+def net(type_name: str, opset: int, attributes: str = "", inputs: int = 1, dim: int = 2) -> bytes:
+    """A layer with Parameters, which need not fit each other: what a file needs is told whatever else is wrong."""
+    port = f'precision="FP32"><dim>{dim}</dim></port>'
+    layers = [
+        f'<layer id="{i}" name="p{i}" type="Parameter" version="opset1"><data shape="{dim}" element_type="f32"/>'
+        f'<output><port id="0" {port}</output></layer>'
+        for i in range(inputs)
+    ]
+    taken = "".join(f'<port id="{i}" {port}' for i in range(inputs))
+    layers += [
+        f'<layer id="50" name="layer" type="{type_name}" version="opset{opset}"><data {attributes}/>'
+        f'<input>{taken}</input><output><port id="{inputs}" {port}</output></layer>',
+        f'<layer id="51" name="result" type="Result" version="opset1"><input><port id="0" {port}</input></layer>',
+    ]
+    edges = [f'<edge from-layer="{i}" from-port="0" to-layer="50" to-port="{i}"/>' for i in range(inputs)]
+    edges.append(f'<edge from-layer="50" from-port="{inputs}" to-layer="51" to-port="0"/>')
+    parts = ["<layers>", *layers, "</layers><edges>", *edges, "</edges>"]
+    return f'<net name="net" version="11">{"".join(parts)}</net>'.encode()
+
+
+def needed(xml: bytes) -> tuple[str, list[str]]:
+    requires = check_model(xml, weights=b"").requires
+    assert requires is not None
+    return requires.release, [demand.what for demand in requires.demands]
+
+
+# What the wheels of OpenVINO read: the release that is named, and not the one before it.
+@pytest.mark.parametrize(
+    ("type_name", "opset", "release"),
+    [
+        ("ScaledDotProductAttention", 13, "2023.3"),
+        ("NMSRotated", 13, "2023.2"),
+        ("ConvertPromoteTypes", 14, "2024.0"),
+        ("Col2Im", 15, "2024.2"),
+        ("SliceScatter", 15, "2024.4"),
+        ("SearchSorted", 15, "2024.5"),
+        ("Identity", 16, "2025.0"),
+        ("ISTFT", 16, "2025.1"),
+        ("SparseFillEmptyRows", 16, "2025.2"),
+        ("AvgPool", 16, "2025.3"),
+        ("OneHot", 16, "2025.4"),
+        ("ReLU", 16, "2026.0"),
+        ("ErfInv", 17, "2026.2"),
+        ("GroupedMatMul", 17, "2026.3"),
+        ("RGBtoNV12", 17, "2026.4"),
+    ],
+)
+def test_opsets_grow_for_a_few_releases(type_name: str, opset: int, release: str) -> None:
+    assert needed(net(type_name, opset)) == (release, [f"{type_name} of opset{opset}"])
+
+
+@pytest.mark.parametrize(
+    ("xml", "release", "what"),
+    [
+        (net("MaxPool", 14, 'rounding_type="ceil_torch"'), "2024.1", "rounding_type='ceil_torch' of MaxPool"),
+        (net("MaxPool", 14, 'rounding_type="ceil"'), "2024.0", "MaxPool of opset14"),
+        (net("RandomUniform", 8, 'alignment="pytorch"'), "2024.3", "alignment='pytorch' of RandomUniform"),
+        (net("RandomUniform", 8, 'alignment="tensorflow"'), "2022.1", "IR version 11"),
+        (net("Einsum", 7, 'equation="i...->i"'), "2025.1", "equation='i...->i' of Einsum"),
+        (net("Einsum", 7, 'equation="ij->i..."'), "2025.1", "equation='ij->i...' of Einsum"),
+        (net("Einsum", 7, 'equation="i...j->j...i"'), "2022.1", "IR version 11"),
+        (net("Einsum", 7, 'equation="i,->i"', inputs=2), "2025.2", "equation='i,->i' of Einsum"),
+        (net("Einsum", 7, 'equation="->"'), "2025.2", "equation='->' of Einsum"),
+        (net("Einsum", 7, 'equation=",ij->j"', inputs=2), "2022.1", "IR version 11"),
+        (net("Einsum", 7, f'equation="{"." * 100_000}"'), "2022.1", "IR version 11"),
+        (net("ScaledDotProductAttention", 13, inputs=6), "2025.4", "ScaledDotProductAttention with 6 inputs"),
+        (net("ScaledDotProductAttention", 13, inputs=5), "2023.3", "ScaledDotProductAttention of opset13"),
+        (net("ReadValue", 6, 'variable_id="v"', inputs=0), "2023.3", "ReadValue without inputs"),
+        (net("NonMaxSuppression", 4, inputs=2), "2023.1", "NonMaxSuppression with 2 inputs"),
+        (net("NonMaxSuppression", 5, inputs=2), "2022.1", "IR version 11"),
+        (net("ReLU", 1, dim=0), "2023.2", "a dim of 0"),
+        (net("FakeConvert", 13, 'destination_type="f8e4m3"'), "2023.3", "FakeConvert of opset13"),
+        (net("Interpolate", 4).replace(b"FP32", b"FP64"), "2026.3", "Interpolate of f64"),
+        (net("Interpolate", 1).replace(b"FP32", b"FP64"), "2022.1", "IR version 11"),
+    ],
+)
+def test_attributes_and_inputs_demand_releases(xml: bytes, release: str, what: str) -> None:
+    found, demands = needed(xml)
+    assert found == release
+    assert what in demands
+
+
+def test_empty_constants_were_always_read() -> None:
+    xml = net("ReLU", 1).decode()
+    constant = (
+        '<data shape="0" element_type="f32" offset="0" size="1"/><output><port id="0" precision="FP32"><dim>0</dim>'
+    )
+    layer = f'<layer id="60" name="constant" type="Const" version="opset1">{constant}</port></output></layer>'
+    assert needed(xml.replace("<layers>", f"<layers>{layer}").encode()) == ("2022.1", ["IR version 11"])
+
+
+def test_what_the_table_names_is_in_its_opset() -> None:
+    tables = [
+        json.loads((ROOT / "ir_exec" / name).read_text("utf-8")) for name in ("check/releases.json", "ops/opsets.json")
+    ]
+    releases, opsets = tables
+    for entry in releases["operators"]:
+        for name in entry["types"]:
+            assert entry["opset"] in opsets[name]
+    for entry in (*releases["attributes"], *releases["inputs"]):
+        for name in entry["types"]:
+            assert name in opsets
+            resolve(name, f"opset{max(opsets[name])}")
+
+
 def test_ir_version_11_needs_2022_1() -> None:
     requires = check_model(relu("opset1")).requires
     assert requires is not None
@@ -71,7 +178,7 @@ def test_demands_name_the_first_layer_and_count() -> None:
 def test_element_types_demand_releases() -> None:
     requires = check_model(relu("opset1", kind="f8e4m3")).requires
     assert requires is not None
-    assert requires.release == "2023.3"
+    assert requires.release == "2024.0"
     assert {demand.what for demand in requires.demands} == {"element type f8e4m3"}
 
 

@@ -110,3 +110,31 @@ def test_the_attribute_at_fault_is_marked() -> None:
     assert marked("error", "IR302", "attribute axis='x': no", '<data other_axis="1" axis="x"/>') == 'axis="x"'
     assert marked("error", "IR601", "dims differ", '<port id="1"><dim>2</dim></port>') == '<port id="1">'
     assert marked("error", "IR002", "not well-formed", "text") == "text"
+
+
+def excerpt(line: str, width: int | None, severity: str = "error") -> list[str]:
+    """The line of the file and what is marked under it, without their margins."""
+    report = report_of(found(severity, "attribute mode='x': wrong", "1"))
+    block = list(render(report, lines_of=lambda path: [""] * 6 + [line], width=width))
+    return [block[3].removeprefix(" 7 | "), block[4].removeprefix("   | ")]
+
+
+def test_excerpts_fit_the_terminal() -> None:
+    line = '<data first="1" mode="x" second="2" third="3" fourth="4"/>'
+    assert excerpt(line, 80) == [line, "                ^^^^^^^^"]
+    assert excerpt(line, 45) == ['<data first="1" mode="x" second="2" t...', "                ^^^^^^^^"]
+    for width in range(1, 80):
+        shown, marks = excerpt(line, width)
+        assert shown[marks.index("^") :].startswith('mode="x"')
+        assert len(shown) <= max(width - 5, 30)
+
+
+def test_what_is_marked_is_shown_however_far_it_lies_to_the_right() -> None:
+    line = f'<net name="{"n" * 500}"/><layer mode="{"x" * 20}"/>' + "<port/>" * 100
+    for width in (None, 60):
+        shown, marks = excerpt(line, width)
+        assert shown.startswith('...mode="xxxxxxxxxxxxxxxxxxxx"')
+        assert shown.endswith("...")
+        assert marks == "   " + "^" * 27
+    shown, marks = excerpt(line, 20)
+    assert (len(shown), len(marks)) == (30, 27)

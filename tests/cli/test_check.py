@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import jsonschema
 import pytest
 from click.testing import CliRunner, Result
 
+from ir_exec.check import FORMATS
 from ir_exec.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -61,6 +63,16 @@ def test_colours_on_request_only(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b[31m" in CliRunner().invoke(main, arguments, color=True).stdout
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b" not in CliRunner().invoke(main, arguments, color=True).stdout
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b" not in CliRunner().invoke(main, arguments).stdout
+    monkeypatch.delenv("NO_COLOR")
+    assert "\x1b[31m" in CliRunner().invoke(main, arguments).stdout
+
+
+def test_the_bin_means_the_xml_beside_it() -> None:
+    result = run(GOOD.with_suffix(".bin"), GOOD)
+    assert result.exit_code == 0
+    assert summary(result) == "1 file: 116 layers checked, 0 not checked; 0 errors, 0 warnings"
 
 
 class TestFolders:
@@ -98,6 +110,22 @@ class TestFolders:
         assert result.exit_code == 2
         assert result.stderr == f"error: there are no IR files in {tmp_path}\n"
         assert result.stdout == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere all names are Unicode")
+@pytest.mark.parametrize("name", [*FORMATS, "text"])
+def test_names_that_are_no_utf_8(name: str, tmp_path: Path) -> None:
+    folder = os.path.join(os.fsencode(tmp_path), b"n\xffn")
+    os.mkdir(folder)
+    with open(os.path.join(folder, b"b\xe9.xml"), "wb") as file:
+        file.write((BAD / "IR107-cycle.xml").read_bytes())
+    result = run(tmp_path, "--format", name)
+    assert result.exit_code == 1
+    assert not result.exception or isinstance(result.exception, SystemExit)
+    assert "IR107" in result.stdout
+    if name in ("json", "sarif", "gitlab"):
+        json.loads(result.stdout)
+    assert run(tmp_path, "--format", name, "--output", tmp_path / "report").exit_code == 1
 
 
 class TestUnusable:

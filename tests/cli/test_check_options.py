@@ -85,7 +85,9 @@ class TestSelection:
         for name in ("IR303-unknown-attribute", "IR902-extension-operator"):
             path = BAD / f"{name}.xml"
             assert run(path).exit_code == 0
-            assert run(path, "--strict").exit_code == 1
+            result = run(path, "--strict")
+            assert result.exit_code == 1
+            assert result.stderr == "strict: warnings, and layers that were not checked, fail\n"
         assert run(GOOD, "--strict").exit_code == 0
 
     @pytest.mark.parametrize("name", ["pyproject.toml", "ir-exec.toml"])
@@ -137,7 +139,7 @@ def test_baseline(tmp_path: Path) -> None:
     shutil.copy(MIXED, path)
     shutil.copy(MIXED.with_suffix(".bin"), tmp_path / "old.bin")
     result = run("old.xml", "--write-baseline", "known.json")
-    assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "5 findings written to known.json")
+    assert (result.exit_code, result.stdout) == (0, "5 findings written to known.json\n")
     assert run("old.xml", "--baseline", "known.json").exit_code == 0
     (tmp_path / "ir-exec.toml").write_text('baseline = "known.json"')
     assert run("old.xml").exit_code == 0
@@ -191,6 +193,34 @@ class TestOutput:
         result = run(MIXED, "--output", "no/such/folder.txt")
         assert result.exit_code == 2
         assert "cannot write no/such/folder.txt: No such file or directory" in result.stderr
+
+
+class TestRepository:
+    """Services find files by their paths from the top of a repository, wherever the check was begun."""
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        (tmp_path / ".git").mkdir()
+        (tmp_path / "models" / "deep").mkdir(parents=True)
+        shutil.copy(BAD / "IR601-declared-dims.xml", tmp_path / "models" / "deep" / "net.xml")
+        monkeypatch.chdir(tmp_path / "models")
+        return tmp_path
+
+    @pytest.mark.parametrize("path", ["deep", "deep/net.xml", "./deep/../deep/net.xml", None])
+    def test_paths(self, folder: Path, path: str | None) -> None:
+        path = path or str(folder / "models" / "deep" / "net.xml")
+        (result,) = json.loads(run(path, "--format", "sarif").stdout)["runs"][0]["results"]
+        place = result["locations"][0]["physicalLocation"]
+        assert place["artifactLocation"] == {"uri": "models/deep/net.xml", "uriBaseId": "%SRCROOT%"}
+        assert place["region"] == {"startLine": 21, "startColumn": 9, "endLine": 21, "endColumn": 39}
+        (issue,) = json.loads(run(path, "--format", "gitlab").stdout)
+        assert issue["location"]["path"] == "models/deep/net.xml"
+        assert run(path, "--format", "github").stdout.startswith("::error file=models/deep/net.xml,line=21,")
+        assert 'file="models/deep/net.xml"' in run(path, "--format", "junit").stdout
+
+    def test_without_a_repository_the_folder_of_the_check_counts(self, tmp_path: Path) -> None:
+        shutil.copy(BAD / "IR601-declared-dims.xml", tmp_path / "net.xml")
+        assert run("net.xml", "--format", "github").stdout.startswith("::error file=net.xml,")
 
 
 class TestFix:

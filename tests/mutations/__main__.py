@@ -7,7 +7,7 @@ from collections import Counter
 from random import Random
 
 from tests.conformance.networks import networks
-from tests.mutations.kinds import MUTATIONS
+from tests.mutations.meanings import MUTATIONS
 from tests.mutations.runs import OF_BODIES, WITH_BODIES, outcomes
 
 

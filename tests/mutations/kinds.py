@@ -199,7 +199,7 @@ def parameter_shape(net: Element, random: Random) -> Element | None:
 
 @mutation
 def parameter_element_type(net: Element, random: Random) -> Element | None:
-    layer = random.choice(layers(net, "Parameter"))
+    layer = random.choice([one for one in layers(net, "Parameter") if data(one).get("element_type") != "f64"])
     data(layer).set("element_type", "f64")
     return layer
 
@@ -226,10 +226,7 @@ def attribute_unreadable(net: Element, random: Random) -> Element | None:
 
 @mutation
 def destination_type(net: Element, random: Random) -> Element | None:
-    found = layers(net, "Convert")
-    if not found:
-        return None
-    layer = random.choice(found)
+    layer = random.choice([one for one in layers(net, "Convert") if data(one).get("destination_type") != "f64"])
     data(layer).set("destination_type", "f64")
     return layer
 

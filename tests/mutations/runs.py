@@ -13,7 +13,8 @@ from lxml import etree
 
 from ir_exec import Report, check_model
 from tests.conformance.networks import networks
-from tests.mutations.kinds import MUTATIONS, Element
+from tests.mutations.kinds import Element
+from tests.mutations.meanings import MUTATIONS
 
 __all__ = ["OF_BODIES", "WITH_BODIES", "Outcome", "outcomes"]
 

@@ -7,11 +7,13 @@ from random import Random
 import pytest
 
 from tests.conformance.networks import COPIES, networks
-from tests.mutations.kinds import MUTATIONS
+from tests.mutations.meanings import MUTATIONS
 from tests.mutations.runs import OF_BODIES, WITH_BODIES, outcomes
 
 FILES_OF_A_KIND = 5
 """A sample, so that this takes seconds; `python -m tests.mutations 5000` breaks as many as one likes."""
+
+OF_CONVOLUTIONS = frozenset({"wrong_pads"})
 
 RARE = frozenset({"variable_without_pair"})
 """Kinds for which a sample may hold no network."""
@@ -25,6 +27,8 @@ def chosen(kind: str) -> list[str]:
     """Small networks of the repository for every kind, and larger ones of the collection where it is at hand."""
     if kind in OF_BODIES:
         return [*WITH_BODIES, *WITH_BODIES]
+    if kind in OF_CONVOLUTIONS:
+        return ["conv_zoo"] * FILES_OF_A_KIND
     random = Random(kind)
     small = [path.stem for path in sorted(COPIES.glob("*.xml")) if path.stat().st_size < 150_000]
     return [*random.sample(small, FILES_OF_A_KIND - 1), random.choice(sorted(networks()))]

@@ -126,7 +126,7 @@ GRAPH_RULES = (
         "IR112",
         "body-port-map",
         "error",
-        "The port map or a back edge of a body does not fit layer and body.",
+        "A body is missing, or its port map or a back edge does not fit layer and body.",
         why="It ties the ports of a Loop, TensorIterator or If to the Parameters and Results inside; with a wrong tie "
         "a value goes nowhere or comes from nowhere.",
         bad='<output axis="1" external_port_id="1" internal_layer_id="7"/>',
@@ -190,8 +190,9 @@ GRAPH_RULES = (
         "IR119",
         "newer-than-target",
         "error",
-        "A layer, an element type or the file needs a newer release of OpenVINO than the target.",
-        why="The target cannot read the file. Asked for with `--target`.",
+        "A layer, an attribute, an element type or the file needs a newer release of OpenVINO than the target.",
+        why="The target cannot read the file, or ignores the attribute and computes something else. Asked for with "
+        "`--target`.",
         bad='<layer id="1" name="norm" type="GroupNormalization" version="opset12">   (target 2023.0)',
         good='<layer id="1" name="norm" type="MVN" version="opset6">   (target 2023.0)',
     ),

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import TypeAlias
 
 from ir_exec.check.formats.github import github
 from ir_exec.check.formats.gitlab import gitlab
 from ir_exec.check.formats.junit import junit
+from ir_exec.check.formats.places import Places
 from ir_exec.check.formats.sarif import sarif
 from ir_exec.check.report import Reports
 
-__all__ = ["FORMATS", "Format"]
+__all__ = ["FORMATS", "Format", "Places"]
 
-Format: TypeAlias = Callable[[Reports], str]
+Format: TypeAlias = Callable[[Reports, Places], str]
 
 
-def _json(reports: Reports) -> str:
-    return reports.model_dump_json(indent=2)
+def _json(reports: Reports, places: Places) -> str:
+    # pydantic's own text cannot hold paths that are no UTF-8.
+    return json.dumps(reports.model_dump(), indent=2)
 
 
 FORMATS: dict[str, Format] = {"json": _json, "sarif": sarif, "github": github, "gitlab": gitlab, "junit": junit}

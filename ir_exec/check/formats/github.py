@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from ir_exec.check.formats.places import Places
 from ir_exec.check.report import Diagnostic, Reports
 
 __all__ = ["github"]
@@ -9,26 +12,27 @@ __all__ = ["github"]
 _LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 
 
-def github(reports: Reports) -> str:
+def github(reports: Reports, places: Places) -> str:
     """One line for each finding: `::error file=model.xml,line=42,title=IR601 declared-dims::message`."""
-    return "\n".join(_command(report.path, found) for report in reports.files for found in report.diagnostics)
+    commands = [_command(report.path, found, places) for report in reports.files for found in report.diagnostics]
+    # Paths may hold what no text can.
+    return "\n".join(commands).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _command(path: str | None, found: Diagnostic) -> str:
-    properties = {"file": found.location.path or path or ""}
+def _command(path: str | None, found: Diagnostic, places: Places) -> str:
+    file = places.path(found.location.path or path).as_posix()
+    properties = {"file": file}
     if found.location.line is not None:
         properties["line"] = str(found.location.line)
+    columns = places.columns(found)
+    if columns is not None:
+        properties |= {"col": str(columns[0]), "endColumn": str(columns[1])}
     properties["title"] = f"{found.code} {found.name}"
     text = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    where = _layer(found)
-    message = f"{where}: {found.message}" if where else found.message
+    # The log of a job shows the message alone, so the place is in it too.
+    message = f"{replace(found.location, path=file)}: {found.message}"
     hint = f"\nhint: {found.hint}" if found.hint else ""
     return f"::{_LEVELS[found.severity]} {text}::{_data(message + hint)}"
-
-
-def _layer(found: Diagnostic) -> str:
-    place = found.location
-    return "" if place.layer_id is None else f'layer {place.layer_id} "{place.layer_name}" ({place.layer_type})'
 
 
 def _data(text: str) -> str:

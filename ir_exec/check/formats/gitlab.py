@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections import Counter
-from pathlib import PurePath
 
-from ir_exec.check.baseline import fingerprint
+from ir_exec.check.formats.places import Places, identified, sentence
 from ir_exec.check.report import Reports
 
 __all__ = ["gitlab"]
@@ -15,25 +12,19 @@ __all__ = ["gitlab"]
 _SEVERITIES = {"error": "major", "warning": "minor", "info": "info"}
 
 
-def gitlab(reports: Reports) -> str:
-    """A list of issues; the fingerprint of each stays the same while lines move."""
-    issues = []
-    seen: Counter[str] = Counter()
-    for report in reports.files:
-        for found in report.diagnostics:
-            text = "\0".join(fingerprint(report.path, found))
-            seen[text] += 1
-            digest = hashlib.sha256(f"{text}\0{seen[text]}".encode("utf-8", "surrogatepass")).hexdigest()
-            issues.append(
-                {
-                    "description": f"{found.message} ({found.name})",
-                    "check_name": found.code,
-                    "fingerprint": digest,
-                    "severity": _SEVERITIES[found.severity],
-                    "location": {
-                        "path": PurePath(found.location.path or report.path or "").as_posix(),
-                        "lines": {"begin": found.location.line or 1},
-                    },
-                }
-            )
+def gitlab(reports: Reports, places: Places) -> str:
+    """A list of issues."""
+    issues = [
+        {
+            "description": f"{sentence(found)} ({found.name})",
+            "check_name": found.code,
+            "fingerprint": identity,
+            "severity": _SEVERITIES[found.severity],
+            "location": {
+                "path": places.path(found.location.path or report.path).as_posix(),
+                "lines": {"begin": found.location.line or 1},
+            },
+        }
+        for report, found, identity in identified(reports, places)
+    ]
     return json.dumps(issues, indent=2)

@@ -5,27 +5,30 @@ Specification: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
-from ir_exec.check.baseline import fingerprint
+from ir_exec.check.formats.places import Places, identified, sentence
 from ir_exec.check.report import Diagnostic, Report, Reports
 from ir_exec.check.rules import RULES, Rule
 from ir_exec.errors import Location
 
 __all__ = ["sarif"]
 
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
+_PROBLEMS = {"error": "error", "warning": "warning", "info": "recommendation"}
+_ROOT = "%SRCROOT%"
+"""How paths say that they are told from the top of the repository."""
 
 
-def sarif(reports: Reports) -> str:
+def sarif(reports: Reports, places: Places) -> str:
     """One run with the table of all rules and a result for each finding."""
     rules = [rule for rule in RULES.values() if rule.in_files or any(_breaks(rule, report) for report in reports.files)]
     index = {rule.code: place for place, rule in enumerate(rules)}
-    run = {
+    run: dict[str, Any] = {
         "tool": {
             "driver": {
                 "name": "ir-exec",
@@ -33,11 +36,15 @@ def sarif(reports: Reports) -> str:
                 "rules": [_rule(rule) for rule in rules],
             }
         },
+        "invocations": [{"executionSuccessful": not any(_breaks(RULES["IR001"], report) for report in reports.files)}],
         "columnKind": "unicodeCodePoints",
-        "results": [_result(report, found, index) for report in reports.files for found in report.diagnostics],
+        "results": [
+            _result(report, found, identity, index, places) for report, found, identity in identified(reports, places)
+        ],
     }
-    schema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-    return json.dumps({"$schema": schema, "version": "2.1.0", "runs": [run]}, indent=2)
+    if places.root is not None:
+        run["originalUriBaseIds"] = {_ROOT: {"uri": _uri(PurePath(places.root)).rstrip("/") + "/"}}
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
 def _breaks(rule: Rule, report: Report) -> bool:
@@ -54,35 +61,44 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "fullDescription": {"text": f"{rule.summary} {rule.why}"},
         "help": {"text": text, "markdown": markdown},
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},
-        "properties": {"tags": [rule.group]},
+        "properties": {
+            "tags": [rule.group],
+            "precision": "very-high",
+            "problem.severity": _PROBLEMS[rule.severity],
+        },
     }
 
 
-def _result(report: Report, found: Diagnostic, index: dict[str, int]) -> dict[str, Any]:
+def _result(report: Report, found: Diagnostic, identity: str, index: dict[str, int], places: Places) -> dict[str, Any]:
     hint = f"\nhint: {found.hint}" if found.hint else ""
-    digest = hashlib.sha256("\0".join(fingerprint(report.path, found)).encode("utf-8", "surrogatepass")).hexdigest()
     result: dict[str, Any] = {
         "ruleId": found.code,
         "level": _LEVELS[found.severity],
-        "message": {"text": found.message + hint},
-        "locations": [_location(found.location, report.path)],
-        "partialFingerprints": {"irExec/v1": digest},
+        "message": {"text": sentence(found) + hint},
+        "locations": [_location(found.location, report.path, places, places.columns(found))],
+        # Where GitHub does not find this name it takes the text of the line, and many lines of a file are equal.
+        "partialFingerprints": {"primaryLocationLineHash": identity},
     }
     if found.code in index:
         result["ruleIndex"] = index[found.code]
     if found.related:
         result["relatedLocations"] = [
-            {"id": number, "message": {"text": _layer(place)}, **_location(place, report.path)}
+            {"id": number, "message": {"text": _layer(place)}, **_location(place, report.path, places)}
             for number, place in enumerate(found.related, 1)
         ]
     return result
 
 
-def _location(place: Location, path: str | None) -> dict[str, Any]:
-    physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(place.path or path or "")}}
-    if place.line is not None:
-        physical["region"] = {"startLine": place.line}
-    location: dict[str, Any] = {"physicalLocation": physical}
+def _location(
+    place: Location, path: str | None, places: Places, columns: tuple[int, int] | None = None
+) -> dict[str, Any]:
+    # GitHub refuses places without a line.
+    line = place.line or 1
+    region = {"startLine": line}
+    if columns is not None:
+        region |= {"startColumn": columns[0], "endLine": line, "endColumn": columns[1]}
+    artifact = _artifact(places.path(place.path or path), places)
+    location: dict[str, Any] = {"physicalLocation": {"artifactLocation": artifact, "region": region}}
     if place.layer_id is not None:
         name = f"layer {place.layer_id}" + (f", port {place.port}" if place.port else "")
         location["logicalLocations"] = [
@@ -95,9 +111,13 @@ def _layer(place: Location) -> str:
     return f'layer {place.layer_id} "{place.layer_name}" ({place.layer_type})'
 
 
-def _uri(path: str) -> str:
-    """A path as a URI: relative ones stay so, which is how services find the file in the repository."""
-    pure = PurePath(path)
-    if pure.is_absolute():
-        return pure.as_uri()
-    return quote(pure.as_posix().encode("utf-8", "surrogateescape"))
+def _artifact(path: PurePath, places: Places) -> dict[str, str]:
+    """The file: relative paths stay so, which is how services find it in the repository."""
+    is_inside = places.root is not None and not path.is_absolute()
+    return {"uri": _uri(path), **({"uriBaseId": _ROOT} if is_inside else {})}
+
+
+def _uri(path: PurePath) -> str:
+    if path.is_absolute():
+        return path.as_uri()
+    return quote(path.as_posix().encode("utf-8", "surrogateescape"))

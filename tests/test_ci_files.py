@@ -1,0 +1,163 @@
+"""The files that tie the check into other people's CI, and what the README says of them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from ir_exec.cli import main
+from tests.published_schemas import published_schema
+
+ROOT = Path(__file__).parents[1]
+BAD = ROOT / "tests" / "bad"
+CONV = ROOT / "tests" / "networks" / "conv_zoo.xml"
+README = (ROOT / "README.md").read_text("utf-8")
+EXAMPLES = [yaml.safe_load(text) for text in re.findall(r"^```yaml\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)]
+
+
+def errors(schema: str, document: Any) -> list[str]:
+    rules = published_schema(schema)
+    jsonschema.Draft7Validator.check_schema(rules)
+    return [error.message for error in jsonschema.Draft7Validator(rules).iter_errors(document)]
+
+
+class TestPreCommit:
+    @pytest.fixture
+    def hook(self) -> dict[str, Any]:
+        (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+        assert isinstance(hook, dict)
+        return hook
+
+    def test_the_hook_has_what_pre_commit_asks_for(self, hook: dict[str, Any]) -> None:
+        """https://pre-commit.com/#creating-new-hooks."""
+        assert {"id", "name", "entry", "language"} <= hook.keys()
+        assert hook.keys() <= {"id", "name", "entry", "language", "files", "description", "require_serial"}
+        assert hook["language"] == "python"
+
+    @pytest.mark.parametrize(
+        ("path", "is_meant"), [("models/net.xml", True), ("models/net.bin", True), ("models/net.xml.orig", False)]
+    )
+    def test_the_files_that_it_is_given(self, hook: dict[str, Any], path: str, is_meant: bool) -> None:
+        assert bool(re.search(hook["files"], path)) is is_meant
+
+    def test_what_it_runs(self, hook: dict[str, Any], tmp_path: Path) -> None:
+        command = shlex.split(hook["entry"])
+        assert command[0] == "ir-exec"
+        (tmp_path / "records.bin").write_bytes(bytes(100))
+        others = [str(BAD / "IR004-other-xml.xml"), str(tmp_path / "records.bin")]
+        good = [str(CONV), str(CONV.with_suffix(".bin"))]
+        for paths, exit_code in (
+            (others, 0),
+            ([*good, *others], 0),
+            ([*good, *others, str(BAD / "IR107-cycle.xml")], 1),
+            ([str(BAD / "IR204-constant-size.bin")], 1),
+        ):
+            assert CliRunner().invoke(main, [*command[1:], *paths]).exit_code == exit_code
+
+    def test_the_example_of_the_readme(self, hook: dict[str, Any]) -> None:
+        (example,) = (one for one in EXAMPLES if "repo" in one[0])
+        assert not errors("pre-commit-config.json", {"repos": example})
+        assert errors("pre-commit-config.json", {"repos": [{**example[0], "hooks": "all"}]})
+        assert [one["id"] for one in example[0]["hooks"]] == [hook["id"]]
+
+
+class TestAction:
+    @pytest.fixture
+    def action(self) -> dict[str, Any]:
+        action = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+        assert isinstance(action, dict)
+        return action
+
+    def test_it_keeps_to_the_published_schema(self, action: dict[str, Any]) -> None:
+        assert not errors("github-action.json", action)
+        assert errors("github-action.json", {**action, "nonsense": True})
+        assert errors("github-action.json", {**action, "runs": {"using": "composite"}})
+
+    def test_what_users_write_never_stands_in_a_script(self, action: dict[str, Any]) -> None:
+        for step in action["runs"]["steps"]:
+            assert "${{" not in step.get("run", "")
+
+    def run(self, action: dict[str, Any], folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
+        """The shell steps, one after the other, as GitHub would run them; only `python` is another one."""
+        tools = folder / "tools"
+        tools.mkdir()
+        (tools / "python").write_text(f'#!/bin/sh\necho "python $*" >> "{folder}/installed"\n')
+        (tools / "ir-exec").write_text(
+            f'#!/bin/sh\nexec {sys.executable} -c "from ir_exec.cli import main; main()" "$@"\n'
+        )
+        for tool in tools.iterdir():
+            tool.chmod(0o755)
+        given = {name: told["default"] for name, told in action["inputs"].items()} | inputs
+        path = f"{tools}{os.pathsep}{os.environ['PATH']}"
+        for step in action["runs"]["steps"]:
+            if "run" not in step:
+                continue
+            assert step["shell"] == "bash"
+            own = {name: self.filled(value, given) for name, value in step.get("env", {}).items()}
+            environment = {"PATH": path, "GITHUB_ACTION_PATH": str(ROOT), "PYTHONPATH": str(ROOT), **own}
+            command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+            done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+            if done.returncode:
+                break
+        return done
+
+    def filled(self, value: str, given: dict[str, str]) -> str:
+        return re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda match: given[match[1]], value)
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        if shutil.which("bash") is None:
+            pytest.skip("composite actions run in bash")
+        (tmp_path / ".git").mkdir()
+        (tmp_path / "models").mkdir()
+        shutil.copy(BAD / "IR603-declared-element-type.xml", tmp_path / "models" / "broken.xml")
+        for suffix in (".xml", ".bin"):
+            shutil.copy(CONV.with_suffix(suffix), tmp_path / "models" / f"good{suffix}")
+        return tmp_path
+
+    def test_it_installs_what_it_lies_in_and_annotates(self, action: dict[str, Any], folder: Path) -> None:
+        done = self.run(action, folder)
+        assert (folder / "installed").read_text() == f"python -m pip install --quiet {ROOT}\n"
+        assert (ROOT / "pyproject.toml").exists()
+        assert done.returncode == 1, done.stderr
+        assert done.stdout.startswith("::error file=models/broken.xml,line=21,")
+        assert done.stderr.startswith("2 files: ")
+
+    def test_its_inputs(self, action: dict[str, Any], folder: Path) -> None:
+        options = "--target 2021.4 --format sarif --output report.sarif"
+        done = self.run(action, folder, paths="models/g*.xml models/good.xml", options=options)
+        assert done.returncode == 1, done.stderr
+        assert done.stdout.startswith("1 file: ")
+        assert '"ruleId": "IR119"' in (folder / "report.sarif").read_text()
+
+    def test_good_files_pass(self, action: dict[str, Any], folder: Path) -> None:
+        done = self.run(action, folder, paths="models/good.xml", options="--strict")
+        assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+    def test_inputs_are_no_commands(self, action: dict[str, Any], folder: Path) -> None:
+        self.run(
+            action, folder, paths='models/good.xml; touch "$HOME/x" $(touch done) `touch done`', options="&& touch done"
+        )
+        assert not (folder / "done").exists()
+
+    def test_the_examples_of_the_readme(self, action: dict[str, Any]) -> None:
+        steps = [step for one in EXAMPLES for step in one if "uses" in step]
+        workflow = {"on": "push", "jobs": {"check": {"runs-on": "ubuntu-latest", "steps": steps}}}
+        assert not errors("github-workflow.json", workflow)
+        ours = [step for step in steps if "ir_exec" in step["uses"]]
+        assert ours
+        for step in ours:
+            assert step["with"].keys() <= action["inputs"].keys()
+            for option in re.findall(r"--[\w-]+", step["with"]["options"]):
+                assert option in CliRunner().invoke(main, ["check", "--help"]).output
