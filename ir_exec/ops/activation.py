@@ -7,14 +7,25 @@ f64 of their own and may write in it.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from ir_exec.errors import ShapeError
 from ir_exec.ops.attributes import LOWER, Float
 from ir_exec.ops.base import In, Op, op
-from ir_exec.ops.elementwise import Unary, calculated, calculated_real, unary
+from ir_exec.ops.elementwise import (
+    Function,
+    Unary,
+    calculated,
+    calculated_real,
+    clip_kernel,
+    held_between,
+    real_kernel,
+    unary,
+)
 from ir_exec.ops.error_function import erf
 from ir_exec.ops.precision import CALCULABLE, CALCULABLE_FLOAT, type_limits
 from ir_exec.ops.rules import require_rank
@@ -46,6 +57,14 @@ def _sigmoid(x: Array) -> Array:
     np.exp(x, out=x)
     x += 1
     return np.reciprocal(x, out=x)
+
+
+def _swish(x: Array, beta: float = 1.0) -> Array:
+    divisor = x * -beta
+    np.exp(divisor, out=divisor)
+    divisor += 1
+    x /= divisor
+    return x
 
 
 def _softplus(x: Array) -> Array:
@@ -95,14 +114,6 @@ def _elu(x: Array, alpha: float) -> Array:
     return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
 
 
-ReLU = unary(
-    "ReLU",
-    lambda x: np.maximum(x, 0, out=x),
-    "output = data where it is positive, else 0.",
-    page="activation/relu-1",
-    of_integers=lambda x: np.maximum(x, 0),
-    is_rising=True,
-)
 Sigmoid = unary("Sigmoid", _sigmoid, "output = 1 / (1 + e^-data).", page="activation/sigmoid-1")
 Tanh = unary("Tanh", np.tanh, "output = tanh data.", page="arithmetic/tanh-1")
 SoftPlus = unary(
@@ -170,7 +181,14 @@ class Gelu7(Unary):
     overwrites = ("data",)
 
     def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
-        return calculated_real(_gelu if self.approximation_mode == "erf" else _gelu_tanh, data, out)
+        return calculated_real(self._function, data, out)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return real_kernel(self._function, types[0], self.evaluate)
+
+    @property
+    def _function(self) -> Function:
+        return _gelu if self.approximation_mode == "erf" else _gelu_tanh
 
 
 @op("Elu", since=1)
@@ -186,7 +204,34 @@ class Elu(Unary):
     overwrites = ("data",)
 
     def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
-        return calculated_real(lambda x: _elu(x, self.alpha), data, out)
+        return calculated_real(partial(_elu, alpha=self.alpha), data, out)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return real_kernel(partial(_elu, alpha=self.alpha), types[0], self.evaluate)
+
+
+@op("ReLU", since=1)
+class ReLU(Unary):
+    """output = data where it is positive, else 0.
+
+    data: any shape and any type that the operator takes. output: the same.
+    Specification: activation/relu-1.
+    """
+
+    rising = ("data",)
+    overwrites = ("data",)
+
+    def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
+        return held_between(data, 0, _greatest(ElementType.of(data)), out)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        kind = types[0].element_type
+        return clip_kernel(types[0], 0, _greatest(kind), self.evaluate) if kind.is_known else self.evaluate
+
+
+def _greatest(kind: ElementType) -> float:
+    """Above all values of the type, or the greatest of them."""
+    return math.inf if kind.is_float else int(type_limits(kind.dtype)[1])
 
 
 @op("Clamp", since=1)
@@ -210,14 +255,17 @@ class Clamp(Unary):
     overwrites = ("data",)
 
     def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
-        lowest, highest = self._limits(data)
-        return calculated(lambda x: np.clip(x, lowest, highest), data, out=out)
+        return held_between(data, *self._limits(ElementType.of(data)), out)
 
-    def _limits(self, data: Array) -> tuple[float, float]:
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        kind = types[0].element_type
+        return clip_kernel(types[0], *self._limits(kind), self.evaluate) if kind.is_known else self.evaluate
+
+    def _limits(self, kind: ElementType) -> tuple[float, float]:
         lowest, highest = self.min, self.max
-        if not ElementType.of(data).is_integer:
+        if not kind.is_integer:
             return lowest, highest
-        least, greatest = type_limits(data.dtype)
+        least, greatest = type_limits(kind.dtype)
         # Infinity has no ceil; what lies beyond the type cannot be met by its integers anyway.
         lowest = math.ceil(min(max(lowest, float(least)), float(greatest)))
         highest = math.floor(min(max(highest, float(least)), float(greatest)))
@@ -279,16 +327,10 @@ class Swish(Op):
     overwrites = ("data",)
 
     def evaluate(self, data: Array, beta: Array | None = None, *, out: Array | None = None) -> Array:
-        factor = -1.0 if beta is None else -float(beta.reshape(()))
+        return calculated_real(_swish if beta is None else partial(_swish, beta=float(beta.reshape(()))), data, out)
 
-        def swish(x: Array) -> Array:
-            divisor = x * factor
-            np.exp(divisor, out=divisor)
-            divisor += 1
-            x /= divisor
-            return x
-
-        return calculated_real(swish, data, out)
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return self.evaluate if len(types) > 1 else real_kernel(_swish, types[0], self.evaluate)
 
 
 @op("HardSigmoid", since=1)

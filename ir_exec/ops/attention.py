@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from ir_exec.errors import ElementTypeError, ShapeError
@@ -91,11 +93,12 @@ class ScaledDotProductAttention(Op):
         queries = _repeated_for(_repeated_for(_scaled(widened(query), scale), mask), sink)
         keys, values = widened(key).swapaxes(-1, -2), widened(value)
         sinks = None if sink is None else widened(sink)
-        batch = np.broadcast_shapes(queries.shape[:-2], keys.shape[:-2], values.shape[:-2])
+        batches = queries.shape[:-2], keys.shape[:-2], values.shape[:-2]
+        batch = batches[0] if batches[0] == batches[1] == batches[2] else np.broadcast_shapes(*batches)
         output = np.zeros((*batch, queries.shape[-2], values.shape[-1]), values.dtype)
         if not output.size or not keys.shape[-1]:
             return rounded(output, query.dtype)
-        for rows in _row_blocks(queries.shape[-2], int(np.prod(batch)) * keys.shape[-1]):
+        for rows in _row_blocks(queries.shape[-2], prod(batch) * keys.shape[-1]):
             scores = matrix_product(queries[..., rows, :], keys)
             if mask is not None:
                 _mask_scores(scores, _rows_of(mask, rows))
@@ -130,12 +133,12 @@ def _attend(scores: Array, values: Array, sink: Array | None, output: Array) -> 
 
     def exponentiate(start: int, stop: int) -> None:
         part = rows[start:stop]
-        greatest = np.max(part, axis=-1, keepdims=True)
+        greatest = np.maximum.reduce(part, axis=-1, keepdims=True)
         if sinks is not None:
             greatest = np.maximum(greatest, sinks[start:stop])
         part -= greatest
         np.exp(part, out=part)
-        np.sum(part, axis=-1, keepdims=True, out=total[start:stop])
+        np.add.reduce(part, axis=-1, keepdims=True, out=total[start:stop])
         if sinks is not None:
             total[start:stop] += np.exp(sinks[start:stop] - greatest)
 
@@ -159,7 +162,7 @@ def _repeated_for(queries: Array, other: Array | None) -> Array:
     if other is None or other.ndim == 0:
         return queries
     rows = np.broadcast_shapes(queries.shape[:-1], other.shape[:-1])
-    return np.broadcast_to(queries, (*rows, queries.shape[-1]))
+    return queries if rows == queries.shape[:-1] else np.broadcast_to(queries, (*rows, queries.shape[-1]))
 
 
 def _split(tensor: TensorType, name: str) -> tuple[Shape | None, Dim, Dim]:

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from inspect import CO_VARARGS
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self, TypeVar, dataclass_transform
 
@@ -64,6 +65,7 @@ class Op:
     monotone: inputs (two at most) in each of which the output either never falls or never rises. Bounds of the output
         then are the least and greatest of `evaluate` over every corner of the bounds.
     saturates: arithmetic, for which an element without bound makes every output element that it meets unbounded.
+    body_names: the graphs that a layer of this type holds, as the file calls them.
     views: outputs may share memory with an input.
     overwrites: inputs whose memory may become the output's. `evaluate` then has the keyword `out`, None or one of these
         inputs, which nobody needs any more: of the output's shape and element type, writable, contiguous, and sharing
@@ -84,6 +86,7 @@ class Op:
     nonnegative: ClassVar[bool] = False
     monotone: ClassVar[tuple[str, ...]] = ()
     saturates: ClassVar[bool] = False
+    body_names: ClassVar[tuple[str, ...]] = ()
     views: ClassVar[bool] = False
     overwrites: ClassVar[tuple[str, ...]] = ()
     deterministic: ClassVar[bool] = True
@@ -143,9 +146,15 @@ class Op:
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         """What to call for arrays of exactly these static types: `evaluate`, or something that does the same sooner.
 
+        It has the keyword `out` where `evaluate` has it.
         unread: outputs that nobody takes; where they are the last ones, they may be left out.
         """
         return self.evaluate
+
+    def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
+        """What to call instead of `evaluate` where inputs at these positions always are these arrays, which it may keep
+        in a better order; None where nothing is better."""
+        return None
 
     @classmethod
     def parse(cls, attributes: Mapping[str, str], report: Report) -> Self | None:
@@ -182,6 +191,8 @@ class Op:
     def unknown_attributes(cls, attributes: Mapping[str, str]) -> list[str]:
         """The names among `attributes` that this operator does not have."""
         cls.fields()
+        if attributes.keys() <= cls._attributes:
+            return []
         return [name for name in attributes if name not in cls._attributes]
 
     def _values(self) -> tuple[Any, ...]:
@@ -220,31 +231,45 @@ class Op:
         Codes: IR106 for a wrong number of inputs, IR401 for an element type that the port does not take, IR402 for
         one that differs from the input it must be like.
         """
-        if not self.least_inputs <= len(types) <= self.most_inputs:
-            report(GraphError(_count_message(self.inputs, self.least_inputs, len(types)), code="IR106"))
-            return False
-        sound = True
-        seen: dict[str, ElementType] = {}
-        for position, found in enumerate(types):
-            declared = self.inputs[position] if position < len(self.inputs) else self.inputs[-1]
-            kind = found.element_type
-            if kind is ElementType.dynamic:
-                continue
-            if kind not in declared.types:
-                name = self.input_name(position)
-                expected = ", ".join(one.name for one in ElementType if one in declared.types)
-                message = f"{name} is {kind}, expected one of {expected}"
-                report(ElementTypeError(message, code="IR401", port=name))
-                sound = False
-                continue
-            like = declared.like or (declared.name if declared.variadic and not declared.mixed else None)
-            if like is not None and seen.setdefault(like, kind) is not kind:
-                name = self.input_name(position)
-                message = f"{name} is {kind}, expected {seen[like]} as {like} is"
-                report(ElementTypeError(message, code="IR402", port=name))
-                sound = False
-            seen.setdefault(declared.name, kind)
-        return sound
+        kinds = tuple([one.element_type for one in types])
+        faults = _input_faults(type(self), kinds)  # type: ignore[arg-type]  # mypy takes a class for one of its objects
+        for fault in faults:
+            report(fault.error(fault.message, code=fault.code, port=fault.port))
+        return not faults
+
+
+class _Fault(NamedTuple):
+    """What an error is made of, as errors themselves are changed on their way."""
+
+    error: type[IRError]
+    code: str
+    message: str
+    port: str | None = None
+
+
+@lru_cache(maxsize=2**12)
+def _input_faults(cls: type[Op], kinds: tuple[ElementType, ...]) -> list[_Fault]:
+    """What is wrong with inputs of these element types; most layers of an operator take the same ones."""
+    if not cls.least_inputs <= len(kinds) <= cls.most_inputs:
+        return [_Fault(GraphError, "IR106", _count_message(cls.inputs, cls.least_inputs, len(kinds)))]
+    faults = []
+    seen: dict[str, ElementType] = {}
+    for position, kind in enumerate(kinds):
+        declared = cls.inputs[position] if position < len(cls.inputs) else cls.inputs[-1]
+        if kind is ElementType.dynamic:
+            continue
+        name = cls.input_name(position)
+        if kind not in declared.types:
+            expected = ", ".join(one.name for one in ElementType if one in declared.types)
+            message = f"{name} is {kind}, expected one of {expected}"
+            faults.append(_Fault(ElementTypeError, "IR401", message, name))
+            continue
+        like = declared.like or (declared.name if declared.variadic and not declared.mixed else None)
+        if like is not None and seen.setdefault(like, kind) is not kind:
+            message = f"{name} is {kind}, expected {seen[like]} as {like} is"
+            faults.append(_Fault(ElementTypeError, "IR402", message, name))
+        seen.setdefault(declared.name, kind)
+    return faults
 
 
 Class = TypeVar("Class", bound=type[Op])

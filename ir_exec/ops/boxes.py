@@ -6,7 +6,7 @@ So each step of the arithmetic runs over all boxes at once, in memory that lies 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,8 +23,10 @@ __all__ = [
     "intersections",
     "keep_best",
     "keep_decaying",
+    "keep_in_order",
     "moved_boxes",
     "overlaps_of",
+    "removals",
     "rotated_overlaps",
 ]
 
@@ -63,7 +65,7 @@ def intersections(one: Array, others: Array, margin: float = 0.0, *, touching: b
 def overlaps_of(common: Array, area: Any, areas: Array) -> Array:
     """Intersection over union; a box without area overlaps nothing."""
     overlaps: Array = common / (area + areas - common)
-    overlaps[~((area > 0) & (areas > 0))] = 0
+    np.copyto(overlaps, 0, where=~((area > 0) & (areas > 0)))
     return overlaps
 
 
@@ -100,9 +102,56 @@ def keep_best(
     most: as many boxes at most are kept. shrink: a threshold above one half is multiplied by this at each kept box.
     """
     limit, kept = np.float32(threshold), list[int]()
+    most = count if most is None else most
+    if shrink < 1 and limit > 0.5:
+        return _keep_shrinking(count, overlaps, limit, most, np.float32(shrink))
     for start in range(0, count, BLOCK):
         block = np.arange(start, min(start + BLOCK, count))
-        # An overlap that is no number removes nothing.
+        if kept:
+            met = overlaps(np.array(kept, np.int64)[:, np.newaxis], block)
+            block = block[~np.logical_or.reduce(_too_far(met, limit), axis=0)]
+        places = keep_in_order(
+            range(len(block)), removals(overlaps(block[:, np.newaxis], block), limit), most - len(kept)
+        )
+        kept += block[places].tolist()
+        if len(kept) >= most:
+            break
+    return np.array(kept, np.int64)
+
+
+def removals(overlaps: Array, threshold: np.float32) -> list[int]:
+    """For each row of a square of overlaps the boxes that it removes, as the bits of a number: bit j for column j."""
+    bits = np.packbits(_too_far(overlaps, threshold), axis=1, bitorder="little")
+    data, width = bits.tobytes(), bits.shape[1]
+    return (
+        [int.from_bytes(data[place : place + width], "little") for place in range(0, len(data), width)] if width else []
+    )
+
+
+def keep_in_order(boxes: Iterable[int], removals: list[int], most: int) -> list[int]:
+    """Of these boxes, best first, those that none before them removes: `most` of them at most."""
+    kept: list[int] = []
+    removed = 0
+    for box in boxes:
+        if len(kept) >= most:
+            break
+        if not removed >> box & 1:
+            kept.append(box)
+            removed |= removals[box]
+    return kept
+
+
+def _too_far(overlaps: Array, threshold: np.float32) -> Array:
+    # What is no number removes nothing, unless even no overlap at all is too far.
+    far: Array = overlaps >= threshold
+    return far if threshold > 0 else np.ones_like(far)
+
+
+def _keep_shrinking(count: int, overlaps: Overlaps, limit: np.float32, most: int, shrink: np.float32) -> Array:
+    """`keep_best` where the limit falls, so that a box is judged by the limit of the time at which its turn comes."""
+    kept: list[int] = []
+    for start in range(0, count, BLOCK):
+        block = np.arange(start, min(start + BLOCK, count))
         worst = np.fmax.reduce(overlaps(np.array(kept, np.int64)[:, np.newaxis], block), axis=0, initial=0)
         if kept:
             stays = worst < limit
@@ -114,8 +163,8 @@ def keep_best(
             if len(kept) == most:
                 return np.array(kept, np.int64)
             kept.append(box)
-            if shrink < 1 and limit > 0.5:
-                limit *= np.float32(shrink)
+            if limit > 0.5:
+                limit *= shrink
             np.fmax(worst[i + 1 :], common[i, i + 1 :], out=worst[i + 1 :])
     return np.array(kept, np.int64)
 

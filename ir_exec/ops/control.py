@@ -22,17 +22,22 @@ class If(Op):
 
     condition: one boolean. With a condition that is not known, an output may be what either body gives. Where one gives
     a scalar and the other a vector, the scalar becomes a vector of one element, as in OpenVINO.
-    Errors: IR402 where the element type of an output depends on a condition that is not known.
+    Errors: IR402 where the element type of an output depends on a condition that is not known, IR501 for a condition of
+    rank 2 or more, IR502 for one of several elements.
     Specification: condition/if-8.
     """
 
     inputs = (In("condition", types=BOOLEAN), In("values", variadic=True, optional=True, mixed=True))
+    body_names = ("then_body", "else_body")
     views = True
 
     def infer(
         self, condition: TensorType, *values: TensorType, bodies: tuple[TypedBody, ...]
     ) -> tuple[TensorType, ...]:
         _require_one_element(condition, "condition")
+        if condition.rank is not None and condition.rank > 1:
+            message = f"condition has rank {condition.rank} ({condition.shape}), expected 0 or 1"
+            raise ShapeError(message, code="IR501", port="condition")
         known = _known_truth(condition)
         types = [condition, *values]
         if known is not None:
@@ -89,6 +94,7 @@ class _Iteration(Op):
     """What Loop and TensorIterator share: bodies that run again and again, over parts of their inputs."""
 
     inputs: ClassVar[tuple[In, ...]] = (In("values", variadic=True, mixed=True),)
+    body_names = ("body",)
     views = True
 
     def _infer(
@@ -96,9 +102,9 @@ class _Iteration(Op):
     ) -> tuple[TensorType, ...]:
         """The types of the outputs; `iterations` tells their number from the types of the body's Results."""
         types = _parameter_types(body.ties, values)
+        initial = {edge.result: types[edge.parameter] for edge in body.ties.back_edges}
         results = _settled(body, types)
         count = iterations(results)
-        initial = {edge.result: types[edge.parameter] for edge in body.ties.back_edges}
         return _by_position(
             {
                 tie.position: _output_type(tie, results[tie.result], count, initial.get(tie.result))
@@ -110,7 +116,10 @@ class _Iteration(Op):
     def _evaluate(self, body: RunningBody, values: list[Array], iterations: int | None) -> tuple[Array, ...]:
         """Run the body until `iterations` are done or its condition says so; None leaves it to the condition alone."""
         if iterations is not None and iterations > MOST_ITERATIONS:
-            raise _too_many(iterations)
+            if _always_goes_on(body, values):
+                raise _too_many(iterations)
+            # The loops of converters that know no trip count have the largest there is, and end by their condition.
+            iterations = None
         ties = body.ties
         arrays: list[Array] = [np.empty(0)] * ties.parameters
         for tie in ties.inputs:
@@ -138,8 +147,8 @@ class _Iteration(Op):
                 break
             if done == MOST_ITERATIONS and iterations is None:
                 raise _too_many(done)
-            if done == PATIENCE and iterations is None:
-                _refuse_endless(body, [TensorType.of(value) for value in values])
+            if done == PATIENCE and iterations is None and _always_goes_on(body, values):
+                raise _endless()
         if results is None:
             return _outputs_of_nothing(body, values)
         return _outputs(ties, results, parts)
@@ -276,9 +285,10 @@ def _endless() -> EvaluationError:
     return EvaluationError("the loop never ends: it has no trip_count, and the condition of its body is always true")
 
 
-def _refuse_endless(body: TypedBody, values: list[TensorType]) -> None:
-    if _goes_on(body.ties, _settled(body, _parameter_types(body.ties, values))):
-        raise _endless()
+def _always_goes_on(body: RunningBody, values: list[Array]) -> bool:
+    """Whether it is known that after every iteration there is another."""
+    types = _parameter_types(body.ties, [TensorType.of(value) for value in values])
+    return _goes_on(body.ties, _settled(body, types)) is True
 
 
 def _either(one: TensorType, other: TensorType) -> TensorType:

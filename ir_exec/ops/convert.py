@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from ir_exec.errors import ElementTypeError
 from ir_exec.ops.attributes import Bool, ElementTypeName
 from ir_exec.ops.base import In, Op, op
@@ -55,6 +58,9 @@ class Convert(Op):
     def evaluate(self, data: Array) -> Array:
         return convert(data, self.destination_type)
 
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return _conversion(types[0], self.destination_type)
+
     def evaluate_bounds(self, data: Bounds) -> Bounds:
         """Bounds end at the ends of the new type: one that means "not bounded" must not become -1 by wrapping."""
         return saturated(data[0], self.destination_type), saturated(data[1], self.destination_type)
@@ -77,6 +83,13 @@ class ConvertLike(Op):
 
     def evaluate(self, data: Array, like: Array) -> Array:
         return convert(data, ElementType.of(like))
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        data, like = types
+        if not like.element_type.is_known:
+            return self.evaluate
+        convert_data = _conversion(data, like.element_type)
+        return lambda data, like: convert_data(data)
 
 
 @op("ConvertPromoteTypes", since=14)
@@ -107,6 +120,13 @@ class ConvertPromoteTypes(Op):
     def evaluate(self, input_0: Array, input_1: Array) -> tuple[Array, Array]:
         common = self._common(TensorType.of(input_0), TensorType.of(input_1))
         return convert(input_0, common), convert(input_1, common)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        common = self._common(*types)
+        if common is ElementType.dynamic:
+            return self.evaluate
+        first, second = (_conversion(type, common) for type in types)
+        return lambda input_0, input_1: (first(input_0), second(input_1))
 
     def _common(self, a: TensorType, b: TensorType) -> ElementType:
         kinds = a.element_type, b.element_type
@@ -153,6 +173,22 @@ class ConvertPromoteTypes(Op):
         return {4: ElementType.i4, 8: ElementType.i8, 16: ElementType.i16, 32: ElementType.i32}.get(
             bits, ElementType.i64
         )
+
+
+_ALIKE = element_types("boolean i8 i16 i32 i64 u8 u16 u32 u64")
+_FLOATS = element_types("f16 f32 f64")
+
+
+def _conversion(source: TensorType, target: ElementType) -> Callable[[Array], Array]:
+    """`convert` for arrays of this type; where NumPy's own conversion does the same, that."""
+    kind, dtype = source.element_type, target.dtype
+    if kind is target:
+        return lambda data: data
+    into_integer = target in _ALIKE and target is not ElementType.boolean and kind in _ALIKE
+    into_float = target in (ElementType.f32, ElementType.f64) and kind in _ALIKE | _FLOATS
+    if into_integer or into_float:
+        return lambda data: data.astype(dtype)
+    return lambda data: convert(data, target)
 
 
 def _require_convertible(target: ElementType) -> None:

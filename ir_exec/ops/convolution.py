@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from math import prod
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,41 +10,18 @@ import numpy as np
 from ir_exec.errors import ShapeError
 from ir_exec.ops.attributes import Positives
 from ir_exec.ops.base import In, op
-from ir_exec.ops.precision import CALCULABLE, accumulator, rounded, widened
+from ir_exec.ops.convolve import Convolver, convolve
+from ir_exec.ops.precision import CALCULABLE
 from ir_exec.ops.rules import merge_dims
-from ir_exec.ops.windows import (
-    Scratch,
-    SlidingAxis,
-    Windowed,
-    block_sizes,
-    blocks,
-    covered,
-    padded_part,
-    require_spatial,
-    spatial_dims,
-    window_extent,
-    window_view,
-)
+from ir_exec.ops.windows import SlidingAxis, Windowed, covered, require_spatial, spatial_dims, window_extent
 from ir_exec.types import Array, Dim, Shape, TensorType
 
 __all__ = [
     "Convolution",
     "Convolving",
     "GroupConvolution",
-    "convolve",
     "grouped_channels",
-    "matrix_products",
-    "portions",
 ]
-
-CHUNK = 2**20
-"""How many elements of windows are copied side by side at a time, so that they stay in the cache."""
-
-COLUMNS = 512
-"""The least number of windows in one matrix product, below which BLAS is slow."""
-
-ROW_SHARE = 8
-"""How many elements of scratch memory a window takes, roughly, where rows are laid along rows."""
 
 
 class Convolving(Windowed):
@@ -142,11 +117,11 @@ class Convolution(Convolving):
         return self._output(data, filters, outputs, counts)
 
     def evaluate(self, data: Array, filters: Array) -> Array:
-        return _convolve_one(self._sliding(data.shape[2:], filters.shape[2:]), data, filters)
+        return convolve(self._sliding(data.shape[2:], filters.shape[2:]), data, filters[np.newaxis])
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        data, filters = types
-        return partial(_convolve_one, self._sliding(data.shape.static[2:], filters.shape.static[2:]))
+        data, filters = (type.shape.static for type in types)
+        return Convolver(self._sliding(data[2:], filters[2:]), data, (1, *filters), types[0].element_type.dtype)
 
 
 @op("GroupConvolution", since=1)
@@ -179,8 +154,8 @@ class GroupConvolution(Convolving):
         return convolve(self._sliding(data.shape[2:], filters.shape[3:]), data, filters)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        data, filters = types
-        return partial(convolve, self._sliding(data.shape.static[2:], filters.shape.static[3:]))
+        data, filters = (type.shape.static for type in types)
+        return Convolver(self._sliding(data[2:], filters[3:]), data, filters, types[0].element_type.dtype)
 
 
 def grouped_channels(data: Shape, filters: Shape, *, channels: int, outputs: int) -> Dim:
@@ -203,108 +178,3 @@ def grouped_channels(data: Shape, filters: Shape, *, channels: int, outputs: int
             )
         groups = possible
     return groups * filters[outputs]
-
-
-def _convolve_one(axes: Sequence[SlidingAxis], data: Array, filters: Array) -> Array:
-    return convolve(axes, data, filters[np.newaxis])
-
-
-def convolve(axes: Sequence[SlidingAxis], data: Array, filters: Array) -> Array:
-    """The convolution of groups of channels, in the type of data.
-
-    data: [batch, groups * C, spatial...]. filters: [groups, O, C, kernel...].
-    """
-    batch, (groups, outputs, channels) = data.shape[0], filters.shape[:3]
-    counts = [axis.count for axis in axes]
-    grouped = widened(data).reshape(batch, groups, channels, *data.shape[2:])
-    weights = widened(filters)
-    result = np.empty((batch, groups, outputs, prod(counts)), accumulator(data.dtype))
-    if all(axis.kernel == axis.stride == 1 and axis.pad == 0 and axis.count == axis.size for axis in axes):
-        rows = weights.reshape(groups, outputs, channels)
-        np.matmul(rows, grouped.reshape(batch, groups, channels, prod(counts)), out=result)
-    elif result.size and channels == 1:
-        _convolve_rows(grouped[:, :, 0], weights[:, :, 0], axes, result)
-    elif result.size:
-        _convolve_columns(grouped, weights, axes, result)
-    return rounded(result.reshape(batch, groups * outputs, *counts), data.dtype)
-
-
-def _convolve_columns(data: Array, filters: Array, axes: Sequence[SlidingAxis], result: Array) -> None:
-    """Fill `result` [batch, groups, O, windows] by matrix products.
-
-    Elements of windows are copied side by side into the columns of a matrix, which BLAS multiplies with the filters:
-    never all of them at once, but as many as stay in the cache.
-    """
-    counts = [axis.count for axis in axes]
-    column = prod(filters.shape[2:])
-    rows = filters.reshape(*filters.shape[:2], column)
-    sizes = block_sizes(counts, max(CHUNK // max(column, 1), COLUMNS))
-    each = max(column * prod(sizes), 1)
-    scratch = Scratch(rows.dtype)
-    for block, chosen, some_groups in portions(result.shape[:2], counts, sizes, CHUNK // each):
-        part = [axis.part(windows) for axis, windows in zip(axes, block, strict=True)]
-        windows = window_view(padded_part(data[chosen[:2]], part), part)
-        columns = scratch.array(windows.shape)
-        columns[...] = windows
-        target = result[chosen]
-        np.matmul(rows[some_groups], columns.reshape(*target.shape[:2], column, target.shape[3]), out=target)
-
-
-def _convolve_rows(data: Array, filters: Array, axes: Sequence[SlidingAxis], result: Array) -> None:
-    """Fill `result` [batch, groups, O, windows] for one channel in each group: data [batch, groups, spatial...].
-
-    Matrices with so few rows are slow. Here each row of the kernel is laid along every row of the data, by a small
-    matrix product, and the results are shifted against each other by whole rows and added, which copies less.
-    """
-    first, *others = axes
-    counts = [axis.count for axis in axes]
-    along = prod(axis.kernel for axis in others)
-    rows = filters.reshape(len(filters), filters.shape[1] * first.kernel, along)
-    sizes = block_sizes(counts, CHUNK // ROW_SHARE)
-    scratch = Scratch(rows.dtype)
-    for block, chosen, some_groups in portions(result.shape[:2], counts, sizes, CHUNK // (ROW_SHARE * prod(sizes))):
-        part = [axis.part(windows) for axis, windows in zip(axes, block, strict=True)]
-        covering = padded_part(data[chosen[:2]], part)
-        height = covering.shape[2]
-        windows = window_view(covering, [SlidingAxis(height, 1, 1, 1, 0, height), *part[1:]])
-        target = result[chosen]
-        width = prod(axis.count for axis in part[1:])
-        columns = windows.reshape(*target.shape[:2], along, height * width)
-        products = scratch.array((*target.shape[:2], rows.shape[1], height * width))
-        matrix_products(rows[some_groups], columns, products)
-        products = products.reshape(*target.shape[:3], first.kernel, height, *[axis.count for axis in part[1:]])
-        total = target.reshape(*target.shape[:3], *[axis.count for axis in part])
-        last = (part[0].count - 1) * first.stride + 1
-        for k in range(first.kernel):
-            shifted = products[:, :, :, k, k * first.dilation : k * first.dilation + last : first.stride]
-            if k:
-                total += shifted
-            else:
-                total[...] = shifted
-        if not first.kernel:
-            total[...] = 0
-
-
-def matrix_products(rows: Array, columns: Array, out: Array) -> Array:
-    """Products of matrices; NumPy is slow where each is that of a column and a row, so these are not left to it."""
-    return np.multiply(rows, columns, out=out) if rows.shape[-1] == 1 else np.matmul(rows, columns, out=out)
-
-
-def portions(
-    batch_and_groups: tuple[int, ...], counts: Sequence[int], sizes: Sequence[int], pairs: int
-) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...], slice]]:
-    """Blocks of windows, where they lie in an array [batch, groups, channels, windows], and the groups among that.
-
-    sizes: those of the blocks. pairs: how many pairs of a batch and a group to take at a time, at least one.
-    """
-    batch, groups = batch_and_groups
-    group_step = min(max(pairs, 1), max(groups, 1))
-    batch_step = max(pairs // max(groups, 1), 1)
-    start = 0
-    for block in blocks(counts, sizes):
-        stop = start + prod(windows.stop - windows.start for windows in block)
-        for b in range(0, batch, batch_step):
-            for g in range(0, groups, group_step):
-                some_groups = slice(g, g + group_step)
-                yield block, (slice(b, b + batch_step), some_groups, slice(None), slice(start, stop)), some_groups
-        start = stop

@@ -10,7 +10,8 @@ import numpy as np
 from ir_exec.errors import ShapeError
 from ir_exec.ops.attributes import LOWER, Bool, Float, Positive
 from ir_exec.ops.base import In, op
-from ir_exec.ops.convolution import Convolving, convolve
+from ir_exec.ops.convolution import Convolving
+from ir_exec.ops.convolve import convolve
 from ir_exec.ops.precision import CALCULABLE, rounded, widened
 from ir_exec.ops.rules import merge_dims, require_rank
 from ir_exec.ops.windows import Scratch, SlidingAxis, block_sizes, blocks, spatial_dims

@@ -12,7 +12,9 @@ import numpy as np
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.attributes import NonNegatives
 from ir_exec.ops.base import In, op
-from ir_exec.ops.convolution import COLUMNS, Convolving, grouped_channels, matrix_products, portions
+from ir_exec.ops.convolution import Convolving, grouped_channels
+from ir_exec.ops.convolve import COLUMNS, portions
+from ir_exec.ops.matmul import matrix_products
 from ir_exec.ops.precision import CALCULABLE, accumulator, rounded, widened
 from ir_exec.ops.rules import ints, known_bounds, merge_dims, require_rank
 from ir_exec.ops.windows import Scratch, SlidingAxis, block_sizes, changed, spatial_dims, window_extent

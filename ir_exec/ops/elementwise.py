@@ -13,7 +13,7 @@ kernels wrap; we calculate in the type itself and wrap.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -33,6 +33,11 @@ __all__ = [
     "binary",
     "calculated",
     "calculated_real",
+    "clip_kernel",
+    "held_between",
+    "is_own_type",
+    "is_small",
+    "real_kernel",
     "unary",
 ]
 
@@ -41,6 +46,9 @@ Function: TypeAlias = Callable[..., Any]
 
 LARGE = 2**19
 """How many elements make it worth while to split a function that NumPy has itself."""
+
+FEW = 2**10
+"""Fewer elements than these are done sooner by two of NumPy's functions than by one that takes longer to call."""
 
 CHUNK = 2**16
 """How many elements a function of real numbers sees at once, so that what it leaves behind stays in the cache."""
@@ -82,7 +90,7 @@ def calculated(function: Function, *arrays: Array, out: Array | None = None) -> 
     return _written(convert(result, ElementType.of_dtype(dtype)), out)
 
 
-def _in_parts(function: np.ufunc, arrays: tuple[Array, ...], out: Array) -> Array:
+def _in_parts(function: Function, arrays: tuple[Array, ...], out: Array) -> Array:
     """The same, split along the first axis that can be."""
     if not out.size:
         return out
@@ -135,6 +143,69 @@ def calculated_real(function: Function, data: Array, out: Array | None = None) -
     return result
 
 
+def is_own_type(data: TensorType) -> bool:
+    """Whether elements of this type are calculated with as they are."""
+    return data.element_type.is_known and _working_dtype(data.element_type.dtype) is data.element_type.dtype
+
+
+def is_small(*types: TensorType) -> bool:
+    """Whether NumPy's functions may be called as they are: for fewer elements than are split, and for no scalars, of
+    which they would not give an array."""
+    return max(type.shape.size.lo for type in types) < LARGE and max(type.rank or 0 for type in types) > 0
+
+
+def real_kernel(function: Function, data: TensorType, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """`calculated_real` for data of this static type, without what it looks up in every call; `otherwise` where there
+    is more to do than to call the function."""
+    if not (data.element_type.is_float and is_own_type(data) and is_small(data)):
+        return otherwise
+    if isinstance(function, np.ufunc):
+        return function
+    return partial(_of_copy, function) if data.shape.size.lo <= CHUNK else otherwise
+
+
+def _of_copy(function: Function, data: Array, *, out: Array | None = None) -> Array:
+    if out is None:
+        result: Array = function(data.flatten()).reshape(data.shape)
+        return result
+    if out is not data:
+        out[...] = data
+    vector = out.reshape(-1)
+    found = function(vector)
+    if found is not vector:
+        vector[...] = found
+    return out
+
+
+def held_between(data: Array, lowest: float, highest: float, out: Array | None = None) -> Array:
+    """Every element, or the limit that it is beyond; NaN stays. The limits are within the range of the type.
+
+    `out`: as for `calculated`.
+    """
+    dtype = data.dtype
+    if _working_dtype(dtype) is not dtype:
+        return calculated(lambda x: np.clip(x, lowest, highest), data, out=out)
+    clip = partial(_clip, lowest=dtype.type(lowest), highest=dtype.type(highest))
+    if data.size >= LARGE:
+        return _in_parts(clip, (data,), np.empty(data.shape, dtype) if out is None else out)
+    return np.asarray(clip(data, out=out))
+
+
+def clip_kernel(data: TensorType, lowest: float, highest: float, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for data of this static type as `real_kernel` does."""
+    if not (is_own_type(data) and is_small(data)):
+        return otherwise
+    dtype = data.element_type.dtype.type
+    return partial(_clip, lowest=dtype(lowest), highest=dtype(highest))
+
+
+def _clip(data: Array, *, lowest: Any, highest: Any, out: Array | None = None) -> Any:
+    # One pass is faster than two, and even than one of np.maximum, which is the shorter call.
+    if data.size < FEW:
+        return np.minimum(np.maximum(data, lowest, out=out), highest, out=out)
+    return np.clip(data, lowest, highest, out=out)
+
+
 def _has_half_loop(function: Function, dtype: np.dtype[Any]) -> bool:
     """Whether this is one of NumPy's own functions of f16, which calculate in f32 and round once, as we would."""
     return dtype == np.float16 and isinstance(function, np.ufunc)
@@ -183,6 +254,9 @@ def unary(
                 return calculated(of_integers, data, out=out)
             return calculated_real(function, data, out)
 
+        def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+            return real_kernel(function, types[0], self.evaluate)
+
     return _registered(Operator, type_name, since)
 
 
@@ -226,12 +300,10 @@ class Binary(Op):
         return calculated(type(self).function, a, self.aligned(a, b), out=out)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        """NumPy's function itself where there is nothing to do around it; of scalars it would not give an array."""
+        """NumPy's function itself where there is nothing to do around it."""
         a, b = types
         is_plain = type(self).evaluate is Binary.evaluate and isinstance(type(self).function, np.ufunc)
-        known = a.element_type.is_known and _working_dtype(a.element_type.dtype) is a.element_type.dtype
-        is_small = max(a.shape.size.lo, b.shape.size.lo) < LARGE
-        if is_plain and known and is_small and self.auto_broadcast != "pdpd" and max(a.rank or 0, b.rank or 0):
+        if is_plain and is_own_type(a) and is_small(a, b) and self.auto_broadcast != "pdpd":
             return type(self).function
         return self.evaluate
 

@@ -30,10 +30,11 @@ class _Rational(NamedTuple):
 
 def _polynomial(coefficients: Sequence[float], x: Array) -> Array:
     """Horner's scheme, in place."""
-    result = np.full_like(x, coefficients[-1])
-    for coefficient in coefficients[-2::-1]:
-        result *= x
+    result = x * coefficients[-1]
+    for coefficient in coefficients[-2:0:-1]:
         result += coefficient
+        result *= x
+    result += coefficients[0]
     return result
 
 

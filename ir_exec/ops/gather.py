@@ -22,7 +22,7 @@ from ir_exec.ops.indexing import (
 )
 from ir_exec.ops.offsets import FEW, AlongAxis, Indices, OutOfRangeError
 from ir_exec.ops.rules import merge_dims, merge_shapes, normalize_axis, require_rank
-from ir_exec.ops.take import take_along_axis, take_elements, take_slices, take_tuples
+from ir_exec.ops.take import take_along_axis, take_elements, take_few_slices, take_slices, take_tuples
 from ir_exec.types import INDEX, INTEGER, NUMERIC, Array, Dim, ElementType, Shape, TensorType, element_types
 
 __all__ = [
@@ -34,6 +34,9 @@ __all__ = [
     "GatherND8",
     "GatherTree",
 ]
+
+FOLLOWED = 2**17
+"""Elements of GatherTree that are worked on at a time: what is made of them stays in the processor's cache."""
 
 _IDS = NUMERIC - element_types("u1 u3 u6 nf4")
 
@@ -120,11 +123,9 @@ class _Gather(Op):
 
     def _gather(self, data: Array, indices: Array, axis: int, batch: int) -> Array:
         before, length, after = prod(data.shape[:axis]), prod(indices.shape[batch:]), prod(data.shape[axis + 1 :])
-        if not batch and before * length * after <= FEW and data.flags.c_contiguous:
-            found = _take_few_slices(data, indices, axis)
-            if found is not None:
-                return found
-        elif before == prod(data.shape[:batch]) and after == 1:
+        if (found := take_few_slices(data, indices, axis, batch)) is not None:
+            return found
+        if before == prod(data.shape[:batch]) and after == 1:
             # Nothing but single elements: chunks of indices need not be checked before all others.
             output = np.empty(data.shape[:axis] + indices.shape[batch:] + data.shape[axis + 1 :], data.dtype)
             way = AlongAxis(before, length, 1, data.shape[axis])
@@ -367,6 +368,19 @@ class GatherTree(Op):
 
     def evaluate(self, step_ids: Array, parent_ids: Array, max_seq_len: Array, end_token: Array) -> Array:
         steps, batch, beams = step_ids.shape
+        some = max(1, FOLLOWED // max(steps * beams, 1))
+        if batch <= some:
+            return self._follow(step_ids, parent_ids, max_seq_len, end_token, 0)
+        output = np.empty(step_ids.shape, step_ids.dtype)
+        for first in range(0, batch, some):
+            part = slice(first, first + some)
+            output[:, part] = self._follow(step_ids[:, part], parent_ids[:, part], max_seq_len[part], end_token, first)
+        return output
+
+    def _follow(
+        self, step_ids: Array, parent_ids: Array, max_seq_len: Array, end_token: Array, first_batch: int
+    ) -> Array:
+        steps, batch, beams = step_ids.shape
         inside = np.arange(steps)[:, np.newaxis] < _whole_numbers(max_seq_len, most=steps)
         parents = _whole_numbers(parent_ids, most=beams)
         sound = lie_within(parents, beams)
@@ -383,7 +397,7 @@ class GatherTree(Op):
         for hop, later, earlier in zip(followed[:0:-1], steps_back, steps_back[1:], strict=False):
             hop.take(later, 0, earlier, "clip")
         if not sound:
-            _check_followed(parent_ids, parents, inside, lanes)
+            _check_followed(parent_ids, parents, inside, lanes, first_batch)
         output = take_along_axis(step_ids.reshape(lanes.shape), lanes, 1, "counted").reshape(step_ids.shape)
         if outside is not None:
             np.copyto(output, end_token, where=outside)
@@ -402,18 +416,8 @@ def _batch_message(batch: int, axis: int) -> str:
     return f"batch_dims {batch} must not be greater than axis {axis}"
 
 
-def _take_few_slices(data: Array, indices: Array, axis: int) -> Array | None:
-    """NumPy's own check of the indices is quicker than one more call. None where one is out of range."""
-    if indices.dtype not in (np.int32, np.int64) or data.ndim + indices.ndim == 1:
-        return None
-    try:
-        return data.take(indices, axis)
-    except IndexError:
-        return None
-
-
 def _take_few_tuples(data: Array, indices: Array) -> Array | None:
-    """As `_take_few_slices`."""
+    """data[tuples], negative indices counted from the end. None where one is out of range."""
     if indices.dtype not in (np.int32, np.int64):
         return None
     try:
@@ -445,8 +449,11 @@ def _whole_numbers(values: Array, *, most: int) -> Array:
     return np.clip(np.nan_to_num(values.astype(np.float64), nan=-1.0), -1, most).astype(np.int64)
 
 
-def _check_followed(parent_ids: Array, parents: Array, inside: Array, lanes: Array) -> None:
-    """Raise for the last step with a parent that is no beam, among those from which a beam really went on."""
+def _check_followed(parent_ids: Array, parents: Array, inside: Array, lanes: Array, first_batch: int) -> None:
+    """Raise for the last step with a parent that is no beam, among those from which a beam really went on.
+
+    first_batch: how the first of these batches is called.
+    """
     _, batch, beams = parents.shape
     found = np.take_along_axis(parents.reshape(lanes.shape), lanes, 1).reshape(parents.shape)
     wrong = ((found < 0) | (found >= beams)) & inside[:, :, np.newaxis]
@@ -455,7 +462,9 @@ def _check_followed(parent_ids: Array, parents: Array, inside: Array, lanes: Arr
         time = int(np.flatnonzero(wrong.any(axis=(1, 2)))[-1])
         which, beam = np.unravel_index(int(np.argmax(wrong[time])), wrong[time].shape)
         parent = parent_ids[time].reshape(batch * beams)[lanes[time, which * beams + beam]]
-        message = f"step {time} of batch {which} has the parent {parent}, expected a beam from 0 to {beams - 1}"
+        message = (
+            f"step {time} of batch {first_batch + which} has the parent {parent}, expected a beam from 0 to {beams - 1}"
+        )
         raise EvaluationError(message, code="IR701", port="parent_ids")
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeAlias
+from functools import lru_cache
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -36,6 +37,10 @@ _SCALES = element_types("f32 f16 bf16")
 Mode: TypeAlias = Literal["nearest", "linear", "linear_onnx", "cubic", "bilinear_pillow", "bicubic_pillow"]
 
 
+SMALL_AXIS = 2**9
+"""Axes up to this size are resampled so fast that making a table takes as long."""
+
+
 @dataclass(frozen=True, slots=True)
 class Filter:
     """How the elements between those of the input are found."""
@@ -51,6 +56,11 @@ class Filter:
         return self.mode in ("bilinear_pillow", "bicubic_pillow")
 
     def table(self, size_in: int, size_out: int, scale: np.float32, antialias: bool) -> Table:
+        """How an axis is resampled; small tables are kept."""
+        make = _kept_table if max(size_in, size_out) <= SMALL_AXIS else _new_table
+        return make(self, size_in, size_out, scale, antialias)
+
+    def new_table(self, size_in: int, size_out: int, scale: np.float32, antialias: bool) -> Table:
         if self.of_pillow:
             return pillow_table(size_in, size_out, self.cube_coeff if self.mode == "bicubic_pillow" else None)
         coordinates = source_coordinates(self.coordinates, size_in, size_out, scale)
@@ -61,6 +71,10 @@ class Filter:
         if self.mode == "linear" and antialias:
             return antialiased_table(coordinates, size_in, scale)
         return linear_table(coordinates, size_in, clamped=self.mode == "linear_onnx")
+
+
+_new_table = Filter.new_table
+_kept_table = lru_cache(maxsize=32)(Filter.new_table)
 
 
 def interpolate(
@@ -159,16 +173,34 @@ class _Resize(Op):
         pads = self._pads(data.ndim)
         if any(begin or end for begin, end in pads):
             data = np.pad(data, pads)
-        resized = range(data.ndim) if axes is None else _normal_axes(ints(axes), data.ndim)
-        before = [data.shape[axis] for axis in resized]
+        return interpolate(data, *self._way(data.shape, target, axes), self._filter(mode))
+
+    def _way(
+        self, shape: tuple[int, ...], target: Array, axes: Array | None
+    ) -> tuple[Sequence[int], list[int], list[np.float32]]:
+        """The axes that are resampled, their sizes and scales, for padded data of this shape."""
+        resized = range(len(shape)) if axes is None else _normal_axes(ints(axes), len(shape))
+        before = [shape[axis] for axis in resized]
         if self.shape_calculation_mode == "sizes":
             sizes = [dim.size for dim in _target_dims(TensorType.of(target), len(resized))]
             scales = [np.float32(size) / np.float32(old) for size, old in zip(sizes, before, strict=True)]
         else:
             sizes = [dim.size for dim in _scaled_dims([Dim(old) for old in before], TensorType.of(target))]
             scales = list(target.ravel()[: len(before)].astype(np.float32))
-        how = Filter(mode, self.coordinate_transformation_mode, self.nearest_mode, self.antialias, self.cube_coeff)
-        return interpolate(data, resized, sizes, scales, how)
+        return resized, sizes, scales
+
+    def _filter(self, mode: Mode) -> Filter:
+        return Filter(mode, self.coordinate_transformation_mode, self.nearest_mode, self.antialias, self.cube_coeff)
+
+    def _kernel(
+        self, data: TensorType, target: TensorType, axes: TensorType | None, mode: Mode
+    ) -> Callable[..., Any] | None:
+        """What to call where all but the data is known, and there is no padding."""
+        named = None if axes is None else axes.value
+        if target.value is None or (axes is not None and named is None) or any(self.pads_begin + self.pads_end):
+            return None
+        way, how = self._way(data.shape.static, target.value, named), self._filter(mode)
+        return lambda data, *others: interpolate(data, *way, how)
 
     def _pads(self, rank: int) -> list[tuple[int, int]]:
         begins = (*self.pads_begin, *(0,) * rank)[:rank]
@@ -205,6 +237,10 @@ class Interpolate11(_Resize):
     def evaluate(self, image: Array, scales_or_sizes: Array, axes: Array | None = None) -> Array:
         return self._evaluate(image, scales_or_sizes, axes, self.mode)
 
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        image, target, *axes = types
+        return self._kernel(image, target, next(iter(axes), None), self.mode) or self.evaluate
+
 
 @op("Interpolate", since=4)
 class Interpolate4(_Resize):
@@ -232,6 +268,11 @@ class Interpolate4(_Resize):
 
     def evaluate(self, data: Array, sizes: Array, scales: Array, axes: Array | None = None) -> Array:
         return self._evaluate(data, sizes if self.shape_calculation_mode == "sizes" else scales, axes, self.mode)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        data, sizes, scales, *axes = types
+        target = sizes if self.shape_calculation_mode == "sizes" else scales
+        return self._kernel(data, target, next(iter(axes), None), self.mode) or self.evaluate
 
 
 @op("Interpolate", since=1)

@@ -5,7 +5,10 @@ Interpolation treats one axis after another, so a table for each axis is all tha
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -38,7 +41,8 @@ _FEW = 16
 """Products with fewer columns do not pay."""
 
 
-class Table(NamedTuple):
+@dataclass(frozen=True)
+class Table:
     """output[i] = sum over t of weights[i, t] * input[indices[i, t]], along one axis.
 
     indices: i64 [size of the output, taps], all of them in range. weights: as many floats, or None for a single tap
@@ -47,6 +51,22 @@ class Table(NamedTuple):
 
     indices: Array
     weights: Array | None
+
+    def matrix(self, size: int, dtype: np.dtype[Any]) -> Array:
+        """The weights spread out, [size of the output, size of the input], for an input of this size."""
+        known = self._matrices.get(dtype)
+        if known is None:
+            assert self.weights is not None
+            known = self._matrices[dtype] = np.zeros((len(self.indices), size), dtype)
+            # A clipped tap may stand more than once.
+            np.add.at(
+                known, (np.arange(len(known))[:, np.newaxis], self.indices), self.weights.astype(dtype, copy=False)
+            )
+        return known
+
+    @cached_property
+    def _matrices(self) -> dict[np.dtype[Any], Array]:
+        return {}
 
 
 def source_coordinates(mode: Coordinates, size_in: int, size_out: int, scale: np.float32) -> Array:
@@ -163,7 +183,7 @@ def _shares(weights: Array) -> Array:
 def resample(data: Array, axis: int, table: Table) -> Array:
     """The tensor with this axis resampled; nothing is empty. With weights, data is f32 or f64, and so is the result."""
     shape = (*data.shape[:axis], len(table.indices), *data.shape[axis + 1 :])
-    before, size = int(np.prod(shape[:axis])), data.shape[axis]
+    before, size = prod(shape[:axis]), data.shape[axis]
     rows = data.reshape(before, size, -1)
     if table.weights is None:
         return _copied(rows, table.indices[:, 0]).reshape(shape)
@@ -172,7 +192,7 @@ def resample(data: Array, axis: int, table: Table) -> Array:
     small = size <= _PRODUCT_IS_FASTER * taps and size * len(table.indices) <= _LARGEST_MATRIX
     # In a product 0 * inf would spread NaN over the whole axis; the sum tells whether there is any such element.
     if small and np.isfinite(rows.sum()):
-        return _product(rows, table.indices, weights).reshape(shape)
+        return _product(rows, table.matrix(size, rows.dtype)).reshape(shape)
     return _weighted(rows, table.indices, weights).reshape(shape)
 
 
@@ -189,10 +209,7 @@ def _copied(rows: Array, indices: Array) -> Array:
     return np.take(rows, indices, axis=1, out=output, mode="clip")
 
 
-def _product(rows: Array, indices: Array, weights: Array) -> Array:
-    matrix = np.zeros((len(indices), rows.shape[1]), rows.dtype)
-    # A clipped tap may stand more than once.
-    np.add.at(matrix, (np.arange(len(matrix))[:, np.newaxis], indices), weights)
+def _product(rows: Array, matrix: Array) -> Array:
     before, size, after = rows.shape
     if after >= _FEW:
         return np.asarray(matrix @ rows)

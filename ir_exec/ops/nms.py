@@ -12,7 +12,17 @@ import numpy as np
 
 from ir_exec.ops.attributes import LOWER, Bool, IndexTypeName
 from ir_exec.ops.base import In, Op, op
-from ir_exec.ops.boxes import Overlaps, above, as_rows, corner_overlaps, keep_best, keep_decaying, rotated_overlaps
+from ir_exec.ops.boxes import (
+    Overlaps,
+    above,
+    as_rows,
+    corner_overlaps,
+    keep_best,
+    keep_decaying,
+    keep_in_order,
+    removals,
+    rotated_overlaps,
+)
 from ir_exec.ops.precision import CALCULABLE, CALCULABLE_FLOAT
 from ir_exec.ops.rules import known_int, merge_dims, require_rank
 from ir_exec.ops.selection import Selected, at_most, batches_classes_boxes, best_first
@@ -26,6 +36,10 @@ __all__ = [
     "NonMaxSuppression5",
     "NonMaxSuppression9",
 ]
+
+
+MOST_TOGETHER = 512
+"""So many boxes are compared each with each, at most, for all classes together."""
 
 
 class _ThresholdedNms(Op):
@@ -66,19 +80,31 @@ class _ThresholdedNms(Op):
         parts = []
         for batch in range(len(boxes) if most > 0 else 0):
             rows = as_rows(boxes[batch])
-            for label, given in enumerate(scores[batch]):
-                order = best_first(given, np.flatnonzero(given > least))
-                overlaps, ranked = self._overlaps(rows[:, order]), given[order]
-                if sigma > 0:
-                    kept, ranked = keep_decaying(ranked, overlaps, sigma, least, most)
+            orders = [best_first(given, np.flatnonzero(given > least)) for given in scores[batch]]
+            together = None if sigma > 0 else self._removals_of_all(rows, orders, threshold)
+            for label, (given, order) in enumerate(zip(scores[batch], orders, strict=True)):
+                if together is not None:
+                    chosen = np.array(keep_in_order(order.tolist(), together, most), np.int64)
+                    ranked = given[chosen]
+                elif sigma > 0:
+                    kept, ranked = keep_decaying(given[order], self._overlaps(rows[:, order]), sigma, least, most)
+                    chosen = order[kept]
                 else:
-                    kept = keep_best(len(order), overlaps, threshold, most=most)
-                    ranked = ranked[kept]
-                parts.append(Selected.of(batch, label, order[kept], ranked))
+                    chosen = order[keep_best(len(order), self._overlaps(rows[:, order]), threshold, most=most)]
+                    ranked = given[chosen]
+                parts.append(Selected.of(batch, label, chosen, ranked))
         found = Selected.joined(parts)
         if self.sort_result_descending:
             found = found.ordered(-found.score, found.batch, found.label, found.box)
         return found
+
+    def _removals_of_all(self, rows: Array, orders: list[Array], threshold: np.float32) -> list[int] | None:
+        """The removals among all boxes where that is less work than among the candidates of each class, else None."""
+        count = rows.shape[1]
+        if count > MOST_TOGETHER or count**2 >= sum(len(order) ** 2 for order in orders):
+            return None
+        every = np.arange(count)
+        return removals(self._overlaps(rows)(every[:, np.newaxis], every), threshold)
 
 
 def _number(scalar: Array | None, kind: ElementType) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -41,19 +43,19 @@ class _AlongAxis(Op):
 def _shifted(data: Array) -> Array:
     """The elements less the greatest of their slice along axis 1, so that no exponential overflows; a new array."""
     wide = widened(data)
-    return np.asarray(wide - np.max(wide, axis=1, keepdims=True, initial=-np.inf))
+    return np.asarray(np.subtract(wide, np.maximum.reduce(wide, axis=1, keepdims=True, initial=-np.inf)))
 
 
 def _softmax(data: Array) -> Array:
     result = _shifted(data)
     np.exp(result, out=result)
-    result /= np.sum(result, axis=1, keepdims=True)
+    result /= np.add.reduce(result, axis=1, keepdims=True)
     return rounded(result, data.dtype)
 
 
 def _log_softmax(data: Array) -> Array:
     result = _shifted(data)
-    result -= np.log(np.sum(np.exp(result), axis=1, keepdims=True))
+    result -= np.log(np.add.reduce(np.exp(result), axis=1, keepdims=True))
     return rounded(result, data.dtype)
 
 
@@ -157,7 +159,16 @@ class MVN6(Op):
         return data.without_values()
 
     def evaluate(self, data: Array, axes: Array) -> Array:
-        result, variance = _centred(data, axes_of(axes, data.ndim), self.normalize_variance)
+        return self._normalized(axes_of(axes, data.ndim), data)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        axes = known_ints(types[1])
+        if axes is None or types[0].rank is None:
+            return self.evaluate
+        return partial(self._normalized, distinct_axes(axes, types[0].rank))
+
+    def _normalized(self, reduced: tuple[int, ...], data: Array, axes: Array | None = None) -> Array:
+        result, variance = _centred(data, reduced, self.normalize_variance)
         if variance is None:
             return rounded(result, data.dtype)
         eps = variance.dtype.type(self.eps)

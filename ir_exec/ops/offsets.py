@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,6 +30,8 @@ __all__ = [
     "Tile",
     "TupleOffsets",
     "chunk_size",
+    "slices_cost",
+    "slices_of_piece",
 ]
 
 FEW = 2**15
@@ -45,11 +49,17 @@ FAR = 2**22
 RUN = 64
 """Elements that shall lie side by side in a part of a tensor, for what memory gives is never one element alone."""
 
-PER_ELEMENT = 1.3
+PER_ELEMENT = 1.0
 """Nanoseconds that it takes to find and to move an element, about."""
 
-PER_BYTE = 0.08
+PER_BYTE = 0.04
 """Nanoseconds that it takes to move a byte of a slice, about."""
+
+PIECE = 60_000
+"""Nanoseconds of work that are worth NumPy's calls, and being handed to a thread."""
+
+MOST_PIECES = 16
+"""Pieces of about equal size into which work is split for threads to share."""
 
 Tile: TypeAlias = tuple[slice, slice, slice]
 """A part of a tensor seen as (before, axis, after)."""
@@ -58,6 +68,18 @@ Tile: TypeAlias = tuple[slice, slice, slice]
 def chunk_size(total: int) -> int:
     """How many of so many elements make a chunk: there shall be some chunks to share, but none that is over at once."""
     return min(CHUNK, max(2 * FEW, total // 4))
+
+
+def slices_cost(count: int, nbytes: int) -> float:
+    """Nanoseconds that it takes to move so many slices of so many bytes, about."""
+    return count * max(PER_ELEMENT, nbytes * PER_BYTE)
+
+
+def slices_of_piece(count: int, nbytes: int) -> int:
+    """How many of so many slices of so many bytes make a piece of work: see `chunk_size`."""
+    total = max(slices_cost(count, nbytes), 1.0)
+    pieces = min(max(1, int(total / PIECE)), MOST_PIECES)
+    return max(1, min(-(-count // pieces), CHUNK))
 
 
 class OutOfRangeError(Exception):
@@ -131,8 +153,6 @@ class AxisOffsets:
         self._buffer = np.empty(capacity, np.int64)
         self._size = size
         self._negative = negative
-        self._grid = np.empty(0, np.int64)
-        self._grid_of: tuple[object, ...] = ()
 
     def __call__(self, indices: Array, columns: int) -> Array:
         """Offsets of elements [b, indices[b, j, k], k] in a flattened tensor of shape (before, size, columns).
@@ -149,7 +169,7 @@ class AxisOffsets:
         offsets = buffer[: found.size].reshape(found.shape)
         if columns > 1:
             found = np.multiply(found, columns, out=offsets, dtype=offsets.dtype)
-        return np.add(found, self._grid_for(found.shape, columns, offsets.dtype), out=offsets)
+        return np.add(found, _grid(found.shape, self._size * columns, offsets.dtype), out=offsets)
 
     def _count_from_front(self, indices: Array) -> Array:
         if not self._negative:
@@ -162,15 +182,14 @@ class AxisOffsets:
             raise OutOfRangeError
         return buffer
 
-    def _grid_for(self, shape: tuple[int, ...], columns: int, dtype: np.dtype[Any]) -> Array:
-        """Offsets of elements [b, 0, k], for every j. Most chunks have one shape and share it."""
-        key = (shape, columns, dtype)
-        if self._grid_of != key:
-            self._grid_of = key
-            first = np.arange(shape[0], dtype=dtype) * (self._size * columns)
-            self._grid = np.empty(shape, dtype)
-            np.add(first[:, np.newaxis, np.newaxis], np.arange(shape[2], dtype=dtype), out=self._grid)
-        return self._grid
+
+@lru_cache(maxsize=4)
+def _grid(shape: tuple[int, ...], stride: int, dtype: np.dtype[Any]) -> Array:
+    """b * stride + k for every [b, j, k] of this shape, which most chunks of a tensor and of the next run share."""
+    grid = np.empty(shape, dtype)
+    first = np.arange(shape[0], dtype=dtype) * stride
+    np.add(first[:, np.newaxis, np.newaxis], np.arange(shape[2], dtype=dtype), out=grid)
+    return grid
 
 
 class TupleOffsets:
@@ -179,6 +198,9 @@ class TupleOffsets:
     def __init__(self, capacity: int, sizes: Sequence[int], negative: bool) -> None:
         self._buffer = np.empty(capacity * len(sizes), np.int64)
         self._sizes = np.array(sizes, np.int64)[:, np.newaxis]
+        # As for AxisOffsets.
+        self._narrow = prod(sizes) < 2**31
+        self._narrow_sizes = self._sizes.astype(np.int32)
         self._negative = negative
 
     def __call__(self, indices: Array) -> Array:
@@ -191,19 +213,24 @@ class TupleOffsets:
             return np.zeros(count, np.int64)
         if length == 1 and lie_within(indices, int(self._sizes[0, 0])):
             return indices[:, 0]
-        columns = self._buffer[: indices.size].reshape(length, count)
+        narrow = self._narrow and indices.dtype == np.int32
+        buffer, sizes = (self._buffer.view(np.int32), self._narrow_sizes) if narrow else (self._buffer, self._sizes)
+        columns = buffer[: indices.size].reshape(length, count)
         columns[...] = indices.T
-        if not self._lie_within(columns):
+        if not _lie_within_each(columns, sizes):
             if not self._negative:
                 raise OutOfRangeError
-            columns += (columns >> 63) & self._sizes
-            if not self._lie_within(columns):
+            columns += (columns >> (31 if narrow else 63)) & sizes
+            if not _lie_within_each(columns, sizes):
                 raise OutOfRangeError
         offsets: Array = columns[0]
         for component in range(1, length):
-            offsets *= self._sizes[component, 0]
+            offsets *= sizes[component, 0]
             offsets += columns[component]
         return offsets
 
-    def _lie_within(self, columns: Array) -> bool:
-        return not columns.size or bool((columns.view(np.uint64).max(axis=1) < self._sizes[:, 0].view(np.uint64)).all())
+
+def _lie_within_each(columns: Array, sizes: Array) -> bool:
+    """Whether each of the rows of `columns` lies on an axis of its size; see `lie_within`."""
+    unsigned = np.dtype(f"u{columns.itemsize}")
+    return not columns.size or bool((columns.view(unsigned).max(axis=1) < sizes[:, 0].view(unsigned)).all())

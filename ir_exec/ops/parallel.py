@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
 from queue import SimpleQueue
+from time import perf_counter, sleep
 from typing import TypeAlias
 
 __all__ = ["THREADS", "for_each", "for_ranges"]
@@ -25,8 +26,11 @@ Worker: TypeAlias = Callable[[int], None]
 """Does the piece of work of this number. Every thread has one of its own, and with it buffers of its own."""
 
 
-WORTH_SHARING = 300_000
-"""Nanoseconds of work from which on it pays to wake another thread, which takes some 50,000 to come."""
+WORTH_SHARING = 200_000
+"""Nanoseconds of work from which on it pays to wake another thread, which takes some 50,000 to come and to go."""
+
+PATIENCE = 100e-6
+"""Seconds that a thread looks again and again whether its helpers are done; one that sleeps takes long to wake."""
 
 
 def for_each(count: int, make_worker: Callable[[], Worker], *, nanoseconds: float = WORTH_SHARING) -> None:
@@ -72,11 +76,14 @@ class _Job:
             # A context cannot be entered by two threads at a time.
             _POOL.submit(self, copy_context(), helpers)
         copy_context().run(self._take_pieces)
-        # Helpers that come now find nothing to do: only for those that are at it there is something to wait for.
-        with self._lock:
-            waiting = self._helping > 0
-        if waiting:
-            self._all_done.wait()
+        # Helpers that come now find nothing to do: only for those that are at it there is something to wait for, and
+        # their number only falls.
+        end = perf_counter() + PATIENCE
+        while self._helping:
+            if perf_counter() > end:
+                self._all_done.wait()
+            # Lets the helpers have the interpreter's lock.
+            sleep(0)
         if self._failure is not None:
             raise self._failure[1]
 

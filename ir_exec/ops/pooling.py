@@ -7,6 +7,7 @@ A window is a box, so that it may be pooled along one axis after the other: `a +
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import prod
 from typing import Annotated, Any, Literal
 
@@ -16,6 +17,7 @@ from ir_exec.errors import ShapeError
 from ir_exec.ops.attributes import LOWER, Bool, IndexTypeName, Int, Named, NonNegatives, Positives
 from ir_exec.ops.base import In, op
 from ir_exec.ops.indexing import element_offsets
+from ir_exec.ops.parallel import for_ranges
 from ir_exec.ops.precision import CALCULABLE, rounded, type_limits, widened
 from ir_exec.ops.rules import normalize_axis
 from ir_exec.ops.windows import SlidingAxis, Windowed, covered, require_spatial, window_extent
@@ -112,6 +114,9 @@ class MaxPool1(_Pooling):
     def evaluate(self, data: Array) -> Array:
         return _greatest(data, self._sliding(data.shape))
 
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return partial(_greatest, axes=self._sliding(types[0].shape.static))
+
 
 class _IndexedMaxPool(_Pooling):
     """The greatest element of each window as MaxPool-1, and where it stands.
@@ -144,7 +149,7 @@ class _IndexedMaxPool(_Pooling):
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         axes = self._sliding(types[0].shape.static)
-        return (lambda data: _greatest(data, axes)) if "indices" in unread else self.evaluate
+        return partial(_greatest, axes=axes) if "indices" in unread else self.evaluate
 
 
 @op("MaxPool", since=8)
@@ -256,10 +261,15 @@ def _along(ufunc: np.ufunc, data: Array, axis: SlidingAxis, position: int, start
 def _by_images(pool: Callable[[Array], Array], data: Array, axes: Sequence[SlidingAxis]) -> Array:
     """Images [images, spatial...] pooled, as many at a time as stay in the cache: [batch, channels, windows...]."""
     batch, channels, *sizes = data.shape
-    result = np.empty((batch * channels, *[axis.count for axis in axes]), data.dtype)
-    for some, images in _images(data, sizes):
-        result[some] = pool(images)
-    return result.reshape(batch, channels, *result.shape[1:])
+    counts = [axis.count for axis in axes]
+    result = np.empty((batch * channels, *counts), data.dtype)
+    images = data.reshape(batch * channels, *sizes)
+
+    def work(start: int, stop: int) -> None:
+        result[start:stop] = pool(images[start:stop])
+
+    for_ranges(len(images), max(CHUNK // max(prod(sizes), 1), 1), work, nanoseconds=images.size)
+    return result.reshape(batch, channels, *counts)
 
 
 def _images(data: Array, sizes: Sequence[int]) -> Iterator[tuple[slice, Array]]:

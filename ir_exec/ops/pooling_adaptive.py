@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,37 @@ from ir_exec.ops.windows import require_spatial
 from ir_exec.types import INTEGER, Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["AdaptiveAvgPool", "AdaptiveMaxPool"]
+
+
+class _Windows(NamedTuple):
+    """The windows of one axis.
+
+    distinct: the elements of each, every window once, however many more windows than elements there are.
+    which: for each window its place in `distinct`; None where no two are the same.
+    """
+
+    distinct: list[slice]
+    which: Array | None
+
+
+def _windows_of(size: int, count: int) -> _Windows:
+    numbers = np.arange(count, dtype=np.int64)
+    starts, stops = numbers * size // count, -(-(numbers + 1) * size // count)
+    which = None
+    if count > size:
+        is_new = np.ones(count, np.bool_)
+        is_new[1:] = (np.diff(starts) != 0) | (np.diff(stops) != 0)
+        which = np.cumsum(is_new) - 1
+        starts, stops = starts[is_new], stops[is_new]
+    return _Windows([slice(*ends) for ends in zip(starts.tolist(), stops.tolist(), strict=True)], which)
+
+
+def _spread(result: Array, windows: Sequence[_Windows]) -> Array:
+    """What was computed for distinct windows for all of them."""
+    for axis, along in enumerate(windows, 2):
+        if along.which is not None:
+            result = np.take(result, along.which, axis)
+    return result
 
 
 class _AdaptivePool(Op):
@@ -46,19 +77,15 @@ class _AdaptivePool(Op):
             raise ShapeError("output_shape has a negative number of windows", port="output_shape")
         return Shape([*data[:2], *[Dim(max(least, 0), most) for least, most in bounds]])
 
-    def _windows(self, data: Array, output_shape: Array) -> list[list[slice]]:
-        """The elements of all windows of each spatial axis."""
+    def _windows(self, data: Array, output_shape: Array) -> list[_Windows]:
+        """The windows of each spatial axis."""
         counts = ints(output_shape)
         if len(counts) != data.ndim - 2 or any(count < 0 for count in counts):
             message = f"output_shape is {list(counts)}, expected {data.ndim - 2} numbers of windows from 0 on"
             raise EvaluationError(message, port="output_shape")
         if data.shape[0] * data.shape[1] * prod(counts) and not data.size:
             raise EvaluationError(f"data {list(data.shape)} has no elements to pool", port="data")
-        sizes = data.shape[2:]
-        return [
-            [slice(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
-            for size, count in zip(sizes, counts, strict=True)
-        ]
+        return [_windows_of(size, count) for size, count in zip(data.shape[2:], counts, strict=True)]
 
 
 @op("AdaptiveAvgPool", since=8)
@@ -77,10 +104,10 @@ class AdaptiveAvgPool(_AdaptivePool):
         is_integer = ElementType.of(data).is_integer
         result = data.astype(np.float64) if is_integer else widened(data)
         for axis, along in enumerate(windows, 2):
-            result = _reduced(result, along, axis)
-            lengths = np.array([window.stop - window.start for window in along], result.dtype)
+            result = _reduced(result, along.distinct, axis)
+            lengths = np.array([window.stop - window.start for window in along.distinct], result.dtype)
             result /= lengths.reshape(-1, *[1] * (data.ndim - axis - 1))
-        return rounded(np.rint(result) if is_integer else result, data.dtype)
+        return _spread(rounded(np.rint(result) if is_integer else result, data.dtype), windows)
 
 
 @op("AdaptiveMaxPool", since=8)
@@ -106,8 +133,9 @@ class AdaptiveMaxPool(_AdaptivePool):
         indices = np.broadcast_to(np.arange(prod(sizes), dtype=np.int64).reshape(sizes), data.shape)
         # From the last axis on, so that of equal elements the first of the flattened window stays.
         for axis in reversed(range(2, data.ndim)):
-            values, indices = _first_greatest(values, indices, windows[axis - 2], axis)
-        return rounded(values, data.dtype), indices.astype(self.index_element_type.dtype)
+            values, indices = _first_greatest(values, indices, windows[axis - 2].distinct, axis)
+        places = indices.astype(self.index_element_type.dtype)
+        return _spread(rounded(values, data.dtype), windows), _spread(places, windows)
 
 
 def _reduced(data: Array, windows: Sequence[slice], axis: int) -> Array:

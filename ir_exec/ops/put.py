@@ -19,10 +19,23 @@ from ir_exec.ops.parallel import Worker, for_each, for_ranges
 from ir_exec.ops.take import few_offsets, few_tuple_offsets
 from ir_exec.types import Array
 
-__all__ = ["Pairs", "Update", "assign", "assign_slices", "copy_into", "put_along_axis", "put_slices", "slice_offsets"]
+__all__ = [
+    "Pairs",
+    "Update",
+    "assign",
+    "assign_slices",
+    "copy_into",
+    "put_along_axis",
+    "put_slices",
+    "put_tuples",
+    "slice_offsets",
+]
 
 LONG = 512
 """Bytes from which on it pays to know where a slice comes from before any is written; short ones go one by one."""
+
+TUPLES = 2**20
+"""Tuples whose offsets are in memory at the same time, if they choose single elements."""
 
 Pairs: TypeAlias = Callable[[], Iterator[tuple[Array, Array]]]
 """Chunks of offsets and of updates that go there, all flat, as often as they are asked for. A chunk's offsets hold
@@ -126,6 +139,26 @@ def slice_offsets(indices: Indices, sizes: tuple[int, ...]) -> Array:
 
     for_each(-(-len(tuples) // step), make_worker, nanoseconds=tuples.size * PER_ELEMENT)
     return found
+
+
+def put_tuples(
+    data: Array, indices: Indices, updates: Array, sizes: tuple[int, ...], output: Array, update: Update = assign
+) -> None:
+    """output[*indices[i]] becomes updates[i], where that is one element; elsewhere output is data.
+
+    indices: tuples along the last axis, which count on axes of these sizes. output: contiguous; data itself or no
+    memory of it. Raises OutOfRangeError, perhaps when some updates have been applied.
+    """
+    tuples = indices.array.reshape(prod(indices.array.shape[:-1]), len(sizes))
+    values = updates.reshape(len(tuples))
+    copy_into(output, data)
+
+    def pairs() -> Iterator[tuple[Array, Array]]:
+        for first in range(0, len(tuples), TUPLES):
+            part = slice(first, first + TUPLES)
+            yield slice_offsets(Indices(tuples[part], indices.negative), sizes), values[part]
+
+    update(output.reshape(-1), pairs, len(tuples))
 
 
 def put_slices(data: Array, positions: Array, updates: Array, output: Array) -> None:

@@ -2,7 +2,8 @@
 
 Updates to one element are applied one after the other in their order, so that floating point sums always come out the
 same. `ufunc.at` does this for single elements about as fast as memory allows. Updates that are whole slices are
-sorted into waves, none of which meets an element twice: a wave is a few NumPy calls on all of its elements.
+grouped by where they go, and applied in waves: one update of each group. A wave meets no element twice and is a few
+NumPy calls on all of its elements.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from ir_exec.ops.offsets import PER_BYTE, chunk_size
+from ir_exec.ops.offsets import CHUNK, PER_BYTE
 from ir_exec.ops.parallel import for_ranges
 from ir_exec.ops.put import Pairs, assign_slices
 from ir_exec.types import Array, ElementType
@@ -69,46 +70,36 @@ class Reduced:
 
     def slices(self, target: Array, rows: Array, updates: Array) -> None:
         """target[rows[i]] is reduced with updates[i]; target and updates are (rows, elements)."""
-        exact = self._exact_dtype(target.dtype)
-        if exact == target.dtype:
-            self._reduce_slices(target, rows, updates)
-            return
-        touched, inverse = np.unique(rows, return_inverse=True)
-        part = target[touched].astype(exact)
-        self._reduce_slices(part, inverse, updates)
-        target[touched] = part.astype(target.dtype)
-
-    def _reduce_slices(self, target: Array, rows: Array, updates: Array) -> None:
-        function, target = self._function(target)
+        groups = _Groups.of(rows, len(target))
         length = target.shape[1]
-        rest = np.arange(len(rows))
-        while rest.size * length >= WAVE:
-            wave, later = _first_of_each(rows[rest], len(target))
-            # Looking for a wave goes over all that is left: what it brings must be worth that too.
-            if wave.size * length < max(WAVE, 8 * rest.size):
-                break
-            self._reduce_wave(function, target, rows, updates, rest[wave])
-            rest = rest[later]
-        flat = target.reshape(-1)
-        step = max(1, chunk_size(0) // length)
-        for first in range(0, rest.size, step):
-            some = rest[first : first + step]
-            offsets = (rows[some] * length)[:, np.newaxis] + np.arange(length)
-            function.at(flat, offsets.reshape(-1), self._prepared(updates[some], target.dtype).reshape(-1))
-
-    def _reduce_wave(self, function: np.ufunc, target: Array, rows: Array, updates: Array, wave: Array) -> None:
-        """All rows of a wave differ: they can be changed at once."""
+        step = max(1, CHUNK // length)
 
         def work(start: int, stop: int) -> None:
-            some = wave[start:stop]
-            places = rows[some]
-            values = self._prepared(updates.take(some, axis=0), target.dtype)
-            found = target.take(places, axis=0)
-            assign_slices(target[np.newaxis], places, function(found, values, out=found)[np.newaxis])
+            self._reduce_groups(target, groups.part(start, stop), updates)
 
-        elements = wave.size * target.shape[1]
-        rows_at_once = max(1, chunk_size(elements) // target.shape[1])
-        for_ranges(wave.size, rows_at_once, work, nanoseconds=4 * elements * target.itemsize * PER_BYTE)
+        cost = 4 * (groups.places.size + rows.size) * length * target.itemsize * PER_BYTE
+        for_ranges(groups.places.size, step, work, nanoseconds=cost)
+
+    def _reduce_groups(self, target: Array, groups: _Groups, updates: Array) -> None:
+        found = target.take(groups.places, axis=0).astype(self._exact_dtype(target.dtype), copy=False)
+        function, results = self._function(found)
+        length = results.shape[1]
+        wave, waves = 0, int(groups.sizes[0])
+        # As groups become fewer from wave to wave, those that are left are the first ones.
+        while (count := groups.longer_than(wave)) * length >= WAVE or count > waves - wave:
+            values = self._prepared(updates.take(groups.wave(wave, count), axis=0), results.dtype)
+            function(results[:count], values, out=results[:count])
+            wave += 1
+        for group in range(count):
+            self._reduce_rest(function, results[group], groups.rest(group, wave), updates)
+        assign_slices(target[np.newaxis], groups.places, found.astype(target.dtype, copy=False)[np.newaxis])
+
+    def _reduce_rest(self, function: np.ufunc, result: Array, rest: Array, updates: Array) -> None:
+        """Many updates to one slice. NumPy reduces the first of two axes in its order, slice by slice."""
+        step = max(1, CHUNK // result.size)
+        for first in range(0, rest.size, step):
+            values = self._prepared(updates.take(rest[first : first + step], axis=0), result.dtype)
+            function.reduce(np.concatenate([result[np.newaxis], values]), axis=0, dtype=result.dtype, out=result)
 
     def _function(self, target: Array) -> tuple[np.ufunc, Array]:
         if target.dtype == np.bool_:
@@ -140,14 +131,55 @@ class Reduced:
         return np.array(1 if self.reduction == "prod" else 0, dtype)
 
 
-def _first_of_each(rows: Array, size: int) -> tuple[Array, Array]:
-    """Where each row occurs first, and all other places, both in rising order."""
-    first = np.empty(size, np.int64)
-    # The last assignment wins: backwards, that is the first occurrence.
-    order = np.arange(len(rows) - 1, -1, -1)
-    first[rows[::-1].copy()] = order
-    is_first = first[rows] == order[::-1]
-    return np.flatnonzero(is_first), np.flatnonzero(~is_first)
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Updates by where they go, the largest groups first.
+
+    places: where the updates of each group go. sizes: how many each group has, starts: where in `order` its updates
+    begin; there they stand in the order in which they are applied.
+    """
+
+    places: Array
+    sizes: Array
+    starts: Array
+    order: Array
+
+    @classmethod
+    def of(cls, rows: Array, size: int) -> _Groups:
+        order = _stable_order(rows, size)
+        ordered = rows[order]
+        starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+        sizes = np.diff(starts, append=rows.size)
+        return cls(ordered[starts], sizes, starts, order)
+
+    def part(self, start: int, stop: int) -> _Groups:
+        """Some of the groups, sorted by their sizes."""
+        largest = start + np.argsort(-self.sizes[start:stop], kind="stable")
+        return _Groups(self.places[largest], self.sizes[largest], self.starts[largest], self.order)
+
+    def longer_than(self, wave: int) -> int:
+        """How many groups have more than so many updates."""
+        return int(np.searchsorted(-self.sizes, -wave))
+
+    def wave(self, wave: int, count: int) -> Array:
+        """The update of this number in each of the first groups."""
+        found: Array = self.order[self.starts[:count] + wave]
+        return found
+
+    def rest(self, group: int, wave: int) -> Array:
+        """The updates of a group from this number on."""
+        start, stop = self.starts[group], self.starts[group] + self.sizes[group]
+        return self.order[start + wave : stop]
+
+
+def _stable_order(rows: Array, size: int) -> Array:
+    """np.argsort(rows, kind="stable") of numbers below `size`; NumPy sorts 16 bits in far less time than 64."""
+    if size > 2**32:
+        return np.argsort(rows, kind="stable")
+    order = np.argsort((rows & 0xFFFF).astype(np.uint16), kind="stable")
+    if size > 2**16:
+        order = order[np.argsort((rows >> 16).astype(np.uint16)[order], kind="stable")]
+    return order
 
 
 _REDUCE = {

@@ -6,7 +6,9 @@ reduced by itself. With `keep_dims` a reduced axis stays with size 1, else it go
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -78,7 +80,15 @@ class _Reduction(Op):
         return data.with_shape(Shape(dims))
 
     def evaluate(self, data: Array, axes: Array) -> Array:
-        reduced = axes_of(axes, self._axis_count(data.ndim))
+        return self._reduced(axes_of(axes, self._axis_count(data.ndim)), data)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        axes = known_ints(types[1])
+        if axes is None or types[0].rank is None:
+            return self.evaluate
+        return partial(self._reduced, distinct_axes(axes, self._axis_count(types[0].rank)))
+
+    def _reduced(self, reduced: tuple[int, ...], data: Array, axes: Array | None = None) -> Array:
         result = self._reduce(data, reduced if data.ndim else ())
         return rounded(np.asarray(result), data.dtype)
 
@@ -234,10 +244,10 @@ class ReduceMin(_Extreme):
 
 def mean(data: Array, axes: tuple[int, ...], keep_dims: bool = True) -> Array:
     """The mean along axes in the accumulator of data, that of integers cut towards zero; 0 for no elements."""
-    count = max(int(np.prod([data.shape[axis] for axis in axes], dtype=np.int64)), 1)
-    if not np.issubdtype(accumulator(data.dtype), np.integer):
+    count = max(prod([data.shape[axis] for axis in axes]), 1)
+    if accumulator(data.dtype).kind not in "iu":
         total = _sum(data, axes, keep_dims)
-        return np.asarray(total / total.dtype.type(count))
+        return np.asarray(np.divide(total, total.dtype.type(count), out=total))
     # Summed in 64 bits, no mean of shorter integers overflows.
     dtype = np.dtype(np.int64 if ElementType.of(data).is_signed else np.uint64)
     total = _reduced(np.add, data, axes, keep_dims, dtype)

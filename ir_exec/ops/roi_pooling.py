@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from ir_exec.errors import ShapeError
-from ir_exec.ops.attributes import LOWER, Float, Int, Positive
+from ir_exec.ops.attributes import LOWER, Float, Int, NonNegatives, Positive
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.precision import CALCULABLE_FLOAT, widened
 from ir_exec.ops.rules import divide_dim, merge_dims, require_rank
@@ -63,6 +63,7 @@ class ROIPooling(_RegionPooling):
     bilinear: the corners go from 0, the first element of the image, to 1, the last; pooled_h x pooled_w places from
     corner to corner are read (one in the middle if it is only one), 0 where they lie outside.
 
+    `output_size` and `output_roi`: what OpenVINO writes beside `pooled_h` and `pooled_w`, which decide.
     Errors: IR701 for an image that there is not. Specification: detection/roi-pooling-1.
     """
 
@@ -71,6 +72,8 @@ class ROIPooling(_RegionPooling):
     pooled_h: Positive
     pooled_w: Positive
     method: Annotated[Literal["max", "bilinear"], LOWER] = "max"
+    output_size: NonNegatives = ()
+    output_roi: NonNegatives = ()
 
     def infer(self, data: TensorType, rois: TensorType) -> TensorType:
         count, channels = self._regions(data, rois)

@@ -138,7 +138,8 @@ def known_shape(vector: TensorType, name: str) -> Shape:
         return shape_of_length(vector)
     require_representable(len(bounds))
     if any(most < 0 for _, most in bounds):
-        raise ShapeError(f"{name} {[most for _, most in bounds]} holds a negative size", port=name)
+        sizes = ", ".join(str(least) if least == most else "?" for least, most in bounds)
+        raise ShapeError(f"{name} [{sizes}] holds a negative size", port=name)
     return Shape([Dim(max(least, 0), most) for least, most in bounds])
 
 

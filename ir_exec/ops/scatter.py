@@ -25,7 +25,7 @@ from ir_exec.ops.indexing import (
     tuple_offsets,
 )
 from ir_exec.ops.offsets import Indices, OutOfRangeError
-from ir_exec.ops.put import copy_into, put_along_axis, put_slices, slice_offsets
+from ir_exec.ops.put import copy_into, put_along_axis, put_slices, put_tuples, slice_offsets
 from ir_exec.ops.reduce_updates import Reduced, Reduction
 from ir_exec.ops.rules import merge_shapes, require_rank
 from ir_exec.ops.take import as_bits
@@ -251,15 +251,24 @@ class _ScatterNDUpdate(Op):
 
     def evaluate(self, data: Array, indices: Array, updates: Array, *, out: Array | None = None) -> Array:
         length = indices.shape[-1]
-        sizes = data.shape[:length]
+        sizes, after = data.shape[:length], prod(data.shape[length:])
+        output = np.empty(data.shape, data.dtype) if out is None else out
+        tuples = Indices.of(indices, self.negative, max(data.shape))
         try:
-            rows = slice_offsets(Indices.of(indices, self.negative, max(data.shape)), sizes)
+            if after == 1:
+                self._put_elements(data, tuples, updates, sizes, output)
+            else:
+                self._put(data, slice_offsets(tuples, sizes), updates, output, (1, prod(sizes), after))
         except OutOfRangeError:
             tuple_offsets(indices, sizes, 0, self.negative)
             raise
-        output = np.empty(data.shape, data.dtype) if out is None else out
-        self._put(data, rows, updates, output, (1, prod(sizes), prod(data.shape[length:])))
         return output
+
+    def _put_elements(
+        self, data: Array, indices: Indices, updates: Array, sizes: tuple[int, ...], output: Array
+    ) -> None:
+        target = as_bits(output)
+        put_tuples(target if output is data else as_bits(data), indices, as_bits(updates), sizes, target)
 
     def _put(self, data: Array, rows: Array, updates: Array, output: Array, shape: tuple[int, int, int]) -> None:
         _put_slices(data, rows, updates, output, shape)
@@ -332,17 +341,21 @@ class ScatterNDUpdate15(_ScatterNDUpdate):
         _require_reducible(data, self.reduction)
         return super().infer(data, indices, updates)
 
+    def _put_elements(
+        self, data: Array, indices: Indices, updates: Array, sizes: tuple[int, ...], output: Array
+    ) -> None:
+        if self.reduction == "none":
+            super()._put_elements(data, indices, updates, sizes, output)
+        else:
+            put_tuples(data, indices, updates, sizes, output, Reduced(self.reduction))
+
     def _put(self, data: Array, rows: Array, updates: Array, output: Array, shape: tuple[int, int, int]) -> None:
         if self.reduction == "none":
             super()._put(data, rows, updates, output, shape)
             return
         copy_into(output, data)
-        _, _, after = shape
-        update = Reduced(self.reduction)
-        if after == 1:
-            update(output.reshape(-1), lambda: iter([(rows, updates.reshape(-1))]), rows.size)
-        elif output.size:
-            update.slices(output.reshape(-1, after), rows, updates.reshape(rows.size, after))
+        if output.size:
+            Reduced(self.reduction).slices(output.reshape(shape[1:]), rows, updates.reshape(rows.size, shape[2]))
 
     def _overwrites(self) -> bool:
         return self.reduction == "none"

@@ -252,8 +252,8 @@ class SegmentMax(Op):
 
     data: rank 1 or more, any numeric type. segment_ids: a vector as long as the first axis of data, rising, from 0 on.
     num_segments: a scalar, greater than every segment; one more than the last segment if it is left out.
-    output: [num_segments, ...], the type of data. A segment without elements is 0 (`empty_segment_value` zero) or the
-    lowest finite value of the type (lowest); OpenVINO's CPU plugin gives 0 for both.
+    output: [num_segments, ...], the type of data. A segment without elements is 0 (`fill_mode` zero) or the
+    lowest finite value of the type (lowest).
 
     Errors: IR501 for data that is a scalar; IR701 for a segment that is none of num_segments, where OpenVINO leaves out
     what belongs to it; IR704 for segments that do not rise, and for a negative num_segments.
@@ -266,7 +266,7 @@ class SegmentMax(Op):
         In("num_segments", types=INDEX, optional=True),
     )
 
-    empty_segment_value: Annotated[Literal["zero", "lowest"], LOWER]
+    fill_mode: Annotated[Literal["zero", "lowest"], LOWER]
 
     def infer(self, data: TensorType, segment_ids: TensorType, num_segments: TensorType | None = None) -> TensorType:
         require_rank(segment_ids, 1, "segment_ids")
@@ -295,7 +295,7 @@ class SegmentMax(Op):
         last = int(segment_ids[-1]) if len(segment_ids) else -1
         count = last + 1 if num_segments is None else _given_count(num_segments)
         segments = _segments(segment_ids, count)
-        fill = 0 if self.empty_segment_value == "zero" else type_limits(data.dtype)[0]
+        fill = 0 if self.fill_mode == "zero" else type_limits(data.dtype)[0]
         output = np.full((count, *data.shape[1:]), fill, data.dtype)
         if len(segments):
             starts = _run_starts(segments)

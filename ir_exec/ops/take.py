@@ -11,25 +11,38 @@ from math import prod
 
 import numpy as np
 
-from ir_exec.ops.indexing import Negative, element_offsets, find_indices
+from ir_exec.ops.indexing import Negative, element_offsets, find_indices, lie_within
 from ir_exec.ops.offsets import (
     FAR,
-    PER_BYTE,
     PER_ELEMENT,
     AlongAxis,
     AxisOffsets,
     Indices,
     OutOfRangeError,
     TupleOffsets,
-    chunk_size,
+    slices_cost,
+    slices_of_piece,
 )
-from ir_exec.ops.parallel import Worker, for_each
+from ir_exec.ops.parallel import WORTH_SHARING, Worker, for_each, for_ranges
 from ir_exec.types import Array
 
-__all__ = ["as_bits", "few_offsets", "few_tuple_offsets", "take_along_axis", "take_slices", "take_tuples"]
+__all__ = [
+    "as_bits",
+    "few_offsets",
+    "few_tuple_offsets",
+    "take_along_axis",
+    "take_elements",
+    "take_few_slices",
+    "take_slices",
+    "take_tuples",
+]
 
 TABLE = 2**13
 """Indices, and sizes of axes, up to which a table that is made once saves the arithmetic."""
+
+AT_ONCE = 2**18
+"""Indices up to which all offsets are found before threads share the moving: many short calls of NumPy's on several
+threads take longer than on one, for each waits for the interpreter's lock."""
 
 GROUPS = 64
 """Into how many pieces work is split at least, if there is more than one chunk of it."""
@@ -64,9 +77,15 @@ def few_offsets(shape: tuple[int, ...], indices: Array, axis: int) -> Array | No
 
     None where there are too many indices, or others than i32 and i64, or any out of range.
     """
-    if indices.size > TABLE or shape[axis] > TABLE or indices.dtype not in (np.int32, np.int64):
+    if indices.size > TABLE or indices.dtype not in (np.int32, np.int64):
         return None
     places, grid = _few(shape, indices.shape, axis)
+    if places is None:
+        if not lie_within(indices, shape[axis]):
+            return None
+        offsets = np.multiply(indices, prod(shape[axis + 1 :]), dtype=np.int64)
+        offsets += grid
+        return offsets
     try:
         # The look-up checks every index, counts the negative ones from the end and multiplies, all at once.
         offsets = places.take(indices)
@@ -77,8 +96,8 @@ def few_offsets(shape: tuple[int, ...], indices: Array, axis: int) -> Array | No
 
 
 @lru_cache(maxsize=64)
-def _few(shape: tuple[int, ...], indices_shape: tuple[int, ...], axis: int) -> tuple[Array, Array]:
-    places = np.arange(shape[axis], dtype=np.int64) * prod(shape[axis + 1 :])
+def _few(shape: tuple[int, ...], indices_shape: tuple[int, ...], axis: int) -> tuple[Array | None, Array]:
+    places = np.arange(shape[axis], dtype=np.int64) * prod(shape[axis + 1 :]) if shape[axis] <= TABLE else None
     grid = element_offsets(np.zeros(indices_shape, np.int64), axis, shape)
     return places, grid
 
@@ -108,6 +127,10 @@ def take_elements(data: Array, indices: Indices, way: AlongAxis, output: Array) 
     flat = source.reshape(-1)
     chosen = indices.array.reshape(way.before, way.length, way.after)
     target = as_bits(output).reshape(chosen.shape)
+    if chosen.size <= AT_ONCE:
+        found = AxisOffsets(chosen.size, way.size, indices.negative)(chosen, way.after)
+        _take_rows(flat, found.reshape(-1), target.reshape(-1))
+        return
     tiles = way.tiles(source.itemsize)
     groups = way.groups(tiles, apart=GROUPS)
     columns = tiles[2]
@@ -142,6 +165,39 @@ def take_elements(data: Array, indices: Indices, way: AlongAxis, output: Array) 
     for_each(len(groups), make_worker, nanoseconds=target.size * PER_ELEMENT)
 
 
+def take_few_slices(data: Array, indices: Array, axis: int, batch: int) -> Array | None:
+    """output[p, q, i, r] = data[p, q, indices[p, i], r]: p the `batch` first axes, q those up to `axis`.
+
+    Negative indices count from the end. None where this way does not pay, and where an index is out of range.
+    """
+    if indices.dtype not in (np.int32, np.int64) or data.ndim + indices.ndim == 1 or not data.flags.c_contiguous:
+        return None
+    after = prod(data.shape[axis + 1 :])
+    length = prod(indices.shape[batch:])
+    if slices_cost(prod(data.shape[:axis]) * length, after * data.itemsize) >= WORTH_SHARING:
+        return None
+    if batch:
+        each = indices.reshape(prod(indices.shape[:batch]), length)
+        return _take_few_of_each(data, each, axis, batch, indices.shape[batch:])
+    try:
+        # NumPy's own check of the indices is quicker than one more call.
+        return data.take(indices, axis)
+    except IndexError:
+        return None
+
+
+def _take_few_of_each(
+    data: Array, indices: Array, axis: int, batch: int, indices_shape: tuple[int, ...]
+) -> Array | None:
+    """take_few_slices with indices of shape (batches, length), where all axes between are of size 1."""
+    size, behind = data.shape[axis], data.shape[axis + 1 :]
+    offsets = None if prod(data.shape[batch:axis]) > 1 else few_offsets((len(indices), size), indices, 1)
+    if offsets is None or not data.size:
+        return None
+    slices = data.reshape(len(indices) * size, *behind).take(offsets.reshape(-1), 0)
+    return slices.reshape(data.shape[:axis] + indices_shape + behind)
+
+
 def take_slices(data: Array, positions: Array, axis: int, batch: int) -> Array:
     """output[p, q, i, r] = data[p, q, positions[p, i], r]: p the `batch` first axes, q those up to `axis`.
 
@@ -164,7 +220,7 @@ def take_slices(data: Array, positions: Array, axis: int, batch: int) -> Array:
     source = as_bits(data).reshape(batches, across, size, after)
     # Here the elements that belong together are whole slices, those of a batch are the columns.
     way = AlongAxis(batches, across, length, 1)
-    tiles = _slice_tiles(way, after)
+    tiles = _slice_tiles(way, after * source.itemsize)
     groups = way.groups(tiles, apart=GROUPS)
 
     def work(number: int) -> None:
@@ -177,14 +233,13 @@ def take_slices(data: Array, positions: Array, axis: int, batch: int) -> Array:
                 slices = first + chosen[some, np.newaxis]
                 np.take(source[some].reshape(-1, after), slices, axis=0, out=into, mode="clip")
 
-    cost = max(target.nbytes * PER_BYTE, target.size // after * PER_ELEMENT)
-    for_each(len(groups), lambda: work, nanoseconds=cost)
+    for_each(len(groups), lambda: work, nanoseconds=slices_cost(target.size // after, after * target.itemsize))
     return output
 
 
-def _slice_tiles(way: AlongAxis, after: int) -> tuple[int, int, int]:
-    """As many slices as make a chunk, without gaps between them."""
-    room = max(1, chunk_size(way.before * way.length * way.after * after) // after)
+def _slice_tiles(way: AlongAxis, nbytes: int) -> tuple[int, int, int]:
+    """As many slices of so many bytes as make a piece, without gaps between them."""
+    room = slices_of_piece(way.before * way.length * way.after, nbytes)
     columns = min(way.after, room)
     lanes = min(way.length, max(1, room // columns)) if columns == way.after else 1
     return (min(way.before, max(1, room // (columns * lanes))) if lanes == way.length else 1), lanes, columns
@@ -203,9 +258,16 @@ def take_tuples(data: Array, indices: Indices, batch: int, output: Array) -> Non
     chosen = indices.array.reshape(batches, count, length)
     target = as_bits(output).reshape(batches, count, after)
     if batches == 1 and (few := few_tuple_offsets(chosen[0], sizes)) is not None:
-        np.take(source, few, axis=0, out=target[0], mode="clip")
+        _take_rows(source, few, target[0])
         return
-    step = max(1, chunk_size(target.size) // max(after, 1))
+    if chosen.size <= AT_ONCE:
+        rows = TupleOffsets(batches * count, sizes, indices.negative)(chosen.reshape(batches * count, length))
+        if batches > 1:
+            first = np.arange(batches, dtype=np.int64)[:, np.newaxis] * prod(sizes)
+            rows = (rows.reshape(batches, count) + first).reshape(-1)
+        _take_rows(source, rows, target.reshape(batches * count, after))
+        return
+    step = slices_of_piece(batches * count, after * source.itemsize)
     places = max(1, min(count, step))
     some = 1 if places < count else max(1, min(batches, step // places))
     parts = -(-count // places)
@@ -224,8 +286,18 @@ def take_tuples(data: Array, indices: Indices, batch: int, output: Array) -> Non
 
         return work
 
-    cost = max(target.nbytes * PER_BYTE, chosen.size * PER_ELEMENT)
+    cost = slices_cost(batches * count, after * source.itemsize) + chosen.size * PER_ELEMENT
     for_each(-(-batches // some) * parts, make_worker, nanoseconds=cost)
+
+
+def _take_rows(source: Array, rows: Array, target: Array) -> None:
+    """target[i] = source[rows[i]], elements or slices."""
+
+    def work(start: int, stop: int) -> None:
+        np.take(source, rows[start:stop], axis=0, out=target[start:stop], mode="clip")
+
+    nbytes = prod(source.shape[1:]) * source.itemsize
+    for_ranges(len(rows), slices_of_piece(len(rows), nbytes), work, nanoseconds=slices_cost(len(rows), nbytes))
 
 
 def as_bits(array: Array) -> Array:

@@ -23,12 +23,12 @@ from tests.conformance.packing import pack, unpack
 
 __all__ = ["Mode", "NodeTypes", "Oracle", "Refused", "Request"]
 
-Mode = Literal["plugin", "reference", "types"]
+Mode = Literal["plugin", "reference", "types", "attributes"]
 
 
 @dataclass(frozen=True)
 class Request:
-    """A question: the values of a file's outputs for its inputs, or the types of its nodes (inputs not needed).
+    """A question: the values of a file's outputs for its inputs, or the types or attributes of its nodes.
 
     shapes: those that the inputs are to have instead of what the file declares.
     """
@@ -38,7 +38,7 @@ class Request:
     shapes: tuple[tuple[int, ...], ...] | None = None
 
     def message(self) -> bytes:
-        inputs = () if self.mode == "types" else tuple(_parts(array) for array in self.file.inputs)
+        inputs = () if self.mode in ("types", "attributes") else tuple(_parts(array) for array in self.file.inputs)
         body = {"mode": self.mode, "xml": self.file.xml, "weights": self.file.weights}
         return pickle.dumps(body | {"inputs": inputs, "shapes": self.shapes})
 
@@ -97,6 +97,11 @@ class Oracle:
     def types(self, file: IRFile, shapes: Sequence[tuple[int, ...]] | None = None) -> list[NodeTypes] | Refused:
         request = Request("types", file, None if shapes is None else tuple(shapes))
         answer: list[NodeTypes] | Refused = self.ask(request)
+        return answer
+
+    def attributes(self, file: IRFile) -> dict[str, list[str]] | Refused:
+        """The names of the attributes that each node has for OpenVINO, by the node's name."""
+        answer: dict[str, list[str]] | Refused = self.ask(Request("attributes", file))
         return answer
 
     def ask(self, request: Request) -> Any:
@@ -197,6 +202,8 @@ def _decoded(mode: Mode, answer: tuple[str, Any]) -> Any:
     verdict, body = answer
     if verdict == "refused":
         return Refused(body)
+    if mode == "attributes":
+        return body
     if mode != "types":
         return tuple(unpack(ElementType[kind], shape, data) for kind, shape, data in body)
     return [

@@ -85,6 +85,13 @@ def test_versions_change_where_openvinos_do(type_name: str, oracle: Oracle) -> N
     assert len({since for since, _ in pairs}) == len({version for _, version in pairs}) == len(pairs), sorted(pairs)
 
 
+@pytest.mark.parametrize("cls", [cls for cls in registered() if cls.type_name not in NEED_A_NETWORK], ids=name_of)
+def test_every_attribute_that_openvino_has_is_a_field(cls: type[Op], oracle: Oracle) -> None:
+    answers = (oracle.attributes(build(case)) for case in cases_by_class()[cls])
+    names = next(answer["layer"] for answer in answers if not isinstance(answer, Refused))
+    assert cls.unknown_attributes(dict.fromkeys(names, "")) == []
+
+
 def test_a_second_class_is_refused() -> None:
     with pytest.raises(TypeError, match="Parameter-1 is Parameter already"):
 

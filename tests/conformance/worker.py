@@ -54,6 +54,8 @@ def _answer(core: ov.Core, request: dict[str, Any]) -> Any:
     if request["mode"] == "types":
         model.validate_nodes_and_infer_types()
         return [_node_types(node) for node in model.get_ordered_ops()]
+    if request["mode"] == "attributes":
+        return {node.get_friendly_name(): list(node.get_attributes()) for node in model.get_ordered_ops()}
     tensors = [_tensor(*parts) for parts in request["inputs"]]
     if request["mode"] == "reference":
         outputs = [ov.Tensor(output.element_type, ov.Shape([0])) for output in model.outputs]

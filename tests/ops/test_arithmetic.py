@@ -21,7 +21,7 @@ def truncated(a: int, b: int) -> int:
     return quotient if (a < 0) == (b < 0) else -quotient
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(kind=st.sampled_from(SIGNED), pairs=st.lists(st.tuples(st.integers(-7, 7), st.integers(-7, 7)), min_size=1))
 def test_signed_division_is_pythons_or_cs(kind: str, pairs: list[tuple[int, int]]) -> None:
     pairs = [(a, b or 3) for a, b in pairs]
@@ -76,7 +76,7 @@ def test_large_integers_keep_all_their_digits() -> None:
     assert evaluate(make("Power"), np.array([3]), np.array([39])).tolist() == [3**39]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(pairs=st.lists(st.tuples(st.integers(-9, 9), st.integers(-3, 12)), min_size=1))
 def test_integer_powers(pairs: list[tuple[int, int]]) -> None:
     pairs = [(base or 1, exponent) for base, exponent in pairs]

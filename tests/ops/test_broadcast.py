@@ -182,7 +182,7 @@ def broadcasts(draw: st.DrawFn) -> tuple[tuple[int, ...], list[int]]:
     return target, [axis for axis in range(len(target)) if draw(st.booleans())]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(broadcasts(), st.data())
 def test_Broadcast_is_a_loop(case: tuple[tuple[int, ...], list[int]], data: st.DataObject) -> None:
     target, axes = case
@@ -203,7 +203,7 @@ def test_Broadcast_is_a_loop(case: tuple[tuple[int, ...], list[int]], data: st.D
         assert_holds(operator, [kind, unsure], [spread, arrays[1]])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_Tile_is_a_loop(data: st.DataObject) -> None:
     array = draw_data(data.draw, draw_shape(data.draw, 0, 3))

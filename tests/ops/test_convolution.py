@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, raise_error
-from ir_exec.ops import convolution, deconvolution, resolve
+from ir_exec.ops import convolve, deconvolution, resolve
 from ir_exec.ops.convolution import Convolution, GroupConvolution
 from ir_exec.ops.convolution_special import BinaryConvolution, DeformableConvolution1, DeformableConvolution8
 from ir_exec.ops.deconvolution import ConvolutionBackpropData, GroupConvolutionBackpropData
+from ir_exec.ops.parallel import THREADS
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.ops.indexing import typed
 from tests.ops.intervals import assert_holds, draw_wider
@@ -71,6 +72,8 @@ def problems(draw: st.DrawFn) -> dict[str, Any]:
         "filters": generator.integers(-4, 5, (groups, other, one, *kernel)).astype(np.float32),
         "auto_pad": draw(st.sampled_from(["explicit", "same_upper", "same_lower", "valid"])),
         "block": draw(st.sampled_from([1, 7, 50, 2**18])),
+        "short": draw(st.sampled_from([0, 10**6])),
+        "many": draw(st.sampled_from([1, 32])),
     }
 
 
@@ -106,8 +109,11 @@ def test_convolution_is_the_sum_that_defines_it(problem: dict[str, Any], widenin
             pads.append(needed // 2 if problem["auto_pad"] == "same_upper" else needed - needed // 2)
     wanted = convolved(data, filters, list(zip(steps["strides"], steps["dilations"], pads, strict=True)), counts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(convolution, "CHUNK", problem["block"])
-        patch.setattr(convolution, "COLUMNS", 1)
+        patch.setattr(convolve, "CHUNK", problem["block"])
+        patch.setattr(convolve, "COLUMNS", 1)
+        patch.setattr(convolve, "LEAST_COLUMNS", 1)
+        patch.setattr(convolve, "SHORT", problem["short"])
+        patch.setattr(convolve, "MANY_CHANNELS", problem["many"])
         assert np.array_equal(operator.evaluate(data, filters), wanted)
     arrays = [data, filters]
     wider = [TensorType(ElementType.f32, draw_wider(widening.draw, array.shape)) for array in arrays]
@@ -164,6 +170,31 @@ def test_the_kernel_of_a_plan_does_the_same(type: str) -> None:
     filters = generator.uniform(-1, 1, shape).astype(np.float32)
     kernel = operator.kernel(TensorType.of(data), TensorType.of(filters))
     assert np.array_equal(kernel(data, filters), operator.evaluate(data, filters))
+
+
+@pytest.mark.parametrize(
+    ("data", "filters"),
+    [
+        ((2, 48, 5, 6), (48, 2, 1, 3, 2)),
+        ((1, 40, 40, 33), (40, 1, 1, 3, 3)),
+        ((1, 16, 70, 60), (1, 24, 16, 1, 1)),
+        ((1, 12, 40, 40), (2, 8, 6, 3, 3)),
+        ((1, 6, 120, 90), (1, 20, 6, 3, 3)),
+        ((2, 3, 300), (1, 4, 3, 5)),
+    ],
+)
+def test_every_arrangement_gives_what_sums_in_integers_give(data: tuple[int, ...], filters: tuple[int, ...]) -> None:
+    generator = np.random.default_rng(0)
+    arrays = [generator.integers(-8, 9, shape) for shape in (data, filters)]
+    operator = GroupConvolution(strides=(1,) * (len(data) - 2), auto_pad="same_upper")
+    exact = operator.evaluate(*[array.astype(np.int64) for array in arrays])
+    for threads in (1, 3):
+        around = THREADS.set(threads)
+        try:
+            found = operator.evaluate(*[array.astype(np.float32) for array in arrays])
+        finally:
+            THREADS.reset(around)
+        assert np.array_equal(found, exact)
 
 
 @pytest.mark.parametrize(

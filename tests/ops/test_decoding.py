@@ -23,7 +23,7 @@ def decoded(path: list[int], blank: int, merge: bool) -> list[int]:
     return [label for label in path if label != blank]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     path=st.lists(st.integers(0, CLASSES - 1), min_size=1, max_size=8),
     blank=st.integers(0, CLASSES),
@@ -56,7 +56,7 @@ def loss_of_all_paths(logits: Array, target: list[int], blank: int, merge: bool)
     return float(-np.log(total)) if total else float("inf")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_the_loss_counts_every_path(data: st.DataObject) -> None:
     steps = data.draw(st.integers(1, 5))

@@ -113,7 +113,7 @@ def summations(draw: st.DrawFn) -> tuple[str, list[Array]]:
 
 
 @given(summations())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_same_as_a_plain_loop(summation: tuple[str, list[Array]]) -> None:
     equation, arrays = summation
     left, output = equation.split("->")

@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 
 from ir_exec.errors import IRError, ShapeError, raise_error
 from ir_exec.ops import registered, resolve
-from ir_exec.ops.elementwise import CHUNK, Binary, Unary
+from ir_exec.ops.elementwise import CHUNK, LARGE, Binary, Unary
 from ir_exec.ops.parallel import THREADS
 from ir_exec.types import Array, ElementType, Shape, TensorType, convert
 from tests.ops.elementwise import array, attribute_error, bounds_of, evaluate, make
@@ -189,7 +189,7 @@ def values(interval: tuple[int, int]) -> range:
 
 
 @pytest.mark.parametrize("type", BINARY + COMPARISONS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(a=st.tuples(st.integers(-6, 6), st.integers(0, 4)), b=st.tuples(st.integers(-6, 6), st.integers(0, 4)))
 def test_bounds_hold_every_value(type: str, a: tuple[int, int], b: tuple[int, int]) -> None:
     operator = make(type)
@@ -212,7 +212,7 @@ def test_bounds_hold_every_value(type: str, a: tuple[int, int], b: tuple[int, in
 
 
 @pytest.mark.parametrize("type", OF_ONE)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(data=st.tuples(st.integers(-6, 6), st.integers(0, 6)))
 def test_bounds_of_one_input_are_tight(type: str, data: tuple[int, int]) -> None:
     operator = make(type, OPSET.get(type, 1))
@@ -307,3 +307,25 @@ def test_functions_give_the_same_on_any_number_of_threads(type_name):
         np.testing.assert_array_equal(function.evaluate(data), one)
     finally:
         THREADS.reset(token)
+
+
+@pytest.mark.parametrize("kind", ["f32", "f16", "i32", "u8"])
+@pytest.mark.parametrize("size", [1, 3000, LARGE + 7])
+@pytest.mark.parametrize("cls", [cls for cls in registered() if issubclass(cls, Unary)], ids=lambda c: c.__name__)
+def test_the_kernel_of_a_plan_does_the_same(cls: type[Unary], size: int, kind: str) -> None:
+    element_type = ElementType.parse(kind)
+    if element_type not in cls.inputs[0].types:
+        pytest.skip("the operator does not take this type")
+    values = {"alpha": 0.5, "min": -1.5, "max": 2.25}
+    operator = cls(**{field.name: values[field.name] for field in cls.fields() if field.is_required})
+    data = np.random.default_rng(0).uniform(-4, 4, (size, 1)).astype(element_type.dtype)
+    given = data.copy()
+    with np.errstate(all="ignore"):
+        wanted = operator.evaluate(data)
+        kernel = operator.kernel(TensorType.of(data))
+        assert_array_equal(kernel(data), wanted, strict=True)
+        assert_array_equal(data, given)
+        if cls.overwrites:
+            out = kernel(data, out=data)
+            assert out is data
+            assert_array_equal(out, wanted, strict=True)

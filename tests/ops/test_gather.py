@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError
 from ir_exec.infer.known import with_known_values
-from ir_exec.ops import Op, resolve
+from ir_exec.ops import Op, gather, resolve
+from ir_exec.ops.take import few_offsets
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.ops.indexing import (
     INDEX_TYPES,
@@ -42,7 +43,7 @@ def gathers(draw: st.DrawFn) -> tuple[Array, Array, Array, int]:
     return draw_data(draw, shape), indices, given_axis, batch
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(gathers(), st.booleans())
 def test_Gather_is_a_loop(case: tuple[Array, Array, Array, int], from_the_end: bool) -> None:
     data, indices, axis, batch = case
@@ -80,7 +81,7 @@ def elements(draw: st.DrawFn) -> tuple[Array, Array, int]:
     return draw_data(draw, shape), indices, draw(st.sampled_from([axis, axis - len(shape)]))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(elements())
 def test_GatherElements_is_a_loop(case: tuple[Array, Array, int]) -> None:
     data, indices, axis = case
@@ -107,7 +108,7 @@ def tuples(draw: st.DrawFn) -> tuple[Array, Array, int]:
     return draw_data(draw, shape), indices.astype(kind.dtype), batch
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(tuples())
 def test_GatherND_is_a_loop(case: tuple[Array, Array, int]) -> None:
     data, indices, batch = case
@@ -136,7 +137,7 @@ def beams(draw: st.DrawFn) -> tuple[Array, Array, Array, Array]:
     return array(0, 4, *shape), array(0, width - 1, *shape), array(0, 7, batch), array(0, 4)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(beams())
 def test_GatherTree_is_the_pseudocode_of_its_specification(case: tuple[Array, Array, Array, Array]) -> None:
     step_ids, parent_ids, max_seq_len, end_token = case
@@ -185,6 +186,21 @@ def test_no_index_is_too_far(index: int) -> None:
     assert make("Gather", 8).evaluate(data, indices, axis).tolist() == [[[1.0, 0.0]], [[4.0, 0.0]]]
 
 
+@pytest.mark.parametrize("shape", [(2, 0), (2, 0, 3), (0, 2), (0, 0)])
+def test_batches_without_indices(shape: tuple[int, ...]) -> None:
+    data = np.zeros((shape[0], 5, 3), np.float32)
+    assert run(make("Gather", 8, batch_dims=1), data, np.zeros(shape, np.int64), np.array(1)).shape == (*shape, 3)
+
+
+def test_offsets_of_few_indices_into_a_large_tensor() -> None:
+    # Far beyond what the i32 of the indices holds.
+    shape, indices = (1, 70_000, 70_000), np.full((1, 1, 2), 69_999, np.int32)
+    offsets = few_offsets(shape, indices, 1)
+    assert offsets is not None
+    assert offsets.tolist() == [[[69_999 * 70_000, 69_999 * 70_000 + 1]]]
+    assert few_offsets(shape, indices + 1, 1) is None
+
+
 def test_unsigned_indices_are_never_negative() -> None:
     indices = np.array([2**64 - 1, 1], np.uint64)
     with pytest.raises(EvaluationError, match=r"indices\[0\] is 18446744073709551615, allowed are -2 to 1"):
@@ -214,6 +230,21 @@ def test_parents_that_are_no_beams() -> None:
     assert caught.value.message == "step 1 of batch 1 has the parent 2, expected a beam from 0 to 1"
     lengths = np.array([3, 1], np.int32)
     assert operator.evaluate(steps, parents, lengths, end)[:, 1].tolist() == [[0, 0], [9, 9], [9, 9]]
+
+
+def test_beams_of_some_batches_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    operator = make("GatherTree", 1)
+    step_ids, parent_ids = rng.integers(0, 9, (5, 7, 3)), rng.integers(0, 3, (5, 7, 3))
+    lengths, end = rng.integers(0, 6, 7), np.array(1)
+    wanted = operator.evaluate(step_ids, parent_ids, lengths, end)
+    parent_ids[4, 6, 2] = 3
+    lengths[6] = 5
+    for followed in (1, 30, 45, 1000):
+        monkeypatch.setattr(gather, "FOLLOWED", followed)
+        assert np.array_equal(operator.evaluate(step_ids[:, :6], parent_ids[:, :6], lengths[:6], end), wanted[:, :6])
+        with pytest.raises(EvaluationError, match="step 4 of batch 6 has the parent 3"):
+            operator.evaluate(step_ids, parent_ids, lengths, end)
 
 
 def test_lengths_of_any_number() -> None:

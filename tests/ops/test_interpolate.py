@@ -185,7 +185,7 @@ def resized(data: Array, size: int, mode: str, **attributes: object) -> Array:
 LENGTHS = st.integers(1, 40)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(LENGTHS, LENGTHS, st.sampled_from(sorted(SOURCES)), st.sampled_from(sorted(ROUNDINGS)))
 def test_nearest_as_the_specification_has_it(old: int, new: int, source: str, rounding: str) -> None:
     data = np.arange(old, dtype=np.float32)
@@ -196,7 +196,7 @@ def test_nearest_as_the_specification_has_it(old: int, new: int, source: str, ro
         assert int(found[x]) in {min(max(one, 0), old - 1) for one in near}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(LENGTHS, LENGTHS, st.sampled_from(sorted(SOURCES)), st.sampled_from([-0.75, -0.5, 0.2]))
 def test_cubic_as_the_specification_has_it(old: int, new: int, source: str, a: float) -> None:
     data = np.random.default_rng(old).random(old).astype(np.float32)
@@ -205,7 +205,7 @@ def test_cubic_as_the_specification_has_it(old: int, new: int, source: str, a: f
     np.testing.assert_allclose(found, [cubic(data, place, a) for place in places], rtol=1e-4, atol=1e-4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(LENGTHS, LENGTHS, st.sampled_from(sorted(SOURCES)), st.booleans())
 def test_linear_as_the_specification_has_it(old: int, new: int, source: str, antialias: bool) -> None:
     data = np.random.default_rng(old).random(old).astype(np.float32)

@@ -178,7 +178,7 @@ def cuts(draw: st.DrawFn) -> tuple[Array, int, list[int]]:
     return data, axis, np.diff([0, *ends, data.shape[axis]]).tolist()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(cuts(), st.booleans(), st.data())
 def test_Concat_puts_together_what_VariadicSplit_took_apart(
     case: tuple[Array, int, list[int]], is_open: bool, data: st.DataObject
@@ -199,7 +199,7 @@ def test_Concat_puts_together_what_VariadicSplit_took_apart(
     assert_holds(concat, [TensorType(kind, draw_wider(data.draw, part.shape)) for part in parts], list(parts))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(cuts(), st.integers(1, 4), st.data())
 def test_Split_makes_equal_parts(case: tuple[Array, int, list[int]], count: int, data: st.DataObject) -> None:
     array, axis, _ = case

@@ -86,7 +86,7 @@ def test_both_sides_of_a_matrix_tell_its_size() -> None:
     assert Inverse().infer(kind("...")) == kind("...")
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 6), st.integers(0, 3), st.integers(0, 2**32))
 def test_a_matrix_times_its_inverse(side: int, batch: int, seed: int) -> None:
     data = np.random.default_rng(seed).normal(size=(batch, side, side)).astype(np.float32)
@@ -147,7 +147,7 @@ def test_offsets_out_of_range(offsets: list[int], message: str) -> None:
     assert GroupedMatMul().check_values(kind("?,3"), *types[1:]) == []
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=5), st.integers(0, 3), st.integers(0, 2**32))
 def test_groups_against_einsum(counts: list[int], behind: int, seed: int) -> None:
     random = np.random.default_rng(seed)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import ElementTypeError, ShapeError, raise_error
-from ir_exec.ops.matmul import MatMul, matrix_product
+from ir_exec.ops.matmul import SINGLE_PRODUCT, MatMul, matrix_product, product_in_pieces
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 
@@ -91,7 +91,7 @@ def products(draw: st.DrawFn) -> tuple[Array, Array]:
 
 
 @given(products(), st.sampled_from(["float32", "int64", "int8"]))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_the_same_as_a_plain_loop(pair: tuple[Array, Array], dtype: str) -> None:
     a, b = pair
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -114,3 +114,36 @@ def test_layouts_that_blas_does_not_take() -> None:
     found = matrix_product(spaced, repeated)
     # The rows of `spaced` are 12 * r + 0, 2, 4, ...; 0 * 0 + 2 * 1 + ... + 10 * 5 = 110, and 0 + 1 + ... + 5 = 15.
     assert found.tolist() == [[110 + 15 * 12 * row] * 5 for row in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ((32, 128), (128, 512)),
+        ((2, 3, 48, 40), (1, 3, 40, 1200)),
+        ((2, 1009, 31), (2, 31, 1013)),
+        ((64, 2000), (2000, 64)),
+        ((640, 1), (1, 3200)),
+    ],
+)
+def test_products_in_pieces_are_the_products(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    generator = np.random.default_rng(0)
+    left, right = (generator.integers(-8, 9, shape) for shape in (a, b))
+    wanted = left @ right
+    assert left.shape[-2] * right.size > SINGLE_PRODUCT
+    # Rows of the output that do not follow each other, as in a part of a larger one.
+    out = np.zeros((*wanted.shape[:-1], wanted.shape[-1] + 5), np.float32)[..., 2:-3]
+    product_in_pieces(left.astype(np.float32), right.astype(np.float32), out)
+    assert np.array_equal(out, wanted)
+
+
+def test_a_constant_matrix_is_transposed_once() -> None:
+    generator = np.random.default_rng(0)
+    a, b, other = (generator.uniform(-1, 1, shape).astype(np.float32) for shape in ((2, 3, 20), (30, 20), (30, 20)))
+    operator = MatMul(transpose_b=True)
+    for matrix in (b, b, other):
+        multiply = operator.with_constants({1: matrix})
+        assert multiply is not None
+        assert np.allclose(multiply(a, matrix), a.astype(np.float64) @ matrix.T, atol=1e-6)
+    assert operator.with_constants({0: a}) is None
+    assert MatMul().with_constants({1: b}) is None

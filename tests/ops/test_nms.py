@@ -40,7 +40,7 @@ def plain_overlap(one: list[float], other: list[float]) -> float:
 CORNERS = st.lists(st.tuples(*[st.integers(0, 9)] * 2, *[st.integers(1, 5)] * 2), max_size=12)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(CORNERS, st.sampled_from([0.21, 0.4, 0.61]), st.integers(1, 12), st.randoms(use_true_random=False))
 def test_NonMaxSuppression_is_a_loop(sizes: list[tuple[int, ...]], limit: float, most: int, random: object) -> None:
     boxes = [[float(x), float(y), float(x + w), float(y + h)] for x, y, w, h in sizes]
@@ -130,7 +130,7 @@ def area(points: list[tuple[float, float]]) -> float:
 ROTATED = st.tuples(*[st.floats(-2, 2)] * 2, *[st.floats(0.5, 4)] * 2, st.sampled_from([0, 0.3, 1, 1.5707963, -2, 3]))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(ROTATED, ROTATED)
 def test_rotated_overlaps_are_those_of_clipped_polygons(one: tuple[float, ...], other: tuple[float, ...]) -> None:
     common = area(clipped(polygon(list(one)), polygon(list(other))))

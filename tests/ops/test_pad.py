@@ -40,6 +40,7 @@ def floats(shape: str) -> TensorType:
         ("4", between(0, I64_MAX), known(2), "6.."),
         ("4", between(3, I64_MAX), known(2), "9.."),
         ("3,4", known(-2, 0), known(-2, 0), "0,4"),
+        ("?", known(I64_MAX), known(I64_MAX), str(I64_MAX)),
     ],
 )
 def test_shapes(data: str, begin: TensorType, end: TensorType, expected: str) -> None:

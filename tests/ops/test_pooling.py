@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import product
 from typing import Any
 
@@ -246,6 +247,16 @@ def test_adaptive_windows(sizes: list[int], wanted: list[int], seed: int) -> Non
         assert greatest[index] == elements.max()
         numbers = np.arange(np.prod(sizes)).reshape(sizes)[window]
         assert indices[index] == numbers.ravel()[np.argmax(elements)]
+
+
+def test_many_adaptive_windows_of_few_elements_take_no_more_than_their_results() -> None:
+    data = np.array([[[3, 1, 2]]], np.float32)
+    tracemalloc.start()
+    means = AdaptiveAvgPool().evaluate(data, np.array([300_000]))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert means[0, 0, [0, 99_999, 100_000, 299_999]].tolist() == [3, 3, 1, 2]
+    assert peak < 64 * 300_000
 
 
 @pytest.mark.parametrize("operator", [AdaptiveAvgPool(), AdaptiveMaxPool()])

@@ -125,7 +125,7 @@ def test_attributes_of_patches(attributes: dict[str, str]) -> None:
 SIZES = st.lists(st.integers(1, 3), min_size=1, max_size=3)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(SIZES, st.integers(1, 3), st.sampled_from(["blocks_first", "depth_first"]))
 def test_space_to_depth_undoes_depth_to_space(space: list[int], block: int, mode: str) -> None:
     shape = (2, 2 * block ** len(space), *space)
@@ -134,7 +134,7 @@ def test_space_to_depth_undoes_depth_to_space(space: list[int], block: int, mode
     np.testing.assert_array_equal(SpaceToDepth(block_size=block, mode=mode).evaluate(image), data)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(0, 2)), min_size=1, max_size=3))
 def test_batch_to_space_undoes_space_to_batch(axes: list[tuple[int, int, int]]) -> None:
     blocks = [1, *(block for block, _, _ in axes)]
@@ -147,7 +147,7 @@ def test_batch_to_space_undoes_space_to_batch(axes: list[tuple[int, int, int]]) 
     np.testing.assert_array_equal(BatchToSpace().evaluate(batch, *numbers), data)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(*[st.tuples(st.integers(1, 3), st.integers(1, 3)) for _ in range(4)])
 def test_col2im_adds_up_what_patches_share(
     kernel: tuple[int, int], stride: tuple[int, int], rate: tuple[int, int], more: tuple[int, int]

@@ -56,7 +56,7 @@ def step_by_step(name: str, given: Weights, lengths: list[int], backward: list[b
 
 
 @pytest.mark.parametrize("name", SEQUENCES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_a_sequence_is_its_cell_step_by_step(name: str, data: st.DataObject) -> None:
     steps, batch = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 4))

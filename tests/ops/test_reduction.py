@@ -143,7 +143,7 @@ def reductions(draw: st.DrawFn) -> tuple[Array, list[int]]:
 
 
 @given(reductions(), st.sampled_from(sorted(PLAIN, key=lambda one: one.__name__)))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_same_as_a_plain_loop(reduction: tuple[Array, list[int]], operator: type[ReduceSum]) -> None:
     data, which = reduction
     reduced = {axis % data.ndim for axis in which}

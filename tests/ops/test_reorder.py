@@ -169,7 +169,7 @@ def test_lengths_that_no_sequence_has(length: float) -> None:
     assert raised.value.message.endswith(", allowed are 0 to 3, the size of seq_axis")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data(), batch=st.integers(0, 2), sequence=st.integers(0, 2))
 def test_sequences_as_the_specification_describes_them(data: st.DataObject, batch: int, sequence: int) -> None:
     if batch == sequence:

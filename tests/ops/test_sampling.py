@@ -109,7 +109,7 @@ def test_a_box_as_large_as_a_city_claims_no_memory(operator: Op) -> None:
 NUMBERS = st.sampled_from([0.0, 1.0, -2.5, 3.7, 40.0, np.nan, np.inf, -np.inf, 1e30, -1e30])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(NUMBERS, min_size=5, max_size=5), st.sampled_from(["avg", "max"]))
 def test_no_box_breaks_anything(box: list[float], mode: str) -> None:
     data = np.random.default_rng(0).random((1, 18, 4, 5)).astype(np.float32)
@@ -131,7 +131,7 @@ def test_no_box_breaks_anything(box: list[float], mode: str) -> None:
         assert evaluate(operator, data, rois).shape[0] == 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=4),
     st.sampled_from(["bilinear", "nearest", "bicubic"]),

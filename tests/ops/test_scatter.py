@@ -57,7 +57,7 @@ def updated(draw: st.DrawFn) -> tuple[Array, Array, Array, Array]:
     return draw_data(draw, shape), indices, updates, np.array(draw(st.sampled_from([axis, axis - len(shape)])))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(updated())
 def test_ScatterUpdate_is_a_loop(case: tuple[Array, Array, Array, Array]) -> None:
     data, indices, updates, axis = case
@@ -85,7 +85,7 @@ def scattered(draw: st.DrawFn) -> tuple[Array, Array, Array, Array]:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(scattered(), st.sampled_from(["none", "sum", "prod", "min", "max", "mean"]), st.booleans())
 def test_ScatterElementsUpdate_is_a_loop(
     case: tuple[Array, Array, Array, Array], reduction: str, use_init_val: bool
@@ -125,7 +125,7 @@ def chosen(draw: st.DrawFn) -> tuple[Array, Array, Array]:
     return draw_data(draw, shape) % 7 - 3, indices, draw_data(draw, leading + shape[length:]) % 11 - 5
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(chosen(), st.sampled_from(["none", "sum", "sub", "prod", "min", "max"]))
 def test_ScatterNDUpdate_is_a_loop(case: tuple[Array, Array, Array], reduction: str) -> None:
     data, indices, updates = case
@@ -154,6 +154,22 @@ def test_sums_are_taken_one_after_the_other() -> None:
     assert np.array_equal(elements.evaluate(data, indices, updates, np.array(0)), wanted)
     slices = make("ScatterNDUpdate", 15, reduction="sum")
     assert np.array_equal(slices.evaluate(data, indices[:, np.newaxis], updates), wanted)
+
+
+@pytest.mark.parametrize("reduction", ["sum", "sub", "prod"])
+@pytest.mark.parametrize("length", [2, 3, 64, 700])
+def test_slices_are_reduced_one_after_the_other(length: int, reduction: str) -> None:
+    rng = np.random.default_rng(length)
+    data = rng.normal(size=(5, length)).astype(np.float32)
+    # Some slices meet hundreds of updates, others one or none.
+    rows = np.concatenate([rng.integers(0, 2, 600), [3]])
+    updates = (1 + rng.normal(size=(len(rows), length)) / 100).astype(np.float32)
+    apply = {"sum": np.add, "sub": np.subtract, "prod": np.multiply}[reduction]
+    wanted = data.copy()
+    for row, update in zip(rows, updates, strict=True):
+        wanted[row] = apply(wanted[row], update)
+    found = run(make("ScatterNDUpdate", 15, reduction=reduction), data, rows[:, np.newaxis], updates)
+    assert np.array_equal(found, wanted)
 
 
 def test_elements_without_updates_stay_as_they_are() -> None:

@@ -99,7 +99,7 @@ def test_cum_sums_of_small_integers_wrap(name: str, expected: list[int]) -> None
     assert found.astype(int).tolist() == expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=small, exclusive=st.booleans(), reverse=st.booleans(), choice=st.integers(-3, 2))
 def test_cum_sums_as_the_specification_describes_them(data: Array, exclusive: bool, reverse: bool, choice: int) -> None:
     axis = choice % data.ndim
@@ -174,7 +174,7 @@ def test_top_k_attributes() -> None:
         assert raised.value.code == code
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     data=small, part=st.floats(0, 1), mode=st.sampled_from(["max", "min"]), order=st.sampled_from(["value", "index"])
 )
@@ -257,7 +257,7 @@ def test_unique_of_nothing(data: Array, axis: int | None, shape: tuple[int, ...]
         assert counts.tolist() == [size] * count
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(data=small, choice=st.none() | st.integers(-3, 2), ordered=st.booleans())
 def test_unique_against_a_plain_loop(data: Array, choice: int | None, ordered: bool) -> None:
     axis = None if choice is None else choice % data.ndim

@@ -98,9 +98,9 @@ def value(array: object) -> TensorType:
         (EmbeddingBagPacked(), [kind("?,2", "f32"), kind("?,3"), kind("4,?", "f32")], "f32[4,2]"),
         (EmbeddingSegmentsSum(), [kind("5,2", "f32"), kind("4"), kind("4"), value(7)], "f32[7,2]"),
         (EmbeddingSegmentsSum(), [kind("5,2", "f32"), kind("4"), kind("4"), kind("")], "f32[?,2]"),
-        (SegmentMax(empty_segment_value="zero"), [kind("4,2", "f32"), value([0, 1, 1, 4])], "f32[5,2]"),
-        (SegmentMax(empty_segment_value="zero"), [kind("4,2", "f32"), kind("4"), value(3)], "f32[3,2]"),
-        (SegmentMax(empty_segment_value="zero"), [kind("4,2", "f32"), value([0, 1, 1, 4]), kind("")], "f32[?,2]"),
+        (SegmentMax(fill_mode="zero"), [kind("4,2", "f32"), value([0, 1, 1, 4])], "f32[5,2]"),
+        (SegmentMax(fill_mode="zero"), [kind("4,2", "f32"), kind("4"), value(3)], "f32[3,2]"),
+        (SegmentMax(fill_mode="zero"), [kind("4,2", "f32"), value([0, 1, 1, 4]), kind("")], "f32[?,2]"),
     ],
 )
 def test_types(operator: Any, types: list[TensorType], expected: str) -> None:
@@ -126,7 +126,7 @@ INDICES, OFFSETS = np.array([0, 1, 2]), np.array([0, 2])
 EMPTY = np.array([0, 0])
 BAGS_OF = EmbeddingBagOffsetsSum()
 SUM = EmbeddingSegmentsSum()
-MAX = SegmentMax(empty_segment_value="zero")
+MAX = SegmentMax(fill_mode="zero")
 FILL = SparseFillEmptyRows()
 AXIS = "allowed are 0 to 3: axis 0 of data has size 4"
 
@@ -187,8 +187,8 @@ def test_values_that_are_refused(operator: Any, inputs: tuple[Array, ...], code:
             "IR502",
             "num_indices of segment_ids and of the inputs before it must be equal, found 3 and 2",
         ),
-        (SegmentMax(empty_segment_value="zero"), [kind("3,2"), kind("2")], "IR502", "axis 0 of data and segment_ids"),
-        (SegmentMax(empty_segment_value="zero"), [kind("3,2"), kind("3"), value(-1)], "IR505", "num_segments is -1"),
+        (SegmentMax(fill_mode="zero"), [kind("3,2"), kind("2")], "IR502", "axis 0 of data and segment_ids"),
+        (SegmentMax(fill_mode="zero"), [kind("3,2"), kind("3"), value(-1)], "IR505", "num_segments is -1"),
         (SparseFillEmptyRows(), [kind("3"), kind("3"), kind("3,2"), kind("")], "IR502", "axes of dense_shape"),
     ],
 )

@@ -93,7 +93,7 @@ def test_element_types_and_attributes() -> None:
         make("Select", 1, auto_broadcast="explicit")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_Select_is_a_loop(data: st.DataObject) -> None:
     shape = draw_shape(data.draw, 0, 3)

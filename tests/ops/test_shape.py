@@ -214,7 +214,7 @@ def test_Squeeze_leaves_other_dims_alone() -> None:
     assert run(SQUEEZE15, data, np.array([-2, 2])).shape == (1, 3)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_Transpose_is_a_loop(data: st.DataObject) -> None:
     arg = draw_data(data.draw, draw_shape(data.draw, 0))
@@ -224,7 +224,7 @@ def test_Transpose_is_a_loop(data: st.DataObject) -> None:
         assert output[tuple(index[axis] for axis in order)] == arg[index]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_Squeeze_takes_back_what_Unsqueeze_puts_in(data: st.DataObject) -> None:
     arg = draw_data(data.draw, draw_shape(data.draw, 0, 3))
@@ -263,7 +263,7 @@ def reshapes(draw: st.DrawFn) -> tuple[Op, Array, Array]:
     return (COPYING if copying else RESHAPE), data, np.array(pattern, draw(st.sampled_from(["int32", "int64"])))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(reshapes(), st.data())
 def test_Reshape_keeps_the_order_and_is_within_what_is_inferred(
     case: tuple[Op, Array, Array], data: st.DataObject
@@ -277,7 +277,7 @@ def test_Reshape_keeps_the_order_and_is_within_what_is_inferred(
     assert_holds(operator, [TensorType(unsure.element_type, shape), unsure], [array.astype(pattern.dtype), pattern])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_other_outputs_are_within_what_is_inferred(data: st.DataObject) -> None:
     array = np.zeros(draw_shape(data.draw, 0), np.int64)

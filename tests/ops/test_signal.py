@@ -126,7 +126,7 @@ def transforms(draw: st.DrawFn) -> tuple[Array, Array]:
     return data, np.array([axis - draw(st.sampled_from([0, len(shape)])) for axis in axes])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(transforms())
 def test_an_inverse_restores_the_data(drawn: tuple[Array, Array]) -> None:
     data, axes = drawn
@@ -136,7 +136,7 @@ def test_an_inverse_restores_the_data(drawn: tuple[Array, Array]) -> None:
     np.testing.assert_allclose(IRDFT().evaluate(RDFT().evaluate(real, axes), axes, size), real, atol=1e-5)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_inferred_shapes_hold_the_output(draw: st.DataObject) -> None:
     data, axes = draw.draw(transforms())
@@ -238,7 +238,7 @@ def test_signals_that_only_the_run_knows(length: int, results: int, port: str) -
     assert (error.value.code, error.value.location.port) == ("IR704", port)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 9), st.integers(1, 5), st.integers(0, 5), st.booleans(), st.integers(0, 2**32))
 def test_frames_give_the_signal_back(size: int, step: int, more: int, batch: bool, seed: int) -> None:
     random = np.random.default_rng(seed)

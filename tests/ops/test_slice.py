@@ -60,7 +60,7 @@ indices = st.integers(-12, 12)
 steps = st.integers(-4, 4).filter(bool)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(size=st.integers(0, 9), start=indices, stop=indices, step=steps)
 @example(size=0, start=0, stop=-1, step=-1)
 @example(size=5, start=-9, stop=-9, step=-1)
@@ -73,7 +73,7 @@ def test_a_slice_takes_the_places_of_a_walk(size: int, start: int, stop: int, st
     assert found.tolist() == places
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     sizes=st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted),
     start=st.tuples(indices, indices).map(sorted),

@@ -62,7 +62,7 @@ def test_bytes_that_are_no_text_survive() -> None:
     assert bytes(StringTensorUnpack().evaluate(packed)[2]) == bytes(raw)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=6), max_size=6))
 def test_packing_undoes_unpacking(texts: list[str]) -> None:
     data = np.empty(len(texts), object)
