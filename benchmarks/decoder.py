@@ -32,7 +32,7 @@ def decode(run: Callable[[list[Array]], Any], caches: list[Array]) -> list[int]:
 
 
 def measure_decoder(path: Path, precise: dict[str, str], seconds: float) -> Paired:
-    """Time a decoder whose inputs are token, mask, position and caches [1, heads, length, size], and compare its text."""
+    """Time a decoder of token, mask, position and caches [1, heads, length, size], after comparing its texts."""
     compiled = ir_exec.compile_model(path)
     request = ov.Core().compile_model(path, "CPU", precise).create_infer_request()
     empty = [np.zeros([1, port.shape[1].lo, 0, port.shape[3].lo], np.float32) for port in compiled.inputs[3:]]

@@ -13,6 +13,7 @@ import pkgutil
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
+from itertools import groupby
 from typing import Any, NamedTuple, Self
 
 from ir_exec.check.report import Demand, Requirement
@@ -82,7 +83,8 @@ def requirement(document: Document, version: int) -> Requirement:
 
 def newer_than(target: Release, document: Document, version: int) -> Iterator[IRError]:
     """IR119 for every layer, and for the file itself, where the target does not read it."""
-    for need in _needs(document, version):
+    for _, needs in groupby(_needs(document, version), lambda need: id(need.layer)):
+        need = max(needs, key=lambda need: need.release)
         if need.release > target:
             message = f"{need.what} needs OpenVINO {need.release}, and the target is {target}"
             yield GraphError(message, code="IR119", location=need.location(document.path))

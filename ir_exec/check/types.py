@@ -483,14 +483,20 @@ def _meaningless(precision: str | None, dims: tuple[int, ...]) -> tuple[tuple[st
         axis, dim = next((axis, dim) for axis, dim in enumerate(dims) if dim < -1)
         message = f"dim {axis} is declared as {dim}; dims are 0 or more, or -1 where they are not known"
         faults.append(("IR601", message))
-    if precision is not None and not _is_precision(precision):
-        faults.append(("IR603", f"{precision[:40]!r} is the precision of no element type"))
+    spelt = None if precision is None else _spelt(precision)
+    if spelt != precision:
+        hint = f", which is spelt {spelt}" if spelt else ""
+        faults.append(("IR603", f"{(precision or '')[:40]!r} is the precision of no element type{hint}"))
     return tuple(faults)
 
 
-def _is_precision(text: str) -> bool:
+_OTHER_PRECISIONS = ("U1", "bin", "UNSPECIFIED", "undefined")
+
+
+def _spelt(precision: str) -> str | None:
+    """The precision as OpenVINO reads it, which is particular about case; None where no element type is meant."""
     try:
-        ElementType.parse(text)
+        kind = ElementType.parse(precision)
     except ValueError:
-        return False
-    return True
+        return None
+    return precision if precision in (kind.name, kind.precision, *_OTHER_PRECISIONS) else kind.precision

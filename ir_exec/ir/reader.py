@@ -39,6 +39,9 @@ MAX_BODY_DEPTH = 32
 _LONGEST_NUMBER = 40
 """Characters; leading zeros are legal, and 19 digits are enough for any number of 64 bits."""
 
+_STRUCTURAL = {name.lower(): name for name in ("Parameter", "Result", "Const")}
+"""The types that make a graph of a list of layers, whose case does not matter, as that of all others."""
+
 _BODY_PARTS = frozenset(("body", "then_body", "else_body", "port_map", "then_port_map", "else_port_map", "back_edges"))
 _Read = TypeVar("_Read")
 _EXECUTION_GRAPH_MARKS = frozenset(("execOrder", "originalLayersNames"))
@@ -192,7 +195,7 @@ class _Reader:
         return Layer(
             id=id,
             name=name or "",
-            type=type or "",
+            type=_STRUCTURAL.get(type.lower(), type) if type else "",
             version=version,
             data=data,
             inputs=inputs,

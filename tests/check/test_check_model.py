@@ -304,6 +304,29 @@ class TestConsequences:
         assert report.layers_checked == raw.count(b"<layer ") - constants
 
 
+class TestPrecisions:
+    """Which spellings OpenVINO 2026.4 reads at the port of a Parameter."""
+
+    def faults(self, precision: str) -> list[str]:
+        text = net([parameter(0, dims=(2,)), result(1, dims=(2,))], [(0, 0, 1, 0)])
+        report = check_model(
+            text.replace(
+                b'<output><port id="0" precision="FP32"', f'<output><port id="0" precision="{precision}"'.encode()
+            )
+        )
+        return [error.message for error in report.errors if "the precision of no" in error.message]
+
+    @pytest.mark.parametrize("precision", ["FP32", "f32", "U1", "BIN", "BOOL", "boolean", "UNSPECIFIED", "dynamic"])
+    def test_those_that_are_read(self, precision: str) -> None:
+        assert not self.faults(precision)
+
+    @pytest.mark.parametrize(
+        ("precision", "hint"), [("fp32", ", which is spelt FP32"), ("F32", ", which is spelt FP32"), ("FP33", "")]
+    )
+    def test_those_that_are_not(self, precision: str, hint: str) -> None:
+        assert self.faults(precision) == [f"{precision!r} is the precision of no element type{hint}"]
+
+
 class TestNumberOfOutputs:
     @pytest.mark.parametrize("dims", [(2, 3), (-1, 3)])
     def test_more_than_the_operator_gives(self, dims: tuple[int, ...]) -> None:

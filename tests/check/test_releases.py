@@ -200,3 +200,9 @@ def test_a_target_that_is_none() -> None:
 
 def test_a_file_that_cannot_be_read_needs_nothing() -> None:
     assert check_model(b"no xml").requires is None
+
+
+def test_a_layer_that_is_too_new_twice_is_one_error() -> None:
+    report = check_model(net("MaxPool", 14, 'rounding_type="ceil_torch"'), target="2023.3")
+    (error,) = [error for error in report.errors if error.code == "IR119"]
+    assert error.message == "rounding_type='ceil_torch' of MaxPool needs OpenVINO 2024.1, and the target is 2023.3"

@@ -418,3 +418,9 @@ def test_random_bytes_raise_nothing_but_IRError(raw: bytes, start: bytes) -> Non
     found: list[IRError] = []
     document = read_document(start + raw, report=found.append)
     assert document is not None or len(found) == 1
+
+
+@pytest.mark.parametrize("spelling", ["RESULT", "result"])
+def test_the_case_of_the_types_that_make_a_graph_is_ignored(spelling: str) -> None:
+    assert '"Result"' in RELU
+    assert layer(read(RELU.replace('"Result"', f'"{spelling}"')), "2").type == "Result"

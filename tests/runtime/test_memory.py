@@ -129,7 +129,7 @@ def test_what_is_larger_than_the_inputs_is_no_view_of_them(type, data, dims):
 
 
 def test_a_view_of_open_shape_is_not_taken_for_memory_of_its_own(monkeypatch):
-    """x -> NonZero [2,?] -> Add: here the run owns memory of a size that nobody knows. Seen as [2,2] it may not change."""
+    """Of NonZero [2,?] -> Add the run owns memory of a size that nobody knows; seen as [2,4] it may not change."""
     monkeypatch.setattr(planning, "OVERWRITE_FROM", 1)
     net = NetworkText()
     places = net.op("NonZero", net.parameter("2,2"), opset=3, output_type="i64")
