@@ -15,7 +15,16 @@ import numpy as np
 from ir_exec.ops.matmul import LEAST_COLUMNS, MOST_SUMMED, SINGLE_PRODUCT, matrix_products, product_in_pieces
 from ir_exec.ops.parallel import Worker, for_each
 from ir_exec.ops.precision import accumulator, rounded, widened
-from ir_exec.ops.windows import Scratch, SlidingAxis, block_sizes, blocks, covered_part, padded_part, window_view
+from ir_exec.ops.windows import (
+    Covered,
+    Scratch,
+    SlidingAxis,
+    block_sizes,
+    blocks,
+    covered_part,
+    padded_part,
+    window_view,
+)
 from ir_exec.types import Array
 
 __all__ = ["CHUNK", "COLUMNS", "Convolver", "convolve", "portions"]
@@ -27,10 +36,10 @@ COLUMNS = 512
 """The least number of windows in one such product, below which BLAS is slow."""
 
 SHARE = 8
-"""How many parts that many elements make where each part stays in the cache of one core."""
+"""Into how many parts that many elements are cut where threads of ours work, each in the cache of its core."""
 
 ROW_SHARE = 16
-"""How many elements of scratch memory a window takes, roughly, where rows are laid along rows; and again as above."""
+"""The same where rows are laid along rows, for which a window takes several elements of memory."""
 
 SHORT = 8 * SINGLE_PRODUCT
 """Products up to which threads of BLAS are not called, which may have to be waited for."""
@@ -55,7 +64,7 @@ class _Part(NamedTuple):
 
     place: Place
     axes: tuple[SlidingAxis, ...]
-    covered: tuple[tuple[Any, ...], tuple[Any, ...], tuple[int, ...]]
+    covered: Covered
 
     @property
     def images(self) -> Place:
@@ -66,14 +75,13 @@ class Convolver:
     """The convolution of groups of channels, for data and filters of these shapes; the result is in the type of data.
 
     data: [batch, groups * C, spatial...]. filters: [groups, O, C, kernel...].
-    shape: that of the result as it is computed, [batch, groups, O, windows].
     """
 
     def __init__(
         self, axes: Sequence[SlidingAxis], data: tuple[int, ...], filters: tuple[int, ...], dtype: np.dtype[Any]
     ) -> None:
         groups, outputs, channels = filters[:3]
-        self.shape = (data[0], groups, outputs, prod([axis.count for axis in axes]))
+        self._shape = (data[0], groups, outputs, prod([axis.count for axis in axes]))
         self._axes = tuple(axes)
         self._dtype = dtype
         self._filters = filters
@@ -84,15 +92,15 @@ class Convolver:
         )
         self._grouped = (data[0], groups, channels, *([prod(data[2:])] if self._is_pointwise else data[2:]))
         self._is_single_product = (
-            self._is_pointwise and groups == 1 and outputs * self._column * self.shape[3] <= SINGLE_PRODUCT
+            self._is_pointwise and groups == 1 and outputs * self._column * self._shape[3] <= SINGLE_PRODUCT
         )
-        self._is_short = prod(self.shape) * self._column <= SHORT and self._column <= MOST_SUMMED
-        self._nanoseconds = prod(self.shape) * (self._column / PRODUCTS_A_NANOSECOND)
+        self._is_short = prod(self._shape) * self._column <= SHORT and self._column <= MOST_SUMMED
+        self._nanoseconds = prod(self._shape) * (self._column / PRODUCTS_A_NANOSECOND)
         self._arrange(channels)
 
     def _arrange(self, channels: int) -> None:
         """Choose the arrangement and the parts."""
-        _, groups, outputs, windows = self.shape
+        _, groups, outputs, windows = self._shape
         self._make_worker = self._by_columns
         if channels == 1 and not self._is_pointwise:
             self._nanoseconds *= PRODUCTS_A_NANOSECOND / 4
@@ -106,7 +114,7 @@ class Convolver:
                 self._parts = self._portions(sizes, CHUNK // (ROW_SHARE * max(prod(sizes), 1)))
             return
         if not self._is_pointwise:
-            self._nanoseconds += prod(self.shape) // max(outputs, 1) * self._column / 3
+            self._nanoseconds += prod(self._shape) // max(outputs, 1) * self._column / 3
         if self._is_short:
             longest = max(self._column, min(outputs, 256), 1)
             sizes = block_sizes(self._counts, max(CHUNK // SHARE // longest, LEAST_COLUMNS))
@@ -119,14 +127,14 @@ class Convolver:
 
     def _portions(self, sizes: Sequence[int], pairs: int) -> list[_Part]:
         parts = []
-        for block, place, _ in portions(self.shape[:2], self._counts, sizes, pairs):
+        for block, place, _ in portions(self._shape[:2], self._counts, sizes, pairs):
             axes = tuple([axis.part(windows) for axis, windows in zip(self._axes, block, strict=True)])
             parts.append(_Part(place, axes, covered_part(axes)))
         return parts
 
     def __call__(self, data: Array, filters: Array) -> Array:
         grouped, weights = widened(data).reshape(self._grouped), widened(filters).reshape(self._filters)
-        result = np.empty(self.shape, accumulator(data.dtype))
+        result = np.empty(self._shape, accumulator(data.dtype))
         if result.size and self._is_single_product:
             matrix_products(weights.reshape(self._filters[1], self._column), grouped[:, 0], result[:, 0])
         elif result.size:
@@ -136,7 +144,7 @@ class Convolver:
                 return lambda number: compute(self._parts[number])
 
             for_each(len(self._parts), make_worker, nanoseconds=self._nanoseconds)
-        batch, groups, outputs, _ = self.shape
+        batch, groups, outputs, _ = self._shape
         return rounded(result.reshape(batch, groups * outputs, *self._counts), self._dtype)
 
     def _by_columns(self, data: Array, filters: Array, result: Array) -> Callable[[_Part], None]:
@@ -154,7 +162,7 @@ class Convolver:
             if self._is_pointwise:
                 columns = data[(*part.images, slice(None), part.place[3])]
             else:
-                windows = window_view(padded_part(data[part.images], part.axes), part.axes)
+                windows = window_view(padded_part(data[part.images], part.axes, part.covered), part.axes)
                 copied = scratch.array(windows.shape)
                 copied[...] = windows
                 columns = copied.reshape(*target.shape[:2], self._column, target.shape[3])
@@ -176,7 +184,7 @@ class Convolver:
 
         def compute(part: _Part) -> None:
             axes = part.axes
-            covering = padded_part(source[part.images], axes)
+            covering = padded_part(source[part.images], axes, part.covered)
             height = covering.shape[2]
             windows = window_view(covering, [SlidingAxis(height, 1, 1, 1, 0, height), *axes[1:]])
             target = result[part.place]

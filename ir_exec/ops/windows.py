@@ -22,6 +22,7 @@ from ir_exec.types import Array, Dim, Shape, TensorType
 __all__ = [
     "SPATIAL_RANKS",
     "AutoPad",
+    "Covered",
     "Scratch",
     "SlidingAxis",
     "Windowed",
@@ -43,6 +44,9 @@ SPATIAL_RANKS = (1, 2, 3)
 AutoPad = Annotated[Literal["explicit", "same_upper", "same_lower", "valid"], LOWER]
 
 Block: TypeAlias = tuple[slice, ...]
+
+Covered: TypeAlias = tuple[tuple[Any, ...], tuple[Any, ...], tuple[int, ...]]
+"""Slices of the data, slices of what windows cover, and the shape of that; see `covered_part`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,12 +207,12 @@ def blocks(counts: Sequence[int], sizes: Sequence[int]) -> Iterator[Block]:
         )
 
 
-def padded_part(data: Array, axes: Sequence[SlidingAxis]) -> Array:
+def padded_part(data: Array, axes: Sequence[SlidingAxis], covered: Covered | None = None) -> Array:
     """What the windows of all spatial axes cover, from the first element to the last; a view where none is padding.
 
-    data: its last axes are the spatial ones. Padding is 0.
+    data: its last axes are the spatial ones. Padding is 0. covered: what `covered_part` says, if it is known already.
     """
-    inside, target, shape = covered_part(axes)
+    inside, target, shape = covered or covered_part(axes)
     part = data[(..., *inside)]
     if part.shape[-len(axes) :] == shape:
         return part
@@ -218,7 +222,7 @@ def padded_part(data: Array, axes: Sequence[SlidingAxis]) -> Array:
     return padded
 
 
-def covered_part(axes: Sequence[SlidingAxis]) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[int, ...]]:
+def covered_part(axes: Sequence[SlidingAxis]) -> Covered:
     """Which elements of the data windows cover, where these lie in what is covered, and how large that is."""
     inside: list[slice] = []
     target: list[slice] = []
