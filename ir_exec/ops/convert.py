@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ir_exec.errors import ElementTypeError
 from ir_exec.ops.attributes import Bool, ElementTypeName
 from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.parallel import for_ranges
 from ir_exec.types import BOOLEAN, NUMERIC, Array, Bounds, ElementType, TensorType, convert, element_types, saturated
 
 __all__ = ["Convert", "ConvertLike", "ConvertPromoteTypes", "Identity"]
 
 CONVERTIBLE = NUMERIC | BOOLEAN
+
+LARGE = 2**19
+"""How many elements make it worth while to convert them in pieces."""
+
+PIECE = 2**16
+"""Elements of a piece."""
 
 PROMOTABLE = element_types("boolean f16 f32 f64 i4 i8 i16 i32 i64 u1 u4 u8 u16 u32 u64 f8e4m3 f8e5m2 bf16")
 """What the rules of ConvertPromoteTypes were made for; OpenVINO takes no other types either."""
@@ -56,7 +65,7 @@ class Convert(Op):
         return TensorType(self.destination_type, data.shape)
 
     def evaluate(self, data: Array) -> Array:
-        return convert(data, self.destination_type)
+        return _converted(data, self.destination_type)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         return _conversion(types[0], self.destination_type)
@@ -82,7 +91,7 @@ class ConvertLike(Op):
         return TensorType(like.element_type, data.shape)
 
     def evaluate(self, data: Array, like: Array) -> Array:
-        return convert(data, ElementType.of(like))
+        return _converted(data, ElementType.of(like))
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         data, like = types
@@ -119,7 +128,7 @@ class ConvertPromoteTypes(Op):
 
     def evaluate(self, input_0: Array, input_1: Array) -> tuple[Array, Array]:
         common = self._common(TensorType.of(input_0), TensorType.of(input_1))
-        return convert(input_0, common), convert(input_1, common)
+        return _converted(input_0, common), _converted(input_1, common)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         common = self._common(*types)
@@ -179,6 +188,20 @@ _ALIKE = element_types("boolean i8 i16 i32 i64 u8 u16 u32 u64")
 _FLOATS = element_types("f16 f32 f64")
 
 
+def _converted(data: Array, target: ElementType) -> Array:
+    """`convert`; of many elements in pieces, on as many threads as the context allows."""
+    if data.size < LARGE or not data.flags.c_contiguous or data.dtype == target.dtype:
+        return convert(data, target)
+    source, output = data.reshape(-1), np.empty(data.shape, target.dtype)
+    flat = output.reshape(-1)
+
+    def work(start: int, stop: int) -> None:
+        flat[start:stop] = convert(source[start:stop], target)
+
+    for_ranges(source.size, PIECE, work)
+    return output
+
+
 def _conversion(source: TensorType, target: ElementType) -> Callable[[Array], Array]:
     """`convert` for arrays of this type; where NumPy's own conversion does the same, that."""
     kind, dtype = source.element_type, target.dtype
@@ -186,9 +209,9 @@ def _conversion(source: TensorType, target: ElementType) -> Callable[[Array], Ar
         return lambda data: data
     into_integer = target in _ALIKE and target is not ElementType.boolean and kind in _ALIKE
     into_float = target in (ElementType.f32, ElementType.f64) and kind in _ALIKE | _FLOATS
-    if into_integer or into_float:
+    if (into_integer or into_float) and source.shape.size.lo < LARGE:
         return lambda data: data.astype(dtype)
-    return lambda data: convert(data, target)
+    return lambda data: _converted(data, target)
 
 
 def _require_convertible(target: ElementType) -> None:

@@ -74,6 +74,9 @@ def convert(array: Array, target: ElementType) -> Array:
         # A look-up is faster than arithmetic that no processor has.
         looked_up: Array = _of_every_code(source, target)[array.view(np.uint8)]
         return looked_up
+    if array.size > 2**15 and source is ElementType.f16 and target is ElementType.f32:
+        # And faster than NumPy, which takes these apart bit by bit.
+        return _of_every_code(source, target).take(array.view(np.uint16), mode="clip")
     return _converted(array, source, target)
 
 
@@ -90,7 +93,8 @@ def saturated(array: Array, target: ElementType) -> Array:
 
 @cache
 def _of_every_code(source: ElementType, target: ElementType) -> Array:
-    return _converted(np.arange(256, dtype=np.uint8).view(source.dtype), source, target)
+    codes = np.arange(2 ** (8 * source.dtype.itemsize)).astype(f"u{source.dtype.itemsize}")
+    return _converted(codes.view(source.dtype), source, target)
 
 
 def _converted(array: Array, source: ElementType, target: ElementType) -> Array:

@@ -7,6 +7,8 @@ import pytest
 
 from ir_exec.errors import ElementTypeError, InvalidAttributeError, raise_error
 from ir_exec.ops import Op
+from ir_exec.ops import convert as converting
+from ir_exec.ops.parallel import THREADS
 from ir_exec.types import ElementType, Shape, TensorType
 from tests.ops.indexing import make, typed
 from tests.ops.intervals import inferred
@@ -137,3 +139,23 @@ def test_bounds_without_end_stay_so() -> None:
         make("Convert", 1, destination_type="f32").evaluate_bounds((np.array([7]), np.array([2**63 - 1])))
     )
     assert [bound.tolist() for bound in back] == [[7], [2**63 - 1]]
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [("f16", "f32"), ("f32", "f16"), ("u4", "f16"), ("i8", "i64"), ("f32", "u8")]
+)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_pieces_and_threads_change_nothing(
+    source: str, target: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = np.arange(-60, 60).reshape(8, 15).astype(ElementType[source].dtype)
+    operator = make("Convert", 1, destination_type=target)
+    expected = operator.evaluate(data)
+    monkeypatch.setattr(converting, "LARGE", 10)
+    monkeypatch.setattr(converting, "PIECE", 7)
+    before = THREADS.set(threads)
+    found = operator.evaluate(data)
+    THREADS.reset(before)
+    assert found.dtype == expected.dtype
+    assert found.tobytes() == expected.tobytes()
+    assert operator.evaluate(data.T).tobytes() == expected.T.tobytes()

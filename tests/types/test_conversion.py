@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 import warnings
 
 import ml_dtypes
@@ -166,3 +167,13 @@ def test_strings_are_no_numbers() -> None:
         convert(np.zeros(1, np.float32), ElementType.string)
     with pytest.raises(ValueError, match="f32 cannot be converted to dynamic"):
         convert(np.zeros(1, np.float32), ElementType.dynamic)
+
+
+def test_every_f16_becomes_the_f32_of_the_same_value() -> None:
+    codes = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    found = convert(codes, ElementType.f32)
+    assert found.dtype == np.float32
+    # Python's own decoding of halves.
+    expected = [struct.unpack("<e", code.tobytes())[0] for code in codes]
+    np.testing.assert_array_equal(found, np.array(expected))
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(codes))
