@@ -1,11 +1,11 @@
 """The gather and scatter family against OpenVINO's CPU plugin, in one process, on the same arrays.
 
-Both run a network of the one layer. OpenVINO is called the cheapest way it has: it shares the memory of its inputs and
-outputs with the caller and overwrites its outputs with every call, while ir_exec gives new arrays every time. With
-`--own-outputs` OpenVINO gives arrays that are the caller's too, as it does unless told otherwise. The outputs of both
-are compared before anything is timed.
+Both run a network of the one layer, on inputs that stay where they are, and give outputs that are the caller's own, as
+both do unless told otherwise. With `--shared-outputs` OpenVINO is called the cheapest way it has, which ir_exec does
+not offer: its outputs then lie in memory that the next call overwrites. The outputs of both are compared before
+anything is timed.
 
-    python -m benchmarks.gather_scatter [--quick] [--only TEXT] [--seconds 1.5] [--threads 2] [--own-outputs]
+    python -m benchmarks.gather_scatter [--quick] [--only TEXT] [--seconds 1.5] [--threads 2] [--shared-outputs]
 
 The full run takes about five minutes and 2 GiB of memory.
 """
@@ -358,20 +358,20 @@ def main() -> None:
     parser.add_argument("--only", default="", help="only cases whose name holds this text")
     parser.add_argument("--seconds", type=float, help="seconds for each case (default 1.5)")
     parser.add_argument("--threads", type=int, default=2, help="threads of both (default 2)")
-    parser.add_argument("--own-outputs", action="store_true", help="OpenVINO gives arrays that are the caller's")
+    parser.add_argument("--shared-outputs", action="store_true", help="OpenVINO overwrites its outputs with each call")
     options = parser.parse_args()
     seconds = options.seconds or (0.1 if options.quick else 1.5)
     core = start_openvino(options.threads)
     found = []
     for row in select(options.quick, options.only):
-        found.append(run(row, core, options.threads, seconds, not options.own_outputs))
+        found.append(run(row, core, options.threads, seconds, options.shared_outputs))
         print(f"{found[-1].ratio:6.2f}  {row.name}", file=sys.stderr, flush=True)
     if not found:
         raise SystemExit("no case has that text in its name")
     print_table(found)
     if options.only:
         return
-    name = "gather_scatter" + "_own_outputs" * options.own_outputs + "_quick" * options.quick
+    name = "gather_scatter" + "_shared_outputs" * options.shared_outputs + "_quick" * options.quick
     print(write_json(name, found, threads=options.threads))
     mean = geometric_mean(one.ratio for one in found)
     title = f"Gather and scatter: {mean:.2f} times the speed of OpenVINO's CPU plugin (geometric mean)"

@@ -49,6 +49,12 @@ FAR = 2**22
 RUN = 64
 """Elements that shall lie side by side in a part of a tensor, for what memory gives is never one element alone."""
 
+LINE = 16
+"""The fewest of them: of four bytes each, so many fill a line of the cache."""
+
+COPY = 2**23
+"""Bytes at most of a part that is copied, in every thread."""
+
 PER_ELEMENT = 1.0
 """Nanoseconds that it takes to find and to move an element, about."""
 
@@ -116,16 +122,19 @@ class AlongAxis:
     after: int
     size: int
 
-    def tiles(self, itemsize: int) -> tuple[int, int, int]:
+    def tiles(self, itemsize: int, *, copied: bool = False) -> tuple[int, int, int]:
         """The sizes of the chunks: so many along before, length and after.
 
         A chunk is a piece of memory without gaps, unless the tensor is so long along the axis that only a part of its
         columns stays in the cache; then the chunk is a part of the columns too.
+        copied: whether the work is done in a copy of these columns, which shall not take much memory.
         """
         most = chunk_size(self.before * self.length * self.after)
         columns = min(self.after, most)
         if self.size * self.after * itemsize > FAR and 4 * self.length > self.size:
             columns = min(columns, max(RUN, NEAR // (self.size * itemsize) // RUN * RUN))
+            if copied and self.size * columns * itemsize > COPY:
+                columns = LINE if self.size * LINE * itemsize <= COPY else min(self.after, most)
         rows = min(self.length, max(1, most // max(columns, 1)))
         whole = columns == self.after and rows == self.length
         return (min(self.before, max(1, most // max(rows * columns, 1))) if whole else 1), rows, columns

@@ -81,7 +81,7 @@ def put_along_axis(
 def _put_elements(data: Array, indices: Indices, updates: Array, way: AlongAxis, output: Array, update: Update) -> None:
     source, target = (array.reshape(way.before, way.size, way.after) for array in (data, output))
     chosen, values = (array.reshape(way.before, way.length, way.after) for array in (indices.array, updates))
-    tiles = way.tiles(target.itemsize)
+    tiles = way.tiles(target.itemsize, copied=True)
     groups = way.groups(tiles, apart=0)
     # Too few groups to share the copying: then it is shared beforehand.
     copied = data is output or len(groups) < _FEW_GROUPS

@@ -13,6 +13,7 @@ import pytest
 
 from ir_exec.errors import EvaluationError
 from ir_exec.ops import offsets, parallel, put, reduce_updates, take
+from ir_exec.ops.offsets import AlongAxis
 from ir_exec.ops.parallel import THREADS
 from ir_exec.types import Array
 from tests.ops.indexing import make
@@ -26,6 +27,8 @@ CONSTANTS = {
     "NEAR": (1, 16, 64),
     "FAR": (1, 64, 10**6),
     "RUN": (1, 4, 64),
+    "LINE": (1, 3),
+    "COPY": (1, 64, 10**6),
     "LONG": (1, 8, 64),
     "TUPLES": (1, 3, 100),
     "WAVE": (1, 4, 16),
@@ -232,3 +235,10 @@ def test_sums_do_not_depend_on_chunks(rng: np.random.Generator) -> None:
     for row in range(60):
         wanted[rows[row, 0]] += updates[row]
     check_scattered("ScatterNDUpdate", 15, {"reduction": "sum"}, wanted, data, rows, updates)
+
+
+@pytest.mark.parametrize(("size", "after"), [(2**12, 512), (2**14, 512), (2**16, 256), (2**18, 128), (2**21, 8)])
+def test_what_is_copied_to_work_in_takes_little_memory(size: int, after: int) -> None:
+    before, rows, columns = AlongAxis(1, size, after, size).tiles(4, copied=True)
+    assert before * rows * columns <= 2**18
+    assert columns == after or size * columns * 4 <= 2**23
