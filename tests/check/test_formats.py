@@ -43,16 +43,16 @@ def test_no_format_ends_with_a_line_break(name: str) -> None:
 
 class TestPlaces:
     def test_paths_are_told_from_the_top_of_the_repository(self) -> None:
-        places = Places(folder="/work/repository/models", root="/work/repository")
+        places = Places(folder="/home/user/repository/models", root="/home/user/repository")
         assert places.path("./net.xml").as_posix() == "models/net.xml"
         assert places.path("../docs/net.xml").as_posix() == "docs/net.xml"
-        assert places.path("/work/repository/net.xml").as_posix() == "net.xml"
+        assert places.path("/home/user/repository/net.xml").as_posix() == "net.xml"
         assert places.path("..net.xml").as_posix() == "models/..net.xml"
 
     def test_files_that_lie_elsewhere(self) -> None:
-        places = Places(folder="/work/repository", root="/work/repository")
-        assert places.path("/tmp/net.xml").as_posix() == "/tmp/net.xml"
-        assert places.path("../net.xml").as_posix() == "/work/net.xml"
+        places = Places(folder="/home/user/repository", root="/home/user/repository")
+        assert places.path("/srv/net.xml").as_posix() == "/srv/net.xml"
+        assert places.path("../net.xml").as_posix() == "/home/user/net.xml"
 
     def test_what_is_not_known_changes_nothing(self) -> None:
         assert Places().path("../net.xml").as_posix() == "../net.xml"
