@@ -10,11 +10,10 @@ from ir_exec.errors import ElementTypeError, ShapeError
 from ir_exec.ops.attributes import Bool
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.matmul import matrix_product
-from ir_exec.ops.normalization import EXPONENTIAL
 from ir_exec.ops.parallel import for_ranges
 from ir_exec.ops.precision import CALCULABLE_FLOAT, rounded, widened
 from ir_exec.ops.rules import broadcast_shapes, merge_dims
-from ir_exec.ops.slices import PIECE
+from ir_exec.ops.slices import EXPONENTIAL, PIECE
 from ir_exec.types import BOOLEAN, Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["SCORES_AT_ONCE", "ScaledDotProductAttention"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from ir_exec.errors import ElementTypeError
 from ir_exec.ops.attributes import Bool, ElementTypeName
 from ir_exec.ops.base import In, Op, op
-from ir_exec.ops.parallel import for_ranges
+from ir_exec.ops.slices import by_pieces
 from ir_exec.types import BOOLEAN, NUMERIC, Array, Bounds, ElementType, TensorType, convert, element_types, saturated
 
 __all__ = ["Convert", "ConvertLike", "ConvertPromoteTypes", "Identity"]
@@ -19,9 +20,6 @@ CONVERTIBLE = NUMERIC | BOOLEAN
 
 LARGE = 2**19
 """How many elements make it worth while to convert them in pieces."""
-
-PIECE = 2**16
-"""Elements of a piece."""
 
 PROMOTABLE = element_types("boolean f16 f32 f64 i4 i8 i16 i32 i64 u1 u4 u8 u16 u32 u64 f8e4m3 f8e5m2 bf16")
 """What the rules of ConvertPromoteTypes were made for; OpenVINO takes no other types either."""
@@ -192,14 +190,7 @@ def _converted(data: Array, target: ElementType) -> Array:
     """`convert`; of many elements in pieces, on as many threads as the context allows."""
     if data.size < LARGE or not data.flags.c_contiguous or data.dtype == target.dtype:
         return convert(data, target)
-    source, output = data.reshape(-1), np.empty(data.shape, target.dtype)
-    flat = output.reshape(-1)
-
-    def work(start: int, stop: int) -> None:
-        flat[start:stop] = convert(source[start:stop], target)
-
-    for_ranges(source.size, PIECE, work)
-    return output
+    return by_pieces(partial(convert, target=target), data, np.empty(data.shape, target.dtype))
 
 
 def _conversion(source: TensorType, target: ElementType) -> Callable[[Array], Array]:

@@ -23,6 +23,7 @@ from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.parallel import for_ranges
 from ir_exec.ops.precision import CALCULABLE
 from ir_exec.ops.rules import Broadcasting, align_pdpd, broadcast_shapes
+from ir_exec.ops.slices import PIECE, by_pieces
 from ir_exec.types import Array, ElementType, TensorType, convert, saturated
 
 __all__ = [
@@ -49,9 +50,6 @@ LARGE = 2**19
 
 FEW = 2**10
 """Fewer elements than these are done sooner by two of NumPy's functions than by one that takes longer to call."""
-
-CHUNK = 2**16
-"""How many elements a function of real numbers sees at once, so that what it leaves behind stays in the cache."""
 
 
 def _to_nearest(numbers: Array, kind: ElementType) -> Array:
@@ -130,17 +128,9 @@ def calculated_real(function: Function, data: Array, out: Array | None = None) -
         result = function(part.astype(working))
         return convert(result, kind) if kind.is_float else _to_nearest(result, kind)
 
-    source = data.reshape(-1)
-    if source.size <= CHUNK and out is None:
-        return of_part(source).reshape(data.shape)
-    result = np.empty(data.shape, dtype) if out is None else out
-    target = result.reshape(-1)
-
-    def work(start: int, stop: int) -> None:
-        target[start:stop] = of_part(source[start:stop])
-
-    for_ranges(source.size, CHUNK, work)
-    return result
+    if data.size <= PIECE and out is None:
+        return of_part(data.reshape(-1)).reshape(data.shape)
+    return by_pieces(of_part, data, np.empty(data.shape, dtype) if out is None else out)
 
 
 def is_own_type(data: TensorType) -> bool:
@@ -161,7 +151,7 @@ def real_kernel(function: Function, data: TensorType, otherwise: Callable[..., A
         return otherwise
     if isinstance(function, np.ufunc):
         return function
-    return partial(_of_copy, function) if data.shape.size.lo <= CHUNK else otherwise
+    return partial(_of_copy, function) if data.shape.size.lo <= PIECE else otherwise
 
 
 def _of_copy(function: Function, data: Array, *, out: Array | None = None) -> Array:

@@ -14,13 +14,10 @@ from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.precision import CALCULABLE_FLOAT, rounded, widened
 from ir_exec.ops.reduction import AXES, axes_of, distinct_axes, mean
 from ir_exec.ops.rules import known_ints, normalize_axis, require_rank
-from ir_exec.ops.slices import by_slices
+from ir_exec.ops.slices import EXPONENTIAL, by_slices
 from ir_exec.types import Array, TensorType
 
 __all__ = ["MVN1", "MVN6", "LogSoftmax", "SoftMax1", "SoftMax8"]
-
-EXPONENTIAL = 2.0
-"""Nanoseconds that an element of a softmax takes, about."""
 
 
 class _AlongAxis(Op):

@@ -112,11 +112,8 @@ class Planner:
     ) -> Callable[..., Any]:
         if op.evaluate_context:
             return partial(op.evaluate, **{name: around[name] for name in op.evaluate_context})
-        if not proven and all(types[value.number].shape.is_static for value in node.values_in):
-            # Values decide the shapes of the outputs, and kernels of static types are made for known ones.
-            return op.evaluate
-        known = {place: self._slots[value.number] for place, value in enumerate(node.values_in)}
-        better = op.with_constants({place: array for place, array in known.items() if array is not None})
+        slots = [self._slots[value.number] for value in node.values_in]
+        better = op.with_constants({place: array for place, array in enumerate(slots) if array is not None})
         if better is not None or not proven:
             return better or op.evaluate
         kernel = self._planned(op, node, types)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ir_exec.errors import ElementTypeError, InvalidAttributeError, raise_error
-from ir_exec.ops import Op
+from ir_exec.ops import Op, slices
 from ir_exec.ops import convert as converting
 from ir_exec.ops.parallel import THREADS
 from ir_exec.types import ElementType, Shape, TensorType
@@ -152,7 +152,7 @@ def test_pieces_and_threads_change_nothing(
     operator = make("Convert", 1, destination_type=target)
     expected = operator.evaluate(data)
     monkeypatch.setattr(converting, "LARGE", 10)
-    monkeypatch.setattr(converting, "PIECE", 7)
+    monkeypatch.setattr(slices, "PIECE", 7)
     before = THREADS.set(threads)
     found = operator.evaluate(data)
     THREADS.reset(before)

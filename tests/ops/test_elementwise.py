@@ -12,8 +12,9 @@ from numpy.testing import assert_array_equal
 
 from ir_exec.errors import IRError, ShapeError, raise_error
 from ir_exec.ops import registered, resolve
-from ir_exec.ops.elementwise import CHUNK, LARGE, Binary, Unary
+from ir_exec.ops.elementwise import LARGE, Binary, Unary
 from ir_exec.ops.parallel import THREADS
+from ir_exec.ops.slices import PIECE
 from ir_exec.types import Array, ElementType, Shape, TensorType, convert
 from tests.ops.elementwise import array, attribute_error, bounds_of, evaluate, make
 
@@ -152,12 +153,12 @@ def test_integers_end_at_their_range_where_a_real_function_leaves_it() -> None:
     assert evaluate(make("Cos"), array("u32", 0, 3)).tolist() == [1, 2**32 - 1]
 
 
-@pytest.mark.parametrize("size", [CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK + 5])
+@pytest.mark.parametrize("size", [PIECE - 1, PIECE, PIECE + 1, 2 * PIECE + 5])
 def test_large_tensors_are_computed_in_parts_and_whole(size: int) -> None:
     data = np.linspace(-5, 5, size, dtype=np.float32)
     for type, opset in (("Sigmoid", 1), ("Mish", 4), ("Erf", 1)):
         whole = evaluate(make(type, opset), data)
-        for part in (slice(0, 7), slice(CHUNK - 9, CHUNK + 9), slice(size - 3, size)):
+        for part in (slice(0, 7), slice(PIECE - 9, PIECE + 9), slice(size - 3, size)):
             assert_array_equal(whole[part], evaluate(make(type, opset), data[part]))
 
 
