@@ -74,22 +74,22 @@ def input_ports_in_another_order(net: Element, random: Random) -> Element | None
 
 @mutation
 def edge_to_an_output_port(net: Element, random: Random) -> Element | None:
-    choices = [(edge, layer_of(net, edge.get("to-layer"))) for edge in net.findall("edges/edge")]
-    edge, layer = random.choice([(edge, layer) for edge, layer in choices if layer.find("output/port") is not None])
-    port = layer.find("output/port")
-    assert port is not None
-    edge.set("to-port", port.get("id", ""))
-    return layer
+    return layer_of(net, _misled_edge(net, random, "to", "output").get("to-layer"))
 
 
 @mutation
 def edge_from_an_input_port(net: Element, random: Random) -> Element | None:
-    choices = [(edge, layer_of(net, edge.get("from-layer"))) for edge in net.findall("edges/edge")]
-    edge, layer = random.choice([(edge, layer) for edge, layer in choices if layer.find("input/port") is not None])
-    port = layer.find("input/port")
+    return layer_of(net, _misled_edge(net, random, "from", "input").get("to-layer"))
+
+
+def _misled_edge(net: Element, random: Random, end: str, side: str) -> Element:
+    """An edge whose `end` is led to a port on the wrong side of its layer."""
+    choices = [(edge, layer_of(net, edge.get(f"{end}-layer"))) for edge in net.findall("edges/edge")]
+    edge, layer = random.choice([(edge, layer) for edge, layer in choices if layer.find(f"{side}/port") is not None])
+    port = layer.find(f"{side}/port")
     assert port is not None
-    edge.set("from-port", port.get("id", ""))
-    return layer_of(net, edge.get("to-layer"))
+    edge.set(f"{end}-port", port.get("id", ""))
+    return edge
 
 
 @mutation
