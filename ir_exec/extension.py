@@ -31,7 +31,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
-from ir_exec.ops.attributes import (
+from ir_exec.ops.base import In, Op
+from ir_exec.ops.base.attributes import (
     LOWER,
     Bool,
     ElementTypeName,
@@ -46,9 +47,9 @@ from ir_exec.ops.attributes import (
     Positives,
     ShapeText,
 )
-from ir_exec.ops.base import In, Op, check_contract
-from ir_exec.ops.opsets import register_extension, unregister_extension
-from ir_exec.ops.rules import (
+from ir_exec.ops.base.operator import check_contract
+from ir_exec.ops.base.registry import register_extension, unregister_extension
+from ir_exec.ops.base.shapes import (
     broadcast_shapes,
     known_axes,
     known_int,

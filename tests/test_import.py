@@ -41,13 +41,13 @@ def test_running_a_network_loads_neither_the_command_line_nor_pydantic_nor_other
     loaded = modules_after(f"import ir_exec\nir_exec.compile_model({str(NETWORK)!r})")
     assert not packages(loaded) & {"pydantic", "rich", "click", "openvino"}
     assert "ir_exec.check" not in loaded
-    assert "ir_exec.ops.recurrent_sequences" in loaded
-    assert "ir_exec.ops.nms" not in loaded
+    assert "ir_exec.ops.sequence.sequences" in loaded
+    assert "ir_exec.ops.sort.nms" not in loaded
 
 
 def test_the_registry_is_loaded_without_pydantic() -> None:
     loaded = modules_after("from ir_exec.ops import registered\nregistered()")
-    assert "ir_exec.ops.nms" in loaded
+    assert "ir_exec.ops.sort.nms" in loaded
     assert "pydantic" not in loaded
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from ir_exec.check.compare import difference, fits
 from ir_exec.errors import IRError, ShapeError
 from ir_exec.graph import Graph, Node
-from ir_exec.ops.rules import normalize_axis
-from ir_exec.ops.sources import Parameter
-from ir_exec.ops.ties import BodyInput, Ties
+from ir_exec.ops.base.bodies import BodyInput, Ties
+from ir_exec.ops.base.shapes import normalize_axis
+from ir_exec.ops.infrastructure.values import Parameter
 from ir_exec.types import Dim, Shape, TensorType
 
 __all__ = ["body_input_types"]

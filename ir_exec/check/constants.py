@@ -12,7 +12,7 @@ from ir_exec.check.structure import constants
 from ir_exec.errors import IRError, WeightsError
 from ir_exec.graph import Graph, Node
 from ir_exec.ir import Weights
-from ir_exec.ops.sources import Const
+from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import Array, ElementType
 
 __all__ = ["LARGEST_BY_DEFAULT", "odd_constants"]

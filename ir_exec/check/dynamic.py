@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from ir_exec.errors import IRError, ShapeError
 from ir_exec.graph import Graph, Node, Value
-from ir_exec.ops.sources import Parameter
+from ir_exec.ops.infrastructure.values import Parameter
 from ir_exec.types import Shape, TensorType
 
 __all__ = ["unbounded_inputs"]

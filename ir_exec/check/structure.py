@@ -9,7 +9,7 @@ from dataclasses import replace
 from ir_exec.errors import GraphError, IRError, Location, WeightsError
 from ir_exec.graph import Graph, Node
 from ir_exec.ir import Edge, Layer, Port, Weights
-from ir_exec.ops.sources import Const
+from ir_exec.ops.infrastructure.values import Const
 
 __all__ = [
     "all_graphs",

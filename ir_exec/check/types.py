@@ -23,7 +23,7 @@ from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import infer_node, infer_types
 from ir_exec.ir import Port, Weights
 from ir_exec.ops import Op
-from ir_exec.ops.sources import Const
+from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import ElementType, Shape, TensorType
 
 __all__ = ["check_types"]

@@ -20,7 +20,7 @@ from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import Types, infer_types
 from ir_exec.ir import Weights
 from ir_exec.model import ShapeLike, as_shape
-from ir_exec.ops.sources import Const
+from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import Dim, Shape, TensorType
 
 __all__ = ["InputShapes", "check_shapes", "given_types", "parse_shapes"]

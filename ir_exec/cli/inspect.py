@@ -14,7 +14,7 @@ from ir_exec.graph import Graph, Node
 from ir_exec.infer import Types, infer_types
 from ir_exec.ir import Weights
 from ir_exec.model import Model, ModelPort, read_model
-from ir_exec.ops.sources import Const
+from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import ElementType
 
 if TYPE_CHECKING:

@@ -6,16 +6,9 @@ import difflib
 
 import click
 
+from ir_exec.cli.listing import attributes_of, description_of, inputs_of, name_of, operators_page, specification_of
 from ir_exec.cli.terminal import Unusable, echo, show, styled, table
 from ir_exec.ops import Op, registered
-from ir_exec.ops.listing import (
-    attributes_of,
-    description_of,
-    inputs_of,
-    name_of,
-    operators_page,
-    specification_of,
-)
 
 
 @click.command("ops")

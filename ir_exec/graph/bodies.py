@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ir_exec.errors import GraphError, Location
 from ir_exec.graph.graph import Graph
 from ir_exec.ir import Body, Layer, PortMapEntry
-from ir_exec.ops.ties import BackEdge, BodyInput, BodyOutput, Part, Ties
+from ir_exec.ops.base.bodies import BackEdge, BodyInput, BodyOutput, Part, Ties
 
 __all__ = ["check_port_map", "tie_body"]
 

@@ -16,7 +16,7 @@ from ir_exec.graph.graph import BodyGraph, Graph, Node, Value
 from ir_exec.graph.order import reachable, topological_order
 from ir_exec.ir import MAX_BODY_DEPTH, Body, Document, Edge, Layer, Port, Weights
 from ir_exec.ops import Op, resolve
-from ir_exec.ops.sources import Assign, Assign3, Const, ReadValue, ReadValue3
+from ir_exec.ops.infrastructure.values import Assign, Assign3, Const, ReadValue, ReadValue3
 from ir_exec.types import Dim, ElementType, Shape, TensorType
 
 __all__ = ["build_graph", "declared_type"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ir_exec.errors import Location
 from ir_exec.ir import Layer
 from ir_exec.ops import Op
-from ir_exec.ops.ties import Ties
+from ir_exec.ops.base.bodies import Ties
 from ir_exec.types import TensorType
 
 __all__ = ["BodyGraph", "Graph", "Node", "Value"]

@@ -11,8 +11,8 @@ from ir_exec.errors import IRError, Report, internal_error, raise_error
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer.known import with_known_values
 from ir_exec.ops import Op
-from ir_exec.ops.sources import WeightsReader
-from ir_exec.ops.ties import Ties
+from ir_exec.ops.base.bodies import Ties
+from ir_exec.ops.base.context import WeightsReader
 from ir_exec.types import TensorType
 
 __all__ = ["Settle", "Types", "infer_body", "infer_node", "infer_outputs", "infer_types"]

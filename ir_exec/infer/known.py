@@ -11,8 +11,8 @@ from itertools import product
 
 import numpy as np
 
+from ir_exec.kernels.precision import type_limits
 from ir_exec.ops import Op
-from ir_exec.ops.precision import type_limits
 from ir_exec.types import Array, Bounds, ElementType, TensorType
 
 __all__ = ["LARGEST", "with_known_values"]

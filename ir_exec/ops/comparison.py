@@ -9,23 +9,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from ir_exec.ops.attributes import Bool
+from ir_exec.kernels.elementwise import Function
+from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT
 from ir_exec.ops.base import In, Op, op
-from ir_exec.ops.elementwise import Binary, Function, binary
-from ir_exec.ops.precision import CALCULABLE, CALCULABLE_FLOAT
+from ir_exec.ops.base.attributes import Bool
+from ir_exec.ops.base.elementwise import Binary, binary
 from ir_exec.types import BOOLEAN, STRING, Array, Bounds, ElementType, TensorType
 
-__all__ = [
-    "Equal",
-    "Greater",
-    "GreaterEqual",
-    "IsFinite",
-    "IsInf",
-    "IsNaN",
-    "Less",
-    "LessEqual",
-    "NotEqual",
-]
+__all__ = ["Equal", "Greater", "GreaterEqual", "IsFinite", "IsInf", "IsNaN", "Less", "LessEqual", "NotEqual"]
 
 COMPARABLE = CALCULABLE | BOOLEAN | STRING
 
@@ -56,8 +47,11 @@ def _comparison(type_name: str, function: Function, sign: str, page: str) -> typ
 
 
 Greater = _comparison("Greater", np.greater, ">", "greater-1")
+
 GreaterEqual = _comparison("GreaterEqual", np.greater_equal, "≥", "greater-equal-1")
+
 Less = _comparison("Less", np.less, "<", "less-1")
+
 LessEqual = _comparison("LessEqual", np.less_equal, "≤", "lessequal-1")
 
 

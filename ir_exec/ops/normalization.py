@@ -1,4 +1,4 @@
-"""SoftMax, LogSoftmax and MVN: every element measured against the others of its slice."""
+"""Normalizations: by moments of slices or groups, by given statistics, by the elements around an element."""
 
 from __future__ import annotations
 
@@ -9,84 +9,24 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from ir_exec.errors import ShapeError
-from ir_exec.ops.attributes import LOWER, Bool, Float, Int, Ints, NonNegative
+from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
+from ir_exec.kernels.reduce import mean
 from ir_exec.ops.base import In, Op, op
-from ir_exec.ops.precision import CALCULABLE_FLOAT, rounded, widened
-from ir_exec.ops.reduction import AXES, axes_of, distinct_axes, mean
-from ir_exec.ops.rules import known_ints, normalize_axis, require_rank
-from ir_exec.ops.slices import EXPONENTIAL, by_slices
-from ir_exec.types import Array, TensorType
+from ir_exec.ops.base.attributes import LOWER, Bool, Float, Ints, Positive, at_least
+from ir_exec.ops.base.axes import AXES, axes_of, distinct_axes
+from ir_exec.ops.base.shapes import known_ints, merge_dims, require_rank
+from ir_exec.types import Array, Dim, Shape, TensorType
 
-__all__ = ["MVN1", "MVN6", "LogSoftmax", "SoftMax1", "SoftMax8"]
-
-
-class _AlongAxis(Op):
-    """data: rank 1 or more, any float type; a scalar counts as a vector of one element, as in OpenVINO.
-
-    output: the shape and the type of data.
-    Errors: IR503 for an axis that data does not have.
-    """
-
-    inputs = (In("data", types=CALCULABLE_FLOAT),)
-
-    axis: Int = 1
-
-    def infer(self, data: TensorType) -> TensorType:
-        if data.rank is not None:
-            normalize_axis(self.axis, max(data.rank, 1))
-        return data.without_values()
-
-
-def _shifted(data: Array) -> Array:
-    """The elements less the greatest of their slice along axis 1, so that no exponential overflows; a new array."""
-    wide = widened(data)
-    return np.asarray(np.subtract(wide, np.maximum.reduce(wide, axis=1, keepdims=True, initial=-np.inf)))
-
-
-def _softmax(data: Array) -> Array:
-    result = _shifted(data)
-    np.exp(result, out=result)
-    result /= np.add.reduce(result, axis=1, keepdims=True)
-    return rounded(result, data.dtype)
-
-
-def _log_softmax(data: Array) -> Array:
-    result = _shifted(data)
-    result -= np.log(np.add.reduce(np.exp(result), axis=1, keepdims=True))
-    return rounded(result, data.dtype)
-
-
-@op("SoftMax", since=8)
-class SoftMax8(_AlongAxis):
-    """output = exp(data) / (sum of exp(data) along the axis).
-
-    A slice of nothing but -inf is NaN, as is one that holds +inf or NaN.
-    Specification: activation/softmax-8.
-    """
-
-    def evaluate(self, data: Array) -> Array:
-        return by_slices(_softmax, data, self.axis, nanoseconds=EXPONENTIAL)
-
-
-@op("SoftMax", since=1)
-class SoftMax1(SoftMax8):
-    """SoftMax-8 with an axis that is never negative.
-
-    Specification: activation/softmax-1, by which the axis is 1 where none is given; OpenVINO takes 0 there.
-    """
-
-    axis: NonNegative = 1
-
-
-@op("LogSoftmax", since=5)
-class LogSoftmax(_AlongAxis):
-    """output = data - log(sum of exp(data) along the axis), the logarithm of SoftMax.
-
-    Specification: activation/log-soft-max-5.
-    """
-
-    def evaluate(self, data: Array) -> Array:
-        return by_slices(_log_softmax, data, self.axis, nanoseconds=EXPONENTIAL)
+__all__ = [
+    "GRN",
+    "LRN",
+    "MVN1",
+    "MVN6",
+    "BatchNormInference1",
+    "BatchNormInference5",
+    "GroupNormalization",
+    "NormalizeL2",
+]
 
 
 @op("MVN", since=2)
@@ -178,3 +118,245 @@ def _centred(data: Array, axes: tuple[int, ...], normalize_variance: bool) -> tu
     wide = widened(data)
     centred = np.asarray(wide - mean(wide, axes))
     return centred, mean(np.square(centred), axes) if normalize_variance else None
+
+
+class _BatchNorm(Op):
+    """output[b, c, ...] = (data[b, c, ...] - mean[c]) / sqrt(variance[c] + epsilon) * gamma[c] + beta[c].
+
+    data: [batch, channels, ...], any float type. gamma, beta, mean, variance: [channels], of the same type.
+    output: the shape and the type of data.
+    Errors: IR501 for data of rank 0 or 1 and others that are no vectors, IR502 where the channels differ.
+    """
+
+    epsilon: Annotated[Float, at_least(0)]
+
+    def _infer(self, data: TensorType, **vectors: TensorType) -> TensorType:
+        channels = Dim.any()
+        if data.shape.dims is not None:
+            channels = _channels(data)
+        for name, vector in vectors.items():
+            require_rank(vector, 1, name)
+            if vector.shape.dims is not None:
+                channels = merge_dims(channels, vector.shape[0], f"the channels of data and {name}", port=name)
+        if data.shape.dims is None:
+            return data.without_values()
+        return data.with_shape(Shape([data.shape[0], channels, *data.shape[2:]]))
+
+    def _evaluate(self, data: Array, gamma: Array, beta: Array, mean: Array, variance: Array) -> Array:
+        wide = widened(data)
+        scale = widened(gamma) / np.sqrt(widened(variance) + wide.dtype.type(self.epsilon))
+        result = wide - _by_channel(widened(mean), data.ndim)
+        result *= _by_channel(scale, data.ndim)
+        result += _by_channel(widened(beta), data.ndim)
+        return rounded(result, data.dtype)
+
+
+@op("BatchNormInference", since=5)
+class BatchNormInference5(_BatchNorm):
+    """Normalization by given mean and variance of each channel, see the base class.
+
+    Specification: normalization/batch-norm-inference-5.
+    """
+
+    inputs = (
+        In("data", types=CALCULABLE_FLOAT),
+        In("gamma", types=CALCULABLE_FLOAT, like="data"),
+        In("beta", types=CALCULABLE_FLOAT, like="data"),
+        In("mean", types=CALCULABLE_FLOAT, like="data"),
+        In("variance", types=CALCULABLE_FLOAT, like="data"),
+    )
+
+    def infer(
+        self, data: TensorType, gamma: TensorType, beta: TensorType, mean: TensorType, variance: TensorType
+    ) -> TensorType:
+        return self._infer(data, gamma=gamma, beta=beta, mean=mean, variance=variance)
+
+    def evaluate(self, data: Array, gamma: Array, beta: Array, mean: Array, variance: Array) -> Array:
+        return self._evaluate(data, gamma, beta, mean, variance)
+
+
+@op("BatchNormInference", since=1)
+class BatchNormInference1(_BatchNorm):
+    """BatchNormInference-5 with gamma and beta before the data.
+
+    Specification: normalization/batch-norm-inference-1, which names data first; in files it is the third input.
+    """
+
+    inputs = (
+        In("gamma", types=CALCULABLE_FLOAT),
+        In("beta", types=CALCULABLE_FLOAT, like="gamma"),
+        In("data", types=CALCULABLE_FLOAT, like="gamma"),
+        In("mean", types=CALCULABLE_FLOAT, like="gamma"),
+        In("variance", types=CALCULABLE_FLOAT, like="gamma"),
+    )
+
+    def infer(
+        self, gamma: TensorType, beta: TensorType, data: TensorType, mean: TensorType, variance: TensorType
+    ) -> TensorType:
+        return self._infer(data, gamma=gamma, beta=beta, mean=mean, variance=variance)
+
+    def evaluate(self, gamma: Array, beta: Array, data: Array, mean: Array, variance: Array) -> Array:
+        return self._evaluate(data, gamma, beta, mean, variance)
+
+
+@op("GroupNormalization", since=12)
+class GroupNormalization(Op):
+    """output = (data - mean) / sqrt(variance + epsilon) * scale + bias.
+
+    Mean and variance are those of a group of channels in one batch; scale and bias belong to a channel.
+
+    data: [batch, channels, ...], any float type. scale, bias: [channels], of the same type. output: the same as data.
+    Errors: IR501 for data of rank 0 or 1 and others that are no vectors, IR502 where the channels differ or are no
+    multiple of num_groups. Specification: normalization/group-normalization-12.
+    """
+
+    inputs = (
+        In("data", types=CALCULABLE_FLOAT),
+        In("scale", types=CALCULABLE_FLOAT, like="data"),
+        In("bias", types=CALCULABLE_FLOAT, like="data"),
+    )
+
+    num_groups: Positive
+    epsilon: Float
+
+    def infer(self, data: TensorType, scale: TensorType, bias: TensorType) -> TensorType:
+        channels = _channels(data) if data.shape.dims is not None else Dim.any()
+        for name, vector in (("scale", scale), ("bias", bias)):
+            require_rank(vector, 1, name)
+            if vector.shape.dims is not None:
+                channels = merge_dims(channels, vector.shape[0], f"the channels of data and {name}", port=name)
+        if channels.is_static and (channels.lo % self.num_groups or channels.lo < self.num_groups):
+            message = f"{channels} channels cannot be divided into {self.num_groups} groups"
+            raise ShapeError(message, code="IR502", port="data")
+        return data.without_values()
+
+    def evaluate(self, data: Array, scale: Array, bias: Array) -> Array:
+        batch = len(data)
+        wide = widened(data)
+        groups = wide.reshape(batch, self.num_groups, data.size // max(batch * self.num_groups, 1))
+        result = groups - mean(groups, (2,))
+        result /= np.sqrt(mean(np.square(result), (2,)) + wide.dtype.type(self.epsilon))
+        result = result.reshape(data.shape)
+        result *= _by_channel(widened(scale), data.ndim)
+        result += _by_channel(widened(bias), data.ndim)
+        return rounded(result, data.dtype)
+
+
+@op("LRN", since=1)
+class LRN(Op):
+    """output = data / (bias + alpha / size**n * sum of the squares around the element)**beta, n the number of axes.
+
+    Around an element are those at most (size - 1) // 2 away along each of the axes, itself among them.
+
+    data: any shape, any float type. axes: a vector of integers. output: the shape and the type of data.
+    Errors: IR501 where axes is no vector, IR503 and IR701 for axes that data does not have.
+    Specification: normalization/lrn-1, by which `size / 2` elements on each side count; for even sizes OpenVINO takes
+    one less, and so do we. OpenVINO's CPU plugin knows axis 1 alone and all axes behind it, and cuts off the fraction
+    of bias; we do not.
+    """
+
+    inputs = (In("data", types=CALCULABLE_FLOAT), In("axes", types=AXES))
+
+    alpha: Float
+    beta: Float
+    bias: Float
+    size: Positive
+
+    def infer(self, data: TensorType, axes: TensorType) -> TensorType:
+        require_rank(axes, 1, "axes")
+        _check_axes(data, axes)
+        return data.without_values()
+
+    def evaluate(self, data: Array, axes: Array) -> Array:
+        around = axes_of(axes, data.ndim)
+        wide = widened(data)
+        total = np.square(wide)
+        for axis in around:
+            total = _sum_around(total, axis, (self.size - 1) // 2)
+        total *= wide.dtype.type(self.alpha / float(self.size) ** len(around))
+        total += wide.dtype.type(self.bias)
+        return rounded(np.asarray(wide / total ** wide.dtype.type(self.beta)), data.dtype)
+
+
+@op("NormalizeL2", since=1)
+class NormalizeL2(Op):
+    """output = data / sqrt(the sum of its squares along the axes, eps added to it or at least eps).
+
+    Without axes every element but 0 becomes 1.
+
+    data: any shape, any float type. axes: a scalar or a vector of integers. output: the shape and the type of data.
+    Errors: IR501 where axes is no scalar and no vector, IR503 and IR701 for axes that data does not have.
+    Specification: normalization/normalize-l2-1.
+    """
+
+    inputs = (In("data", types=CALCULABLE_FLOAT), In("axes", types=AXES))
+
+    eps: Float
+    eps_mode: Annotated[Literal["add", "max"], LOWER]
+
+    def infer(self, data: TensorType, axes: TensorType) -> TensorType:
+        require_rank(axes, (0, 1), "axes")
+        _check_axes(data, axes)
+        return data.without_values()
+
+    def evaluate(self, data: Array, axes: Array) -> Array:
+        if not axes.size:
+            return np.asarray(data != 0).astype(data.dtype)
+        return _normalized(data, axes_of(axes, data.ndim), self.eps, self.eps_mode)
+
+
+@op("GRN", since=1)
+class GRN(Op):
+    """output = data / sqrt(the sum of its squares over all channels + bias).
+
+    data: [batch, channels, ...] of rank 2, 3 or 4, any float type. output: the same.
+    Errors: IR501 for other ranks. Specification: normalization/grn-1.
+    """
+
+    inputs = (In("data", types=CALCULABLE_FLOAT),)
+
+    bias: Float
+
+    def infer(self, data: TensorType) -> TensorType:
+        require_rank(data, (2, 3, 4), "data")
+        return data.without_values()
+
+    def evaluate(self, data: Array) -> Array:
+        return _normalized(data, (1,), self.bias, "add")
+
+
+def _channels(data: TensorType) -> Dim:
+    if len(data.shape) < 2:
+        message = f"data has rank {data.rank} ({data.shape}), expected 2 or more: axis 1 holds the channels"
+        raise ShapeError(message, code="IR501", port="data")
+    return data.shape[1]
+
+
+def _by_channel(vector: Array, rank: int) -> Array:
+    """A vector that stands on axis 1 of a tensor of this rank."""
+    return vector.reshape(-1, *[1] * (rank - 2))
+
+
+def _check_axes(data: TensorType, axes: TensorType) -> None:
+    values = known_ints(axes)
+    if values is not None and data.rank is not None:
+        distinct_axes(values, data.rank)
+
+
+def _normalized(data: Array, axes: tuple[int, ...], eps: float, eps_mode: str) -> Array:
+    wide = widened(data)
+    squares = np.sum(np.square(wide), axis=axes, keepdims=True)
+    least = wide.dtype.type(eps)
+    squares = squares + least if eps_mode == "add" else np.maximum(squares, least)
+    return rounded(np.asarray(wide / np.sqrt(squares)), data.dtype)
+
+
+def _sum_around(data: Array, axis: int, reach: int) -> Array:
+    """The sums of the elements at most `reach` away along one axis."""
+    total = data.copy()
+    before = (slice(None),) * axis
+    for shift in range(1, min(reach, data.shape[axis] - 1) + 1):
+        ahead, behind = (*before, slice(shift, None)), (*before, slice(None, -shift))
+        total[ahead] += data[behind]
+        total[behind] += data[ahead]
+    return total

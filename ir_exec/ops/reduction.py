@@ -6,22 +6,21 @@ reduced by itself. With `keep_dims` a reduced axis stays with size 1, else it go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
-from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ir_exec.errors import EvaluationError, ShapeError
-from ir_exec.ops.attributes import Bool
+from ir_exec.kernels.precision import CALCULABLE, accumulator, rounded, type_limits, widened
+from ir_exec.kernels.reduce import mean, reduced, summed
 from ir_exec.ops.base import In, Op, op
-from ir_exec.ops.precision import CALCULABLE, accumulator, rounded, type_limits, widened
-from ir_exec.ops.rules import ints, known_ints, normalize_axis, require_rank
-from ir_exec.types import BOOLEAN, Array, Dim, ElementType, Shape, TensorType, element_types
+from ir_exec.ops.base.attributes import Bool
+from ir_exec.ops.base.axes import AXES, axes_of, distinct_axes
+from ir_exec.ops.base.shapes import known_ints, require_rank
+from ir_exec.types import BOOLEAN, Array, Dim, ElementType, Shape, TensorType
 
 __all__ = [
-    "AXES",
     "ReduceL1",
     "ReduceL2",
     "ReduceLogicalAnd",
@@ -31,29 +30,7 @@ __all__ = [
     "ReduceMin",
     "ReduceProd",
     "ReduceSum",
-    "axes_of",
-    "distinct_axes",
-    "mean",
 ]
-
-AXES = element_types("i8 i16 i32 i64 u8 u16 u32 u64")
-
-
-def distinct_axes(axes: Iterable[int], rank: int) -> tuple[int, ...]:
-    """The axes counted from the front, in rising order, each once.
-
-    The specification wants unique axes; OpenVINO takes repeated ones as one, and so do we.
-    Raises ShapeError IR503 for an axis outside of -rank .. rank - 1.
-    """
-    return tuple(sorted({normalize_axis(axis, rank, name="axis") for axis in axes}))
-
-
-def axes_of(axes: Array, rank: int) -> tuple[int, ...]:
-    """The same for axes that came as an array; raises EvaluationError IR701."""
-    try:
-        return distinct_axes(ints(axes), rank)
-    except ShapeError as error:
-        raise EvaluationError(error.message, code="IR701", port="axes") from None
 
 
 class _Reduction(Op):
@@ -120,7 +97,7 @@ class ReduceLogicalAnd(_LogicalReduction):
     """
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        return _reduced(np.logical_and, data, axes, self.keep_dims)
+        return reduced(np.logical_and, data, axes, self.keep_dims)
 
 
 @op("ReduceLogicalOr", since=1)
@@ -131,7 +108,7 @@ class ReduceLogicalOr(_LogicalReduction):
     """
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        return _reduced(np.logical_or, data, axes, self.keep_dims)
+        return reduced(np.logical_or, data, axes, self.keep_dims)
 
 
 @op("ReduceSum", since=1)
@@ -145,7 +122,7 @@ class ReduceSum(_Reduction):
     saturates = True
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        return _sum(data, axes, self.keep_dims)
+        return summed(data, axes, self.keep_dims)
 
 
 @op("ReduceProd", since=1)
@@ -160,7 +137,7 @@ class ReduceProd(_Reduction):
     saturates = True
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        return _reduced(np.multiply, data, axes, self.keep_dims, accumulator(data.dtype))
+        return reduced(np.multiply, data, axes, self.keep_dims, accumulator(data.dtype))
 
 
 @op("ReduceMean", since=1)
@@ -183,7 +160,7 @@ class ReduceL1(_Reduction):
     """
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        return _sum(np.abs(widened(data)), axes, self.keep_dims)
+        return summed(np.abs(widened(data)), axes, self.keep_dims)
 
 
 @op("ReduceL2", since=4)
@@ -196,7 +173,7 @@ class ReduceL2(_Reduction):
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
         wide = widened(data) if ElementType.of(data).is_float else data.astype(np.float64)
-        return np.asarray(np.sqrt(_sum(np.square(wide), axes, self.keep_dims)))
+        return np.asarray(np.sqrt(summed(np.square(wide), axes, self.keep_dims)))
 
 
 class _Extreme(_Reduction):
@@ -213,7 +190,7 @@ class _Extreme(_Reduction):
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
         if all(data.shape[axis] for axis in axes):
-            return _reduced(self.extreme, data, axes, self.keep_dims)
+            return reduced(self.extreme, data, axes, self.keep_dims)
         shape = tuple(1 if axis in axes else size for axis, size in enumerate(data.shape))
         if not self.keep_dims:
             shape = tuple(size for axis, size in enumerate(data.shape) if axis not in axes)
@@ -240,28 +217,3 @@ class ReduceMin(_Extreme):
 
     extreme = np.minimum
     of_nothing = 1
-
-
-def mean(data: Array, axes: tuple[int, ...], keep_dims: bool = True) -> Array:
-    """The mean along axes in the accumulator of data, that of integers cut towards zero; 0 for no elements."""
-    count = max(prod([data.shape[axis] for axis in axes]), 1)
-    if accumulator(data.dtype).kind not in "iu":
-        total = _sum(data, axes, keep_dims)
-        return np.asarray(np.divide(total, total.dtype.type(count), out=total))
-    # Summed in 64 bits, no mean of shorter integers overflows.
-    dtype = np.dtype(np.int64 if ElementType.of(data).is_signed else np.uint64)
-    total = _reduced(np.add, data, axes, keep_dims, dtype)
-    divisor = dtype.type(count)
-    return np.asarray((total - np.fmod(total, divisor)) // divisor)
-
-
-def _sum(data: Array, axes: tuple[int, ...], keep_dims: bool) -> Array:
-    return _reduced(np.add, data, axes, keep_dims, accumulator(data.dtype))
-
-
-def _reduced(
-    ufunc: np.ufunc, data: Array, axes: tuple[int, ...], keep_dims: bool, dtype: np.dtype[Any] | None = None
-) -> Array:
-    # NumPy's annotations of `reduce` do not know `keepdims` as a variable.
-    reduce: Any = ufunc.reduce
-    return np.asarray(reduce(data, axis=axes, keepdims=keep_dims, dtype=dtype))

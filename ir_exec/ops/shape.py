@@ -1,4 +1,4 @@
-"""Shapes: read as a value, changed without touching the elements, permuted."""
+"""Shapes: read as a value, and changed without touching the elements."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ir_exec.errors import EvaluationError, ShapeError
-from ir_exec.ops.attributes import Bool, IndexTypeName
 from ir_exec.ops.base import In, Op, op
-from ir_exec.ops.rules import (
+from ir_exec.ops.base.attributes import Bool, IndexTypeName
+from ir_exec.ops.base.shapes import (
     ints,
     known_bounds,
     known_ints,
@@ -22,7 +22,7 @@ from ir_exec.ops.rules import (
 )
 from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
 
-__all__ = ["Reshape", "ShapeOf", "ShapeOf1", "Squeeze", "Squeeze1", "Transpose", "Unsqueeze"]
+__all__ = ["Reshape", "ShapeOf", "ShapeOf1", "Squeeze", "Squeeze1", "Unsqueeze"]
 
 
 def _shape_as_value(shape: Shape, kind: ElementType) -> TensorType:
@@ -68,55 +68,6 @@ class ShapeOf(Op):
 
     def evaluate(self, data: Array) -> Array:
         return np.array(data.shape, self.output_type.dtype)
-
-
-@op("Transpose", since=1)
-class Transpose(Op):
-    """output.shape[i] = arg.shape[input_order[i]]; an empty order turns the axes around.
-
-    Errors: IR501 where the order is no vector, IR503 where it is no permutation of the axes.
-    Specification: movement/transpose-1.
-    """
-
-    inputs = (In("arg"), In("input_order", types=INTEGER))
-    rising = ("arg",)
-    views = True
-
-    def infer(self, arg: TensorType, input_order: TensorType) -> TensorType:
-        require_rank(input_order, 1, "input_order")
-        order = known_ints(input_order)
-        dims = arg.shape.dims
-        if dims is None:
-            shape = shape_of_length(input_order)
-            # OpenVINO takes an empty order for that of a scalar here, but it may be that of any tensor.
-            return arg.with_shape(Shape.unknown() if shape.rank == 0 else shape)
-        length = input_order.shape[0] if input_order.rank == 1 else Dim.any()
-        if 0 not in length and len(dims) not in length:
-            raise ShapeError(
-                f"input_order has {length} elements, expected one for each of the {len(dims)} axes, or none",
-                code="IR503",
-                port="input_order",
-            )
-        if order is None:
-            return arg.with_shape(Shape.of_rank(len(dims)))
-        _require_permutation(order, len(dims), ShapeError, "IR503")
-        return arg.with_shape(Shape([dims[axis] for axis in order] if order else dims[::-1]))
-
-    def evaluate(self, arg: Array, input_order: Array) -> Array:
-        order = ints(input_order)
-        _require_permutation(order, arg.ndim, EvaluationError, "IR704")
-        return arg.transpose(order or None)
-
-    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        order = known_ints(types[1])
-        return self.evaluate if order is None else lambda arg, input_order: arg.transpose(order or None)
-
-
-def _require_permutation(
-    order: tuple[int, ...], rank: int, error: type[ShapeError] | type[EvaluationError], code: str
-) -> None:
-    if order and sorted(order) != list(range(rank)):
-        raise error(f"input_order {list(order)} is no order of the axes 0 to {rank - 1}", code=code, port="input_order")
 
 
 Item = TypeVar("Item")

@@ -10,8 +10,8 @@ import numpy as np
 
 from ir_exec.errors import Location, UnsupportedError
 from ir_exec.graph import Graph
+from ir_exec.kernels.parallel import THREADS
 from ir_exec.model import Model, ModelPort, ShapeLike, Source, WeightsSource, read_model
-from ir_exec.ops.parallel import THREADS
 from ir_exec.runtime.arguments import Inputs, bind_inputs, bind_shapes
 from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.loop import Observer

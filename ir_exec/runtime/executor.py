@@ -9,8 +9,8 @@ import numpy as np
 from ir_exec.collector import paused_collector
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer import Types, infer_body, infer_types
-from ir_exec.ops.sources import Assign, Assign3, Parameter, Result
-from ir_exec.ops.ties import Ties
+from ir_exec.ops.base.bodies import Ties
+from ir_exec.ops.infrastructure.values import Assign, Assign3, Parameter, Result
 from ir_exec.runtime.fold import foldable
 from ir_exec.runtime.loop import Observer, run_steps
 from ir_exec.runtime.plan import Context, Plan, Planner

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ir_exec.graph import Graph, Node, Value
-from ir_exec.ops.sources import Const, Parameter
+from ir_exec.ops.infrastructure.values import Const, Parameter
 from ir_exec.runtime.memory import byte_size
 
 __all__ = ["foldable"]

@@ -12,7 +12,7 @@ import pytest
 
 import ir_exec
 from ir_exec import Diagnostic, Report, check_model
-from ir_exec.ops.opsets import opset_number, resolve
+from ir_exec.ops.base.registry import opset_number, resolve
 from ir_exec.types import TensorType
 from tests.ir_text import const, layer, net, parameter, port, result
 
@@ -342,13 +342,13 @@ class TestNumberOfOutputs:
 
 class TestNotChecked:
     def test_operators_that_are_not_implemented(self) -> None:
-        from ir_exec.ops.opsets import _table  # the names are public in no other form
+        from ir_exec.ops.base.registry import _table
 
         missing = next(
             (
                 (type, f"opset{number}")
-                for type, opsets in _table().items()
-                for number in sorted(opsets)
+                for type, row in _table().items()
+                for number in sorted(row.opsets)
                 if not _is_implemented(type, f"opset{number}")
             ),
             None,

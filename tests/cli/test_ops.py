@@ -5,7 +5,7 @@ from __future__ import annotations
 from click.testing import CliRunner, Result
 
 from ir_exec.cli import main
-from ir_exec.ops.listing import operators_page
+from ir_exec.cli.listing import operators_page
 
 
 def ops(*arguments: str) -> Result:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from lxml import etree
 
-from ir_exec.ops.opsets import resolve
+from ir_exec.ops.base.registry import resolve
 
 __all__ = ["MUTATIONS", "Mutation"]
 

@@ -6,7 +6,7 @@ from random import Random
 
 from lxml import etree
 
-from ir_exec.ops.opsets import LAST_OPSET, resolve
+from ir_exec.ops.base.registry import LAST_OPSET, resolve
 from tests.mutations.kinds import MUTATIONS, Element, data, layer_of, layers, mutation
 
 __all__ = ["MUTATIONS"]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ir_exec.errors import ElementTypeError, ShapeError
-from ir_exec.ops import attention
-from ir_exec.ops.attention import ScaledDotProductAttention
+from ir_exec.ops.sequence import attention
+from ir_exec.ops.sequence.attention import ScaledDotProductAttention
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 

@@ -9,7 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal
 import pytest
 
 from ir_exec.errors import IRError
-from ir_exec.ops.attributes import (
+from ir_exec.ops.base import Op
+from ir_exec.ops.base.attributes import (
     LOWER,
     Bool,
     ElementTypeName,
@@ -29,7 +30,6 @@ from ir_exec.ops.attributes import (
     of_length,
     within,
 )
-from ir_exec.ops.base import Op
 from ir_exec.types import ElementType, Shape
 
 

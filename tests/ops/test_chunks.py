@@ -12,9 +12,12 @@ import numpy as np
 import pytest
 
 from ir_exec.errors import EvaluationError
-from ir_exec.ops import offsets, parallel, put, reduce_updates, take
-from ir_exec.ops.offsets import AlongAxis
-from ir_exec.ops.parallel import THREADS
+from ir_exec.kernels import gather as take
+from ir_exec.kernels import offsets, parallel
+from ir_exec.kernels import scatter as put
+from ir_exec.kernels import scatter_reduced as reduce_updates
+from ir_exec.kernels.offsets import AlongAxis
+from ir_exec.kernels.parallel import THREADS
 from ir_exec.types import Array
 from tests.ops.indexing import make
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ir_exec.errors import GraphError, ShapeError
-from ir_exec.ops.color import I420toBGR, I420toRGB, NV12toRGB, RGBtoNV12
+from ir_exec.ops.image.color import I420toBGR, I420toRGB, NV12toRGB, RGBtoNV12
 from ir_exec.types import ElementType, Shape, TensorType
 
 

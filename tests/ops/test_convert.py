@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from ir_exec.errors import ElementTypeError, InvalidAttributeError, raise_error
-from ir_exec.ops import Op, slices
-from ir_exec.ops import convert as converting
-from ir_exec.ops.parallel import THREADS
+from ir_exec.kernels import pieces as slices
+from ir_exec.kernels.parallel import THREADS
+from ir_exec.ops import Op
+from ir_exec.ops import type as converting
 from ir_exec.types import ElementType, Shape, TensorType
 from tests.ops.indexing import make, typed
 from tests.ops.intervals import inferred

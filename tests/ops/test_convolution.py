@@ -12,11 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, raise_error
-from ir_exec.ops import convolve, deconvolution, resolve
-from ir_exec.ops.convolution import Convolution, GroupConvolution
-from ir_exec.ops.convolution_special import BinaryConvolution, DeformableConvolution1, DeformableConvolution8
-from ir_exec.ops.deconvolution import ConvolutionBackpropData, GroupConvolutionBackpropData
-from ir_exec.ops.parallel import THREADS
+from ir_exec.kernels import convolve, deconvolve
+from ir_exec.kernels.parallel import THREADS
+from ir_exec.ops import resolve
+from ir_exec.ops.convolution.backprop import ConvolutionBackpropData, GroupConvolutionBackpropData
+from ir_exec.ops.convolution.binary import BinaryConvolution
+from ir_exec.ops.convolution.convolution import Convolution, GroupConvolution
+from ir_exec.ops.convolution.deformable import DeformableConvolution1, DeformableConvolution8
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.ops.indexing import typed
 from tests.ops.intervals import assert_holds, draw_wider
@@ -153,8 +155,8 @@ def test_transposed_convolution_is_the_sum_that_defines_it(
         return
     wanted = transposed(data, filters, list(zip(steps["strides"], steps["dilations"], begins, strict=True)), sizes)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deconvolution, "CHUNK", problem["block"])
-        patch.setattr(deconvolution, "COLUMNS", 1)
+        patch.setattr(deconvolve, "CHUNK", problem["block"])
+        patch.setattr(deconvolve, "COLUMNS", 1)
         assert np.array_equal(operator.evaluate(*arrays), wanted)
     wider = [TensorType(ElementType.f32, draw_wider(widening.draw, array.shape)) for array in arrays[:2]]
     assert_holds(operator, wider + [TensorType.of(array) for array in arrays[2:]], arrays)

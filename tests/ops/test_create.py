@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from ir_exec.errors import ElementTypeError, EvaluationError, InvalidAttributeError, IRError, ShapeError, raise_error
-from ir_exec.ops.create import OneHot, OneHot1, Range, Range1
+from ir_exec.ops.generation.range import Range, Range1
+from ir_exec.ops.sequence.one_hot import OneHot, OneHot1
 from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
 
 I64_MAX = 2**63 - 1

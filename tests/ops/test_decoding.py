@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, ShapeError
-from ir_exec.ops.decoding import CTCGreedyDecoder, CTCGreedyDecoderSeqLen, CTCLoss
+from ir_exec.ops.sequence.ctc import CTCGreedyDecoder, CTCGreedyDecoderSeqLen, CTCLoss
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 CLASSES = 3

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import GraphError, InvalidAttributeError, ShapeError, raise_error
-from ir_exec.ops.einsum import Einsum
+from ir_exec.ops.matrix.einsum import Einsum
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from ir_exec.errors import IRError, ShapeError, raise_error
+from ir_exec.kernels.elementwise import LARGE
+from ir_exec.kernels.parallel import THREADS
+from ir_exec.kernels.pieces import PIECE
 from ir_exec.ops import registered, resolve
-from ir_exec.ops.elementwise import LARGE, Binary, Unary
-from ir_exec.ops.parallel import THREADS
-from ir_exec.ops.slices import PIECE
+from ir_exec.ops.base.elementwise import Binary, Unary
 from ir_exec.types import Array, ElementType, Shape, TensorType, convert
 from tests.ops.elementwise import array, attribute_error, bounds_of, evaluate, make
 

@@ -31,7 +31,7 @@ from ir_exec.extension import (
     register_op,
     unregister_op,
 )
-from ir_exec.ops import opsets
+from ir_exec.ops.base import registry as opsets
 from tests.ir_text import layer, net, parameter, port, result
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "extensions.md").read_text()

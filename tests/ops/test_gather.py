@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError
 from ir_exec.infer.known import with_known_values
-from ir_exec.ops import Op, gather, resolve
-from ir_exec.ops.take import few_offsets
+from ir_exec.kernels.gather import few_offsets
+from ir_exec.ops import Op, resolve
+from ir_exec.ops.movement import gather
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.ops.indexing import (
     INDEX_TYPES,

@@ -18,7 +18,7 @@ from ir_exec.errors import (
     UnsupportedError,
     raise_error,
 )
-from ir_exec.ops.interpolate import Interpolate1, Interpolate4, Interpolate11
+from ir_exec.ops.image.interpolate import Interpolate1, Interpolate4, Interpolate11
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, raise_error
-from ir_exec.ops.linear_algebra import Eye, GroupedMatMul, Inverse
+from ir_exec.ops.generation.eye import Eye
+from ir_exec.ops.matrix.linear_algebra import GroupedMatMul, Inverse
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 EYE = Eye(output_type=ElementType.f32)

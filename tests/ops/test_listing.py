@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ir_exec.ops import Op, registered, resolve
-from ir_exec.ops.listing import (
+from ir_exec.cli.listing import (
     attributes_of,
     description_of,
     inputs_of,
@@ -17,6 +16,7 @@ from ir_exec.ops.listing import (
     specification_of,
     types_text,
 )
+from ir_exec.ops import Op, registered, resolve
 from ir_exec.types import ALL, BOOLEAN, FLOAT, INDEX, INTEGER, NUMERIC, STRING, ElementType, element_types
 
 PAGE = Path(__file__).parents[2] / "docs" / "operators.md"

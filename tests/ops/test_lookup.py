@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ir_exec.errors import InvalidAttributeError, ShapeError, raise_error
-from ir_exec.ops.lookup import Bucketize, SearchSorted
+from ir_exec.ops.condition import Bucketize
+from ir_exec.ops.sort.search_sorted import SearchSorted
 from ir_exec.types import ElementType, Shape, TensorType
 
 NUMBERS = st.integers(-5, 5)

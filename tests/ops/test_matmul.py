@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import ElementTypeError, ShapeError, raise_error
-from ir_exec.ops import matmul
-from ir_exec.ops.matmul import SINGLE_PRODUCT, MatMul, matrix_product, product_in_pieces
+from ir_exec.kernels.products import SINGLE_PRODUCT, matrix_product, product_in_pieces
+from ir_exec.ops.matrix import matmul
+from ir_exec.ops.matrix.matmul import MatMul
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 

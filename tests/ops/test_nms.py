@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError
+from ir_exec.kernels.boxes import BLOCK, corner_overlaps, keep_best, rotated_overlaps
 from ir_exec.ops import Op
-from ir_exec.ops.boxes import BLOCK, corner_overlaps, keep_best, rotated_overlaps
 from ir_exec.types import Array, Shape, TensorType
 from tests.ops.indexing import known, make, typed
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, raise_error
-from ir_exec.ops.normalization import MVN1, MVN6, LogSoftmax, SoftMax1, SoftMax8
+from ir_exec.ops.activation.softmax import LogSoftmax, SoftMax1, SoftMax8
+from ir_exec.ops.normalization import MVN1, MVN6
 from ir_exec.types import ElementType, Shape, TensorType
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, raise_error
 from ir_exec.ops import resolve
-from ir_exec.ops.normalization_spatial import (
+from ir_exec.ops.normalization import (
     GRN,
     LRN,
     BatchNormInference1,

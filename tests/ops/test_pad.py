@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ir_exec.errors import ElementTypeError, EvaluationError, InvalidAttributeError, IRError, ShapeError, raise_error
-from ir_exec.ops.pad import Pad
+from ir_exec.ops.movement.pad import Pad
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 I64_MAX = 2**63 - 1

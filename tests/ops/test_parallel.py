@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from ir_exec.ops.parallel import THREADS, for_each, for_ranges
+from ir_exec.kernels.parallel import THREADS, for_each, for_ranges
 
 
 @pytest.fixture(params=[1, 2, 5])
@@ -141,7 +141,7 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
 
 def test_idle_threads_do_not_keep_the_interpreter() -> None:
     code = """
-from ir_exec.ops.parallel import THREADS, for_each
+from ir_exec.kernels.parallel import THREADS, for_each
 THREADS.set(4)
 for_each(100, lambda: lambda number: None)
 """

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import InvalidAttributeError, ShapeError, raise_error
-from ir_exec.ops import quantize
-from ir_exec.ops.quantize import FakeConvert, FakeQuantize
+from ir_exec.ops import quantization as quantize
+from ir_exec.ops.quantization import FakeConvert, FakeQuantize
 from ir_exec.types import Array, ElementType, TensorType
 from tests.ops.indexing import typed
 

@@ -7,9 +7,10 @@ import pytest
 
 import ir_exec
 from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, raise_error
-from ir_exec.ops.generators import mersenne_twister, philox, words_of_number, words_of_sequence
-from ir_exec.ops.parallel import THREADS
-from ir_exec.ops.random import Multinomial, RandomUniform
+from ir_exec.kernels.parallel import THREADS
+from ir_exec.kernels.random_bits import mersenne_twister, philox, words_of_number, words_of_sequence
+from ir_exec.ops.generation.multinomial import Multinomial
+from ir_exec.ops.generation.random_uniform import RandomUniform
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.network_text import NetworkText, tied_input, tied_output
 

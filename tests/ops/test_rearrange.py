@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from ir_exec.errors import InvalidAttributeError, IRError, ShapeError, raise_error
 from ir_exec.ops import Op, resolve
-from ir_exec.ops.rearrange import (
+from ir_exec.ops.detection.yolo import ReorgYolo
+from ir_exec.ops.movement.rearrange import (
     BatchToSpace,
     Col2Im,
     DepthToSpace,
     ExtractImagePatches,
-    ReorgYolo,
     ShuffleChannels,
     SpaceToBatch,
     SpaceToDepth,

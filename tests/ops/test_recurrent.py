@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, ShapeError, raise_error
-from ir_exec.ops.recurrent_cells import GRUCell, LSTMCell1, LSTMCell4, RNNCell
-from ir_exec.ops.recurrent_sequences import GRUSequence, LSTMSequence, RNNSequence
+from ir_exec.ops.sequence.cells import GRUCell, LSTMCell1, LSTMCell4, RNNCell
+from ir_exec.ops.sequence.sequences import GRUSequence, LSTMSequence, RNNSequence
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 CELLS: dict[str, Any] = {"RNN": RNNCell, "GRU": GRUCell, "LSTM": LSTMCell4}

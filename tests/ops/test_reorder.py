@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
-from ir_exec.ops.reorder import Reverse, ReverseSequence, Roll
+from ir_exec.ops.movement.reorder import Reverse, ReverseSequence, Roll
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, raise_error
 from ir_exec.ops import Op
-from ir_exec.ops.roi_pooling import DeformablePSROIPooling, PSROIPooling, ROIPooling
-from ir_exec.ops.sampling import GridSample, ROIAlign3, ROIAlign9, ROIAlignRotated
+from ir_exec.ops.detection.roi_align import ROIAlign3, ROIAlign9, ROIAlignRotated
+from ir_exec.ops.detection.roi_pooling import DeformablePSROIPooling, PSROIPooling, ROIPooling
+from ir_exec.ops.image.grid_sample import GridSample
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 

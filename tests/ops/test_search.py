@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, raise_error
-from ir_exec.ops.search import CumSum, NonZero, TopK, TopK1, TopK3, Unique
+from ir_exec.ops.arithmetic.cumsum import CumSum
+from ir_exec.ops.condition import NonZero
+from ir_exec.ops.movement.unique import Unique
+from ir_exec.ops.sort.top_k import TopK, TopK1, TopK3
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 I64_MAX = 2**63 - 1

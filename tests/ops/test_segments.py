@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, ShapeError
-from ir_exec.ops import segments
-from ir_exec.ops.segments import (
+from ir_exec.ops import sparse as segments
+from ir_exec.ops.arithmetic.segment_max import SegmentMax
+from ir_exec.ops.sparse import (
     EmbeddingBagOffsets,
     EmbeddingBagOffsetsSum,
     EmbeddingBagPacked,
     EmbeddingSegmentsSum,
-    SegmentMax,
     SparseFillEmptyRows,
 )
 from ir_exec.types import Array, ElementType, Shape, TensorType

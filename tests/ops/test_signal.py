@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops import Op
-from ir_exec.ops.signal import DFT, IDFT, IRDFT, ISTFT, RDFT, STFT
+from ir_exec.ops.signals import DFT, IDFT, IRDFT, ISTFT, RDFT, STFT
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.ops.intervals import assert_holds, draw_wider
 

@@ -11,7 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, ShapeError
-from ir_exec.ops.slice import Slice, SliceScatter, StridedSlice, slice_length, sliced_dim
+from ir_exec.ops.base.intervals import slice_length, sliced_dim
+from ir_exec.ops.movement.slice import Slice, SliceScatter, StridedSlice
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)

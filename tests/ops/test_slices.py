@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir_exec.ops import slices
-from ir_exec.ops.parallel import THREADS
+from ir_exec.kernels import pieces as slices
+from ir_exec.kernels.parallel import THREADS
 from ir_exec.types import Array
 
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ir_exec.kernels.windows import SlidingAxis, block_sizes, blocks, padded_part, window_view
 from ir_exec.ops import Op
-from ir_exec.ops.pooling import AvgPool1, MaxPool1, MaxPool8
-from ir_exec.ops.windows import SlidingAxis, block_sizes, blocks, padded_part, window_view
+from ir_exec.ops.pooling.windows import AvgPool1, MaxPool1, MaxPool8
 from ir_exec.types import ElementType, Shape, TensorType
 from tests.conformance.build import IRFile
 from tests.conformance.oracle import Oracle, Refused

@@ -10,7 +10,7 @@ import pytest
 
 import ir_exec
 from ir_exec.errors import EvaluationError
-from ir_exec.ops.parallel import THREADS
+from ir_exec.kernels.parallel import THREADS
 from ir_exec.runtime.threads import available_cores, chosen_threads
 from tests.conformance.build import build
 from tests.conformance.case import Case

@@ -1,0 +1,1 @@
+"""Arrays in, arrays out: what operators compute with. Nothing here knows operators, attributes or layers."""

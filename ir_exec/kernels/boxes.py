@@ -1,0 +1,280 @@
+"""Boxes: how far they overlap, and which of them are left when of every heap only the best is kept.
+
+Many boxes are four rows, one for each coordinate: x0, y0, x1, y1 (or y before x, which is all the same for an overlap).
+So each step of the arithmetic runs over all boxes at once, in memory that lies side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ir_exec.types import Array, ElementType, convert
+
+__all__ = [
+    "BLOCK",
+    "Overlaps",
+    "Selected",
+    "above",
+    "as_rows",
+    "best_first",
+    "box_areas",
+    "corner_overlaps",
+    "intersections",
+    "keep_best",
+    "keep_decaying",
+    "keep_in_order",
+    "moved_boxes",
+    "overlaps_of",
+    "removals",
+    "rotated_overlaps",
+]
+
+Overlaps: TypeAlias = Callable[[Array, Array], Array]
+"""From the positions of two boxes to their intersection over union; arrays of positions are broadcast together."""
+
+BLOCK = 128
+"""So many boxes are compared with each other at once."""
+
+
+def as_rows(boxes: Array) -> Array:
+    """Boxes [n, coordinates] of any floating type as rows [coordinates, n] of f32, in which all boxes are compared."""
+    rows: Array = np.ascontiguousarray(convert(boxes, ElementType.f32).T)
+    return rows
+
+
+def box_areas(boxes: Array, margin: float = 0.0) -> Array:
+    """Width times height. `margin`: 1 for coordinates that count pixels, so that a box from 2 to 4 is 3 wide."""
+    extra = boxes.dtype.type(margin)
+    areas: Array = (boxes[2] - boxes[0] + extra) * (boxes[3] - boxes[1] + extra)
+    return areas
+
+
+def intersections(one: Array, others: Array, margin: float = 0.0, *, touching: bool = True) -> Array:
+    """The area that boxes have in common; the rows of both are broadcast together.
+
+    touching: whether boxes apart by less than the margin still have something in common.
+    """
+    extra, least = others.dtype.type(margin), others.dtype.type(0.0 if touching else margin)
+    width = np.minimum(one[2], others[2]) - np.maximum(one[0], others[0]) + extra
+    height = np.minimum(one[3], others[3]) - np.maximum(one[1], others[1]) + extra
+    common: Array = np.where((width >= least) & (height >= least), width * height, extra.dtype.type(0))
+    return common
+
+
+def overlaps_of(common: Array, area: Any, areas: Array) -> Array:
+    """Intersection over union; a box without area overlaps nothing."""
+    overlaps: Array = common / (area + areas - common)
+    np.copyto(overlaps, 0, where=~((area > 0) & (areas > 0)))
+    return overlaps
+
+
+def corner_overlaps(boxes: Array, margin: float = 0.0, *, touching: bool = True) -> Overlaps:
+    """The overlaps of boxes that are rows of two opposite corners, the lesser one first; see `intersections`."""
+    areas = box_areas(boxes, margin)
+
+    def overlaps(one: Array, other: Array) -> Array:
+        common = intersections(boxes[:, one], boxes[:, other], margin, touching=touching)
+        return overlaps_of(common, areas[one], areas[other])
+
+    return overlaps
+
+
+def moved_boxes(boxes: Array, moves: Array, margin: float = 0.0) -> Array:
+    """Boxes whose centres move by so many widths and heights, and whose sizes grow by exp of the last two rows."""
+    size = boxes[2:] - boxes[:2] + boxes.dtype.type(margin)
+    centre = moves[:2] * size + (boxes[:2] + size / 2)
+    half = np.exp(moves[2:]) * size / 2
+    return np.concatenate([centre - half, centre + half])
+
+
+def above(threshold: float | Array) -> Any:
+    """The next number: an overlap not below this is one above the threshold."""
+    return np.nextafter(np.float32(threshold), np.float32(np.inf))
+
+
+def keep_best(
+    count: int, overlaps: Overlaps, threshold: float, *, most: int | None = None, shrink: float = 1.0
+) -> Array:
+    """Positions of the boxes that are left when each, best first, removes those behind it that it overlaps too far.
+
+    The boxes stand in falling order of their scores. One is removed by an overlap that is not below `threshold`.
+    most: as many boxes at most are kept. shrink: a threshold above one half is multiplied by this at each kept box.
+    """
+    limit, kept = np.float32(threshold), list[int]()
+    most = count if most is None else most
+    if shrink < 1 and limit > 0.5:
+        return _keep_shrinking(count, overlaps, limit, most, np.float32(shrink))
+    for start in range(0, count, BLOCK):
+        block = np.arange(start, min(start + BLOCK, count))
+        if kept:
+            met = overlaps(np.array(kept, np.int64)[:, np.newaxis], block)
+            block = block[~np.logical_or.reduce(_too_far(met, limit), axis=0)]
+        places = keep_in_order(
+            range(len(block)), removals(overlaps(block[:, np.newaxis], block), limit), most - len(kept)
+        )
+        kept += block[places].tolist()
+        if len(kept) >= most:
+            break
+    return np.array(kept, np.int64)
+
+
+def removals(overlaps: Array, threshold: np.float32) -> list[int]:
+    """For each row of a square of overlaps the boxes that it removes, as the bits of a number: bit j for column j."""
+    bits = np.packbits(_too_far(overlaps, threshold), axis=1, bitorder="little")
+    data, width = bits.tobytes(), bits.shape[1]
+    return (
+        [int.from_bytes(data[place : place + width], "little") for place in range(0, len(data), width)] if width else []
+    )
+
+
+def keep_in_order(boxes: Iterable[int], removals: list[int], most: int) -> list[int]:
+    """Of these boxes, best first, those that none before them removes: `most` of them at most."""
+    kept: list[int] = []
+    removed = 0
+    for box in boxes:
+        if len(kept) >= most:
+            break
+        if not removed >> box & 1:
+            kept.append(box)
+            removed |= removals[box]
+    return kept
+
+
+def _too_far(overlaps: Array, threshold: np.float32) -> Array:
+    # What is no number removes nothing, unless even no overlap at all is too far.
+    far: Array = overlaps >= threshold
+    return far if threshold > 0 else np.ones_like(far)
+
+
+def _keep_shrinking(count: int, overlaps: Overlaps, limit: np.float32, most: int, shrink: np.float32) -> Array:
+    """`keep_best` where the limit falls, so that a box is judged by the limit of the time at which its turn comes."""
+    kept: list[int] = []
+    for start in range(0, count, BLOCK):
+        block = np.arange(start, min(start + BLOCK, count))
+        worst = np.fmax.reduce(overlaps(np.array(kept, np.int64)[:, np.newaxis], block), axis=0, initial=0)
+        if kept:
+            stays = worst < limit
+            block, worst = block[stays], worst[stays]
+        common = overlaps(block[:, np.newaxis], block)
+        for i, box in enumerate(block.tolist()):
+            if kept and not worst[i] < limit:
+                continue
+            if len(kept) == most:
+                return np.array(kept, np.int64)
+            kept.append(box)
+            if limit > 0.5:
+                limit *= shrink
+            np.fmax(worst[i + 1 :], common[i, i + 1 :], out=worst[i + 1 :])
+    return np.array(kept, np.int64)
+
+
+def keep_decaying(
+    scores: Array, overlaps: Overlaps, sigma: float, score_threshold: float, most: int
+) -> tuple[Array, Array]:
+    """Positions and scores of the boxes that are kept when each of them lowers the scores of those it overlaps.
+
+    A score is multiplied by exp(-overlap**2 / (2 * sigma)); a box whose score is no more above the threshold is out.
+    """
+    scale, limit = np.float32(-0.5) / np.float32(sigma), np.float32(score_threshold)
+    rest, scores = np.arange(len(scores)), scores.copy()
+    kept: list[int] = []
+    final: list[Any] = []
+    while rest.size and len(kept) < most:
+        best = int(np.argmax(scores))
+        box = int(rest[best])
+        kept.append(box)
+        final.append(scores[best])
+        rest, scores = np.delete(rest, best), np.delete(scores, best)
+        common = np.fmax(overlaps(np.array(box), rest), 0)
+        scores *= np.exp(scale * common * common)
+        stays = scores > limit
+        rest, scores = rest[stays], scores[stays]
+    return np.array(kept, np.int64), np.array(final, np.float32)
+
+
+def rotated_overlaps(boxes: Array, clockwise: bool) -> Overlaps:
+    """The overlaps of boxes that are rows of centre x, centre y, width, height and an angle in radians.
+
+    In the frame in which the first box stands upright, every vertical line through it meets the other box from a lower
+    to an upper edge. What lies inside is the length between both, each held within the first box; summed over all lines
+    this is the common area: for every edge the mean of its held height times how far it runs, leftwards counted
+    negative.
+    """
+    centre_x, centre_y, width, height, angle = boxes.astype(np.float64)
+    angle = angle if clockwise else -angle
+    areas = width * height
+    half_width, half_height = np.abs(width) / 2, np.abs(height) / 2
+
+    def overlaps(one: Array, other: Array) -> Array:
+        turn, cosine, sine = angle[other] - angle[one], np.cos(angle[one]), np.sin(angle[one])
+        away_x, away_y = centre_x[other] - centre_x[one], centre_y[other] - centre_y[one]
+        middle = np.stack([away_x * cosine + away_y * sine, away_y * cosine - away_x * sine])
+        right = np.stack([np.cos(turn), np.sin(turn)]) * half_width[other]
+        up = np.stack([-np.sin(turn), np.cos(turn)]) * half_height[other]
+        corners = np.stack([middle - right - up, middle + right - up, middle + right + up, middle - right + up])
+        common = _area_within(corners, half_width[one], half_height[one])
+        return overlaps_of(common, areas[one], areas[other]).astype(np.float32)
+
+    return overlaps
+
+
+def _area_within(corners: Array, half_width: Any, half_height: Any) -> Array:
+    """What of each quadrangle lies in the upright box around 0; `corners`: [corner, x or y, quadrangle], in order."""
+    start, end = corners, np.roll(corners, -1, axis=0)
+    run = end[:, 0] - start[:, 0]
+    slope = np.divide(end[:, 1] - start[:, 1], run, out=np.zeros_like(run), where=run != 0)
+    left, right = (np.clip(side[:, 0], -half_width, half_width) for side in (start, end))
+    first, last = (start[:, 1] + slope * (x - start[:, 0]) for x in (left, right))
+    total: Array = np.sum(_mean_held(first, last, half_height) * (left - right), axis=0)
+    return np.maximum(total, 0)
+
+
+def _mean_held(first: Array, last: Array, limit: Any) -> Array:
+    """The mean of numbers that run evenly from `first` to `last`, each held between -limit and limit."""
+    change = last - first
+    mean: Array = np.clip((first + last) / 2, -limit, limit)
+    np.divide(_integral(last, limit) - _integral(first, limit), change, out=mean, where=np.abs(change) > 1e-6 * limit)
+    return mean
+
+
+def _integral(end: Array, limit: Any) -> Array:
+    """Over all numbers up to `end`, each held between -limit and limit, but for a constant."""
+    held = np.clip(end, -limit, limit)
+    total: Array = held * (end - held / 2)
+    return total
+
+
+class Selected(NamedTuple):
+    """Boxes that are kept, one element of each array for each of them; `box` counts within its batch element."""
+
+    batch: Array
+    label: Array
+    box: Array
+    score: Array
+
+    @staticmethod
+    def of(batch: int, label: int, box: Array, score: Array) -> Selected:
+        """Boxes of one class of one batch element."""
+        return Selected(np.full(len(box), batch), np.full(len(box), label), box, score)
+
+    @staticmethod
+    def joined(parts: list[Selected]) -> Selected:
+        nothing = np.zeros(0, np.int64)
+        empty = Selected(nothing, nothing, nothing, np.zeros(0, np.float32))
+        return Selected(*map(np.concatenate, zip(empty, *parts, strict=True)))
+
+    def ordered(self, *keys: Array) -> Selected:
+        """Sorted by the first key, among equals by the second, and so on."""
+        return self.take(np.lexsort(keys[::-1]))
+
+    def take(self, positions: Any) -> Selected:
+        return Selected(*(part[positions] for part in self))
+
+
+def best_first(scores: Array, candidates: Array) -> Array:
+    """The candidates in falling order of their scores; of equal ones the one with the lower index comes first."""
+    order: Array = candidates[np.argsort(-scores[candidates], kind="stable")]
+    return order

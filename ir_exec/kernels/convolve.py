@@ -1,0 +1,260 @@
+"""How windows of data are multiplied with filters: which parts of the work are done at a time, in what arrangement.
+
+Every arrangement works in parts that stay in the cache of a core. The parts follow from the shapes alone, each fills a
+place of its own in the result, and so they may be shared among threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ir_exec.kernels.parallel import Worker, for_each
+from ir_exec.kernels.precision import accumulator, rounded, widened
+from ir_exec.kernels.products import LEAST_COLUMNS, MOST_SUMMED, SINGLE_PRODUCT, matrix_products, product_in_pieces
+from ir_exec.kernels.windows import (
+    Covered,
+    Scratch,
+    SlidingAxis,
+    block_sizes,
+    blocks,
+    covered_part,
+    padded_part,
+    window_view,
+)
+from ir_exec.types import Array
+
+__all__ = ["CHUNK", "COLUMNS", "Convolver", "convolve", "portions"]
+
+CHUNK = 2**20
+"""How many elements of windows are copied side by side at a time where BLAS multiplies them on all threads."""
+
+COLUMNS = 512
+"""The least number of windows in one such product, below which BLAS is slow."""
+
+SHARE = 8
+"""Into how many parts that many elements are cut where threads of ours work, each in the cache of its core."""
+
+ROW_SHARE = 16
+"""The same where rows are laid along rows, for which a window takes several elements of memory."""
+
+SHORT = 8 * SINGLE_PRODUCT
+"""Products up to which threads of BLAS are not called, which may have to be waited for."""
+
+FEW_WINDOWS = 144
+"""No more windows than these are fewer than there are channels, mostly."""
+
+MANY_CHANNELS = 32
+
+PRODUCTS_A_NANOSECOND = 50
+"""What one core multiplies and adds in matrix products, about."""
+
+Place: TypeAlias = tuple[slice, ...]
+"""A part of a result [batch, groups, outputs, windows]."""
+
+
+class _Part(NamedTuple):
+    """Windows of some images that are convolved at a time.
+
+    place: where they lie in the result. axes: the windows themselves. covered: what they cover, see `covered_part`.
+    """
+
+    place: Place
+    axes: tuple[SlidingAxis, ...]
+    covered: Covered
+
+    @property
+    def images(self) -> Place:
+        return self.place[:2]
+
+
+class Convolver:
+    """The convolution of groups of channels, for data and filters of these shapes; the result is in the type of data.
+
+    data: [batch, groups * C, spatial...]. filters: [groups, O, C, kernel...].
+    """
+
+    def __init__(
+        self, axes: Sequence[SlidingAxis], data: tuple[int, ...], filters: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> None:
+        groups, outputs, channels = filters[:3]
+        self._shape = (data[0], groups, outputs, prod([axis.count for axis in axes]))
+        self._axes = tuple(axes)
+        self._dtype = dtype
+        self._filters = filters
+        self._counts = [axis.count for axis in axes]
+        self._column = prod(filters[2:])
+        self._is_pointwise = all(
+            axis.kernel == axis.stride == 1 and axis.pad == 0 and axis.count == axis.size for axis in axes
+        )
+        self._grouped = (data[0], groups, channels, *([prod(data[2:])] if self._is_pointwise else data[2:]))
+        self._is_single_product = (
+            self._is_pointwise and groups == 1 and outputs * self._column * self._shape[3] <= SINGLE_PRODUCT
+        )
+        self._is_short = prod(self._shape) * self._column <= SHORT and self._column <= MOST_SUMMED
+        self._nanoseconds = prod(self._shape) * (self._column / PRODUCTS_A_NANOSECOND)
+        self._arrange(channels)
+
+    def _arrange(self, channels: int) -> None:
+        """Choose the arrangement and the parts."""
+        _, groups, outputs, windows = self._shape
+        self._make_worker = self._by_columns
+        if channels == 1 and not self._is_pointwise:
+            self._nanoseconds *= PRODUCTS_A_NANOSECOND / 4
+            if windows <= FEW_WINDOWS and groups >= MANY_CHANNELS and self._column <= FEW_WINDOWS:
+                self._make_worker = self._by_channels
+                each = max(CHUNK // SHARE // (windows * max(self._column, 1)), 1)
+                self._parts = self._portions(self._counts, each)
+            else:
+                self._make_worker = self._by_rows
+                sizes = block_sizes(self._counts, CHUNK // ROW_SHARE)
+                self._parts = self._portions(sizes, CHUNK // (ROW_SHARE * max(prod(sizes), 1)))
+            return
+        if not self._is_pointwise:
+            self._nanoseconds += prod(self._shape) // max(outputs, 1) * self._column / 3
+        if self._is_short:
+            longest = max(self._column, min(outputs, 256), 1)
+            sizes = block_sizes(self._counts, max(CHUNK // SHARE // longest, LEAST_COLUMNS))
+            self._parts = self._portions(sizes, CHUNK // SHARE // max(longest * prod(sizes), 1))
+        else:
+            # BLAS shares it among threads by itself.
+            self._nanoseconds = 0
+            sizes = block_sizes(self._counts, max(CHUNK // max(self._column, 1), COLUMNS))
+            self._parts = self._portions(sizes, CHUNK // max(self._column * prod(sizes), 1))
+
+    def _portions(self, sizes: Sequence[int], pairs: int) -> list[_Part]:
+        parts = []
+        for block, place, _ in portions(self._shape[:2], self._counts, sizes, pairs):
+            axes = tuple([axis.part(windows) for axis, windows in zip(self._axes, block, strict=True)])
+            parts.append(_Part(place, axes, covered_part(axes)))
+        return parts
+
+    def __call__(self, data: Array, filters: Array) -> Array:
+        grouped, weights = widened(data).reshape(self._grouped), widened(filters).reshape(self._filters)
+        result = np.empty(self._shape, accumulator(data.dtype))
+        if result.size and self._is_single_product:
+            matrix_products(weights.reshape(self._filters[1], self._column), grouped[:, 0], result[:, 0])
+        elif result.size:
+
+            def make_worker() -> Worker:
+                compute = self._make_worker(grouped, weights, result)
+                return lambda number: compute(self._parts[number])
+
+            for_each(len(self._parts), make_worker, nanoseconds=self._nanoseconds)
+        batch, groups, outputs, _ = self._shape
+        return rounded(result.reshape(batch, groups * outputs, *self._counts), self._dtype)
+
+    def _by_columns(self, data: Array, filters: Array, result: Array) -> Callable[[_Part], None]:
+        """Matrix products.
+
+        Elements of windows are copied side by side into the columns of a matrix, which BLAS multiplies with the
+        filters; where windows are single elements, the data is that matrix.
+        """
+        rows = filters.reshape(*filters.shape[:2], self._column)
+        scratch = Scratch(rows.dtype)
+        multiply = product_in_pieces if self._is_short else matrix_products
+
+        def compute(part: _Part) -> None:
+            target = result[part.place]
+            if self._is_pointwise:
+                columns = data[(*part.images, slice(None), part.place[3])]
+            else:
+                windows = window_view(padded_part(data[part.images], part.axes, part.covered), part.axes)
+                copied = scratch.array(windows.shape)
+                copied[...] = windows
+                columns = copied.reshape(*target.shape[:2], self._column, target.shape[3])
+            multiply(rows[part.place[1]], columns, target)
+
+        return compute
+
+    def _by_rows(self, data: Array, filters: Array, result: Array) -> Callable[[_Part], None]:
+        """For one channel in each group, as matrices with so few rows are slow.
+
+        Each row of the kernel is laid along every row of the data, by a small matrix product, and the results are
+        shifted against each other by whole rows and added, which copies less.
+        """
+        first, *others = self._axes
+        along = prod(axis.kernel for axis in others)
+        rows = filters.reshape(len(filters), filters.shape[1] * first.kernel, along)
+        scratch = Scratch(rows.dtype)
+        source = data[:, :, 0]
+
+        def compute(part: _Part) -> None:
+            axes = part.axes
+            covering = padded_part(source[part.images], axes, part.covered)
+            height = covering.shape[2]
+            windows = window_view(covering, [SlidingAxis(height, 1, 1, 1, 0, height), *axes[1:]])
+            target = result[part.place]
+            width = prod(axis.count for axis in axes[1:])
+            columns = windows.reshape(*target.shape[:2], along, height * width)
+            products = scratch.array((*target.shape[:2], rows.shape[1], height * width))
+            matrix_products(rows[part.place[1]], columns, products)
+            products = products.reshape(*target.shape[:3], first.kernel, height, *[axis.count for axis in axes[1:]])
+            total = target.reshape(*target.shape[:3], *[axis.count for axis in axes])
+            last = (axes[0].count - 1) * first.stride + 1
+            for k in range(first.kernel):
+                shifted = products[:, :, :, k, k * first.dilation : k * first.dilation + last : first.stride]
+                if k:
+                    total += shifted
+                else:
+                    total[...] = shifted
+            if not first.kernel:
+                total[...] = 0
+
+        return compute
+
+    def _by_channels(self, data: Array, filters: Array, result: Array) -> Callable[[_Part], None]:
+        """For one channel in each group and more groups than windows: with the channels along the last axis.
+
+        NumPy then runs along many channels in each step, instead of along few windows.
+        """
+        rank = len(self._axes)
+        # Of one output after the other: [kernel..., groups].
+        weights = np.ascontiguousarray(filters[:, :, 0].transpose(*range(1, rank + 2), 0))
+        elements, windows, channel = list(range(rank)), list(range(rank, 2 * rank)), 2 * rank
+        kept = [*windows, channel]
+        source = data[:, :, 0]
+
+        def compute(part: _Part) -> None:
+            inside, covered, sizes = part.covered
+            images = source[(*part.images, *inside)]
+            target = result[part.place]
+            spread = np.zeros((*sizes, images.shape[1]), source.dtype)
+            view = window_view(spread, [*part.axes, SlidingAxis(images.shape[1], 1, 1, 1, 0, images.shape[1])])
+            view = view[(slice(None),) * rank + (0,)]
+            for image, filtered in zip(images, target, strict=True):
+                spread[covered] = image.transpose(*range(1, rank + 1), 0)
+                for output, filter in enumerate(weights):
+                    of_these = filter[..., part.images[1]]
+                    total = np.einsum(view, [*elements, *windows, channel], of_these, [*elements, channel], kept)
+                    filtered[:, output] = total.reshape(-1, total.shape[-1]).T
+
+        return compute
+
+
+def convolve(axes: Sequence[SlidingAxis], data: Array, filters: Array) -> Array:
+    """The convolution of groups of channels, see `Convolver`."""
+    return Convolver(axes, data.shape, filters.shape, data.dtype)(data, filters)
+
+
+def portions(
+    batch_and_groups: tuple[int, ...], counts: Sequence[int], sizes: Sequence[int], pairs: int
+) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...], slice]]:
+    """Blocks of windows, where they lie in an array [batch, groups, channels, windows], and the groups among that.
+
+    sizes: those of the blocks. pairs: how many pairs of a batch and a group to take at a time, at least one.
+    """
+    batch, groups = batch_and_groups
+    group_step = min(max(pairs, 1), max(groups, 1))
+    batch_step = max(pairs // max(groups, 1), 1)
+    start = 0
+    for block in blocks(counts, sizes):
+        stop = start + prod(windows.stop - windows.start for windows in block)
+        for b in range(0, batch, batch_step):
+            for g in range(0, groups, group_step):
+                some_groups = slice(g, g + group_step)
+                yield block, (slice(b, b + batch_step), some_groups, slice(None), slice(start, stop)), some_groups
+        start = stop

@@ -1,0 +1,172 @@
+"""Functions of every element: the type they are calculated in, on as many threads as pay.
+
+- f32, f64 and integers of 8 bits and more: as they are; integers wrap.
+- f16, bf16, 8-bit and 4-bit floats: in f32, rounded once. i4, u4 and u2: in 8 bits, wrapped.
+- Functions of real numbers (exp, sin) of integers: in f64, rounded to the nearest integer, ties to even; what is beyond
+  the type ends at the end of its range, but a negative number wraps into an unsigned type of more than 8 bits.
+
+OpenVINO's CPU plugin calculates i64 in 32 bits and f64 in f32, and lets 8-bit arithmetic saturate where its reference
+kernels wrap; here it is the type itself, wrapped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ir_exec.kernels.parallel import for_ranges
+from ir_exec.kernels.pieces import PIECE, by_pieces
+from ir_exec.types import Array, ElementType, convert, saturated
+
+__all__ = [
+    "LARGE",
+    "Function",
+    "calculated",
+    "calculated_real",
+    "clip_elements",
+    "held_between",
+    "of_copy",
+    "sigmoid",
+    "working_dtype",
+]
+
+
+def sigmoid(x: Array) -> Array:
+    # An exponential that overflows is infinite, and its reciprocal 0, as it should be.
+    np.negative(x, out=x)
+    np.exp(x, out=x)
+    x += 1
+    return np.reciprocal(x, out=x)
+
+
+Function: TypeAlias = Callable[..., Any]
+"""Computes arrays from arrays, element by element: a ufunc, or an expression of them."""
+
+LARGE = 2**19
+"""How many elements make it worth while to split a function that NumPy has itself."""
+
+FEW = 2**10
+"""Fewer elements than these are done sooner by two of NumPy's functions than by one that takes longer to call."""
+
+
+def _to_nearest(numbers: Array, kind: ElementType) -> Array:
+    """Real numbers as integers; see the module for those that the type cannot hold."""
+    whole = np.rint(numbers)
+    result = saturated(whole, kind)
+    if not kind.is_signed and kind.bits > 8:
+        result = np.where(whole < 0, whole.astype(np.int64).astype(kind.dtype), result)
+    return result
+
+
+@cache
+def working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype in which elements of this dtype are calculated with."""
+    kind = ElementType.of_dtype(dtype)
+    if kind.is_float:
+        return dtype if kind.bits >= 32 else np.dtype(np.float32)
+    if kind.is_integer and kind.bits < 8:
+        return np.dtype(np.int8 if kind.is_signed else np.uint8)
+    return dtype
+
+
+def calculated(function: Function, *arrays: Array, out: Array | None = None) -> Array:
+    """`function` of arrays of one dtype that NumPy broadcasts together; the result has their dtype, and is `out` if
+    that is given: an array of the result's shape and dtype, which may be one of them."""
+    dtype = arrays[0].dtype
+    if working_dtype(dtype) is dtype or _has_half_loop(function, dtype):
+        if isinstance(function, np.ufunc) and max(array.size for array in arrays) >= LARGE:
+            shape = np.broadcast_shapes(*[array.shape for array in arrays])
+            return _in_parts(function, arrays, np.empty(shape, dtype) if out is None else out)
+        if out is not None and isinstance(function, np.ufunc):
+            return np.asarray(function(*arrays, out=out))
+        return _written(np.asarray(function(*arrays), dtype), out)
+    working = working_dtype(dtype)
+    result = np.asarray(function(*[array.astype(working) for array in arrays]))
+    return _written(convert(result, ElementType.of_dtype(dtype)), out)
+
+
+def _in_parts(function: Function, arrays: tuple[Array, ...], out: Array) -> Array:
+    """The same, split along the first axis that can be."""
+    if not out.size:
+        return out
+    axis = next(axis for axis, size in enumerate(out.shape) if size > 1)
+    whole = (slice(None),) * axis
+
+    def cut(array: Array, start: int, stop: int) -> Array:
+        place = axis - out.ndim + array.ndim
+        return array if place < 0 or array.shape[place] == 1 else array[(*whole[:place], slice(start, stop))]
+
+    def work(start: int, stop: int) -> None:
+        function(*[cut(array, start, stop) for array in arrays], out=cut(out, start, stop))
+
+    for_ranges(out.shape[axis], max(1, LARGE // 4 * out.shape[axis] // out.size), work)
+    return out
+
+
+def _written(result: Array, out: Array | None) -> Array:
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+def calculated_real(function: Function, data: Array, out: Array | None = None) -> Array:
+    """A function of real numbers of every element; the result has the shape and the dtype of data.
+
+    function: takes a vector of f32 or f64 of its own, in which it may write. out: as for `calculated`.
+    """
+    dtype = data.dtype
+    kind = ElementType.of_dtype(dtype)
+    working = working_dtype(dtype) if kind.is_float else np.dtype(np.float64)
+    if isinstance(function, np.ufunc) and (working is dtype or _has_half_loop(function, dtype)):
+        return calculated(function, data, out=out)
+
+    def of_part(part: Array) -> Array:
+        result = function(part.astype(working))
+        return convert(result, kind) if kind.is_float else _to_nearest(result, kind)
+
+    if data.size <= PIECE and out is None:
+        return of_part(data.reshape(-1)).reshape(data.shape)
+    return by_pieces(of_part, data, np.empty(data.shape, dtype) if out is None else out)
+
+
+def of_copy(function: Function, data: Array, *, out: Array | None = None) -> Array:
+    if out is None:
+        result: Array = function(data.flatten()).reshape(data.shape)
+        return result
+    if out is not data:
+        out[...] = data
+    vector = out.reshape(-1)
+    found = function(vector)
+    if found is not vector:
+        vector[...] = found
+    return out
+
+
+def held_between(data: Array, lowest: float, highest: float, out: Array | None = None) -> Array:
+    """Every element, or the limit that it is beyond; NaN stays. The limits are within the range of the type.
+
+    `out`: as for `calculated`.
+    """
+    dtype = data.dtype
+    if working_dtype(dtype) is not dtype:
+        return calculated(lambda x: np.clip(x, lowest, highest), data, out=out)
+    clip = partial(clip_elements, lowest=dtype.type(lowest), highest=dtype.type(highest))
+    if data.size >= LARGE:
+        return _in_parts(clip, (data,), np.empty(data.shape, dtype) if out is None else out)
+    return np.asarray(clip(data, out=out))
+
+
+def clip_elements(data: Array, *, lowest: Any, highest: Any, out: Array | None = None) -> Any:
+    # One pass is faster than two, and even than one of np.maximum, which is the shorter call.
+    if data.size < FEW:
+        return np.minimum(np.maximum(data, lowest, out=out), highest, out=out)
+    return np.clip(data, lowest, highest, out=out)
+
+
+def _has_half_loop(function: Function, dtype: np.dtype[Any]) -> bool:
+    """Whether this is one of NumPy's own functions of f16, which calculate in f32 and round once, as we would."""
+    return dtype == np.float16 and isinstance(function, np.ufunc)

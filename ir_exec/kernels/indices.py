@@ -1,0 +1,139 @@
+"""Index arithmetic: from indices of axes to offsets in memory.
+
+An index counts along one axis of a tensor: from 0 on, or from the end where it is negative. Before anything is read or
+written, every index is found to lie on its axis; then positions become offsets into the flattened tensor, with which
+NumPy moves elements by one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from ir_exec.errors import EvaluationError
+from ir_exec.types import Array
+
+__all__ = [
+    "Negative",
+    "as_integers",
+    "count_from_front",
+    "element_offsets",
+    "find_indices",
+    "lie_within",
+    "tuple_offsets",
+]
+
+Negative: TypeAlias = Literal["counted", "tolerated", "refused"]
+"""What a negative index is. counted: the specification counts it from the end. tolerated: the specification leaves it
+out, OpenVINO counts it from the end and so do we, with a warning. refused: the specification demands an error."""
+
+
+def as_integers(indices: Array) -> Array:
+    """The same integers in a dtype that NumPy can calculate with."""
+    if indices.dtype.names is not None:
+        return np.asarray(indices[indices.dtype.names[0]])
+    if indices.dtype.kind in "iu":
+        return indices
+    return indices.astype(np.int64)
+
+
+def count_from_front(indices: Array, size: int, *, negative: bool = True) -> tuple[Array, Array | None]:
+    """Positions on an axis of this size, and a mask of the indices that do not lie on it, None where all do.
+
+    Positions of the masked indices mean nothing. `negative`: whether negative indices count from the end.
+    """
+    positions = as_integers(indices)
+    if positions.dtype.kind == "i" and size > 2**7 and size > np.iinfo(positions.dtype).max:
+        # Such an axis is longer than a narrow negative number, seen as unsigned, is large.
+        positions = positions.astype(np.int64)
+    if negative and positions.dtype.kind == "i" and not lie_within(positions, size):
+        positions = positions.astype(np.int64)
+        # The shift leaves -1 of what is negative and 0 of the rest.
+        positions += (positions >> 63) & size
+    outside = None if lie_within(positions, size) else _as_unsigned(positions) >= size
+    # np.take takes u64 for unsafe; what is left of it within an axis fits into i64.
+    return positions.view(np.int64) if positions.dtype == np.uint64 else positions, outside
+
+
+def find_indices(indices: Array, size: int, axis: int, negative: Negative, component: int | None = None) -> Array:
+    """Positions on axis `axis` of the data, which has this size; all of them lie on it.
+
+    component: which element of the tuples along the last axis of `indices` these are; only for messages.
+    Raises EvaluationError IR701 where an index is out of range.
+    """
+    positions, outside = count_from_front(indices, size, negative=negative != "refused")
+    if outside is not None:
+        raise _out_of_range(indices, outside, size, axis, negative, component)
+    return positions
+
+
+def lie_within(positions: Array, size: int) -> bool:
+    """Whether all positions lie on an axis of this size, negative ones not counted.
+
+    One pass finds both ends: seen as unsigned, a negative number is larger than any size.
+    """
+    return not positions.size or int(np.maximum.reduce(_as_unsigned(positions), axis=None)) < size
+
+
+def _as_unsigned(positions: Array) -> Array:
+    return positions.view(_UNSIGNED[positions.dtype.itemsize])
+
+
+_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+
+
+def _out_of_range(
+    indices: Array, outside: Array, size: int, axis: int, negative: Negative, component: int | None
+) -> EvaluationError:
+    first = [int(i) for i in np.unravel_index(int(np.argmax(outside)), outside.shape)]
+    value = int(as_integers(indices)[tuple(first)])
+    if component is not None:
+        first.append(component)
+    name = f"indices[{','.join(map(str, first))}]" if first else "indices"
+    least = 0 if negative == "refused" else -size
+    allowed = f"allowed are {least} to {size - 1}" if size else "no index is allowed"
+    message = f"{name} is {value}, {allowed}: axis {axis} of data has size {size}"
+    count = int(np.count_nonzero(outside))
+    if count > 1:
+        message += f" ({count} of {outside.size} indices are out of range)"
+    return EvaluationError(message, code="IR701", port="indices")
+
+
+def element_offsets(positions: Array, axis: int, shape: Sequence[int]) -> Array:
+    """Offsets into a flattened tensor: of element [i, positions[i, j, k], k] at [i, j, k], shown for axis 1 of rank 3.
+
+    `positions` has the rank of the tensor of this shape and, except on `axis`, at most its sizes.
+    """
+    strides = [prod(shape[dim + 1 :]) for dim in range(len(shape))]
+    offsets = np.multiply(positions, strides[axis], dtype=np.int64)
+    for dims in (range(axis), range(axis + 1, len(shape))):
+        if dims:
+            sizes = [positions.shape[dim] if dim in dims else 1 for dim in range(len(shape))]
+            offsets += _grid(sizes, strides)
+    return offsets
+
+
+def _grid(sizes: Sequence[int], strides: Sequence[int]) -> Array:
+    """Offsets of all elements of a block of these sizes that begins where the tensor begins."""
+    total = np.zeros((1,) * len(sizes), np.int64)
+    for dim, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
+        along = [1] * len(sizes)
+        along[dim] = size
+        total = total + (np.arange(size, dtype=np.int64) * stride).reshape(along)
+    return total
+
+
+def tuple_offsets(indices: Array, sizes: Sequence[int], first_axis: int, negative: Negative) -> Array:
+    """Offsets of the slices that tuples of indices choose, counted in slices; a tuple lies along the last axis.
+
+    sizes: of the axes that a tuple counts on, the first of which is `first_axis` of the data.
+    Raises EvaluationError IR701 where an index is out of range.
+    """
+    offsets = np.zeros(indices.shape[:-1], np.int64)
+    for component, size in enumerate(sizes):
+        offsets *= size
+        offsets += find_indices(indices[..., component], size, first_axis + component, negative, component)
+    return offsets

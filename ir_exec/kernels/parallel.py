@@ -1,0 +1,166 @@
+"""Work on several threads, in pieces that do not depend on how many there are.
+
+NumPy lets go of the interpreter's lock while it moves and computes elements, so threads that each work on a part of
+the output run side by side. A kernel splits its work by the size of its tensors alone and each piece writes to a place
+of its own; which thread takes a piece, and when, then changes no result.
+
+How many threads a piece of work may use is the caller's to say, by `THREADS`; whoever says nothing gets one.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextvars import Context, ContextVar, copy_context
+from queue import SimpleQueue
+from time import perf_counter, sleep
+from typing import TypeAlias
+
+__all__ = ["THREADS", "WORTH_SHARING", "Worker", "for_each", "for_ranges"]
+
+THREADS: ContextVar[int] = ContextVar("THREADS", default=1)
+"""How many threads the operators that run in this context may use, the calling one included."""
+
+Worker: TypeAlias = Callable[[int], None]
+"""Does the piece of work of this number. Every thread has one of its own, and with it buffers of its own."""
+
+WORTH_SHARING = 200_000
+"""Nanoseconds of work from which on it pays to wake another thread, which takes some 50,000 to come and to go."""
+
+PATIENCE = 100e-6
+"""Seconds that a thread looks again and again whether its helpers are done; one that sleeps takes long to wake."""
+
+
+def for_each(count: int, make_worker: Callable[[], Worker], *, nanoseconds: float = WORTH_SHARING) -> None:
+    """Do the pieces 0 to count - 1, each once, on as many threads as the context allows.
+
+    nanoseconds: about how long one thread would take for all; what is over soon is not shared.
+
+    What workers raise is raised here; where several do, the exception of the piece with the lowest number. Context
+    variables, and with them np.errstate, are those of the caller. Pieces that call this themselves do so on one thread.
+    """
+    helpers = min(THREADS.get(), count) - 1
+    if helpers > 0 and nanoseconds >= WORTH_SHARING:
+        _Job(count, make_worker).run(helpers)
+    elif count:
+        work = make_worker()
+        for number in range(count):
+            work(number)
+
+
+def for_ranges(total: int, size: int, work: Callable[[int, int], None], *, nanoseconds: float = WORTH_SHARING) -> None:
+    """Call `work(start, stop)` for ranges of `size` that make up range(total), as `for_each` does."""
+
+    def piece(number: int) -> None:
+        work(number * size, min(number * size + size, total))
+
+    for_each(-(-total // size), lambda: piece, nanoseconds=nanoseconds)
+
+
+class _Job:
+    """Pieces of work that the calling thread and its helpers take one after the other until none is left."""
+
+    def __init__(self, count: int, make_worker: Callable[[], Worker]) -> None:
+        self._count = count
+        self._make_worker = make_worker
+        self._lock = threading.Lock()
+        self._next = 0
+        self._failure: tuple[int, BaseException] | None = None
+        self._helping = 0
+        self._all_done = threading.Event()
+
+    def run(self, helpers: int) -> None:
+        for _ in range(helpers):
+            # A context cannot be entered by two threads at a time.
+            _POOL.submit(self, copy_context(), helpers)
+        copy_context().run(self._take_pieces)
+        # Helpers that come now find nothing to do: only for those that are at it there is something to wait for, and
+        # their number only falls.
+        end = perf_counter() + PATIENCE
+        while self._helping:
+            if perf_counter() > end:
+                self._all_done.wait()
+            # Lets the helpers have the interpreter's lock.
+            sleep(0)
+        if self._failure is not None:
+            raise self._failure[1]
+
+    def help(self) -> None:
+        with self._lock:
+            if self._next >= self._count:
+                return
+            self._helping += 1
+        try:
+            self._take_pieces()
+        finally:
+            with self._lock:
+                self._helping -= 1
+                if not self._helping and self._next >= self._count:
+                    self._all_done.set()
+
+    def _take_pieces(self) -> None:
+        THREADS.set(1)
+        number = self._take()
+        if number is None:
+            return
+        try:
+            work = self._make_worker()
+            while number is not None:
+                work(number)
+                number = self._take()
+        except BaseException as failure:
+            self._fail(number or 0, failure)
+
+    def _take(self) -> int | None:
+        with self._lock:
+            if self._next >= self._count:
+                return None
+            self._next += 1
+            return self._next - 1
+
+    def _fail(self, number: int, failure: BaseException) -> None:
+        with self._lock:
+            # Pieces are handed out in order, so those with lower numbers are done or will be.
+            self._next = self._count
+            if self._failure is None or number < self._failure[0]:
+                self._failure = number, failure
+
+
+class _Pool:
+    """Threads that wait for jobs. There are as many as a job has ever asked for; they die with the process."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Start anew: a process that was forked has none of the threads of its parent."""
+        self._lock = threading.Lock()
+        self._jobs: SimpleQueue[tuple[_Job, Context]] = SimpleQueue()
+        self._size = 0
+
+    def submit(self, job: _Job, context: Context, size: int) -> None:
+        """Have a thread help with the job; there shall be `size` threads for it and its like."""
+        if self._size < size:
+            with self._lock:
+                while self._size < size:
+                    name = f"ir_exec-{self._size + 1}"
+                    # A daemon does not keep the interpreter from ending; nobody ends it while a job is waited for.
+                    threading.Thread(target=self._serve, args=(self._jobs,), name=name, daemon=True).start()
+                    self._size += 1
+        self._jobs.put((job, context))
+
+    @staticmethod
+    def _serve(jobs: SimpleQueue[tuple[_Job, Context]]) -> None:
+        while True:
+            job, context = jobs.get()
+            context.run(job.help)
+            # While this thread waits, the job's arrays are not to be kept alive by it.
+            del job, context
+
+
+_POOL = _Pool()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_POOL.forget)

@@ -1,0 +1,64 @@
+"""Functions of the elements of a tensor, or of its slices along an axis, for a piece of the tensor at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+import numpy as np
+
+from ir_exec.kernels.parallel import for_each, for_ranges
+from ir_exec.types import Array
+
+__all__ = ["EXPONENTIAL", "PIECE", "by_pieces", "by_slices"]
+
+PIECE = 2**16
+"""Elements that go through all steps of a function before the next ones do: a core's cache holds them."""
+
+EXPONENTIAL = 2.0
+"""Nanoseconds that an element of a softmax takes, about."""
+
+
+def by_pieces(function: Callable[[Array], Array], data: Array, output: Array) -> Array:
+    """`output`, which becomes what `function` makes of the elements of data, on as many threads as the context allows.
+
+    function: takes some of the elements as a vector. output: contiguous, the shape of data.
+    """
+    source, target = data.reshape(-1), output.reshape(-1)
+
+    def work(start: int, stop: int) -> None:
+        target[start:stop] = function(source[start:stop])
+
+    for_ranges(source.size, PIECE, work)
+    return output
+
+
+def by_slices(function: Callable[[Array], Array], data: Array, axis: int, *, nanoseconds: float) -> Array:
+    """What `function` makes of every slice of `data` along `axis`, on as many threads as the context allows.
+
+    function: takes (before, size of the axis, after) elements and gives as many, of the dtype of data; what it makes of
+        a slice along axis 1 depends on no other slice.
+    nanoseconds: about how long it takes for an element.
+    """
+    if data.size <= PIECE:
+        return function(_along(data, axis)).reshape(data.shape)
+    source = _along(data, axis)
+    output = np.empty(source.shape, data.dtype)
+    before, size, after = source.shape
+    columns = min(after, max(PIECE // size, 1))
+    parts = -(-after // columns)
+    rows = max(PIECE // (size * columns), 1)
+
+    def work(number: int) -> None:
+        row, column = number // parts * rows, number % parts * columns
+        piece = slice(row, row + rows), slice(None), slice(column, column + columns)
+        output[piece] = function(source[piece])
+
+    for_each(-(-before // rows) * parts, lambda: work, nanoseconds=nanoseconds * data.size)
+    return output.reshape(data.shape)
+
+
+def _along(data: Array, axis: int) -> Array:
+    shape = data.shape or (1,)
+    axis %= len(shape)
+    return data.reshape(prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]))

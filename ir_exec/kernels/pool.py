@@ -1,0 +1,200 @@
+"""Pooling: the greatest element or the sum of every window, along one axis after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ir_exec.kernels.indices import element_offsets
+from ir_exec.kernels.parallel import for_ranges
+from ir_exec.kernels.precision import rounded, type_limits, widened
+from ir_exec.kernels.windows import SlidingAxis
+from ir_exec.types import Array, ElementType
+
+__all__ = [
+    "AdaptiveWindows",
+    "adaptive_windows",
+    "by_images",
+    "element_counts",
+    "first_greatest",
+    "greatest",
+    "greatest_and_places",
+    "pooled_along",
+    "reduced_windows",
+    "spread",
+]
+
+CHUNK = 2**17
+"""How many elements of the data to pool at a time, so that they stay in the cache of one core."""
+
+
+def pooled_along(ufunc: np.ufunc, data: Array, axis: SlidingAxis, position: int, start: object) -> Array:
+    """Every window of one axis of the data reduced to one element, beginning with `start`."""
+    if (axis.kernel, axis.stride, axis.pad, axis.count) == (1, 1, 0, axis.size):
+        return data
+    result = np.full((*data.shape[:position], axis.count, *data.shape[position + 1 :]), start, data.dtype)
+    before = (slice(None),) * position
+    for k in axis.positions():
+        reach = axis.reach(k)
+        if reach is not None:
+            windows, elements = reach
+            target = result[(*before, windows)]
+            ufunc(target, data[(*before, elements)], out=target)
+    return result
+
+
+def by_images(pool: Callable[[Array], Array], data: Array, axes: Sequence[SlidingAxis]) -> Array:
+    """Images [images, spatial...] pooled, as many at a time as stay in the cache: [batch, channels, windows...]."""
+    batch, channels, *sizes = data.shape
+    counts = [axis.count for axis in axes]
+    result = np.empty((batch * channels, *counts), data.dtype)
+    images = data.reshape(batch * channels, *sizes)
+
+    def work(start: int, stop: int) -> None:
+        result[start:stop] = pool(images[start:stop])
+
+    for_ranges(len(images), max(CHUNK // max(prod(sizes), 1), 1), work, nanoseconds=images.size)
+    return result.reshape(batch, channels, *counts)
+
+
+def _images(data: Array, sizes: Sequence[int]) -> Iterator[tuple[slice, Array]]:
+    count = data.shape[0] * data.shape[1]
+    flat = data.reshape(count, *sizes)
+    step = max(CHUNK // max(prod(sizes), 1), 1)
+    for first in range(0, count, step):
+        some = slice(first, min(first + step, count))
+        yield some, flat[some]
+
+
+def _comparable(data: Array) -> tuple[Array, np.ufunc, Any]:
+    """The data in a type that NumPy compares fast, the function to do so, and the lowest value to begin with."""
+    is_float = ElementType.of(data).is_float
+    wide = widened(data) if is_float else data
+    return wide, np.fmax if is_float else np.maximum, wide.dtype.type(type_limits(data.dtype)[0])
+
+
+def greatest(data: Array, axes: Sequence[SlidingAxis]) -> Array:
+    wide, greater, lowest = _comparable(data)
+
+    def pool(images: Array) -> Array:
+        for position, axis in enumerate(axes, 1):
+            images = pooled_along(greater, images, axis, position, lowest)
+        return images
+
+    return rounded(by_images(pool, wide, axes), data.dtype)
+
+
+def greatest_and_places(data: Array, axes: Sequence[SlidingAxis]) -> tuple[Array, Array]:
+    """The greatest element of each window, and where it stands in the flattened data: the first of equal ones."""
+    wide, greater, lowest = _comparable(data)
+    sizes = data.shape[2:]
+    shape = (data.shape[0] * data.shape[1], *[axis.count for axis in axes])
+    values, indices = np.empty(shape, wide.dtype), np.empty(shape, np.int64)
+    if not data.size:
+        return greatest(data, axes), np.zeros((*data.shape[:2], *shape[1:]), np.int64)
+    for some, images in _images(wide, sizes):
+        places = np.empty(0, np.int64)
+        # From the last axis on, so that of equal elements the first of the flattened window stays.
+        for position, axis in reversed(list(enumerate(axes, 1))):
+            found = pooled_along(greater, images, axis, position, lowest)
+            chosen, missing = _first_equal(images, found, axis, position)
+            offsets = element_offsets(chosen, position, images.shape)
+            places = np.take(places, offsets, mode="clip") if places.size else offsets
+            if missing is not None:
+                places[missing] = -1
+            images = found
+        values[some] = images
+        firsts = np.arange(some.stop - some.start).reshape(-1, *[1] * len(axes)) * prod(sizes)
+        np.add(np.maximum(places, firsts), some.start * prod(sizes), out=indices[some])
+    shape = (*data.shape[:2], *shape[1:])
+    return rounded(values.reshape(shape), data.dtype), indices.reshape(shape)
+
+
+def _first_equal(data: Array, found: Array, axis: SlidingAxis, position: int) -> tuple[Array, Array | None]:
+    """Which element of the data along one axis is the first of its window that equals what was found there.
+
+    The second array tells where there is none; None where there always is.
+    """
+    positions = list(axis.positions())
+    # Numbers of few bytes are compared many at a time: 0 stands for no element, 1 for the last of the window.
+    numbers = np.zeros(found.shape, np.min_scalar_type(len(positions)))
+    before: tuple[Any, ...] = (slice(None),) * position
+    for number, k in enumerate(reversed(positions), 1):
+        reach = axis.reach(k)
+        if reach is not None:
+            windows, elements = (*before, reach[0]), (*before, reach[1])
+            target = numbers[windows]
+            np.maximum(target, (data[elements] == found[windows]) * numbers.dtype.type(number), out=target)
+    chosen = np.take(np.array([0, *reversed(positions)], np.int64) * axis.dilation - axis.pad, numbers)
+    chosen += (np.arange(axis.count) * axis.stride).reshape(-1, *[1] * (found.ndim - position - 1))
+    return chosen, None if numbers.all() else numbers == 0
+
+
+def element_counts(axes: Sequence[SlidingAxis]) -> Array:
+    """How many elements each window has without padding, at least 1: [windows...]."""
+    counts = np.ones((), np.int64)
+    for axis in axes:
+        along = np.zeros(axis.count, np.int64)
+        for k in axis.positions():
+            reach = axis.reach(k)
+            if reach is not None:
+                along[reach[0]] += 1
+        counts = counts[..., np.newaxis] * along
+    return np.maximum(counts, 1)
+
+
+class AdaptiveWindows(NamedTuple):
+    """The windows of one axis.
+
+    distinct: the elements of each, every window once, however many more windows than elements there are.
+    which: for each window its place in `distinct`; None where no two are the same.
+    """
+
+    distinct: list[slice]
+    which: Array | None
+
+
+def adaptive_windows(size: int, count: int) -> AdaptiveWindows:
+    numbers = np.arange(count, dtype=np.int64)
+    starts, stops = numbers * size // count, -(-(numbers + 1) * size // count)
+    which = None
+    if count > size:
+        is_new = np.ones(count, np.bool_)
+        is_new[1:] = (np.diff(starts) != 0) | (np.diff(stops) != 0)
+        which = np.cumsum(is_new) - 1
+        starts, stops = starts[is_new], stops[is_new]
+    return AdaptiveWindows([slice(*ends) for ends in zip(starts.tolist(), stops.tolist(), strict=True)], which)
+
+
+def spread(result: Array, windows: Sequence[AdaptiveWindows]) -> Array:
+    """What was computed for distinct windows for all of them."""
+    for axis, along in enumerate(windows, 2):
+        if along.which is not None:
+            result = np.take(result, along.which, axis)
+    return result
+
+
+def reduced_windows(data: Array, windows: Sequence[slice], axis: int) -> Array:
+    """The sums of all windows of one axis."""
+    result = np.empty((*data.shape[:axis], len(windows), *data.shape[axis + 1 :]), data.dtype)
+    before: tuple[Any, ...] = (slice(None),) * axis
+    for i, window in enumerate(windows):
+        np.sum(data[(*before, window)], axis=axis, out=result[(*before, i)])
+    return result
+
+
+def first_greatest(data: Array, indices: Array, windows: Sequence[slice], axis: int) -> tuple[Array, Array]:
+    """The greatest elements of all windows of one axis, and of the indices those that belong to them."""
+    shape = (*data.shape[:axis], len(windows), *data.shape[axis + 1 :])
+    values, places = np.empty(shape, data.dtype), np.empty(shape, np.int64)
+    before = (slice(None),) * axis
+    for i, window in enumerate(windows):
+        some = data[(*before, window)]
+        first = np.argmax(some, axis=axis, keepdims=True)
+        here = (*before, slice(i, i + 1))
+        values[here] = np.take_along_axis(some, first, axis)
+        places[here] = np.take_along_axis(indices[(*before, window)], first, axis)
+    return values, places

@@ -1,0 +1,111 @@
+"""Matrix products, as BLAS does them best."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from ir_exec.types import Array
+
+__all__ = [
+    "LEAST_COLUMNS",
+    "LEAST_ROWS",
+    "MOST_SUMMED",
+    "SINGLE_PRODUCT",
+    "SMALL",
+    "matrix_product",
+    "matrix_products",
+    "product_in_pieces",
+]
+
+SINGLE_PRODUCT = 10**6
+"""Rows times columns times what is summed, up to which OpenBLAS does a product at once: on the thread that asks for it,
+and without arranging the matrices anew."""
+
+SHORT_PRODUCT = 4 * SINGLE_PRODUCT
+"""The same up to which it does not pay to have threads of BLAS help, which may have to be waited for."""
+
+SMALL = 2**20
+"""Bytes of a constant matrix that may be kept in two orders."""
+
+MOST_SUMMED = 2**10
+"""Sums of more products lose digits when they are not cut into shorter ones, as OpenBLAS does in large products."""
+
+LEAST_ROWS = 16
+
+LEAST_COLUMNS = 32
+"""Products of fewer rows or columns than these are slow."""
+
+
+def matrix_product(a: Array, b: Array) -> Array:
+    """`np.matmul`, arranged so that one large product is done instead of many small ones, and BLAS can do it."""
+    if a.ndim < 2 or b.ndim < 2:
+        return np.asarray(np.matmul(a, b))
+    rows, columns = b.shape[-2:]
+    if a.ndim > 2 and b.size == rows * columns and a.flags.c_contiguous and a.size:
+        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        flat = _matrix_product(a.reshape(-1, rows), _for_blas(b.reshape(rows, columns)))
+        return flat.reshape(*batch, a.shape[-2], columns)
+    return np.asarray(np.matmul(_for_blas(a), _for_blas(b)))
+
+
+def _matrix_product(a: Array, b: Array) -> Array:
+    """The product of two matrices, for which threads are not called if it is over sooner than they come."""
+    if SINGLE_PRODUCT < len(a) * b.size <= SHORT_PRODUCT:
+        return product_in_pieces(a, b, np.empty((len(a), b.shape[1]), a.dtype))
+    return np.asarray(a @ b)
+
+
+def _for_blas(matrices: Array) -> Array:
+    """The same matrices, copied if NumPy would not give them to BLAS as they lie in memory.
+
+    BLAS wants rows, or columns, whose elements are adjacent and which do not overlap.
+    """
+    rows, columns = matrices.shape[-2:]
+    down, along = matrices.strides[-2:]
+    size = matrices.itemsize
+    if (along == size and down >= columns * size) or (down == size and along >= rows * size):
+        return matrices
+    return np.ascontiguousarray(matrices)
+
+
+def matrix_products(rows: Array, columns: Array, out: Array) -> Array:
+    """Products of matrices; NumPy is slow where each is that of a column and a row, so these are not left to it."""
+    return np.multiply(rows, columns, out=out) if rows.shape[-1] == 1 else np.matmul(rows, columns, out=out)
+
+
+def product_in_pieces(a: Array, b: Array, out: Array) -> Array:
+    """`out` = a @ b by products that BLAS does on the calling thread, so that threads of ours can each do some.
+
+    a: [..., M, K], b: [..., K, N], out: [..., M, N], of which the batches are broadcast together.
+    """
+    (rows, column), columns = a.shape[-2:], b.shape[-1]
+    down, along = _pieces(rows, column, columns)
+    if down == along == 1:
+        return matrix_products(a, b, out)
+    left = a.reshape(*a.shape[:-2], down, 1, rows // down, column)
+    right = b.reshape(*b.shape[:-1], along, columns // along).swapaxes(-3, -2)[..., np.newaxis, :, :, :]
+    target = out.reshape(*out.shape[:-2], down, rows // down, along, columns // along).swapaxes(-3, -2)
+    np.matmul(left, right, out=target)
+    return out
+
+
+@cache
+def _pieces(rows: int, column: int, columns: int) -> tuple[int, int]:
+    """Into how many equal pieces to cut rows and columns, as few as possible; one of each where nothing helps."""
+    whole = rows * column * columns
+    if whole <= SINGLE_PRODUCT or column > MOST_SUMMED:
+        return 1, 1
+    found = [
+        (down * along, abs(rows // down - columns // along), down, along)
+        for down in _divisors(rows, LEAST_ROWS)
+        for along in _divisors(columns, LEAST_COLUMNS)
+        if whole <= SINGLE_PRODUCT * down * along
+    ]
+    return min(found)[2:] if found else (1, 1)
+
+
+def _divisors(size: int, least: int) -> list[int]:
+    """Into how many equal parts of at least so many elements `size` can be cut."""
+    return [count for count in range(1, max(size // least, 1) + 1) if size % count == 0]

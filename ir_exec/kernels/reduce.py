@@ -1,0 +1,38 @@
+"""Sums and means along axes, in the type in which they are accumulated."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ir_exec.kernels.precision import accumulator
+from ir_exec.types import Array, ElementType
+
+__all__ = ["mean", "reduced", "summed"]
+
+
+def mean(data: Array, axes: tuple[int, ...], keep_dims: bool = True) -> Array:
+    """The mean along axes in the accumulator of data, that of integers cut towards zero; 0 for no elements."""
+    count = max(prod([data.shape[axis] for axis in axes]), 1)
+    if accumulator(data.dtype).kind not in "iu":
+        total = summed(data, axes, keep_dims)
+        return np.asarray(np.divide(total, total.dtype.type(count), out=total))
+    # Summed in 64 bits, no mean of shorter integers overflows.
+    dtype = np.dtype(np.int64 if ElementType.of(data).is_signed else np.uint64)
+    total = reduced(np.add, data, axes, keep_dims, dtype)
+    divisor = dtype.type(count)
+    return np.asarray((total - np.fmod(total, divisor)) // divisor)
+
+
+def summed(data: Array, axes: tuple[int, ...], keep_dims: bool) -> Array:
+    return reduced(np.add, data, axes, keep_dims, accumulator(data.dtype))
+
+
+def reduced(
+    ufunc: np.ufunc, data: Array, axes: tuple[int, ...], keep_dims: bool, dtype: np.dtype[Any] | None = None
+) -> Array:
+    # NumPy's annotations of `reduce` do not know `keepdims` as a variable.
+    reduce: Any = ufunc.reduce
+    return np.asarray(reduce(data, axis=axes, keepdims=keep_dims, dtype=dtype))

@@ -1,0 +1,317 @@
+"""Resampling: which elements of the input make an element of the output, and with which weights.
+
+Interpolation treats one axis after another, so a table for each axis is all that it needs to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import prod
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from ir_exec.errors import EvaluationError
+from ir_exec.types import Array, ElementType, saturated
+
+__all__ = [
+    "Coordinates",
+    "Filter",
+    "Mode",
+    "Nearest",
+    "Table",
+    "antialiased_table",
+    "cubic_table",
+    "interpolate",
+    "linear_table",
+    "nearest_table",
+    "pillow_table",
+    "resample",
+    "source_coordinates",
+]
+
+Coordinates: TypeAlias = Literal[
+    "half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners"
+]
+
+Nearest: TypeAlias = Literal["round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"]
+
+_PRODUCT_IS_FASTER = 128
+"""A matrix product with a table spread out as a matrix wins while the axis is at most this many times the taps."""
+
+_LARGEST_MATRIX = 1 << 22
+
+_FEW = 16
+"""Products with fewer columns do not pay."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """output[i] = sum over t of weights[i, t] * input[indices[i, t]], along one axis.
+
+    indices: i64 [size of the output, taps], all of them in range. weights: as many floats, or None for a single tap
+    that is copied.
+    """
+
+    indices: Array
+    weights: Array | None
+
+    def matrix(self, size: int, dtype: np.dtype[Any]) -> Array:
+        """The weights spread out, [size of the output, size of the input], for an input of this size."""
+        known = self._matrices.get(dtype)
+        if known is None:
+            assert self.weights is not None
+            known = self._matrices[dtype] = np.zeros((len(self.indices), size), dtype)
+            # A clipped tap may stand more than once.
+            np.add.at(
+                known, (np.arange(len(known))[:, np.newaxis], self.indices), self.weights.astype(dtype, copy=False)
+            )
+        return known
+
+    @cached_property
+    def _matrices(self) -> dict[np.dtype[Any], Array]:
+        return {}
+
+
+def source_coordinates(mode: Coordinates, size_in: int, size_out: int, scale: np.float32) -> Array:
+    """Where on the input axis each element of the output axis lies, in f32 as OpenVINO calculates.
+
+    An axis that keeps its size keeps its elements, whatever the mode.
+    """
+    places = np.arange(size_out, dtype=np.float32)
+    half = np.float32(0.5)
+    if scale == 1 or size_in == size_out:
+        return places
+    if mode == "asymmetric":
+        return places / scale
+    if mode == "tf_half_pixel_for_nn":
+        return (places + half) / scale
+    if mode == "align_corners":
+        return places * np.float32(size_in - 1) / np.float32(max(size_out - 1, 1))
+    if mode == "pytorch_half_pixel" and size_out == 1:
+        return np.zeros(1, np.float32)
+    return (places + half) / scale - half
+
+
+def nearest_table(coordinates: Array, size_in: int, rounding: Nearest, downsampled: bool) -> Table:
+    """The one element that is nearest to each coordinate."""
+    # In f64 the halves are exact.
+    exact = coordinates.astype(np.float64)
+    if rounding == "round_prefer_floor":
+        exact = np.ceil(exact - 0.5)
+    elif rounding == "round_prefer_ceil":
+        exact = np.floor(exact + 0.5)
+    elif rounding == "floor":
+        exact = np.floor(exact)
+    elif rounding == "ceil" or downsampled:
+        exact = np.ceil(exact)
+    return Table(np.clip(exact, 0, size_in - 1).astype(np.int64)[:, np.newaxis], None)
+
+
+def linear_table(coordinates: Array, size_in: int, *, clamped: bool) -> Table:
+    """The two neighbours of each coordinate, the nearer with the greater weight.
+
+    clamped: a coordinate off the axis counts as its end. Otherwise only neighbours on the axis count, and where there
+    is none the result is 0.
+    """
+    if clamped:
+        coordinates = np.clip(coordinates, np.float32(0), np.float32(size_in - 1))
+    first = np.floor(coordinates)
+    return _triangle_table(coordinates, first[:, np.newaxis] + np.arange(2, dtype=np.float32), np.float32(1), size_in)
+
+
+def antialiased_table(coordinates: Array, size_in: int, scale: np.float32) -> Table:
+    """A triangle that is wider the smaller the scale, so that no element of the input is left out."""
+    radius = 2 if scale > 1 else int(np.ceil(np.float32(2) / scale))
+    # No tap lies off the axis by more than its size, however small the scale.
+    radius = min(radius, size_in)
+    middle = np.trunc(coordinates + np.copysign(np.float32(0.5), coordinates))
+    return _triangle_table(coordinates, middle[:, np.newaxis] + np.arange(-radius, radius + 1), scale, size_in)
+
+
+def _triangle_table(coordinates: Array, taps: Array, slope: np.float32, size_in: int) -> Table:
+    distance = np.abs(coordinates[:, np.newaxis] - taps) * slope
+    weights = np.maximum(1 - distance, 0).astype(np.float32)
+    weights[(taps < 0) | (taps >= size_in)] = 0
+    return Table(np.clip(taps, 0, size_in - 1).astype(np.int64), _shares(weights))
+
+
+def cubic_table(coordinates: Array, size_in: int, cube_coeff: float) -> Table:
+    """The four elements around each coordinate, weighted by Keys' cubic with the parameter a; ends are repeated."""
+    a = np.float32(cube_coeff)
+    first = np.floor(coordinates)
+    near = coordinates - first
+    far = 1 - near
+    weights = np.stack(
+        [
+            a * near * far * far,
+            ((a + 2) * near - (a + 3)) * near * near + 1,
+            ((a + 2) * far - (a + 3)) * far * far + 1,
+            a * far * near * near,
+        ],
+        axis=1,
+    )
+    taps = first[:, np.newaxis] + np.arange(-1, 3)
+    return Table(np.clip(taps, 0, size_in - 1).astype(np.int64), weights)
+
+
+def pillow_table(size_in: int, size_out: int, cube_coeff: float | None) -> Table:
+    """The filter of the Pillow library: a triangle, or a cubic with this parameter, stretched when shrinking."""
+    scale = size_in / size_out
+    stretch = max(scale, 1.0)
+    support = (1 if cube_coeff is None else 2) * stretch
+    centers = (np.arange(size_out) + 0.5) * scale
+    begin = np.maximum(np.trunc(centers - support + 0.5), 0)
+    end = np.minimum(np.trunc(centers + support + 0.5), size_in)
+    taps = begin[:, np.newaxis] + np.arange(int(np.max(end - begin, initial=0)))
+    distance = np.abs(taps - centers[:, np.newaxis] + 0.5) / stretch
+    weights = np.maximum(1 - distance, 0) if cube_coeff is None else _pillow_cubic(distance, cube_coeff)
+    weights[taps >= end[:, np.newaxis]] = 0
+    return Table(np.clip(taps, 0, size_in - 1).astype(np.int64), _shares(weights))
+
+
+def _pillow_cubic(distance: Array, a: float) -> Array:
+    inner = ((a + 2) * distance - (a + 3)) * distance * distance + 1
+    outer = (((distance - 5) * distance + 8) * distance - 4) * a
+    return np.where(distance < 1, inner, np.where(distance < 2, outer, 0))
+
+
+def _shares(weights: Array) -> Array:
+    """Weights of which those of each element add up to 1; all 0 where they were."""
+    total = weights.sum(axis=1, keepdims=True)
+    total[total == 0] = 1
+    weights /= total
+    return weights
+
+
+def resample(data: Array, axis: int, table: Table) -> Array:
+    """The tensor with this axis resampled; nothing is empty. With weights, data is f32 or f64, and so is the result."""
+    shape = (*data.shape[:axis], len(table.indices), *data.shape[axis + 1 :])
+    before, size = prod(shape[:axis]), data.shape[axis]
+    rows = data.reshape(before, size, -1)
+    if table.weights is None:
+        return _copied(rows, table.indices[:, 0]).reshape(shape)
+    weights = table.weights.astype(rows.dtype, copy=False)
+    taps = weights.shape[1]
+    small = size <= _PRODUCT_IS_FASTER * taps and size * len(table.indices) <= _LARGEST_MATRIX
+    # In a product 0 * inf would spread NaN over the whole axis; the sum tells whether there is any such element.
+    if small and np.isfinite(rows.sum()):
+        return _product(rows, table.matrix(size, rows.dtype)).reshape(shape)
+    return _weighted(rows, table.indices, weights).reshape(shape)
+
+
+def _copied(rows: Array, indices: Array) -> Array:
+    """rows[:, indices], where rows are (before, axis, after)."""
+    before, size, after = rows.shape
+    times, rest = divmod(len(indices), size)
+    output = np.empty((before, len(indices), after), rows.dtype)
+    if after == 1 and times and not rest and np.array_equal(indices, np.arange(len(indices)) // times):
+        # Every element so many times over: strided copies are faster than single look-ups.
+        for offset in range(times):
+            output[:, offset::times] = rows
+        return output
+    return np.take(rows, indices, axis=1, out=output, mode="clip")
+
+
+def _product(rows: Array, matrix: Array) -> Array:
+    before, size, after = rows.shape
+    if after >= _FEW:
+        return np.asarray(matrix @ rows)
+    # One product of many rows is faster than many products of few columns.
+    flat = rows.swapaxes(1, 2).reshape(before * after, size)
+    return (flat @ matrix.T).reshape(before, after, len(matrix)).swapaxes(1, 2)
+
+
+def _weighted(rows: Array, indices: Array, weights: Array) -> Array:
+    output = np.zeros((rows.shape[0], len(indices), rows.shape[2]), rows.dtype)
+    taken = np.empty_like(output)
+    for tap, factors in zip(indices.T, weights.T, strict=True):
+        np.take(rows, tap, axis=1, out=taken, mode="clip")
+        taken *= factors[:, np.newaxis]
+        output += taken
+    return output
+
+
+Mode: TypeAlias = Literal["nearest", "linear", "linear_onnx", "cubic", "bilinear_pillow", "bicubic_pillow"]
+
+SMALL_AXIS = 2**9
+"""Axes up to this size are resampled so fast that making a table takes as long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """How the elements between those of the input are found."""
+
+    mode: Mode
+    coordinates: Coordinates = "half_pixel"
+    nearest: Nearest = "round_prefer_floor"
+    antialias: bool = False
+    cube_coeff: float = -0.75
+
+    @property
+    def of_pillow(self) -> bool:
+        return self.mode in ("bilinear_pillow", "bicubic_pillow")
+
+    def table(self, size_in: int, size_out: int, scale: np.float32, antialias: bool) -> Table:
+        """How an axis is resampled; small tables are kept."""
+        make = _kept_table if max(size_in, size_out) <= SMALL_AXIS else _new_table
+        return make(self, size_in, size_out, scale, antialias)
+
+    def new_table(self, size_in: int, size_out: int, scale: np.float32, antialias: bool) -> Table:
+        if self.of_pillow:
+            return pillow_table(size_in, size_out, self.cube_coeff if self.mode == "bicubic_pillow" else None)
+        coordinates = source_coordinates(self.coordinates, size_in, size_out, scale)
+        if self.mode == "nearest":
+            return nearest_table(coordinates, size_in, self.nearest, bool(scale < 1))
+        if self.mode == "cubic":
+            return cubic_table(coordinates, size_in, self.cube_coeff)
+        if self.mode == "linear" and antialias:
+            return antialiased_table(coordinates, size_in, scale)
+        return linear_table(coordinates, size_in, clamped=self.mode == "linear_onnx")
+
+
+_new_table = Filter.new_table
+
+_kept_table = lru_cache(maxsize=32)(Filter.new_table)
+
+
+def interpolate(
+    data: Array, axes: Sequence[int], sizes: Sequence[int], scales: Sequence[np.float32], how: Filter
+) -> Array:
+    """The tensor with `axes` resampled to `sizes`; its scale need not be the ratio of an axis' sizes."""
+    steps = [step for step in zip(axes, sizes, scales, strict=True) if data.shape[step[0]] != step[1]]
+    shape = list(data.shape)
+    for axis, size, _ in steps:
+        shape[axis] = size
+    if 0 in shape:
+        return np.empty(shape, data.dtype)
+    if not data.size:
+        raise EvaluationError(f"data {list(data.shape)} is empty, it cannot be resampled to {shape}")
+    if how.of_pillow:
+        # Pillow goes from the last axis to the first, and rounds integers in between.
+        steps.reverse()
+    else:
+        # What shrinks comes first, and of equals the later axis: so the least is moved about.
+        steps.sort(key=lambda step: (step[1] / max(data.shape[step[0]], 1), -step[0]))
+    antialias = how.antialias and any(scale < 1 for scale in scales)
+    kind = ElementType.of(data)
+    if how.mode == "nearest":
+        for axis, size, scale in steps:
+            data = resample(data, axis, how.table(data.shape[axis], size, scale, antialias))
+        return data
+    for axis, size, scale in steps:
+        table = how.table(data.shape[axis], size, scale, antialias)
+        data = resample(data.astype(_working_dtype(kind, how), copy=False), axis, table)
+        if kind.is_integer and how.of_pillow:
+            data = saturated(np.trunc(data + np.copysign(0.5, data)), kind)
+    if kind.is_integer:
+        return saturated(np.rint(data) if data.dtype.kind == "f" else data, kind)
+    return data.astype(kind.dtype, copy=False)
+
+
+def _working_dtype(kind: ElementType, how: Filter) -> np.dtype[np.floating]:
+    """f32, or f64 where values or their halves need more digits."""
+    wide = kind.bits >= 32 and kind is not ElementType.f32
+    return np.dtype(np.float64 if wide or (kind.is_integer and how.of_pillow) else np.float32)

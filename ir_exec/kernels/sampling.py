@@ -1,0 +1,76 @@
+"""Images read between their elements, at points or on lattices."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ir_exec.types import Array, ElementType, saturated
+
+__all__ = [
+    "CHUNK",
+    "MOST_SAMPLES",
+    "Line",
+    "channels_last",
+    "narrowed",
+    "read_between",
+    "sample_lattice",
+    "sample_points",
+]
+
+MOST_SAMPLES = 1 << 22
+"""More samples of one region than this are refused: its size is a mistake, and no memory should pay for it."""
+
+CHUNK = 1 << 20
+
+
+class Line(NamedTuple):
+    """Places on one axis: element `low` counts 1 - `share`, element `high` counts `share`."""
+
+    low: Array
+    high: Array
+    share: Array
+
+
+def read_between(positions: Array) -> Line:
+    """Positions that lie on an axis as the elements around them."""
+    low = np.floor(positions)
+    return Line(low.astype(np.int64), np.ceil(positions).astype(np.int64), positions - low)
+
+
+def channels_last(images: Array) -> Array:
+    """Images [N, C, H, W] as [N, H, W, C]: the channels of a place are read in one piece then."""
+    return np.ascontiguousarray(images.transpose(0, 2, 3, 1))
+
+
+def sample_lattice(image: Array, rows: Line, columns: Line) -> Array:
+    """An image [H, W, C] read where rows and columns cross: [rows, columns, C]."""
+    if not (rows.low.size and columns.low.size):
+        return np.zeros((rows.low.size, columns.low.size, image.shape[2]), image.dtype)
+    first = int(columns.low.min())
+    part = image[:, first : int(columns.high.max()) + 1]
+    share = rows.share[:, np.newaxis, np.newaxis]
+    lines = part[rows.low] * (1 - share)
+    lines += part[rows.high] * share
+    share = columns.share[:, np.newaxis]
+    crossings: Array = lines[:, columns.low - first] * (1 - share)
+    crossings += lines[:, columns.high - first] * share
+    return crossings
+
+
+def sample_points(image: Array, rows: Line, columns: Line) -> Array:
+    """An image [H, W, C] read at points, given by their places on both axes: [points, C]."""
+    share, across = rows.share[:, np.newaxis], columns.share[:, np.newaxis]
+    points: Array = image[rows.low, columns.low] * ((1 - share) * (1 - across))
+    points += image[rows.low, columns.high] * ((1 - share) * across)
+    points += image[rows.high, columns.low] * (share * (1 - across))
+    points += image[rows.high, columns.high] * (share * across)
+    return points
+
+
+def narrowed(values: Array, kind: ElementType) -> Array:
+    """What was read, in the element type of the image."""
+    if not kind.is_integer:
+        return values.astype(kind.dtype, copy=False)
+    return saturated(np.rint(values) if kind.bits <= 8 else values, kind)

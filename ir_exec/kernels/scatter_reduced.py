@@ -1,0 +1,195 @@
+"""Updates that are reduced with what they meet: sums, products, least, greatest and mean of the scatter family.
+
+Updates to one element are applied one after the other in their order, so that floating point sums always come out the
+same. `ufunc.at` does this for single elements about as fast as memory allows. Updates that are whole slices are
+grouped by where they go, and applied in waves: one update of each group. A wave meets no element twice and is a few
+NumPy calls on all of its elements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from ir_exec.kernels.offsets import CHUNK, PER_BYTE
+from ir_exec.kernels.parallel import for_ranges
+from ir_exec.kernels.scatter import Pairs, assign_slices
+from ir_exec.types import Array, ElementType
+
+__all__ = ["Reduced", "Reduction"]
+
+Reduction: TypeAlias = Literal["none", "sum", "sub", "prod", "min", "max", "mean"]
+
+WAVE = 2**12
+"""Elements that a wave must have to be worth its calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """An Update: what target holds is reduced with the updates that come there, in their order.
+
+    Without `use_init_val` what target holds there counts as if it were not there. A NaN among the updates leaves least
+    and greatest as they are.
+    """
+
+    reduction: Reduction
+    use_init_val: bool = True
+
+    def __call__(self, target: Array, pairs: Pairs, count: int) -> None:
+        exact = self._exact_dtype(target.dtype)
+        if exact == target.dtype and self.reduction != "mean":
+            self._reduce(target, pairs)
+        elif count < target.size // 64:
+            # Few updates: calculating with a copy of the few elements that they touch saves memory.
+            found = [(offsets.copy(), values) for offsets, values in pairs()]
+            touched, inverse = np.unique(np.concatenate([offsets for offsets, _ in found]), return_inverse=True)
+            values = np.concatenate([values for _, values in found])
+            part = target[touched].astype(exact)
+            self._reduce(part, lambda: iter([(inverse, values)]))
+            target[touched] = part.astype(target.dtype)
+        else:
+            part = target.astype(exact)
+            self._reduce(part, pairs)
+            target[...] = part.astype(target.dtype)
+
+    def _reduce(self, target: Array, pairs: Pairs) -> None:
+        function, target = self._function(target)
+        if not self.use_init_val:
+            for offsets, _ in pairs():
+                target[offsets] = self._neutral(target.dtype)
+        counts = np.full(target.size, int(self.use_init_val)) if self.reduction == "mean" else None
+        for offsets, values in pairs():
+            function.at(target, offsets, self._prepared(values, target.dtype))
+            if counts is not None:
+                counts += np.bincount(offsets, minlength=counts.size)
+        if counts is not None:
+            divide = np.divide if target.dtype.kind == "f" else np.floor_divide
+            divide(target, np.maximum(counts, 1).astype(target.dtype), out=target)
+
+    def slices(self, target: Array, rows: Array, updates: Array) -> None:
+        """target[rows[i]] is reduced with updates[i]; target and updates are (rows, elements)."""
+        groups = _Groups.of(rows, len(target))
+        length = target.shape[1]
+        step = max(1, CHUNK // length)
+
+        def work(start: int, stop: int) -> None:
+            self._reduce_groups(target, groups.part(start, stop), updates)
+
+        cost = 4 * (groups.places.size + rows.size) * length * target.itemsize * PER_BYTE
+        for_ranges(groups.places.size, step, work, nanoseconds=cost)
+
+    def _reduce_groups(self, target: Array, groups: _Groups, updates: Array) -> None:
+        found = target.take(groups.places, axis=0).astype(self._exact_dtype(target.dtype), copy=False)
+        function, results = self._function(found)
+        length = results.shape[1]
+        wave, waves = 0, int(groups.sizes[0])
+        # As groups become fewer from wave to wave, those that are left are the first ones.
+        while (count := groups.longer_than(wave)) * length >= WAVE or count > waves - wave:
+            values = self._prepared(updates.take(groups.wave(wave, count), axis=0), results.dtype)
+            function(results[:count], values, out=results[:count])
+            wave += 1
+        for group in range(count):
+            self._reduce_rest(function, results[group], groups.rest(group, wave), updates)
+        assign_slices(target[np.newaxis], groups.places, found.astype(target.dtype, copy=False)[np.newaxis])
+
+    def _reduce_rest(self, function: np.ufunc, result: Array, rest: Array, updates: Array) -> None:
+        """Many updates to one slice. NumPy reduces the first of two axes in its order, slice by slice."""
+        step = max(1, CHUNK // result.size)
+        for first in range(0, rest.size, step):
+            values = self._prepared(updates.take(rest[first : first + step], axis=0), result.dtype)
+            function.reduce(np.concatenate([result[np.newaxis], values]), axis=0, dtype=result.dtype, out=result)
+
+    def _function(self, target: Array) -> tuple[np.ufunc, Array]:
+        if target.dtype == np.bool_:
+            return _REDUCE_BOOLEANS[self.reduction], target.view(np.uint8)
+        return _REDUCE[self.reduction], target
+
+    def _prepared(self, values: Array, dtype: np.dtype[Any]) -> Array:
+        values = values.view(np.uint8) if values.dtype == np.bool_ else values.astype(dtype, copy=False)
+        if self.reduction in ("min", "max") and dtype.kind == "f" and values.size and np.isnan(values.max()):
+            return np.where(np.isnan(values), self._neutral(dtype), values)
+        return values
+
+    def _exact_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        """What to calculate in: f32 for smaller floats, and for means of integers what holds their sums."""
+        kind = ElementType.of_dtype(dtype)
+        if kind.is_float:
+            return dtype if kind.bits >= 32 else np.dtype(np.float32)
+        if self.reduction == "mean" or kind.bits < 8:
+            return np.dtype(np.int64 if kind.is_signed else np.uint64)
+        return dtype
+
+    def _neutral(self, dtype: np.dtype[Any]) -> Array:
+        """What changes no other value when it is reduced with it."""
+        if self.reduction in ("min", "max"):
+            if dtype.kind == "f":
+                return np.array(np.inf if self.reduction == "min" else -np.inf, dtype)
+            limits = np.iinfo(dtype)
+            return np.array(limits.max if self.reduction == "min" else limits.min, dtype)
+        return np.array(1 if self.reduction == "prod" else 0, dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Updates by where they go, the largest groups first.
+
+    places: where the updates of each group go. sizes: how many each group has, starts: where in `order` its updates
+    begin; there they stand in the order in which they are applied.
+    """
+
+    places: Array
+    sizes: Array
+    starts: Array
+    order: Array
+
+    @classmethod
+    def of(cls, rows: Array, size: int) -> _Groups:
+        order = _stable_order(rows, size)
+        ordered = rows[order]
+        starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+        sizes = np.diff(starts, append=rows.size)
+        return cls(ordered[starts], sizes, starts, order)
+
+    def part(self, start: int, stop: int) -> _Groups:
+        """Some of the groups, sorted by their sizes."""
+        largest = start + np.argsort(-self.sizes[start:stop], kind="stable")
+        return _Groups(self.places[largest], self.sizes[largest], self.starts[largest], self.order)
+
+    def longer_than(self, wave: int) -> int:
+        """How many groups have more than so many updates."""
+        return int(np.searchsorted(-self.sizes, -wave))
+
+    def wave(self, wave: int, count: int) -> Array:
+        """The update of this number in each of the first groups."""
+        found: Array = self.order[self.starts[:count] + wave]
+        return found
+
+    def rest(self, group: int, wave: int) -> Array:
+        """The updates of a group from this number on."""
+        start, stop = self.starts[group], self.starts[group] + self.sizes[group]
+        return self.order[start + wave : stop]
+
+
+def _stable_order(rows: Array, size: int) -> Array:
+    """np.argsort(rows, kind="stable") of numbers below `size`; NumPy sorts 16 bits in far less time than 64."""
+    if size > 2**32:
+        return np.argsort(rows, kind="stable")
+    order = np.argsort((rows & 0xFFFF).astype(np.uint16), kind="stable")
+    if size > 2**16:
+        order = order[np.argsort((rows >> 16).astype(np.uint16)[order], kind="stable")]
+    return order
+
+
+_REDUCE = {
+    "sum": np.add,
+    "mean": np.add,
+    "sub": np.subtract,
+    "prod": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+
+_REDUCE_BOOLEANS = _REDUCE | {"sum": np.maximum, "prod": np.minimum, "sub": np.bitwise_xor}
+"""For booleans seen as the integers 0 and 1."""

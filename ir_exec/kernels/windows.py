@@ -1,0 +1,192 @@
+"""Windows that slide over the spatial axes of [batch, channels, spatial...]: what convolution and pooling share.
+
+Window number i of an axis covers the elements `i * stride + k * dilation - pad` of the data, k counting through the
+kernel. Elements before the first and behind the last one of the data are padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from ir_exec.errors import ShapeError
+from ir_exec.types import Array, Dim
+
+__all__ = [
+    "Covered",
+    "Scratch",
+    "SlidingAxis",
+    "block_sizes",
+    "blocks",
+    "changed",
+    "covered",
+    "covered_part",
+    "padded_part",
+    "window_extent",
+    "window_view",
+]
+
+Block: TypeAlias = tuple[slice, ...]
+
+Covered: TypeAlias = tuple[tuple[Any, ...], tuple[Any, ...], tuple[int, ...]]
+"""Slices of the data, slices of what windows cover, and the shape of that; see `covered_part`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlidingAxis:
+    """`count` windows along one axis of `size` elements."""
+
+    size: int
+    kernel: int
+    stride: int
+    dilation: int
+    pad: int
+    count: int
+
+    def reach(self, k: int) -> tuple[slice, slice] | None:
+        """The windows whose element k lies on the data, and these elements; None where there are none."""
+        shift = self.pad - k * self.dilation
+        first = max(-(-shift // self.stride), 0)
+        last = min((self.size - 1 + shift) // self.stride, self.count - 1)
+        if first > last:
+            return None
+        start = first * self.stride - shift
+        return slice(first, last + 1), slice(start, last * self.stride - shift + 1, self.stride)
+
+    def positions(self) -> Iterator[int]:
+        """Every k whose elements may lie on the data, rising.
+
+        A kernel that is larger than the data, as large pads allow it, is not walked through.
+        """
+        if self.kernel <= self.size:
+            yield from range(self.kernel)
+            return
+        following = 0
+        for i in reversed(range(self.count)):
+            shift = self.pad - i * self.stride
+            first = max(-(-shift // self.dilation), following)
+            following = max(following, min((self.size - 1 + shift) // self.dilation, self.kernel - 1) + 1)
+            yield from range(first, following)
+
+    def part(self, windows: slice) -> SlidingAxis:
+        """The same axis with these windows alone."""
+        return SlidingAxis(
+            self.size,
+            self.kernel,
+            self.stride,
+            self.dilation,
+            self.pad - windows.start * self.stride,
+            windows.stop - windows.start,
+        )
+
+
+class Scratch:
+    """Memory for intermediate arrays, one at a time, that is asked of the system once."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self._buffer: Array = np.empty(0, dtype)
+
+    def array(self, shape: tuple[int, ...]) -> Array:
+        """An array of this shape with any elements; it takes the place of the one before."""
+        size = prod(shape)
+        if size > self._buffer.size:
+            self._buffer = np.empty(size, self._buffer.dtype)
+        return self._buffer[:size].reshape(shape)
+
+
+def window_extent(kernel: Dim, dilation: int) -> Dim:
+    """How many elements a window spans from its first to its last."""
+    return (kernel - 1) * dilation + 1
+
+
+def changed(dim: Dim, amount: int) -> Dim:
+    """The dim with so many more elements, or fewer where the amount is negative."""
+    return dim + amount if amount >= 0 else dim - -amount
+
+
+def covered(dim: Dim, pads: tuple[int, int], extent: Dim, axis: int) -> Dim:
+    """By how much the padded data is larger than a window; ShapeError IR505 where a window cannot fit."""
+    padded = changed(dim, sum(pads))
+    if dim.is_static and extent.is_static and extent.lo > dim.lo + sum(pads):
+        raise ShapeError(
+            f"a window of {extent} elements on spatial axis {axis} does not fit into the "
+            f"{max(dim.lo + sum(pads), 0)} elements of the padded data"
+        )
+    return padded - extent
+
+
+def block_sizes(counts: Sequence[int], target: int) -> tuple[int, ...]:
+    """How many windows of each axis to take at a time, about `target` of them together.
+
+    Axes are filled from the last one on, so that the windows of a block follow each other in the output.
+    """
+    sizes: list[int] = []
+    room = max(target, 1)
+    for count in reversed(counts):
+        pieces = -(-count // min(max(room, 1), max(count, 1)))
+        size = -(-count // pieces) if pieces else 0
+        room = room // size if size == count and size else 1
+        sizes.append(size)
+    return tuple(reversed(sizes))
+
+
+def blocks(counts: Sequence[int], sizes: Sequence[int]) -> Iterator[Block]:
+    """Boxes of at most these sizes that cover all windows, in their order."""
+    if 0 in counts:
+        return
+    for index in np.ndindex(*[-(-count // size) for count, size in zip(counts, sizes, strict=True)]):
+        yield tuple(
+            slice(i * size, min((i + 1) * size, count)) for i, size, count in zip(index, sizes, counts, strict=True)
+        )
+
+
+def padded_part(data: Array, axes: Sequence[SlidingAxis], covered: Covered | None = None) -> Array:
+    """What the windows of all spatial axes cover, from the first element to the last; a view where none is padding.
+
+    data: its last axes are the spatial ones. Padding is 0. covered: what `covered_part` says, if it is known already.
+    """
+    inside, target, shape = covered or covered_part(axes)
+    part = data[(..., *inside)]
+    if part.shape[-len(axes) :] == shape:
+        return part
+    padded = np.zeros((*data.shape[: -len(axes)], *shape), data.dtype)
+    if part.size:
+        padded[(..., *target)] = part
+    return padded
+
+
+def covered_part(axes: Sequence[SlidingAxis]) -> Covered:
+    """Which elements of the data windows cover, where these lie in what is covered, and how large that is."""
+    inside: list[slice] = []
+    target: list[slice] = []
+    shape = []
+    for axis in axes:
+        length = (axis.count - 1) * axis.stride + (max(axis.kernel, 1) - 1) * axis.dilation + 1
+        start, stop = min(max(-axis.pad, 0), axis.size), min(max(length - axis.pad, 0), axis.size)
+        inside.append(slice(start, max(stop, start)))
+        target.append(slice(start + axis.pad, max(stop, start) + axis.pad))
+        shape.append(length)
+    return tuple(inside), tuple(target), tuple(shape)
+
+
+def window_view(covering: Array, axes: Sequence[SlidingAxis]) -> Array:
+    """The elements of every window, [..., kernel..., count...]: a view of `padded_part`, not to be written to."""
+    others = covering.ndim - len(axes)
+    spatial = covering.strides[others:]
+    shape = (*covering.shape[:others], *[axis.kernel for axis in axes], *[axis.count for axis in axes])
+    strides = (
+        *covering.strides[:others],
+        *[step * axis.dilation for step, axis in zip(spatial, axes, strict=True)],
+        *[step * axis.stride for step, axis in zip(spatial, axes, strict=True)],
+    )
+    if prod(shape) == 0:
+        return np.empty(shape, covering.dtype)
+    if covering.flags.c_contiguous:
+        # The same as below, in a fifth of the time.
+        return np.ndarray(shape, covering.dtype, covering, 0, strides)
+    return as_strided(covering, shape, strides, writeable=False)

@@ -1,0 +1,403 @@
+"""Activation functions, in forms that stay accurate and finite for arguments of any size.
+
+`kernels/elementwise.py` says how integers and short floats are calculated. The functions of this file take a vector of
+f32 or f64 of their own and may write in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from ir_exec.errors import ShapeError
+from ir_exec.kernels.elementwise import Function, calculated, calculated_real, held_between, sigmoid
+from ir_exec.kernels.error_function import erf
+from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, type_limits
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import LOWER, Float
+from ir_exec.ops.base.elementwise import Unary, clip_kernel, real_kernel, unary
+from ir_exec.ops.base.shapes import require_rank
+from ir_exec.types import Array, ElementType, Shape, TensorType
+
+__all__ = [
+    "Clamp",
+    "Elu",
+    "Exp",
+    "Gelu2",
+    "Gelu7",
+    "HSigmoid",
+    "HSwish",
+    "HardSigmoid",
+    "Identity",
+    "Mish",
+    "PReLU",
+    "ReLU",
+    "Selu",
+    "Sigmoid",
+    "SoftPlus",
+    "SoftSign",
+    "Swish",
+]
+
+
+def _swish(x: Array, beta: float = 1.0) -> Array:
+    divisor = x * -beta
+    np.exp(divisor, out=divisor)
+    divisor += 1
+    x /= divisor
+    return x
+
+
+def _softplus(x: Array) -> Array:
+    result = np.log1p(np.exp(-np.abs(x)))
+    result += np.maximum(x, 0)
+    return result
+
+
+def _mish(x: Array) -> Array:
+    # tanh(ln(1 + e)) = (e² + 2e) / (e² + 2e + 2); beyond 20 that is 1 in f64, and e² does not overflow before.
+    e = np.exp(np.minimum(x, 20))
+    e *= e + 2
+    e /= e + 2
+    x *= e
+    return x
+
+
+def _hard_sigmoid(x: Array) -> Array:
+    x += 3
+    np.clip(x, 0, 6, out=x)
+    x /= 6
+    return x
+
+
+def _gelu(x: Array) -> Array:
+    result = erf(x * math.sqrt(0.5))
+    return _half_of_one_plus(result, x)
+
+
+def _gelu_tanh(x: Array) -> Array:
+    inner = x * x
+    inner *= 0.044715
+    inner += 1
+    inner *= x
+    inner *= math.sqrt(2 / math.pi)
+    return _half_of_one_plus(np.tanh(inner, out=inner), x)
+
+
+def _half_of_one_plus(share: Array, x: Array) -> Array:
+    share += 1
+    share *= x
+    share *= 0.5
+    return share
+
+
+def _elu(x: Array, alpha: float) -> Array:
+    return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
+
+
+Sigmoid = unary("Sigmoid", sigmoid, "output = 1 / (1 + e^-data).", page="activation/sigmoid-1")
+
+SoftPlus = unary(
+    "SoftPlus",
+    _softplus,
+    "output = ln(1 + e^data).",
+    page="activation/softplus-4",
+    since=4,
+    types=CALCULABLE_FLOAT,
+)
+
+SoftSign = unary(
+    "SoftSign",
+    lambda x: x / (1 + np.abs(x)),
+    "output = data / (1 + |data|).",
+    page="activation/softsign-9",
+    since=9,
+    types=CALCULABLE_FLOAT,
+)
+
+Mish = unary(
+    "Mish",
+    _mish,
+    "output = data · tanh(ln(1 + e^data)).",
+    page="activation/mish-4",
+    since=4,
+    types=CALCULABLE_FLOAT,
+)
+
+HSigmoid = unary(
+    "HSigmoid",
+    _hard_sigmoid,
+    "output = min(max(data + 3, 0), 6) / 6.",
+    page="activation/hsigmoid-5",
+    since=5,
+)
+
+HSwish = unary(
+    "HSwish",
+    lambda x: x * _hard_sigmoid(x.copy()),
+    "output = data · min(max(data + 3, 0), 6) / 6.",
+    page="activation/hswish-4",
+    since=4,
+)
+
+Gelu2 = unary(
+    "Gelu",
+    _gelu,
+    "output = data · (1 + erf(data / √2)) / 2.",
+    page="activation/gelu-2",
+    since=2,
+    types=CALCULABLE_FLOAT,
+)
+
+
+@op("Gelu", since=7)
+class Gelu7(Unary):
+    """output = data · Φ(data), Φ being the distribution function of the normal distribution.
+
+    erf: Φ(x) = (1 + erf(x / √2)) / 2. tanh: about Φ(x) = (1 + tanh(√(2/π) · (x + 0.044715 x³))) / 2.
+
+    data: any shape, any float type. output: the same.
+    Specification: activation/gelu-7.
+    """
+
+    inputs = (In("data", types=CALCULABLE_FLOAT),)
+
+    approximation_mode: Annotated[Literal["erf", "tanh"], LOWER] = "erf"
+
+    overwrites = ("data",)
+
+    def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
+        return calculated_real(self._function, data, out)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return real_kernel(self._function, types[0], self.evaluate)
+
+    @property
+    def _function(self) -> Function:
+        return _gelu if self.approximation_mode == "erf" else _gelu_tanh
+
+
+@op("Elu", since=1)
+class Elu(Unary):
+    """output = data where it is positive, else alpha · (e^data - 1).
+
+    data: any shape, any numeric type; the specification has floats only, OpenVINO all. output: the same.
+    Specification: activation/elu-1.
+    """
+
+    alpha: Float
+
+    overwrites = ("data",)
+
+    def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
+        return calculated_real(partial(_elu, alpha=self.alpha), data, out)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return real_kernel(partial(_elu, alpha=self.alpha), types[0], self.evaluate)
+
+
+@op("ReLU", since=1)
+class ReLU(Unary):
+    """output = data where it is positive, else 0.
+
+    data: any shape and any type that the operator takes. output: the same.
+    Specification: activation/relu-1.
+    """
+
+    rising = ("data",)
+    overwrites = ("data",)
+
+    def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
+        return held_between(data, 0, _greatest(ElementType.of(data)), out)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        kind = types[0].element_type
+        return clip_kernel(types[0], 0, _greatest(kind), self.evaluate) if kind.is_known else self.evaluate
+
+
+def _greatest(kind: ElementType) -> float:
+    """Above all values of the type, or the greatest of them."""
+    return math.inf if kind.is_float else int(type_limits(kind.dtype)[1])
+
+
+@op("Clamp", since=1)
+class Clamp(Unary):
+    """output = min(max(data, min), max). For integers `min` is rounded up and `max` down.
+
+    data: any shape, any numeric type. output: the same.
+    Errors: IR302 for a min above max, or NaN.
+    Specification: activation/clamp-1.
+    """
+
+    rising = ("data",)
+
+    min: Float
+    max: Float
+
+    def check_attributes(self) -> None:
+        if not self.min <= self.max:
+            raise ValueError(f"min={self.min} must not be greater than max={self.max}")
+
+    overwrites = ("data",)
+
+    def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
+        return held_between(data, *self._limits(ElementType.of(data)), out)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        kind = types[0].element_type
+        return clip_kernel(types[0], *self._limits(kind), self.evaluate) if kind.is_known else self.evaluate
+
+    def _limits(self, kind: ElementType) -> tuple[float, float]:
+        lowest, highest = self.min, self.max
+        if not kind.is_integer:
+            return lowest, highest
+        least, greatest = type_limits(kind.dtype)
+        # Infinity has no ceil; what lies beyond the type cannot be met by its integers anyway.
+        lowest = math.ceil(min(max(lowest, float(least)), float(greatest)))
+        highest = math.floor(min(max(highest, float(least)), float(greatest)))
+        return max(lowest, int(least)), min(highest, int(greatest))
+
+
+@op("PReLU", since=1)
+class PReLU(Op):
+    """output = data where it is not negative, else slope · data.
+
+    data: any shape; slope: a vector of one slope per channel, axis 1 of data, else any shape that is broadcast to data.
+    Both of one numeric type; the specification has floats only, OpenVINO all. output: as data.
+    Errors: IR504 for a slope that is not broadcast to data; OpenVINO then repeats it in some way or stops.
+    Specification: activation/prelu-1.
+    """
+
+    inputs = (In("data", types=CALCULABLE), In("slope", types=CALCULABLE, like="data"))
+
+    def infer(self, data: TensorType, slope: TensorType) -> TensorType:
+        if not _may_be_slope(data.shape, slope.shape):
+            message = f"slope {slope.shape} is neither one per channel of data {data.shape} nor broadcast to it"
+            raise ShapeError(message, code="IR504", port="slope")
+        return data.without_values() if data.element_type.is_known else TensorType(slope.element_type, data.shape)
+
+    def evaluate(self, data: Array, slope: Array) -> Array:
+        if slope.ndim == 1 and data.ndim > 1 and slope.size == data.shape[1]:
+            slope = slope.reshape(slope.shape + (1,) * (data.ndim - 2))
+        result = calculated(lambda x, factor: np.where(x < 0, x * factor, x), data, slope)
+        # A slope of more dims than data has ones in front, which broadcasting puts there too.
+        return result.reshape(data.shape)
+
+
+def _may_be_slope(data: Shape, slope: Shape) -> bool:
+    if data.dims is None or slope.dims is None:
+        return True
+    if len(slope) == 1 and len(data) > 1 and (slope[0] & data[1]) is not None:
+        return True
+    extra = max(len(slope) - len(data), 0)
+    fits = (1 in dim or dim & met is not None for dim, met in zip(reversed(slope), reversed(data), strict=False))
+    return all(1 in dim for dim in slope[:extra]) and all(fits)
+
+
+@op("Swish", since=4)
+class Swish(Op):
+    """output = data / (1 + e^-(beta · data)).
+
+    data: any shape, any float type; beta: a scalar of that type, 1 where it is left out. output: as data.
+    Errors: IR501 for a beta that is no scalar.
+    Specification: activation/swish-4.
+    """
+
+    inputs = (In("data", types=CALCULABLE_FLOAT), In("beta", types=CALCULABLE_FLOAT, like="data", optional=True))
+
+    def infer(self, data: TensorType, beta: TensorType | None = None) -> TensorType:
+        if beta is not None:
+            require_rank(beta, 0, "beta")
+        return data.without_values()
+
+    overwrites = ("data",)
+
+    def evaluate(self, data: Array, beta: Array | None = None, *, out: Array | None = None) -> Array:
+        return calculated_real(_swish if beta is None else partial(_swish, beta=float(beta.reshape(()))), data, out)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return self.evaluate if len(types) > 1 else real_kernel(_swish, types[0], self.evaluate)
+
+
+@op("HardSigmoid", since=1)
+class HardSigmoid(Op):
+    """output = max(0, min(1, alpha · data + beta)).
+
+    data: any shape; alpha, beta: scalars; all of one numeric type, of which the specification has floats only. output:
+    as data.
+    Errors: IR501 for an alpha or a beta that is no scalar.
+    Specification: activation/hard-sigmoid-1.
+    """
+
+    inputs = (
+        In("data", types=CALCULABLE),
+        In("alpha", types=CALCULABLE, like="data"),
+        In("beta", types=CALCULABLE, like="data"),
+    )
+
+    def infer(self, data: TensorType, alpha: TensorType, beta: TensorType) -> TensorType:
+        require_rank(alpha, 0, "alpha")
+        require_rank(beta, 0, "beta")
+        return data.without_values()
+
+    def evaluate(self, data: Array, alpha: Array, beta: Array) -> Array:
+        factor, offset = float(alpha.reshape(())), float(beta.reshape(()))
+
+        def hard_sigmoid(x: Array) -> Array:
+            x *= factor
+            x += offset
+            return np.clip(x, 0, 1, out=x)
+
+        return calculated_real(hard_sigmoid, data)
+
+
+@op("Selu", since=1)
+class Selu(Op):
+    """output = lambda · data where data is positive, else lambda · alpha · (e^data - 1).
+
+    data: any shape; alpha, lambda: one element in any shape; all of one float type. output: as data.
+    Errors: IR505 for an alpha or a lambda that has not one element.
+    Specification: activation/selu-1.
+    """
+
+    # The third input is named lambda, which Python keeps for itself.
+    inputs = (
+        In("data", types=CALCULABLE_FLOAT),
+        In("alpha", types=CALCULABLE_FLOAT, like="data"),
+        In("lambda_", types=CALCULABLE_FLOAT, like="data"),
+    )
+
+    def infer(self, data: TensorType, alpha: TensorType, lambda_: TensorType) -> TensorType:
+        for name, factor in (("alpha", alpha), ("lambda_", lambda_)):
+            if 1 not in factor.shape.size:
+                raise ShapeError(f"{name} has shape {factor.shape}, expected one element", code="IR505", port=name)
+        return data.without_values()
+
+    def evaluate(self, data: Array, alpha: Array, lambda_: Array) -> Array:
+        curve, scale = float(alpha.reshape(())), float(lambda_.reshape(()))
+        return calculated_real(lambda x: scale * _elu(x, curve), data)
+
+
+@op("Identity", since=16)
+class Identity(Op):
+    """output = data.
+
+    Specification: activation/identity-16.
+    """
+
+    inputs = (In("data"),)
+    rising = ("data",)
+    views = True
+
+    def infer(self, data: TensorType) -> TensorType:
+        return data
+
+    def evaluate(self, data: Array) -> Array:
+        return data
+
+
+Exp = unary("Exp", np.exp, "output = e^data.", page="activation/exp-1")

@@ -1,0 +1,271 @@
+"""Add, Subtract, Multiply, Divide, Mod, FloorMod, Power, Maximum, Minimum, SquaredDifference.
+
+Division by zero is undefined by the specification. Of floats it gives what IEEE 754 says; of integers it is an error,
+where OpenVINO's CPU plugin gives an arbitrary number and its reference kernels raise or crash.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_exec.errors import EvaluationError
+from ir_exec.kernels.elementwise import calculated
+from ir_exec.ops.base import op
+from ir_exec.ops.base.attributes import Bool
+from ir_exec.ops.base.elementwise import Binary, binary
+from ir_exec.types import Array, Bounds, ElementType
+
+__all__ = [
+    "Add",
+    "Divide",
+    "FloorMod",
+    "Maximum",
+    "Minimum",
+    "Mod",
+    "Multiply",
+    "Power",
+    "SquaredDifference",
+    "Subtract",
+]
+
+HUGE = 2.0**48
+"""Bounds that reach this are not bounds of anything that a tensor could have."""
+
+
+def _squared_difference(a: Array, b: Array) -> Array:
+    difference = np.subtract(a, b)
+    return np.multiply(difference, difference)
+
+
+Add = binary(
+    "Add",
+    np.add,
+    "output = a + b; integers wrap.",
+    page="arithmetic/add-1",
+    is_rising=True,
+    is_arithmetic=True,
+)
+
+Subtract = binary(
+    "Subtract",
+    np.subtract,
+    "output = a - b; integers wrap.",
+    page="arithmetic/subtract-1",
+    is_monotone=True,
+    is_arithmetic=True,
+)
+
+Multiply = binary(
+    "Multiply",
+    np.multiply,
+    "output = a · b; integers wrap.",
+    page="arithmetic/multiply-1",
+    is_monotone=True,
+    is_arithmetic=True,
+)
+
+Maximum = binary(
+    "Maximum",
+    np.maximum,
+    "output = the greater of a and b; NaN where either is.",
+    page="arithmetic/maximum-1",
+    is_rising=True,
+)
+
+Minimum = binary(
+    "Minimum",
+    np.minimum,
+    "output = the lesser of a and b; NaN where either is.",
+    page="arithmetic/minimum-1",
+    is_rising=True,
+)
+
+SquaredDifference = binary(
+    "SquaredDifference",
+    _squared_difference,
+    "output = (a - b)²; integers wrap.",
+    page="arithmetic/squared-difference-1",
+)
+
+
+def _is_integer(array: Array) -> bool:
+    return ElementType.of(array).is_integer
+
+
+def _require_no_zero(a: Array, b: Array) -> None:
+    """No integer is divided by zero; EvaluationError IR704."""
+    if a.size and _is_integer(b) and (b == 0).any():
+        raise EvaluationError("an integer is divided by zero", code="IR704", port="b")
+
+
+class _Remainder(Binary):
+    """What a division leaves. Errors: IR704 for an integer divided by zero, and those of Binary."""
+
+    def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
+        _require_no_zero(a, b)
+        return super().evaluate(a, b, out=out)
+
+
+@op("Divide", since=1)
+class Divide(Binary):
+    """output = a / b.
+
+    The quotient of integers is rounded towards zero.
+
+    a, b: any shapes that are broadcast together, any numeric type. output: the same type.
+    Errors: IR704 for an integer divided by zero, and those of Binary.
+    Specification: arithmetic/divide-1, by which `m_pythondiv` rounds quotients of integers down. OpenVINO is of two
+    minds: its shape inference does so, its CPU plugin rounds towards zero whatever the attribute says. Networks have
+    their shapes from the one and their values from the other, and here they have them so too.
+    """
+
+    monotone = ("a",)
+    saturates = True
+
+    m_pythondiv: Bool = True
+
+    def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
+        _require_no_zero(a, b)
+        return calculated(_quotient_towards_zero if _is_integer(a) else np.divide, a, self.aligned(a, b), out=out)
+
+    def evaluate_known(self, *arrays: Array) -> Array:
+        a, b = arrays
+        if not (self.m_pythondiv and _is_integer(a)):
+            return self.evaluate(a, b)
+        _require_no_zero(a, b)
+        return calculated(np.floor_divide, a, self.aligned(a, b))
+
+    def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds | None:
+        """The extremes lie at the corners where b keeps its sign; elsewhere nothing is known."""
+        if not _is_integer(a[0]):
+            return None
+        limits = np.iinfo(a[0].dtype)
+        keeps_sign = (b[0] > 0) | (b[1] < 0)
+        divisors = [np.where(keeps_sign, bound, 1).astype(bound.dtype) for bound in b]
+        quotients = [self.evaluate_known(dividend, divisor) for dividend in a for divisor in divisors]
+        is_open = ((a[0] == limits.min) & (limits.min < 0)) | (a[1] == limits.max)
+        is_known = np.broadcast_to(self.aligned(a[0], keeps_sign) & ~is_open, quotients[0].shape)
+        lower = np.where(is_known, np.minimum.reduce(quotients), limits.min)
+        upper = np.where(is_known, np.maximum.reduce(quotients), limits.max)
+        # Positive numbers, however large, have no negative quotient; by 0 nothing is divided.
+        is_positive = (a[0] >= 0) & self.aligned(a[0], b[0] >= 0)
+        lower = np.where(is_positive, np.maximum(lower, 0), lower)
+        return lower.astype(limits.dtype), upper.astype(limits.dtype)
+
+
+def _quotient_towards_zero(a: Array, b: Array) -> Array:
+    quotient: Array = (a - np.fmod(a, b)) // b
+    return quotient
+
+
+@op("Mod", since=1)
+class Mod(_Remainder):
+    """output = a - b · trunc(a / b): the remainder with the sign of a, as in C.
+
+    a, b: any shapes that are broadcast together, any numeric type. output: the same type.
+    Specification: arithmetic/mod-1.
+    """
+
+    function = np.fmod
+
+    def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds | None:
+        """The remainder lies between 0 and a, and is less than |b|; it is a itself where |a| is less than |b|."""
+        if not _is_integer(a[0]):
+            return None
+        largest = self.aligned(a[0], _largest_magnitude(b) - 1)
+        least_divisor = self.aligned(a[0], b[0].astype(np.float64))
+        is_itself = (-least_divisor < a[0]) & (a[1] < least_divisor)
+        lower = np.where(is_itself, a[0], np.where(a[0] < 0, np.maximum(a[0], -largest), 0))
+        upper = np.where(is_itself, a[1], np.where(a[1] > 0, np.minimum(a[1], largest), 0))
+        return _with_exact_elements(self, (a, b), (lower, upper))
+
+
+@op("FloorMod", since=1)
+class FloorMod(_Remainder):
+    """output = a - b · floor(a / b): the remainder with the sign of b, as in Python.
+
+    a, b: any shapes that are broadcast together, any numeric type. output: the same type.
+    Specification: arithmetic/floormod-1.
+    """
+
+    function = np.remainder
+
+    def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds | None:
+        """The remainder lies between 0 and b; it is a itself where a lies between 0 and b."""
+        if not _is_integer(a[0]):
+            return None
+        b_lower, b_upper = (self.aligned(a[0], bound.astype(np.float64)) for bound in b)
+        is_itself = (a[0] >= 0) & (a[1] < b_lower)
+        lower = np.where(is_itself, a[0], np.minimum(b_lower + 1, 0))
+        upper = np.where(is_itself, a[1], np.maximum(b_upper - 1, 0))
+        return _with_exact_elements(self, (a, b), (lower, upper))
+
+
+def _largest_magnitude(bounds: Bounds) -> Array:
+    """As f64, where nothing overflows."""
+    lower, upper = (bound.astype(np.float64) for bound in bounds)
+    magnitude: Array = np.maximum(-lower, upper)
+    return magnitude
+
+
+def _with_exact_elements(operator: Binary, inputs: tuple[Bounds, Bounds], bounds: tuple[Array, Array]) -> Bounds:
+    """The bounds, as f64, in the dtype of the operator, and the elements whose inputs are known computed."""
+    (a_lower, a_upper), (b_lower, b_upper) = inputs
+    limits = np.iinfo(a_lower.dtype)
+    exact = operator.evaluate(a_lower, np.where(b_lower == 0, 1, b_lower).astype(b_lower.dtype))
+    is_exact = (a_lower == a_upper) & operator.aligned(a_lower, (b_lower == b_upper) & (b_lower != 0))
+    lower, upper = (np.broadcast_to(bound, exact.shape) for bound in bounds)
+    # The end of a 64-bit range is no f64: what lies at it or beyond is put there as an integer.
+    lower = np.where(lower <= limits.min, limits.min, np.where(lower >= HUGE, 0, lower).astype(limits.dtype))
+    upper = np.where(upper >= HUGE, limits.max, np.where(upper <= limits.min, 0, upper).astype(limits.dtype))
+    return np.where(is_exact, exact, lower).astype(limits.dtype), np.where(is_exact, exact, upper).astype(limits.dtype)
+
+
+@op("Power", since=1)
+class Power(Binary):
+    """output = a to the power of b; 1 where b is 0.
+
+    Integers wrap. An integer to a negative power is rounded towards zero: only those of 1 and -1 are not 0. Negative
+    floats have only powers of whole exponents, others are NaN.
+
+    a, b: any shapes that are broadcast together, any numeric type. output: the same type.
+    Errors: IR704 for the integer 0 to a negative power, and those of Binary.
+    Specification: arithmetic/power-1. OpenVINO calculates integers in floats; what it makes of an overflow has no
+    meaning.
+    """
+
+    def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
+        if _is_integer(a):
+            return calculated(_integer_power, a, self.aligned(a, b), out=out)
+        if b.size == 1 and b.ndim <= a.ndim:
+            # NumPy's operator knows squares, roots and reciprocals, and is many times faster for them.
+            exponent = float(b.reshape(()))
+            return calculated(lambda base: base**exponent, a, out=out if out is a else None)
+        return calculated(np.power, a, self.aligned(a, b), out=out)
+
+    def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds | None:
+        """From 1 on, and without negative exponents, a power rises with both; elsewhere nothing is known."""
+        if not _is_integer(a[0]):
+            return None
+        limits = np.iinfo(a[0].dtype)
+        is_rising = (a[0] >= 1) & self.aligned(a[0], b[0] >= 0)
+        powers = []
+        for base, exponent in zip(a, b, strict=True):
+            exponent = self.aligned(base, exponent)
+            size = np.power(base.astype(np.float64), exponent)
+            power = np.power(base, np.maximum(exponent, 0))
+            powers.append(np.where(size < HUGE, power, limits.max))
+        lower, upper = np.where(is_rising, powers[0], limits.min), np.where(is_rising, powers[1], limits.max)
+        return lower.astype(limits.dtype), upper.astype(limits.dtype)
+
+
+def _integer_power(base: Array, exponent: Array) -> Array:
+    power: Array = np.power(base, np.maximum(exponent, 0))
+    is_negative = exponent < 0
+    if not is_negative.any():
+        return power
+    if ((base == 0) & is_negative).any():
+        raise EvaluationError("the integer 0 is raised to a negative power", code="IR704", port="b")
+    # The reciprocal of 1 is 1, that of -1 changes its sign with every factor, all others are cut to 0.
+    reciprocal = np.where(np.abs(base) == 1, np.power(base, exponent & 1), 0)
+    return np.where(is_negative, reciprocal, power)

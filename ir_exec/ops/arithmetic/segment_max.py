@@ -1,0 +1,75 @@
+"""SegmentMax: the greatest row of every segment."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+
+from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.kernels.precision import CALCULABLE, rounded, type_limits, widened
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import LOWER
+from ir_exec.ops.base.segments import given_count, number_of_rows, run_starts, segments_of
+from ir_exec.ops.base.shapes import known_ints, merge_dims, require_rank
+from ir_exec.types import INDEX, Array, Dim, Shape, TensorType
+
+__all__ = ["SegmentMax"]
+
+
+@op("SegmentMax", since=16)
+class SegmentMax(Op):
+    """output[i, ...] = the greatest of data[j, ...] over all j with segment_ids[j] = i.
+
+    data: rank 1 or more, any numeric type. segment_ids: a vector as long as the first axis of data, rising, from 0 on.
+    num_segments: a scalar, greater than every segment; one more than the last segment if it is left out.
+    output: [num_segments, ...], the type of data. A segment without elements is 0 (`fill_mode` zero) or the
+    lowest finite value of the type (lowest).
+
+    Errors: IR501 for data that is a scalar; IR701 for a segment that is none of num_segments, where OpenVINO leaves out
+    what belongs to it; IR704 for segments that do not rise, and for a negative num_segments.
+    Specification: arithmetic/segment-max-16.
+    """
+
+    inputs = (
+        In("data", types=CALCULABLE),
+        In("segment_ids", types=INDEX),
+        In("num_segments", types=INDEX, optional=True),
+    )
+
+    fill_mode: Annotated[Literal["zero", "lowest"], LOWER]
+
+    def infer(self, data: TensorType, segment_ids: TensorType, num_segments: TensorType | None = None) -> TensorType:
+        require_rank(segment_ids, 1, "segment_ids")
+        if num_segments is not None:
+            require_rank(num_segments, 0, "num_segments")
+        if data.rank == 0:
+            raise ShapeError("data is a scalar, expected rank 1 or more", code="IR501", port="data")
+        if data.shape.dims is None:
+            return data.without_values()
+        if segment_ids.shape.dims is not None:
+            what = "axis 0 of data and segment_ids"
+            merge_dims(data.shape[0], segment_ids.shape[0], what, port="segment_ids")
+        return data.with_shape(Shape([self._count(segment_ids, num_segments), *data.shape[1:]]))
+
+    def _count(self, segment_ids: TensorType, num_segments: TensorType | None) -> Dim:
+        if num_segments is not None:
+            return number_of_rows(num_segments, "num_segments")
+        segments = known_ints(segment_ids)
+        return Dim.any() if segments is None else Dim(max((*segments, -1)) + 1)
+
+    def evaluate(self, data: Array, segment_ids: Array, num_segments: Array | None = None) -> Array:
+        if (segment_ids[1:] < segment_ids[:-1]).any():
+            at = int(np.argmax(segment_ids[1:] < segment_ids[:-1]))
+            message = f"segment_ids must rise, found {segment_ids[at + 1]} behind {segment_ids[at]}"
+            raise EvaluationError(message, port="segment_ids")
+        last = int(segment_ids[-1]) if len(segment_ids) else -1
+        count = last + 1 if num_segments is None else given_count(num_segments)
+        segments = segments_of(segment_ids, count)
+        fill = 0 if self.fill_mode == "zero" else type_limits(data.dtype)[0]
+        output = np.full((count, *data.shape[1:]), fill, data.dtype)
+        if len(segments):
+            starts = run_starts(segments)
+            greatest = np.maximum.reduceat(widened(data), starts, axis=0)
+            output[segments[starts]] = rounded(greatest, data.dtype)
+        return output

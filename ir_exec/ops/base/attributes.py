@@ -1,0 +1,263 @@
+"""How the text of attributes becomes values: the types of an operator's fields.
+
+Each is an annotated Python type, so that a field reads as what it holds: `axis: Int`, `pads_begin: Ints`,
+`mode: Annotated[Literal["constant", "edge"], LOWER]`. What stands behind the type are functions that the text goes
+through from left to right: each takes what the one before gives, and raises ValueError for what cannot be. At the end
+a Literal holds only its own values.
+
+This is what pydantic would do. Importing that takes as long as importing NumPy, and its models of the operators of one
+network take longer to build than the network takes to run.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args, get_origin
+
+from ir_exec.types import INDEX, ElementType, Shape
+
+__all__ = [
+    "LOWER",
+    "Bool",
+    "ElementTypeName",
+    "Field",
+    "Float",
+    "Floats",
+    "IndexTypeName",
+    "Int",
+    "Ints",
+    "Named",
+    "NonNegative",
+    "NonNegatives",
+    "Positive",
+    "Positives",
+    "ShapeText",
+    "Step",
+    "at_least",
+    "each",
+    "fields_of",
+    "of_length",
+    "split_list",
+    "within",
+]
+
+Step: TypeAlias = Callable[[Any], Any]
+"""One function of an annotation."""
+
+LARGEST = 2**63 - 1
+
+_INTEGER = re.compile(r"\s*[+-]?\d{1,20}\s*", re.ASCII)
+
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
+
+
+def _lower(text: str) -> str:
+    return text.strip().lower()
+
+
+def _boolean(text: str) -> bool:
+    value = _BOOLEANS.get(_lower(text))
+    if value is None:
+        raise ValueError("expected true or false")
+    return value
+
+
+def _integer(text: str) -> int:
+    if text.isdecimal() and text.isascii() and len(text) < 19:
+        return int(text)
+    if not _INTEGER.fullmatch(text):
+        raise ValueError("expected an integer")
+    value = int(text)
+    if not -LARGEST - 1 <= value <= LARGEST:
+        raise ValueError("expected an integer of 64 bits")
+    return value
+
+
+def _float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError("expected a number") from None
+
+
+def split_list(text: str) -> list[str]:
+    """The parts of a list: `1,2`, `[1, 2]`, nothing for an empty one."""
+    text = text.strip()
+    if text.startswith("[") and text.endswith("]"):
+        text = text[1:-1]
+    return [part.strip() for part in text.split(",")] if text.strip() else []
+
+
+def _integers(text: str) -> tuple[int, ...]:
+    return tuple([_integer(part) for part in split_list(text)])
+
+
+def _floats(text: str) -> tuple[float, ...]:
+    return tuple([_float(part) for part in split_list(text)])
+
+
+def _element_type(text: str) -> ElementType:
+    kind = ElementType.parse(text)
+    if text.lower() not in (kind.name, "undefined"):
+        # OpenVINO refuses FP32 here, which is how ports spell it.
+        raise ValueError(f"expected {kind.name}, as attributes spell it")
+    return kind
+
+
+def _index_type(kind: ElementType) -> ElementType:
+    if kind not in INDEX:
+        raise ValueError("expected i32 or i64")
+    return kind
+
+
+def at_least(least: float) -> Step:
+    """Refuses numbers below `least`, and NaN."""
+
+    def step(value: float) -> float:
+        if not value >= least:
+            raise ValueError(f"expected {least} or more")
+        return value
+
+    return step
+
+
+def within(least: float, most: float) -> Step:
+    """Refuses numbers below `least` or above `most`, and NaN."""
+
+    def step(value: float) -> float:
+        if not least <= value <= most:
+            raise ValueError(f"expected a number from {least} to {most}")
+        return value
+
+    return step
+
+
+def each(step: Step) -> Step:
+    """Applies a step to every element of a list."""
+    return lambda values: tuple([step(value) for value in values])
+
+
+def of_length(least: int, most: int | None = None) -> Step:
+    """Refuses lists of fewer than `least` elements, and of more than `most` where that is given."""
+
+    def step(values: tuple[Any, ...]) -> tuple[Any, ...]:
+        if len(values) < least or (most is not None and len(values) > most):
+            expected = f"{least} or more" if most is None else str(least) if most == least else f"{least} to {most}"
+            raise ValueError(f"expected {expected} values, found {len(values)}")
+        return values
+
+    return step
+
+
+LOWER = _lower
+"""For enumerations: their values are compared without regard to case."""
+
+Bool = Annotated[bool, _boolean]
+
+Int = Annotated[int, _integer]
+
+NonNegative = Annotated[Int, at_least(0)]
+
+Positive = Annotated[Int, at_least(1)]
+
+Float = Annotated[float, _float]
+
+Ints = Annotated[tuple[int, ...], _integers]
+
+NonNegatives = Annotated[Ints, each(at_least(0))]
+
+Positives = Annotated[Ints, each(at_least(1))]
+
+Floats = Annotated[tuple[float, ...], _floats]
+
+ElementTypeName = Annotated[ElementType, _element_type]
+
+IndexTypeName = Annotated[ElementTypeName, _index_type]
+
+ShapeText = Annotated[Shape, Shape.parse]
+
+
+class Named(NamedTuple):
+    """Stands in the annotation of a field whose attribute has another name: `Annotated[Bool, Named("exclude-pad")]`."""
+
+    attribute: str
+
+
+_REQUIRED = object()
+
+
+class Field(NamedTuple):
+    """A field of an operator.
+
+    name: of the field. attribute: of the attribute in the file. steps: what its text goes through.
+    """
+
+    name: str
+    attribute: str
+    steps: tuple[Step, ...]
+    default: Any
+
+    @property
+    def is_required(self) -> bool:
+        return self.default is _REQUIRED
+
+    def parse(self, text: str) -> Any:
+        """The value that a text stands for; raises ValueError for one that cannot be."""
+        value: Any = text
+        for step in self.steps:
+            value = step(value)
+        return value
+
+
+_CLASS_VAR: Any = ClassVar
+
+
+def fields_of(cls: type[Any]) -> tuple[Field, ...]:
+    """The fields that the annotations of a class and its bases declare, those of its bases first."""
+    found: dict[str, Field] = {}
+    for base in reversed(cls.__mro__[:-1]):
+        for name, annotation in base.__annotations__.items():
+            if isinstance(annotation, str) and not annotation.startswith("ClassVar"):
+                # The modules of operators postpone the evaluation of annotations: there is something to do only here.
+                annotation = eval(annotation, vars(sys.modules[base.__module__]))
+            if not isinstance(annotation, str) and get_origin(annotation) is not _CLASS_VAR:
+                found[name] = _field(name, annotation, getattr(cls, name, _REQUIRED))
+    return tuple(found.values())
+
+
+def _field(name: str, declared: Any, default: Any) -> Field:
+    metadata: list[Any] = []
+    if get_origin(declared) is Annotated:
+        declared, *metadata = get_args(declared)
+    steps = [one for one in metadata if not isinstance(one, Named)]
+    for step in steps:
+        if not callable(step):
+            raise TypeError(f"{name}: {step!r} is no function that a text could go through")
+    attribute = next((one.attribute for one in metadata if isinstance(one, Named)), name)
+    return Field(name, attribute, (*(steps or _plain(name, declared)), *_membership(declared)), default)
+
+
+def _plain(name: str, declared: Any) -> tuple[Step, ...]:
+    """The way from a text to one of Python's own types."""
+    step = {bool: _boolean, int: _integer, float: _float}.get(declared)
+    if step is None and declared is not str and get_origin(declared) is not Literal:
+        raise TypeError(f"{name}: {declared} does not say how a text becomes a value")
+    return () if step is None else (step,)
+
+
+def _membership(declared: Any) -> Iterator[Step]:
+    """The last step of a Literal, or of a list of Literals."""
+    if get_origin(declared) is tuple:
+        yield from (each(step) for step in _membership(get_args(declared)[0]))
+    elif get_origin(declared) is Literal:
+        values = get_args(declared)
+
+        def step(value: Any) -> Any:
+            if value not in values:
+                *most, last = map(str, values)
+                raise ValueError(f"expected {', '.join(most) + ' or ' if most else ''}{last}")
+            return value
+
+        yield step

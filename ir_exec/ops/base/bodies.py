@@ -1,0 +1,124 @@
+"""How the graphs inside a layer stand to the layer: what Parameters are fed with, and what becomes of Results.
+
+The graphs are not attributes: who walks the layers hands them in as `bodies`. To infer, a body tells the types of its
+Results from those of its Parameters; to run, it computes the Results from arrays. `Ties` say how Parameters and
+Results of a body stand to the ports of the layer around it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from ir_exec.errors import EvaluationError
+from ir_exec.ops.base.shapes import normalize_axis
+from ir_exec.types import Array, Dim, TensorType
+
+__all__ = ["BackEdge", "BodyInput", "BodyOutput", "Part", "RunningBody", "Ties", "TypedBody"]
+
+
+class Part(NamedTuple):
+    """The parts along `axis` that the iterations take or give: `part_size` elements each, from `start` on in steps of
+    `stride`, as long as they reach no further than `end`, which is included. Negative starts and ends count from the
+    end of the axis; with a negative stride the parts go from the end to the beginning.
+
+    OpenVINO's inference counts the parts so; its CPU plugin leaves `end` out where it is not negative, and begins at
+    the very end of the axis wherever `start` is. They agree where the parts cover the axis.
+    """
+
+    axis: int
+    start: int = 0
+    end: int = -1
+    stride: int = 1
+    part_size: int = 1
+
+    def iterations(self, dim: Dim) -> Dim:
+        """How many parts a dim holds."""
+        if dim.is_static:
+            return Dim(self._count(dim.size))
+        if (self.start < 0) == (self.end < 0) or not dim.is_bounded:
+            return Dim.any()
+        # One edge moves with the end of the axis: more elements are more parts.
+        counts = sorted((self._count(dim.lo), self._count(dim.hi)))
+        return Dim(*counts)
+
+    def _count(self, size: int) -> int:
+        start, end = self._edges(size)
+        length = start - end + 1 if self.stride < 0 else end - start + 1
+        return max((length - self.part_size) // abs(self.stride) + 1, 0) if size else 0
+
+    def _edges(self, size: int) -> tuple[int, int]:
+        start = self.start + size if self.start < 0 else self.start
+        end = self.end + size if self.end < 0 else self.end
+        return start, end
+
+    def take(self, data: Array, iteration: int) -> Array:
+        """The part of one iteration, a view of `data`."""
+        axis = normalize_axis(self.axis, data.ndim)
+        size = data.shape[axis]
+        start, _ = self._edges(size)
+        first = start + iteration * self.stride - (self.part_size - 1 if self.stride < 0 else 0)
+        if first < 0 or first + self.part_size > size:
+            message = f"iteration {iteration} takes elements {first} to {first + self.part_size - 1} of axis {axis}"
+            raise EvaluationError(f"{message}, which has {size}")
+        return data[(slice(None),) * axis + (slice(first, first + self.part_size),)]
+
+
+class BodyInput(NamedTuple):
+    """What a Parameter of a body is fed with: the layer's input at `position` or a part of it; the number of the
+    iteration where `counts_iterations`."""
+
+    parameter: int
+    position: int | None
+    part: Part | None = None
+    counts_iterations: bool = False
+
+
+class BodyOutput(NamedTuple):
+    """What a Result of a body is: the layer's output at `position`, or a part of it, or the condition to go on."""
+
+    result: int
+    position: int | None
+    part: Part | None = None
+    is_condition: bool = False
+
+
+class BackEdge(NamedTuple):
+    """A Result of one iteration that is a Parameter of the next."""
+
+    result: int
+    parameter: int
+
+
+class Ties(NamedTuple):
+    """How a body is tied to its layer; Parameters and Results go by their place in the body."""
+
+    parameters: int
+    inputs: tuple[BodyInput, ...]
+    outputs: tuple[BodyOutput, ...]
+    back_edges: tuple[BackEdge, ...] = ()
+
+
+class TypedBody(Protocol):
+    """A body while types are inferred.
+
+    depth: how many bodies lie within each other, this one counted.
+    """
+
+    ties: Ties
+    depth: int
+
+    def infer(self, types: list[TensorType]) -> list[TensorType]:
+        """The types of the Results from those of the Parameters; raises what is wrong inside."""
+
+
+class RunningBody(TypedBody, Protocol):
+    """A body while the network runs."""
+
+    def run(self, arrays: list[Array]) -> list[Array]:
+        """The values of the Results from those of the Parameters."""
+
+    def advance(self) -> None:
+        """Let the next run of this body read what the one before has assigned to variables."""
+
+    def parameter_types(self) -> list[TensorType]:
+        """The types of the Parameters as the file declares them."""

@@ -1,0 +1,32 @@
+"""The dims of operators that select boxes: boxes, scores, batches and classes that agree."""
+
+from __future__ import annotations
+
+from ir_exec.ops.base.shapes import merge_dims, require_rank
+from ir_exec.types import Dim, TensorType
+
+__all__ = ["FOUR_COORDINATES", "at_most", "batches_classes_boxes"]
+
+
+def batches_classes_boxes(boxes: TensorType, scores: TensorType, coordinates: int) -> tuple[Dim, Dim, Dim]:
+    """The sizes that boxes [batches, boxes, coordinates] and scores [batches, classes, boxes] have."""
+    require_rank(boxes, 3, "boxes")
+    require_rank(scores, 3, "scores")
+    batches, count = Dim.any(), Dim.any()
+    if boxes.shape.dims is not None:
+        what = f"the last axis of boxes and its {coordinates} coordinates"
+        merge_dims(boxes.shape[2], Dim.of(coordinates), what, port="boxes")
+        batches, count = boxes.shape[0], boxes.shape[1]
+    if scores.shape.dims is None:
+        return batches, Dim.any(), count
+    batches = merge_dims(batches, scores.shape[0], "axis 0 of boxes and scores", port="scores")
+    count = merge_dims(count, scores.shape[2], "axis 1 of boxes and axis 2 of scores", port="scores")
+    return batches, scores.shape[1], count
+
+
+def at_most(dim: Dim, most: int | None) -> Dim:
+    """From nothing up to the greatest size of `dim`, and up to `most` where that is known."""
+    return Dim(0, dim.hi if most is None else min(dim.hi, max(most, 0)))
+
+
+FOUR_COORDINATES = {"4 coordinates": Dim.of(4)}

@@ -1,0 +1,204 @@
+"""Element-wise operators: broadcasting, and classes that are one line each.
+
+`kernels/elementwise.py` says in which type they calculate.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from ir_exec.kernels.elementwise import (
+    LARGE,
+    Function,
+    calculated,
+    calculated_real,
+    clip_elements,
+    of_copy,
+    working_dtype,
+)
+from ir_exec.kernels.pieces import PIECE
+from ir_exec.kernels.precision import CALCULABLE
+from ir_exec.ops.base.attributes import LOWER, Int, Named
+from ir_exec.ops.base.operator import In, Op, op
+from ir_exec.ops.base.shapes import Broadcasting, align_pdpd, broadcast_shapes
+from ir_exec.types import Array, ElementType, TensorType
+
+__all__ = [
+    "AutoBroadcast",
+    "Binary",
+    "Unary",
+    "binary",
+    "clip_kernel",
+    "is_own_type",
+    "is_small",
+    "real_kernel",
+    "unary",
+]
+
+
+def is_own_type(data: TensorType) -> bool:
+    """Whether elements of this type are calculated with as they are."""
+    return data.element_type.is_known and working_dtype(data.element_type.dtype) is data.element_type.dtype
+
+
+def is_small(*types: TensorType) -> bool:
+    """Whether NumPy's functions may be called as they are: for fewer elements than are split, and for no scalars, of
+    which they would not give an array."""
+    return max(type.shape.size.lo for type in types) < LARGE and max(type.rank or 0 for type in types) > 0
+
+
+def real_kernel(function: Function, data: TensorType, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """`calculated_real` for data of this static type, without what it looks up in every call; `otherwise` where there
+    is more to do than to call the function."""
+    if not (data.element_type.is_float and is_own_type(data) and is_small(data)):
+        return otherwise
+    if isinstance(function, np.ufunc):
+        return function
+    return partial(of_copy, function) if data.shape.size.lo <= PIECE else otherwise
+
+
+def clip_kernel(data: TensorType, lowest: float, highest: float, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for data of this static type as `real_kernel` does."""
+    if not (is_own_type(data) and is_small(data)):
+        return otherwise
+    dtype = data.element_type.dtype.type
+    return partial(clip_elements, lowest=dtype(lowest), highest=dtype(highest))
+
+
+class Unary(Op):
+    """An operator of one input, whose output has its shape and element type."""
+
+    inputs = (In("data", types=CALCULABLE),)
+
+    def infer(self, data: TensorType) -> TensorType:
+        return data.without_values()
+
+
+def unary(
+    type_name: str,
+    function: Function,
+    doc: str,
+    *,
+    page: str,
+    since: int = 1,
+    types: frozenset[ElementType] = CALCULABLE,
+    of_integers: Function | None = None,
+    is_rising: bool = False,
+    is_monotone: bool = False,
+) -> type[Op]:
+    """Register the operator that is `function` of every element of its input.
+
+    doc: the formula. page: where the specification has it. of_integers: a function that integers need not leave their
+    type for. is_rising, is_monotone: as in Op, of the one input.
+    """
+
+    class Operator(Unary):
+        __doc__ = (
+            f"{doc}\n\ndata: any shape and any type that the operator takes. output: the same.\nSpecification: {page}."
+        )
+
+        inputs = (In("data", types=types),)
+        rising = ("data",) if is_rising else ()
+        monotone = ("data",) if is_monotone else ()
+        saturates = is_monotone
+        overwrites = ("data",)
+
+        def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
+            if of_integers is not None and ElementType.of(data).is_integer:
+                return calculated(of_integers, data, out=out)
+            return calculated_real(function, data, out)
+
+        def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+            return real_kernel(function, types[0], self.evaluate)
+
+    return _registered(Operator, type_name, since)
+
+
+def _registered(cls: type[Op], type_name: str, since: int) -> type[Op]:
+    cls.__name__ = cls.__qualname__ = type_name
+    # The class belongs to the module of the line that declares it, as the named tuples of `collections` do.
+    cls.__module__ = sys._getframe(2).f_globals["__name__"]
+    return op(type_name, since=since)(cls)
+
+
+def _one_word_for_none(text: str) -> str:
+    return "none" if text == "explicit" else text
+
+
+AutoBroadcast = Annotated[Broadcasting, LOWER, _one_word_for_none]
+"""How the inputs are broadcast; OpenVINO knows "explicit" as another word for "none"."""
+
+
+class Binary(Op):
+    """An operator of two inputs of one type that are broadcast together; the output has their type.
+
+    `auto_broadcast`: "numpy", "none" (the shapes are equal), or "pdpd": b is laid on the dims of a from `axis` on, or
+    on its last dims for -1. A file that names no axis means 0, as OpenVINO reads it; the specification says -1.
+
+    Errors: IR502 and IR504 for shapes that do not fit together, IR503 for an axis beyond the rank of a.
+    Source: broadcast-rules of the specification.
+    """
+
+    inputs = (In("a", types=CALCULABLE), In("b", types=CALCULABLE, like="a"))
+
+    auto_broadcast: AutoBroadcast = "numpy"
+    axis: Annotated[Int, Named("auto_broadcast.auto_broadcast_axis")] = 0
+
+    overwrites: ClassVar[tuple[str, ...]] = ("a", "b")
+
+    function: ClassVar[Function]
+
+    def infer(self, a: TensorType, b: TensorType) -> TensorType:
+        shape = broadcast_shapes(a.shape, b.shape, self.auto_broadcast, self.axis)
+        return TensorType(a.element_type if a.element_type.is_known else b.element_type, shape)
+
+    def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
+        return calculated(type(self).function, a, self.aligned(a, b), out=out)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        """NumPy's function itself where there is nothing to do around it."""
+        a, b = types
+        is_plain = type(self).evaluate is Binary.evaluate and isinstance(type(self).function, np.ufunc)
+        if is_plain and is_own_type(a) and is_small(a, b) and self.auto_broadcast != "pdpd":
+            return type(self).function
+        return self.evaluate
+
+    def aligned(self, a: Array, b: Array) -> Array:
+        """b in a shape that NumPy broadcasts with a as `auto_broadcast` says."""
+        return align_pdpd(b, a.ndim, self.axis) if self.auto_broadcast == "pdpd" else b
+
+
+def binary(
+    type_name: str,
+    of_elements: Function,
+    doc: str,
+    *,
+    page: str,
+    since: int = 1,
+    base: type[Binary] = Binary,
+    types: frozenset[ElementType] = CALCULABLE,
+    is_rising: bool = False,
+    is_monotone: bool = False,
+    is_arithmetic: bool = False,
+) -> type[Op]:
+    """Register the operator that is `of_elements` of every pair of elements.
+
+    doc: the formula. page: where the specification has it. is_rising, is_monotone: as in Op, of both inputs;
+    is_arithmetic: as `saturates` there.
+    """
+
+    class Operator(base):  # type: ignore[valid-type, misc]  # mypy takes no variable for a base class
+        __doc__ = f"{doc}\n\na, b: any shapes that are broadcast together, as Binary tells. Specification: {page}."
+
+        inputs = (In("a", types=types), In("b", types=types, like="a"))
+        rising = ("a", "b") if is_rising else ()
+        monotone = ("a", "b") if is_monotone else ()
+        saturates = is_arithmetic
+        function = of_elements
+
+    return _registered(Operator, type_name, since)

@@ -1,0 +1,28 @@
+"""The dims of operators that read images: [batch, channels, rows, columns]."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_exec.errors import EvaluationError
+from ir_exec.types import Array, Dim, TensorType
+
+__all__ = ["dims_of", "images_of"]
+
+
+def images_of(numbers: Array, batches: int, port: str) -> list[int]:
+    """Indices of images; raises EvaluationError IR701 where there is no such image."""
+    # Written so that what is no number is wrong too.
+    wrong = ~((numbers >= 0) & (numbers < batches))
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        allowed = f"allowed are 0 to {batches - 1}" if batches else "none is allowed"
+        message = f"{port}[{first}] is {numbers[first]}, {allowed}: data has {batches} images"
+        raise EvaluationError(message, code="IR701", port=port)
+    images: list[int] = numbers.astype(np.int64).tolist()
+    return images
+
+
+def dims_of(tensor: TensorType, rank: int) -> tuple[Dim, ...]:
+    """The dims of a tensor of this rank, unknown ones if the rank is not known."""
+    return (Dim.any(),) * rank if tensor.shape.dims is None else tensor.shape.dims

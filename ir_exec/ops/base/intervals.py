@@ -1,0 +1,91 @@
+"""Intervals of the indices that cut an axis: what is known of the size of a slice whose ends are not known.
+
+An index counts from the end where it is negative, and one beyond the axis is clamped to it. An index at the end of the
+range of i32 or i64 means "to the end of the axis", however long that is.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+
+from ir_exec.kernels.indices import as_integers
+from ir_exec.types import INDEX, UNBOUNDED, Array, Dim, ElementType, TensorType
+
+__all__ = ["ANYWHERE", "BEYOND", "Interval", "clamped", "index_bounds", "slice_length", "sliced_dim", "widened"]
+
+Interval: TypeAlias = tuple[int, int]
+"""The least and the greatest value of an index."""
+
+BEYOND = 2**400
+"""An index beyond every axis, divided by any step still one."""
+
+HUGE = 2**48
+"""No axis has so many elements: a slice of an unbounded axis that may be longer is unbounded too.
+
+But as OpenVINO does, a backward slice that starts at a known place has as upper bound what 2**63 - 1 elements give.
+"""
+
+ANYWHERE: Interval = (-BEYOND, BEYOND)
+
+
+def clamped(size: int, start: int, stop: int, step: int) -> Interval:
+    # As OpenVINO does, and Python does not, a backward slice that starts before the axis starts at its first element.
+    start += size if start < 0 else 0
+    stop += size if stop < 0 else 0
+    if step > 0:
+        return min(max(start, 0), size), min(max(stop, 0), size)
+    return min(max(start, 0), size - 1), min(max(stop, -1), size)
+
+
+def slice_length(size: int, start: int, stop: int, step: int) -> int:
+    """How many elements of an axis of this size a slice takes."""
+    first, end = clamped(size, start, stop, step)
+    return max(0, -((first - end) // step))
+
+
+def sliced_dim(dim: Dim, start: Interval, stop: Interval, step: int) -> Dim:
+    """The least interval that holds the length of the slice for every size in `dim` and every start and stop."""
+    lengths = [
+        slice_length(size, first, end, step)
+        for first in _ends(start)
+        for end in _ends(stop)
+        for size in _turning_sizes(dim.lo, dim.hi, first, end)
+    ]
+    longest = max(lengths)
+    if longest >= HUGE and not dim.is_bounded and (step > 0 or start[1] == BEYOND):
+        longest = UNBOUNDED
+    return Dim(min(lengths), longest)
+
+
+def _ends(index: Interval) -> set[int]:
+    # The place that an index names moves with it, but jumps from the last element to the first between -1 and 0.
+    low, high = index
+    return {low, -1, 0, high} if low < 0 <= high else {low, high}
+
+
+def _turning_sizes(low: int, high: int, start: int, stop: int) -> set[int]:
+    # Between two of these sizes no index begins or ceases to be clamped, so that the length is linear in the size.
+    turns = (1, start, start + 1, -start, stop, -stop, -1 - stop)
+    return {low, high, *(size for size in turns if low < size < high)}
+
+
+def index_bounds(indices: TensorType) -> list[Interval] | None:
+    """The bounds of every index of a vector, those without bound widened to BEYOND; None where nothing is known."""
+    bounds = indices.bounds
+    if bounds is None:
+        return None
+    lower, upper = bounds
+    known = lower is upper or np.array_equal(lower, upper)
+    return list(zip(widened(lower, known=known), widened(upper, known=known), strict=True))
+
+
+def widened(indices: Array, *, known: bool = True) -> list[int]:
+    values: list[int] = as_integers(indices).ravel().tolist()
+    # Shorter types hold indices at the end of their range that mean what they say.
+    if known and ElementType.of(indices) not in INDEX:
+        return values
+    limits = np.iinfo(as_integers(indices).dtype)
+    ends = {limits.max: BEYOND} | ({limits.min: -BEYOND} if limits.min else {})
+    return [ends.get(value, value) for value in values]

@@ -1,0 +1,51 @@
+"""Inputs whose axes have names: what several inputs together say of the dims that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from ir_exec.errors import ShapeError
+from ir_exec.ops.base.shapes import merge_dims, require_rank
+from ir_exec.types import UNBOUNDED, Dim, ElementType, Shape, TensorType
+
+__all__ = ["Layout", "element_type_of", "merged_dims"]
+
+Layout: TypeAlias = Sequence[str | tuple[str, int]]
+"""The axes of an input: the name of the dim that each has, with a number where it has several times its size."""
+
+
+def merged_dims(
+    inputs: Mapping[str, tuple[TensorType | None, Layout]], known: Mapping[str, Dim] | None = None
+) -> dict[str, Dim]:
+    """The dims by their names, as all inputs together allow them; an input that is left out says nothing.
+
+    Raises ShapeError: IR501 for a wrong rank, IR502 where inputs contradict each other or `known`, IR505 where a size
+    is no multiple of that of its dim.
+    """
+    dims = dict(known or {})
+    for port, (tensor, layout) in inputs.items():
+        if tensor is None:
+            continue
+        require_rank(tensor, len(layout), port)
+        for axis, entry in enumerate(layout):
+            name, times = entry if isinstance(entry, tuple) else (entry, 1)
+            found = Dim.any() if tensor.shape.dims is None else _part(tensor.shape, axis, times, port)
+            what = f"{name} of {port} and of the inputs before it"
+            dims[name] = merge_dims(dims[name], found, what, port=port) if name in dims else found
+    return dims
+
+
+def _part(shape: Shape, axis: int, times: int, port: str) -> Dim:
+    dim = shape[axis]
+    if times == 1:
+        return dim
+    lo, hi = -(-dim.lo // times), dim.hi // times if dim.is_bounded else UNBOUNDED
+    if lo > hi:
+        raise ShapeError(f"axis {axis} of {port} is {dim}, expected a multiple of {times}", code="IR505", port=port)
+    return Dim(lo, hi)
+
+
+def element_type_of(tensors: Sequence[TensorType | None]) -> ElementType:
+    """The element type that all these share: that of the first of which it is known."""
+    return next((one.element_type for one in tensors if one and one.element_type.is_known), ElementType.dynamic)

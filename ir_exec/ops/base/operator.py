@@ -1,0 +1,336 @@
+"""What an operator is: a class whose fields are its attributes and whose methods say what it does.
+
+    @op("GatherElements", since=6)
+    class GatherElements(Op):
+        inputs = (In("data"), In("indices", types=INDEX))
+
+        axis: Int
+
+        def infer(self, data: TensorType, indices: TensorType) -> TensorType: ...
+        def evaluate(self, data: Array, indices: Array) -> Array: ...
+
+The fields are the attributes of the layer's `<data>`, and `attributes.py` has their types. `inputs` declares the input
+ports, and the parameters of both methods bear their names. `infer` is one rule for static and dynamic shapes: it takes
+the types of the inputs, raises ShapeError on a definite contradiction, and returns the type of the output, or a tuple
+of types. `evaluate` computes arrays from arrays and may trust that `infer` accepted their types. An operator knows
+neither its layer nor its file: it raises, and the caller says where.
+
+What an operator needs beyond its inputs it asks for by a keyword-only parameter of a name in `CONTEXT`. An `evaluate`
+that can write its result over an input has one more, `out`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from inspect import CO_VARARGS
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self, TypeVar, dataclass_transform
+
+from ir_exec.errors import ElementTypeError, GraphError, InvalidAttributeError, IRError, Report
+from ir_exec.ops.base.attributes import Field, fields_of
+from ir_exec.ops.base.registry import register
+from ir_exec.types import ALL, Array, Bounds, ElementType, TensorType
+
+__all__ = ["CONTEXT", "In", "Op", "check_contract", "op"]
+
+CONTEXT = frozenset({"weights", "state", "bodies"})
+"""weights: where constants are read from; state: the variables of a network; bodies: the graphs inside a layer."""
+
+
+class In(NamedTuple):
+    """An input port: its name, the element types it takes, and how it stands to the others.
+
+    like: the name of an earlier input whose element type this one must share.
+    optional: the port may be left out; the parameter of both methods has a default.
+    variadic: any number of ports from here on, one at least if it is not optional; the parameter is a `*parameter`.
+    mixed: the ports of a variadic input may differ in element type; otherwise they share one.
+    """
+
+    name: str
+    types: frozenset[ElementType] = ALL
+    like: str | None = None
+    optional: bool = False
+    variadic: bool = False
+    mixed: bool = False
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+class Op:
+    """The base of all operators, which do not change; see the module for what a class declares.
+
+    rising: inputs in which every element of the output never falls when elements of the input rise, the other inputs
+        being held. Bounds of the output then are `evaluate` of the bounds of these inputs.
+    nonnegative: `rising` holds only while no element of these inputs is below zero.
+    monotone: inputs (two at most) in each of which the output either never falls or never rises. Bounds of the output
+        then are the least and greatest of `evaluate` over every corner of the bounds.
+    saturates: arithmetic, for which an element without bound makes every output element that it meets unbounded.
+    body_names: the graphs that a layer of this type holds, as the file calls them.
+    views: outputs may share memory with an input.
+    overwrites: inputs whose memory may become the output's. `evaluate` then has the keyword `out`, None or one of these
+        inputs, which nobody needs any more: of the output's shape and element type, writable, contiguous, and sharing
+        memory with no other input. The result is written there and returned.
+    deterministic: the same inputs always give the same outputs, so that a result may be computed once and kept.
+    """
+
+    type_name: ClassVar[str]
+    since: ClassVar[int]
+    least_inputs: ClassVar[int]
+    most_inputs: ClassVar[int]
+    infer_context: ClassVar[frozenset[str]] = frozenset()
+    evaluate_context: ClassVar[frozenset[str]] = frozenset()
+
+    inputs: ClassVar[tuple[In, ...]] = ()
+    outputs: ClassVar[tuple[str, ...]] = ("output",)
+    rising: ClassVar[tuple[str, ...]] = ()
+    nonnegative: ClassVar[bool] = False
+    monotone: ClassVar[tuple[str, ...]] = ()
+    saturates: ClassVar[bool] = False
+    body_names: ClassVar[tuple[str, ...]] = ()
+    views: ClassVar[bool] = False
+    overwrites: ClassVar[tuple[str, ...]] = ()
+    deterministic: ClassVar[bool] = True
+
+    infer: ClassVar[Callable[..., Any]]
+    evaluate: ClassVar[Callable[..., Any]]
+
+    _fields: ClassVar[tuple[Field, ...]]
+    _attributes: ClassVar[frozenset[str]]
+
+    def __init__(self, **values: Any) -> None:
+        """An operator with these values of its fields; a text is read as if it stood in a file.
+
+        Raises ValueError as `parse` reports, and TypeError for fields that are missing or not there.
+        """
+        fields = self.fields()
+        missing = [field.name for field in fields if field.is_required and field.name not in values]
+        unknown = values.keys() - {field.name for field in fields}
+        if missing or unknown:
+            raise TypeError(f"{type(self).__name__}: missing fields {missing}, unknown fields {sorted(unknown)}")
+        for field in fields:
+            value = values.get(field.name, field.default)
+            vars(self)[field.name] = field.parse(value) if isinstance(value, str) else value
+        self.check_attributes()
+
+    @classmethod
+    def fields(cls) -> tuple[Field, ...]:
+        """The attributes that the class takes."""
+        # Not when the class is made: of the operators of a module most networks use one or two.
+        if "_fields" not in cls.__dict__:
+            cls._fields = fields_of(cls)
+            cls._attributes = frozenset(field.attribute for field in cls._fields)
+        return cls._fields
+
+    def check_attributes(self) -> None:
+        """Raises ValueError for attributes that do not fit together."""
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        """What the known values of constants say about a run, for types that `infer` accepts.
+
+        Codes: IR701 for an index out of range, an error; IR702 for a negative one where the specification says
+        otherwise, a warning; IR703 for duplicate scatter indices, an information.
+        """
+        return []
+
+    def evaluate_known(self, *arrays: Array) -> Any:
+        """What inference takes for the value of known inputs: `evaluate`, unless OpenVINO infers by another rule."""
+        return self.evaluate(*arrays)
+
+    def evaluate_bounds(self, *inputs: Any) -> Bounds | None:
+        """Bounds of the one output from bounds of the inputs, where neither `rising` nor `monotone` tells them.
+
+        Called only with inputs that are not known; None, or a bound at the end of its type's range: not bounded.
+        """
+        return None
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        """What to call for arrays of exactly these static types: `evaluate`, or something that does the same sooner.
+
+        It has the keyword `out` where `evaluate` has it.
+        unread: outputs that nobody takes; where they are the last ones, they may be left out.
+        """
+        return self.evaluate
+
+    def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
+        """What to call instead of `evaluate` where inputs at these positions always are these arrays, which it may keep
+        in a better order; None where nothing is better."""
+        return None
+
+    @classmethod
+    def parse(cls, attributes: Mapping[str, str], report: Report) -> Self | None:
+        """The operator with these attributes; every fault among them is reported, and None returned on a fault.
+
+        Codes: IR301 for a missing attribute, IR302 for one that cannot be read or has a value that is not allowed.
+        """
+        operator = cls.__new__(cls)
+        values = vars(operator)
+        sound = True
+        for field in cls.fields():
+            text = attributes.get(field.attribute)
+            if text is not None:
+                try:
+                    values[field.name] = field.parse(text)
+                except ValueError as error:
+                    message = f"attribute {field.attribute}={text!r}: {error}"
+                    report(InvalidAttributeError(message, code="IR302"))
+                    sound = False
+            elif field.is_required:
+                report(InvalidAttributeError(f"attribute {field.attribute} is missing", code="IR301"))
+                sound = False
+            else:
+                values[field.name] = field.default
+        if sound:
+            try:
+                operator.check_attributes()
+            except ValueError as error:
+                report(InvalidAttributeError(str(error), code="IR302"))
+                sound = False
+        return operator if sound else None
+
+    @classmethod
+    def unknown_attributes(cls, attributes: Mapping[str, str]) -> list[str]:
+        """The names among `attributes` that this operator does not have."""
+        cls.fields()
+        if attributes.keys() <= cls._attributes:
+            return []
+        return [name for name in attributes if name not in cls._attributes]
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple([getattr(self, field.name) for field in self.fields()])
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError("operators do not change")
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and isinstance(other, Op) and self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._values()))
+
+    def __repr__(self) -> str:
+        values = zip(self.fields(), self._values(), strict=True)
+        return f"{type(self).__name__}({', '.join(f'{field.name}={value!r}' for field, value in values)})"
+
+    @classmethod
+    def input_name(cls, position: int) -> str:
+        """What the input at this position is called in messages: `indices`, or `inputs[2]` for a variadic one."""
+        for index, declared in enumerate(cls.inputs):
+            if declared.variadic:
+                return f"{declared.name}[{position - index}]"
+            if index == position:
+                return declared.name.rstrip("_")
+        return str(position)
+
+    @classmethod
+    def output_name(cls, position: int) -> str:
+        return cls.outputs[position] if position < len(cls.outputs) else f"{cls.outputs[-1]}[{position}]"
+
+    def check_inputs(self, types: list[TensorType], report: Report) -> bool:
+        """Whether count and element types of the inputs are as declared; every fault is reported.
+
+        Codes: IR106 for a wrong number of inputs, IR401 for an element type that the port does not take, IR402 for
+        one that differs from the input it must be like.
+        """
+        kinds = tuple([one.element_type for one in types])
+        faults = _input_faults(type(self), kinds)  # type: ignore[arg-type]  # mypy takes a class for one of its objects
+        for fault in faults:
+            report(fault.error(fault.message, code=fault.code, port=fault.port))
+        return not faults
+
+
+class _Fault(NamedTuple):
+    """What an error is made of, as errors themselves are changed on their way."""
+
+    error: type[IRError]
+    code: str
+    message: str
+    port: str | None = None
+
+
+@lru_cache(maxsize=2**12)
+def _input_faults(cls: type[Op], kinds: tuple[ElementType, ...]) -> list[_Fault]:
+    """What is wrong with inputs of these element types; most layers of an operator take the same ones."""
+    if not cls.least_inputs <= len(kinds) <= cls.most_inputs:
+        return [_Fault(GraphError, "IR106", _count_message(cls.inputs, cls.least_inputs, len(kinds)))]
+    faults = []
+    seen: dict[str, ElementType] = {}
+    for position, kind in enumerate(kinds):
+        declared = cls.inputs[position] if position < len(cls.inputs) else cls.inputs[-1]
+        if kind is ElementType.dynamic:
+            continue
+        name = cls.input_name(position)
+        if kind not in declared.types:
+            expected = ", ".join(one.name for one in ElementType if one in declared.types)
+            message = f"{name} is {kind}, expected one of {expected}"
+            faults.append(_Fault(ElementTypeError, "IR401", message, name))
+            continue
+        like = declared.like or (declared.name if declared.variadic and not declared.mixed else None)
+        if like is not None and seen.setdefault(like, kind) is not kind:
+            message = f"{name} is {kind}, expected {seen[like]} as {like} is"
+            faults.append(_Fault(ElementTypeError, "IR402", message, name))
+        seen.setdefault(declared.name, kind)
+    return faults
+
+
+Class = TypeVar("Class", bound=type[Op])
+
+
+def op(type_name: str, *, since: int) -> Callable[[Class], Class]:
+    """Register a class for operator `type_name` as first held by opset `since`.
+
+    Raises TypeError where the class does not keep the contract: a method whose parameters are not the declared
+    inputs, an unknown context, or a (type, since) that another class has already.
+    """
+
+    def decorate(cls: Class) -> Class:
+        cls.since = since
+        check_contract(cls, type_name)
+        register(cls, type_name, since)
+        return cls
+
+    return decorate
+
+
+def check_contract(cls: type[Op], type_name: str) -> None:
+    """Make the class the operator `type_name`; raises TypeError as `op` does."""
+    cls.type_name = type_name
+    cls.least_inputs = sum(not declared.optional for declared in cls.inputs)
+    cls.most_inputs = sys.maxsize if cls.inputs and cls.inputs[-1].variadic else len(cls.inputs)
+    cls.infer_context = _check_signature(cls, "infer")
+    cls.evaluate_context = _check_signature(cls, "evaluate")
+
+
+def _check_signature(cls: type[Op], method: str) -> frozenset[str]:
+    function = getattr(cls, method, None)
+    if function is None:
+        raise TypeError(f"{cls.__name__} has no {method}")
+    # What inspect.signature tells, in a tenth of its time: every process that runs a network waits for this.
+    code = function.__code__
+    names = code.co_varnames[1 : code.co_argcount]
+    keywords = frozenset(code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount])
+    required = len(names) - len(function.__defaults__ or ())
+    variadic = code.co_varnames[code.co_argcount + code.co_kwonlyargcount :][: bool(code.co_flags & CO_VARARGS)]
+    if method == "evaluate" and ("out" in keywords) != bool(cls.overwrites):
+        raise TypeError(f"{cls.__name__}: evaluate has the keyword out where overwrites names inputs, and only there")
+    context = keywords - {"out"}
+    if [*names, *variadic] != [declared.name for declared in cls.inputs]:
+        raise TypeError(f"the parameters of {cls.__name__}.{method} are not its inputs")
+    if not context <= CONTEXT:
+        raise TypeError(f"{cls.__name__}.{method} asks for {sorted(context - CONTEXT)}, which no caller has")
+    for position, declared in enumerate(cls.inputs):
+        if declared.variadic != (position == len(names)):
+            raise TypeError(f"{cls.__name__}.{method}: {declared.name} must be variadic in both places or in none")
+        if not declared.variadic and declared.optional != (position >= required):
+            raise TypeError(f"{cls.__name__}.{method}: {declared.name} must be optional in both places or in none")
+    return context
+
+
+def _count_message(inputs: tuple[In, ...], least: int, found: int) -> str:
+    variadic = bool(inputs) and inputs[-1].variadic
+    names = ", ".join(
+        f"{one.name}..." if one.variadic else f"[{one.name}]" if one.optional else one.name for one in inputs
+    )
+    most = "more" if variadic else str(len(inputs))
+    expected = str(least) if most == str(least) else f"{least} or more" if variadic else f"{least} to {most}"
+    plural = "input" if expected == "1" else "inputs"
+    return f"expected {expected} {plural} ({names}), found {found}" if inputs else f"expected no inputs, found {found}"

@@ -1,0 +1,184 @@
+"""Which class stands for a layer's `type` and `version`.
+
+`opsets.json` is the one table about types, under the names by which files know them:
+- home: the module below `ir_exec.ops` that registers the classes of the type.
+- opsets: the opsets that hold the type. A look-up gives the newest version that the named opset holds.
+- aliases: other names of the type. All names are compared without regard to case, here and nowhere else.
+- versions: other `version` texts that mean an opset, and opset1 for types that were written so before opset2 had them.
+
+A module is imported when the first of its types is looked up: a network uses few operators, and every process that
+runs one waits for what it imports. Layers of other types and versions are operators of extensions, for which users
+register classes of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from functools import cache, lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+from ir_exec.errors import GraphError, IRError, UnsupportedError
+
+if TYPE_CHECKING:
+    from ir_exec.ops.base.operator import Op
+
+__all__ = [
+    "LAST_OPSET",
+    "canonical",
+    "homes",
+    "opset_number",
+    "register",
+    "register_extension",
+    "registered",
+    "resolve",
+    "unregister_extension",
+]
+
+LAST_OPSET = 17
+
+_classes: dict[str, dict[int, type[Op]]] = {}
+"""By type, and then by the opset from which on it stands; modules that were not needed yet are missing."""
+
+_extensions: dict[tuple[str, str], type[Op]] = {}
+"""What users have registered, by type and version."""
+
+_OPSET = re.compile(r"opset([1-9]\d?)")
+
+
+class _Type(NamedTuple):
+    """A row of the table."""
+
+    name: str
+    home: str
+    opsets: frozenset[int]
+    versions: dict[str, int]
+
+
+@cache
+def _table() -> dict[str, _Type]:
+    """The table, by every name of a type in lower case."""
+    # importlib.resources would import more than all that reading a network needs.
+    with open(os.path.join(os.path.dirname(__file__), "opsets.json"), encoding="utf-8") as file:
+        rows = json.load(file)
+    table = {}
+    for name, row in rows.items():
+        entry = _Type(name, row["home"], frozenset(row["opsets"]), row.get("versions", {}))
+        for spelling in (name, *row.get("aliases", ())):
+            table[spelling.lower()] = entry
+    return table
+
+
+def canonical(type_name: str) -> str:
+    """The name by which files know this type of OpenVINO, whatever its case; any other name as it is."""
+    row = _table().get(type_name.lower())
+    return row.name if row is not None else type_name
+
+
+def homes() -> list[str]:
+    """Every module that registers operators, as named below `ir_exec.ops`."""
+    return sorted({row.home for row in _table().values()})
+
+
+def register(cls: type[Op], type_name: str, since: int) -> None:
+    """Add a class; TypeError where another has its place."""
+    versions = _classes.setdefault(_key(type_name), {})
+    if since in versions:
+        raise TypeError(f"{type_name}-{since} is {versions[since].__name__} already, {cls.__name__} cannot be too")
+    versions[since] = cls
+    resolve.cache_clear()
+
+
+def register_extension(cls: type[Op], type_name: str, version: str) -> None:
+    """Add a user's class for layers of this type and version; TypeError where another has its place."""
+    key = _key(type_name)
+    row = _table().get(key)
+    if row is not None and opset_number(type_name, version) in row.opsets:
+        raise TypeError(f"{type_name} of {version} is an operator of OpenVINO, which {cls.__name__} cannot replace")
+    if (key, version) in _extensions:
+        other = _extensions[key, version].__name__
+        raise TypeError(f"{type_name} of {version!r} is {other} already, {cls.__name__} cannot be too")
+    _extensions[key, version] = cls
+    resolve.cache_clear()
+
+
+def unregister_extension(type_name: str, version: str) -> None:
+    """Forget a user's class; KeyError where there is none."""
+    del _extensions[_key(type_name), version]
+    resolve.cache_clear()
+
+
+def registered() -> list[type[Op]]:
+    """Every class for an operator of OpenVINO, by type and then by version."""
+    for home in homes():
+        _import(home)
+    return [versions[since] for _, versions in sorted(_classes.items()) for since in sorted(versions)]
+
+
+def opset_number(type_name: str, version: str) -> int | None:
+    """The opset that a layer's `version` means for this type, or None where it names no opset of OpenVINO."""
+    row = _table().get(_key(type_name))
+    if row is not None and version in row.versions:
+        return row.versions[version]
+    match = _OPSET.fullmatch(version)
+    return int(match[1]) if match is not None and int(match[1]) <= LAST_OPSET else None
+
+
+@lru_cache(maxsize=1024)
+def resolve(type_name: str, version: str) -> type[Op]:
+    """The class for a layer's type and version.
+
+    Raises GraphError for what no release of OpenVINO knows: IR116 type, IR117 type not in this opset, IR118 opset;
+    and UnsupportedError for what ir_exec does not have: IR901 operator without a class, IR902 operator of an extension.
+    """
+    key = _key(type_name)
+    if (key, version) in _extensions:
+        return _extensions[key, version]
+    number = opset_number(type_name, version)
+    if number is None:
+        raise _no_opset(type_name, version)
+    row = _table().get(key)
+    if row is None:
+        import difflib  # seldom needed
+
+        near = difflib.get_close_matches(key, _table(), n=1)
+        hint = f"did you mean {_table()[near[0]].name}?" if near else None
+        raise GraphError(f"no opset has an operator of type {type_name}", code="IR116", hint=hint)
+    if number not in row.opsets:
+        raise GraphError(f"{type_name} is not in {version}; it is in {_ranges(row.opsets)}", code="IR117")
+    if key not in _classes:
+        _import(row.home)
+    since = max((since for since in _classes.get(key, ()) if since <= number), default=None)
+    if since is None:
+        raise UnsupportedError(f"{type_name} of {version} is not implemented", code="IR901")
+    return _classes[key][since]
+
+
+def _no_opset(type_name: str, version: str) -> IRError:
+    if version.startswith("opset"):
+        message = f"there is no {version}; the opsets are opset1 to opset{LAST_OPSET}"
+        return GraphError(message, code="IR118")
+    message = f"{type_name} of {version!r} is an operator of an extension, which ir_exec does not know"
+    return UnsupportedError(message, code="IR902", hint="ir_exec.register_op registers a class for it")
+
+
+def _import(home: str) -> None:
+    import_module(f"ir_exec.ops.{home}")
+
+
+def _key(type_name: str) -> str:
+    """The key of a type in the table and in what is registered."""
+    return canonical(type_name).lower()
+
+
+def _ranges(opsets: frozenset[int]) -> str:
+    """`opset1`, `opset3 to opset8 and opset11`."""
+    runs: list[list[int]] = []
+    for number in sorted(opsets):
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return " and ".join(f"opset{run[0]}" + (f" to opset{run[-1]}" if len(run) > 1 else "") for run in runs)

@@ -1,0 +1,235 @@
+"""The parts of which shape rules are made; each raises a ShapeError that names what was expected and what was found.
+
+Codes: IR501 wrong rank, IR502 dims that must be equal differ, IR503 axis out of range, IR504 shapes that do not
+broadcast, IR505 a shape that cannot be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import numpy as np
+
+from ir_exec.errors import ShapeError, UnsupportedError
+from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType, convert
+
+__all__ = [
+    "LARGEST_RANK",
+    "LARGEST_SEARCHED",
+    "Broadcasting",
+    "align_pdpd",
+    "broadcast_shapes",
+    "divide_dim",
+    "ints",
+    "known_axes",
+    "known_bounds",
+    "known_int",
+    "known_ints",
+    "known_shape",
+    "merge_dims",
+    "merge_shapes",
+    "normalize_axes",
+    "normalize_axis",
+    "require_one_element",
+    "require_rank",
+    "require_representable",
+    "shape_of_length",
+]
+
+Broadcasting = Literal["none", "numpy", "pdpd"]
+
+LARGEST_RANK = 64
+"""The most dims that a NumPy array can have."""
+
+
+def require_rank(tensor: TensorType, ranks: int | Iterable[int], name: str, *, why: str = "") -> None:
+    """The rank is one of `ranks`, or unknown. `why` ends the message: "the rank of indices"."""
+    allowed = (ranks,) if isinstance(ranks, int) else tuple(ranks)
+    if tensor.rank is not None and tensor.rank not in allowed:
+        expected = " or ".join(map(str, allowed))
+        raise ShapeError(
+            f"{name} has rank {tensor.rank} ({tensor.shape}), expected {expected}{why and ', ' + why}",
+            code="IR501",
+            port=name,
+        )
+
+
+def require_one_element(tensor: TensorType, name: str) -> None:
+    """The tensor is a scalar or a vector of one element, or may be."""
+    require_rank(tensor, (0, 1), name)
+    if tensor.rank == 1 and 1 not in tensor.shape[0]:
+        raise ShapeError(f"{name} has shape {tensor.shape}, expected one element", code="IR502", port=name)
+
+
+def normalize_axis(axis: int, rank: int, *, name: str = "axis") -> int:
+    """The axis counted from the front; it must lie in -rank .. rank - 1."""
+    if not -rank <= axis < rank:
+        allowed = f"{-rank} to {rank - 1}" if rank else "none, the tensor is a scalar"
+        raise ShapeError(f"{name} {axis} is out of range for rank {rank} (allowed: {allowed})", code="IR503")
+    return axis + rank if axis < 0 else axis
+
+
+def normalize_axes(axes: Iterable[int], rank: int, *, name: str = "axes") -> tuple[int, ...]:
+    """All axes counted from the front, in their order; none may stand twice."""
+    normalized = tuple([normalize_axis(axis, rank, name=name) for axis in axes])
+    if len(set(normalized)) != len(normalized):
+        raise ShapeError(f"{name} {list(normalized)} hold the same axis more than once", code="IR503")
+    return normalized
+
+
+def ints(array: Array) -> tuple[int, ...]:
+    """The elements of an integer array of any element type, flattened."""
+    return tuple(convert(array, ElementType.i64).ravel().tolist())
+
+
+def known_ints(tensor: TensorType) -> tuple[int, ...] | None:
+    """The elements of an integer tensor, flattened, where its value is known."""
+    value = tensor.value
+    return None if value is None else ints(value)
+
+
+def known_int(tensor: TensorType) -> int | None:
+    """The one element of an integer scalar (or of a tensor of one element), where it is known."""
+    values = known_ints(tensor)
+    return values[0] if values is not None and len(values) == 1 else None
+
+
+def known_bounds(tensor: TensorType) -> tuple[tuple[int, int], ...] | None:
+    """The least and greatest value of every element of an integer tensor, flattened, where anything is known of them.
+
+    What is not bounded above reaches to UNBOUNDED, of whatever element type it is.
+    """
+    bounds = tensor.bounds
+    if bounds is None:
+        return None
+    lower, upper = bounds
+    if lower is upper:
+        return tuple([(value, value) for value in ints(lower)])
+    last = ElementType.of(upper)
+    end = ints(upper) if last.bits < 32 else ints(_open_ended(upper))
+    return tuple(zip(ints(lower), end, strict=True))
+
+
+def _open_ended(upper: Array) -> Array:
+    """As i64, the end of the type's own range as UNBOUNDED."""
+    limit = np.iinfo(upper.dtype).max
+    return np.where(upper == limit, UNBOUNDED, convert(upper, ElementType.i64))
+
+
+def known_axes(tensor: TensorType, rank: int | None, *, name: str = "axes") -> tuple[int, ...] | None:
+    """The axes held by a tensor, counted from the front, where they and the rank are known."""
+    values = known_ints(tensor)
+    if values is None or rank is None:
+        return None
+    return normalize_axes(values, rank, name=name)
+
+
+def shape_of_length(vector: TensorType) -> Shape:
+    """A shape with one unknown dim for every element of a vector of which only the length may be known."""
+    if vector.shape.dims is None or not vector.shape[0].is_static or vector.shape[0].lo > LARGEST_RANK:
+        return Shape.unknown()
+    return Shape.of_rank(vector.shape[0].lo)
+
+
+def known_shape(vector: TensorType, name: str) -> Shape:
+    """The shape that an integer vector holds, with the dims that its bounds allow."""
+    bounds = known_bounds(vector)
+    if bounds is None:
+        return shape_of_length(vector)
+    require_representable(len(bounds))
+    if any(most < 0 for _, most in bounds):
+        sizes = ", ".join(str(least) if least == most else "?" for least, most in bounds)
+        raise ShapeError(f"{name} [{sizes}] holds a negative size", port=name)
+    return Shape([Dim(max(least, 0), most) for least, most in bounds])
+
+
+def require_representable(rank: int) -> None:
+    """An array may have this many dims."""
+    if rank > LARGEST_RANK:
+        raise UnsupportedError(f"a tensor of rank {rank} is more than NumPy can hold, {LARGEST_RANK} dims at most")
+
+
+def divide_dim(dim: Dim, divisor: int, what: str, *, port: str | None = None) -> Dim:
+    """The dim divided by what must divide it; `what` begins the message: "axis 1 of data"."""
+    low = -(-dim.lo // divisor)
+    high = dim.hi // divisor if dim.is_bounded else UNBOUNDED
+    if low > high:
+        raise ShapeError(f"{what} is {dim}, expected a multiple of {divisor}", code="IR505", port=port)
+    return Dim(low, high)
+
+
+def merge_dims(a: Dim, b: Dim, what: str, *, port: str | None = None) -> Dim:
+    """What two dims that must be equal allow; `what` begins the message: "axis 1 of data and indices"."""
+    dim = a & b
+    if dim is None:
+        raise ShapeError(f"{what} must be equal, found {a} and {b}", code="IR502", port=port)
+    return dim
+
+
+def merge_shapes(a: Shape, b: Shape, what: str, *, port: str | None = None) -> Shape:
+    """What two shapes that must be equal allow; `what` begins the message: "the shapes of indices and updates"."""
+    shape = a & b
+    if shape is None:
+        code = "IR501" if a.rank != b.rank else "IR502"
+        raise ShapeError(f"{what} must be equal, found {a} and {b}", code=code, port=port)
+    return shape
+
+
+def broadcast_shapes(a: Shape, b: Shape, mode: Broadcasting = "numpy", axis: int = -1) -> Shape:
+    """The shape of two tensors that are broadcast together.
+
+    none: the shapes must be equal. numpy: as NumPy does. pdpd: b is broadcast to a, its first dim laid on `axis` of a
+    (-1: the last dims of both meet), trailing dims of size 1 of b ignored.
+    """
+    if mode == "none":
+        return merge_shapes(a, b, "without broadcasting the shapes of both inputs")
+    if a.dims is None or b.dims is None:
+        return a if mode == "pdpd" else Shape.unknown()
+    if mode == "pdpd":
+        return _broadcast_pdpd(a, b, axis)
+    rank = max(len(a), len(b))
+    dims = []
+    for one, other in zip(_padded(a, rank), _padded(b, rank), strict=True):
+        dim = one.broadcast(other)
+        if dim is None:
+            raise ShapeError(f"the shapes {a} and {b} do not broadcast: {one} meets {other}", code="IR504")
+        dims.append(dim)
+    return Shape(dims)
+
+
+def _padded(shape: Shape, rank: int) -> tuple[Dim, ...]:
+    return (Dim.of(1),) * (rank - len(shape)) + shape[:]
+
+
+def _broadcast_pdpd(a: Shape, b: Shape, axis: int) -> Shape:
+    if axis < -1 or axis > len(a):
+        raise ShapeError(f"axis {axis} of pdpd broadcasting is out of range for rank {len(a)}", code="IR503")
+    start = len(a) - len(b) if axis == -1 else axis
+    trailing = list(b)
+    while trailing and trailing[-1] == 1:
+        trailing.pop()
+    if start < 0 or start + len(trailing) > len(a):
+        raise ShapeError(f"{b} laid on axis {start} does not fit into {a}", code="IR504")
+    dims = list(a)
+    for position, dim in enumerate(trailing, start):
+        met = dims[position] if dim == 1 else dims[position] & dim
+        if met is None and 1 not in dim:
+            raise ShapeError(f"{b} does not broadcast to {a}: {dim} meets {dims[position]}", code="IR504")
+        if met is not None and 1 not in dim:
+            dims[position] = met
+    return Shape(dims)
+
+
+def align_pdpd(b: Array, rank: int, axis: int) -> Array:
+    """The second operand of pdpd broadcasting, reshaped so that NumPy's broadcasting does the same."""
+    if axis == -1:
+        return b
+    shape = list(b.shape)
+    while shape and shape[-1] == 1:
+        shape.pop()
+    return b.reshape(shape + [1] * (rank - axis - len(shape)))
+
+
+LARGEST_SEARCHED = 2**16
+"""Known data of more elements than this is not searched to tell the size of an output."""

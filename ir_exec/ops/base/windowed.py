@@ -1,0 +1,67 @@
+"""The attributes and shape rules that convolution and pooling share; `kernels/windows.py` has their arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from ir_exec.errors import ShapeError
+from ir_exec.ops.base.attributes import LOWER, Ints, Positives
+from ir_exec.ops.base.operator import Op
+from ir_exec.types import Dim, Shape, TensorType
+
+__all__ = ["SPATIAL_RANKS", "AutoPad", "Windowed", "require_spatial", "spatial_dims"]
+
+SPATIAL_RANKS = (1, 2, 3)
+
+AutoPad = Annotated[Literal["explicit", "same_upper", "same_lower", "valid"], LOWER]
+
+
+class Windowed(Op):
+    """The attributes that all windows have; one value for each spatial axis.
+
+    strides: the way from one window to the next. pads_begin, pads_end: how many elements are padded if auto_pad is
+    `explicit`; none if it is `valid`. With `same_upper` and `same_lower` there are as many windows as strides fit
+    into the data, and as much padding as they need, an odd element of it at the end or at the beginning.
+    """
+
+    strides: Positives
+    pads_begin: Ints = ()
+    pads_end: Ints = ()
+    auto_pad: AutoPad = "explicit"
+
+    @property
+    def _same(self) -> bool:
+        return self.auto_pad in ("same_upper", "same_lower")
+
+    def _check_lengths(self, spatial_rank: int, *required: str, **attributes: Sequence[int]) -> None:
+        """Attributes have one value for each spatial axis, or none at all if they are not among the required ones."""
+        attributes |= {"pads_begin": self.pads_begin, "pads_end": self.pads_end}
+        for name, values in attributes.items():
+            if len(values) != spatial_rank and (values or name in required):
+                found = f"{','.join(map(str, values))} has {len(values)}" if values else "has no"
+                raise ShapeError(f"{name} {found} values, expected {spatial_rank}, one for each spatial axis")
+
+    def _explicit_pads(self, spatial_rank: int) -> tuple[tuple[int, int], ...]:
+        none = (0,) * spatial_rank
+        if self.auto_pad != "explicit":
+            return tuple(zip(none, none, strict=True))
+        return tuple(zip(self.pads_begin or none, self.pads_end or none, strict=True))
+
+    def _same_pads(self, size: int, extent: int, stride: int) -> tuple[int, int]:
+        """The padding of one axis for windows of this extent with which `ceil(size / stride)` of them fit."""
+        needed = max((-(-size // stride) - 1) * stride + extent - size, 0)
+        less, more = needed // 2, needed - needed // 2
+        return (less, more) if self.auto_pad == "same_upper" else (more, less)
+
+
+def require_spatial(data: TensorType, name: str = "data", others: int = 2) -> None:
+    """The rank allows for one, two or three spatial axes behind `others`; raises ShapeError IR501."""
+    if data.rank is not None and data.rank - others not in SPATIAL_RANKS:
+        expected = " or ".join(str(others + count) for count in SPATIAL_RANKS)
+        raise ShapeError(f"{name} has rank {data.rank} ({data.shape}), expected {expected}", code="IR501", port=name)
+
+
+def spatial_dims(shape: Shape, count: int, others: int = 2) -> tuple[Dim, ...]:
+    """The dims of the spatial axes; unknown ones where the rank is unknown."""
+    return (Dim.any(),) * count if shape.dims is None else shape[others:]

@@ -1,0 +1,87 @@
+"""Bitwise operators of integers, and of booleans where the specification has them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_exec.errors import EvaluationError
+from ir_exec.kernels.elementwise import Function, calculated
+from ir_exec.kernels.precision import CALCULABLE
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.elementwise import Binary, Unary, binary
+from ir_exec.types import BOOLEAN, INTEGER, Array, ElementType
+
+__all__ = ["BitwiseAnd", "BitwiseLeftShift", "BitwiseNot", "BitwiseOr", "BitwiseRightShift", "BitwiseXor"]
+
+BITS = CALCULABLE & INTEGER
+
+
+def _bitwise(type_name: str, function: Function, word: str, page: str) -> type[Op]:
+    return binary(
+        type_name,
+        function,
+        f"output = a {word} b, bit by bit; of booleans the logical operator.",
+        page=f"bitwise/{page}",
+        since=13,
+        types=BITS | BOOLEAN,
+    )
+
+
+BitwiseAnd = _bitwise("BitwiseAnd", np.bitwise_and, "and", "bitwise-and-13")
+
+BitwiseOr = _bitwise("BitwiseOr", np.bitwise_or, "or", "bitwise-or-13")
+
+BitwiseXor = _bitwise("BitwiseXor", np.bitwise_xor, "exclusive or", "bitwise-xor-13")
+
+
+@op("BitwiseNot", since=13)
+class BitwiseNot(Unary):
+    """output = data with every bit inverted; of booleans the logical operator.
+
+    data: any shape, any integer type or boolean. output: the same.
+    Specification: bitwise/bitwise-not-13.
+    """
+
+    inputs = (In("data", types=BITS | BOOLEAN),)
+
+    def evaluate(self, data: Array) -> Array:
+        return calculated(np.invert, data)
+
+
+class _Shift(Binary):
+    """a shifted by b bits; a, b: any shapes that are broadcast together, any integer type.
+
+    Errors: IR704 for a count that is negative or not less than the bits of the type, and those of Binary. The
+    specification leaves such a count to the hardware.
+    """
+
+    inputs = (In("a", types=BITS), In("b", types=BITS, like="a"))
+
+    def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
+        bits = ElementType.of(b).bits
+        is_outside = (b < 0) | (b >= bits)
+        if a.size and is_outside.any():
+            count = int(b[is_outside].flat[0])
+            message = f"a shift by {count} bits, expected 0 to {bits - 1} for {ElementType.of(a)}"
+            raise EvaluationError(message, code="IR704", port="b")
+        return super().evaluate(a, b, out=out)
+
+
+@op("BitwiseLeftShift", since=15)
+class BitwiseLeftShift(_Shift):
+    """output = a · 2^b; bits that leave the type are lost.
+
+    Specification: bitwise/bitwise-left-shift-15.
+    """
+
+    function = np.left_shift
+
+
+@op("BitwiseRightShift", since=15)
+class BitwiseRightShift(_Shift):
+    """output = a / 2^b, rounded down.
+
+    Specification: bitwise/bitwise-right-shift-15.
+    """
+
+    function = np.right_shift

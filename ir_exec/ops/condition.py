@@ -1,0 +1,186 @@
+"""Operators that choose or search by a condition: Select, NonZero, Bucketize, If."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+
+from ir_exec.errors import ElementTypeError, IRError, ShapeError
+from ir_exec.kernels.precision import CALCULABLE, widened
+from ir_exec.kernels.sorting import comparable, search_sorted
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName, Int, Named
+from ir_exec.ops.base.bodies import RunningBody, TypedBody
+from ir_exec.ops.base.body_types import arguments, branch, by_position, either, known_truth, require_one_element
+from ir_exec.ops.base.shapes import LARGEST_SEARCHED, Broadcasting, align_pdpd, broadcast_shapes, require_rank
+from ir_exec.types import ALL, BOOLEAN, STRING, Array, Dim, ElementType, Shape, TensorType
+
+__all__ = ["Bucketize", "If", "NonZero", "Select"]
+
+
+@op("Select", since=1)
+class Select(Op):
+    """output = then where cond is true, else_ where it is false, all three broadcast together.
+
+    With numpy broadcasting `cond` may also have the largest shape, as in OpenVINO. With pdpd `else_` and `cond` are
+    laid on axis `axis` of `then`, on the first one where the file does not say.
+
+    Errors: IR504 where the shapes do not broadcast, IR501 and IR502 where they differ without broadcasting.
+    Specification: condition/select-1.
+    """
+
+    inputs = (In("cond", types=BOOLEAN), In("then"), In("else_", like="then"))
+    rising = ("then", "else_")
+
+    auto_broadcast: Annotated[Broadcasting, LOWER] = "numpy"
+    axis: Annotated[Int, Named("auto_broadcast.auto_broadcast_axis")] = 0
+
+    def infer(self, cond: TensorType, then: TensorType, else_: TensorType) -> TensorType:
+        kind = then if then.element_type.is_known else else_
+        both = broadcast_shapes(then.shape, else_.shape, self.auto_broadcast, self.axis)
+        return kind.with_shape(broadcast_shapes(both, cond.shape, self.auto_broadcast, self.axis))
+
+    def evaluate(self, cond: Array, then: Array, else_: Array) -> Array:
+        if self.auto_broadcast == "pdpd":
+            cond = align_pdpd(cond, then.ndim, self.axis)
+            else_ = align_pdpd(else_, then.ndim, self.axis)
+        return np.where(cond, then, else_)
+
+
+@op("If", since=8)
+class If(Op):
+    """Runs then_body where the condition holds, else_body where it does not.
+
+    condition: one boolean. With a condition that is not known, an output may be what either body gives. Where one gives
+    a scalar and the other a vector, the scalar becomes a vector of one element, as in OpenVINO.
+    Errors: IR402 where the element type of an output depends on a condition that is not known, IR501 for a condition of
+    rank 2 or more, IR502 for one of several elements.
+    Specification: condition/if-8.
+    """
+
+    inputs = (In("condition", types=BOOLEAN), In("values", variadic=True, optional=True, mixed=True))
+    body_names = ("then_body", "else_body")
+    views = True
+
+    def infer(
+        self, condition: TensorType, *values: TensorType, bodies: tuple[TypedBody, ...]
+    ) -> tuple[TensorType, ...]:
+        require_one_element(condition, "condition")
+        if condition.rank is not None and condition.rank > 1:
+            message = f"condition has rank {condition.rank} ({condition.shape}), expected 0 or 1"
+            raise ShapeError(message, code="IR501", port="condition")
+        known = known_truth(condition)
+        types = [condition, *values]
+        if known is not None:
+            chosen = _outputs_of(branch(bodies, known), types)
+            return by_position({i: _lifted(type, branch(bodies, not known), i, types) for i, type in chosen.items()})
+        either, other = (_outputs_of(body, types) for body in bodies)
+        return by_position({i: _of_either(type, other.get(i, type), i) for i, type in either.items()})
+
+    def evaluate(self, condition: Array, *values: Array, bodies: tuple[RunningBody, ...]) -> tuple[Array, ...]:
+        holds = bool(condition.ravel()[0])
+        body, other = branch(bodies, holds), branch(bodies, not holds)
+        arrays = [condition, *values]
+        results = body.run(arguments(body.ties, arrays))
+        found = {}
+        for tie in body.ties.outputs:
+            if tie.position is not None:
+                result = results[tie.result]
+                if result.ndim == 0:
+                    type = _lifted(TensorType.of(result), other, tie.position, [TensorType.of(one) for one in arrays])
+                    result = result.reshape(type.shape.static)
+                found[tie.position] = result
+        return tuple(found[position] for position in sorted(found))
+
+
+def _outputs_of(body: TypedBody, types: list[TensorType]) -> dict[int, TensorType]:
+    """The types of the layer's outputs, by their position, as a branch gives them."""
+    results = body.infer(arguments(body.ties, types))
+    return {tie.position: results[tie.result] for tie in body.ties.outputs if tie.position is not None}
+
+
+def _lifted(type: TensorType, other: TypedBody, position: int, types: list[TensorType]) -> TensorType:
+    """The type of an output, that of a scalar as of a vector if the other branch gives a vector in its place."""
+    if type.rank != 0:
+        return type
+    try:
+        rank = _outputs_of(other, types)[position].rank
+    except IRError:
+        # A branch that is not taken need not fit.
+        return type
+    return type.with_shape(Shape([1])) if rank == 1 else type
+
+
+def _of_either(one: TensorType, other: TensorType, position: int) -> TensorType:
+    kinds = {type.element_type for type in (one, other) if type.element_type.is_known}
+    if len(kinds) > 1:
+        message = f"output {position} is {one.element_type} from then_body and {other.element_type} from else_body"
+        raise ElementTypeError(message, code="IR402")
+    if {one.rank, other.rank} == {0, 1}:
+        one, other = (type.with_shape(Shape([1])) if type.rank == 0 else type for type in (one, other))
+    return either(one, other)
+
+
+@op("Bucketize", since=3)
+class Bucketize(Op):
+    """The number of the bucket that each element falls into: how many of the boundaries lie below it.
+
+    data: any shape. buckets: the boundaries, a sorted vector. Both have any numeric type. A boundary that equals the
+    element belongs to the bucket below it (`with_right_bound`) or above it. NaN falls into the first bucket or, without
+    `with_right_bound`, into the last one.
+    output: the shape of data, element type `output_type`. Specification: condition/bucketize-3.
+    """
+
+    inputs = (In("data", types=CALCULABLE), In("buckets", types=CALCULABLE))
+
+    output_type: IndexTypeName = ElementType.i64
+    with_right_bound: Bool = True
+
+    def infer(self, data: TensorType, buckets: TensorType) -> TensorType:
+        require_rank(buckets, 1, "buckets")
+        return TensorType(self.output_type, data.shape)
+
+    def evaluate(self, data: Array, buckets: Array) -> Array:
+        values = widened(data)
+        found = search_sorted(widened(buckets), values.reshape(-1), right=not self.with_right_bound).reshape(data.shape)
+        if not self.with_right_bound and values.dtype.kind == "f":
+            found = np.where(np.isnan(values), len(buckets), found)
+        return found.astype(self.output_type.dtype)
+
+
+@op("NonZero", since=3)
+class NonZero(Op):
+    """Where the elements are that are not 0: one column of indices for each, in row-major order; NaN is not 0.
+
+    data: any shape, no strings. output: `output_type`, shape [rank of data, number of elements that are not 0].
+
+    As OpenVINO does, a scalar that is not 0 gives [[0]], one that is 0 gives an empty output of shape [0, 0] (of shape
+    [1, 0] in its CPU plugin).
+
+    Specification: condition/nonzero-3.
+    """
+
+    inputs = (In("data", types=ALL - STRING),)
+
+    output_type: IndexTypeName = ElementType.i64
+
+    def infer(self, data: TensorType) -> TensorType:
+        value = data.value if data.shape.size.hi <= LARGEST_SEARCHED else None
+        if value is not None:
+            count = int(np.count_nonzero(comparable(value)))
+            return TensorType(self.output_type, Shape([value.ndim or count, count]))
+        if data.shape.dims is None:
+            return TensorType(self.output_type, Shape.of_rank(2))
+        rank = Dim.of(len(data.shape)) if data.shape.dims else Dim(0, 1)
+        return TensorType(self.output_type, Shape([rank, Dim(0, data.shape.size.hi)]))
+
+    def evaluate(self, data: Array) -> Array:
+        if data.ndim == 0:
+            count = int(np.count_nonzero(comparable(data)))
+            return np.zeros((count, count), self.output_type.dtype)
+        indices = np.nonzero(comparable(data))
+        output = np.empty((data.ndim, len(indices[0])), self.output_type.dtype)
+        for row, index in zip(output, indices, strict=True):
+            row[...] = index
+        return output

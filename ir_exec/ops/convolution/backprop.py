@@ -1,0 +1,155 @@
+"""Transposed convolution: every element of the data, multiplied with filters and added where a window would read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.kernels.deconvolve import deconvolve
+from ir_exec.kernels.precision import CALCULABLE
+from ir_exec.kernels.windows import SlidingAxis, changed, window_extent
+from ir_exec.ops.base import In, op
+from ir_exec.ops.base.attributes import NonNegatives
+from ir_exec.ops.base.shapes import ints, known_bounds, merge_dims, require_rank
+from ir_exec.ops.base.windowed import spatial_dims
+from ir_exec.ops.convolution.convolution import Convolving, grouped_channels
+from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
+
+__all__ = ["ConvolutionBackpropData", "GroupConvolutionBackpropData"]
+
+
+class _Transposed(Convolving):
+    """What both transposed convolutions share.
+
+    Sizes of the output are `(size - 1) * stride + extent - pads_begin - pads_end + output_padding`, or those that
+    output_shape names; pads are 0 unless auto_pad is `explicit`. With output_shape and `same_upper` or `same_lower`,
+    pads make up for the difference, an odd element of it at the beginning or at the end. Elements that no filter
+    reaches are 0.
+
+    By the specification pads of `explicit` are to be ignored where there is an output_shape, and `valid` is to shift
+    the output as `same_lower` does; OpenVINO keeps these pads and does not shift, and so do we.
+    """
+
+    inputs = (
+        In("data", types=CALCULABLE),
+        In("filters", types=CALCULABLE, like="data"),
+        In("output_shape", types=INTEGER, optional=True),
+    )
+
+    output_padding: NonNegatives = ()
+
+    def infer(self, data: TensorType, filters: TensorType, output_shape: TensorType | None = None) -> TensorType:
+        named = None if output_shape is None else _named_dims(output_shape)
+        spatial_rank = self._spatial_rank(data, filters, None if named is None else len(named))
+        if spatial_rank is None:
+            return self._kind(data, filters).with_shape(Shape.unknown())
+        steps = {"strides": self.strides, "dilations": self.dilations, "output_padding": self.output_padding}
+        self._check_lengths(spatial_rank, **steps)
+        if named is not None and len(named) != spatial_rank:
+            raise ShapeError(
+                f"output_shape has {len(named)} elements, expected {spatial_rank}, one for each spatial axis",
+                code="IR502",
+                port="output_shape",
+            )
+        if output_shape is None:
+            kernel = spatial_dims(filters.shape, spatial_rank, self.filter_axes)
+            named = self._natural_dims(spatial_dims(data.shape, spatial_rank), kernel)
+        channels = self._channels(data.shape, filters.shape)
+        return self._output(data, filters, channels, named or [Dim.any()] * spatial_rank)
+
+    def evaluate(self, data: Array, filters: Array, output_shape: Array | None = None) -> Array:
+        sizes, kernel = data.shape[2:], filters.shape[self.filter_axes :]
+        named = None if output_shape is None else _named_sizes(output_shape, len(sizes))
+        grouped = filters if self.filter_axes == 3 else filters[np.newaxis]
+        return deconvolve(data, grouped, self._transposed_axes(sizes, kernel, named))
+
+    def _channels(self, data: Shape, filters: Shape) -> Dim:
+        raise NotImplementedError
+
+    def _natural_dims(self, data: Sequence[Dim], kernel: Sequence[Dim]) -> list[Dim]:
+        """The dims of the output where no output_shape names them."""
+        more = self.output_padding or (0,) * len(data)
+        dims = []
+        for i, (stride, dilation) in enumerate(self._steps(len(data))):
+            dim = (data[i] - 1) * stride + window_extent(kernel[i], dilation)
+            amount = more[i] - sum(self._explicit_pads(len(data))[i])
+            if dim.is_static and dim.lo + amount < 0:
+                raise ShapeError(f"pads of spatial axis {i} take {-amount} of {dim} elements away")
+            dims.append(changed(dim, amount))
+        return dims
+
+    def _transposed_axes(
+        self, sizes: Sequence[int], kernel: Sequence[int], named: Sequence[int] | None
+    ) -> list[SlidingAxis]:
+        """The windows that a convolution would read of the output; their number is the size of the data."""
+        statics = [Dim.of(size) for size in sizes], [Dim.of(size) for size in kernel]
+        outputs = [dim.size for dim in self._natural_dims(*statics)] if named is None else named
+        more = self.output_padding or (0,) * len(sizes)
+        axes = []
+        for i, (stride, dilation) in enumerate(self._steps(len(sizes))):
+            begin, _ = self._explicit_pads(len(sizes))[i]
+            if self._same and named is not None:
+                extent = window_extent(Dim.of(kernel[i]), dilation).size
+                surplus = max((sizes[i] - 1) * stride + extent - named[i] + more[i], 0)
+                begin = surplus - surplus // 2 if self.auto_pad == "same_upper" else surplus // 2
+            axes.append(SlidingAxis(outputs[i], kernel[i], stride, dilation, begin, sizes[i]))
+        return axes
+
+
+@op("ConvolutionBackpropData", since=1)
+class ConvolutionBackpropData(_Transposed):
+    """output[b, o, i * stride + k * dilation - pad] += data[b, c, i] * filters[c, o, k], from zeros on.
+
+    i and k stand for one, two or three spatial axes. Short floats are multiplied in f32; integers are exact: 8 bits
+    saturate, longer ones wrap. Sizes and pads: see the base class.
+
+    data: [batch, channels, spatial...], any numeric type. filters: [channels, outputs, kernel...], of the same type.
+    output_shape: one integer for each spatial axis; may be left out. output: [batch, outputs, spatial...].
+    Errors: IR501 for ranks other than 3, 4, 5 or that differ, IR502 where the channels differ or output_shape has
+    another length, IR505 for attributes of another length and for negative sizes, IR704 for a wrong output_shape.
+    Specification: convolution/convolution-backprop-data-1.
+    """
+
+    def _channels(self, data: Shape, filters: Shape) -> Dim:
+        if data.dims is not None and filters.dims is not None:
+            merge_dims(data[1], filters[0], "the channels of data and filters", port="filters")
+        return Dim.any() if filters.dims is None else filters[1]
+
+
+@op("GroupConvolutionBackpropData", since=1)
+class GroupConvolutionBackpropData(_Transposed):
+    """The transposed convolution of groups of channels, each with filters of its own.
+
+    data: [batch, groups * C, spatial...], any numeric type. filters: [groups, C, O, kernel...], of the same type.
+    output_shape: one integer for each spatial axis; may be left out. output: [batch, groups * O, spatial...].
+    Errors: as ConvolutionBackpropData; IR502 where the channels are not groups * C.
+    Specification: convolution/group-convolution-backprop-data-1.
+    """
+
+    filter_axes = 3
+
+    def _channels(self, data: Shape, filters: Shape) -> Dim:
+        return grouped_channels(data, filters, channels=1, outputs=2)
+
+
+def _named_dims(output_shape: TensorType) -> list[Dim] | None:
+    """The dims that output_shape names, as far as they are known; None where not even their number is."""
+    require_rank(output_shape, 1, "output_shape")
+    bounds = known_bounds(output_shape)
+    if bounds is None:
+        length = Dim.any() if output_shape.shape.dims is None else output_shape.shape[0]
+        # More than three are refused by every caller.
+        return [Dim.any()] * min(length.lo, 4) if length.is_static else None
+    if any(most < 0 for _, most in bounds):
+        raise ShapeError("output_shape names a negative size", port="output_shape")
+    return [Dim(max(least, 0), most) for least, most in bounds]
+
+
+def _named_sizes(output_shape: Array, spatial_rank: int) -> tuple[int, ...]:
+    sizes = ints(output_shape)
+    if len(sizes) != spatial_rank or any(size < 0 for size in sizes):
+        message = f"output_shape is {list(sizes)}, expected {spatial_rank} sizes from 0 on"
+        raise EvaluationError(message, port="output_shape")
+    return sizes

@@ -1,0 +1,176 @@
+"""Convolution: every window of the data, multiplied with filters and summed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ir_exec.errors import ShapeError
+from ir_exec.kernels.convolve import Convolver, convolve
+from ir_exec.kernels.precision import CALCULABLE
+from ir_exec.kernels.windows import SlidingAxis, covered, window_extent
+from ir_exec.ops.base import In, op
+from ir_exec.ops.base.attributes import Positives
+from ir_exec.ops.base.shapes import merge_dims
+from ir_exec.ops.base.windowed import Windowed, require_spatial, spatial_dims
+from ir_exec.types import Array, Dim, Shape, TensorType
+
+__all__ = ["Convolution", "Convolving", "GroupConvolution", "grouped_channels"]
+
+
+class Convolving(Windowed):
+    """What all convolutions share: windows as large as the filters, whose elements may be apart.
+
+    strides and dilations are 1 and pads 0 where they are not given, as in OpenVINO.
+    """
+
+    strides: Positives = ()
+    dilations: Positives = ()
+
+    filter_axes: ClassVar[int] = 2
+    """How many axes the filters have before their spatial ones."""
+
+    def _spatial_rank(self, data: TensorType, filters: TensorType, told: int | None = None) -> int | None:
+        """The number of spatial axes where it is known: from the inputs, as it was told, or from the attributes."""
+        require_spatial(data)
+        require_spatial(filters, "filters", self.filter_axes)
+        ranks = [data.rank and data.rank - 2, filters.rank and filters.rank - self.filter_axes]
+        known = [rank for rank in ranks if rank is not None]
+        if len(set(known)) > 1:
+            raise ShapeError(
+                f"filters {filters.shape} have {known[1]} spatial axes, data {data.shape} has {known[0]}",
+                code="IR501",
+                port="filters",
+            )
+        attributes = (self.strides, self.dilations, self.pads_begin, self.pads_end)
+        return next(iter([*known, *([told] if told else []), *(len(values) for values in attributes if values)]), None)
+
+    def _steps(self, spatial_rank: int) -> tuple[tuple[int, int], ...]:
+        """Stride and dilation of each spatial axis."""
+        ones = (1,) * spatial_rank
+        return tuple(zip(self.strides or ones, self.dilations or ones, strict=True))
+
+    def _counts(self, data: Sequence[Dim], kernel: Sequence[Dim]) -> list[Dim]:
+        """How many windows each spatial axis of the data has."""
+        self._check_lengths(len(data), strides=self.strides, dilations=self.dilations)
+        steps = self._steps(len(data))
+        if self._same:
+            return [dim.ceil_div(stride) for dim, (stride, _) in zip(data, steps, strict=True)]
+        axes = zip(data, kernel, steps, self._explicit_pads(len(data)), strict=True)
+        return [
+            covered(dim, pads, window_extent(size, dilation), axis) // stride + 1
+            for axis, (dim, size, (stride, dilation), pads) in enumerate(axes)
+        ]
+
+    def _sliding(self, sizes: Sequence[int], kernel: Sequence[int]) -> list[SlidingAxis]:
+        """The windows of all spatial axes of data of these sizes."""
+        counts = self._counts([Dim.of(size) for size in sizes], [Dim.of(size) for size in kernel])
+        pads = self._explicit_pads(len(sizes))
+        axes = []
+        for i, (stride, dilation) in enumerate(self._steps(len(sizes))):
+            extent = window_extent(Dim.of(kernel[i]), dilation).size
+            begin, _ = self._same_pads(sizes[i], extent, stride) if self._same else pads[i]
+            axes.append(SlidingAxis(sizes[i], kernel[i], stride, dilation, begin, counts[i].size))
+        return axes
+
+    def _output(self, data: TensorType, filters: TensorType, channels: Dim, counts: Sequence[Dim]) -> TensorType:
+        batch = Dim.any() if data.shape.dims is None else data.shape[0]
+        return self._kind(data, filters).with_shape(Shape([batch, channels, *counts]))
+
+    @staticmethod
+    def _kind(data: TensorType, filters: TensorType) -> TensorType:
+        return data if data.element_type.is_known else filters
+
+
+@op("Convolution", since=1)
+class Convolution(Convolving):
+    """output[b, o, i] = sum over c and k of data[b, c, i * stride + k * dilation - pad] * filters[o, c, k].
+
+    i and k stand for one, two or three spatial axes. Short floats are multiplied in f32; integers are exact: 8 bits
+    saturate, longer ones wrap.
+
+    data: [batch, channels, spatial...], any numeric type. filters: [outputs, channels, kernel...], of the same type.
+    output: [batch, outputs, windows...].
+    Errors: IR501 for ranks other than 3, 4, 5 or that differ, IR502 where the channels differ, IR505 for attributes of
+    another length and for windows larger than the padded data.
+    Specification: convolution/convolution-1.
+    """
+
+    inputs = (In("data", types=CALCULABLE), In("filters", types=CALCULABLE, like="data"))
+
+    def infer(self, data: TensorType, filters: TensorType) -> TensorType:
+        spatial_rank = self._spatial_rank(data, filters)
+        if spatial_rank is None:
+            return self._kind(data, filters).with_shape(Shape.unknown())
+        if data.shape.dims is not None and filters.shape.dims is not None:
+            merge_dims(data.shape[1], filters.shape[1], "the channels of data and filters", port="filters")
+        counts = self._counts(
+            spatial_dims(data.shape, spatial_rank), spatial_dims(filters.shape, spatial_rank, self.filter_axes)
+        )
+        outputs = Dim.any() if filters.shape.dims is None else filters.shape[0]
+        return self._output(data, filters, outputs, counts)
+
+    def evaluate(self, data: Array, filters: Array) -> Array:
+        return convolve(self._sliding(data.shape[2:], filters.shape[2:]), data, filters[np.newaxis])
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        data, filters = (type.shape.static for type in types)
+        return Convolver(self._sliding(data[2:], filters[2:]), data, (1, *filters), types[0].element_type.dtype)
+
+
+@op("GroupConvolution", since=1)
+class GroupConvolution(Convolving):
+    """Convolution of groups of channels, each with filters of its own.
+
+    Channels number g * C to g * C + C - 1 of the data are convolved with filters[g] to the outputs g * O to
+    g * O + O - 1; with one channel in each group that is a depthwise convolution.
+
+    data: [batch, groups * C, spatial...], any numeric type. filters: [groups, O, C, kernel...], of the same type.
+    output: [batch, groups * O, windows...].
+    Errors: as Convolution; IR502 where the channels are not groups * C.
+    Specification: convolution/group-convolution-1.
+    """
+
+    inputs = (In("data", types=CALCULABLE), In("filters", types=CALCULABLE, like="data"))
+
+    filter_axes = 3
+
+    def infer(self, data: TensorType, filters: TensorType) -> TensorType:
+        spatial_rank = self._spatial_rank(data, filters)
+        if spatial_rank is None:
+            return self._kind(data, filters).with_shape(Shape.unknown())
+        counts = self._counts(
+            spatial_dims(data.shape, spatial_rank), spatial_dims(filters.shape, spatial_rank, self.filter_axes)
+        )
+        return self._output(data, filters, grouped_channels(data.shape, filters.shape, channels=2, outputs=1), counts)
+
+    def evaluate(self, data: Array, filters: Array) -> Array:
+        return convolve(self._sliding(data.shape[2:], filters.shape[3:]), data, filters)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        data, filters = (type.shape.static for type in types)
+        return Convolver(self._sliding(data[2:], filters[3:]), data, filters, types[0].element_type.dtype)
+
+
+def grouped_channels(data: Shape, filters: Shape, *, channels: int, outputs: int) -> Dim:
+    """The output channels of all groups. channels, outputs: the axes of filters on which each group has them.
+
+    Raises ShapeError IR502 where the channels of the data are not those of all groups.
+    """
+    if filters.dims is None:
+        return Dim.any()
+    groups = filters[0]
+    each = filters[channels]
+    if data.dims is not None and each.is_static and each.lo:
+        least, most = data[1].ceil_div(each.lo).lo, (data[1] // each.lo).hi
+        possible = Dim(least, most) & groups if least <= most else None
+        if possible is None:
+            raise ShapeError(
+                f"data {data} has {data[1]} channels, filters {filters} take {each} in each of {groups} groups",
+                code="IR502",
+                port="filters",
+            )
+        groups = possible
+    return groups * filters[outputs]

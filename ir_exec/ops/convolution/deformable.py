@@ -1,0 +1,206 @@
+"""DeformableConvolution: windows whose elements lie at learned places."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ir_exec.errors import ShapeError
+from ir_exec.kernels.precision import CALCULABLE, rounded, widened
+from ir_exec.kernels.windows import Scratch, SlidingAxis, block_sizes, blocks
+from ir_exec.ops.base import In, op
+from ir_exec.ops.base.attributes import Bool, Positive
+from ir_exec.ops.base.shapes import merge_dims, require_rank
+from ir_exec.ops.convolution.convolution import Convolving
+from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
+
+__all__ = ["DeformableConvolution1", "DeformableConvolution8"]
+
+CHUNK = 2**18
+"""How many elements of windows are interpolated at a time."""
+
+
+class _Deformable(Convolving):
+    """output[b, o, i] = sum over c and k of sample[b, c, k, i] * filters[o, c, k].
+
+    sample[b, c, k, i] is data[b, c] at `i * stride + k * dilation - pad + offset`. The offset of element k of window i
+    is offsets[b, 2 * k] along the height and offsets[b, 2 * k + 1] along the width; k counts through the kernel row by
+    row, behind all elements of the groups before. `group`: groups of channels that have filters of their own.
+    `deformable_group`: groups of channels that have offsets of their own.
+
+    A sample between four elements of the data is interpolated bilinearly; one outside of the data is 0.
+
+    data: [batch, channels, height, width], any numeric type. offsets: [batch, 2 * deformable_group * kernel,
+    windows...]. filters: [outputs, channels / group, kernel...], of the type of data. output: [batch, outputs,
+    windows...].
+    Errors: IR501 for ranks other than 4, IR502 for dims that do not fit each other or the groups, IR505 as
+    Convolution.
+    """
+
+    group: Positive = 1
+    deformable_group: Positive = 1
+
+    @property
+    def _beyond(self) -> bool:
+        """Whether a sample less than one element outside of the data is interpolated with 0."""
+        return False
+
+    def _infer(self, data: TensorType, offsets: TensorType, filters: TensorType, mask: TensorType | None) -> TensorType:
+        for name, given in (("data", data), ("offsets", offsets), ("filters", filters), ("mask", mask)):
+            if given is not None:
+                require_rank(given, 4, name)
+        if all(tensor.rank is None for tensor in (data, offsets, filters)):
+            return self._kind(data, filters).with_shape(Shape.unknown())
+        batch, channels, *sizes = data.shape if data.shape.dims is not None else Shape.of_rank(4)
+        outputs, each, *kernel = filters.shape if filters.shape.dims is not None else Shape.of_rank(4)
+        for name, dim in (("channels of data", channels), ("outputs of filters", outputs)):
+            _require_divisible(dim, self.group, name)
+        merge_dims(channels, each * self.group, "the channels of data and those of filters in all groups")
+        counts = self._counts(sizes, kernel)
+        elements = kernel[0] * kernel[1] * self.deformable_group
+        for name, tensor, numbers in (("offsets", offsets, 2), ("mask", mask, 1)):
+            if tensor is None or tensor.shape.dims is None:
+                continue
+            batch = merge_dims(batch, tensor.shape[0], f"the batches of data and {name}", port=name)
+            _require_divisible(tensor.shape[1], self.deformable_group, f"channels of {name}", name)
+            merge_dims(
+                tensor.shape[1], elements * numbers, f"the channels of {name} and the elements of windows", port=name
+            )
+            for i, (dim, count) in enumerate(zip(tensor.shape[2:], counts, strict=True)):
+                merge_dims(dim, count, f"axis {i + 2} of {name} and the output", port=name)
+        return self._output(data, filters, outputs, counts).with_shape(Shape([batch, outputs, *counts]))
+
+    def _evaluate(self, data: Array, offsets: Array, filters: Array, mask: Array | None) -> Array:
+        axes = self._sliding(data.shape[2:], filters.shape[2:])
+        batch, channels = data.shape[:2]
+        kernel, counts = [axis.kernel for axis in axes], [axis.count for axis in axes]
+        elements, parts = prod(kernel), self.deformable_group
+        images = _calculable(data).reshape(batch, parts, channels // parts, *data.shape[2:])
+        shifts = _calculable(offsets).reshape(batch, parts, elements, 2, *counts)
+        scales = None if mask is None else _calculable(mask).reshape(batch, parts, elements, *counts)
+        rows = _calculable(filters).reshape(self.group, len(filters) // self.group, channels // self.group * elements)
+        result = np.empty((batch, self.group, rows.shape[1], *counts), images.dtype)
+        sizes = block_sizes(counts, CHUNK // max(channels * elements, 1))
+        scratch = Scratch(images.dtype)
+        for b in range(batch):
+            for block in blocks(counts, sizes):
+                chosen: tuple[Any, ...] = (..., *block)
+                windows = tuple([some.stop - some.start for some in block])
+                columns = scratch.array((parts, channels // parts, *kernel, *windows))
+                for part in range(parts):
+                    places = _places(axes, block, shifts[b, part][chosen])
+                    scale = None if scales is None else scales[b, part][chosen].reshape(*kernel, *windows)
+                    _sample(images[b, part], places, scale, self._beyond, columns[part])
+                products = np.matmul(rows, columns.reshape(self.group, rows.shape[2], prod(windows)))
+                result[b][chosen] = products.reshape(*products.shape[:2], *windows)
+        return rounded(result.reshape(batch, len(filters), *counts), data.dtype)
+
+
+@op("DeformableConvolution", since=1)
+class DeformableConvolution1(_Deformable):
+    """A convolution of windows whose elements are shifted, see the base class; samples outside of the data are 0.
+
+    Specification: convolution/deformable-convolution-1.
+    """
+
+    inputs = (
+        In("data", types=CALCULABLE),
+        In("offsets", types=CALCULABLE),
+        In("filters", types=CALCULABLE, like="data"),
+    )
+
+    def infer(self, data: TensorType, offsets: TensorType, filters: TensorType) -> TensorType:
+        return self._infer(data, offsets, filters, None)
+
+    def evaluate(self, data: Array, offsets: Array, filters: Array) -> Array:
+        return self._evaluate(data, offsets, filters, None)
+
+
+@op("DeformableConvolution", since=8)
+class DeformableConvolution8(_Deformable):
+    """A convolution of windows whose elements are shifted and weighted, see the base class.
+
+    mask: [batch, deformable_group * kernel, windows...], what element k of window i is multiplied with; 1 without it.
+    With `bilinear_interpolation_pad` a sample less than one element outside of the data is interpolated with zeros.
+
+    Specification: convolution/deformable-convolution-8.
+    """
+
+    inputs = (
+        In("data", types=CALCULABLE),
+        In("offsets", types=CALCULABLE),
+        In("filters", types=CALCULABLE, like="data"),
+        In("mask", types=CALCULABLE, optional=True),
+    )
+
+    bilinear_interpolation_pad: Bool = False
+
+    @property
+    def _beyond(self) -> bool:
+        return self.bilinear_interpolation_pad
+
+    def infer(
+        self, data: TensorType, offsets: TensorType, filters: TensorType, mask: TensorType | None = None
+    ) -> TensorType:
+        return self._infer(data, offsets, filters, mask)
+
+    def evaluate(self, data: Array, offsets: Array, filters: Array, mask: Array | None = None) -> Array:
+        return self._evaluate(data, offsets, filters, mask)
+
+
+def _calculable(array: Array) -> Array:
+    """Samples between elements are fractions, of integers too."""
+    return array.astype(np.float64) if ElementType.of(array).is_integer else widened(array)
+
+
+def _require_divisible(dim: Dim, groups: int, what: str, port: str | None = None) -> None:
+    if dim.is_bounded and dim.ceil_div(groups).lo > (dim // groups).hi:
+        raise ShapeError(f"the {dim} {what} are no multiple of {groups} groups", code="IR502", port=port)
+
+
+def _places(axes: list[SlidingAxis], block: tuple[slice, ...], shifts: Array) -> tuple[Array, Array]:
+    """Where the elements of a block of windows lie on both axes: two arrays [kernel..., windows...].
+
+    shifts: [kernel, axis, windows...].
+    """
+    shape: tuple[Any, ...] = (*[axis.kernel for axis in axes], *shifts.shape[2:])
+    found = []
+    for i, (axis, windows) in enumerate(zip(axes, block, strict=True)):
+        starts = np.arange(windows.start, windows.stop) * axis.stride - axis.pad
+        regular = starts + np.arange(axis.kernel)[:, np.newaxis] * axis.dilation
+        regular = np.expand_dims(regular, (1, 3) if i == 0 else (0, 2))
+        found.append(shifts[:, i].reshape(shape) + regular.astype(shifts.dtype))
+    return found[0], found[1]
+
+
+def _sample(image: Array, places: tuple[Array, Array], scale: Array | None, beyond: bool, out: Array) -> None:
+    """Interpolate image [channels, height, width] at places, two arrays of one shape, into out [channels, shape...].
+
+    beyond: whether a place less than one element outside of the image is interpolated with zeros around it; if not,
+    it counts as outside, and the last element reaches to the end of its pixel. scale: a factor for each place.
+    """
+    height, width = image.shape[1:]
+    out[...] = 0
+    if not image.size:
+        return
+    inside = np.ones(places[0].shape, np.bool_)
+    for place, size in zip(places, (height, width), strict=True):
+        inside &= (place > -1 if beyond else place >= 0) & (place < size)
+    neighbours = []
+    for place in places:
+        known = np.where(inside, place, place.dtype.type(0))
+        below = np.floor(known)
+        low = below.astype(np.int64)
+        neighbours.append([(low, 1 - (known - below)), (low + 1, known - below)])
+    flat = image.reshape(len(image), height * width)
+    for y, share_y in neighbours[0]:
+        for x, share_x in neighbours[1]:
+            counted = inside & (y >= 0) & (y < height) & (x >= 0) & (x < width) if beyond else inside
+            weight = (share_y * share_x).astype(image.dtype)
+            if scale is not None:
+                weight *= scale
+            values = np.take(flat, np.clip(y, 0, height - 1) * width + np.clip(x, 0, width - 1), axis=1)
+            values *= weight
+            np.add(out, values, out=out, where=counted)

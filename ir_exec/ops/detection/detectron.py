@@ -1,0 +1,237 @@
+"""The operators of Detectron models that stand around their region proposals."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+
+from ir_exec.errors import ShapeError
+from ir_exec.kernels.boxes import Selected, above, best_first, corner_overlaps, keep_best, moved_boxes
+from ir_exec.kernels.precision import CALCULABLE_FLOAT
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import Bool, Float, Floats, Int, Ints, NonNegative, Positive, of_length
+from ir_exec.ops.base.box_dims import FOUR_COORDINATES
+from ir_exec.ops.base.named_dims import element_type_of, merged_dims
+from ir_exec.ops.detection.roi_align import ROIAlign3
+from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert
+
+__all__ = [
+    "ExperimentalDetectronDetectionOutput",
+    "ExperimentalDetectronPriorGridGenerator",
+    "ExperimentalDetectronROIFeatureExtractor",
+]
+
+
+@op("ExperimentalDetectronPriorGridGenerator", since=6)
+class ExperimentalDetectronPriorGridGenerator(Op):
+    """Prior boxes shifted to every point of a grid over an image.
+
+    priors: floating, [n, 4], boxes (x0, y0, x1, y1) around 0. feature_map: [N, C, height, width], im_data: [N, C, image
+    height, image width]; only their sizes count. output: the type of priors, [height * width * n, 4], or [height,
+    width, n, 4] without `flatten`.
+    The points lie at (index + 0.5) times `stride_x` and `stride_y`, or if these are 0 times the image's width and
+    height over the grid's. `h` and `w` are the height and width of the grid, those of feature_map if they are 0; the
+    output keeps its size, and zeros fill it up, which the specification leaves open. A file that does not say `flatten`
+    means false, as OpenVINO reads it; the specification has true.
+
+    Specification: detection/experimental-detectron-prior-grid-generator-6.
+    """
+
+    inputs = (
+        In("priors", types=CALCULABLE_FLOAT),
+        In("feature_map", types=CALCULABLE_FLOAT, like="priors"),
+        In("im_data", types=CALCULABLE_FLOAT, like="priors"),
+    )
+
+    flatten: Bool = False
+    h: NonNegative = 0
+    w: NonNegative = 0
+    stride_x: Float = 0.0
+    stride_y: Float = 0.0
+
+    def infer(self, priors: TensorType, feature_map: TensorType, im_data: TensorType) -> TensorType:
+        dims = merged_dims(
+            {
+                "priors": (priors, ("priors", "4 coordinates")),
+                "feature_map": (feature_map, ("images", "channels", "height", "width")),
+                "im_data": (im_data, ("images", "image channels", "image height", "image width")),
+            },
+            FOUR_COORDINATES,
+        )
+        height, width, count = dims["height"], dims["width"], dims["priors"]
+        for name, size, dim in (("h", self.h, height), ("w", self.w, width)):
+            if size > dim.hi:
+                raise ShapeError(f"{name} is {size}, more than {dim}, the size of feature_map", code="IR505")
+        shape = [height * width * count] if self.flatten else [height, width, count]
+        return TensorType(element_type_of((priors, feature_map, im_data)), Shape([*shape, 4]))
+
+    def evaluate(self, priors: Array, feature_map: Array, im_data: Array) -> Array:
+        boxes = convert(priors, ElementType.f32)
+        height, width = self.h or feature_map.shape[2], self.w or feature_map.shape[3]
+        step_y = np.float32(self.stride_y or im_data.shape[2] / max(height, 1))
+        step_x = np.float32(self.stride_x or im_data.shape[3] / max(width, 1))
+        y = step_y * (np.arange(height, dtype=np.float32) + np.float32(0.5))
+        x = step_x * (np.arange(width, dtype=np.float32) + np.float32(0.5))
+        placed = np.empty((height, width, len(boxes), 4), np.float32)
+        placed[..., 0::2] = boxes[:, 0::2] + x[:, np.newaxis, np.newaxis]
+        placed[..., 1::2] = boxes[:, 1::2] + y[:, np.newaxis, np.newaxis, np.newaxis]
+        output = np.zeros((*feature_map.shape[2:], len(boxes), 4), priors.dtype)
+        output.reshape(-1)[: placed.size] = placed.ravel()
+        return output.reshape(-1, 4) if self.flatten else output
+
+
+class _LevelAlign(ROIAlign3):
+    """ROIAlign with boxes that are moved by half an element if `aligned`, and at least one element high and wide."""
+
+    aligned: Bool
+
+    def _box(self, box: Array) -> tuple[Array, Array]:
+        begin, extent = super()._box(box)
+        return begin - begin.dtype.type(0.5 if self.aligned else 0.0), extent
+
+
+@op("ExperimentalDetectronROIFeatureExtractor", since=6)
+class ExperimentalDetectronROIFeatureExtractor(Op):
+    """ROIAlign with the mean of each bin, each region in the level of a pyramid that its size asks for.
+
+    rois: floating, [n, 4], boxes (x0, y0, x1, y1) in pixels of the image. pyramid: the same type, one tensor [1, C,
+    height, width] for each level, of which a pixel stands for `pyramid_scales` pixels of the image. roi_features: [n,
+    C, output_size, output_size]. roi_boxes: rois as they are.
+    A region of width w and height h is of level floor(2 + log2(sqrt(w * h) / 224 + 1e-6)), of the first or last if that
+    is none; one without area gives zeros. The specification has the rois in the order of their levels in the second
+    output, OpenVINO in the order of the input.
+
+    Errors: IR704 for a region with more than 2^22 places to read.
+    Specification: detection/experimental-detectron-roi-feature-extractor-6.
+    """
+
+    inputs = (In("rois", types=CALCULABLE_FLOAT), In("pyramid", types=CALCULABLE_FLOAT, like="rois", variadic=True))
+    outputs = ("roi_features", "roi_boxes")
+
+    output_size: Positive
+    sampling_ratio: NonNegative
+    pyramid_scales: Ints
+    aligned: Bool = False
+
+    def infer(self, rois: TensorType, *pyramid: TensorType) -> tuple[TensorType, TensorType]:
+        if len(pyramid) > len(self.pyramid_scales):
+            message = f"there are {len(pyramid)} levels, but {len(self.pyramid_scales)} pyramid_scales"
+            raise ShapeError(message, code="IR505")
+        inputs: dict[str, tuple[TensorType, tuple[str, ...]]] = {"rois": (rois, ("rois", "4 coordinates"))}
+        for i, level in enumerate(pyramid):
+            inputs[f"pyramid[{i}]"] = (level, ("1 image", "channels", f"height {i}", f"width {i}"))
+        dims = merged_dims(inputs, {**FOUR_COORDINATES, "1 image": Dim.of(1)})
+        kind, count, channels = element_type_of((rois, *pyramid)), dims["rois"], dims["channels"]
+        features = TensorType(kind, Shape([count, channels, self.output_size, self.output_size]))
+        return features, TensorType(kind, Shape([count, 4]))
+
+    def evaluate(self, rois: Array, *pyramid: Array) -> tuple[Array, Array]:
+        boxes = convert(rois, ElementType.f32)
+        areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+        sizes = np.log2(np.sqrt(np.where(areas > 0, areas, 1)) / np.float32(224) + np.float32(1e-6))
+        levels = np.clip(np.floor(sizes + 2), 0, len(pyramid) - 1)
+        output = np.zeros((len(rois), pyramid[0].shape[1], self.output_size, self.output_size), rois.dtype)
+        for i, (features, scale) in enumerate(zip(pyramid, self.pyramid_scales, strict=False)):
+            own = np.flatnonzero((areas > 0) & (levels == i))
+            align = _LevelAlign(
+                pooled_h=self.output_size,
+                pooled_w=self.output_size,
+                sampling_ratio=self.sampling_ratio,
+                spatial_scale=1 / scale,
+                mode="avg",
+                aligned=self.aligned,
+            )
+            output[own] = align.evaluate(features, rois[own], np.zeros(len(own), np.int64))
+        return output, rois.copy()
+
+
+@op("ExperimentalDetectronDetectionOutput", since=6)
+class ExperimentalDetectronDetectionOutput(Op):
+    """The objects that a Detectron model finds: regions moved as predicted, without those that overlap a better one.
+
+    input_rois: floating, [n, 4], boxes (x0, y0, x1, y1) in pixels. input_deltas: the same type, [n, num_classes * 4],
+    how each moves for each class: its centre by so many widths and heights, and the logarithms of its growth, at most
+    max_delta_log_wh, all divided by `deltas_weights`. input_scores: [n, num_classes]. input_im_info: [1, 3], not used.
+    Outputs: boxes [max_detections_per_image, 4], their classes i32 and their scores [max_detections_per_image], filled
+    up with zeros, which the specification leaves open.
+
+    Class 0 is the background. Candidates have a score above `score_threshold`; boxes are removed that overlap a better
+    one of their class by more than `nms_threshold`, and the best `post_nms_count` of each class are kept, class by
+    class, or if these are too many the best of all. As in OpenVINO, boxes are cut off at the first row and column of
+    the image only, and class_agnostic_box_regression changes nothing.
+
+    Specification: detection/experimental-detectron-detection-output-6.
+    """
+
+    inputs = (
+        In("input_rois", types=CALCULABLE_FLOAT),
+        In("input_deltas", types=CALCULABLE_FLOAT, like="input_rois"),
+        In("input_scores", types=CALCULABLE_FLOAT, like="input_rois"),
+        In("input_im_info", types=CALCULABLE_FLOAT, like="input_rois"),
+    )
+    outputs = ("boxes", "classes", "scores")
+
+    score_threshold: Float
+    nms_threshold: Float
+    num_classes: NonNegative
+    post_nms_count: Int
+    max_detections_per_image: NonNegative
+    class_agnostic_box_regression: Bool = False
+    max_delta_log_wh: Float
+    deltas_weights: Annotated[Floats, of_length(4, 4)]
+
+    def infer(
+        self, input_rois: TensorType, input_deltas: TensorType, input_scores: TensorType, input_im_info: TensorType
+    ) -> tuple[TensorType, ...]:
+        merged_dims(
+            {
+                "input_rois": (input_rois, ("rois", "4 coordinates")),
+                "input_deltas": (input_deltas, ("rois", ("classes", 4))),
+                "input_scores": (input_scores, ("rois", "classes")),
+                "input_im_info": (input_im_info, ("1 image", "3 numbers")),
+            },
+            {**FOUR_COORDINATES, "classes": Dim.of(self.num_classes), "1 image": Dim.of(1), "3 numbers": Dim.of(3)},
+        )
+        kind, most = (
+            element_type_of((input_rois, input_deltas, input_scores, input_im_info)),
+            self.max_detections_per_image,
+        )
+        scores = TensorType(kind, Shape([most]))
+        return TensorType(kind, Shape([most, 4])), TensorType(ElementType.i32, Shape([most])), scores
+
+    def evaluate(
+        self, input_rois: Array, input_deltas: Array, input_scores: Array, input_im_info: Array
+    ) -> tuple[Array, ...]:
+        regions, deltas, scores = (
+            convert(array, ElementType.f32) for array in (input_rois, input_deltas, input_scores)
+        )
+        boxes = self._boxes(regions, deltas)
+        # A region without area moves nowhere, and scores 0.
+        empty = ~((regions[:, 2] > regions[:, 0]) & (regions[:, 3] > regions[:, 1]))
+        boxes[:, :, empty], scores = 0, np.where(empty[:, np.newaxis], np.float32(0), scores)
+        most, parts = self.max_detections_per_image, []
+        for label in range(1, self.num_classes):
+            own = np.ascontiguousarray(scores[:, label])
+            order = best_first(own, np.flatnonzero(own > np.float32(self.score_threshold)))
+            overlaps = corner_overlaps(boxes[:, label, order], 1.0, touching=False)
+            limit = None if self.post_nms_count < 0 else self.post_nms_count
+            kept = order[keep_best(len(order), overlaps, above(self.nms_threshold), most=limit)]
+            parts.append(Selected.of(0, label, kept, own[kept]))
+        found = Selected.joined(parts)
+        if len(found.box) > most:
+            found = found.ordered(-found.score, found.box, found.label).take(slice(most))
+        kept_boxes, labels = np.zeros((most, 4), input_rois.dtype), np.zeros(most, np.int32)
+        kept_scores, count = np.zeros(most, input_rois.dtype), len(found.box)
+        kept_boxes[:count] = boxes[:, found.label, found.box].T
+        labels[:count], kept_scores[:count] = found.label, found.score
+        return kept_boxes, labels, kept_scores
+
+    def _boxes(self, regions: Array, deltas: Array) -> Array:
+        """[coordinates, classes, regions]"""
+        moves = deltas.reshape(len(regions), self.num_classes, 4).T
+        moves = moves / np.array(self.deltas_weights, np.float32).reshape(4, 1, 1)
+        moves[2:] = np.minimum(moves[2:], np.float32(self.max_delta_log_wh))
+        boxes = moved_boxes(regions.T[:, np.newaxis], moves, 1.0)
+        boxes[2:] -= 1
+        return np.maximum(boxes, 0)

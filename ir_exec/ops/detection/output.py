@@ -1,0 +1,244 @@
+"""DetectionOutput: the last layer of an SSD detector."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+
+from ir_exec.errors import GraphError
+from ir_exec.kernels.boxes import Selected, above, as_rows, best_first, corner_overlaps, keep_best
+from ir_exec.kernels.precision import CALCULABLE_FLOAT
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import Bool, Float, Int, Ints, Positive, of_length
+from ir_exec.ops.base.named_dims import merged_dims
+from ir_exec.ops.base.shapes import divide_dim, merge_dims
+from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert
+
+__all__ = ["DetectionOutput1", "DetectionOutput8", "logistic"]
+
+_CORNER: Literal["caffe.PriorBoxParameter.CORNER"] = "caffe.PriorBoxParameter.CORNER"
+
+
+class _DetectionOutput(Op):
+    """What both versions of DetectionOutput share; see DetectionOutput8."""
+
+    inputs = (
+        In("box_logits", types=CALCULABLE_FLOAT),
+        In("class_preds", types=CALCULABLE_FLOAT, like="box_logits"),
+        In("proposals", types=CALCULABLE_FLOAT),
+        In("aux_class_preds", types=CALCULABLE_FLOAT, like="box_logits", optional=True),
+        In("aux_box_preds", types=CALCULABLE_FLOAT, like="box_logits", optional=True),
+    )
+
+    background_label_id: Int = 0
+    top_k: Int = -1
+    variance_encoded_in_target: Bool = False
+    keep_top_k: Annotated[Ints, of_length(1)]
+    code_type: Literal["caffe.PriorBoxParameter.CORNER", "caffe.PriorBoxParameter.CENTER_SIZE"] = _CORNER
+    share_location: Bool = True
+    nms_threshold: Float
+    confidence_threshold: Float = 0.0
+    clip_after_nms: Bool = False
+    clip_before_nms: Bool = False
+    decrease_label_id: Bool = False
+    normalized: Bool = False
+    input_height: Int = 1
+    input_width: Int = 1
+    objectness_score: Float = 0.0
+
+    def _known_classes(self) -> int | None:
+        return None
+
+    def infer(
+        self,
+        box_logits: TensorType,
+        class_preds: TensorType,
+        proposals: TensorType,
+        aux_class_preds: TensorType | None = None,
+        aux_box_preds: TensorType | None = None,
+    ) -> TensorType:
+        if aux_class_preds is not None and aux_box_preds is None:
+            raise GraphError("expected 3 inputs or 5, found 4", code="IR106")
+        dims = merged_dims(
+            {
+                "box_logits": (box_logits, ("images", "moves")),
+                "class_preds": (class_preds, ("images", "scores")),
+                "aux_class_preds": (aux_class_preds, ("images", ("priors", 2))),
+                "aux_box_preds": (aux_box_preds, ("images", "moves")),
+                "proposals": (proposals, ("own priors", "rows", ("priors", 4 if self.normalized else 5))),
+            },
+            {"rows": Dim.of(1 if self.variance_encoded_in_target else 2)},
+        )
+        images, own = dims["images"], dims["own priors"]
+        if 1 not in own:
+            merge_dims(own, images, "axis 0 of proposals, if it is not 1, and of box_logits", port="proposals")
+        priors, classes = self._priors_and_classes(dims["priors"], dims["moves"], dims["scores"])
+        keep = self.keep_top_k[0]
+        if keep > 0:
+            rows = images * keep
+        else:
+            rows = images * classes * (self.top_k if keep == -1 and self.top_k > 0 else priors)
+        return box_logits.with_shape(Shape([1, 1, rows, 7]))
+
+    def _priors_and_classes(self, priors: Dim, moves: Dim, scores: Dim) -> tuple[Dim, Dim]:
+        """How many there are, from the lengths of box_logits and class_preds."""
+        known = self._known_classes()
+        classes = Dim.any() if known is None else Dim.of(known)
+        if self.share_location or known is not None:
+            own = 1 if self.share_location or known is None else known
+            priors = _divided(priors, moves, 4 * own, "axis 1 of box_logits and of priors", "box_logits")
+        if known is not None:
+            priors = _divided(priors, scores, known, "axis 1 of class_preds and of priors", "class_preds")
+        elif priors.is_static and priors.size:
+            classes = _divided(classes, scores, priors.size, "axis 1 of class_preds", "class_preds")
+            if not self.share_location:
+                classes = _divided(classes, moves, 4 * priors.size, "axis 1 of box_logits and of classes", "box_logits")
+        return priors, classes
+
+    def evaluate(
+        self,
+        box_logits: Array,
+        class_preds: Array,
+        proposals: Array,
+        aux_class_preds: Array | None = None,
+        aux_box_preds: Array | None = None,
+    ) -> Array:
+        images, coordinates = len(box_logits), 4 if self.normalized else 5
+        priors = proposals.shape[2] // coordinates
+        classes = self._known_classes() or (class_preds.shape[1] // priors if priors else 0)
+        own = 1 if self.share_location else classes
+        scores = convert(class_preds, ElementType.f32).reshape(images, priors, classes)
+        moves = convert(box_logits, ElementType.f32).reshape(images, priors, own, 4)
+        first_moves = None
+        if aux_class_preds is not None and aux_box_preds is not None:
+            first_moves = convert(aux_box_preds, ElementType.f32).reshape(images, priors, own, 4)
+            objects = convert(aux_class_preds, ElementType.f32).reshape(images, priors, 2)[..., 1]
+            # Where there is no object, everything is background.
+            nothing = (np.arange(classes) == self.background_label_id).astype(np.float32)
+            scores = np.where(objects[..., np.newaxis] < np.float32(self.objectness_score), nothing, scores)
+        parts, boxes = [], np.empty((images, priors, own, 4), np.float32)
+        for image in range(images):
+            grid = convert(proposals[image if len(proposals) > 1 else 0], ElementType.f32)
+            variance = None if self.variance_encoded_in_target else grid[1, : 4 * priors].reshape(priors, 1, 4)
+            rows = grid[0].reshape(priors, coordinates)
+            start = rows[:, np.newaxis, -4:]
+            if first_moves is not None:
+                start = self._decoded(start, first_moves[image], variance)
+            boxes[image] = self._decoded(start, moves[image], variance)
+            ended = np.flatnonzero(rows[:, 0] == -1)
+            count = int(ended[0]) if ended.size and not self.normalized else priors
+            parts.append(self._kept(image, boxes[image, :count], scores[image, :count]))
+        rows_out = self._rows(Selected.joined(parts), boxes)
+        output = np.zeros((1, 1, self._row_count(images, priors, classes), 7), box_logits.dtype)
+        output[0, 0, : len(rows_out)] = rows_out[: output.shape[2]]
+        if len(rows_out) < output.shape[2]:
+            output[0, 0, len(rows_out), 0] = -1
+        return output
+
+    def _row_count(self, images: int, priors: int, classes: int) -> int:
+        keep = self.keep_top_k[0]
+        if keep > 0:
+            return images * keep
+        return images * classes * (self.top_k if keep == -1 and self.top_k > 0 else priors)
+
+    def _decoded(self, priors: Array, moves: Array, variance: Array | None) -> Array:
+        """Boxes [priors, classes or 1, 4], which are the prior boxes moved and scaled as is predicted."""
+        if not self.normalized:
+            priors = priors / np.array([self.input_width, self.input_height] * 2, np.float32)
+        moves = moves if variance is None else variance * moves
+        if self.code_type == _CORNER:
+            boxes = priors + moves
+        else:
+            sizes, centres = priors[..., 2:] - priors[..., :2], (priors[..., :2] + priors[..., 2:]) / 2
+            centres, half = moves[..., :2] * sizes + centres, np.exp(moves[..., 2:]) * sizes / 2
+            boxes = np.concatenate([centres - half, centres + half], axis=-1)
+        return np.clip(boxes, 0, 1, out=boxes) if self.clip_before_nms else boxes
+
+    def _kept(self, image: int, boxes: Array, scores: Array) -> Selected:
+        """What is kept of one image, class by class; `box` counts the priors."""
+        chosen = self._best_class_of_each(scores) if self.decrease_label_id else self._above_threshold(scores)
+        parts = []
+        for label, order in enumerate(chosen):
+            if len(order):
+                overlaps = corner_overlaps(as_rows(boxes[order, 0 if self.share_location else label]))
+                kept = order[keep_best(len(order), overlaps, above(self.nms_threshold))]
+                parts.append(Selected.of(image, label, kept, scores[kept, label]))
+        found, keep = Selected.joined(parts), self.keep_top_k[0]
+        if -1 < keep < len(found.box):
+            found = found.ordered(-found.score, found.box, found.label).take(slice(keep))
+            found = found.ordered(found.label)
+        return found
+
+    def _above_threshold(self, scores: Array) -> list[Array]:
+        """For each class the priors to look at, the best first."""
+        chosen = [np.zeros(0, np.int64)] * scores.shape[1]
+        for label in range(len(chosen)):
+            if label != self.background_label_id:
+                own = np.ascontiguousarray(scores[:, label])
+                order = best_first(own, np.flatnonzero(own > np.float32(self.confidence_threshold)))
+                chosen[label] = order if self.top_k < 0 else order[: self.top_k]
+        return chosen
+
+    def _best_class_of_each(self, scores: Array) -> list[Array]:
+        """The same when every prior stands for its best class only, class 0 being none."""
+        usable = (scores >= np.float32(self.confidence_threshold)) & (scores > -1)
+        usable[:, [label for label in (0, self.background_label_id) if 0 <= label < scores.shape[1]]] = False
+        ranked = np.where(usable, scores, -np.inf)
+        best = ranked.argmax(axis=1) if scores.shape[1] else np.zeros(len(scores), np.int64)
+        priors = np.flatnonzero(usable.any(axis=1))
+        order = priors[np.lexsort((priors, best[priors], -ranked[priors, best[priors]]))]
+        order = order if self.top_k < 0 else order[: self.top_k]
+        return [order[best[order] == label] for label in range(scores.shape[1])]
+
+    def _rows(self, found: Selected, boxes: Array) -> Array:
+        rows = np.empty((len(found.box), 7), np.float32)
+        rows[:, 0], rows[:, 1], rows[:, 2] = found.batch, found.label - self.decrease_label_id, found.score
+        rows[:, 3:] = boxes[found.batch, found.box, 0 if self.share_location else found.label]
+        if self.clip_after_nms:
+            np.clip(rows[:, 3:], 0, 1, out=rows[:, 3:])
+        return rows
+
+
+def _divided(dim: Dim, total: Dim, divisor: int, what: str, port: str) -> Dim:
+    """What `total` divided says of `dim` as well."""
+    return merge_dims(dim, divide_dim(total, divisor, f"axis 1 of {port}", port=port), f"those of {what}", port=port)
+
+
+@op("DetectionOutput", since=1)
+class DetectionOutput1(_DetectionOutput):
+    """DetectionOutput-8 with the number of classes as an attribute. Specification: detection/detectionoutput-1."""
+
+    num_classes: Positive
+
+    def _known_classes(self) -> int | None:
+        return self.num_classes
+
+
+@op("DetectionOutput", since=8)
+class DetectionOutput8(_DetectionOutput):
+    """The objects that an SSD detector finds: prior boxes moved as predicted, without those that overlap a better one.
+
+    box_logits: floating, [N, num_priors * num_loc_classes * 4], how the prior boxes move, for each class if not
+    `share_location`. class_preds: the same type, [N, num_priors * num_classes]. proposals: floating, [1 or N, 1 or 2,
+    num_priors * 4], the prior boxes (x0, y0, x1, y1) and, if not `variance_encoded_in_target`, factors of their moves;
+    if not `normalized`, priors have 5 numbers, the first of them -1 at the end, and count pixels of an image of
+    input_width and input_height. aux_class_preds, aux_box_preds: as class_preds and box_logits, [N, num_priors * 2] and
+    the shape of box_logits; they move the priors a first time, and say where there is no object at all, the second of
+    the two numbers being below `objectness_score`.
+    output: the type of box_logits, [1, 1, n, 7], rows of image, class, score and box; -1 ends them, zeros fill up. n is
+    N * keep_top_k, or N * top_k * num_classes for a keep_top_k of -1, or else N * num_classes * num_priors.
+
+    Candidates have a score above `confidence_threshold`, the best `top_k` of each class; boxes are removed that overlap
+    a better one by more than `nms_threshold`, and of what is left the best `keep_top_k` of each image are kept, class
+    by class. With `decrease_label_id` each prior stands only for its best class, not counting class 0, and classes
+    count from there.
+
+    As in OpenVINO, priors that count pixels are divided by the size of the image a second time when they move twice.
+    Specification: detection/detectionoutput-8.
+    """
+
+
+def logistic(values: Array) -> Array:
+    logistic: Array = 1 / (1 + np.exp(-values))
+    return logistic

@@ -1,0 +1,242 @@
+"""ROIAlign: a region of interest becomes an output of one size, read between the elements of an image.
+
+A region of interest (ROI) is a box in an image.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Annotated, Literal, NamedTuple
+
+import numpy as np
+
+from ir_exec.errors import EvaluationError
+from ir_exec.kernels.indices import as_integers
+from ir_exec.kernels.precision import CALCULABLE_FLOAT, widened
+from ir_exec.kernels.sampling import CHUNK, MOST_SAMPLES, channels_last, read_between, sample_points
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import LOWER, Bool, Float, NonNegative, Positive
+from ir_exec.ops.base.images import dims_of, images_of
+from ir_exec.ops.base.shapes import merge_dims, require_rank
+from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
+
+__all__ = ["ROIAlign3", "ROIAlign9", "ROIAlignRotated"]
+
+
+class _Align(Op):
+    """What ROIAlign and ROIAlignRotated share.
+
+    data: [N, C, H, W], floats. rois: [NUM_ROIS, numbers of a box], the type of data. batch_indices: [NUM_ROIS], which
+    image each box lies in. output: [NUM_ROIS, C, pooled_h, pooled_w], the type of data.
+    A box is divided into pooled_h x pooled_w bins; of each bin `sampling_ratio` x `sampling_ratio` places are read, or
+    as many as it has elements, rounded up, if that is 0. A place beyond an element outside the image counts as zero.
+    All is computed in f32 (f64 for f64).
+
+    Errors: IR701 for an index of no image, where OpenVINO's CPU plugin leaves the output as it was; IR704 for a box
+    with more than 2^22 places to read.
+    """
+
+    inputs = (
+        In("data", types=CALCULABLE_FLOAT),
+        In("rois", types=CALCULABLE_FLOAT, like="data"),
+        In("batch_indices", types=INTEGER),
+    )
+
+    pooled_h: Positive
+    pooled_w: Positive
+    sampling_ratio: NonNegative
+    spatial_scale: Float
+
+    def _infer(self, data: TensorType, rois: TensorType, batch_indices: TensorType, numbers: int) -> TensorType:
+        require_rank(data, 4, "data")
+        require_rank(rois, 2, "rois")
+        require_rank(batch_indices, 1, "batch_indices")
+        count, box = dims_of(rois, 2)
+        merge_dims(box, Dim(numbers), f"the last axis of rois and {numbers}", port="rois")
+        what = "the number of rois and the length of batch_indices"
+        count = merge_dims(count, dims_of(batch_indices, 1)[0], what, port="batch_indices")
+        kind = data.element_type if data.element_type.is_known else rois.element_type
+        return TensorType(kind, Shape([count, dims_of(data, 4)[1], self.pooled_h, self.pooled_w]))
+
+    def evaluate(self, data: Array, rois: Array, batch_indices: Array) -> Array:
+        images = images_of(as_integers(batch_indices), len(data), "batch_indices")
+        output = np.zeros((len(rois), data.shape[1], self.pooled_h, self.pooled_w), data.dtype)
+        wide, boxes = channels_last(widened(data)), widened(rois)
+        for index, image in enumerate(images if output.size and data.size else ()):
+            output[index] = self._pool(wide[image], boxes[index]).transpose(2, 0, 1)
+        return output
+
+    def _pool(self, image: Array, box: Array) -> Array:
+        """What one region of an image [H, W, C] gives: [pooled_h, pooled_w, C]."""
+        raise NotImplementedError
+
+    def _places(self, begin: Array, extent: Array) -> tuple[Array, Array]:
+        """Where a box that begins at (y, x) is read along its height and its width: [bins, samples of a bin] each."""
+        bins = (self.pooled_h, self.pooled_w)
+        sizes = extent / np.array(bins, extent.dtype)
+        # A bin of a size that is no number has no places, as one of a negative size.
+        adaptive = np.clip(np.nan_to_num(np.ceil(sizes), nan=0), 0, MOST_SAMPLES).astype(np.int64).tolist()
+        counts = [self.sampling_ratio or count for count in adaptive]
+        if prod(max(count, 1) for count in counts) * prod(bins) > MOST_SAMPLES:
+            message = (
+                f"a region has {counts[0]} x {counts[1]} places in each bin, all together more than {MOST_SAMPLES}"
+            )
+            raise EvaluationError(message, port="rois")
+        height, width = (
+            first
+            + np.arange(bin_count, dtype=size.dtype)[:, np.newaxis] * size
+            + (size / size.dtype.type(max(count, 1))) * (np.arange(count, dtype=size.dtype) + size.dtype.type(0.5))
+            for first, size, bin_count, count in zip(begin, sizes, bins, counts, strict=True)
+        )
+        return height, width
+
+
+class _ROIAlign(_Align):
+    """rois: x1, y1, x2, y2.
+
+    A place is between four elements, which count by their nearness; places beyond the last element, and less than one
+    element before the first, count as on it. The bin is the mean of its places, or the greatest of them and zero: so
+    OpenVINO has it, while the specification speaks of a maximum alone.
+    """
+
+    mode: Annotated[Literal["avg", "max"], LOWER]
+
+    def infer(self, data: TensorType, rois: TensorType, batch_indices: TensorType) -> TensorType:
+        return self._infer(data, rois, batch_indices, 4)
+
+    def _box(self, box: Array) -> tuple[Array, Array]:
+        """(y, x) of the beginning, and height and width, in elements of the image."""
+        raise NotImplementedError
+
+    def _pool(self, image: Array, box: Array) -> Array:
+        (high, rows), (wide, columns) = (
+            _tap_lists(positions, size)
+            for positions, size in zip(self._places(*self._box(box)), image.shape[:2], strict=True)
+        )
+        pooled = np.zeros((self.pooled_h, self.pooled_w, image.shape[2]), image.dtype)
+        if not (rows and columns):
+            return pooled
+        image = image[high, wide]
+        if self.mode == "max":
+            for row in rows:
+                line = _weighted(image, row, 0)
+                for column in columns:
+                    np.maximum(pooled, _weighted(line, column, 1), out=pooled)
+            return pooled
+        # A mean may be taken along one axis after the other.
+        line = _weighted(image, rows[0], 0)
+        for row in rows[1:]:
+            line += _weighted(image, row, 0)
+        for column in columns:
+            pooled += _weighted(line, column, 1)
+        return pooled / (len(rows) * len(columns))
+
+
+class Taps(NamedTuple):
+    """One place of every bin along an axis: two elements, and how much each of them counts."""
+
+    low: Array
+    high: Array
+    far: Array
+    near: Array
+
+
+def _tap_lists(positions: Array, size: int) -> tuple[slice, list[Taps]]:
+    """Positions [bins, places] on an axis of this size, place by place; a position beyond it does not count.
+
+    The slice is the part of the axis in which all the elements lie; the taps count from its beginning on. There are
+    none where no position counts.
+    """
+    within = (positions >= -1) & (positions <= size)
+    if not within.any():
+        return slice(0), []
+    line = read_between(np.clip(np.where(within, positions, positions[within][0]), 0, size - 1))
+    first = int(line.low.min())
+    low, high = line.low - first, line.high - first
+    far, near = (1 - line.share) * within, line.share * within
+    taps = [Taps(low[:, i], high[:, i], far[:, i], near[:, i]) for i in range(positions.shape[1])]
+    return slice(first, first + int(high.max()) + 1), taps
+
+
+def _weighted(image: Array, taps: Taps, axis: int) -> Array:
+    """An image [H, W, C] read at one place of every bin along axis 0 or 1."""
+    shape = (-1, 1, 1) if axis == 0 else (-1, 1)
+    read: Array = np.take(image, taps.low, axis) * taps.far.reshape(shape)
+    read += np.take(image, taps.high, axis) * taps.near.reshape(shape)
+    return read
+
+
+@op("ROIAlign", since=3)
+class ROIAlign3(_ROIAlign):
+    """Regions of interest pooled to one size; see `_Align` and `_ROIAlign`.
+
+    The corners of a box are multiplied by `spatial_scale`; it is at least one element high and wide.
+    Specification: detection/roi-align-3.
+    """
+
+    def _box(self, box: Array) -> tuple[Array, Array]:
+        corners = box * box.dtype.type(self.spatial_scale)
+        begin = corners[1::-1]
+        return begin, np.maximum(corners[:1:-1] - begin, 1)
+
+
+@op("ROIAlign", since=9)
+class ROIAlign9(ROIAlign3):
+    """Regions of interest pooled to one size; see `_Align` and `_ROIAlign`.
+
+    With the `aligned_mode` asymmetric as in ROIAlign-3. With half_pixel_for_nn corners are moved by -0.5 after they are
+    multiplied by `spatial_scale`, with half_pixel also by 0.5 before; then boxes have the size that they have. One of
+    no size gives 0 if `sampling_ratio` is 0; the mean of OpenVINO's CPU plugin is NaN then.
+    Specification: detection/roi-align-9.
+    """
+
+    aligned_mode: Annotated[Literal["asymmetric", "half_pixel_for_nn", "half_pixel"], LOWER] = "asymmetric"
+
+    def _box(self, box: Array) -> tuple[Array, Array]:
+        if self.aligned_mode == "asymmetric":
+            return super()._box(box)
+        number = box.dtype.type
+        source = number(0.5 if self.aligned_mode == "half_pixel" else 0)
+        corners = (box + source) * number(self.spatial_scale) - number(0.5)
+        begin = corners[1::-1]
+        return begin, corners[:1:-1] - begin
+
+
+@op("ROIAlignRotated", since=15)
+class ROIAlignRotated(_Align):
+    """Rotated regions of interest pooled to one size; see `_Align`.
+
+    rois: x and y of the centre, width, height, angle in radians. Centre and size are multiplied by `spatial_scale`, the
+    centre is then moved by -0.5; the box is turned counterclockwise, or clockwise with `clockwise_mode`. A place is
+    between four elements as in ROIAlign; the bin is the mean of its places.
+    Specification: detection/roi-align-rotated-15.
+    """
+
+    clockwise_mode: Bool = False
+
+    def infer(self, data: TensorType, rois: TensorType, batch_indices: TensorType) -> TensorType:
+        return self._infer(data, rois, batch_indices, 5)
+
+    def _pool(self, image: Array, box: Array) -> Array:
+        number = box.dtype.type
+        center, extent = box[1::-1] * number(self.spatial_scale) - number(0.5), box[3:1:-1] * number(self.spatial_scale)
+        down, across = self._places(-extent / 2, extent)
+        angle = -box[4] if self.clockwise_mode else box[4]
+        sine, cosine = np.sin(angle), np.cos(angle)
+        down = down[:, :, np.newaxis, np.newaxis]
+        y = down * cosine - across * sine + center[0]
+        x = down * sine + across * cosine + center[1]
+        rows, columns = image.shape[:2]
+        outside = ~((y >= -1) & (y <= rows) & (x >= -1) & (x <= columns))
+        lines = [
+            read_between(np.clip(np.where(outside, 0, places), 0, size - 1).ravel())
+            for places, size in ((y, rows), (x, columns))
+        ]
+        pooled = np.empty((self.pooled_h, self.pooled_w, image.shape[2]), image.dtype)
+        step = max(CHUNK // max(y.size, 1), 1)
+        for channel in range(0, image.shape[2], step):
+            values = sample_points(image[..., channel : channel + step], *lines)
+            values[outside.ravel()] = 0
+            sums = values.reshape(*y.shape, -1).sum(axis=(1, 3))
+            pooled[..., channel : channel + step] = sums / max(down.shape[1] * across.shape[1], 1)
+        return pooled

@@ -1,0 +1,321 @@
+"""Pooling of regions of interest by bins: ROIPooling, PSROIPooling, DeformablePSROIPooling.
+
+A region is five numbers: the image in which it lies, x1, y1, x2, y2. The list of regions ends at the first with the
+image -1, as OpenVINO has it; the outputs of all that follow are zero. All is computed in f32 (f64 for f64).
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from ir_exec.errors import ShapeError
+from ir_exec.kernels.precision import CALCULABLE_FLOAT, widened
+from ir_exec.kernels.sampling import channels_last, read_between, sample_lattice, sample_points
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import LOWER, Float, Int, NonNegatives, Positive
+from ir_exec.ops.base.images import dims_of, images_of
+from ir_exec.ops.base.shapes import divide_dim, merge_dims, require_rank
+from ir_exec.types import Array, Dim, Shape, TensorType
+
+__all__ = ["DeformablePSROIPooling", "PSROIPooling", "ROIPooling"]
+
+
+def _positive(scale: float) -> float:
+    if not 0 < scale < inf:
+        raise ValueError("expected a number above 0")
+    return scale
+
+
+Scale = Annotated[Float, _positive]
+
+_FAR = 2.0**31
+
+
+class _RegionPooling(Op):
+    """data: [N, C, H, W]. rois: [NUM_ROIS, 5]."""
+
+    spatial_scale: Scale
+
+    def _regions(self, data: TensorType, rois: TensorType) -> tuple[Dim, Dim]:
+        """How many regions there are, and how many channels the images have."""
+        require_rank(data, 4, "data")
+        require_rank(rois, 2, "rois")
+        count, numbers = dims_of(rois, 2)
+        merge_dims(numbers, Dim(5), "the last axis of rois and 5", port="rois")
+        return count, dims_of(data, 4)[1]
+
+    def _images(self, rois: Array, batches: int) -> list[int]:
+        """The images of the regions up to the end of the list."""
+        numbers = np.trunc(rois[:, 0])
+        ended = np.flatnonzero(numbers == -1)
+        return images_of(numbers[: ended[0]] if ended.size else numbers, batches, "rois")
+
+
+@op("ROIPooling", since=2)
+class ROIPooling(_RegionPooling):
+    """Regions of interest pooled to one size.
+
+    data: [N, C, H, W], floats. rois: [NUM_ROIS, 5], the type of data. output: [NUM_ROIS, C, pooled_h, pooled_w].
+    max: the corners times `spatial_scale`, rounded, are the first and the last element of the region, which has at
+    least one; it is cut into bins that may share elements, a bin is its greatest element, 0 where it has none.
+    bilinear: the corners go from 0, the first element of the image, to 1, the last; pooled_h x pooled_w places from
+    corner to corner are read (one in the middle if it is only one), 0 where they lie outside.
+
+    `output_size` and `output_roi`: what OpenVINO writes beside `pooled_h` and `pooled_w`, which decide.
+    Errors: IR701 for an image that there is not. Specification: detection/roi-pooling-1.
+    """
+
+    inputs = (In("data", types=CALCULABLE_FLOAT), In("rois", types=CALCULABLE_FLOAT, like="data"))
+
+    pooled_h: Positive
+    pooled_w: Positive
+    method: Annotated[Literal["max", "bilinear"], LOWER] = "max"
+    output_size: NonNegatives = ()
+    output_roi: NonNegatives = ()
+
+    def infer(self, data: TensorType, rois: TensorType) -> TensorType:
+        count, channels = self._regions(data, rois)
+        return data.with_shape(Shape([count, channels, self.pooled_h, self.pooled_w]))
+
+    def evaluate(self, data: Array, rois: Array) -> Array:
+        output = np.zeros((len(rois), data.shape[1], self.pooled_h, self.pooled_w), data.dtype)
+        wide, boxes = channels_last(widened(data)), widened(rois)
+        pool = self._greatest if self.method == "max" else self._between
+        for index, image in enumerate(self._images(boxes, len(data)) if output.size and data.size else ()):
+            pool(wide[image], boxes[index], output[index])
+        return output
+
+    def _greatest(self, image: Array, box: Array, output: Array) -> None:
+        corners = _rounded(box[1:] * box.dtype.type(self.spatial_scale))
+        rows, columns = (
+            _bins(corners[axis], max(corners[axis + 2] - corners[axis] + 1, 1), bins, size, box.dtype)
+            for axis, bins, size in ((1, self.pooled_h, image.shape[0]), (0, self.pooled_w, image.shape[1]))
+        )
+        for h, (top, bottom) in enumerate(rows):
+            if top >= bottom:
+                continue
+            line = image[top:bottom].max(axis=0)
+            for w, (left, right) in enumerate(columns):
+                if left < right:
+                    output[:, h, w] = line[left:right].max(axis=0)
+
+    def _between(self, image: Array, box: Array, output: Array) -> None:
+        lines, inside = [], []
+        for axis, bins, size in ((2, self.pooled_h, image.shape[0]), (1, self.pooled_w, image.shape[1])):
+            last = box.dtype.type(size - 1)
+            first, end = box[axis], box[axis + 2]
+            if bins == 1:
+                places = np.array([(first + end) / 2 * last])
+            else:
+                step = (end - first) * last / box.dtype.type(bins - 1)
+                places = np.arange(bins, dtype=box.dtype) * step + first * last
+                # What rounding does to the steps must not push the end out of the image.
+                places[-1] = end * last
+            within = np.flatnonzero((places >= 0) & (places <= last))
+            lines.append(read_between(places[within]))
+            inside.append(within)
+        output[:, inside[0][:, np.newaxis], inside[1]] = sample_lattice(image, *lines).transpose(2, 0, 1)
+
+
+@op("PSROIPooling", since=1)
+class PSROIPooling(_RegionPooling):
+    """Regions of interest pooled to one size, every bin from channels of its own (position-sensitive).
+
+    data: [N, C, H, W]. rois: [NUM_ROIS, 5]. Both are floats. output: [NUM_ROIS, output_dim, group_size, group_size].
+    average: C = output_dim * group_size²; the region from x1, y1, rounded, to one after x2, y2, rounded, times
+    `spatial_scale`, is cut into bins that may share elements; a bin is the mean of its elements in channel
+    [output channel, row of bins, column of bins], 0 where it has none.
+    bilinear: C = spatial_bins_x * spatial_bins_y * output_dim; the corners times `spatial_scale` go from 0, the first
+    element of the image, to 1, the last. The region is cut into parts, spatial_bins_y rows of spatial_bins_x; in each
+    group_size² places from corner to corner are read in channel [part, output channel], 0 where they lie outside, and
+    a bin is the mean over all parts.
+
+    What the specification leaves open is as in OpenVINO's CPU plugin.
+    Errors: IR502 for a wrong number of channels, IR701 for an image that there is not.
+    Specification: detection/psroi-pooling-1.
+    """
+
+    inputs = (In("data", types=CALCULABLE_FLOAT), In("rois", types=CALCULABLE_FLOAT))
+
+    output_dim: Positive
+    group_size: Positive = 1
+    mode: Annotated[Literal["average", "bilinear"], LOWER] = "average"
+    spatial_bins_x: Int = 1
+    spatial_bins_y: Int = 1
+
+    def check_attributes(self) -> None:
+        # In the other mode they mean nothing, and files have zeros there.
+        if self.mode == "bilinear" and min(self.spatial_bins_x, self.spatial_bins_y) < 1:
+            raise ValueError("spatial_bins_x and spatial_bins_y must be 1 or more in the mode bilinear")
+
+    def infer(self, data: TensorType, rois: TensorType) -> TensorType:
+        count, channels = self._regions(data, rois)
+        parts = self.group_size**2 if self.mode == "average" else self.spatial_bins_x * self.spatial_bins_y
+        expected = Dim(self.output_dim * parts)
+        merge_dims(channels, expected, "the channels of data and those of all bins together", port="data")
+        return data.with_shape(Shape([count, self.output_dim, self.group_size, self.group_size]))
+
+    def evaluate(self, data: Array, rois: Array) -> Array:
+        output = np.zeros((len(rois), self.output_dim, self.group_size, self.group_size), data.dtype)
+        wide, boxes = widened(data), widened(rois)
+        pool = self._mean if self.mode == "average" else self._between
+        for index, image in enumerate(self._images(boxes, len(data)) if data.size else ()):
+            pool(wide[image], boxes[index], output[index])
+        return output
+
+    def _mean(self, image: Array, box: Array, output: Array) -> None:
+        number, group = box.dtype.type, self.group_size
+        scale = number(self.spatial_scale)
+        corners = np.concatenate([_rounded(box[1:3]), _rounded(box[3:] + 1)]).astype(box.dtype) * scale
+        rows, columns = (
+            _bins(corners[axis], max(corners[axis + 2] - corners[axis], number(0.1)), group, size, box.dtype)
+            for axis, size in ((1, image.shape[1]), (0, image.shape[2]))
+        )
+        bins = image.reshape(self.output_dim, group, group, *image.shape[1:])
+        for h, (top, bottom) in enumerate(rows):
+            for w, (left, right) in enumerate(columns):
+                if top < bottom and left < right:
+                    output[:, h, w] = bins[:, h, w, top:bottom, left:right].mean(axis=(1, 2))
+
+    def _between(self, image: Array, box: Array, output: Array) -> None:
+        corners = box[1:] * box.dtype.type(self.spatial_scale)
+        rows = self._places(corners[1], corners[3], self.spatial_bins_y, image.shape[1])
+        columns = self._places(corners[0], corners[2], self.spatial_bins_x, image.shape[2])
+        parts = image.reshape(len(rows), len(columns), self.output_dim, *image.shape[1:]).transpose(0, 1, 3, 4, 2)
+        total = np.zeros(output.shape, image.dtype)
+        for y, row in enumerate(rows):
+            top = np.flatnonzero((row >= 0) & (row <= image.shape[1] - 1))
+            for x, column in enumerate(columns):
+                left = np.flatnonzero((column >= 0) & (column <= image.shape[2] - 1))
+                lines = read_between(row[top]), read_between(column[left])
+                read = sample_lattice(parts[y, x], *lines)
+                total[:, top[:, np.newaxis], left] += read.transpose(2, 0, 1)
+        output[...] = total / (len(rows) * len(columns))
+
+    def _places(self, first: Array, end: Array, parts: int, size: int) -> Array:
+        """Where the parts of a region are read along one axis: [parts, group_size]."""
+        number = first.dtype.type
+        edges = first + np.arange(parts + 1, dtype=first.dtype) * ((end - first) / number(parts))
+        begins, ends, last = edges[:-1, np.newaxis], edges[1:, np.newaxis], number(size - 1)
+        if self.group_size == 1:
+            return np.asarray(number(0.5) * (begins + ends) * last)
+        step = (ends - begins) * last / number(self.group_size - 1)
+        return np.asarray(np.arange(self.group_size, dtype=first.dtype) * step + begins * last)
+
+
+@op("DeformablePSROIPooling", since=1)
+class DeformablePSROIPooling(_RegionPooling):
+    """Regions of interest pooled to one size, every bin from a channel of its own and moved by offsets.
+
+    data: [N, C, H, W], C at least output_dim * group_size². rois: [NUM_ROIS, 5]. offsets: [NUM_ROIS, 2 * classes,
+    part_size, part_size], x and y for each class of output channels; the classes are equally large. All are floats.
+    output: [NUM_ROIS, output_dim, group_size, group_size], the type of data.
+    The region goes from x1, y1, rounded, to one after x2, y2, rounded, all times `spatial_scale` less 0.5. A bin begins
+    where it would, moved by offset * trans_std times the size of the region; the offsets of a bin are those of the part
+    in which it lies. The mean of spatial_bins_y x spatial_bins_x places from its beginning on is taken in channel
+    [output channel, row of bins, column of bins]; places more than half an element outside do not count, and where none
+    counts the bin is 0.
+
+    Errors: IR502, IR505 where channels or offsets do not fit, IR701 for an image that there is not.
+    Specification: detection/deformable-psroi-pooling-1.
+    """
+
+    inputs = (
+        In("data", types=CALCULABLE_FLOAT),
+        In("rois", types=CALCULABLE_FLOAT),
+        In("offsets", types=CALCULABLE_FLOAT, optional=True),
+    )
+
+    output_dim: Positive
+    group_size: Positive = 1
+    mode: Annotated[Literal["bilinear_deformable"], LOWER] = "bilinear_deformable"
+    spatial_bins_x: Positive = 1
+    spatial_bins_y: Positive = 1
+    trans_std: Float = 1.0
+    part_size: Positive = 1
+
+    def infer(self, data: TensorType, rois: TensorType, offsets: TensorType | None = None) -> TensorType:
+        count, channels = self._regions(data, rois)
+        least = self.output_dim * self.group_size**2
+        if channels.hi < least:
+            raise ShapeError(f"data has {channels} channels, expected {least} or more", code="IR502", port="data")
+        if offsets is not None:
+            self._check_offsets(offsets, count)
+        return data.with_shape(Shape([count, self.output_dim, self.group_size, self.group_size]))
+
+    def _check_offsets(self, offsets: TensorType, count: Dim) -> None:
+        require_rank(offsets, 4, "offsets")
+        regions, numbers, *parts = dims_of(offsets, 4)
+        merge_dims(count, regions, "the number of rois and the first axis of offsets", port="offsets")
+        for dim in parts:
+            merge_dims(dim, Dim(self.part_size), "the last two axes of offsets and part_size", port="offsets")
+        classes = divide_dim(numbers, 2, "the number of x and y in offsets", port="offsets")
+        if classes.is_static and (not classes.size or self.output_dim % classes.size):
+            message = f"offsets has {classes} classes of x and y, expected a divisor of output_dim {self.output_dim}"
+            raise ShapeError(message, code="IR505", port="offsets")
+
+    def evaluate(self, data: Array, rois: Array, offsets: Array | None = None) -> Array:
+        output = np.zeros((len(rois), self.output_dim, self.group_size, self.group_size), data.dtype)
+        wide, boxes = widened(data), widened(rois)
+        moves = np.zeros((len(rois), 2, self.part_size, self.part_size), boxes.dtype)
+        if offsets is not None:
+            moves = widened(offsets) * boxes.dtype.type(self.trans_std)
+        part = np.arange(self.group_size) * self.part_size // self.group_size
+        moves = moves[:, :, part[:, np.newaxis], part]
+        bins, size = self.group_size**2, data.shape[2:]
+        # The bins lie one below the other in one high image of each output channel.
+        high = wide[:, : self.output_dim * bins].reshape(len(data), self.output_dim, bins * size[0], size[1])
+        high = channels_last(high)
+        for index, image in enumerate(self._images(boxes, len(data)) if data.size else ()):
+            classes = moves[index].reshape(-1, 2, self.group_size, self.group_size)
+            channels = self.output_dim // len(classes)
+            for number, move in enumerate(classes):
+                chosen = slice(number * channels, (number + 1) * channels)
+                pooled = self._pool(high[image][..., chosen], boxes[index], move)
+                output[index, chosen] = pooled.transpose(2, 0, 1)
+        return output
+
+    def _pool(self, image: Array, box: Array, move: Array) -> Array:
+        """An image [bins * H, W, channels] pooled in one region: [group_size, group_size, channels]."""
+        number = box.dtype.type
+        rows, columns = image.shape[0] // self.group_size**2, image.shape[1]
+        scale, half = number(self.spatial_scale), number(0.5)
+        rounded = _rounded(box[1:]).astype(box.dtype)
+        first, end = rounded[:2] * scale - half, (rounded[2:] + 1) * scale - half
+        extent = np.maximum(end - first, number(0.1))
+        places = []
+        for axis, parts in ((1, self.spatial_bins_y), (0, self.spatial_bins_x)):
+            size = extent[axis] / number(self.group_size)
+            grid = np.arange(self.group_size, dtype=box.dtype) * size + first[axis]
+            begin = (grid[:, np.newaxis] if axis else grid) + move[axis] * extent[axis]
+            places.append(begin[..., np.newaxis] + np.arange(parts, dtype=box.dtype) * (size / number(parts)))
+        y, x = places[0][..., np.newaxis], places[1][..., np.newaxis, :]
+        counted = (y >= -0.5) & (y <= rows - 0.5) & (x >= -0.5) & (x <= columns - 0.5)
+        bin_rows = np.arange(self.group_size**2).reshape(self.group_size, self.group_size, 1, 1) * rows
+        down, across = (
+            read_between(np.clip(np.where(counted, one, 0), 0, size - 1)) for one, size in ((y, rows), (x, columns))
+        )
+        down = down._replace(low=down.low + bin_rows, high=down.high + bin_rows)
+        lines = [type(line)(*(one.ravel() for one in line)) for line in (down, across)]
+        values = sample_points(image, *lines).reshape(*counted.shape, -1)
+        values[~counted] = 0
+        return np.asarray(values.sum(axis=(2, 3)) / np.maximum(counted.sum(axis=(2, 3)), 1)[..., np.newaxis])
+
+
+def _rounded(values: Array) -> Array:
+    """Whole numbers, halves away from zero, within what an image may be; 0 for what is no number."""
+    exact = np.clip(np.nan_to_num(values.astype(np.float64), nan=0), -_FAR, _FAR)
+    return np.trunc(exact + np.copysign(0.5, exact))
+
+
+def _bins(first: float, extent: float, count: int, size: int, dtype: np.dtype[Any]) -> list[tuple[int, int]]:
+    """Begin and end of each of `count` bins from `first` on, within an axis of this size; bins may share an element."""
+    number = dtype.type
+    bin_size = number(extent) / number(count)
+    edges = np.arange(count + 1, dtype=dtype) * bin_size
+    begins, ends = np.floor(edges[:-1] + number(first)), np.ceil(edges[1:] + number(first))
+    limited: list[list[int]] = np.clip(np.stack([begins, ends], 1), 0, size).astype(np.int64).tolist()
+    return [(begin, end) for begin, end in limited]

@@ -1,0 +1,124 @@
+"""The last layers of YOLO detectors: RegionYolo and ReorgYolo."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Annotated
+
+import numpy as np
+
+from ir_exec.errors import ShapeError
+from ir_exec.kernels.precision import CALCULABLE_FLOAT
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import Bool, Floats, Int, Ints, NonNegative, Positives, of_length
+from ir_exec.ops.base.shapes import divide_dim, normalize_axis, require_rank
+from ir_exec.ops.detection.output import logistic
+from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert
+
+__all__ = ["RegionYolo", "ReorgYolo"]
+
+
+@op("RegionYolo", since=1)
+class RegionYolo(Op):
+    """Region by region the logistic function over a YOLO detector's output, and perhaps a softmax over its classes.
+
+    data: floating, [N, regions * (coords + classes + 1), H, W]; channels behind these are left as they are, or left
+    out. With `do_softmax` there are `num` regions: the first two numbers of a region and its confidence pass the
+    logistic function, its classes a softmax, and the axes from `axis` to `end_axis` become one. Without it there are as
+    many regions as `mask` has values, the classes pass the logistic function too, and the shape stays. anchors are not
+    used.
+
+    A file that does not say `do_softmax` means false, as OpenVINO reads it; the specification has true.
+    Specification: detection/region-yolo-1.
+    """
+
+    inputs = (In("data", types=CALCULABLE_FLOAT),)
+
+    anchors: Floats = ()
+    axis: Int
+    coords: NonNegative
+    classes: NonNegative
+    end_axis: Int
+    num: NonNegative
+    do_softmax: Bool = False
+    mask: Ints = ()
+
+    def _regions(self) -> int:
+        return self.num if self.do_softmax else len(self.mask)
+
+    def infer(self, data: TensorType) -> TensorType:
+        require_rank(data, 4, "data")
+        if data.shape.dims is None:
+            return data.with_shape(Shape.unknown())
+        dims, channels = list(data.shape), self._regions() * (self.coords + self.classes + 1)
+        if dims[1].hi < channels:
+            message = f"axis 1 of data is {dims[1]}, expected {channels}: regions * (coords + classes + 1)"
+            raise ShapeError(message, code="IR502", port="data")
+        if not self.do_softmax:
+            dims[1] = Dim.of(channels)
+            return data.with_shape(Shape(dims))
+        first = normalize_axis(self.axis, 4)
+        last = max(normalize_axis(self.end_axis, 4, name="end_axis"), first)
+        flat = prod(dims[first : last + 1], start=Dim.of(1))
+        return data.with_shape(Shape([*dims[:first], flat, *dims[last + 1 :]]))
+
+    def evaluate(self, data: Array) -> Array:
+        batch, channels, height, width = data.shape
+        regions, numbers = self._regions(), self.coords + self.classes + 1
+        values = convert(data, ElementType.f32).reshape(batch, channels, height * width)
+        total = values if self.do_softmax else values[:, : regions * numbers]
+        given = values[:, : regions * numbers].reshape(batch, regions, numbers, height * width)
+        output = total.copy()
+        found = output[:, : regions * numbers].reshape(batch, regions, numbers, height * width)
+        found[:, :, :2] = logistic(found[:, :, :2])
+        end = self.coords + 1 if self.do_softmax else numbers
+        found[:, :, self.coords : end] = logistic(found[:, :, self.coords : end])
+        if self.do_softmax and self.classes:
+            scores = given[:, :, self.coords + 1 :]
+            powers = np.exp(scores - scores.max(axis=2, keepdims=True))
+            found[:, :, self.coords + 1 :] = powers / powers.sum(axis=2, keepdims=True)
+        output[:, : regions * numbers] = found.reshape(batch, regions * numbers, height * width)
+        shape = self.infer(TensorType.of(data)).shape.static
+        return convert(output, ElementType.of(data)).reshape(shape)
+
+
+@op("ReorgYolo", since=2)
+class ReorgYolo(Op):
+    """Channels split into places of a block in space, and these places gathered again, as YOLO v2 does.
+
+    data: [N, C, H, W], C at least stride², H and W multiples of stride. output: [N, C * stride², H / stride,
+    W / stride]. Element [n, c, h, w] of an output that is still shaped [N, C, H, W] is element [n, c % K, h * stride +
+    c // K // stride, w * stride + c // K % stride] of data read as [N, K, H * stride, W * stride], K = C // stride².
+    Of several strides the first counts, as in OpenVINO. Specification: detection/reorg-yolo-1.
+    """
+
+    inputs = (In("data"),)
+    rising = ("data",)
+
+    stride: Annotated[Positives, of_length(1)]
+
+    def infer(self, data: TensorType) -> TensorType:
+        require_rank(data, 4, "data")
+        if data.shape.dims is None:
+            return data.without_values()
+        stride = self.stride[0]
+        batch, channels, rows, columns = data.shape
+        if channels.hi < stride * stride:
+            raise ShapeError(f"data has {channels} channels, expected {stride * stride} or more", port="data")
+        space = [
+            divide_dim(dim, stride, f"axis {axis} of data", port="data") for axis, dim in ((2, rows), (3, columns))
+        ]
+        return data.with_shape(Shape([batch, channels * (stride * stride), *space]))
+
+    def evaluate(self, data: Array) -> Array:
+        batch, channels, rows, columns = data.shape
+        stride = self.stride[0]
+        kept = channels // stride**2
+        place, channel = np.divmod(np.arange(channels)[:, np.newaxis, np.newaxis], kept)
+        row = np.arange(rows)[:, np.newaxis] * stride + place // stride
+        column = np.arange(columns) * stride + place % stride
+        indices = (channel * rows * stride + row) * columns * stride + column
+        flat, output = data.reshape(-1), np.empty((batch, channels, rows, columns), data.dtype)
+        for i in range(batch if indices.size else 0):
+            np.take(flat[i * kept * rows * columns * stride**2 :], indices, out=output[i], mode="clip")
+        return output.reshape(batch, channels * stride**2, rows // stride, columns // stride)

@@ -1,0 +1,80 @@
+"""Eye: a matrix with ones on one diagonal."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+
+from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import ElementTypeName
+from ir_exec.ops.base.shapes import known_bounds, known_shape, require_one_element, require_rank
+from ir_exec.types import BOOLEAN, INDEX, NUMERIC, Array, Dim, ElementType, Shape, TensorType, convert
+
+__all__ = ["Eye"]
+
+
+def _number(kind: ElementType) -> ElementType:
+    if kind not in NUMERIC | BOOLEAN:
+        raise ValueError("expected a numeric element type or boolean")
+    return kind
+
+
+@op("Eye", since=9)
+class Eye(Op):
+    """output[..., i, i + diagonal_index] = 1, all other elements 0.
+
+    num_rows, num_columns, diagonal_index: i32 or i64, scalars or vectors of one element; a negative diagonal lies below
+    the main one, and one beyond the matrix leaves it all zeros. batch_shape: a vector, the axes before the matrix.
+    output: the element type `output_type`, shape batch_shape + [num_rows, num_columns].
+
+    Errors: IR505 or IR704 for a negative size. Specification: generation/eye-9.
+    """
+
+    inputs = (
+        In("num_rows", types=INDEX),
+        In("num_columns", types=INDEX),
+        In("diagonal_index", types=INDEX),
+        In("batch_shape", types=INDEX, optional=True),
+    )
+
+    output_type: Annotated[ElementTypeName, _number]
+
+    def infer(
+        self,
+        num_rows: TensorType,
+        num_columns: TensorType,
+        diagonal_index: TensorType,
+        batch_shape: TensorType | None = None,
+    ) -> TensorType:
+        require_one_element(diagonal_index, "diagonal_index")
+        matrix = (_size_of(num_rows, "num_rows"), _size_of(num_columns, "num_columns"))
+        if batch_shape is None:
+            return TensorType(self.output_type, Shape(matrix))
+        require_rank(batch_shape, 1, "batch_shape")
+        batch = known_shape(batch_shape, "batch_shape")
+        return TensorType(self.output_type, batch if batch.dims is None else Shape([*batch, *matrix]))
+
+    def evaluate(
+        self, num_rows: Array, num_columns: Array, diagonal_index: Array, batch_shape: Array | None = None
+    ) -> Array:
+        rows, columns, diagonal = (int(number.reshape(-1)[0]) for number in (num_rows, num_columns, diagonal_index))
+        batch = () if batch_shape is None else tuple(batch_shape.tolist())
+        for name, size in (("num_rows", rows), ("num_columns", columns), *(("batch_shape", size) for size in batch)):
+            if size < 0:
+                raise EvaluationError(f"{name} is {size}, expected 0 or more", port=name)
+        # A diagonal far beyond the matrix is no index that NumPy could take.
+        matrix = np.eye(rows, columns, min(max(diagonal, -rows), columns), np.int8)
+        return np.broadcast_to(convert(matrix, self.output_type), (*batch, rows, columns)).copy()
+
+
+def _size_of(number: TensorType, name: str) -> Dim:
+    require_one_element(number, name)
+    bounds = known_bounds(number)
+    if bounds is None:
+        return Dim.any()
+    least, most = bounds[0]
+    if most < 0:
+        raise ShapeError(f"{name} is {most}, expected 0 or more", port=name)
+    return Dim(max(least, 0), most)

@@ -1,0 +1,112 @@
+"""Multinomial: classes drawn by their probabilities."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+import numpy as np
+
+from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.kernels.indices import as_integers
+from ir_exec.kernels.precision import CALCULABLE_FLOAT
+from ir_exec.kernels.random_bits import mersenne_twister, words_of_sequence
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import Bool, IndexTypeName
+from ir_exec.ops.base.shapes import known_bounds, require_one_element, require_rank
+from ir_exec.ops.generation.random_uniform import Seed
+from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
+
+__all__ = ["Multinomial"]
+
+
+@op("Multinomial", since=13)
+class Multinomial(Op):
+    """Indices of classes, drawn num_samples times for every row of probs.
+
+    probs: a float type, shape [batch, classes]; not negative and not all 0, or with `log_probs` their logarithms, and
+    up to a factor in either case. num_samples: one integer. Without `with_replacement` no class is drawn twice.
+    output: the element type `convert_type`, i32 or i64, shape [batch, num_samples].
+
+    A number x from 0 to 1 chooses the first class whose cumulative probability is x or more; without replacement, that
+    class's share is then taken away. As in OpenVINO's CPU plugin, which is the only one of its kernels that can be had,
+    the numbers are those of the C++ Mersenne twister with the seed sequence (global_seed, op_seed), divided by
+    2**32 - 1 in f32; probabilities are f32 too (the plugin's bf16 where probs are bf16), and every run begins anew. The
+    specification wants f64. Where both seeds are 0, no two runs give the same classes.
+
+    Errors: IR505 or IR704 for a negative num_samples, IR704 where there is no class to draw, for which the plugin
+    leaves the output as it was. Specification: generation/multinomial-13.
+    """
+
+    inputs = (In("probs", types=CALCULABLE_FLOAT), In("num_samples", types=INTEGER))
+    deterministic = False
+
+    convert_type: IndexTypeName
+    with_replacement: Bool
+    log_probs: Bool
+    global_seed: Seed = 0
+    op_seed: Seed = 0
+
+    def infer(self, probs: TensorType, num_samples: TensorType) -> TensorType:
+        require_rank(probs, 2, "probs")
+        require_one_element(num_samples, "num_samples")
+        bounds = known_bounds(num_samples)
+        least, most = (0, Dim.any().hi) if bounds is None else bounds[0]
+        if most < 0:
+            raise ShapeError(f"num_samples is {most}, expected 0 or more", port="num_samples")
+        if probs.shape.dims is None:
+            return TensorType(self.convert_type, Shape.unknown())
+        return TensorType(self.convert_type, Shape([probs.shape[0], Dim(max(least, 0), most)]))
+
+    def evaluate(self, probs: Array, num_samples: Array) -> Array:
+        count = int(as_integers(num_samples).reshape(-1)[0])
+        if count < 0:
+            raise EvaluationError(f"num_samples is {count}, expected 0 or more", port="num_samples")
+        if count > probs.shape[1] and not self.with_replacement:
+            message = f"num_samples is {count}, expected at most the {probs.shape[1]} classes without replacement"
+            raise EvaluationError(message, port="num_samples")
+        shares = probs.astype(np.float32)
+        if self.log_probs:
+            shares = np.exp(shares)
+        cumulative = np.cumsum(shares, axis=1, dtype=np.float32)
+        cumulative /= np.maximum(cumulative[:, -1:], np.finfo(np.float32).tiny)
+        seeds = (self.global_seed, self.op_seed) if self.global_seed or self.op_seed else (secrets.randbits(32),)
+        numbers = mersenne_twister(words_of_sequence(seeds)).random_raw(len(probs) * count)
+        samples = numbers.astype(np.float32).reshape(len(probs), count) / np.float32(2**32 - 1)
+        draw = _draw_any if self.with_replacement else _draw_others
+        return draw(cumulative, samples).astype(self.convert_type.dtype)
+
+
+def _draw_any(cumulative: Array, samples: Array) -> Array:
+    chosen = np.empty(samples.shape, np.int64)
+    if samples.size:
+        _require_left((cumulative > 0).any(axis=1))
+    for row, (limits, numbers) in enumerate(zip(cumulative, samples, strict=True)):
+        chosen[row] = np.searchsorted(limits, numbers)
+    return chosen
+
+
+def _draw_others(cumulative: Array, samples: Array) -> Array:
+    """Draw without replacement; `cumulative` is used up."""
+    chosen = np.empty(samples.shape, np.int64)
+    places = np.arange(cumulative.shape[1])
+    rows = np.arange(len(cumulative))
+    is_left = np.ones(cumulative.shape, np.bool_)
+    for index in range(samples.shape[1]):
+        # Rounding may leave the last one a little below 1, and a sample above it.
+        place = np.argmax(np.minimum(samples[:, index], cumulative[:, -1])[:, None] <= cumulative, axis=1)
+        _require_left(is_left[rows, place] & (cumulative[:, -1] > 0))
+        chosen[:, index] = place
+        is_left[rows, place] = False
+        before = np.where(place > 0, cumulative[rows, place - 1], 0)
+        share = (cumulative[rows, place] - before)[:, None]
+        np.subtract(cumulative, share, out=cumulative, where=places >= place[:, None])
+        cumulative /= 1 - share
+    return chosen
+
+
+def _require_left(is_left: Any) -> None:
+    if not np.all(is_left):
+        raise EvaluationError(
+            f"row {int(np.argmin(is_left))} of probs has no class left with a probability above 0", port="probs"
+        )

@@ -1,0 +1,187 @@
+"""RandomUniform: the random numbers that OpenVINO draws for the same seeds."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
+from ir_exec.kernels.parallel import for_ranges
+from ir_exec.kernels.random_bits import mersenne_twister, philox, words_of_number
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import LOWER, ElementTypeName, Int
+from ir_exec.ops.base.context import State
+from ir_exec.ops.base.shapes import known_shape, require_one_element, require_rank
+from ir_exec.types import INDEX, Array, ElementType, TensorType, element_types
+
+__all__ = ["RandomUniform", "Seed"]
+
+DRAWN = element_types("f16 bf16 f32 f64 i32 i64")
+
+_NUMBERS = 2**16
+"""How many numbers are drawn at once: what is computed on the way stays in the cache."""
+
+
+def _drawn(kind: ElementType) -> ElementType:
+    if kind not in DRAWN:
+        raise ValueError("expected i32, i64, f16, bf16, f32 or f64")
+    return kind
+
+
+def _unsigned(seed: int) -> int:
+    return seed % 2**64
+
+
+Seed = Annotated[Int, _unsigned]
+
+
+@op("RandomUniform", since=8)
+class RandomUniform(Op):
+    """Numbers from minval on and below maxval, all equally likely.
+
+    shape: i32 or i64, the shape of the output. minval, maxval: one element each, of the type `output_type`, minval the
+    less. output: the element type `output_type`: f16, bf16, f32, f64, i32 or i64.
+
+    `alignment` tensorflow draws from Philox-4x32-10 with global_seed as key and op_seed as upper half of the counter,
+    pytorch from the Mersenne twister of global_seed. Where both seeds are 0, no two runs give the same numbers.
+    As in OpenVINO's CPU plugin, tensorflow goes on from run to run, 256 blocks of four further for every element that
+    was drawn before; `reset_state` begins again. pytorch gives the same numbers in every run.
+
+    The plugin draws f16, f64 and i64 as f32 and i32; OpenVINO's reference kernel and the specification, and we, do not.
+    bf16 are the plugin's: computed in f32 and rounded once, for pytorch upwards from one half on if the last bit that
+    is kept is odd, and downwards if it is even. Which of two numbers of 32 bits is the higher half of an i64, the
+    specification leaves open: in OpenVINO the first for pytorch, the second for tensorflow.
+
+    Errors: IR402 for limits of another type, IR505 or IR704 for a minval that is not less than maxval and for a
+    negative size. Specification: generation/random-uniform-8.
+    """
+
+    inputs = (In("shape", types=INDEX), In("minval", types=DRAWN), In("maxval", types=DRAWN, like="minval"))
+    deterministic = False
+
+    output_type: Annotated[ElementTypeName, _drawn]
+    global_seed: Seed = 0
+    op_seed: Seed = 0
+    alignment: Annotated[Literal["tensorflow", "pytorch"], LOWER] = "tensorflow"
+
+    def infer(self, shape: TensorType, minval: TensorType, maxval: TensorType) -> TensorType:
+        require_rank(shape, 1, "shape")
+        for name, limit in (("minval", minval), ("maxval", maxval)):
+            require_one_element(limit, name)
+            if limit.element_type not in (self.output_type, ElementType.dynamic):
+                message = f"{name} is {limit.element_type}, output_type is {self.output_type}; both must be equal"
+                raise ElementTypeError(message, code="IR402", port=name)
+        if minval.value is not None and maxval.value is not None:
+            _check_range(minval.value, maxval.value, ShapeError)
+        return TensorType(self.output_type, known_shape(shape, "shape"))
+
+    def evaluate(self, shape: Array, minval: Array, maxval: Array, *, state: State | None = None) -> Array:
+        sizes = tuple(shape.tolist())
+        if min(sizes, default=0) < 0:
+            raise EvaluationError(f"shape is {list(sizes)}, expected no negative size", port="shape")
+        _check_range(minval, maxval, EvaluationError)
+        output = np.empty(sizes, self.output_type.dtype)
+        low, high = minval.reshape(-1)[0], maxval.reshape(-1)[0]
+        seed = self.global_seed if self.global_seed or self.op_seed else secrets.randbits(64)
+        if self.alignment == "pytorch":
+            _draw_as_pytorch(output.reshape(-1), low, high, seed)
+        else:
+            drawn = 0 if state is None else state.draw(self, output.size)
+            _draw_as_tensorflow(output.reshape(-1), low, high, (seed, self.op_seed), 256 * drawn)
+        return output
+
+
+def _check_range(minval: Array, maxval: Array, error: type[IRError]) -> None:
+    low, high = minval.reshape(-1)[0], maxval.reshape(-1)[0]
+    if not low < high:
+        raise error(f"minval is {low}, expected less than maxval, which is {high}", port="minval")
+
+
+def _draw_as_tensorflow(output: Array, low: Any, high: Any, seeds: tuple[int, int], first: int) -> None:
+    """Fill the vector from Philox blocks of four numbers: one makes an element, or two where it has 64 bits."""
+    per_block = 16 // max(output.itemsize, 4)
+
+    def work(start: int, stop: int) -> None:
+        numbers = philox(*seeds, first + start, stop - start).reshape(-1)
+        if output.itemsize == 8:
+            numbers = _joined(numbers, high_first=output.dtype.kind == "f")
+        part = output[start * per_block : stop * per_block]
+        part[...] = _as_tensorflow(numbers[: len(part)], low, high)
+
+    for_ranges(-(-len(output) // per_block), _NUMBERS // 4, work)
+
+
+def _as_tensorflow(numbers: Array, low: Any, high: Any) -> Array:
+    if low.dtype.kind == "i":
+        return _reduced(numbers, low, high)
+    # The number's low bits are the fraction of a float from 1 on.
+    one = low.dtype.type(1)
+    unsigned = np.dtype(f"u{low.dtype.itemsize}")
+    fraction = numbers & numbers.dtype.type(2 ** (_digits(low) - 1) - 1)
+    floats: Any = (fraction.astype(unsigned) | one.view(unsigned)).view(low.dtype) - one
+    if _is_bf16(low):
+        floats, low, span = floats.astype(np.float32), np.float32(low), _bf16_span(low, high)
+    else:
+        span = high - low
+    scaled: Array = floats * span + low
+    return scaled
+
+
+def _draw_as_pytorch(output: Array, low: Any, high: Any, seed: int) -> None:
+    """Fill the vector from the Mersenne twister, one number an element, or two where 64 bits must be random."""
+    generator = mersenne_twister(words_of_number(seed))
+    single = output.itemsize <= 4 or (output.dtype.kind == "i" and max(int(low), int(high)) < 2**32)
+    for start in range(0, len(output), _NUMBERS):
+        part = output[start : start + _NUMBERS]
+        numbers = generator.random_raw(len(part) * (1 if single else 2))
+        part[...] = _as_pytorch(numbers if single else _joined(numbers, high_first=True), low, high)
+
+
+def _as_pytorch(numbers: Array, low: Any, high: Any) -> Array:
+    if low.dtype.kind == "i":
+        return _reduced(numbers, low, high)
+    wide: Any = np.float64 if low.dtype == np.float64 else np.float32
+    digits = _digits(low)
+    floats = (numbers & np.uint64(2**digits - 1)).astype(wide) * wide(2.0**-digits)
+    if _is_bf16(low):
+        return _as_bf16(floats * _bf16_span(low, high) + wide(low))
+    scaled: Array = floats * wide(high - low) + wide(low)
+    return scaled
+
+
+def _is_bf16(number: Any) -> bool:
+    return ElementType.of_dtype(number.dtype) is ElementType.bf16
+
+
+def _bf16_span(low: Any, high: Any) -> Any:
+    return _as_bf16(np.array([np.float32(high) - np.float32(low)])).astype(np.float32)[0]
+
+
+def _as_bf16(floats: Array) -> Array:
+    """f32 as bf16 in the way of OpenVINO's C++ class, which rounds up from one half on if the last bit kept is odd, and
+    cuts off if it is even."""
+    bits = floats.view(np.uint32)
+    kept = (bits + ((bits & np.uint32(1 << 16)) >> np.uint32(1))) >> np.uint32(16)
+    return kept.astype(np.uint16).view(ElementType.bf16.dtype)
+
+
+def _digits(number: Any) -> int:
+    """How many bits a float of this type has for its fraction and the digit before it."""
+    return {"bf16": 8, "f16": 11, "f32": 24, "f64": 53}[ElementType.of_dtype(number.dtype).name]
+
+
+def _joined(numbers: Array, *, high_first: bool) -> Array:
+    """Numbers of 64 bits, each from two of 32; OpenVINO takes the second as the higher half for i64 of Philox."""
+    halves = numbers.astype(np.uint64)
+    first, second = halves[::2], halves[1::2]
+    return first << np.uint64(32) | second if high_first else second << np.uint64(32) | first
+
+
+def _reduced(numbers: Array, low: Any, high: Any) -> Array:
+    """Integers from low on and below high: the remainders of the numbers, all modulo the type's own range."""
+    bits = 8 * low.dtype.itemsize
+    span = np.uint64((int(high) - int(low)) % 2**bits)
+    shifted = numbers.astype(np.uint64) % span + np.uint64(int(low) % 2**64)
+    return shifted.astype(f"u{low.dtype.itemsize}").view(low.dtype)

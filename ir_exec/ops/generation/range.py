@@ -1,0 +1,164 @@
+"""Range: numbers from start to stop, at equal steps."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Annotated, TypeAlias
+
+import numpy as np
+
+from ir_exec.errors import EvaluationError, IRError, ShapeError
+from ir_exec.kernels.precision import CALCULABLE
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import ElementTypeName
+from ir_exec.ops.base.intervals import index_bounds
+from ir_exec.ops.base.shapes import require_rank
+from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType, element_types
+
+__all__ = ["Range", "Range1"]
+
+Number: TypeAlias = int | float
+
+RANGE_TYPES = CALCULABLE - element_types("i4 u2 u4")
+
+
+def _numeric(kind: ElementType) -> ElementType:
+    if kind not in CALCULABLE:
+        raise ValueError("expected a numeric element type")
+    return kind
+
+
+def _number(scalar: Array) -> Number:
+    value = scalar.reshape(-1)[0]
+    return int(value) if ElementType.of(scalar).is_integer else float(value)
+
+
+def _fault(name: str, value: Number) -> str | None:
+    """What is wrong with an input of Range."""
+    if not math.isfinite(value):
+        return f"{name} is {value}, expected a finite number"
+    if name == "step" and value == 0:
+        return "step is 0, expected a positive or a negative number"
+    return None
+
+
+def _length(start: Number, stop: Number, step: Number) -> int:
+    """ceil((stop - start) / step) where that is positive, exactly for integers."""
+    if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
+        return max(-((start - stop) // step), 0)
+    length = (stop - start) / step
+    return max(math.ceil(length), 0) if math.isfinite(length) else UNBOUNDED
+
+
+class _Range(Op):
+    """What both versions share; a version says in `_element_type` what its output is."""
+
+    def _element_type(self, start: TensorType, stop: TensorType, step: TensorType) -> ElementType:
+        raise NotImplementedError
+
+    def _infer(self, start: TensorType, stop: TensorType, step: TensorType) -> TensorType:
+        scalars = {"start": start, "stop": stop, "step": step}
+        kind = self._element_type(start, stop, step)
+        known: dict[str, Number | None] = {}
+        for name, scalar in scalars.items():
+            require_rank(scalar, 0, name)
+            value = scalar.value
+            known[name] = None if value is None else _counted(name, value, kind, ShapeError)
+        numbers = [number for number in known.values() if number is not None]
+        if len(numbers) == 3:
+            return TensorType(kind, Shape([min(_length(*numbers), UNBOUNDED)]))
+        return TensorType(kind, Shape([_length_between(list(scalars.values()))]))
+
+    def _evaluate(self, kind: ElementType, start: Array, stop: Array, step: Array) -> Array:
+        scalars = {"start": start, "stop": stop, "step": step}
+        first, end, stride = (_counted(name, value, kind, EvaluationError) for name, value in scalars.items())
+        length = _length(first, end, stride)
+        if not kind.is_integer:
+            return (np.arange(length) * stride + first).astype(kind.dtype)
+        # Integers modulo 2**64, of which any shorter type keeps the last bits: so all types wrap.
+        steps = np.arange(length, dtype=np.uint64)
+        steps *= np.uint64(int(stride) % 2**64)
+        steps += np.uint64(int(first) % 2**64)
+        return steps.astype(kind.dtype)
+
+
+def _counted(name: str, scalar: Array, kind: ElementType, error: type[IRError]) -> Number:
+    """An input of Range, as it counts for an output of type `kind`: an integer's fraction is cut off."""
+    value = _number(scalar)
+    fault = _fault(name, value)
+    if fault is None:
+        value = int(value) if kind.is_integer else float(value)
+        fault = _fault(name, value)
+    if fault is not None:
+        raise error(fault, port=name)
+    return value
+
+
+def _length_between(scalars: list[TensorType]) -> Dim:
+    """The lengths that bounds of integers allow."""
+    if not all(scalar.element_type.is_integer for scalar in scalars):
+        return Dim.any()
+    bounds = [index_bounds(scalar) for scalar in scalars]
+    ends = [bound[0] for bound in bounds if bound]
+    if len(ends) < 3 or ends[2][0] <= 0 <= ends[2][1]:
+        return Dim.any()
+    # The length rises with stop and falls with start, or the other way round, so that corners are extremes.
+    lengths = [_length(*corner) for corner in product(*ends)]
+    return Dim(min(lengths), max(lengths))
+
+
+@op("Range", since=1)
+class Range1(_Range):
+    """start, start + step, start + 2 * step, ... up to and without stop.
+
+    start, stop, step: scalars of one element type, which is the output's. output: a vector; empty where step leads away
+    from stop, where OpenVINO's CPU plugin counts on as if the signs agreed. A step of 0 and numbers that are not finite
+    are errors.
+
+    Specification: generation/range-1.
+    """
+
+    inputs = (
+        In("start", types=RANGE_TYPES),
+        In("stop", types=RANGE_TYPES, like="start"),
+        In("step", types=RANGE_TYPES, like="start"),
+    )
+
+    def infer(self, start: TensorType, stop: TensorType, step: TensorType) -> TensorType:
+        return self._infer(start, stop, step)
+
+    def evaluate(self, start: Array, stop: Array, step: Array) -> Array:
+        return self._evaluate(ElementType.of(start), start, stop, step)
+
+    def _element_type(self, start: TensorType, stop: TensorType, step: TensorType) -> ElementType:
+        known = (scalar.element_type for scalar in (start, stop, step) if scalar.element_type.is_known)
+        return next(known, ElementType.dynamic)
+
+
+@op("Range", since=4)
+class Range(_Range):
+    """start, start + step, start + 2 * step, ... up to and without stop, in the element type `output_type`.
+
+    start, stop, step: scalars of any numeric types; for an integer output their fractions are cut off first. output: a
+    vector; empty where step leads away from stop. Numbers that are not finite are errors, and so is a step of 0, with
+    which the specification leaves the result open.
+
+    The CPU plugin leaves the fractions where the inputs are not constants, and goes on where step leads away from stop.
+    As the specification and OpenVINO's shape inference, we do not.
+
+    Specification: generation/range-4.
+    """
+
+    inputs = (In("start", types=CALCULABLE), In("stop", types=CALCULABLE), In("step", types=CALCULABLE))
+
+    output_type: Annotated[ElementTypeName, _numeric]
+
+    def infer(self, start: TensorType, stop: TensorType, step: TensorType) -> TensorType:
+        return self._infer(start, stop, step)
+
+    def evaluate(self, start: Array, stop: Array, step: Array) -> Array:
+        return self._evaluate(self.output_type, start, stop, step)
+
+    def _element_type(self, start: TensorType, stop: TensorType, step: TensorType) -> ElementType:
+        return self.output_type

@@ -1,0 +1,221 @@
+"""Images in YUV as images in RGB, and back: NV12 and I420 planes hold brightness for each pixel, colour for each 2x2.
+
+Images are [N, H, W, C], height and width even, of u8 or floats; values of both kinds go from 0 to 255. All is computed
+in f32 (f64 for f64), clipped to that range, and for u8 rounded to the nearest: a half to even on the way to RGB, as
+OpenVINO's CPU plugin does, and up on the way back, as its reference kernel does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ir_exec.errors import GraphError, ShapeError
+from ir_exec.kernels.precision import CALCULABLE_FLOAT
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import Bool
+from ir_exec.ops.base.shapes import divide_dim, merge_dims, merge_shapes, require_rank
+from ir_exec.types import Array, Dim, Shape, TensorType, element_types
+
+__all__ = ["BGRtoNV12", "I420toBGR", "I420toRGB", "NV12toBGR", "NV12toRGB", "RGBtoNV12"]
+
+_VALUES = element_types("u8") | CALCULABLE_FLOAT
+
+
+class _FromYuv(Op):
+    blue_first: ClassVar[bool] = False
+
+    def _infer(self, y: TensorType, colour: TensorType | None, channels: int) -> TensorType:
+        """`colour` is a plane of half the height and half the width with so many channels; None if y holds all."""
+        batch, rows, columns, _ = _image(y, 1, "y")
+        if colour is None:
+            rows = divide_dim(rows * 2, 3, "1.5 times the height, twice the height of y,", port="y")
+        elif colour.shape.dims is not None:
+            others, half_rows, half_columns, _ = _image(colour, channels, "the plane of colours")
+            batch = merge_dims(batch, others, "the batches of the planes")
+            rows = merge_dims(rows, half_rows * 2, "the height of y and twice that of the colours")
+            columns = merge_dims(columns, half_columns * 2, "the width of y and twice that of the colours")
+        _require_even(rows, columns)
+        return TensorType(y.element_type, Shape([batch, rows, columns, 3]))
+
+    def _evaluate(self, y: Array, u: Array, v: Array) -> Array:
+        """y: [N, H, W], u and v: [N, H/2, W/2]."""
+        batch, rows, columns = y.shape
+        output = np.empty((batch, rows // 2, 2, columns // 2, 2, 3), y.dtype)
+        red, blue = (2, 0) if self.blue_first else (0, 2)
+        of = _working_type(y)
+        for i in range(batch):
+            # One image at a time: what lies between is several times as large as an image of bytes.
+            luma = (of(y[i].reshape(output.shape[1:5])) - 16) * of(1.164)
+            d, e = (of(plane[i][:, np.newaxis, :, np.newaxis]) - 128 for plane in (u, v))
+            output[i, ..., red] = _clipped(luma + of(1.596) * e, y.dtype)
+            output[i, ..., 1] = _clipped(luma - of(0.391) * d - of(0.813) * e, y.dtype)
+            output[i, ..., blue] = _clipped(luma + of(2.018) * d, y.dtype)
+        return output.reshape(batch, rows, columns, 3)
+
+
+@op("NV12toRGB", since=8)
+class NV12toRGB(_FromYuv):
+    """R = 1.164 (Y - 16) + 1.596 (V - 128), G = 1.164 (Y - 16) - 0.391 (U - 128) - 0.813 (V - 128),
+    B = 1.164 (Y - 16) + 2.018 (U - 128).
+
+    y: [N, H, W, 1], uv: [N, H/2, W/2, 2]; or y alone, [N, 1.5 H, W, 1], in which H/2 rows of U and V by turns follow
+    the rows of Y. output: [N, H, W, 3].
+    Errors: IR501, IR502, IR505 where planes are no images, or do not fit each other.
+    Specification: image/nv12-to-rgb-8.
+    """
+
+    inputs = (In("y", types=_VALUES), In("uv", types=_VALUES, like="y", optional=True))
+
+    def infer(self, y: TensorType, uv: TensorType | None = None) -> TensorType:
+        return self._infer(y, uv, 2)
+
+    def evaluate(self, y: Array, uv: Array | None = None) -> Array:
+        if uv is None:
+            batch, rows, columns, _ = y.shape
+            uv = y[:, rows // 3 * 2 :].reshape(batch, rows // 3, columns // 2, 2)
+            y = y[:, : rows // 3 * 2]
+        return self._evaluate(y[..., 0], uv[..., 0], uv[..., 1])
+
+
+@op("NV12toBGR", since=8)
+class NV12toBGR(NV12toRGB):
+    """NV12toRGB with the channels in the order B, G, R. Specification: image/nv12-to-bgr-8."""
+
+    blue_first = True
+
+
+@op("I420toRGB", since=8)
+class I420toRGB(_FromYuv):
+    """RGB from Y, U and V as in NV12toRGB, U and V in planes of their own.
+
+    y: [N, H, W, 1], u, v: [N, H/2, W/2, 1]; or y alone, [N, 1.5 H, W, 1], in which the plane of U and then that of V
+    follow the rows of Y. output: [N, H, W, 3].
+    Errors: IR106 for y and u without v; IR501, IR502, IR505 where planes are no images, or do not fit each other.
+    Specification: image/i420-to-rgb-8.
+    """
+
+    inputs = (
+        In("y", types=_VALUES),
+        In("u", types=_VALUES, like="y", optional=True),
+        In("v", types=_VALUES, like="y", optional=True),
+    )
+
+    def infer(self, y: TensorType, u: TensorType | None = None, v: TensorType | None = None) -> TensorType:
+        if u is not None and v is None:
+            raise GraphError("expected 1 or 3 inputs (y, u, v), found 2", code="IR106")
+        if u is not None and v is not None:
+            u = u.with_shape(merge_shapes(u.shape, v.shape, "the shapes of u and v", port="v"))
+        return self._infer(y, u, 1)
+
+    def evaluate(self, y: Array, u: Array | None = None, v: Array | None = None) -> Array:
+        if u is None or v is None:
+            batch, rows, columns, _ = y.shape
+            size = rows // 3 * columns // 2
+            planes = y.reshape(batch, 6 * size)
+            u, v = (
+                planes[:, begin * size : (begin + 1) * size].reshape(batch, rows // 3, columns // 2) for begin in (4, 5)
+            )
+            return self._evaluate(planes[:, : 4 * size].reshape(batch, rows // 3 * 2, columns), u, v)
+        return self._evaluate(y[..., 0], u[..., 0], v[..., 0])
+
+
+@op("I420toBGR", since=8)
+class I420toBGR(I420toRGB):
+    """I420toRGB with the channels in the order B, G, R. Specification: image/i420-to-bgr-8."""
+
+    blue_first = True
+
+
+@op("RGBtoNV12", since=17)
+class RGBtoNV12(Op):
+    """Y = 0.257 R + 0.504 G + 0.098 B + 16, U = -0.148 R - 0.291 G + 0.439 B + 128,
+    V = 0.439 R - 0.368 G - 0.071 B + 128; of U and V the mean of each 2x2 pixels, after they were clipped and rounded.
+
+    image: [N, H, W, 3]. output: with `single_plane` [N, 1.5 H, W, 1], in which H/2 rows of U and V by turns follow the
+    rows of Y; else y: [N, H, W, 1] and uv: [N, H/2, W/2, 2].
+    The specification does not say how the pixels share U and V; the mean is OpenVINO's choice, and the CPU plugin has
+    no such operator. Errors: IR501, IR502, IR505 for what is no image. Specification: image/rgb-to-nv12-17.
+    """
+
+    inputs = (In("image", types=_VALUES),)
+    outputs = ("y", "uv")
+
+    blue_first: ClassVar[bool] = False
+
+    single_plane: Bool = True
+
+    def infer(self, image: TensorType) -> TensorType | tuple[TensorType, TensorType]:
+        batch, rows, columns, _ = _image(image, 3, "image")
+        _require_even(rows, columns)
+        half = divide_dim(rows, 2, "the height"), divide_dim(columns, 2, "the width")
+        if self.single_plane:
+            return image.with_shape(Shape([batch, divide_dim(rows * 3, 2, "3 times the height"), columns, 1]))
+        return image.with_shape(Shape([batch, rows, columns, 1])), image.with_shape(Shape([batch, *half, 2]))
+
+    def evaluate(self, image: Array) -> Array | tuple[Array, Array]:
+        batch, rows, columns, _ = image.shape
+        if self.single_plane:
+            whole = np.empty((batch, rows // 2 * 3, columns, 1), image.dtype)
+            y, uv = whole[:, :rows], whole[:, rows:].reshape(batch, rows // 2, columns // 2, 2)
+        else:
+            y, uv = (
+                np.empty((batch, rows, columns, 1), image.dtype),
+                np.empty((batch, rows // 2, columns // 2, 2), image.dtype),
+            )
+        for i in range(batch):
+            self._convert(image[i], y[i, ..., 0], uv[i])
+        if not self.single_plane:
+            return y, uv
+        whole[:, rows:] = uv.reshape(batch, rows // 2, columns, 1)
+        return whole
+
+    def _convert(self, image: Array, y: Array, uv: Array) -> None:
+        """One image, into the two planes."""
+        of = _working_type(image)
+        red, green, blue = (of(image[..., channel]) for channel in ((2, 1, 0) if self.blue_first else (0, 1, 2)))
+        y[...] = _clipped(of(0.257) * red + of(0.504) * green + of(0.098) * blue + 16, y.dtype, _half_up)
+        u = of(-0.148) * red - of(0.291) * green + of(0.439) * blue + 128
+        v = of(0.439) * red - of(0.368) * green - of(0.071) * blue + 128
+        for channel, plane in enumerate((u, v)):
+            blocks = of(_clipped(plane, uv.dtype, _half_up)).reshape(len(plane) // 2, 2, plane.shape[1] // 2, 2)
+            uv[..., channel] = _clipped(blocks.sum(axis=(1, 3)) / 4, uv.dtype, _half_up)
+
+
+@op("BGRtoNV12", since=17)
+class BGRtoNV12(RGBtoNV12):
+    """RGBtoNV12 for channels in the order B, G, R. Specification: image/bgr-to-nv12-17."""
+
+    blue_first = True
+
+
+def _image(image: TensorType, channels: int, name: str) -> tuple[Dim, ...]:
+    """The dims N, H, W and C of a tensor with so many channels."""
+    require_rank(image, 4, name)
+    dims = (Dim.any(),) * 4 if image.shape.dims is None else image.shape.dims
+    if channels not in dims[3]:
+        raise ShapeError(f"{name} has {dims[3]} channels ({image.shape}), expected {channels}", code="IR502")
+    return dims
+
+
+def _require_even(rows: Dim, columns: Dim) -> None:
+    divide_dim(rows, 2, "the height of the image")
+    divide_dim(columns, 2, "the width of the image")
+
+
+def _working_type(image: Array) -> Callable[[Any], Array]:
+    """What makes numbers and arrays f64 for images of f64, and f32 for all others."""
+    dtype = np.float64 if image.dtype == np.float64 else np.float32
+    return lambda values: np.asarray(values, dtype)
+
+
+def _clipped(values: Array, dtype: np.dtype[Any], rounding: Callable[[Array], Array] = np.rint) -> Array:
+    """Values from 0 to 255, in the dtype of an image."""
+    clipped = np.clip(values, 0, 255)
+    return (rounding(clipped) if dtype == np.uint8 else clipped).astype(dtype, copy=False)
+
+
+def _half_up(values: Array) -> Array:
+    return np.floor(values + np.float32(0.5))

@@ -1,0 +1,305 @@
+"""Interpolate: a tensor resampled along some of its axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from ir_exec.errors import ElementTypeError, ShapeError, UnsupportedError
+from ir_exec.kernels.precision import CALCULABLE
+from ir_exec.kernels.resample import Coordinates, Filter, Mode, Nearest, interpolate
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import LOWER, Bool, Float, NonNegatives
+from ir_exec.ops.base.shapes import ints, known_bounds, known_ints, normalize_axes, require_rank
+from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, Shape, TensorType, element_types
+
+__all__ = ["Interpolate1", "Interpolate4", "Interpolate11"]
+
+_IMAGES = element_types("bf16 f16 f32 f64 i8 u8 i32 i64")
+
+_SIZES = element_types("i32 i64 u32 u64")
+
+_SCALES = element_types("f32 f16 bf16")
+
+
+class _Resize(Op):
+    """What Interpolate-4 and Interpolate-11 share.
+
+    data: rank 1 or more. First `pads_begin` and `pads_end` zeros are added to the ends of its axes (missing numbers
+    are 0). Then `axes`, by default all, are resampled to the given sizes, or to floor(size * scale). Sizes, scales and
+    axes are vectors; there is at least one size or scale for each axis. output: the element type of data.
+
+    nearest: the nearest element, `nearest_mode` says which of two. linear, linear_onnx: the neighbours weighted by
+    their nearness; they differ only off the ends, and `antialias`, which widens the filter where the output is
+    smaller, is for linear alone. cubic: four neighbours weighted by Keys' cubic with a = `cube_coeff`.
+    bilinear_pillow, bicubic_pillow: as the Pillow library resizes; coordinate modes do not matter.
+
+    OpenVINO's sizes from scales are f32, with 1e-6 added to the scale; an axis that keeps its size keeps its elements,
+    whatever the coordinate mode. The specification says nothing about integers: they are rounded to the nearest, ties
+    to even (away from zero for pillow), and saturate, as in OpenVINO's CPU plugin. The plugin takes `linear` of fewer
+    than five axes for linear_onnx, without antialiasing, and -0.5 for every cube_coeff of bicubic_pillow; we follow
+    the specification and OpenVINO's reference kernel.
+
+    Errors: IR503 for an axis that data does not have, IR505 for a scale that is negative or not finite, a negative
+    size, or too few of them; IR704 where elements are to be made of none.
+    """
+
+    views = True
+
+    shape_calculation_mode: Annotated[Literal["sizes", "scales"], LOWER]
+    coordinate_transformation_mode: Annotated[Coordinates, LOWER] = "half_pixel"
+    nearest_mode: Annotated[Nearest, LOWER] = "round_prefer_floor"
+    antialias: Bool = False
+    pads_begin: NonNegatives = ()
+    pads_end: NonNegatives = ()
+    cube_coeff: Float = -0.75
+
+    def _infer(self, data: TensorType, target: TensorType, axes: TensorType | None) -> TensorType:
+        """`target` holds the sizes or the scales, whichever count."""
+        if axes is not None:
+            require_rank(axes, 1, "axes")
+        if data.shape.dims is None:
+            return data.with_shape(Shape.unknown())
+        rank = len(data.shape)
+        resized = tuple(range(rank)) if axes is None else known_ints(axes)
+        if resized is None:
+            return data.with_shape(Shape.of_rank(rank))
+        resized = _normal_axes(resized, rank)
+        dims = [dim + begin + end for dim, (begin, end) in zip(data.shape, self._pads(rank), strict=True)]
+        if self.shape_calculation_mode == "sizes":
+            found = _target_dims(target, len(resized))
+        else:
+            found = _scaled_dims([dims[axis] for axis in resized], target)
+        for axis, dim in zip(resized, found, strict=True):
+            dims[axis] = dim
+        return data.with_shape(Shape(dims))
+
+    def _evaluate(self, data: Array, target: Array, axes: Array | None, mode: Mode) -> Array:
+        pads = self._pads(data.ndim)
+        if any(begin or end for begin, end in pads):
+            data = np.pad(data, pads)
+        return interpolate(data, *self._way(data.shape, target, axes), self._filter(mode))
+
+    def _way(
+        self, shape: tuple[int, ...], target: Array, axes: Array | None
+    ) -> tuple[Sequence[int], list[int], list[np.float32]]:
+        """The axes that are resampled, their sizes and scales, for padded data of this shape."""
+        resized = range(len(shape)) if axes is None else _normal_axes(ints(axes), len(shape))
+        before = [shape[axis] for axis in resized]
+        if self.shape_calculation_mode == "sizes":
+            sizes = [dim.size for dim in _target_dims(TensorType.of(target), len(resized))]
+            scales = [np.float32(size) / np.float32(old) for size, old in zip(sizes, before, strict=True)]
+        else:
+            sizes = [dim.size for dim in _scaled_dims([Dim(old) for old in before], TensorType.of(target))]
+            scales = list(target.ravel()[: len(before)].astype(np.float32))
+        return resized, sizes, scales
+
+    def _filter(self, mode: Mode) -> Filter:
+        return Filter(mode, self.coordinate_transformation_mode, self.nearest_mode, self.antialias, self.cube_coeff)
+
+    def _kernel(
+        self, data: TensorType, target: TensorType, axes: TensorType | None, mode: Mode
+    ) -> Callable[..., Any] | None:
+        """What to call where all but the data is known, and there is no padding."""
+        named = None if axes is None else axes.value
+        if target.value is None or (axes is not None and named is None) or any(self.pads_begin + self.pads_end):
+            return None
+        way, how = self._way(data.shape.static, target.value, named), self._filter(mode)
+        return lambda data, *others: interpolate(data, *way, how)
+
+    def _pads(self, rank: int) -> list[tuple[int, int]]:
+        begins = (*self.pads_begin, *(0,) * rank)[:rank]
+        ends = (*self.pads_end, *(0,) * rank)[:rank]
+        return list(zip(begins, ends, strict=True))
+
+
+@op("Interpolate", since=11)
+class Interpolate11(_Resize):
+    """A tensor resampled along some of its axes; see `_Resize`.
+
+    image: numbers. scales_or_sizes: floats if `shape_calculation_mode` is scales, integers if it is sizes.
+    Specification: image/interpolate-11.
+    """
+
+    inputs = (
+        In("image", types=_IMAGES),
+        In("scales_or_sizes", types=_SIZES | _SCALES),
+        In("axes", types=_SIZES, optional=True),
+    )
+
+    mode: Annotated[Mode, LOWER]
+
+    def infer(self, image: TensorType, scales_or_sizes: TensorType, axes: TensorType | None = None) -> TensorType:
+        kind, port = scales_or_sizes.element_type, "scales_or_sizes"
+        allowed = _SIZES if self.shape_calculation_mode == "sizes" else _SCALES
+        if kind.is_known and kind not in allowed:
+            expected = ", ".join(sorted(one.name for one in allowed))
+            message = f"{port} is {kind}, expected one of {expected} for {self.shape_calculation_mode}"
+            raise ElementTypeError(message, code="IR401", port=port)
+        require_rank(scales_or_sizes, 1, port)
+        return self._infer(image, scales_or_sizes, axes)
+
+    def evaluate(self, image: Array, scales_or_sizes: Array, axes: Array | None = None) -> Array:
+        return self._evaluate(image, scales_or_sizes, axes, self.mode)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        image, target, *axes = types
+        return self._kernel(image, target, next(iter(axes), None), self.mode) or self.evaluate
+
+
+@op("Interpolate", since=4)
+class Interpolate4(_Resize):
+    """A tensor resampled along some of its axes; see `_Resize`.
+
+    data: numbers. Of sizes and scales only that counts which `shape_calculation_mode` names.
+    Specification: image/interpolate-4.
+    """
+
+    inputs = (
+        In("data", types=_IMAGES),
+        In("sizes", types=_SIZES),
+        In("scales", types=_SCALES),
+        In("axes", types=_SIZES, optional=True),
+    )
+
+    mode: Annotated[Literal["nearest", "linear", "linear_onnx", "cubic"], LOWER]
+
+    def infer(
+        self, data: TensorType, sizes: TensorType, scales: TensorType, axes: TensorType | None = None
+    ) -> TensorType:
+        target = sizes if self.shape_calculation_mode == "sizes" else scales
+        require_rank(target, 1, self.shape_calculation_mode)
+        return self._infer(data, target, axes)
+
+    def evaluate(self, data: Array, sizes: Array, scales: Array, axes: Array | None = None) -> Array:
+        return self._evaluate(data, sizes if self.shape_calculation_mode == "sizes" else scales, axes, self.mode)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        data, sizes, scales, *axes = types
+        target = sizes if self.shape_calculation_mode == "sizes" else scales
+        return self._kernel(data, target, next(iter(axes), None), self.mode) or self.evaluate
+
+
+@op("Interpolate", since=1)
+class Interpolate1(Op):
+    """A tensor resampled along `axes` to the sizes in `target_spatial_shape`.
+
+    data: numbers, rank 1 or more. target_spatial_shape: a size for each axis. output: the element type of data.
+    The axes are taken in rising order, each once, in whatever order they stand: the specification would match their
+    order with that of the sizes, OpenVINO sorts them. A single number of `pads_begin` or `pads_end` pads each of the
+    axes, as in the specification; a list has a number for each axis of data, as in OpenVINO.
+
+    The specification leaves open where an element of the output lies on the input, and OpenVINO has decided so:
+    `align_corners` lays the ends on each other; else the modes linear and linear_onnx lay the centres of elements on
+    each other (half_pixel), except where axes are 2 and 3 of rank 4 or there are pads; there, and in the other modes,
+    the beginnings (asymmetric). nearest goes up when the output is smaller, and else down.
+
+    Errors: IR503 for an axis that data does not have, IR505 for a negative size or too few of them, or pads on an axis
+    that is not resampled; UnsupportedError for the mode `area`, of which the specification gives only the name and
+    OpenVINO nothing. Specification: image/interpolate-1.
+    """
+
+    inputs = (In("data", types=CALCULABLE), In("target_spatial_shape", types=INTEGER))
+
+    views = True
+
+    axes: NonNegatives
+    mode: Annotated[Literal["nearest", "linear", "linear_onnx", "cubic", "area"], LOWER]
+    align_corners: Bool = True
+    antialias: Bool = False
+    pads_begin: NonNegatives = ()
+    pads_end: NonNegatives = ()
+
+    def infer(self, data: TensorType, target_spatial_shape: TensorType) -> TensorType:
+        if data.shape.dims is None:
+            return data.with_shape(Shape.unknown())
+        axes = self._resized(len(data.shape))
+        self._pads(len(data.shape))
+        dims = list(data.shape)
+        for axis, dim in zip(axes, _target_dims(target_spatial_shape, len(axes)), strict=True):
+            dims[axis] = dim
+        return data.with_shape(Shape(dims))
+
+    def evaluate(self, data: Array, target_spatial_shape: Array) -> Array:
+        axes, pads = self._resized(data.ndim), self._pads(data.ndim)
+        padded = any(begin or end for begin, end in pads)
+        if padded:
+            data = np.pad(data, pads)
+        sizes = [dim.size for dim in _target_dims(TensorType.of(target_spatial_shape), len(axes))]
+        scales = [np.float32(size) / np.float32(data.shape[axis]) for axis, size in zip(axes, sizes, strict=True)]
+        return interpolate(data, axes, sizes, scales, self._filter(data.ndim, padded))
+
+    def _resized(self, rank: int) -> tuple[int, ...]:
+        return normalize_axes(sorted(set(self.axes)), rank)
+
+    def _pads(self, rank: int) -> list[tuple[int, int]]:
+        pads = [(0, 0)] * rank
+        for axis in range(rank):
+            begin, end = (
+                (given[0] if axis in self.axes else 0) if len(given) == 1 else (*given, *(0,) * rank)[axis]
+                for given in (self.pads_begin, self.pads_end)
+            )
+            if (begin or end) and axis not in self.axes:
+                raise ShapeError(f"there are pads on axis {axis}, which is not resampled", code="IR505")
+            pads[axis] = begin, end
+        return pads
+
+    def _filter(self, rank: int, padded: bool) -> Filter:
+        if self.mode == "area":
+            raise UnsupportedError("Interpolate-1 in the mode area, which is nowhere defined")
+        mode: Mode = self.mode
+        if mode == "linear" and rank < 5:
+            mode = "linear_onnx"
+        coordinates: Coordinates = "align_corners" if self.align_corners else "asymmetric"
+        flat = rank == 4 and set(self.axes) == {2, 3}
+        if coordinates == "asymmetric" and mode in ("linear", "linear_onnx") and not padded and not flat:
+            coordinates = "half_pixel"
+        return Filter(mode, coordinates, "simple", self.antialias)
+
+
+def _normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    negative = next((axis for axis in axes if axis < 0), None)
+    if negative is not None:
+        raise ShapeError(f"axes hold {negative}, expected axes from 0 on", code="IR503", port="axes")
+    return normalize_axes(axes, rank)
+
+
+def _target_dims(sizes: TensorType, count: int) -> list[Dim]:
+    """The first `count` sizes as dims, known or not."""
+    bounds = known_bounds(sizes)
+    if bounds is None:
+        _require_count(sizes.shape.size.hi, count, "sizes")
+        return [Dim.any()] * count
+    _require_count(len(bounds), count, "sizes")
+    for low, high in bounds[:count]:
+        if high < 0:
+            raise ShapeError(f"a size of {low} cannot be, expected a number from 0 on", code="IR505")
+    return [Dim(max(low, 0), high) for low, high in bounds[:count]]
+
+
+def _scaled_dims(dims: Sequence[Dim], scales: TensorType) -> list[Dim]:
+    value = scales.value
+    if value is None:
+        _require_count(scales.shape.size.hi, len(dims), "scales")
+        return [Dim.any()] * len(dims)
+    _require_count(value.size, len(dims), "scales")
+    return [_scaled(dim, scale) for dim, scale in zip(dims, value.ravel().astype(np.float32), strict=False)]
+
+
+def _scaled(dim: Dim, scale: np.float32) -> Dim:
+    if not (np.isfinite(scale) and scale >= 0):
+        raise ShapeError(f"a scale of {scale} cannot be, expected a number from 0 on", code="IR505", port="scales")
+    if scale == 1:
+        return dim
+    # So that 1/3 of 3 is 1, though 1/3 in f32 is less than a third.
+    scale += np.float32(1e-6)
+    with np.errstate(over="ignore"):
+        low, high = (int(min(np.float32(end) * scale, np.float32(UNBOUNDED))) for end in (dim.lo, dim.hi))
+    return Dim(low, max(low, high) if dim.is_bounded else UNBOUNDED)
+
+
+def _require_count(found: int, expected: int, name: str) -> None:
+    if found < expected:
+        raise ShapeError(f"there are {found} {name} for {expected} axes", code="IR505")

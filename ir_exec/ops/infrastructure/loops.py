@@ -1,0 +1,326 @@
+"""Operators that run a graph again and again: Loop and TensorIterator. `ops/base/bodies.py` ties it to its layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+
+from ir_exec.errors import EvaluationError, ResourceError, ShapeError
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.bodies import BodyInput, BodyOutput, Part, RunningBody, Ties, TypedBody
+from ir_exec.ops.base.body_types import AnyValue, by_position, either, known_truth, require_one_element
+from ir_exec.ops.base.shapes import known_int, normalize_axis
+from ir_exec.types import BOOLEAN, INDEX, Array, Dim, ElementType, Shape, TensorType
+
+__all__ = ["Loop", "TensorIterator"]
+
+
+class _Iteration(Op):
+    """What Loop and TensorIterator share: bodies that run again and again, over parts of their inputs."""
+
+    inputs: ClassVar[tuple[In, ...]] = (In("values", variadic=True, mixed=True),)
+    body_names = ("body",)
+    views = True
+
+    def _infer(
+        self, body: TypedBody, values: list[TensorType], iterations: Callable[[list[TensorType]], Dim]
+    ) -> tuple[TensorType, ...]:
+        """The types of the outputs; `iterations` tells their number from the types of the body's Results."""
+        types = _parameter_types(body.ties, values)
+        initial = {edge.result: types[edge.parameter] for edge in body.ties.back_edges}
+        results = _settled(body, types)
+        count = iterations(results)
+        return by_position(
+            {
+                tie.position: _output_type(tie, results[tie.result], count, initial.get(tie.result))
+                for tie in body.ties.outputs
+                if tie.position is not None
+            }
+        )
+
+    def _evaluate(self, body: RunningBody, values: list[Array], iterations: int | None) -> tuple[Array, ...]:
+        """Run the body until `iterations` are done or its condition says so; None leaves it to the condition alone."""
+        if iterations is not None and iterations > MOST_ITERATIONS:
+            if _always_goes_on(body, values):
+                raise _too_many(iterations)
+            # The loops of converters that know no trip count have the largest there is, and end by their condition.
+            iterations = None
+        ties = body.ties
+        arrays: list[Array] = [np.empty(0)] * ties.parameters
+        for tie in ties.inputs:
+            if tie.position is not None:
+                arrays[tie.parameter] = values[tie.position]
+        sliced = _sliced(ties, values)
+        counters = _counters(body)
+        conditions = [tie.result for tie in ties.outputs if tie.is_condition]
+        parts: dict[int, list[Array]] = {tie.result: [] for tie in ties.outputs if tie.part is not None}
+        results: list[Array] | None = None
+        done = 0
+        while iterations is None or done < iterations:
+            for parameter, part, data in sliced:
+                arrays[parameter] = part.take(data, done)
+            for parameter, counter in counters.items():
+                arrays[parameter] = np.full_like(counter, done)
+            results = body.run(arrays)
+            body.advance()
+            done += 1
+            for result, collected in parts.items():
+                collected.append(results[result])
+            for edge in ties.back_edges:
+                arrays[edge.parameter] = results[edge.result]
+            if not all(bool(results[result].ravel()[0]) for result in conditions):
+                break
+            if done == MOST_ITERATIONS and iterations is None:
+                raise _too_many(done)
+            if done == PATIENCE and iterations is None and _always_goes_on(body, values):
+                raise _endless()
+        if results is None:
+            return _outputs_of_nothing(body, values)
+        return _outputs(ties, results, parts)
+
+
+MAX_ROUNDS = 4
+"""Each round widens a dim or a rank for good; the types of real bodies settle in two."""
+
+MAX_DEPTH = 4
+"""Rounds multiply with every body inside a body; deeper ones get none, for no file may keep inference busy forever."""
+
+MOST_ITERATIONS = 1_000_000
+"""No network of any use runs longer; a damaged file may ask for more than the age of the universe allows."""
+
+PATIENCE = 1000
+"""After so many iterations of a loop without a trip count it pays to look whether it can end at all."""
+
+
+@op("TensorIterator", since=1)
+class TensorIterator(_Iteration):
+    """Runs its body once for every part of its sliced inputs.
+
+    Without a sliced input, as often as its concatenated outputs have parts between `start` and `end`, and once if it
+    has none of these either, as OpenVINO does. `Part` says what the parts are.
+    Errors: IR502 where the sliced inputs have different numbers of parts, IR704 where parts of an output do not fit.
+    Specification: infrastructure/tensor-iterator-1.
+    """
+
+    def infer(self, *values: TensorType, bodies: tuple[TypedBody, ...]) -> tuple[TensorType, ...]:
+        (body,) = bodies
+        iterations = _parts(body.ties, list(values))
+        return self._infer(body, list(values), lambda results: iterations)
+
+    def evaluate(self, *values: Array, bodies: tuple[RunningBody, ...]) -> tuple[Array, ...]:
+        (body,) = bodies
+        return self._evaluate(body, list(values), _parts(body.ties, [TensorType.of(value) for value in values]).size)
+
+
+@op("Loop", since=5)
+class Loop(_Iteration):
+    """Runs its body until `trip_count` is reached, the body's condition fails, or both.
+
+    trip_count: one integer; no limit where it is negative. execution_condition: one boolean; where it is false,
+    nothing runs at all. Then an output is its initial value, or no parts; one that is neither is zeros. OpenVINO does
+    so too, but gives outputs without elements where it knows that execution_condition is false.
+
+    Errors: IR704 for a part that lies outside of an input, and for a loop of which it is known that it never ends.
+    Specification: infrastructure/loop-5.
+    """
+
+    inputs = (
+        In("trip_count", types=INDEX),
+        In("execution_condition", types=BOOLEAN),
+        In("values", variadic=True, optional=True, mixed=True),
+    )
+
+    def infer(
+        self,
+        trip_count: TensorType,
+        execution_condition: TensorType,
+        *values: TensorType,
+        bodies: tuple[TypedBody, ...],
+    ) -> tuple[TensorType, ...]:
+        (body,) = bodies
+        require_one_element(trip_count, "trip_count")
+        require_one_element(execution_condition, "execution_condition")
+        trips = known_int(trip_count)
+        starts = known_truth(execution_condition)
+
+        def iterations(results: list[TensorType]) -> Dim:
+            if starts is False or trips == 0:
+                return Dim(0)
+            least = 1 if starts and trips is not None else 0
+            goes_on = _goes_on(body.ties, results)
+            if goes_on is False:
+                return Dim(least, 1)
+            if trips is None or trips < 0:
+                if goes_on and least:
+                    raise _endless()
+                return Dim(least, Dim.any().hi)
+            return Dim(trips) if starts and goes_on else Dim(least, trips)
+
+        return self._infer(body, [trip_count, execution_condition, *values], iterations)
+
+    def evaluate(
+        self, trip_count: Array, execution_condition: Array, *values: Array, bodies: tuple[RunningBody, ...]
+    ) -> tuple[Array, ...]:
+        (body,) = bodies
+        trips = int(trip_count.ravel()[0]) if bool(execution_condition.ravel()[0]) else 0
+        return self._evaluate(body, [trip_count, execution_condition, *values], None if trips < 0 else trips)
+
+
+def _too_many(iterations: int) -> ResourceError:
+    return ResourceError(f"{iterations:,} iterations or more, the limit is {MOST_ITERATIONS:,}")
+
+
+def _goes_on(ties: Ties, results: list[TensorType]) -> bool | None:
+    """Whether there is another iteration after one, where it is known."""
+    conditions = [known_truth(results[tie.result]) for tie in ties.outputs if tie.is_condition]
+    if False in conditions:
+        return False
+    return None if None in conditions else True
+
+
+def _endless() -> EvaluationError:
+    return EvaluationError("the loop never ends: it has no trip_count, and the condition of its body is always true")
+
+
+def _always_goes_on(body: RunningBody, values: list[Array]) -> bool:
+    """Whether it is known that after every iteration there is another."""
+    types = _parameter_types(body.ties, [TensorType.of(value) for value in values])
+    return _goes_on(body.ties, _settled(body, types)) is True
+
+
+def _parameter_types(ties: Ties, values: list[TensorType]) -> list[TensorType]:
+    """The types of a body's Parameters in the first iteration; unknown where only the file declares one."""
+    types = [TensorType.unknown()] * ties.parameters
+    for tie in ties.inputs:
+        if tie.position is not None and not tie.counts_iterations:
+            types[tie.parameter] = _sliced_type(tie, values[tie.position])
+    for edge in ties.back_edges:
+        types[edge.parameter] = types[edge.parameter].without_values()
+    return types
+
+
+def _sliced_type(tie: BodyInput, type: TensorType) -> TensorType:
+    if tie.part is None or type.shape.dims is None:
+        return type
+    dims = list(type.shape)
+    dims[normalize_axis(tie.part.axis, len(dims))] = Dim.of(tie.part.part_size)
+    return type.with_shape(Shape(dims))
+
+
+def _settled(body: TypedBody, types: list[TensorType]) -> list[TensorType]:
+    """The types of the Results in any iteration; those of the Parameters are widened in place.
+
+    A Parameter that is fed by a back edge holds the initial value first and what the body gives afterwards: its type is
+    widened until the body gives nothing that it does not hold.
+    """
+    edges = body.ties.back_edges
+    for _ in range(MAX_ROUNDS if body.depth <= MAX_DEPTH else 0):
+        results = body.infer(types)
+        wider = [_widened(types[edge.parameter], results[edge.result]) for edge in edges]
+        if all(type == types[edge.parameter] for type, edge in zip(wider, edges, strict=True)):
+            return results
+        for type, edge in zip(wider, edges, strict=True):
+            types[edge.parameter] = type
+    for edge in edges:
+        types[edge.parameter] = types[edge.parameter].with_shape(Shape.unknown())
+    return body.infer(types)
+
+
+def _widened(type: TensorType, other: TensorType) -> TensorType:
+    """A type that holds both, any size where dims differ: so widening ends soon."""
+    wider = either(type, other)
+    if wider.shape.dims is None or type.shape.dims is None:
+        return wider
+    dims = zip(type.shape, wider.shape, strict=True)
+    return wider.with_shape(Shape([before if before == after else Dim.any() for before, after in dims]))
+
+
+def _parts(ties: Ties, values: list[TensorType]) -> Dim:
+    """How many iterations a TensorIterator makes; raises ShapeError where its sliced inputs do not agree."""
+    sliced = _sliced(ties, values)
+    if not sliced:
+        lengths = [abs(tie.part.end - tie.part.start) // tie.part.part_size for tie in ties.outputs if tie.part]
+        return Dim(lengths[0] if lengths else 1)
+    agreed = Dim.any()
+    for _, part, type in sliced:
+        if type.shape.dims is not None:
+            found = part.iterations(type.shape[normalize_axis(part.axis, len(type.shape))])
+            met = agreed & found
+            if met is None:
+                message = f"the sliced inputs have {agreed} and {found} parts, expected one number of iterations"
+                raise ShapeError(message, code="IR502")
+            agreed = met
+    return agreed
+
+
+def _sliced(ties: Ties, values: list[AnyValue]) -> list[tuple[int, Part, AnyValue]]:
+    """The Parameters that take a part in each iteration, with what they take it of."""
+    return [
+        (tie.parameter, tie.part, values[tie.position])
+        for tie in ties.inputs
+        if tie.part is not None and tie.position is not None
+    ]
+
+
+def _output_type(tie: BodyOutput, type: TensorType, iterations: Dim, initial: TensorType | None) -> TensorType:
+    if tie.part is None:
+        return either(type, initial) if initial is not None and iterations.lo == 0 else type.without_values()
+    if type.shape.dims is None:
+        return type.without_values()
+    # Parts that are scalars make a vector.
+    dims = list(type.shape) or [Dim(1)]
+    axis = normalize_axis(tie.part.axis, len(dims))
+    dims[axis] = dims[axis] * iterations
+    return type.with_shape(Shape(dims))
+
+
+def _outputs(ties: Ties, results: list[Array], parts: dict[int, list[Array]]) -> tuple[Array, ...]:
+    """The layer's outputs in their order: concatenated parts and last values."""
+    found: dict[int, Array] = {}
+    for tie in ties.outputs:
+        if tie.position is not None:
+            last = results[tie.result]
+            found[tie.position] = last if tie.part is None else _concatenated(tie, parts[tie.result])
+    return tuple(found[position] for position in sorted(found))
+
+
+def _concatenated(tie: BodyOutput, parts: list[Array]) -> Array:
+    assert tie.part is not None
+    axis = normalize_axis(tie.part.axis, max(parts[0].ndim, 1))
+    shapes = {part.shape[:axis] + part.shape[axis + 1 :] for part in parts}
+    if len(shapes) > 1 or len({part.ndim for part in parts}) > 1:
+        found = " and ".join(str(list(shape)) for shape in sorted({part.shape for part in parts})[:2])
+        raise EvaluationError(f"parts of output {tie.position} do not fit together along axis {axis}: {found}")
+    return np.concatenate([np.atleast_1d(part) for part in (parts[::-1] if tie.part.stride < 0 else parts)], axis)
+
+
+def _outputs_of_nothing(body: RunningBody, values: list[Array]) -> tuple[Array, ...]:
+    """The layer's outputs when no iteration ran: initial values, and no parts; dims that are not known are 0."""
+    types = _parameter_types(body.ties, [TensorType.of(value) for value in values])
+    results = _settled(body, types)
+    fed = {tie.parameter: values[tie.position] for tie in body.ties.inputs if tie.position is not None}
+    initial = {edge.result: fed[edge.parameter] for edge in body.ties.back_edges}
+    found: dict[int, Array] = {}
+    for tie in body.ties.outputs:
+        if tie.position is not None:
+            type = _output_type(tie, results[tie.result], Dim(0), None)
+            sizes = [dim.size if dim.is_static else 0 for dim in type.shape.dims or ()]
+            is_initial = tie.part is None and tie.result in initial
+            found[tie.position] = initial[tie.result] if is_initial else np.zeros(sizes, type.element_type.dtype)
+    return tuple(found[position] for position in sorted(found))
+
+
+def _counters(body: RunningBody) -> dict[int, Array]:
+    """For each Parameter that counts iterations an array of its type: a scalar or one element, as the file declares."""
+    counting = [tie.parameter for tie in body.ties.inputs if tie.counts_iterations]
+    if not counting:
+        return {}
+    declared = body.parameter_types()
+    counters = {}
+    for parameter in counting:
+        type = declared[parameter]
+        kind = type.element_type if type.element_type.is_known else ElementType.i64
+        counters[parameter] = np.zeros([1] * (type.rank or 0), kind.dtype)
+    return counters

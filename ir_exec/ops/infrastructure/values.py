@@ -1,0 +1,182 @@
+"""Where values enter a network and leave it: Parameter, Const, Result, and the variables of ReadValue and Assign."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+import numpy as np
+
+from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import ElementTypeName, NonNegative, ShapeText
+from ir_exec.ops.base.context import State, WeightsReader
+from ir_exec.types import Array, ElementType, TensorType
+
+__all__ = ["Assign", "Const", "Parameter", "ReadValue", "Result"]
+
+
+@op("Parameter", since=1)
+class Parameter(Op):
+    """An input of the network; whoever runs it brings the value.
+
+    Specification: infrastructure/parameter-1.
+    """
+
+    element_type: ElementTypeName
+    shape: ShapeText
+
+    def infer(self) -> TensorType:
+        return TensorType(self.element_type, self.shape)
+
+    def evaluate(self) -> Array:
+        raise EvaluationError("no value was given for this input")
+
+
+def _storable(kind: ElementType) -> ElementType:
+    if not kind.is_known:
+        raise ValueError("expected a type of which elements can be stored")
+    return kind
+
+
+@op("Const", since=1)
+class Const(Op):
+    """A value from the .bin: `size` bytes from `offset` on, decoded when they are first asked for.
+
+    Specification: infrastructure/constant-1.
+    """
+
+    element_type: Annotated[ElementTypeName, _storable]
+    shape: ShapeText
+    offset: NonNegative
+    size: NonNegative
+
+    def infer(self, *, weights: WeightsReader) -> TensorType:
+        if not self.shape.is_static:
+            raise ShapeError(f"the shape of a constant must be static, found {self.shape}")
+        return TensorType(self.element_type, self.shape, source=partial(self._bounds, weights))
+
+    def evaluate(self, *, weights: WeightsReader) -> Array:
+        return weights.read(self.element_type, self.shape.static, self.offset, self.size)
+
+    def _bounds(self, weights: WeightsReader) -> tuple[Array, Array]:
+        value = self.evaluate(weights=weights)
+        return value, value
+
+
+@op("Result", since=1)
+class Result(Op):
+    """An output of the network.
+
+    Specification: infrastructure/result-1.
+    """
+
+    inputs = (In("value"),)
+    views = True
+
+    def infer(self, value: TensorType) -> TensorType:
+        return value
+
+    def evaluate(self, value: Array) -> Array:
+        return value
+
+
+@op("ReadValue", since=3)
+class ReadValue3(Op):
+    """The value of a variable; `init_value` in the first run and after a reset.
+
+    Specification: infrastructure/read-value-3.
+    """
+
+    inputs = (In("init_value"),)
+    views = True
+    deterministic = False
+
+    variable_id: str
+
+    def infer(self, init_value: TensorType) -> TensorType:
+        return init_value.without_values()
+
+    def evaluate(self, init_value: Array, *, state: State) -> Array:
+        value = state.read(self.variable_id)
+        return init_value if value is None else value
+
+
+@op("ReadValue", since=6)
+class ReadValue(Op):
+    """The value of a variable of a declared type; in the first run and after a reset `init_value`, or zeros without it.
+
+    Dims that the variable leaves open are 0 in those zeros. OpenVINO takes element type and shape from `init_value`
+    where the variable leaves its element type or its rank open, and so do we.
+
+    Specification: infrastructure/read-value-6.
+    """
+
+    inputs = (In("init_value", optional=True),)
+    views = True
+    deterministic = False
+
+    variable_id: str
+    variable_type: ElementTypeName
+    variable_shape: ShapeText
+
+    def infer(self, init_value: TensorType | None = None) -> TensorType:
+        declared = TensorType(self.variable_type, self.variable_shape)
+        if init_value is None:
+            return declared
+        if declared.shape & init_value.shape is None:
+            raise ShapeError(
+                f"init_value has shape {init_value.shape}, the variable has {declared.shape}", port="init_value"
+            )
+        if not declared.element_type.is_known or declared.shape.dims is None:
+            return init_value.without_values()
+        if init_value.element_type.is_known and init_value.element_type is not declared.element_type:
+            raise ElementTypeError(
+                f"init_value is {init_value.element_type}, the variable is {declared.element_type}",
+                code="IR402",
+                port="init_value",
+            )
+        return declared
+
+    def evaluate(self, init_value: Array | None = None, *, state: State) -> Array:
+        value = state.read(self.variable_id)
+        if value is not None:
+            return value
+        return self._zeros() if init_value is None else init_value
+
+    def _zeros(self) -> Array:
+        dims = self.variable_shape.dims or ()
+        return np.zeros([dim.lo if dim.is_static else 0 for dim in dims], self.variable_type.dtype)
+
+
+class _Assign(Op):
+    """What both versions of Assign share."""
+
+    inputs = (In("new_value"),)
+    views = True
+    deterministic = False
+
+    variable_id: str
+
+    def infer(self, new_value: TensorType) -> TensorType:
+        return new_value.without_values()
+
+    def evaluate(self, new_value: Array, *, state: State) -> Array:
+        state.write(self.variable_id, new_value)
+        return new_value
+
+
+@op("Assign", since=3)
+class Assign3(_Assign):
+    """Gives a variable its value for the next run, and passes the value on.
+
+    Specification: infrastructure/assign-3.
+    """
+
+
+@op("Assign", since=6)
+class Assign(_Assign):
+    """Gives a variable its value for the next run, and passes the value on.
+
+    Specification: infrastructure/assign-6.
+    """

@@ -1,0 +1,63 @@
+"""Logical operators of booleans."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_exec.kernels.precision import CALCULABLE
+from ir_exec.ops.base import In, op
+from ir_exec.ops.base.elementwise import Unary, binary
+from ir_exec.types import BOOLEAN, Array
+
+__all__ = ["LogicalAnd", "LogicalNot", "LogicalOr", "LogicalXor", "Xor"]
+
+LogicalAnd = binary(
+    "LogicalAnd",
+    np.logical_and,
+    "output = a and b.",
+    page="logical/logical-and-1",
+    types=BOOLEAN,
+    is_rising=True,
+)
+
+LogicalOr = binary(
+    "LogicalOr",
+    np.logical_or,
+    "output = a or b.",
+    page="logical/logical-or-1",
+    types=BOOLEAN,
+    is_rising=True,
+)
+
+LogicalXor = binary(
+    "LogicalXor",
+    np.logical_xor,
+    "output = whether a and b differ.",
+    page="logical/logical-xor-1",
+    types=BOOLEAN,
+    is_monotone=True,
+)
+
+Xor = binary(
+    "Xor",
+    np.logical_xor,
+    "output = whether a and b differ: the name that LogicalXor had in opset1, beside its own.",
+    page="logical/logical-xor-1",
+    types=BOOLEAN,
+    is_monotone=True,
+)
+
+
+@op("LogicalNot", since=1)
+class LogicalNot(Unary):
+    """output = not data; of numbers 1 for 0, and 0 for all others.
+
+    data: any shape; boolean, or any numeric type, which the specification does not name and OpenVINO takes. output: the
+    same.
+    Specification: logical/logical-not-1.
+    """
+
+    inputs = (In("data", types=BOOLEAN | CALCULABLE),)
+
+    def evaluate(self, data: Array) -> Array:
+        return np.asarray(data == 0).astype(data.dtype)

@@ -1,0 +1,251 @@
+"""Einsum: sums of products of elements, described by an equation.
+
+`ij,jk->ik` gives each axis of each input a label; elements whose labels agree are multiplied, and the products are
+summed over the labels that the output has not. Without `->` the output has, in alphabetical order, the labels that
+stand once. `...` covers any number of axes, which are broadcast together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from math import prod
+from typing import Annotated
+
+import numpy as np
+
+from ir_exec.errors import GraphError, ShapeError
+from ir_exec.kernels.precision import CALCULABLE, rounded, widened
+from ir_exec.kernels.products import matrix_product
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.shapes import broadcast_shapes, merge_dims
+from ir_exec.types import Array, Dim, Shape, TensorType
+
+__all__ = ["Einsum", "Equation"]
+
+ELLIPSIS = "..."
+
+_SUBSCRIPT = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")
+
+_LABEL = re.compile(r"\.\.\.|[A-Za-z]")
+
+
+@dataclass(frozen=True)
+class Equation:
+    """The labels of each input and of the output; the ellipsis is a label, `...`."""
+
+    inputs: tuple[tuple[str, ...], ...]
+    output: tuple[str, ...]
+
+
+@cache
+def _parse(text: str) -> Equation:
+    """ValueError tells in the user's words what is wrong with the equation."""
+    left, arrow, right = "".join(text.split()).partition("->")
+    inputs = tuple([_labels(subscript, "input") for subscript in left.split(",")])
+    known = {label for labels in inputs for label in labels}
+    if not arrow:
+        return Equation(inputs, _implicit_output(inputs))
+    output = _labels(right, "output")
+    for label, count in Counter(output).items():
+        if count > 1:
+            raise ValueError(f"the output has the label {label} more than once")
+        if label not in known and label != ELLIPSIS:
+            raise ValueError(f"the output has the label {label}, which no input has")
+    return Equation(inputs, output)
+
+
+def _labels(subscript: str, of: str) -> tuple[str, ...]:
+    if not _SUBSCRIPT.fullmatch(subscript):
+        raise ValueError(f"the {of} subscript {subscript!r} is not letters with at most one '...'")
+    return tuple(_LABEL.findall(subscript))
+
+
+def _implicit_output(inputs: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    counts = Counter(label for labels in inputs for label in labels)
+    once = sorted(label for label, count in counts.items() if count == 1 and label != ELLIPSIS)
+    return ((ELLIPSIS,) if ELLIPSIS in counts else ()) + tuple(once)
+
+
+def _checked(text: str) -> str:
+    _parse(text)
+    return text
+
+
+@op("Einsum", since=7)
+class Einsum(Op):
+    """The Einstein summation of its inputs.
+
+    A label that stands twice in one input takes the diagonal of these axes. The axes of a label in several inputs
+    are equal or 1, and broadcast. Short floats are summed in f32; integers are exact: 8 bits saturate, others wrap.
+
+    inputs: as many as the equation has subscripts, one numeric element type. output: that element type.
+    Errors: IR106 for another number of inputs, IR302 for a bad equation, IR501 where a rank does not fit its
+    subscript, IR502 for axes of a diagonal that differ, IR504 for axes that do not broadcast.
+    Specification: matrix/einsum-7. OpenVINO's implicit output keeps a label that repeats within one input, and its
+    runtime then fails; we leave it out, as specified (`ii` is the trace).
+    """
+
+    inputs = (In("inputs", types=CALCULABLE, variadic=True),)
+    views = True
+
+    equation: Annotated[str, _checked]
+
+    def infer(self, *inputs: TensorType) -> TensorType:
+        equation = _parse(self.equation)
+        if len(equation.inputs) != len(inputs):
+            raise GraphError(
+                f"equation {self.equation!r} has {len(equation.inputs)} input subscripts, expected {len(inputs)}, one "
+                "for each input",
+                code="IR106",
+            )
+        dims: dict[str, Dim] = {}
+        covered: Shape | None = None
+        for position, (labels, tensor) in enumerate(zip(equation.inputs, inputs, strict=True)):
+            found, ellipsis = _label_dims(labels, tensor.shape, f"inputs[{position}]")
+            for label, dim in found.items():
+                dims[label] = _broadcast_label(label, dims[label], dim) if label in dims else dim
+            if ellipsis is not None:
+                covered = ellipsis if covered is None else broadcast_shapes(covered, ellipsis)
+        kind = next((tensor for tensor in inputs if tensor.element_type.is_known), inputs[0])
+        return kind.with_shape(_output_shape(equation.output, dims, Shape([]) if covered is None else covered))
+
+    def evaluate(self, *inputs: Array) -> Array:
+        equation = _parse(self.equation)
+        operands = [_operand(labels, widened(array)) for labels, array in zip(equation.inputs, inputs, strict=True)]
+        sizes: dict[str, int] = {}
+        for operand in operands:
+            for label, size in zip(operand.labels, operand.array.shape, strict=True):
+                sizes[label] = size if sizes.get(label, 1) == 1 else sizes[label]
+        covered = sorted((label for label in sizes if label.startswith(".")), reverse=True)
+        output = [label for one in equation.output for label in (covered if one == ELLIPSIS else [one])]
+        operands = [operand.without_broadcast_axes(sizes) for operand in operands]
+        while len(operands) > 1:
+            first, second, kept = _cheapest_pair(operands, output, sizes)
+            operands.append(_contracted(operands[first], operands[second], kept))
+            del operands[second], operands[first]
+        result = operands[0].summed_to(set(output))
+        array = result.array.transpose([result.labels.index(label) for label in output])
+        return rounded(array, inputs[0].dtype)
+
+
+def _label_dims(labels: tuple[str, ...], shape: Shape, name: str) -> tuple[dict[str, Dim], Shape | None]:
+    """The dim of each label of one input, and the dims that its ellipsis covers, if it has one."""
+    if shape.dims is None:
+        dims = {label: Dim.any() for label in labels if label != ELLIPSIS}
+        return dims, Shape.unknown() if ELLIPSIS in labels else None
+    spare = len(shape) - len([label for label in labels if label != ELLIPSIS])
+    if spare < 0 or (spare and ELLIPSIS not in labels):
+        least = "at least " if ELLIPSIS in labels else ""
+        raise ShapeError(
+            f"{name} {shape} has rank {len(shape)}, expected {least}{len(shape) - spare} "
+            f"as in the subscript {''.join(labels)!r}",
+            code="IR501",
+            port=name,
+        )
+    named: dict[str, Dim] = {}
+    ellipsis = None
+    axis = 0
+    for label in labels:
+        if label == ELLIPSIS:
+            ellipsis = Shape(shape[axis : axis + spare])
+            axis += spare
+            continue
+        dim = shape[axis]
+        named[label] = merge_dims(named.get(label, dim), dim, f"the axes of {name} with label {label}", port=name)
+        axis += 1
+    return named, ellipsis
+
+
+def _broadcast_label(label: str, one: Dim, other: Dim) -> Dim:
+    dim = one.broadcast(other)
+    if dim is None:
+        raise ShapeError(f"the axes with label {label} do not broadcast: {one} meets {other}", code="IR504")
+    return dim
+
+
+def _output_shape(labels: Sequence[str], dims: dict[str, Dim], covered: Shape) -> Shape:
+    if ELLIPSIS in labels and covered.dims is None:
+        return Shape.unknown()
+    return Shape([dim for label in labels for dim in (covered if label == ELLIPSIS else [dims[label]])])
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """An array with one label for each axis, no label twice."""
+
+    array: Array
+    labels: tuple[str, ...]
+
+    def without_broadcast_axes(self, sizes: dict[str, int]) -> _Operand:
+        """The same without the axes of size 1 that stand for a larger one in another operand."""
+        keep = [size == sizes[label] for label, size in zip(self.labels, self.array.shape, strict=True)]
+        index = tuple(slice(None) if kept else 0 for kept in keep)
+        return _Operand(
+            np.asarray(self.array[index]), tuple(label for label, kept in zip(self.labels, keep, strict=True) if kept)
+        )
+
+    def summed_to(self, kept: set[str]) -> _Operand:
+        """The sum over all labels that are not kept."""
+        axes = tuple(axis for axis, label in enumerate(self.labels) if label not in kept)
+        if not axes:
+            return self
+        array = np.asarray(np.add.reduce(self.array, axis=axes, dtype=self.array.dtype))
+        return _Operand(array, tuple(label for label in self.labels if label in kept))
+
+    def grouped(self, *groups: Sequence[str]) -> Array:
+        """The array with its axes in the order of these labels."""
+        return self.array.transpose([self.labels.index(label) for group in groups for label in group])
+
+    def sizes(self, labels: Iterable[str]) -> tuple[int, ...]:
+        return tuple(self.array.shape[self.labels.index(label)] for label in labels)
+
+
+def _operand(labels: tuple[str, ...], array: Array) -> _Operand:
+    """Each axis under an ellipsis gets a label by its distance from the last one, then diagonals are taken."""
+    spare = array.ndim - len([label for label in labels if label != ELLIPSIS])
+    covered = [f".{distance:02}" for distance in range(spare, 0, -1)]
+    names = [name for label in labels for name in (covered if label == ELLIPSIS else [label])]
+    for label in [label for label, count in Counter(names).items() if count > 1]:
+        while names.count(label) > 1:
+            first = names.index(label)
+            second = names.index(label, first + 1)
+            array = np.diagonal(array, axis1=first, axis2=second)
+            names = [name for axis, name in enumerate(names) if axis not in (first, second)] + [label]
+    return _Operand(array, tuple(names))
+
+
+def _cheapest_pair(
+    operands: Sequence[_Operand], output: Sequence[str], sizes: dict[str, int]
+) -> tuple[int, int, set[str]]:
+    """The two operands whose product is the smallest, and the labels that are needed after it."""
+    choices = []
+    for first, second in combinations(range(len(operands)), 2):
+        others = [one for position, one in enumerate(operands) if position not in (first, second)]
+        needed = set(output).union(*[one.labels for one in others])
+        kept = needed & {*operands[first].labels, *operands[second].labels}
+        choices.append((prod(sizes[label] for label in kept), first, second, kept))
+    _, first, second, kept = min(choices, key=lambda choice: choice[:3])
+    return first, second, kept
+
+
+def _contracted(a: _Operand, b: _Operand, kept: set[str]) -> _Operand:
+    """The product of two operands, summed over the labels that are not kept."""
+    a, b = a.summed_to(kept | set(b.labels)), b.summed_to(kept | set(a.labels))
+    batch = [label for label in a.labels if label in b.labels and label in kept]
+    inner = [label for label in a.labels if label not in kept]
+    rows = [label for label in a.labels if label not in b.labels]
+    columns = [label for label in b.labels if label not in a.labels]
+    shape = a.sizes([*batch, *rows]) + b.sizes(columns)
+    labels = (*batch, *rows, *columns)
+    if not inner:
+        left = a.grouped(batch, rows).reshape((*a.sizes([*batch, *rows]), *[1] * len(columns)))
+        right = b.grouped(batch, columns).reshape((*b.sizes(batch), *[1] * len(rows), *b.sizes(columns)))
+        return _Operand(np.asarray(left * right), labels)
+    left = a.grouped(batch, rows, inner).reshape(*a.sizes(batch), prod(a.sizes(rows)), prod(a.sizes(inner)))
+    right = b.grouped(batch, inner, columns).reshape(*b.sizes(batch), prod(b.sizes(inner)), prod(b.sizes(columns)))
+    return _Operand(matrix_product(left, right).reshape(shape), labels)

@@ -1,0 +1,156 @@
+"""Matrices beyond the plain product: Inverse, GroupedMatMul."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import prod
+
+import numpy as np
+
+from ir_exec.errors import EvaluationError, IRError, ShapeError
+from ir_exec.kernels.indices import as_integers
+from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, rounded, widened
+from ir_exec.kernels.products import matrix_product
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import Bool
+from ir_exec.ops.base.shapes import merge_dims, require_rank
+from ir_exec.types import INDEX, UNBOUNDED, Array, Dim, Shape, TensorType
+
+__all__ = ["GroupedMatMul", "Inverse"]
+
+
+@op("Inverse", since=14)
+class Inverse(Op):
+    """The inverse of every matrix, output @ data = 1; with `adjoint` the transpose of that.
+
+    data: a float type, shape [..., N, N]. output: like data. Everything is computed in f32, as the specification says.
+
+    A matrix without inverse is no error: as in OpenVINO, elimination goes on with the pivot 0, and the output holds
+    infinities and NaN. The specification leaves it open.
+
+    Specification: matrix/inverse-14.
+    """
+
+    inputs = (In("data", types=CALCULABLE_FLOAT),)
+
+    adjoint: Bool = False
+
+    def infer(self, data: TensorType) -> TensorType:
+        if data.shape.dims is None:
+            return data.without_values()
+        if len(data.shape) < 2:
+            raise ShapeError(f"data has rank {data.rank} ({data.shape}), expected 2 or more", code="IR501", port="data")
+        side = merge_dims(data.shape[-2], data.shape[-1], "the last two axes of data", port="data")
+        return data.with_shape(Shape([*data.shape[:-2], side, side]))
+
+    def evaluate(self, data: Array) -> Array:
+        matrices = data.astype(np.float32).reshape(prod(data.shape[:-2]), *data.shape[-2:])
+        inverse = _solved(*_eliminated(matrices)).reshape(data.shape)
+        output = np.empty(data.shape, data.dtype)
+        output[...] = inverse.swapaxes(-1, -2) if self.adjoint else inverse
+        return output
+
+
+def _eliminated(matrices: Array) -> tuple[Array, Array]:
+    """Left and right side of the systems matrices @ x = 1, with nothing left below the diagonals of the left one.
+
+    Rows are exchanged so that the largest number of a column is its pivot.
+    """
+    count, side, _ = matrices.shape
+    system = np.empty((count, side, 2 * side), matrices.dtype)
+    system[..., :side] = matrices
+    system[..., side:] = np.eye(side, dtype=matrices.dtype)
+    every = np.arange(count)
+    for step in range(side):
+        pivots = step + np.argmax(np.abs(system[:, step:, step]), axis=1)
+        first = system[:, step].copy()
+        system[:, step] = system[every, pivots]
+        system[every, pivots] = first
+        factors = system[:, step + 1 :, step] / system[:, step, step, None]
+        system[:, step + 1 :, step:] -= factors[..., None] * system[:, step, None, step:]
+    return system[..., :side], system[..., side:]
+
+
+def _solved(upper: Array, right: Array) -> Array:
+    """x of upper @ x = right, from the last row to the first."""
+    solution = np.empty(right.shape, right.dtype)
+    for row in reversed(range(right.shape[-2])):
+        known = np.matmul(upper[:, row, None, row + 1 :], solution[:, row + 1 :])[:, 0]
+        solution[:, row] = (right[:, row] - known) / upper[:, row, row, None]
+    return solution
+
+
+@op("GroupedMatMul", since=17)
+class GroupedMatMul(Op):
+    """A product of matrices for each of G groups, whose right sides are stored transposed.
+
+    mat_a of shape [G, M, K]: output[g] = mat_a[g] @ mat_b[g].T, of shape [G, M, N].
+    mat_a of shape [rows, K], the rows of all groups after each other: output[start:end] = mat_a[start:end] @ mat_b[g].T
+    with start = offsets[g - 1] (0 for the first group) and end = offsets[g]; of shape [rows, N]. Rows behind the last
+    group are 0.
+
+    mat_a, mat_b: one numeric type; mat_b of shape [G, N, K]. offsets: i32 or i64, [G], ends of groups that do not fall;
+    needed where mat_a has rank 2, of no effect else. output: the element type of mat_a. Sums are as in MatMul.
+
+    The specification's page shows two more things in some releases of OpenVINO, a product of two matrices of rank 2 and
+    a fourth input with a bias; OpenVINO 2026.4 refuses both, and so do we.
+
+    Errors: IR501 for other ranks, IR502 for sizes that differ, IR505 where offsets are missing, IR701 for offsets that
+    fall or go beyond the rows. Specification: matrix/grouped-matmul-17.
+    """
+
+    inputs = (
+        In("mat_a", types=CALCULABLE),
+        In("mat_b", types=CALCULABLE, like="mat_a"),
+        In("offsets", types=INDEX, optional=True),
+    )
+
+    def infer(self, mat_a: TensorType, mat_b: TensorType, offsets: TensorType | None = None) -> TensorType:
+        kind = mat_a if mat_a.element_type.is_known else mat_b
+        require_rank(mat_a, (2, 3), "mat_a")
+        require_rank(mat_b, 3, "mat_b")
+        if mat_a.shape.dims is None or mat_b.shape.dims is None:
+            return kind.with_shape(Shape.unknown())
+        merge_dims(mat_a.shape[-1], mat_b.shape[-1], "the last axes of mat_a and mat_b", port="mat_b")
+        if len(mat_a.shape) == 3:
+            groups = merge_dims(mat_a.shape[0], mat_b.shape[0], "axis 0 of mat_a and mat_b", port="mat_b")
+            return kind.with_shape(Shape([groups, mat_a.shape[1], mat_b.shape[1]]))
+        if offsets is None:
+            raise ShapeError("mat_a has rank 2: offsets must say which rows belong to which group", port="offsets")
+        require_rank(offsets, 1, "offsets")
+        if offsets.shape.dims is not None:
+            # As in OpenVINO, offsets beyond the number of groups are not looked at.
+            enough = Dim(mat_b.shape[0].lo, UNBOUNDED)
+            merge_dims(offsets.shape[0], enough, "the length of offsets and axis 0 of mat_b", port="offsets")
+        return kind.with_shape(Shape([mat_a.shape[0], mat_b.shape[1]]))
+
+    def evaluate(self, mat_a: Array, mat_b: Array, offsets: Array | None = None) -> Array:
+        left, right = widened(mat_a), widened(mat_b).swapaxes(-1, -2)
+        if mat_a.ndim == 3:
+            return rounded(np.asarray(matrix_product(left, right)), mat_a.dtype)
+        assert offsets is not None, "infer asks for them"
+        output = np.zeros((len(left), right.shape[-1]), left.dtype)
+        for group, (start, end) in enumerate(_row_ranges(offsets, len(right), len(left))):
+            output[start:end] = matrix_product(left[start:end], right[group])
+        return rounded(output, mat_a.dtype)
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        a, b = (tensor.shape for tensor in types[:2])
+        offsets = types[2].value if len(types) > 2 and len(a.dims or ()) == 2 else None
+        if offsets is None or b.dims is None or not (a[0].is_static and b[0].is_static):
+            return []
+        try:
+            _row_ranges(offsets, b[0].size, a[0].size)
+        except EvaluationError as error:
+            return [error]
+        return []
+
+
+def _row_ranges(offsets: Array, groups: int, rows: int) -> list[tuple[int, int]]:
+    """Where the rows of each group begin and end."""
+    places = [0, *as_integers(offsets)[:groups].tolist()]
+    for group, (start, end) in enumerate(pairwise(places)):
+        if not start <= end <= rows:
+            message = f"offsets[{group}] is {end}, expected {start} to {rows}, where the rows of mat_a end"
+            raise EvaluationError(message, code="IR701", port="offsets")
+    return list(pairwise(places))

@@ -1,0 +1,459 @@
+"""The gather family: outputs are made of elements or slices that indices choose from `data`."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ir_exec.errors import EvaluationError, IRError, ShapeError
+from ir_exec.kernels.gather import take_along_axis, take_elements, take_few_slices, take_slices, take_tuples
+from ir_exec.kernels.indices import Negative, count_from_front, find_indices, lie_within, tuple_offsets
+from ir_exec.kernels.offsets import FEW, AlongAxis, Indices, OutOfRangeError
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import Int, NonNegative
+from ir_exec.ops.base.axes import given_axis, known_axis
+from ir_exec.ops.base.shapes import merge_dims, merge_shapes, normalize_axis, require_rank
+from ir_exec.ops.movement.known_indices import check_indices
+from ir_exec.types import INDEX, INTEGER, NUMERIC, Array, Dim, ElementType, Shape, TensorType, element_types
+
+__all__ = ["Gather1", "Gather7", "Gather8", "GatherElements", "GatherND5", "GatherND8", "GatherTree"]
+
+FOLLOWED = 2**17
+"""Elements of GatherTree that are worked on at a time: what is made of them stays in the processor's cache."""
+
+_IDS = NUMERIC - element_types("u1 u3 u6 nf4")
+
+
+@op("GatherElements", since=6)
+class GatherElements(Op):
+    """output[i, j, k] = data[i, indices[i, j, k], k], shown for axis 1 of rank 3.
+
+    data: any element type, rank 1 or more. indices: i32 or i64, the shape of data except on `axis`.
+    output: the element type of data, the shape of indices.
+
+    A negative index counts from the end, as OpenVINO does; the specification expects indices from 0 on.
+    Errors: IR701 for an index out of range. Specification: movement/gather-elements-6.
+    """
+
+    inputs = (In("data"), In("indices", types=INDEX))
+    rising = ("data",)
+
+    axis: Int
+
+    def infer(self, data: TensorType, indices: TensorType) -> TensorType:
+        for name, tensor in (("data", data), ("indices", indices)):
+            if tensor.rank == 0:
+                raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code="IR501", port=name)
+        if data.shape.dims is None:
+            return data.with_shape(indices.shape)
+        axis = normalize_axis(self.axis, len(data.shape))
+        if indices.shape.dims is None:
+            return data.with_shape(Shape([*data.shape[:axis], Dim.any(), *data.shape[axis + 1 :]]))
+        require_rank(indices, len(data.shape), "indices", why="the rank of data")
+        dims = [
+            theirs if i == axis else merge_dims(mine, theirs, f"axis {i} of data and indices", port="indices")
+            for i, (mine, theirs) in enumerate(zip(data.shape, indices.shape, strict=True))
+        ]
+        return data.with_shape(Shape(dims))
+
+    def evaluate(self, data: Array, indices: Array) -> Array:
+        return take_along_axis(data, indices, self.axis % data.ndim, "tolerated")
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        data, indices = types
+        if data.shape.dims is None:
+            return []
+        axis = self.axis % len(data.shape)
+        return _check_constant(indices, data.shape[axis], axis, "tolerated")
+
+
+class _Gather(Op):
+    """output[p, q, i, r] = data[p, q, indices[p, i], r]: p the batch axes, q those up to `axis`, r those behind it."""
+
+    inputs = (In("data"), In("indices", types=INTEGER), In("axis", types=INTEGER))
+    rising = ("data",)
+
+    negative: ClassVar[Negative] = "tolerated"
+
+    def infer(self, data: TensorType, indices: TensorType, axis: TensorType) -> TensorType:
+        position = known_axis(axis, data.rank)
+        batch = self._batch(indices.rank)
+        if batch is None or data.shape.dims is None or indices.shape.dims is None:
+            return data.with_shape(Shape.unknown())
+        last = len(data.shape) - 1 if position is None else position
+        if batch > last:
+            raise ShapeError(_batch_message(batch, last), code="IR503")
+        shared = [
+            merge_dims(mine, theirs, f"batch axis {i} of data and indices", port="indices")
+            for i, (mine, theirs) in enumerate(zip(data.shape[:batch], indices.shape[:batch], strict=True))
+        ]
+        if position is None:
+            rest = [Dim.any()] * (len(data.shape) + len(indices.shape) - 1 - 2 * batch)
+            return data.with_shape(Shape([*shared, *rest]))
+        behind = data.shape[position + 1 :]
+        return data.with_shape(Shape([*shared, *data.shape[batch:position], *indices.shape[batch:], *behind]))
+
+    def evaluate(self, data: Array, indices: Array, axis: Array) -> Array:
+        position = given_axis(axis, data.ndim)
+        batch = self._batch(indices.ndim) or 0
+        if batch > position:
+            raise EvaluationError(_batch_message(batch, position), port="axis")
+        return self._gather(data, indices, position, batch)
+
+    def _batch(self, rank: int | None) -> int | None:
+        """How many axes data and indices share, where that is known; `rank` is that of indices."""
+        return 0
+
+    def _gather(self, data: Array, indices: Array, axis: int, batch: int) -> Array:
+        before, length, after = prod(data.shape[:axis]), prod(indices.shape[batch:]), prod(data.shape[axis + 1 :])
+        if (found := take_few_slices(data, indices, axis, batch)) is not None:
+            return found
+        if before == prod(data.shape[:batch]) and after == 1:
+            # Nothing but single elements: chunks of indices need not be checked before all others.
+            output = np.empty(data.shape[:axis] + indices.shape[batch:] + data.shape[axis + 1 :], data.dtype)
+            way = AlongAxis(before, length, 1, data.shape[axis])
+            try:
+                take_elements(data, Indices.of(indices, self.negative, way.size), way, output)
+            except OutOfRangeError:
+                pass
+            else:
+                return output
+        return self._gather_slices(data, indices, axis, batch)
+
+    def _gather_slices(self, data: Array, indices: Array, axis: int, batch: int) -> Array:
+        return take_slices(data, find_indices(indices, data.shape[axis], axis, self.negative), axis, batch)
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        data, indices, axis = types
+        position = known_axis(axis, data.rank)
+        return [] if position is None else _check_constant(indices, data.shape[position], position, self.negative)
+
+
+@op("Gather", since=1)
+class Gather1(_Gather):
+    """output[p, i, r] = data[p, indices[i], r]: i all axes of indices, p those of data up to `axis`, r those behind.
+
+    data: any element type, rank 1 or more. indices: integers, any rank. axis: one integer, a scalar or of shape [1].
+    output: the element type of data, shape data.shape[:axis] + indices.shape + data.shape[axis + 1:].
+
+    A negative index counts from the end. The specification leaves it out, and OpenVINO is of two minds: its reference
+    kernel, which folds constants, counts from the end; its CPU plugin gives zeros.
+    Errors: IR701 for an index out of range (OpenVINO gives zeros, which only Gather-8 is specified to do), IR704 for an
+    axis out of range. Specification: movement/gather-1.
+    """
+
+
+class _BatchedGather(_Gather):
+    """A Gather with the attribute batch_dims."""
+
+    batch_dims: Int = 0
+
+    def _batch(self, rank: int | None) -> int | None:
+        batch = self.batch_dims
+        if rank is None:
+            return batch if batch >= 0 else None
+        if not -rank <= batch <= rank:
+            message = f"batch_dims {batch} is out of range for indices of rank {rank} (allowed: {-rank} to {rank})"
+            raise ShapeError(message, code="IR503")
+        return batch + rank if batch < 0 else batch
+
+
+@op("Gather", since=7)
+class Gather7(_BatchedGather):
+    """Gather-1 with the first `batch_dims` axes shared by data and indices.
+
+    output[p, q, i, r] = data[p, q, indices[p, i], r]: p the batch axes, q those up to `axis`, r those behind it.
+
+    data: any element type, rank 1 or more. indices: integers, any rank. axis: one integer, a scalar or of shape [1],
+    not less than batch_dims. batch_dims: from 0 on, or counted from the end of the shape of indices where negative.
+    output: the element type of data, shape data.shape[:axis] + indices.shape[batch_dims:] + data.shape[axis + 1:].
+
+    Negative indices and indices out of range are as in Gather-1. Specification: movement/gather-7.
+    """
+
+
+@op("Gather", since=8)
+class Gather8(_BatchedGather):
+    """Gather-7 with any index allowed: a negative one counts from the end, one out of range gives zeros.
+
+    output[p, q, i, r] = data[p, q, indices[p, i], r]: p the batch axes, q those up to `axis`, r those behind it.
+
+    data: any element type, rank 1 or more. indices: integers, any rank. axis: one integer, a scalar or of shape [1],
+    not less than batch_dims. batch_dims: from 0 on, or counted from the end of the shape of indices where negative.
+    output: the element type of data, shape data.shape[:axis] + indices.shape[batch_dims:] + data.shape[axis + 1:].
+
+    What stands for zero in strings is the empty one. Specification: movement/gather-8.
+    """
+
+    negative: ClassVar[Negative] = "counted"
+
+    def _gather_slices(self, data: Array, indices: Array, axis: int, batch: int) -> Array:
+        positions, outside = count_from_front(indices, data.shape[axis])
+        if outside is None:
+            return take_slices(data, positions, axis, batch)
+        if not data.shape[axis]:
+            shape = data.shape[:axis] + indices.shape[batch:] + data.shape[axis + 1 :]
+            return np.full(shape, _zero(data.dtype), data.dtype)
+        output = take_slices(data, np.where(outside, 0, positions), axis, batch)
+        mask = outside.reshape(indices.shape[:batch] + (1,) * (axis - batch) + indices.shape[batch:])
+        output[np.broadcast_to(mask, output.shape[: axis + indices.ndim - batch])] = _zero(data.dtype)
+        return output
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        return []
+
+
+class _GatherND(Op):
+    """output[p, i] = data[p, *indices[p, i]]: p the batch axes, i all other axes of indices but the last."""
+
+    inputs = (In("data"), In("indices", types=INTEGER))
+    rising = ("data",)
+
+    negative: ClassVar[Negative] = "tolerated"
+
+    batch_dims: NonNegative = 0
+
+    def infer(self, data: TensorType, indices: TensorType) -> TensorType:
+        batch = self.batch_dims
+        for name, tensor in (("data", data), ("indices", indices)):
+            if tensor.rank is not None and tensor.rank <= batch:
+                message = f"{name} has rank {tensor.rank}, expected {batch + 1} or more with batch_dims {batch}"
+                raise ShapeError(message, code="IR501", port=name)
+        if data.shape.dims is None or indices.shape.dims is None:
+            return data.with_shape(Shape.unknown())
+        shared = [
+            merge_dims(mine, theirs, f"batch axis {i} of data and indices", port="indices")
+            for i, (mine, theirs) in enumerate(zip(data.shape[:batch], indices.shape[:batch], strict=True))
+        ]
+        length = indices.shape[-1]
+        if batch + length.lo > len(data.shape):
+            message = (
+                f"the last axis of indices is {length}, expected at most rank(data) - batch_dims = "
+                f"{len(data.shape) - batch}: each tuple counts on that many axes of data"
+            )
+            raise ShapeError(message, code="IR505", port="indices")
+        if not length.is_static:
+            return data.with_shape(Shape.unknown())
+        rest = [*indices.shape[batch:-1], *data.shape[batch + length.size :]]
+        return data.with_shape(Shape([*self._output_batch(shared), *rest]))
+
+    def _output_batch(self, shared: list[Dim]) -> list[Dim]:
+        return shared
+
+    def evaluate(self, data: Array, indices: Array) -> Array:
+        batch = self.batch_dims
+        rest = batch + indices.shape[-1]
+        shape = indices.shape[:-1] + data.shape[rest:]
+        if not batch and indices.ndim > 1 and 0 < indices.size <= FEW // 16 and prod(shape) <= FEW:
+            found = _take_few_tuples(data, indices)
+            if found is not None:
+                return found
+        output = np.empty(shape, data.dtype)
+        try:
+            take_tuples(data, Indices.of(indices, self.negative, max(data.shape)), batch, output)
+        except OutOfRangeError:
+            tuple_offsets(indices, data.shape[batch:rest], batch, self.negative)
+            raise
+        return output
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        data, indices = types
+        value = None if data.shape.dims is None else indices.value
+        if value is None:
+            return []
+        found = []
+        for component in range(value.shape[-1]):
+            axis = self.batch_dims + component
+            if data.shape[axis].is_static:
+                size = data.shape[axis].size
+                found += check_indices(value[..., component], size, axis, self.negative, component)
+        return found
+
+
+@op("GatherND", since=5)
+class GatherND5(_GatherND):
+    """Slices or elements that tuples choose: output[p, i] = data[p, *indices[p, i]]; all batch axes p become one.
+
+    data: any element type, rank 1 or more. indices: integers, rank 1 or more; a tuple lies along the last axis and has
+    at most rank(data) - batch_dims elements. The first `batch_dims` axes of both are equal.
+    output: the element type of data, shape [prod(indices.shape[:batch_dims])] + indices.shape[batch_dims:-1] +
+    data.shape[batch_dims + indices.shape[-1]:], without the first axis where batch_dims is 0.
+
+    A negative index counts from the end, as OpenVINO does; the specification asks for indices from 0 on.
+    Errors: IR701 for an index out of range. Specification: movement/gather-nd-5.
+    """
+
+    def _output_batch(self, shared: list[Dim]) -> list[Dim]:
+        size = Dim(1)
+        for dim in shared:
+            size = size * dim
+        return [size] if shared else []
+
+    def evaluate(self, data: Array, indices: Array) -> Array:
+        output = super().evaluate(data, indices)
+        batch = self.batch_dims
+        return output.reshape(prod(output.shape[:batch]), *output.shape[batch:]) if batch > 1 else output
+
+
+@op("GatherND", since=8)
+class GatherND8(_GatherND):
+    """Slices or elements that tuples choose: output[p, i] = data[p, *indices[p, i]]; the batch axes p stay apart.
+
+    data: any element type, rank 1 or more. indices: integers, rank 1 or more; a tuple lies along the last axis and has
+    at most rank(data) - batch_dims elements. The first `batch_dims` axes of both are equal (the specification would
+    broadcast them, OpenVINO never did).
+    output: the element type of data, shape indices.shape[:-1] + data.shape[batch_dims + indices.shape[-1]:].
+
+    Errors: IR701 for an index out of range, where OpenVINO's CPU plugin reads what lies there.
+    Specification: movement/gather-nd-8.
+    """
+
+    negative: ClassVar[Negative] = "counted"
+
+
+@op("GatherTree", since=1)
+class GatherTree(Op):
+    """The whole beams of a beam search, from the token of every step and the beam from which it went on.
+
+    step_ids, parent_ids: whole numbers of any numeric type but u1, u3, u6 and nf4, shape
+    [MAX_TIME, BATCH_SIZE, BEAM_WIDTH]. max_seq_len: shape [BATCH_SIZE]. end_token: a scalar. All have one element
+    type. output: like step_ids.
+    A beam is followed back from the last step of its sequence; after its first end_token it holds nothing else.
+    A sequence of no steps is all end_token, where OpenVINO's CPU plugin leaves the output as it was.
+
+    Errors: IR701 for a parent that is no beam, where it is followed. Specification: movement/gather-tree-1.
+    """
+
+    inputs = (
+        In("step_ids", types=_IDS),
+        In("parent_ids", types=_IDS, like="step_ids"),
+        In("max_seq_len", types=_IDS, like="step_ids"),
+        In("end_token", types=_IDS, like="step_ids"),
+    )
+
+    def infer(
+        self, step_ids: TensorType, parent_ids: TensorType, max_seq_len: TensorType, end_token: TensorType
+    ) -> TensorType:
+        require_rank(step_ids, 3, "step_ids")
+        require_rank(parent_ids, 3, "parent_ids")
+        require_rank(max_seq_len, 1, "max_seq_len")
+        require_rank(end_token, 0, "end_token")
+        shape = merge_shapes(
+            step_ids.shape, parent_ids.shape, "the shapes of step_ids and parent_ids", port="parent_ids"
+        )
+        if shape.dims is not None and max_seq_len.shape.dims is not None:
+            what = "axis 1 of step_ids and axis 0 of max_seq_len"
+            batch = merge_dims(shape[1], max_seq_len.shape[0], what, port="max_seq_len")
+            shape = Shape([shape[0], batch, shape[2]])
+        kinds = (tensor.element_type for tensor in (step_ids, parent_ids, max_seq_len, end_token))
+        kind = next((kind for kind in kinds if kind.is_known), ElementType.dynamic)
+        return TensorType(kind, shape)
+
+    def evaluate(self, step_ids: Array, parent_ids: Array, max_seq_len: Array, end_token: Array) -> Array:
+        steps, batch, beams = step_ids.shape
+        some = max(1, FOLLOWED // max(steps * beams, 1))
+        if batch <= some:
+            return self._follow(step_ids, parent_ids, max_seq_len, end_token, 0)
+        output = np.empty(step_ids.shape, step_ids.dtype)
+        for first in range(0, batch, some):
+            part = slice(first, first + some)
+            output[:, part] = self._follow(step_ids[:, part], parent_ids[:, part], max_seq_len[part], end_token, first)
+        return output
+
+    def _follow(
+        self, step_ids: Array, parent_ids: Array, max_seq_len: Array, end_token: Array, first_batch: int
+    ) -> Array:
+        steps, batch, beams = step_ids.shape
+        inside = np.arange(steps)[:, np.newaxis] < _whole_numbers(max_seq_len, most=steps)
+        parents = _whole_numbers(parent_ids, most=beams)
+        sound = lie_within(parents, beams)
+        followed = parents if sound else np.clip(parents, 0, beams - 1)
+        outside = None if inside.all() else ~inside[:, :, np.newaxis]
+        if outside is not None:
+            # Behind the end of its sequence every beam goes on from itself.
+            np.copyto(followed, np.arange(beams), where=outside)
+        followed = (followed + np.arange(batch)[:, np.newaxis] * beams).reshape(steps, batch * beams)
+        # lanes[t, b * beams + w] is where in step t of its batch lies what ends up in beam w.
+        lanes = np.empty((steps, batch * beams), np.int64)
+        lanes[-1:] = np.arange(batch * beams)
+        steps_back = list(lanes[::-1])
+        for hop, later, earlier in zip(followed[:0:-1], steps_back, steps_back[1:], strict=False):
+            hop.take(later, 0, earlier, "clip")
+        if not sound:
+            _check_followed(parent_ids, parents, inside, lanes, first_batch)
+        output = take_along_axis(step_ids.reshape(lanes.shape), lanes, 1, "counted").reshape(step_ids.shape)
+        if outside is not None:
+            np.copyto(output, end_token, where=outside)
+        ended = output == end_token
+        if ended.any():
+            reach = 1
+            while reach < steps:
+                # What has ended up to `reach` steps ago; an accumulation along the first axis takes far longer.
+                ended[reach:] |= ended[:-reach].copy()
+                reach *= 2
+            np.copyto(output, end_token, where=ended)
+        return output
+
+
+def _batch_message(batch: int, axis: int) -> str:
+    return f"batch_dims {batch} must not be greater than axis {axis}"
+
+
+def _take_few_tuples(data: Array, indices: Array) -> Array | None:
+    """data[tuples], negative indices counted from the end. None where one is out of range."""
+    if indices.dtype not in (np.int32, np.int64):
+        return None
+    try:
+        return data[tuple([indices[..., component] for component in range(indices.shape[-1])])]
+    except IndexError:
+        return None
+
+
+def _zero(dtype: np.dtype[Any]) -> Array:
+    """What stands for zero: the empty string, the nf4 code of 0.0, and elsewhere bytes of zeros."""
+    if dtype == np.dtype(object):
+        return np.array("", object)
+    zero = np.zeros((), dtype)
+    if dtype == ElementType.nf4.dtype:
+        zero["nf4"] = 7
+    return zero
+
+
+def _whole_numbers(values: Array, *, most: int) -> Array:
+    """Values of any numeric type as i64; what is above `most` or below -1 becomes just these."""
+    values = values if values.dtype.isbuiltin == 1 else values.astype(np.float32)
+    if values.size and values.min() >= 0 and values.max() <= most:
+        return values.astype(np.int64)
+    if values.dtype.kind == "u":
+        return np.minimum(values, np.uint64(most)).astype(np.int64)
+    if values.dtype.kind == "i":
+        return np.clip(values.astype(np.int64), -1, most)
+    # NaN is no number of anything; it becomes -1.
+    return np.clip(np.nan_to_num(values.astype(np.float64), nan=-1.0), -1, most).astype(np.int64)
+
+
+def _check_followed(parent_ids: Array, parents: Array, inside: Array, lanes: Array, first_batch: int) -> None:
+    """Raise for the last step with a parent that is no beam, among those from which a beam really went on.
+
+    first_batch: how the first of these batches is called.
+    """
+    _, batch, beams = parents.shape
+    found = np.take_along_axis(parents.reshape(lanes.shape), lanes, 1).reshape(parents.shape)
+    wrong = ((found < 0) | (found >= beams)) & inside[:, :, np.newaxis]
+    wrong[0] = False
+    if wrong.any():
+        time = int(np.flatnonzero(wrong.any(axis=(1, 2)))[-1])
+        which, beam = np.unravel_index(int(np.argmax(wrong[time])), wrong[time].shape)
+        parent = parent_ids[time].reshape(batch * beams)[lanes[time, which * beams + beam]]
+        message = (
+            f"step {time} of batch {first_batch + which} has the parent {parent}, expected a beam from 0 to {beams - 1}"
+        )
+        raise EvaluationError(message, code="IR701", port="parent_ids")
+
+
+def _check_constant(indices: TensorType, size: Dim, axis: int, negative: Negative) -> list[IRError]:
+    """What the values of constant indices on one axis say; only where its size is known are they decoded."""
+    value = indices.value if size.is_static else None
+    return [] if value is None else check_indices(value, size.size, axis, negative)

@@ -1,0 +1,175 @@
+"""Tensors joined along an axis, and taken apart along one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Annotated
+
+import numpy as np
+
+from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import Int, within
+from ir_exec.ops.base.shapes import ints, known_int, known_ints, merge_dims, normalize_axis, require_rank
+from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, Shape, TensorType
+
+__all__ = ["Concat", "Split", "VariadicSplit"]
+
+MOST_OUTPUTS = 2**16
+"""More than any network has; so a number in a file cannot claim memory for its outputs."""
+
+
+@op("Concat", since=1)
+class Concat(Op):
+    """The inputs one after the other along `axis`; they differ in no other dim.
+
+    Errors: IR501 where ranks differ, IR502 where dims beside the axis do, IR503 for an axis out of range.
+    Specification: movement/concat-1.
+    """
+
+    inputs = (In("inputs", variadic=True),)
+    rising = ("inputs",)
+
+    axis: Int
+
+    def infer(self, *inputs: TensorType) -> TensorType:
+        kind = next((one for one in inputs if one.element_type.is_known), inputs[0])
+        ranked = [position for position, one in enumerate(inputs) if one.rank is not None]
+        if not ranked:
+            return kind.with_shape(Shape.unknown())
+        first = inputs[ranked[0]].shape
+        axis = normalize_axis(self.axis, len(first))
+        dims = list(first)
+        for position in ranked[1:]:
+            shape, name = inputs[position].shape, self.input_name(position)
+            require_rank(inputs[position], len(first), name, why=f"as {self.input_name(ranked[0])} has")
+            for i, dim in enumerate(shape):
+                if i != axis:
+                    dims[i] = merge_dims(dims[i], dim, f"axis {i} of the inputs", port=name)
+        dims[axis] = sum((one.shape[axis] if one.rank is not None else Dim.any() for one in inputs), Dim(0))
+        return kind.with_shape(Shape(dims))
+
+    def evaluate(self, *inputs: Array) -> Array:
+        return np.concatenate(inputs, self.axis)
+
+
+@op("Split", since=1)
+class Split(Op):
+    """`num_splits` equal parts of data along an axis.
+
+    Errors: IR501 where axis is no scalar, IR503 where it is out of range, IR505 where the parts cannot be equal.
+    Specification: movement/split-1.
+    """
+
+    inputs = (In("data"), In("axis", types=INTEGER))
+    rising = ("data",)
+    views = True
+
+    num_splits: Annotated[Int, within(1, MOST_OUTPUTS)]
+
+    def infer(self, data: TensorType, axis: TensorType) -> tuple[TensorType, ...]:
+        require_rank(axis, 0, "axis")
+        shape, along = data.shape, known_int(axis)
+        if shape.dims is not None and along is not None:
+            shape = _with_dim(shape, along, self._part(shape[normalize_axis(along, len(shape))]))
+        elif shape.dims is not None:
+            shape = Shape.of_rank(len(shape))
+        return (data.with_shape(shape),) * self.num_splits
+
+    def evaluate(self, data: Array, axis: Array) -> tuple[Array, ...]:
+        along = _axis(axis, data.ndim)
+        part, remainder = divmod(data.shape[along], self.num_splits)
+        if remainder:
+            raise EvaluationError(
+                f"{data.shape[along]} elements do not make {self.num_splits} equal parts", port="data"
+            )
+        return _parts(data, along, range(0, data.shape[along] + 1, part) if part else [0] * (self.num_splits + 1))
+
+    def _part(self, dim: Dim) -> Dim:
+        lo = -(-dim.lo // self.num_splits)
+        hi = dim.hi // self.num_splits if dim.is_bounded else UNBOUNDED
+        if lo > hi:
+            raise ShapeError(f"the dim {dim} does not make {self.num_splits} equal parts", port="data")
+        return Dim(lo, hi)
+
+
+@op("VariadicSplit", since=1)
+class VariadicSplit(Op):
+    """Parts of data along an axis, as long as `split_lengths` says; one of them may be -1, for what the others leave.
+
+    Errors: IR501 where axis is no scalar (nor a vector of one element) or split_lengths is no vector, IR503 for an axis
+    out of range, IR505 where the lengths are no lengths or do not make up the axis.
+    Specification: movement/variadic-split-1.
+    """
+
+    inputs = (In("data"), In("axis", types=INTEGER), In("split_lengths", types=INTEGER))
+    rising = ("data",)
+    views = True
+
+    def infer(self, data: TensorType, axis: TensorType, split_lengths: TensorType) -> tuple[TensorType, ...]:
+        require_rank(axis, (0, 1), "axis")
+        if axis.shape.dims is not None and 1 not in axis.shape.size:
+            raise ShapeError(f"axis has shape {axis.shape}, expected a scalar or [1]", code="IR501", port="axis")
+        require_rank(split_lengths, 1, "split_lengths")
+        along, lengths = known_int(axis), known_ints(split_lengths)
+        count = _count(split_lengths)
+        if data.shape.dims is None:
+            return (data.with_shape(Shape.unknown()),) * count
+        if along is None:
+            return (data.with_shape(Shape.of_rank(len(data.shape))),) * count
+        dim = data.shape[normalize_axis(along, len(data.shape))]
+        parts = [Dim(0, dim.hi)] * count if lengths is None else _part_dims(lengths, dim)
+        return tuple([data.with_shape(_with_dim(data.shape, along, part)) for part in parts])
+
+    def evaluate(self, data: Array, axis: Array, split_lengths: Array) -> tuple[Array, ...]:
+        along = _axis(axis, data.ndim)
+        lengths, size = list(ints(split_lengths)), data.shape[along]
+        if lengths.count(-1) == 1:
+            lengths[lengths.index(-1)] = size - (sum(lengths) + 1)
+        if min(lengths, default=0) < 0 or sum(lengths) != size:
+            raise EvaluationError(
+                f"{list(ints(split_lengths))} do not make up the {size} elements of axis {along}", port="split_lengths"
+            )
+        return _parts(data, along, np.cumsum([0, *lengths]).tolist())
+
+
+def _count(split_lengths: TensorType) -> int:
+    """How many outputs there are; 1, which stands for any number, where that is not known."""
+    if split_lengths.shape.dims is None or not split_lengths.shape[0].is_static:
+        return 1
+    count = split_lengths.shape[0].lo
+    if count > MOST_OUTPUTS:
+        raise ShapeError(f"{count} outputs are more than the {MOST_OUTPUTS} allowed", port="split_lengths")
+    return count
+
+
+def _part_dims(lengths: tuple[int, ...], dim: Dim) -> list[Dim]:
+    if lengths.count(-1) > 1 or min(lengths, default=0) < -1:
+        raise ShapeError(
+            f"split_lengths {list(lengths)} hold a negative length other than one -1", port="split_lengths"
+        )
+    given = sum(length for length in lengths if length >= 0)
+    if given > dim.hi or (-1 not in lengths and given < dim.lo):
+        raise ShapeError(
+            f"split_lengths {list(lengths)} sum up to {given}, the axis has {dim} elements", port="split_lengths"
+        )
+    return [dim - given if length == -1 else Dim(length) for length in lengths]
+
+
+def _with_dim(shape: Shape, axis: int, dim: Dim) -> Shape:
+    dims = list(shape)
+    dims[axis] = dim
+    return Shape(dims)
+
+
+def _axis(axis: Array, rank: int) -> int:
+    values = ints(axis)
+    if len(values) != 1:
+        raise EvaluationError(f"axis has {len(values)} elements, expected one", port="axis")
+    return normalize_axis(values[0], rank)
+
+
+def _parts(data: Array, axis: int, ends: Iterable[int]) -> tuple[Array, ...]:
+    before = (slice(None),) * axis
+    return tuple([data[(*before, slice(start, end))] for start, end in pairwise(ends)])

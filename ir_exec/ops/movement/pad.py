@@ -1,0 +1,156 @@
+"""Pad: elements added at both ends of every axis, or taken away where the number of pads is negative."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+
+from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
+from ir_exec.kernels.indices import as_integers
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import LOWER
+from ir_exec.ops.base.intervals import BEYOND, Interval, index_bounds
+from ir_exec.ops.base.shapes import merge_dims, require_rank
+from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
+
+__all__ = ["Pad", "Pad1"]
+
+
+class _Pad(Op):
+    """What both versions share.
+
+    data: any shape. pads_begin, pads_end: vectors with one number for each axis of data; a negative one takes elements
+    away. pad_value: a scalar of the element type of data, used by the mode `constant` alone; 0 or "" if it is absent.
+    output: dims `max(pads_begin + dim + pads_end, 0)`.
+
+    What is added copies elements of data, also such as were taken away at the other end:
+    constant: pad_value. edge: the element at this end; there must be one. reflect: the elements in reverse order
+    without the one at this end, at most `dim - 1` of them. symmetric: the same with it, at most `dim`.
+    """
+
+    inputs = (
+        In("data"),
+        In("pads_begin", types=INTEGER),
+        In("pads_end", types=INTEGER),
+        In("pad_value", optional=True),
+    )
+    rising = ("data",)
+    views = True
+
+    pad_mode: Annotated[Literal["constant", "edge", "reflect", "symmetric"], LOWER]
+
+    def infer(
+        self, data: TensorType, pads_begin: TensorType, pads_end: TensorType, pad_value: TensorType | None = None
+    ) -> TensorType:
+        if pad_value is not None and self.pad_mode == "constant":
+            _check_pad_value(data, pad_value)
+        for name, pads in (("pads_begin", pads_begin), ("pads_end", pads_end)):
+            require_rank(pads, 1, name)
+            if data.shape.dims is not None and pads.shape.dims is not None:
+                merge_dims(
+                    Dim.of(len(data.shape)), pads.shape[0], f"the rank of data and the length of {name}", port=name
+                )
+        if data.shape.dims is None:
+            return data.with_shape(Shape.unknown())
+        begins, ends = index_bounds(pads_begin), index_bounds(pads_end)
+        if begins is None or ends is None:
+            return data.with_shape(Shape.of_rank(len(data.shape)))
+        dims = []
+        for axis, (dim, begin, end) in enumerate(zip(data.shape, begins, ends, strict=True)):
+            for name, pad in (("pads_begin", begin), ("pads_end", end)):
+                fault = self._fault(dim.hi, pad[0], axis, name)
+                if fault is not None:
+                    raise ShapeError(fault, code="IR505", port=name)
+            dims.append(_padded(dim, begin, end))
+        return data.with_shape(Shape(dims))
+
+    def evaluate(self, data: Array, pads_begin: Array, pads_end: Array, pad_value: Array | None = None) -> Array:
+        begins: list[int] = as_integers(pads_begin).tolist()
+        ends: list[int] = as_integers(pads_end).tolist()
+        for axis, size in enumerate(data.shape):
+            for name, pads in (("pads_begin", begins), ("pads_end", ends)):
+                fault = self._fault(size, pads[axis], axis, name)
+                if fault is not None:
+                    raise EvaluationError(fault, port=name)
+        if not any(begins) and not any(ends):
+            return data
+        if self.pad_mode == "constant":
+            return _surrounded(data, begins, ends, _fill(data) if pad_value is None else pad_value)
+        return self._copied(data, begins, ends)
+
+    def _fault(self, size: int, pads: int, axis: int, name: str) -> str | None:
+        """What is wrong with adding `pads` elements to an axis of at most this size."""
+        limits = {"constant": pads, "edge": pads if size else 0, "reflect": max(size - 1, 0), "symmetric": size}
+        most = limits[self.pad_mode]
+        if pads <= max(most, 0):
+            return None
+        return f"{name}[{axis}] is {pads}, but {self.pad_mode} adds at most {most} to an axis of size {size}"
+
+    def _copied(self, data: Array, begins: list[int], ends: list[int]) -> Array:
+        """Every element of the output from the place in data that its position maps to, axis after axis."""
+        growth = {axis: begins[axis] + ends[axis] for axis in range(data.ndim) if begins[axis] or ends[axis]}
+        # The axes that shrink come first, so that nothing between is larger than data or the output.
+        for axis in sorted(growth, key=growth.__getitem__):
+            size = data.shape[axis]
+            places = np.arange(-begins[axis], max(size + ends[axis], -begins[axis]))
+            data = np.take(data, self._mapped(places, size), axis)
+        return data
+
+    def _mapped(self, places: Array, size: int) -> Array:
+        if self.pad_mode == "edge":
+            return np.clip(places, 0, size - 1)
+        mirror = 0 if self.pad_mode == "reflect" else 1
+        places = np.where(places < 0, -places - mirror, places)
+        return np.where(places < size, places, 2 * (size - 1) - places + mirror)
+
+
+def _check_pad_value(data: TensorType, pad_value: TensorType) -> None:
+    require_rank(pad_value, 0, "pad_value")
+    both_known = data.element_type.is_known and pad_value.element_type.is_known
+    if both_known and pad_value.element_type is not data.element_type:
+        message = f"pad_value is {pad_value.element_type}, expected {data.element_type} as data is"
+        raise ElementTypeError(message, code="IR402", port="pad_value")
+
+
+def _padded(dim: Dim, begin: Interval, end: Interval) -> Dim:
+    low = max(dim.lo + begin[0] + end[0], 0)
+    if not dim.is_bounded or BEYOND in (begin[1], end[1]):
+        return Dim(low, UNBOUNDED)
+    return Dim(low, max(dim.hi + begin[1] + end[1], 0))
+
+
+def _fill(data: Array) -> Array:
+    return np.array("", object) if ElementType.of(data) is ElementType.string else np.zeros((), data.dtype)
+
+
+def _surrounded(data: Array, begins: list[int], ends: list[int], fill: Array) -> Array:
+    sizes = [max(begin + size + end, 0) for size, begin, end in zip(data.shape, begins, ends, strict=True)]
+    output = np.empty(sizes, data.dtype)
+    output[...] = fill
+    source, target = [], []
+    for size, total, begin in zip(data.shape, sizes, begins, strict=True):
+        first = max(begin, 0)
+        count = max(min(total, begin + size) - first, 0)
+        target.append(slice(first, first + count))
+        source.append(slice(first - begin, first - begin + count))
+    output[tuple(target)] = data[tuple(source)]
+    return output
+
+
+@op("Pad", since=1)
+class Pad1(_Pad):
+    """Elements added around a tensor; see `_Pad`.
+
+    The specification knows no negative pads in this version. OpenVINO takes them as in the next one, and so do we.
+
+    Specification: movement/pad-1.
+    """
+
+
+@op("Pad", since=12)
+class Pad(_Pad):
+    """Elements added around a tensor or taken away from its ends; see `_Pad`.
+
+    Specification: movement/pad-12.
+    """

@@ -1,0 +1,419 @@
+"""Operators that move blocks of an image between its axes: channels, batch, rows and columns."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from ir_exec.errors import ShapeError
+from ir_exec.kernels.precision import CALCULABLE, accumulator
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import LOWER, Int, NonNegatives, Positive, Positives, of_length
+from ir_exec.ops.base.shapes import (
+    divide_dim,
+    known_bounds,
+    known_ints,
+    merge_dims,
+    merge_shapes,
+    normalize_axis,
+    require_rank,
+)
+from ir_exec.types import INDEX, INTEGER, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
+
+__all__ = [
+    "BatchToSpace",
+    "Col2Im",
+    "DepthToSpace",
+    "ExtractImagePatches",
+    "ShuffleChannels",
+    "SpaceToBatch",
+    "SpaceToDepth",
+]
+
+TWO = of_length(2, 2)
+
+
+@op("ShuffleChannels", since=1)
+class ShuffleChannels(Op):
+    """Channels dealt out in turn: of the shape (group, channels / group), the transpose.
+
+    data: rank 1 or more, the size of `axis` a multiple of `group`. output: the type of data.
+    Specification: movement/shuffle-channels-1.
+    """
+
+    inputs = (In("data"),)
+    rising = ("data",)
+
+    axis: Int = 1
+    group: Positive = 1
+
+    def infer(self, data: TensorType) -> TensorType:
+        if data.shape.dims is not None:
+            axis = normalize_axis(self.axis, len(data.shape))
+            divide_dim(data.shape[axis], self.group, f"axis {axis} of data", port="data")
+        return data.without_values()
+
+    def evaluate(self, data: Array) -> Array:
+        axis = self.axis % data.ndim
+        size = data.shape[axis]
+        split = data.reshape(*data.shape[:axis], self.group, size // self.group, *data.shape[axis + 1 :])
+        return split.swapaxes(axis, axis + 1).copy().reshape(data.shape)
+
+
+class _Depth(Op):
+    """data: [batch, depth, D1, D2, ...], rank 3 or more.
+
+    A block of `block_size` elements along each spatial axis is a number of elements along the axis of depth: with
+    depth_first those of one channel lie together, with blocks_first those of one place in the block.
+    """
+
+    inputs = (In("data"),)
+    rising = ("data",)
+
+    block_size: Positive = 1
+    mode: Annotated[Literal["blocks_first", "depth_first"], LOWER]
+
+    def _require_image(self, data: TensorType) -> None:
+        if data.rank is not None and data.rank < 3:
+            raise ShapeError(f"data has rank {data.rank}, expected 3 or more", code="IR501", port="data")
+
+
+@op("DepthToSpace", since=1)
+class DepthToSpace(_Depth):
+    """Blocks from the axis of depth laid out in space; see `_Depth`.
+
+    output: [batch, depth / block_size ** K, D1 * block_size, ..., DK * block_size].
+    Errors: IR505 where the depth does not divide. Specification: movement/depth-to-space-1.
+    """
+
+    def infer(self, data: TensorType) -> TensorType:
+        self._require_image(data)
+        if data.shape.dims is None:
+            return data.without_values()
+        batch, depth, *space = data.shape
+        depth = divide_dim(depth, self.block_size ** len(space), "the depth of data", port="data")
+        return data.with_shape(Shape([batch, depth, *(dim * self.block_size for dim in space)]))
+
+    def evaluate(self, data: Array) -> Array:
+        batch, depth, *space = data.shape
+        count = len(space)
+        blocks = (self.block_size,) * count
+        depth //= self.block_size**count
+        if self.mode == "blocks_first":
+            split = data.reshape(batch, *blocks, depth, *space)
+            split = np.moveaxis(split, count + 1, 1)
+        else:
+            split = data.reshape(batch, depth, *blocks, *space)
+        order = [axis for i in range(count) for axis in (2 + count + i, 2 + i)]
+        return split.transpose(0, 1, *order).copy().reshape(batch, depth, *(size * self.block_size for size in space))
+
+
+@op("SpaceToDepth", since=1)
+class SpaceToDepth(_Depth):
+    """Blocks in space stacked along the axis of depth; see `_Depth`.
+
+    output: [batch, depth * block_size ** K, D1 / block_size, ..., DK / block_size].
+    Errors: IR505 where a spatial axis does not divide. Specification: movement/space-to-depth-1.
+    """
+
+    def infer(self, data: TensorType) -> TensorType:
+        self._require_image(data)
+        if data.shape.dims is None:
+            return data.without_values()
+        batch, depth, *space = data.shape
+        divided = [divide_dim(dim, self.block_size, f"axis {i} of data", port="data") for i, dim in enumerate(space, 2)]
+        return data.with_shape(Shape([batch, depth * self.block_size ** len(space), *divided]))
+
+    def evaluate(self, data: Array) -> Array:
+        batch, depth, *space = data.shape
+        count = len(space)
+        space = [size // self.block_size for size in space]
+        split = data.reshape(batch, depth, *(size for one in space for size in (one, self.block_size)))
+        places, blocks = range(2, 2 + 2 * count, 2), range(3, 3 + 2 * count, 2)
+        order = (*blocks, 1) if self.mode == "blocks_first" else (1, *blocks)
+        depth *= self.block_size**count
+        return split.transpose(0, *order, *places).copy().reshape(batch, depth, *space)
+
+
+@op("BatchToSpace", since=2)
+class BatchToSpace(Op):
+    """Blocks from the batch axis laid out in space, the ends of the spatial axes then cut off.
+
+    data: [batch, D1, D2, ...], rank 2 or more. block_shape, crops_begin, crops_end: vectors with a number for each axis
+    of data; the first numbers are 1, 0, 0. output: [batch / product of block_shape, D1 * block_shape[1] -
+    crops_begin[1] - crops_end[1], ...].
+
+    Errors: IR505 for numbers that are out of range, a batch that does not divide, or more cut off than there is. Where
+    the first numbers are others, OpenVINO's outputs have not the shape that it infers; that is IR505 too.
+    Specification: movement/batch-to-space-2.
+    """
+
+    inputs = (
+        In("data"),
+        In("block_shape", types=INTEGER),
+        In("crops_begin", types=INTEGER, like="block_shape"),
+        In("crops_end", types=INTEGER, like="block_shape"),
+    )
+    rising = ("data",)
+
+    def infer(
+        self, data: TensorType, block_shape: TensorType, crops_begin: TensorType, crops_end: TensorType
+    ) -> TensorType:
+        _require_number_per_axis(data, block_shape=block_shape, crops_begin=crops_begin, crops_end=crops_end)
+        if data.shape.dims is None:
+            return data.without_values()
+        blocks = _numbers(block_shape, "block_shape", 1)
+        begins, ends = _numbers(crops_begin, "crops_begin", 0), _numbers(crops_end, "crops_end", 0)
+        if blocks is None:
+            return data.with_shape(Shape.of_rank(len(data.shape)))
+        batch = divide_dim(data.shape[0], prod(blocks), "the batch of data", port="data")
+        if begins is None or ends is None:
+            return data.with_shape(Shape([batch, *(Dim.any() for _ in data.shape[1:])]))
+        space = []
+        for axis, dim in enumerate(data.shape[1:], 1):
+            whole, cut = dim * blocks[axis], begins[axis] + ends[axis]
+            if whole.hi < cut:
+                message = f"crops_begin and crops_end take {cut} elements from axis {axis}, there are {whole}"
+                raise ShapeError(message, code="IR505")
+            space.append(whole - cut)
+        return data.with_shape(Shape([batch, *space]))
+
+    def evaluate(self, data: Array, block_shape: Array, crops_begin: Array, crops_end: Array) -> Array:
+        blocks, begins, ends = (numbers.astype(np.int64).tolist() for numbers in (block_shape, crops_begin, crops_end))
+        count, batch = data.ndim - 1, data.shape[0] // prod(blocks)
+        split = data.reshape(*blocks[1:], batch, *data.shape[1:])
+        order = [axis for i in range(count) for axis in (count + 1 + i, i)]
+        whole = [size * block for size, block in zip(data.shape[1:], blocks[1:], strict=True)]
+        kept = [slice(begin, size - end) for begin, end, size in zip(begins[1:], ends[1:], whole, strict=True)]
+        return split.transpose(count, *order).copy().reshape(batch, *whole)[(slice(None), *kept)]
+
+
+@op("SpaceToBatch", since=2)
+class SpaceToBatch(Op):
+    """Zeros added to the ends of the spatial axes, then blocks in space stacked along the batch axis.
+
+    data: [batch, D1, D2, ...], rank 2 or more. block_shape, pads_begin, pads_end: vectors with a number for each axis
+    of data; the first numbers are 1, 0, 0. output: [batch * product of block_shape, (D1 + pads_begin[1] + pads_end[1])
+    / block_shape[1], ...].
+
+    Errors: IR505 for numbers that are out of range, or an axis that does not divide. Where the first numbers are
+    others, OpenVINO's outputs have not the shape that it infers; that is IR505 too.
+    Specification: movement/space-to-batch-2.
+    """
+
+    inputs = (
+        In("data"),
+        In("block_shape", types=INTEGER),
+        In("pads_begin", types=INTEGER, like="block_shape"),
+        In("pads_end", types=INTEGER, like="block_shape"),
+    )
+
+    def infer(
+        self, data: TensorType, block_shape: TensorType, pads_begin: TensorType, pads_end: TensorType
+    ) -> TensorType:
+        _require_number_per_axis(data, block_shape=block_shape, pads_begin=pads_begin, pads_end=pads_end)
+        if data.shape.dims is None:
+            return data.without_values()
+        blocks = _numbers(block_shape, "block_shape", 1)
+        begins, ends = _numbers(pads_begin, "pads_begin", 0), _numbers(pads_end, "pads_end", 0)
+        if blocks is None:
+            return data.with_shape(Shape.of_rank(len(data.shape)))
+        batch = data.shape[0] * prod(blocks)
+        if begins is None or ends is None:
+            return data.with_shape(Shape([batch, *(Dim.any() for _ in data.shape[1:])]))
+        space = [
+            divide_dim(
+                dim + (begins[axis] + ends[axis]), blocks[axis], f"axis {axis} of data with its pads", port="data"
+            )
+            for axis, dim in enumerate(data.shape[1:], 1)
+        ]
+        return data.with_shape(Shape([batch, *space]))
+
+    def evaluate(self, data: Array, block_shape: Array, pads_begin: Array, pads_end: Array) -> Array:
+        blocks, begins, ends = (numbers.astype(np.int64).tolist() for numbers in (block_shape, pads_begin, pads_end))
+        padded = _with_zeros(
+            data, begins, [begin + size + end for begin, size, end in zip(begins, data.shape, ends, strict=True)]
+        )
+        batch, *space = padded.shape
+        places = [size // block for size, block in zip(space, blocks[1:], strict=True)]
+        split = padded.reshape(batch, *(size for pair in zip(places, blocks[1:], strict=True) for size in pair))
+        order = (*range(2, split.ndim, 2), 0, *range(1, split.ndim, 2))
+        return split.transpose(order).copy().reshape(batch * prod(blocks), *places)
+
+
+@op("ExtractImagePatches", since=3)
+class ExtractImagePatches(Op):
+    """output[b, (kh, kw, c), i, j] = data[b, c, i * strides[0] + kh * rates[0], j * strides[1] + kw * rates[1]].
+
+    data: [batch, depth, rows, columns]. output: [batch, sizes[0] * sizes[1] * depth, rows of patches, columns of
+    patches]. With auto_pad same_upper or same_lower there are ceil(size / stride) patches along an axis, and zeros are
+    added at both ends, the odd one at the end or at the beginning. With valid there are as many as fit; one that
+    begins within the image where none fits, as OpenVINO counts them, reads zeros beyond it.
+
+    Specification: movement/extract-image-patches-3.
+    """
+
+    inputs = (In("data"),)
+
+    sizes: Annotated[Positives, TWO]
+    strides: Annotated[Positives, TWO]
+    rates: Annotated[Positives, TWO]
+    auto_pad: Annotated[Literal["valid", "same_upper", "same_lower"], LOWER]
+
+    def infer(self, data: TensorType) -> TensorType:
+        require_rank(data, 4, "data")
+        if data.shape.dims is None:
+            return data.with_shape(Shape.of_rank(4))
+        batch, depth, *space = data.shape
+        patches = []
+        for axis, dim in enumerate(space):
+            high = self._patches(dim.hi, axis) if dim.is_bounded else UNBOUNDED
+            patches.append(Dim(self._patches(dim.lo, axis), high))
+        return data.with_shape(Shape([batch, depth * prod(self.sizes), *patches]))
+
+    def _patches(self, size: int, axis: int) -> int:
+        reach = self._reach(axis) if self.auto_pad == "valid" else 1
+        return max((size - reach) // self.strides[axis] + 1, 0)
+
+    def _reach(self, axis: int) -> int:
+        """How many elements lie between the ends of a patch, both included."""
+        return self.rates[axis] * (self.sizes[axis] - 1) + 1
+
+    def evaluate(self, data: Array) -> Array:
+        batch, depth, *space = data.shape
+        patches = [self._patches(size, axis) for axis, size in enumerate(space)]
+        begins, needed = [0, 0], [0, 0]
+        for axis, count in enumerate(patches):
+            if not count:
+                return np.empty((batch, depth * prod(self.sizes), *patches), data.dtype)
+            needed[axis] = (count - 1) * self.strides[axis] + self._reach(axis)
+            if self.auto_pad != "valid":
+                missing = max(needed[axis] - space[axis], 0)
+                begins[axis] = (missing + (self.auto_pad == "same_lower")) // 2
+        if any(begins) or any(size < least for size, least in zip(space, needed, strict=True)):
+            data = _with_zeros(data, [0, 0, *begins], [batch, depth, *needed])
+        batch_step, depth_step, *steps = data.strides
+        shape = (batch, *self.sizes, depth, *patches)
+        within = [step * rate for step, rate in zip(steps, self.rates, strict=True)]
+        between = [step * stride for step, stride in zip(steps, self.strides, strict=True)]
+        # Patches overlap in memory; every one lies within the image.
+        view = as_strided(data, shape, (batch_step, *within, depth_step, *between), writeable=False)
+        return view.copy().reshape(batch, depth * prod(self.sizes), *patches)
+
+
+@op("Col2Im", since=15)
+class Col2Im(Op):
+    """An image put together from its patches, which are added up where they overlap: the reverse of im2col.
+
+    data: [N, C * product of kernel_size, L] or the same without N; L is the number of patches: the product over both
+    spatial axes of (output_size + pads_begin + pads_end - dilation * (kernel_size - 1) - 1) // stride + 1.
+    output_size, kernel_size: vectors of two integers. output: [N, C, *output_size], or the same without N.
+
+    Sums of f16 and bf16 are made in f32, integers wrap.
+    Errors: IR501, IR502 for wrong shapes, IR505 where sizes, channels or L do not fit each other.
+    Specification: movement/col2im-15.
+    """
+
+    inputs = (In("data", types=CALCULABLE), In("output_size", types=INDEX), In("kernel_size", types=INDEX))
+
+    strides: Annotated[Positives, TWO] = (1, 1)
+    dilations: Annotated[Positives, TWO] = (1, 1)
+    pads_begin: Annotated[NonNegatives, TWO] = (0, 0)
+    pads_end: Annotated[NonNegatives, TWO] = (0, 0)
+
+    def infer(self, data: TensorType, output_size: TensorType, kernel_size: TensorType) -> TensorType:
+        require_rank(data, (2, 3), "data")
+        for name, vector in (("output_size", output_size), ("kernel_size", kernel_size)):
+            require_rank(vector, 1, name)
+            if vector.shape.dims is not None:
+                merge_dims(Dim(2), vector.shape[0], f"2 and the length of {name}", port=name)
+        if data.shape.dims is None:
+            return data.without_values()
+        *batch, channels, patches = data.shape
+        kernel = known_ints(kernel_size)
+        if kernel is None:
+            channels = Dim.any()
+        else:
+            if min(kernel) < 1:
+                message = f"kernel_size is {list(kernel)}, expected positive numbers"
+                raise ShapeError(message, code="IR505", port="kernel_size")
+            channels = divide_dim(channels, prod(kernel), "the channels of data", port="data")
+        sizes = known_bounds(output_size)
+        if sizes is None:
+            return data.with_shape(Shape([*batch, channels, Dim.any(), Dim.any()]))
+        image = [Dim(max(low, 0), max(high, 0)) for low, high in sizes]
+        if kernel is not None and all(dim.is_static for dim in image):
+            expected = prod(self._patches([dim.size for dim in image], kernel))
+            merge_dims(patches, Dim(expected), "the number of patches in data and that of the image", port="data")
+        return data.with_shape(Shape([*batch, channels, *image]))
+
+    def _patches(self, image: list[int], kernel: tuple[int, ...]) -> list[int]:
+        """How many patches there are along each axis of the image."""
+        counts = []
+        for axis, size in enumerate(image):
+            whole = size + self.pads_begin[axis] + self.pads_end[axis]
+            reach = self.dilations[axis] * (kernel[axis] - 1) + 1
+            counts.append(max((whole - reach) // self.strides[axis] + 1, 0))
+        return counts
+
+    def evaluate(self, data: Array, output_size: Array, kernel_size: Array) -> Array:
+        image, kernel = output_size.tolist(), tuple(kernel_size.tolist())
+        patches = self._patches(image, kernel)
+        *batch, channels, _ = data.shape
+        channels //= prod(kernel)
+        columns = data.reshape(prod(batch), channels, *kernel, *patches)
+        kind = ElementType.of(data)
+        dtype = accumulator(data.dtype) if kind.is_float else data.dtype
+        pads = zip(image, self.pads_begin, self.pads_end, strict=True)
+        whole = np.zeros((prod(batch), channels, *(sum(sizes) for sizes in pads)), dtype)
+        for place in np.ndindex(kernel):
+            first = [offset * dilation for offset, dilation in zip(place, self.dilations, strict=True)]
+            rows, lines = (
+                slice(begin, begin + count * stride, stride)
+                for begin, count, stride in zip(first, patches, self.strides, strict=True)
+            )
+            target = whole[:, :, rows, lines]
+            target += columns[:, :, place[0], place[1]]
+        kept = [slice(begin, begin + size) for begin, size in zip(self.pads_begin, image, strict=True)]
+        return whole[:, :, kept[0], kept[1]].astype(data.dtype, copy=False).reshape(*batch, channels, *image)
+
+
+def _require_number_per_axis(data: TensorType, **vectors: TensorType) -> None:
+    """data has rank 2 or more, and each vector a number for each of its axes."""
+    if data.rank is not None and data.rank < 2:
+        raise ShapeError(f"data has rank {data.rank}, expected 2 or more", code="IR501", port="data")
+    shape = Shape.unknown() if data.rank is None else Shape([data.rank])
+    for name, vector in vectors.items():
+        require_rank(vector, 1, name)
+        shape = merge_shapes(
+            shape, vector.shape, f"the rank of data and the lengths of {', '.join(vectors)}", port=name
+        )
+
+
+def _numbers(vector: TensorType, name: str, least: int) -> tuple[int, ...] | None:
+    """The numbers of a vector where they are known, the first of them the least that there may be."""
+    values = known_ints(vector)
+    if values is None:
+        return None
+    if min(values, default=least) < least:
+        raise ShapeError(f"{name} is {list(values)}, expected numbers from {least} on", code="IR505", port=name)
+    if values and values[0] != least:
+        message = f"{name} is {list(values)}, expected {least} for the batch axis"
+        raise ShapeError(message, code="IR505", port=name)
+    return values
+
+
+def _with_zeros(data: Array, begins: list[int], shape: list[int]) -> Array:
+    """A tensor of this shape, zero where data is not; data begins at `begins` and is cut off at the ends."""
+    if list(data.shape) == shape:
+        return data
+    output = np.zeros(shape, data.dtype)
+    if ElementType.of(data) is ElementType.string:
+        output.fill("")
+    inner = tuple([slice(begin, begin + size) for begin, size in zip(begins, data.shape, strict=True)])
+    target = output[inner]
+    target[...] = data[tuple([slice(size) for size in target.shape])]
+    return output

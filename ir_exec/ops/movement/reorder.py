@@ -1,0 +1,152 @@
+"""Operators that change the order of elements along axes: Roll, Reverse, ReverseSequence."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+
+from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
+from ir_exec.kernels.indices import as_integers
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import LOWER, Int
+from ir_exec.ops.base.axes import given_axes
+from ir_exec.ops.base.shapes import known_ints, merge_dims, merge_shapes, normalize_axis, require_rank
+from ir_exec.types import BOOLEAN, INDEX, INTEGER, NUMERIC, Array, Dim, Shape, TensorType
+
+__all__ = ["Reverse", "ReverseSequence", "Roll"]
+
+
+@op("Roll", since=7)
+class Roll(Op):
+    """Elements move `shift` places along each of `axes`; those pushed over the end come back at the beginning.
+
+    data: any shape. shift: a scalar for all axes, or a vector as long as axes. axes: a scalar or a vector; the shifts
+    of an axis that stands more than once add up. output: the type of data.
+
+    Specification: movement/roll-7.
+    """
+
+    inputs = (In("data"), In("shift", types=INDEX), In("axes", types=INDEX))
+    rising = ("data",)
+
+    def infer(self, data: TensorType, shift: TensorType, axes: TensorType) -> TensorType:
+        require_rank(shift, (0, 1), "shift")
+        require_rank(axes, (0, 1), "axes")
+        if shift.rank == 1:
+            merge_shapes(shift.shape, axes.shape, "the shapes of shift and axes", port="axes")
+        if data.rank is not None:
+            for axis in known_ints(axes) or ():
+                normalize_axis(axis, data.rank, name="axes")
+        return data.without_values()
+
+    def evaluate(self, data: Array, shift: Array, axes: Array) -> Array:
+        rolled = given_axes(axes, data.ndim)
+        shifts: list[int] = shift.ravel().tolist()
+        if shift.ndim == 0:
+            shifts *= len(rolled)
+        total = dict.fromkeys(rolled, 0)
+        for axis, places in zip(rolled, shifts, strict=True):
+            total[axis] += places
+        if not total:
+            return data.copy()
+        # NumPy takes shifts as 64-bit numbers, which the sum may leave.
+        moves = [places % max(data.shape[axis], 1) for axis, places in total.items()]
+        return np.roll(data, moves, tuple(total))
+
+
+@op("Reverse", since=1)
+class Reverse(Op):
+    """Elements in reverse order along some axes.
+
+    data: any shape. axis: in the mode `index` a vector of axes, negative ones counted from the end, one that stands
+    twice reversed once; in the mode `mask` a boolean for each axis. output: the type of data.
+
+    Specification: movement/reverse-1.
+    """
+
+    inputs = (In("data"), In("axis", types=INTEGER | BOOLEAN))
+    rising = ("data",)
+    views = True
+
+    mode: Annotated[Literal["index", "mask"], LOWER]
+
+    def infer(self, data: TensorType, axis: TensorType) -> TensorType:
+        allowed = BOOLEAN if self.mode == "mask" else INTEGER
+        if axis.element_type.is_known and axis.element_type not in allowed:
+            expected = "boolean" if self.mode == "mask" else "an integer type"
+            message = f"axis is {axis.element_type}, expected {expected} in the mode {self.mode}"
+            raise ElementTypeError(message, code="IR401", port="axis")
+        require_rank(axis, 1, "axis")
+        if data.rank is None:
+            return data.without_values()
+        if self.mode == "index":
+            for one in known_ints(axis) or ():
+                normalize_axis(one, data.rank)
+        elif axis.shape.dims is not None:
+            merge_dims(Dim.of(data.rank), axis.shape[0], "the rank of data and the length of axis", port="axis")
+        return data.without_values()
+
+    def evaluate(self, data: Array, axis: Array) -> Array:
+        reversed_axes = (
+            np.flatnonzero(axis).tolist() if self.mode == "mask" else given_axes(axis, data.ndim, name="axis")
+        )
+        backward = slice(None, None, -1)
+        return data[(*(backward if i in reversed_axes else slice(None) for i in range(data.ndim)), ...)]
+
+
+@op("ReverseSequence", since=1)
+class ReverseSequence(Op):
+    """output[b, s] = data[b, seq_lengths[b] - 1 - s] for s < seq_lengths[b], else data[b, s]; shown for axes 0 and 1.
+
+    data: rank 2 or more; `batch_axis` and `seq_axis` must differ. seq_lengths: a vector with a number for each element
+    of the batch; fractions are cut off. output: the type of data.
+
+    The specification asks for lengths from 1 to the size of `seq_axis`; OpenVINO also takes 0, which reverses nothing,
+    and so do we. Any other is an error.
+
+    Specification: movement/reverse-sequence-1.
+    """
+
+    inputs = (In("data"), In("seq_lengths", types=NUMERIC))
+    rising = ("data",)
+
+    batch_axis: Int = 0
+    seq_axis: Int = 1
+
+    def infer(self, data: TensorType, seq_lengths: TensorType) -> TensorType:
+        require_rank(seq_lengths, 1, "seq_lengths")
+        if data.shape.dims is None:
+            return data.without_values()
+        if len(data.shape) < 2:
+            raise ShapeError(f"data has rank {data.rank}, expected 2 or more", code="IR501", port="data")
+        batch = normalize_axis(self.batch_axis, len(data.shape), name="batch_axis")
+        sequence = normalize_axis(self.seq_axis, len(data.shape), name="seq_axis")
+        if batch == sequence:
+            raise ShapeError(f"batch_axis and seq_axis are both axis {batch}, expected two axes", code="IR503")
+        if seq_lengths.shape.dims is None:
+            return data.without_values()
+        what = "batch_axis of data and the length of seq_lengths"
+        dims = list(data.shape)
+        dims[batch] = merge_dims(dims[batch], seq_lengths.shape[0], what, port="seq_lengths")
+        return data.with_shape(Shape(dims))
+
+    def evaluate(self, data: Array, seq_lengths: Array) -> Array:
+        batch, sequence = self.batch_axis % data.ndim, self.seq_axis % data.ndim
+        lengths = self._lengths(seq_lengths, data.shape[sequence])[:, np.newaxis]
+        places = np.arange(data.shape[sequence])
+        sources = np.where(places < lengths, lengths - 1 - places, places)
+        output = np.empty_like(data)
+        rows = np.moveaxis(data, (batch, sequence), (0, 1))
+        np.moveaxis(output, (batch, sequence), (0, 1))[...] = rows[np.arange(len(lengths))[:, np.newaxis], sources]
+        return output
+
+    def _lengths(self, seq_lengths: Array, size: int) -> Array:
+        lengths = seq_lengths if seq_lengths.dtype.names is None else as_integers(seq_lengths)
+        # Written so that NaN is wrong too; -0.5 is cut off to 0.
+        wrong = ~((lengths > -1) & (lengths < size + 1))
+        if wrong.any():
+            first = int(np.argmax(wrong))
+            message = f"seq_lengths[{first}] is {lengths[first]}, allowed are 0 to {size}, the size of seq_axis"
+            raise EvaluationError(message, port="seq_lengths")
+        return lengths.astype(np.int64)

@@ -1,0 +1,377 @@
+"""The scatter family: the output is `data` with elements or slices that indices choose replaced by `updates`.
+
+Where several updates meet in one element they are applied in the order of `updates`: the last one wins, and floating
+point sums always come out the same. The specifications leave the order open.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+
+from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
+from ir_exec.kernels.gather import as_bits
+from ir_exec.kernels.indices import Negative, element_offsets, find_indices, tuple_offsets
+from ir_exec.kernels.offsets import Indices, OutOfRangeError
+from ir_exec.kernels.scatter import copy_into, put_along_axis, put_slices, put_tuples, slice_offsets
+from ir_exec.kernels.scatter_reduced import Reduced, Reduction
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import LOWER, Bool
+from ir_exec.ops.base.axes import given_axis, known_axis
+from ir_exec.ops.base.shapes import merge_shapes, require_rank
+from ir_exec.ops.movement.known_indices import check_duplicates, check_indices
+from ir_exec.types import ALL, BOOLEAN, INDEX, INTEGER, STRING, Array, Dim, Shape, TensorType, element_types
+
+__all__ = [
+    "ScatterElementsUpdate3",
+    "ScatterElementsUpdate12",
+    "ScatterNDUpdate4",
+    "ScatterNDUpdate15",
+    "ScatterUpdate",
+]
+
+_REDUCED = ALL - STRING - element_types("u1 u3 u6 nf4")
+"""What a reduction can calculate with."""
+
+
+@op("ScatterUpdate", since=3)
+class ScatterUpdate(Op):
+    """output[p, indices[i], r] = updates[p, i, r]: i all axes of indices, p those of data up to `axis`, r those behind.
+
+    data: any element type, rank 1 or more. indices: integers, any rank. axis: one integer, a scalar or of shape [1].
+    updates: the element type of data, shape data.shape[:axis] + indices.shape + data.shape[axis + 1:].
+    output: the element type and shape of data. Of updates to the same place the last one wins.
+
+    Errors: IR701 for an index out of range and, as the specification demands, for a negative one; IR704 for an axis
+    out of range. Specification: movement/scatter-update-3.
+    """
+
+    inputs = (In("data"), In("indices", types=INTEGER), In("updates", like="data"), In("axis", types=INTEGER))
+    rising = ("data", "updates")
+    overwrites = ("data",)
+
+    def infer(self, data: TensorType, indices: TensorType, updates: TensorType, axis: TensorType) -> TensorType:
+        position = known_axis(axis, data.rank)
+        if data.rank is not None and indices.rank is not None:
+            rank = indices.rank + data.rank - 1
+            if updates.rank is not None and updates.rank != rank:
+                message = f"updates has rank {updates.rank}, expected rank(indices) + rank(data) - 1 = {rank}"
+                raise ShapeError(message, code="IR501", port="updates")
+        if position is not None and indices.shape.dims is not None:
+            expected = [*data.shape[:position], *indices.shape, *data.shape[position + 1 :]]
+            rule = f"data.shape[:{position}] + indices.shape + data.shape[{position + 1}:]"
+            _require_updates(updates, Shape(expected), rule)
+        return _like_data(data, updates)
+
+    def evaluate(self, data: Array, indices: Array, updates: Array, axis: Array, *, out: Array | None = None) -> Array:
+        position = given_axis(axis, data.ndim)
+        size = data.shape[position]
+        expected = data.shape[:position] + indices.shape + data.shape[position + 1 :]
+        if updates.shape != expected:
+            message = f"updates has shape {list(updates.shape)}, expected {list(expected)} for axis {position}"
+            raise EvaluationError(message, port="updates")
+        found = find_indices(indices, size, position, "refused").reshape(-1)
+        before, after = prod(data.shape[:position]), prod(data.shape[position + 1 :])
+        output = np.empty(data.shape, data.dtype) if out is None else out
+        _put_slices(data, found, updates, output, (before, size, after))
+        return output
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        data, indices, _, axis = types
+        position = known_axis(axis, data.rank)
+        if position is None or not data.shape[position].is_static or (value := indices.value) is None:
+            return []
+        size = data.shape[position].size
+        return check_indices(value, size, position, "refused") or check_duplicates(value)
+
+
+class _ScatterElementsUpdate(Op):
+    """output[i, indices[i, j, k], k] = updates[i, j, k], shown for axis 1 of rank 3."""
+
+    inputs = (
+        In("data"),
+        In("indices", types=INTEGER | BOOLEAN),
+        In("updates", like="data"),
+        In("axis", types=INTEGER),
+    )
+    overwrites = ("data",)
+
+    negative: ClassVar[Negative]
+
+    def infer(self, data: TensorType, indices: TensorType, updates: TensorType, axis: TensorType) -> TensorType:
+        position = known_axis(axis, data.rank)
+        shape = merge_shapes(indices.shape, updates.shape, "the shapes of indices and updates", port="updates")
+        if data.rank is not None:
+            port = "indices" if indices.rank is not None else "updates"
+            require_rank(TensorType(indices.element_type, shape), data.rank, port, why="the rank of data")
+        if position is not None and shape.dims is not None:
+            for i, (most, dim) in enumerate(zip(data.shape, shape, strict=True)):
+                if i != position and dim.lo > most.hi:
+                    raise ShapeError(_too_large(i, dim, most), code="IR502", port="indices")
+        return _like_data(data, updates)
+
+    def evaluate(self, data: Array, indices: Array, updates: Array, axis: Array, *, out: Array | None = None) -> Array:
+        position = given_axis(axis, data.ndim)
+        for i, (most, size) in enumerate(zip(data.shape, indices.shape, strict=True)):
+            if i != position and size > most:
+                raise EvaluationError(_too_large(i, size, most), port="indices")
+        output = np.empty(data.shape, data.dtype) if out is None else out
+        try:
+            self._put(data, indices, updates, position, output)
+        except OutOfRangeError:
+            find_indices(indices, data.shape[position], position, self.negative)
+            raise
+        return output
+
+    def _put(self, data: Array, indices: Array, updates: Array, axis: int, output: Array) -> None:
+        negative = self.negative != "refused"
+        target = as_bits(output)
+        source = target if output is data else as_bits(data)
+        put_along_axis(source, indices, as_bits(updates), axis, target, negative=negative)
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        data, indices, _, axis = types
+        position = known_axis(axis, data.rank)
+        if position is None or not data.shape[position].is_static or (value := indices.value) is None:
+            return []
+        size = data.shape[position].size
+        found = check_indices(value, size, position, self.negative)
+        if self._overwrites() and all(error.severity != "error" for error in found):
+            counted = find_indices(value, size, position, self.negative)
+            frame = [*value.shape[:position], size, *value.shape[position + 1 :]]
+            found += check_duplicates(element_offsets(counted, position, frame))
+        return found
+
+    def _overwrites(self) -> bool:
+        return True
+
+
+@op("ScatterElementsUpdate", since=3)
+class ScatterElementsUpdate3(_ScatterElementsUpdate):
+    """output[i, indices[i, j, k], k] = updates[i, j, k], shown for axis 1 of rank 3; elsewhere output is data.
+
+    data: any element type, rank 1 or more. indices: integers, the rank of data and, except on `axis`, at most its
+    sizes. updates: the element type of data, the shape of indices. axis: one integer, a scalar or of shape [1].
+    output: the element type and shape of data. Of updates to the same element the last one wins.
+
+    Errors: IR701 for an index out of range and, as the specification demands (OpenVINO counts it from the end), for a
+    negative one; IR704 for an axis out of range. Specification: movement/scatter-elements-update-3.
+    """
+
+    rising = ("data", "updates")
+
+    negative: ClassVar[Negative] = "refused"
+
+
+@op("ScatterElementsUpdate", since=12)
+class ScatterElementsUpdate12(_ScatterElementsUpdate):
+    """ScatterElementsUpdate-3 with a reduction of all updates to an element and, with `use_init_val`, what data holds.
+
+    reduction: none (the last update wins), sum, prod, min, max or mean. Without `use_init_val` only the updates are
+    reduced; elements without updates are those of data in any case.
+
+    data: any element type, with a reduction a numeric or boolean one but u1, u3, u6 and nf4; rank 1 or more.
+    indices: integers, the rank of data and, except on `axis`, at most its sizes; a negative one counts from the end.
+    updates: the element type of data, the shape of indices. axis: one integer, a scalar or of shape [1].
+    output: the element type and shape of data.
+
+    On booleans sum and max are "or", prod and min are "and", and there is no mean. Integers wrap around. The mean of
+    integers is rounded down as the specification says; OpenVINO's CPU plugin rounds towards zero, and wraps the sums
+    of 8-bit types, which are exact here. A NaN among the updates leaves min and max as they are, as OpenVINO does.
+    Errors: IR401 for an element type that the reduction does not take, IR701 for an index out of range, IR704 for an
+    axis out of range. Specification: movement/scatter-elements-update-12.
+    """
+
+    negative: ClassVar[Negative] = "counted"
+
+    reduction: Annotated[Literal["none", "sum", "prod", "min", "max", "mean"], LOWER] = "none"
+    use_init_val: Bool = True
+
+    @property
+    def rising(self) -> tuple[str, ...]:  # type: ignore[override]  # a product may fall where a factor rises
+        return () if self.reduction == "prod" else ("data", "updates")
+
+    def infer(self, data: TensorType, indices: TensorType, updates: TensorType, axis: TensorType) -> TensorType:
+        _require_reducible(data, self.reduction)
+        return super().infer(data, indices, updates, axis)
+
+    def _put(self, data: Array, indices: Array, updates: Array, axis: int, output: Array) -> None:
+        if self.reduction == "none":
+            super()._put(data, indices, updates, axis, output)
+        else:
+            update = Reduced(self.reduction, self.use_init_val)
+            put_along_axis(data, indices, updates, axis, output, negative=True, update=update)
+
+    def _overwrites(self) -> bool:
+        return self.reduction == "none"
+
+
+class _ScatterNDUpdate(Op):
+    """output[*indices[i]] = updates[i], i all axes of indices but the last."""
+
+    inputs = (In("data"), In("indices", types=INDEX), In("updates", like="data"))
+    overwrites = ("data",)
+
+    negative: ClassVar[Negative]
+
+    def infer(self, data: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
+        for name, tensor in (("data", data), ("indices", indices)):
+            if tensor.rank == 0:
+                raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code="IR501", port=name)
+        if data.shape.dims is not None and indices.shape.dims is not None:
+            length = indices.shape[-1]
+            if length.lo > len(data.shape):
+                message = f"the last axis of indices is {length}, expected at most rank(data) = {len(data.shape)}"
+                raise ShapeError(message, code="IR505", port="indices")
+            if length.is_static:
+                expected = Shape([*indices.shape[:-1], *data.shape[length.size :]])
+                if expected.rank or 1 not in updates.shape.size:
+                    _require_updates(updates, expected, f"indices.shape[:-1] + data.shape[{length.size}:]")
+        return _like_data(data, updates)
+
+    def evaluate(self, data: Array, indices: Array, updates: Array, *, out: Array | None = None) -> Array:
+        length = indices.shape[-1]
+        sizes, after = data.shape[:length], prod(data.shape[length:])
+        output = np.empty(data.shape, data.dtype) if out is None else out
+        tuples = Indices.of(indices, self.negative, max(data.shape))
+        try:
+            if after == 1:
+                self._put_elements(data, tuples, updates, sizes, output)
+            else:
+                self._put(data, slice_offsets(tuples, sizes), updates, output, (1, prod(sizes), after))
+        except OutOfRangeError:
+            tuple_offsets(indices, sizes, 0, self.negative)
+            raise
+        return output
+
+    def _put_elements(
+        self, data: Array, indices: Indices, updates: Array, sizes: tuple[int, ...], output: Array
+    ) -> None:
+        target = as_bits(output)
+        put_tuples(target if output is data else as_bits(data), indices, as_bits(updates), sizes, target)
+
+    def _put(self, data: Array, rows: Array, updates: Array, output: Array, shape: tuple[int, int, int]) -> None:
+        _put_slices(data, rows, updates, output, shape)
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        data, indices, _ = types
+        value = None if data.shape.dims is None else indices.value
+        if value is None:
+            return []
+        found = []
+        sizes = data.shape[: value.shape[-1]]
+        for axis, size in enumerate(sizes):
+            if size.is_static:
+                found += check_indices(value[..., axis], size.size, axis, self.negative, axis)
+        sound = all(size.is_static for size in sizes) and all(error.severity != "error" for error in found)
+        if sound and self._overwrites():
+            found += check_duplicates(tuple_offsets(value, [size.size for size in sizes], 0, self.negative))
+        return found
+
+    def _overwrites(self) -> bool:
+        return True
+
+
+@op("ScatterNDUpdate", since=4)
+class ScatterNDUpdate4(_ScatterNDUpdate):
+    """output[*indices[i]] = updates[i], i all axes of indices but the last; elsewhere output is data.
+
+    data: any element type, rank 1 or more. indices: i32 or i64, rank 1 or more; a tuple lies along the last axis and
+    has at most rank(data) elements. updates: the element type of data, shape indices.shape[:-1] +
+    data.shape[indices.shape[-1]:], or any one element where that is the shape of a scalar.
+    output: the element type and shape of data. Of updates to the same place the last one wins.
+
+    A negative index counts from the end, as OpenVINO does; the specification asks for indices from 0 on. Tuples of no
+    elements choose all of data, as the specification's formula says; OpenVINO's CPU plugin leaves data as it is.
+    Errors: IR701 for an index out of range. Specification: movement/scatter-nd-update-3.
+    """
+
+    rising = ("data", "updates")
+
+    negative: ClassVar[Negative] = "tolerated"
+
+
+@op("ScatterNDUpdate", since=15)
+class ScatterNDUpdate15(_ScatterNDUpdate):
+    """ScatterNDUpdate-4 with a reduction of all updates to a place and what data holds there.
+
+    reduction: none (the last update wins), sum, sub, prod, min or max.
+
+    data: any element type, with a reduction a numeric or boolean one but u1, u3, u6 and nf4; rank 1 or more.
+    indices: i32 or i64, rank 1 or more, a negative one counts from the end; a tuple lies along the last axis and has
+    at most rank(data) elements. updates: the element type of data, shape indices.shape[:-1] +
+    data.shape[indices.shape[-1]:], or any one element where that is the shape of a scalar.
+    output: the element type and shape of data.
+
+    On booleans sum and max are "or", prod and min are "and", sub is "exclusive or". Integers wrap around. A NaN among
+    the updates leaves min and max as they are, as OpenVINO does.
+    Errors: IR401 for an element type that the reduction does not take, IR701 for an index out of range.
+    Specification: movement/scatter-nd-update-15.
+    """
+
+    negative: ClassVar[Negative] = "counted"
+
+    reduction: Annotated[Literal["none", "sum", "sub", "prod", "min", "max"], LOWER] = "none"
+
+    @property
+    def rising(self) -> tuple[str, ...]:  # type: ignore[override]  # a difference falls where an update rises
+        return () if self.reduction in ("prod", "sub") else ("data", "updates")
+
+    def infer(self, data: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
+        _require_reducible(data, self.reduction)
+        return super().infer(data, indices, updates)
+
+    def _put_elements(
+        self, data: Array, indices: Indices, updates: Array, sizes: tuple[int, ...], output: Array
+    ) -> None:
+        if self.reduction == "none":
+            super()._put_elements(data, indices, updates, sizes, output)
+        else:
+            put_tuples(data, indices, updates, sizes, output, Reduced(self.reduction))
+
+    def _put(self, data: Array, rows: Array, updates: Array, output: Array, shape: tuple[int, int, int]) -> None:
+        if self.reduction == "none":
+            super()._put(data, rows, updates, output, shape)
+            return
+        copy_into(output, data)
+        if output.size:
+            Reduced(self.reduction).slices(output.reshape(shape[1:]), rows, updates.reshape(rows.size, shape[2]))
+
+    def _overwrites(self) -> bool:
+        return self.reduction == "none"
+
+
+def _put_slices(data: Array, positions: Array, updates: Array, output: Array, shape: tuple[int, int, int]) -> None:
+    """`put_slices` on tensors of any shape that are seen in this one."""
+    target = as_bits(output).reshape(shape)
+    source = target if output is data else as_bits(data).reshape(shape)
+    put_slices(source, positions, as_bits(updates).reshape(shape[0], positions.size, shape[2]), target)
+
+
+def _like_data(data: TensorType, updates: TensorType) -> TensorType:
+    kind = data.element_type if data.element_type.is_known else updates.element_type
+    return TensorType(kind, data.shape)
+
+
+def _require_updates(updates: TensorType, expected: Shape, rule: str) -> None:
+    """Updates have the shape that `rule` gives, as far as both are known."""
+    if updates.rank is not None and updates.rank != expected.rank:
+        message = f"updates has rank {updates.rank} ({updates.shape}), expected {rule} = {expected}"
+        raise ShapeError(message, code="IR501", port="updates")
+    if updates.shape & expected is None:
+        raise ShapeError(
+            f"updates has shape {updates.shape}, expected {rule} = {expected}", code="IR502", port="updates"
+        )
+
+
+def _too_large(axis: int, found: Dim | int, most: Dim | int) -> str:
+    return f"axis {axis} of indices is {found}, expected at most {most} as in data"
+
+
+def _require_reducible(data: TensorType, reduction: Reduction) -> None:
+    kind = data.element_type
+    refused = kind.is_known and kind not in (_REDUCED - BOOLEAN if reduction == "mean" else _REDUCED)
+    if reduction != "none" and refused:
+        raise ElementTypeError(f"data is {kind}, which the reduction {reduction} does not take", port="data")

@@ -1,0 +1,365 @@
+"""Slices: a part of a tensor along several axes at once, taken out or put back.
+
+A slice of an axis goes from `start` to before `stop` in steps of `step`. `ops/base/intervals.py` says
+how indices count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from ir_exec.errors import EvaluationError, IRError, ShapeError
+from ir_exec.kernels.indices import as_integers
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import Ints
+from ir_exec.ops.base.axes import given_axes
+from ir_exec.ops.base.intervals import (
+    ANYWHERE,
+    BEYOND,
+    Interval,
+    clamped,
+    index_bounds,
+    slice_length,
+    sliced_dim,
+    widened,
+)
+from ir_exec.ops.base.shapes import known_axes, known_ints, merge_dims, require_rank
+from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
+
+__all__ = ["Slice", "SliceScatter", "StridedSlice"]
+
+
+def _require_vectors(**vectors: TensorType) -> Dim:
+    """How many elements the vectors have; ShapeError where they are no vectors or their lengths differ."""
+    count = Dim.any()
+    for name, vector in vectors.items():
+        require_rank(vector, 1, name)
+        if vector.shape.dims is not None:
+            others = [other for other in vectors if other != name]
+            count = merge_dims(count, vector.shape[0], f"the lengths of {', '.join(others)} and {name}", port=name)
+    return count
+
+
+def _refuse_zero(steps: Iterable[int], name: str) -> None:
+    if 0 in steps:
+        raise ShapeError(f"{name} is 0, expected a positive or a negative number", code="IR505", port=name)
+
+
+def _sliced_shape(
+    shape: Shape, start: TensorType, stop: TensorType, step: TensorType, axes: TensorType | None
+) -> Shape:
+    """The shape of the slice, whatever is known of its bounds."""
+    vectors = {"start": start, "stop": stop, "step": step}
+    count = _require_vectors(**vectors, **({} if axes is None else {"axes": axes}))
+    steps = known_ints(step)
+    _refuse_zero(steps or (), "step")
+    if shape.dims is None:
+        return Shape.unknown()
+    rank = len(shape)
+    if count.lo > rank:
+        raise ShapeError(f"start has {count} elements, but data has only {rank} axes", code="IR502", port="start")
+    if axes is not None:
+        sliced = known_axes(axes, rank)
+    elif count.is_static:
+        sliced = tuple(range(count.size))
+    else:
+        sliced = None
+    if sliced is None:
+        return Shape([Dim(0, dim.hi) for dim in shape])
+    dims = list(shape)
+    starts, stops = index_bounds(start), index_bounds(stop)
+    for position, axis in enumerate(sliced):
+        if steps is None:
+            dims[axis] = Dim(0, dims[axis].hi)
+            continue
+        first = ANYWHERE if starts is None else starts[position]
+        end = ANYWHERE if stops is None else stops[position]
+        dims[axis] = sliced_dim(dims[axis], first, end, steps[position])
+    return Shape(dims)
+
+
+def _slices(shape: tuple[int, ...], start: Array, stop: Array, step: Array, axes: Array | None) -> tuple[slice, ...]:
+    """The index with which NumPy takes the slice; EvaluationError IR704 for a step of 0 and for axes that cannot be."""
+    steps: list[int] = as_integers(step).ravel().tolist()
+    if 0 in steps:
+        raise EvaluationError("step is 0, expected a positive or a negative number", port="step")
+    sliced = list(range(len(steps))) if axes is None else given_axes(axes, len(shape))
+    if len(set(sliced)) != len(sliced):
+        raise EvaluationError(f"axes {sliced} hold the same axis more than once", port="axes")
+    index = [slice(None)] * len(shape)
+    for axis, first, end, stride in zip(sliced, widened(start), widened(stop), steps, strict=True):
+        index[axis] = _python_slice(shape[axis], first, end, stride)
+    return tuple(index)
+
+
+def _python_slice(size: int, start: int, stop: int, step: int) -> slice:
+    if not slice_length(size, start, stop, step):
+        return slice(0, 0)
+    first, end = clamped(size, start, stop, step)
+    return slice(first, None if end < 0 else end, step)
+
+
+@op("Slice", since=8)
+class Slice(Op):
+    """output = data[start:stop:step], along the axes that `axes` names, or along the first ones.
+
+    data: rank 1 or more. start, stop, step: vectors of one length. axes: a vector of that length, no axis twice.
+    output: the element type and rank of data. A step of 0 is an error.
+
+    The specification refers to Python's slices. OpenVINO departs from them in one place and so do we, for the shape of
+    the output depends on it: a backward slice whose start lies before the axis begins at the first element.
+
+    Specification: movement/slice-8.
+    """
+
+    inputs = (
+        In("data"),
+        In("start", types=INTEGER),
+        In("stop", types=INTEGER),
+        In("step", types=INTEGER),
+        In("axes", types=INTEGER, optional=True),
+    )
+    rising = ("data",)
+    views = True
+
+    def infer(
+        self, data: TensorType, start: TensorType, stop: TensorType, step: TensorType, axes: TensorType | None = None
+    ) -> TensorType:
+        _require_axis(data, "data")
+        return data.with_shape(_sliced_shape(data.shape, start, stop, step, axes))
+
+    def evaluate(self, data: Array, start: Array, stop: Array, step: Array, axes: Array | None = None) -> Array:
+        return data[_slices(data.shape, start, stop, step, axes)]
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        values = [type.value for type in types[1:]]
+        known = [value for value in values if value is not None]
+        if len(known) < len(values):
+            return self.evaluate
+        start, stop, step, *axes = known
+        index = _slices(types[0].shape.static, start, stop, step, axes[0] if axes else None)
+        return lambda data, *_: data[index]
+
+
+def _require_axis(tensor: TensorType, name: str) -> None:
+    if tensor.rank == 0:
+        raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code="IR501", port=name)
+
+
+@op("SliceScatter", since=15)
+class SliceScatter(Op):
+    """output = data, with output[start:stop:step] = updates; slices are those of `Slice`.
+
+    data: rank 1 or more. updates: the element type of data and the shape of the slice. start, stop, step, axes: as in
+    Slice. output: the type of data.
+
+    Specification: movement/slice-scatter-15.
+    """
+
+    inputs = (
+        In("data"),
+        In("updates", like="data"),
+        In("start", types=INTEGER),
+        In("stop", types=INTEGER),
+        In("step", types=INTEGER),
+        In("axes", types=INTEGER, optional=True),
+    )
+    rising = ("data", "updates")
+
+    def infer(
+        self,
+        data: TensorType,
+        updates: TensorType,
+        start: TensorType,
+        stop: TensorType,
+        step: TensorType,
+        axes: TensorType | None = None,
+    ) -> TensorType:
+        _require_axis(data, "data")
+        _require_axis(updates, "updates")
+        shape = data.shape
+        if shape.dims is None and updates.rank is not None:
+            shape = Shape.of_rank(updates.rank)
+        expected = _sliced_shape(shape, start, stop, step, axes)
+        if expected & updates.shape is None:
+            code = "IR501" if expected.rank != updates.rank else "IR502"
+            raise ShapeError(
+                f"updates has shape {updates.shape}, but the slice of data has {expected}", code=code, port="updates"
+            )
+        return data.with_shape(shape)
+
+    def evaluate(
+        self, data: Array, updates: Array, start: Array, stop: Array, step: Array, axes: Array | None = None
+    ) -> Array:
+        output = data.copy()
+        region = output[_slices(data.shape, start, stop, step, axes)]
+        if region.shape != updates.shape:
+            message = f"updates has shape {list(updates.shape)}, but the slice of data has {list(region.shape)}"
+            raise EvaluationError(message, port="updates")
+        region[...] = updates
+        return output
+
+
+class _Part(NamedTuple):
+    """What one position of a StridedSlice, or an axis that no position names, does.
+
+    kind: `whole` (the axis stays as it is), `slice`, `shrink` (one element, the axis goes), `new` (an axis of size 1).
+    """
+
+    kind: str
+    position: int = -1
+    axis: int = -1
+
+
+def _bits(mask: tuple[int, ...]) -> tuple[int, ...]:
+    if not {0, 1}.issuperset(mask):
+        raise ValueError("expected a list of 0 and 1")
+    return mask
+
+
+def _one_bit(mask: tuple[int, ...]) -> tuple[int, ...]:
+    if sum(mask) > 1:
+        raise ValueError("only one bit may be set")
+    return mask
+
+
+Bits = Annotated[Ints, _bits]
+
+
+@op("StridedSlice", since=1)
+class StridedSlice(Op):
+    """output = data[begin:end:stride], position by position as in an index of NumPy.
+
+    At a position whose bit is set in `ellipsis_mask` stands `...`, in `new_axis_mask` `np.newaxis`, in
+    `shrink_axis_mask` the single index `begin`, which must lie on the axis; where several are set, the first of these
+    counts. A bit in `begin_mask` or `end_mask` says that the slice begins or ends where the axis does. Bits that are
+    not given are 0.
+
+    data: any shape. begin, end, stride: vectors of one length; without `stride` all steps are 1, and 0 is an error.
+
+    As OpenVINO and against the letter of the specification, a backward slice with its bit in `end_mask` takes the
+    first element too, as `data[::-1]` does. As the specification and against OpenVINO, masks may be of any length,
+    and a bit in `begin_mask` makes a shrunken axis keep its first element.
+
+    Specification: movement/strided-slice-1.
+    """
+
+    inputs = (
+        In("data"),
+        In("begin", types=INTEGER),
+        In("end", types=INTEGER),
+        In("stride", types=INTEGER, optional=True),
+    )
+    rising = ("data",)
+    views = True
+
+    begin_mask: Bits = ()
+    end_mask: Bits = ()
+    new_axis_mask: Bits = ()
+    shrink_axis_mask: Bits = ()
+    ellipsis_mask: Annotated[Bits, _one_bit] = ()
+
+    def infer(
+        self, data: TensorType, begin: TensorType, end: TensorType, stride: TensorType | None = None
+    ) -> TensorType:
+        count = _require_vectors(begin=begin, end=end, **({} if stride is None else {"stride": stride}))
+        strides: tuple[int, ...] | None = None
+        if stride is not None:
+            strides = known_ints(stride)
+        elif count.is_static:
+            strides = (1,) * count.size
+        if data.shape.dims is None or not count.is_static:
+            return data.with_shape(Shape.unknown())
+        begins = index_bounds(begin) or [ANYWHERE] * count.size
+        ends = index_bounds(end) or [ANYWHERE] * count.size
+        dims = []
+        for kind, position, axis in self._parts(count.size, len(data.shape)):
+            if kind == "whole":
+                dims.append(data.shape[axis])
+            elif kind == "new":
+                dims.append(Dim.of(1))
+            elif kind == "slice" and strides is None:
+                dims.append(Dim(0, data.shape[axis].hi))
+            elif kind == "slice" and strides is not None:
+                step = strides[position]
+                _refuse_zero((step,), "stride")
+                first, last = self._whole_axis(step)
+                start = (first, first) if _bit(self.begin_mask, position) else begins[position]
+                stop = (last, last) if _bit(self.end_mask, position) else ends[position]
+                dims.append(sliced_dim(data.shape[axis], start, stop, step))
+        return data.with_shape(Shape(dims))
+
+    def evaluate(self, data: Array, begin: Array, end: Array, stride: Array | None = None) -> Array:
+        begins, ends = widened(begin), widened(end)
+        strides: list[int] = [1] * len(begins) if stride is None else as_integers(stride).tolist()
+        index: list[slice | int | None] = []
+        for kind, position, axis in self._parts(len(begins), data.ndim):
+            if kind == "whole":
+                index.append(slice(None))
+            elif kind == "new":
+                index.append(np.newaxis)
+            elif kind == "shrink":
+                index.append(self._single_index(data.shape[axis], begins[position], position, axis))
+            else:
+                step = strides[position]
+                if step == 0:
+                    raise EvaluationError("stride is 0, expected a positive or a negative number", port="stride")
+                first, last = self._whole_axis(step)
+                start = first if _bit(self.begin_mask, position) else begins[position]
+                stop = last if _bit(self.end_mask, position) else ends[position]
+                index.append(_python_slice(data.shape[axis], start, stop, step))
+        # The ellipsis at the end makes a shrunken vector an array of rank 0, not a NumPy scalar.
+        return data[(*index, ...)]
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        data, begin = types[:2]
+        begins = known_ints(begin)
+        if begins is None or data.shape.dims is None:
+            return []
+        faults: list[IRError] = []
+        for kind, position, axis in self._parts(len(begins), len(data.shape)):
+            if kind == "shrink" and data.shape[axis].is_bounded:
+                try:
+                    self._single_index(data.shape[axis].hi, begins[position], position, axis)
+                except EvaluationError as error:
+                    faults.append(error)
+        return faults
+
+    def _parts(self, count: int, rank: int) -> list[_Part]:
+        """One part for each axis of data and each new axis; ShapeError where the positions name more axes than are."""
+        ellipses = [position for position in range(count) if _bit(self.ellipsis_mask, position)]
+        new = [position for position in range(count) if _bit(self.new_axis_mask, position) and position not in ellipses]
+        named = count - len(ellipses) - len(new)
+        if named > rank:
+            raise ShapeError(f"begin names {named} axes, but data has only {rank}", code="IR501", port="begin")
+        parts: list[_Part] = []
+        axis = 0
+        for position in range(count):
+            if position in ellipses:
+                parts += [_Part("whole", axis=axis + hidden) for hidden in range(rank - named)]
+                axis += rank - named
+            elif position in new:
+                parts.append(_Part("new", position))
+            else:
+                parts.append(_Part("shrink" if _bit(self.shrink_axis_mask, position) else "slice", position, axis))
+                axis += 1
+        return parts + [_Part("whole", axis=rest) for rest in range(axis, rank)]
+
+    def _whole_axis(self, step: int) -> Interval:
+        return (0, BEYOND) if step > 0 else (BEYOND, -BEYOND)
+
+    def _single_index(self, size: int, begin: int, position: int, axis: int) -> int:
+        if _bit(self.begin_mask, position):
+            begin = 0
+        if not -size <= begin < size:
+            allowed = f"allowed are {-size} to {size - 1}" if size else "no index is allowed"
+            message = f"begin[{position}] is {begin}, {allowed}: axis {axis} of data has size {size}"
+            raise EvaluationError(message, code="IR701", port="begin")
+        return begin
+
+
+def _bit(mask: Ints, position: int) -> bool:
+    return position < len(mask) and mask[position] == 1

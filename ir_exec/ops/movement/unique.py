@@ -1,0 +1,124 @@
+"""Unique: the distinct elements of a tensor, or its distinct slices along an axis."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ir_exec.kernels.sorting import comparable
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import Bool, IndexTypeName
+from ir_exec.ops.base.axes import given_axis, known_axis
+from ir_exec.ops.base.shapes import LARGEST_SEARCHED
+from ir_exec.types import INDEX, Array, Dim, ElementType, Shape, TensorType
+
+__all__ = ["Unique"]
+
+
+class _Groups(NamedTuple):
+    """Rows sorted into groups of equal ones.
+
+    first: the first row of each group. inverse: the group of each row. counts: how many rows each group has.
+    """
+
+    first: Array
+    inverse: Array
+    counts: Array
+
+
+@op("Unique", since=10)
+class Unique(Op):
+    """The different elements of data, or with `axis` its different slices along this axis.
+
+    data: any shape. axis: a scalar or one element. unique: the element type of data; a vector, or data with as many
+    slices on the axis as are different, in rising order if `sorted`, else in the order of their first places.
+    first: where each of them stands first in data (flattened, or on the axis). inverse: for each element or slice of
+    data, which of `unique` it is. counts: how often each stands in data. NaN differs from everything, also from NaN.
+
+    Where an axis may be empty the output may be too; OpenVINO's intervals leave that out, ours do not. OpenVINO's CPU
+    plugin leaves some equal slices along an axis apart, and of 8-bit elements loses first places and counts.
+
+    Specification: movement/unique-10.
+    """
+
+    inputs = (In("data"), In("axis", types=INDEX, optional=True))
+    outputs = ("unique", "first", "inverse", "counts")
+
+    sorted: Bool = True
+    index_element_type: IndexTypeName = ElementType.i64
+    count_element_type: IndexTypeName = ElementType.i64
+
+    def infer(self, data: TensorType, axis: TensorType | None = None) -> tuple[TensorType, ...]:
+        along = None if axis is None else known_axis(axis, data.rank)
+        value = data.value if data.shape.size.hi <= LARGEST_SEARCHED else None
+        if value is not None and (axis is None or along is not None):
+            sizes = [array.shape for array in self._evaluate(value, along)]
+            return self._types(data, *(Shape(size) for size in sizes[:3]))
+        if axis is None:
+            count = _unique_count(data.shape.size)
+            return self._types(data, Shape([count]), Shape([count]), Shape([data.shape.size]))
+        if data.shape.dims is None:
+            return self._types(data, Shape.unknown(), Shape.of_rank(1), Shape.of_rank(1))
+        if along is None:
+            dims = [dim | _unique_count(dim) for dim in data.shape]
+            return self._types(data, Shape(dims), Shape.of_rank(1), Shape.of_rank(1))
+        count = _unique_count(data.shape[along])
+        dims = [count if i == along else dim for i, dim in enumerate(data.shape)]
+        return self._types(data, Shape(dims), Shape([count]), Shape([data.shape[along]]))
+
+    def evaluate(self, data: Array, axis: Array | None = None) -> tuple[Array, Array, Array, Array]:
+        return self._evaluate(data, None if axis is None else given_axis(axis, data.ndim))
+
+    def _evaluate(self, data: Array, axis: int | None) -> tuple[Array, Array, Array, Array]:
+        rows = data.reshape(-1, 1) if axis is None else _lines(data, axis)
+        groups = _grouped(comparable(rows))
+        if not self.sorted:
+            groups = _by_first(groups)
+        index, count = self.index_element_type.dtype, self.count_element_type.dtype
+        unique = data.reshape(-1)[groups.first] if axis is None else np.take(data, groups.first, axis)
+        return unique, groups.first.astype(index), groups.inverse.astype(index), groups.counts.astype(count)
+
+    def _types(self, data: TensorType, unique: Shape, first: Shape, inverse: Shape) -> tuple[TensorType, ...]:
+        return (
+            data.with_shape(unique),
+            TensorType(self.index_element_type, first),
+            TensorType(self.index_element_type, inverse),
+            TensorType(self.count_element_type, first),
+        )
+
+
+def _unique_count(size: Dim) -> Dim:
+    return Dim(min(size.lo, 1), size.hi)
+
+
+def _lines(data: Array, axis: int) -> Array:
+    """Every slice along the axis as a row."""
+    slices = np.moveaxis(data, axis, 0)
+    return slices.reshape(len(slices), -1 if data.size else 0)
+
+
+def _grouped(rows: Array) -> _Groups:
+    """Groups in rising order, the first elements of the rows counting most."""
+    if rows.shape[1] == 1:
+        order = np.argsort(rows[:, 0], kind="stable")
+        ordered = rows[order]
+    else:
+        # Numbers in place of the elements, because NumPy sorts by several keys only where they are numbers.
+        numbers = _grouped(rows.reshape(-1, 1)).inverse.reshape(rows.shape)
+        order = np.lexsort(numbers.T[::-1]) if rows.shape[1] else np.arange(len(rows))
+        ordered = numbers[order]
+    begins = np.ones(len(rows), np.bool_)
+    begins[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    starts = np.flatnonzero(begins)
+    inverse = np.empty(len(rows), np.int64)
+    inverse[order] = np.cumsum(begins) - 1
+    return _Groups(order[starts], inverse, np.diff(starts, append=len(rows)))
+
+
+def _by_first(groups: _Groups) -> _Groups:
+    """The same groups in the order of their first rows."""
+    order = np.argsort(groups.first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return _Groups(groups.first[order], place[groups.inverse], groups.counts[order])

@@ -1,0 +1,240 @@
+"""Pooling: every window becomes its greatest element or its mean.
+
+A window is a box, so that it may be pooled along one axis after the other: `a + b` elements are looked at instead of
+`a * b`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from math import prod
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from ir_exec.errors import ShapeError
+from ir_exec.kernels.pool import by_images, element_counts, greatest, greatest_and_places, pooled_along
+from ir_exec.kernels.precision import CALCULABLE, rounded, widened
+from ir_exec.kernels.windows import SlidingAxis, covered, window_extent
+from ir_exec.ops.base import In, op
+from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName, Int, Named, NonNegatives, Positives
+from ir_exec.ops.base.shapes import normalize_axis
+from ir_exec.ops.base.windowed import Windowed, require_spatial
+from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
+
+__all__ = ["AvgPool1", "AvgPool14", "AvgPool16", "MaxPool1", "MaxPool8", "MaxPool14"]
+
+
+class _Pooling(Windowed):
+    """What all pooling shares.
+
+    rounding_type: whether a last window that reaches beyond the padded data is left out (`floor`) or taken (`ceil`);
+    `ceil_torch` takes it unless it begins in the padding at the end.
+
+    data: [batch, channels, spatial...], any numeric type. output: [batch, channels, windows...] of that type.
+    Errors: IR501 for ranks other than 3, 4, 5, IR505 for attributes of another length than the spatial axes and for
+    windows larger than the padded data.
+    """
+
+    inputs = (In("data", types=CALCULABLE),)
+
+    kernel_sizes: Annotated[Positives, Named("kernel")]
+    pads_begin: NonNegatives = ()
+    pads_end: NonNegatives = ()
+    rounding_type: Annotated[Literal["floor", "ceil"], LOWER] = "floor"
+
+    @property
+    def _spacing(self) -> tuple[int, ...]:
+        """The dilations of all spatial axes."""
+        return (1,) * len(self.kernel_sizes)
+
+    def _pooled(self, data: Shape) -> Shape:
+        """The shape of the output."""
+        require_spatial(TensorType(ElementType.dynamic, data))
+        spatial_rank = len(self.kernel_sizes) if data.dims is None else len(data) - 2
+        attributes = {"kernel": self.kernel_sizes, "strides": self.strides, "dilations": self._spacing}
+        self._check_lengths(spatial_rank, "kernel", "strides", **attributes)
+        if data.dims is None:
+            return Shape.of_rank(2 + spatial_rank)
+        return Shape([*data[:2], *[self._count(dim, axis) for axis, dim in enumerate(data[2:])]])
+
+    def _count(self, dim: Dim, axis: int) -> Dim:
+        """How many windows one spatial axis has."""
+        if self._same and not dim.is_static:
+            return Dim.any()
+        stride = self.strides[axis]
+        pads = self._pads(dim.lo, axis)
+        room = covered(dim, pads, self._extent(axis), axis)
+        if self.rounding_type == "floor":
+            return room // stride + 1
+        count = room.ceil_div(stride)
+        if self.rounding_type == "ceil":
+            return count + 1
+        # A last window is taken if it begins before the end of the data.
+        ends = (count.lo, dim.lo), (count.hi, dim.hi)
+        least, most = [number + (number * stride < size + pads[0]) for number, size in ends]
+        return Dim(max(least, 1), max(most, 1) if dim.is_bounded else UNBOUNDED)
+
+    def _extent(self, axis: int) -> Dim:
+        return window_extent(Dim.of(self.kernel_sizes[axis]), self._spacing[axis])
+
+    def _pads(self, size: int, axis: int) -> tuple[int, int]:
+        """The padding of one spatial axis; `size` matters where it depends on it."""
+        if self._same:
+            return self._same_pads(size, self._extent(axis).size, self.strides[axis])
+        return self._explicit_pads(len(self.kernel_sizes))[axis]
+
+    def _sliding(self, shape: tuple[int, ...]) -> list[SlidingAxis]:
+        counts = self._pooled(Shape(shape)).dims
+        assert counts is not None, "the rank of an array is known"
+        windows = zip(shape[2:], self.kernel_sizes, self.strides, self._spacing, counts[2:], strict=True)
+        return [
+            SlidingAxis(size, kernel, stride, dilation, self._pads(size, axis)[0], count.size)
+            for axis, (size, kernel, stride, dilation, count) in enumerate(windows)
+        ]
+
+
+@op("MaxPool", since=1)
+class MaxPool1(_Pooling):
+    """The greatest element of each window, padding left out.
+
+    NaN is never the greatest. A window of nothing but padding, NaN or -inf becomes the lowest finite value of the
+    type, as in OpenVINO; the specification calls padding -inf.
+
+    Attributes, shapes, types and errors: see the base class. Specification: pooling/max-pool-1.
+    """
+
+    def infer(self, data: TensorType) -> TensorType:
+        return data.with_shape(self._pooled(data.shape))
+
+    def evaluate(self, data: Array) -> Array:
+        return greatest(data, self._sliding(data.shape))
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return partial(greatest, axes=self._sliding(types[0].shape.static))
+
+
+class _IndexedMaxPool(_Pooling):
+    """The greatest element of each window as MaxPool-1, and where it stands.
+
+    indices: the place of the first greatest element in the flattened data; with `axis`, in the flattened axes from
+    this one on. That of a window without elements is the first of its channel.
+    """
+
+    outputs = ("output", "indices")
+
+    dilations: Positives = ()
+    index_element_type: IndexTypeName = ElementType.i64
+    axis: Int = 0
+
+    @property
+    def _spacing(self) -> tuple[int, ...]:
+        return self.dilations or super()._spacing
+
+    def infer(self, data: TensorType) -> tuple[TensorType, TensorType]:
+        if data.rank is not None:
+            normalize_axis(self.axis, data.rank)
+        shape = self._pooled(data.shape)
+        return data.with_shape(shape), TensorType(self.index_element_type, shape)
+
+    def evaluate(self, data: Array) -> tuple[Array, Array]:
+        axes = self._sliding(data.shape)
+        output, indices = greatest_and_places(data, axes)
+        indices %= max(prod(data.shape[normalize_axis(self.axis, data.ndim) :]), 1)
+        return output, indices.astype(self.index_element_type.dtype, copy=False)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        axes = self._sliding(types[0].shape.static)
+        return partial(greatest, axes=axes) if "indices" in unread else self.evaluate
+
+
+@op("MaxPool", since=8)
+class MaxPool8(_IndexedMaxPool):
+    """The greatest element of each window, whose elements may be apart, and its place: see the base classes.
+
+    Errors: IR503 for an axis that data does not have. Specification: pooling/max-pool-8.
+    """
+
+
+@op("MaxPool", since=14)
+class MaxPool14(_IndexedMaxPool):
+    """MaxPool-8 that knows `ceil_torch`.
+
+    Specification: pooling/max-pool-14.
+    """
+
+    rounding_type: Annotated[Literal["floor", "ceil", "ceil_torch"], LOWER] = "floor"  # type: ignore[assignment]  # more values
+
+
+class _AvgPool(_Pooling):
+    """The mean of each window.
+
+    With `exclude-pad` that of its elements without padding, 0 where there are none. Else padding counts as zeros; but
+    where there are no pads at all, what a last window has beyond the data does not count, as in OpenVINO. Means of
+    integers are rounded to the nearest, halves to the even one.
+
+    Attributes, shapes and types: see the base class.
+    Errors: as the base class; IR505 for `exclude-pad` with windows of nothing but padding.
+    """
+
+    exclude_pad: Annotated[Bool, Named("exclude-pad")]
+
+    def infer(self, data: TensorType) -> TensorType:
+        shape = self._pooled(data.shape)
+        if self.exclude_pad and data.shape.dims is not None:
+            for axis, dim in enumerate(data.shape[2:]):
+                pads = self._pads(dim.lo, axis)
+                if dim.is_static and self._extent(axis).size <= max(pads):
+                    raise ShapeError(
+                        f"with exclude-pad a window of {self._extent(axis)} elements may not lie in the "
+                        f"pads {pads[0]} and {pads[1]} of spatial axis {axis}"
+                    )
+        return data.with_shape(shape)
+
+    def evaluate(self, data: Array) -> Array:
+        axes = self._sliding(data.shape)
+        padded = any(any(self._pads(axis.size, i)) for i, axis in enumerate(axes))
+        sizes = np.asarray(prod(self.kernel_sizes)) if padded and not self.exclude_pad else element_counts(axes)
+        is_integer = ElementType.of(data).is_integer
+
+        def mean(images: Array) -> Array:
+            for position, axis in enumerate(axes, 1):
+                images = pooled_along(np.add, images, axis, position, images.dtype.type(0))
+            images = images / sizes.astype(images.dtype)
+            return np.rint(images) if is_integer else images
+
+        wide = data.astype(np.float64) if is_integer else widened(data)
+        return rounded(by_images(mean, wide, axes), data.dtype)
+
+
+@op("AvgPool", since=1)
+class AvgPool1(_AvgPool):
+    """The mean of each window, see the base classes.
+
+    Specification: pooling/avg-pool-1.
+    """
+
+
+@op("AvgPool", since=14)
+class AvgPool14(_AvgPool):
+    """AvgPool-1 that knows `ceil_torch`.
+
+    Specification: pooling/avg-pool-14.
+    """
+
+    rounding_type: Annotated[Literal["floor", "ceil", "ceil_torch"], LOWER] = "floor"  # type: ignore[assignment]  # more values
+
+
+@op("AvgPool", since=16)
+class AvgPool16(AvgPool14):
+    """AvgPool-14 of windows whose elements may be apart.
+
+    Specification: pooling/avg-pool-16.
+    """
+
+    dilations: Positives = ()
+
+    @property
+    def _spacing(self) -> tuple[int, ...]:
+        return self.dilations or super()._spacing

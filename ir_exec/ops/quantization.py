@@ -1,0 +1,182 @@
+"""Numbers restricted to those that a short type could hold, in the long type that they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from ir_exec.errors import ShapeError
+from ir_exec.kernels.precision import CALCULABLE, rounded, type_limits, widened
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import LOWER, Int, at_least
+from ir_exec.ops.base.shapes import broadcast_shapes, merge_shapes
+from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert, element_types
+
+__all__ = ["FakeConvert", "FakeQuantize"]
+
+CHUNK = 2**16
+"""How many elements to quantize at a time, so that they stay in the cache of one core."""
+
+_SHORTENED = element_types("f16 bf16 f32")
+
+
+@op("FakeQuantize", since=1)
+class FakeQuantize(Op):
+    """output = round((data - input_low) / (input_high - input_low) * (levels - 1)) / (levels - 1)
+    * (output_high - output_low) + output_low; rounded halves become even.
+
+    data up to the lesser of input_low and input_high becomes output_low, data above the greater one output_high.
+
+    data: any shape, any numeric type. input_low, input_high, output_low, output_high: of the type of data, and of a
+    shape that NumPy broadcasts to that of data, or with `auto_broadcast` none of the same shape. output: the same
+    shape and type as data. Short floats are quantized in f32, integers in f64 and rounded.
+    Errors: IR504 for limits that do not broadcast to data, IR501 and IR502 for other shapes with `none`.
+    Specification: quantization/fake-quantize-1, by which data is of a float type; OpenVINO takes integers too. The mode
+    pdpd is taken as numpy, which broadcasts everything that pdpd does.
+    """
+
+    inputs = (
+        In("data", types=CALCULABLE),
+        In("input_low", types=CALCULABLE, like="data"),
+        In("input_high", types=CALCULABLE, like="data"),
+        In("output_low", types=CALCULABLE, like="data"),
+        In("output_high", types=CALCULABLE, like="data"),
+    )
+
+    levels: Annotated[Int, at_least(2)]
+    auto_broadcast: Annotated[Literal["none", "explicit", "numpy", "pdpd"], LOWER] = "numpy"
+
+    def infer(
+        self,
+        data: TensorType,
+        input_low: TensorType,
+        input_high: TensorType,
+        output_low: TensorType,
+        output_high: TensorType,
+    ) -> TensorType:
+        limits = {"input_low": input_low, "input_high": input_high}
+        limits |= {"output_low": output_low, "output_high": output_high}
+        for name, limit in limits.items():
+            if self.auto_broadcast in ("none", "explicit"):
+                merge_shapes(data.shape, limit.shape, f"without broadcasting the shapes of data and {name}", port=name)
+            else:
+                _require_broadcast(limit.shape, data.shape, name)
+        return data.without_values()
+
+    def evaluate(
+        self, data: Array, input_low: Array, input_high: Array, output_low: Array, output_high: Array
+    ) -> Array:
+        is_integer = ElementType.of(data).is_integer
+        wide, *limits = [
+            array.astype(np.float64) if is_integer else widened(array)
+            for array in (data, input_low, input_high, output_low, output_high)
+        ]
+        result = np.empty(wide.shape, wide.dtype)
+        for some, into, bounds in _rows(wide, result, limits):
+            _quantize(some, bounds, self.levels - 1, into)
+        return rounded(np.rint(result) if is_integer else result, data.dtype)
+
+
+@op("FakeConvert", since=13)
+class FakeConvert(Op):
+    """output = (converted(data * scale - shift) + shift) / scale, converted to an 8-bit float and back.
+
+    Numbers go by way of f16 to the 8-bit type. What is too large becomes its largest finite value, as in OpenVINO;
+    NaN stays NaN.
+
+    data: any shape, f16, bf16 or f32. scale: of the same type, and of a shape that NumPy broadcasts to that of data.
+    shift: as scale, of the same shape; 0 without it. output: the shape and the type of data.
+    Errors: IR504 for a scale that does not broadcast to data, IR501 and IR502 for another shape of shift.
+    Specification: quantization/fake-convert-13.
+    """
+
+    inputs = (
+        In("data", types=_SHORTENED),
+        In("scale", types=_SHORTENED, like="data"),
+        In("shift", types=_SHORTENED, like="data", optional=True),
+    )
+
+    destination_type: Literal["f8e4m3", "f8e5m2"]
+
+    def infer(self, data: TensorType, scale: TensorType, shift: TensorType | None = None) -> TensorType:
+        factor = scale.shape
+        if shift is not None:
+            factor = merge_shapes(factor, shift.shape, "the shapes of scale and shift", port="shift")
+        if factor.dims is not None and data.rank is not None and len(factor) > data.rank:
+            message = f"scale {factor} has more axes than data {data.shape}"
+            raise ShapeError(message, code="IR504", port="scale")
+        _require_broadcast(factor, data.shape, "scale")
+        return data.with_shape(broadcast_shapes(data.shape, factor))
+
+    def evaluate(self, data: Array, scale: Array, shift: Array | None = None) -> Array:
+        target = ElementType[self.destination_type]
+        factor = widened(scale)
+        result = widened(data) * factor
+        if shift is not None:
+            result -= widened(shift)
+        largest = np.float16(type_limits(target.dtype)[1])
+        short = convert(np.clip(result.astype(np.float16), -largest, largest), target)
+        result = convert(short, ElementType.f32)
+        if shift is not None:
+            result += widened(shift)
+        return rounded(np.asarray(result / factor), data.dtype)
+
+
+def _require_broadcast(limit: Shape, data: Shape, name: str) -> None:
+    """NumPy can broadcast the one to the other, which stays as it is; raises ShapeError IR504."""
+    if limit.dims is None or data.dims is None:
+        return
+    rank = max(len(limit), len(data))
+    for theirs, mine in zip(_padded(limit, rank), _padded(data, rank), strict=True):
+        if 1 not in theirs and theirs & mine is None:
+            message = f"{name} {limit} does not broadcast to data {data}: {theirs} meets {mine}"
+            raise ShapeError(message, code="IR504", port=name)
+
+
+def _padded(shape: Shape, rank: int) -> tuple[Dim, ...]:
+    return (Dim.of(1),) * (rank - len(shape)) + shape[:]
+
+
+def _rows(data: Array, result: Array, limits: Sequence[Array]) -> Iterator[tuple[Array, Array, list[Array]]]:
+    """Parts of the data, where their results go, and the limits that hold for them.
+
+    Along the last axes, where no limit changes, a part is a matrix and its limits are columns.
+    """
+    limits = [limit.reshape(limit.shape[max(limit.ndim - data.ndim, 0) :]) for limit in limits]
+    constant = 0
+    while constant < data.ndim and all(limit.ndim <= constant or limit.shape[-1 - constant] == 1 for limit in limits):
+        constant += 1
+    outer = data.shape[: data.ndim - constant]
+    inner = prod(data.shape[data.ndim - constant :])
+    count = prod(outer)
+    columns = []
+    for limit in limits:
+        kept = limit.reshape(limit.shape[: max(limit.ndim - constant, 0)])
+        columns.append(np.broadcast_to(kept, outer).reshape(count, 1))
+    flat, target = data.reshape(count, inner), result.reshape(count, inner)
+    wide = min(max(inner, 1), CHUNK)
+    step = max(CHUNK // wide, 1)
+    for row in range(0, count, step):
+        for column in range(0, inner, wide):
+            chosen: tuple[Any, ...] = (slice(row, row + step), slice(column, column + wide))
+            yield flat[chosen], target[chosen], [limit[row : row + step] for limit in columns]
+
+
+def _quantize(data: Array, limits: Sequence[Array], steps: int, out: Array) -> None:
+    input_low, input_high, output_low, output_high = limits
+    least, most = np.minimum(input_low, input_high), np.maximum(input_low, input_high)
+    np.maximum(data, least, out=out)
+    np.minimum(out, most, out=out)
+    out -= input_low
+    out /= input_high - input_low
+    out *= out.dtype.type(steps)
+    np.rint(out, out=out)
+    out *= (output_high - output_low) / out.dtype.type(steps)
+    out += output_low
+    if not (input_low < input_high).all():
+        # The formula gives the other end, or nothing, where the range of the input is turned around or empty.
+        np.copyto(out, output_low, where=data <= least)
+        np.copyto(out, output_high, where=data > most)

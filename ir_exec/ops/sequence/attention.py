@@ -1,0 +1,227 @@
+"""Scaled dot-product attention."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from ir_exec.errors import ElementTypeError, ShapeError
+from ir_exec.kernels.parallel import for_ranges
+from ir_exec.kernels.pieces import EXPONENTIAL, PIECE
+from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
+from ir_exec.kernels.products import matrix_product
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import Bool
+from ir_exec.ops.base.shapes import broadcast_shapes, merge_dims
+from ir_exec.types import BOOLEAN, Array, Dim, ElementType, Shape, TensorType
+
+__all__ = ["SCORES_AT_ONCE", "ScaledDotProductAttention"]
+
+SCORES_AT_ONCE = 2**22
+"""How many scores (query times key, over all batches) are held in memory at a time; one row at least."""
+
+
+@op("ScaledDotProductAttention", since=13)
+class ScaledDotProductAttention(Op):
+    """output = softmax(query @ transposed key * scale + attention_mask) @ value.
+
+    With L queries and S keys:
+    query [N, ..., L, E], key [N, ..., S, E], value [N, ..., S, Ev]: one float type; the batches N, ... broadcast.
+    attention_mask: added to the scores [N, ..., L, S], to which it broadcasts, or a boolean, where false shuts a
+        pair out; rank 2 or more, or a scalar. Ignored where `causal`, which shuts out all keys after the query's place.
+    scale: one element; 1 / sqrt(E) without it.
+    sink: one more score for each query, which takes its share of the softmax and has no value; the rank of query,
+        last axis 1.
+    output: [N, ..., L, Ev] of the element type of query. A query with every key shut out is NaN; without keys it is 0.
+
+    Errors: IR402 for a mask of another float type, IR501, IR502, IR504 for ranks and shapes that do not fit.
+    Specification: sequence/scaled-dot-product-attention; the sink is OpenVINO's own, since 2025.4.
+    """
+
+    inputs = (
+        In("query", types=CALCULABLE_FLOAT),
+        In("key", types=CALCULABLE_FLOAT, like="query"),
+        In("value", types=CALCULABLE_FLOAT, like="query"),
+        In("attention_mask", types=CALCULABLE_FLOAT | BOOLEAN, optional=True),
+        In("scale", types=CALCULABLE_FLOAT, like="query", optional=True),
+        In("sink", types=CALCULABLE_FLOAT, like="query", optional=True),
+    )
+
+    causal: Bool
+
+    def infer(
+        self,
+        query: TensorType,
+        key: TensorType,
+        value: TensorType,
+        attention_mask: TensorType | None = None,
+        scale: TensorType | None = None,
+        sink: TensorType | None = None,
+    ) -> TensorType:
+        kind = next((tensor for tensor in (query, key, value) if tensor.element_type.is_known), query)
+        batch, queries, embedding = _split(query, "query")
+        key_batch, keys, key_embedding = _split(key, "key")
+        value_batch, value_keys, output_embedding = _split(value, "value")
+        merge_dims(embedding, key_embedding, "the last axis of query and key", port="key")
+        keys = merge_dims(keys, value_keys, "the axis before the last of key and value", port="value")
+        for other in (key_batch, value_batch):
+            batch = batch if other is None else _broadcast(batch, other)
+        if attention_mask is not None:
+            _check_mask_type(attention_mask, kind.element_type)
+        if attention_mask is not None and not self.causal:
+            batch, queries = _masked(batch, queries, keys, attention_mask)
+        if scale is not None:
+            _check_scale(scale)
+        if sink is not None:
+            _check_sink(sink, query.rank, batch, queries)
+        if batch is None:
+            return kind.with_shape(Shape.unknown())
+        return kind.with_shape(Shape([*batch, queries, output_embedding]))
+
+    def evaluate(
+        self,
+        query: Array,
+        key: Array,
+        value: Array,
+        attention_mask: Array | None = None,
+        scale: Array | None = None,
+        sink: Array | None = None,
+    ) -> Array:
+        mask = None if self.causal else attention_mask
+        queries = _repeated_for(_repeated_for(_scaled(widened(query), scale), mask), sink)
+        keys, values = widened(key).swapaxes(-1, -2), widened(value)
+        sinks = None if sink is None else widened(sink)
+        batches = queries.shape[:-2], keys.shape[:-2], values.shape[:-2]
+        batch = batches[0] if batches[0] == batches[1] == batches[2] else np.broadcast_shapes(*batches)
+        output = np.zeros((*batch, queries.shape[-2], values.shape[-1]), values.dtype)
+        if not output.size or not keys.shape[-1]:
+            return rounded(output, query.dtype)
+        for rows in _row_blocks(queries.shape[-2], prod(batch) * keys.shape[-1]):
+            scores = matrix_product(queries[..., rows, :], keys)
+            if mask is not None:
+                _mask_scores(scores, _rows_of(mask, rows))
+            if self.causal:
+                places = np.arange(rows.start, rows.stop)[:, np.newaxis]
+                np.copyto(scores, -np.inf, where=np.arange(keys.shape[-1]) > places)
+            _attend(scores, values, None if sinks is None else _rows_of(sinks, rows), output[..., rows, :])
+        return rounded(output, query.dtype)
+
+
+def _scaled(queries: Array, scale: Array | None) -> Array:
+    """The queries times the scale, which is less work than scaling the scores."""
+    if scale is not None:
+        return np.asarray(queries * scale.astype(queries.dtype).reshape(()))
+    embedding = queries.shape[-1]
+    return queries * queries.dtype.type(embedding**-0.5) if embedding else queries
+
+
+def _mask_scores(scores: Array, mask: Array) -> None:
+    if mask.dtype == np.bool_:
+        np.copyto(scores, -np.inf, where=~mask)
+    else:
+        scores += widened(mask)
+
+
+def _attend(scores: Array, values: Array, sink: Array | None, output: Array) -> None:
+    """output = softmax of scores, times values; the scores are overwritten."""
+    keys = scores.shape[-1]
+    rows = scores.reshape(-1, keys)
+    total = np.empty((len(rows), 1), scores.dtype)
+    sinks = None if sink is None else np.broadcast_to(sink, (*scores.shape[:-1], 1)).reshape(-1, 1)
+
+    def exponentiate(start: int, stop: int) -> None:
+        part = rows[start:stop]
+        greatest = np.maximum.reduce(part, axis=-1, keepdims=True)
+        if sinks is not None:
+            greatest = np.maximum(greatest, sinks[start:stop])
+        part -= greatest
+        np.exp(part, out=part)
+        np.add.reduce(part, axis=-1, keepdims=True, out=total[start:stop])
+        if sinks is not None:
+            total[start:stop] += np.exp(sinks[start:stop] - greatest)
+
+    for_ranges(len(rows), max(PIECE // keys, 1), exponentiate, nanoseconds=EXPONENTIAL * rows.size)
+    attended = matrix_product(rows.reshape(scores.shape), values)
+    np.divide(attended, total.reshape(*scores.shape[:-1], 1), out=output)
+
+
+def _row_blocks(rows: int, scores_a_row: int) -> list[slice]:
+    step = max(SCORES_AT_ONCE // max(scores_a_row, 1), 1)
+    return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
+
+
+def _rows_of(array: Array, rows: slice) -> Array:
+    """The part of a mask or a sink that belongs to these queries."""
+    return array if array.ndim < 2 or array.shape[-2] == 1 else array[..., rows, :]
+
+
+def _repeated_for(queries: Array, other: Array | None) -> Array:
+    """The queries repeated where a mask or a sink has more batches or rows than they."""
+    if other is None or other.ndim == 0:
+        return queries
+    rows = np.broadcast_shapes(queries.shape[:-1], other.shape[:-1])
+    return queries if rows == queries.shape[:-1] else np.broadcast_to(queries, (*rows, queries.shape[-1]))
+
+
+def _split(tensor: TensorType, name: str) -> tuple[Shape | None, Dim, Dim]:
+    """The batch (None: unknown) and the last two dims."""
+    if tensor.shape.dims is None:
+        return None, Dim.any(), Dim.any()
+    if len(tensor.shape) < 3:
+        raise ShapeError(f"{name} has rank {tensor.rank} ({tensor.shape}), expected 3 or more", code="IR501", port=name)
+    return Shape(tensor.shape[:-2]), tensor.shape[-2], tensor.shape[-1]
+
+
+def _broadcast(batch: Shape | None, other: Shape) -> Shape | None:
+    return None if batch is None else broadcast_shapes(batch, other)
+
+
+def _masked(batch: Shape | None, queries: Dim, keys: Dim, mask: TensorType) -> tuple[Shape | None, Dim]:
+    """The batch and the number of queries after a mask was added to the scores."""
+    if mask.shape.dims is None or not len(mask.shape):
+        return batch, queries
+    if len(mask.shape) < 2:
+        raise ShapeError(
+            f"attention_mask has rank {mask.rank} ({mask.shape}), expected 0, or 2 or more",
+            code="IR501",
+            port="attention_mask",
+        )
+    rows, columns = queries.broadcast(mask.shape[-2]), keys.broadcast(mask.shape[-1])
+    if rows is None or columns is None or (keys == 1 and mask.shape[-1].lo > 1):
+        raise ShapeError(
+            f"attention_mask {mask.shape} does not broadcast to the scores [...,{queries},{keys}]",
+            code="IR504",
+            port="attention_mask",
+        )
+    return _broadcast(batch, Shape(mask.shape[:-2])), rows
+
+
+def _check_mask_type(mask: TensorType, expected: ElementType) -> None:
+    found = mask.element_type
+    if found.is_known and expected.is_known and found not in BOOLEAN and found is not expected:
+        raise ElementTypeError(
+            f"attention_mask is {found}, expected boolean or {expected} as query is",
+            code="IR402",
+            port="attention_mask",
+        )
+
+
+def _check_scale(scale: TensorType) -> None:
+    if scale.rank not in (None, 0, 1):
+        raise ShapeError(f"scale has rank {scale.rank} ({scale.shape}), expected 0 or 1", code="IR501", port="scale")
+    if 1 not in scale.shape.size:
+        raise ShapeError(f"scale {scale.shape} has {scale.shape.size} elements, expected 1", port="scale")
+
+
+def _check_sink(sink: TensorType, rank: int | None, batch: Shape | None, queries: Dim) -> None:
+    if sink.shape.dims is None or rank is None:
+        return
+    if sink.rank != rank:
+        raise ShapeError(
+            f"sink has rank {sink.rank} ({sink.shape}), expected rank(query) = {rank}", code="IR501", port="sink"
+        )
+    expected = Shape([*batch, queries, 1]) if batch is not None else Shape.unknown()
+    found = broadcast_shapes(expected, sink.shape)
+    if 1 not in sink.shape[-1] or found & expected is None:
+        raise ShapeError(f"sink {sink.shape} does not broadcast to {expected}", code="IR504", port="sink")

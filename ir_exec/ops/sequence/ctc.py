@@ -1,0 +1,257 @@
+"""Connectionist temporal classification: from scores of classes at every step of a sequence to labels.
+
+One class is the blank. A path, one class for every step, stands for the labels that are left when repeated classes are
+merged and blanks are removed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_exec.errors import EvaluationError
+from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import Bool, IndexTypeName
+from ir_exec.ops.base.named_dims import merged_dims
+from ir_exec.ops.base.shapes import require_rank
+from ir_exec.types import INDEX, Array, Dim, ElementType, Shape, TensorType
+
+__all__ = ["CTCGreedyDecoder", "CTCGreedyDecoderSeqLen", "CTCLoss"]
+
+
+@op("CTCGreedyDecoder", since=1)
+class CTCGreedyDecoder(Op):
+    """The labels of the most probable path, the last class being the blank; -1 behind the last label.
+
+    data: [T, N, C], steps, sequences and classes. sequence_mask: [T, N]; a sequence ends where it is 0 for the first
+    time. Both have one float type, and so has the output, [N, T, 1, 1]. With ctc_merge_repeated a class counts once as
+    long as it stays. Specification: sequence/ctc-greedy-decoder-1.
+    """
+
+    inputs = (In("data", types=CALCULABLE_FLOAT), In("sequence_mask", types=CALCULABLE_FLOAT, like="data"))
+
+    ctc_merge_repeated: Bool = True
+
+    def infer(self, data: TensorType, sequence_mask: TensorType) -> TensorType:
+        dims = merged_dims({"data": (data, ["T", "N", "C"]), "sequence_mask": (sequence_mask, ["T", "N"])})
+        kind = data if data.element_type.is_known else sequence_mask
+        return kind.with_shape(Shape([dims["N"], dims["T"], Dim(1), Dim(1)]))
+
+    def evaluate(self, data: Array, sequence_mask: Array) -> Array:
+        inside = np.logical_and.accumulate(widened(sequence_mask).T != 0, axis=1)
+        classes = _best_path(data.swapaxes(0, 1))
+        labels, _ = _labels(classes, inside, data.shape[2] - 1, self.ctc_merge_repeated)
+        return labels.reshape(*labels.shape, 1, 1).astype(data.dtype)
+
+
+@op("CTCGreedyDecoderSeqLen", since=6)
+class CTCGreedyDecoderSeqLen(Op):
+    """The labels of the most probable path, -1 behind the last one, and how many they are.
+
+    data: [N, T, C], sequences, steps and classes, any float type. sequence_length: [N], 0 to T. blank_index: one class,
+    the last one if it is left out. Outputs: labels [N, T] of `classes_index_type`, their numbers [N] of
+    `sequence_length_type`. With merge_repeated a class counts once as long as it stays.
+    Errors: IR704 for a length that is no length. Specification: sequence/ctc-greedy-decoder-seq-len-6.
+    """
+
+    inputs = (
+        In("data", types=CALCULABLE_FLOAT),
+        In("sequence_length", types=INDEX),
+        In("blank_index", types=INDEX, optional=True),
+    )
+    outputs = ("decoded_classes", "decoded_length")
+
+    merge_repeated: Bool = True
+    classes_index_type: IndexTypeName = ElementType.i32
+    sequence_length_type: IndexTypeName = ElementType.i32
+
+    def infer(
+        self, data: TensorType, sequence_length: TensorType, blank_index: TensorType | None = None
+    ) -> tuple[TensorType, TensorType]:
+        dims = merged_dims({"data": (data, ["N", "T", "C"]), "sequence_length": (sequence_length, ["N"])})
+        if blank_index is not None:
+            require_rank(blank_index, (0, 1), "blank_index")
+        decoded = TensorType(self.classes_index_type, Shape([dims["N"], dims["T"]]))
+        return decoded, TensorType(self.sequence_length_type, Shape([dims["N"]]))
+
+    def evaluate(self, data: Array, sequence_length: Array, blank_index: Array | None = None) -> tuple[Array, Array]:
+        _, steps, classes = data.shape
+        lengths = _lengths(sequence_length, steps, "sequence_length")
+        blank = classes - 1 if blank_index is None else int(blank_index.reshape(-1)[0])
+        inside = np.arange(steps) < lengths[:, np.newaxis]
+        labels, counts = _labels(_best_path(data), inside, blank, self.merge_repeated)
+        return labels.astype(self.classes_index_type.dtype), counts.astype(self.sequence_length_type.dtype)
+
+
+@op("CTCLoss", since=4)
+class CTCLoss(Op):
+    """-log of the probability of all paths that stand for the labels; the classes of a step have softmax(logits).
+
+    logits: [N, T, C], sequences, steps and classes, any float type. logit_length: [N], at most T. labels: [N, T], and
+    of these the first label_length: [N], at most logit_length. blank_index: a scalar, the last class if it is left out.
+    output: [N], the type of logits; infinity where no path stands for the labels.
+
+    preprocess_collapse_repeated merges equal labels that follow each other first, `unique` keeps only the first of all
+    that are equal. Without ctc_merge_repeated a path stands for its classes but the blanks, nothing being merged.
+
+    Errors: IR701 for a label that is no class, and for the blank among labels; IR704 for lengths that do not fit.
+    Specification: sequence/ctc-loss-4.
+    """
+
+    inputs = (
+        In("logits", types=CALCULABLE_FLOAT),
+        In("logit_length", types=INDEX),
+        In("labels", types=INDEX),
+        In("label_length", types=INDEX),
+        In("blank_index", types=INDEX, optional=True),
+    )
+
+    preprocess_collapse_repeated: Bool = False
+    ctc_merge_repeated: Bool = True
+    unique: Bool = False
+
+    def infer(
+        self,
+        logits: TensorType,
+        logit_length: TensorType,
+        labels: TensorType,
+        label_length: TensorType,
+        blank_index: TensorType | None = None,
+    ) -> TensorType:
+        dims = merged_dims(
+            {
+                "logits": (logits, ["N", "T", "C"]),
+                "logit_length": (logit_length, ["N"]),
+                "labels": (labels, ["N", "T"]),
+                "label_length": (label_length, ["N"]),
+            }
+        )
+        if blank_index is not None:
+            require_rank(blank_index, 0, "blank_index")
+        return logits.with_shape(Shape([dims["N"]]))
+
+    def evaluate(
+        self, logits: Array, logit_length: Array, labels: Array, label_length: Array, blank_index: Array | None = None
+    ) -> Array:
+        _, steps, classes = logits.shape
+        lengths = _lengths(logit_length, steps, "logit_length")
+        counts = _lengths(label_length, steps, "label_length")
+        if (counts > lengths).any():
+            at = int(np.argmax(counts > lengths))
+            message = f"label_length[{at}] is {counts[at]}, logit_length[{at}] only {lengths[at]}"
+            raise EvaluationError(message, port="label_length")
+        blank = classes - 1 if blank_index is None else int(blank_index)
+        targets = labels.astype(np.int64)
+        _check_labels(targets, counts, classes, blank)
+        if self.unique or self.preprocess_collapse_repeated:
+            kept = _first_of_all(targets, counts) if self.unique else _first_of_run(targets, counts)
+            targets, counts = _compacted(targets, kept)
+        scores = _log_softmax(widened(logits))
+        return rounded(
+            -_log_probability(scores, lengths, targets, counts, blank, self.ctc_merge_repeated), logits.dtype
+        )
+
+
+def _lengths(lengths: Array, most: int, port: str) -> Array:
+    """As i64; raises EvaluationError IR704 for one that is negative or more than `most`."""
+    wrong = (lengths < 0) | (lengths > most)
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise EvaluationError(f"{port}[{at}] is {lengths[at]}, expected 0 to {most}", port=port)
+    return lengths.astype(np.int64)
+
+
+def _best_path(scores: Array) -> Array:
+    """The most probable class of every step, the first of equal ones."""
+    if not scores.shape[-1] and scores.shape[0] * scores.shape[1]:
+        raise EvaluationError("data has no classes, so that there is none to choose", port="data")
+    return np.argmax(widened(scores), axis=-1) if scores.size else np.zeros(scores.shape[:-1], np.int64)
+
+
+def _labels(classes: Array, inside: Array, blank: int, merge: bool) -> tuple[Array, Array]:
+    """The labels of paths, [N, T] and -1 behind the last, and their numbers; `inside` masks the steps of sequences."""
+    kept = inside & (classes != blank)
+    if merge:
+        kept[:, 1:] &= classes[:, 1:] != classes[:, :-1]
+    return _compacted(classes, kept)
+
+
+def _compacted(values: Array, kept: Array) -> tuple[Array, Array]:
+    """The kept values of each row moved to its beginning, -1 behind them, and how many they are."""
+    places = np.cumsum(kept, axis=1) - 1
+    rows, columns = np.nonzero(kept)
+    result = np.full(values.shape, -1, np.int64)
+    result[rows, places[rows, columns]] = values[rows, columns]
+    return result, np.count_nonzero(kept, axis=1)
+
+
+def _check_labels(targets: Array, counts: Array, classes: int, blank: int) -> None:
+    if not 0 <= blank < classes and counts.size:
+        message = f"blank_index is {blank}, allowed are 0 to {classes - 1}"
+        raise EvaluationError(message, code="IR701", port="blank_index")
+    wrong = (targets < 0) | (targets >= classes) | (targets == blank)
+    wrong &= np.arange(targets.shape[1]) < counts[:, np.newaxis]
+    if wrong.any():
+        row, column = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+        message = f"labels[{row},{column}] is {targets[row, column]}, allowed are 0 to {classes - 1} without {blank}"
+        raise EvaluationError(f"{message}, which is the blank", code="IR701", port="labels")
+
+
+def _first_of_run(targets: Array, counts: Array) -> Array:
+    kept = np.arange(targets.shape[1]) < counts[:, np.newaxis]
+    kept[:, 1:] &= targets[:, 1:] != targets[:, :-1]
+    return kept
+
+
+def _first_of_all(targets: Array, counts: Array) -> Array:
+    """A mask of the labels that no equal one stands before, in the same row."""
+    kept = np.arange(targets.shape[1]) < counts[:, np.newaxis]
+    # Sorted, equal labels lie side by side, in the order in which they stand; those behind the end come last.
+    values = np.where(kept, targets, np.iinfo(np.int64).max)
+    order = np.argsort(values, axis=1, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=1)
+    first = np.ones(targets.shape, np.bool_)
+    first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    is_first = np.empty(targets.shape, np.bool_)
+    np.put_along_axis(is_first, order, first, axis=1)
+    return kept & is_first
+
+
+def _log_softmax(logits: Array) -> Array:
+    shifted = logits - np.max(logits, axis=-1, keepdims=True, initial=-np.inf)
+    return np.asarray(shifted - np.log(np.sum(np.exp(shifted), axis=-1, keepdims=True)))
+
+
+def _log_probability(scores: Array, lengths: Array, targets: Array, counts: Array, blank: int, merge: bool) -> Array:
+    """The log of the probability of all paths for the targets, [N].
+
+    States lie along the labels with a blank before, between and behind them: at odd places a label, at even ones a
+    blank. `forward` is the log of the probability of all beginnings of paths that have come to a state.
+    """
+    batch, most = targets.shape
+    states = np.full((batch, 2 * most + 1), blank)
+    states[:, 1::2] = np.where(np.arange(most) < counts[:, np.newaxis], targets, blank)
+    is_label = np.arange(states.shape[1]) % 2 == 1
+    may_skip = np.zeros(states.shape, np.bool_)
+    may_skip[:, 3::2] = (states[:, 3::2] != states[:, 1:-2:2]) | (not merge)
+    nothing = scores.dtype.type(-np.inf)
+    forward = np.full(states.shape, nothing, scores.dtype)
+    # A path begins as if it stood at the first blank already: it may stay there, or go to the first label.
+    forward[:, 0] = 0
+    ends = forward
+    for time in range(scores.shape[1]):
+        stayed = forward if merge else np.where(is_label, nothing, forward)
+        skipped = np.where(may_skip, _moved(forward, 2), nothing)
+        forward = np.logaddexp(np.logaddexp(stayed, _moved(forward, 1)), skipped)
+        forward += np.take_along_axis(scores[:, time], states, axis=1)
+        ends = np.where((lengths == time + 1)[:, np.newaxis], forward, ends)
+    last = 2 * counts[:, np.newaxis]
+    at_blank = np.take_along_axis(ends, last, axis=1)
+    at_label = np.where(last > 0, np.take_along_axis(ends, np.maximum(last - 1, 0), axis=1), nothing)
+    return np.asarray(np.logaddexp(at_blank, at_label)[:, 0])
+
+
+def _moved(forward: Array, places: int) -> Array:
+    moved = np.full_like(forward, -np.inf)
+    moved[:, places:] = forward[:, :-places]
+    return moved

@@ -1,0 +1,217 @@
+"""What recurrent cells and sequences share: attributes, shapes, and the arithmetic of one step.
+
+A cell keeps a hidden state (an LSTM a cell state too) and renews it from an input: both are multiplied by weights, w
+for the input and r for the state, whose rows are the gates of the cell, hidden_size rows each. What depends on the
+input alone is computed for all steps of a sequence at once; the step does the rest. Short floats are computed in f32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isfinite
+from typing import Annotated, ClassVar, Literal, TypeAlias
+
+import numpy as np
+
+from ir_exec.kernels.products import matrix_product
+from ir_exec.ops.base import Op
+from ir_exec.ops.base.attributes import Bool, Float, Floats, Positive
+from ir_exec.types import Array, element_types
+
+__all__ = ["FLOATS", "GRU", "LENGTHS", "LSTM", "RNN", "Recurrence", "Step", "project"]
+
+FLOATS = element_types("f16 bf16 f32 f64")
+
+LENGTHS = element_types("i8 i16 i32 i64 u8 u16 u32 u64")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple([name.strip().lower() for name in text.split(",")])
+
+
+Activations = Annotated[tuple[Literal["relu", "sigmoid", "tanh"], ...], _names]
+
+Step: TypeAlias = Callable[[Array, tuple[Array, ...]], tuple[Array, ...]]
+"""The next states, hidden state first, from what the input gives to the gates and from the states. None is written to.
+
+Elements of the batch lie along the last axis: [gates * hidden_size, batch_size] and [hidden_size, batch_size]. BLAS is
+up to three times faster at products of the weights with few columns than at those of few rows with the weights.
+"""
+
+
+def _sigmoid(x: Array) -> None:
+    np.negative(x, out=x)
+    np.exp(x, out=x)
+    x += 1
+    np.reciprocal(x, out=x)
+
+
+def _tanh(x: Array) -> None:
+    np.tanh(x, out=x)
+
+
+def _relu(x: Array) -> None:
+    np.maximum(x, 0, out=x)
+
+
+_ACTIVATIONS: dict[str, Callable[[Array], None]] = {"relu": _relu, "sigmoid": _sigmoid, "tanh": _tanh}
+"""Each writes over its argument."""
+
+
+class Recurrence(Op):
+    """The attributes of all recurrent operators.
+
+    activations: relu, sigmoid or tanh for each of the functions in the formulas. None of these has parameters, so that
+    `activations_alpha` and `activations_beta` mean nothing. clip: what goes into the functions of the gates is put
+    between -clip and clip; 0 and below, and infinity, mean that it is not.
+    """
+
+    gates: ClassVar[int]
+
+    hidden_size: Positive
+    activations: Activations
+    activations_alpha: Floats = ()
+    activations_beta: Floats = ()
+    clip: Float = 0.0
+
+    def check_attributes(self) -> None:
+        needed = len(type(self).activations)
+        if len(self.activations) < needed:
+            raise ValueError(f"{len(self.activations)} activations are given, expected {needed}")
+
+    @property
+    def bias_gates(self) -> int:
+        """How many times hidden_size elements b has."""
+        return self.gates
+
+    def input_bias(self, b: Array | None) -> Array | None:
+        """The part of b that is added to what the input gives."""
+        return b
+
+    def step(self, r: Array, b: Array | None) -> Step:
+        """The step for these weights of the state, [gates * hidden_size, hidden_size], and biases."""
+        raise NotImplementedError
+
+    def _activate(self, which: int, gate: Array) -> Array:
+        """One of the activation functions, applied in place to a gate that was clipped before."""
+        if self.clip > 0 and isfinite(self.clip):
+            np.clip(gate, -self.clip, self.clip, out=gate)
+        _ACTIVATIONS[self.activations[which]](gate)
+        return gate
+
+
+class RNN(Recurrence):
+    """H' = f(x * w^T + H * r^T + b)."""
+
+    gates = 1
+
+    activations: Activations = ("tanh",)
+
+    def step(self, r: Array, b: Array | None) -> Step:
+        def step(given: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
+            return (self._activate(0, matrix_product(r, states[0]) + given),)
+
+        return step
+
+
+class GRU(Recurrence):
+    """The gates are z (update), r (reset) and h (candidate), in this order:
+
+    z = f(x * wz^T + H * rz^T + bz)
+    r = f(x * wr^T + H * rr^T + br)
+    h = g(x * wh^T + (r . H) * rh^T + bh), or with linear_before_reset
+    h = g(x * wh^T + r . (H * rh^T + b4) + bh), where b4 is a fourth part of b
+    H' = (1 - z) . h + z . H
+    """
+
+    gates = 3
+
+    activations: Activations = ("sigmoid", "tanh")
+    linear_before_reset: Bool = False
+
+    @property
+    def bias_gates(self) -> int:
+        return 4 if self.linear_before_reset else 3
+
+    def input_bias(self, b: Array | None) -> Array | None:
+        return b[: len(b) // 4 * 3] if self.linear_before_reset and b is not None else b
+
+    def step(self, r: Array, b: Array | None) -> Step:
+        size = len(r) // 3
+        bias = b[3 * size :, np.newaxis] if self.linear_before_reset and b is not None else None
+
+        def candidate_after_reset(given: Array, hidden: Array) -> tuple[Array, Array]:
+            gates = self._activate(0, matrix_product(r[: 2 * size], hidden) + given[: 2 * size])
+            return gates[:size], matrix_product(r[2 * size :], gates[size:] * hidden) + given[2 * size :]
+
+        def candidate_before_reset(given: Array, hidden: Array) -> tuple[Array, Array]:
+            linear = matrix_product(r, hidden)
+            gates = self._activate(0, linear[: 2 * size] + given[: 2 * size])
+            candidate = linear[2 * size :]
+            if bias is not None:
+                candidate += bias
+            candidate *= gates[size:]
+            candidate += given[2 * size :]
+            return gates[:size], candidate
+
+        gates_of = candidate_before_reset if self.linear_before_reset else candidate_after_reset
+
+        def step(given: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
+            (hidden,) = states
+            update, candidate = gates_of(given, hidden)
+            self._activate(1, candidate)
+            # (1 - z) . h + z . H with one product less
+            renewed = hidden - candidate
+            renewed *= update
+            renewed += candidate
+            return (renewed,)
+
+        return step
+
+
+class LSTM(Recurrence):
+    """The gates are f (forget), i (input), c (candidate) and o (output), in this order:
+
+    f = f(x * wf^T + H * rf^T + bf)
+    i = f(x * wi^T + H * ri^T + bi)
+    c = g(x * wc^T + H * rc^T + bc)
+    o = f(x * wo^T + H * ro^T + bo)
+    C' = f . C + i . c
+    H' = o . h(C')
+    """
+
+    gates = 4
+
+    activations: Activations = ("sigmoid", "tanh", "tanh")
+
+    def step(self, r: Array, b: Array | None) -> Step:
+        size = len(r) // 4
+
+        def step(given: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
+            hidden, cell = states
+            gates = matrix_product(r, hidden)
+            gates += given
+            self._activate(0, gates[: 2 * size])
+            candidate = self._activate(1, gates[2 * size : 3 * size])
+            output = self._activate(0, gates[3 * size :])
+            renewed = gates[:size] * cell
+            candidate *= gates[size : 2 * size]
+            renewed += candidate
+            return self._hidden(output, renewed), renewed
+
+        return step
+
+    def _hidden(self, output: Array, cell: Array) -> Array:
+        """The hidden state; clipping is for gates, not for the cell state."""
+        hidden = cell.copy()
+        _ACTIVATIONS[self.activations[2]](hidden)
+        hidden *= output
+        return hidden
+
+
+def project(x: Array, w: Array, bias: Array | None) -> Array:
+    """What the input gives to the gates, [rows of x, gates * hidden_size]."""
+    given = matrix_product(x, w.T)
+    if bias is not None:
+        given += bias
+    return given

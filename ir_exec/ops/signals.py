@@ -1,0 +1,402 @@
+"""Discrete Fourier transforms. A complex number is two elements of a last axis: real part and imaginary part."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import ClassVar
+
+import numpy as np
+
+from ir_exec.errors import EvaluationError, IRError, ShapeError
+from ir_exec.kernels.indices import as_integers
+from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import Bool
+from ir_exec.ops.base.shapes import (
+    known_axes,
+    known_bounds,
+    known_int,
+    merge_dims,
+    normalize_axes,
+    require_one_element,
+    require_rank,
+)
+from ir_exec.types import INDEX, Array, Dim, Shape, TensorType
+
+__all__ = ["DFT", "IDFT", "IRDFT", "ISTFT", "RDFT", "STFT"]
+
+
+class _Fourier(Op):
+    """What the transforms along given axes share.
+
+    axes: a vector of different axes; negative ones count from the end, the last axis of complex data left out.
+    signal_size: for each of them how many numbers along it are transformed, -1 for all. Of more there only the first
+    are taken, and zeros follow where there are less.
+    """
+
+    inputs = (
+        In("data", types=CALCULABLE_FLOAT),
+        In("axes", types=INDEX),
+        In("signal_size", types=INDEX, optional=True),
+    )
+
+    complex_input: ClassVar[bool] = True
+    complex_output: ClassVar[bool] = True
+
+    def infer(self, data: TensorType, axes: TensorType, signal_size: TensorType | None = None) -> TensorType:
+        require_rank(axes, 1, "axes")
+        if signal_size is not None:
+            require_rank(signal_size, 1, "signal_size")
+            if axes.shape.dims is not None and signal_size.shape.dims is not None:
+                lengths = (axes.shape[0], signal_size.shape[0])
+                merge_dims(*lengths, "the lengths of axes and signal_size", port="signal_size")
+        numbers = self._numbers(data)
+        if numbers is None:
+            return data.with_shape(Shape.unknown())
+        if axes.shape.dims is not None and axes.shape[0].lo > len(numbers):
+            message = f"axes has {axes.shape[0].lo} elements, data has {len(numbers)} axes to transform"
+            raise ShapeError(message, port="axes")
+        sizes = self._output_sizes(numbers, known_axes(axes, len(numbers)), signal_size)
+        return data.with_shape(Shape([*sizes, 2] if self.complex_output else sizes))
+
+    def _numbers(self, data: TensorType) -> tuple[Dim, ...] | None:
+        """The axes of data, without the last one where that holds real and imaginary parts."""
+        if data.shape.dims is None:
+            return None
+        least = 2 if self.complex_input else 1
+        if len(data.shape) < least:
+            message = f"data has rank {data.rank} ({data.shape}), expected {least} or more"
+            raise ShapeError(message, code="IR501", port="data")
+        if not self.complex_input:
+            return data.shape[:]
+        merge_dims(data.shape[-1], Dim.of(2), "the last axis of data and the parts of a complex number", port="data")
+        return data.shape[:-1]
+
+    def _output_sizes(
+        self, numbers: tuple[Dim, ...], axes: tuple[int, ...] | None, signal_size: TensorType | None
+    ) -> list[Dim]:
+        if axes is None:
+            keeps = self.complex_input and self.complex_output and signal_size is None
+            return list(numbers) if keeps else [Dim.any()] * len(numbers)
+        self._require_last(axes, ShapeError)
+        bounds = None if signal_size is None else known_bounds(signal_size)
+        sizes = list(numbers)
+        for position, axis in enumerate(axes):
+            is_last = position == len(axes) - 1
+            whole = self._whole_signal(numbers[axis], is_last)
+            signal = whole if signal_size is None else Dim.any()
+            if bounds is not None:
+                least, most = _checked(bounds[position], position, ShapeError)
+                signal = whole if most == -1 else Dim(least, most) if least >= 0 else Dim(0, max(most, whole.hi))
+            sizes[axis] = self._output_size(signal, is_last)
+        return sizes
+
+    def _require_last(self, axes: tuple[int, ...], error: type[IRError]) -> None:
+        if not axes and not (self.complex_input and self.complex_output):
+            raise error(
+                "axes is empty, expected one axis or more: the last one is transformed between real and complex"
+            )
+
+    def _whole_signal(self, size: Dim, is_last: bool) -> Dim:
+        """How many numbers are transformed along an axis of this size where nothing else is said."""
+        return size
+
+    def _output_size(self, signal: Dim, is_last: bool) -> Dim:
+        """The size of the output along an axis on which so many numbers are transformed."""
+        return signal
+
+    def evaluate(self, data: Array, axes: Array, signal_size: Array | None = None) -> Array:
+        shape = data.shape[:-1] if self.complex_input else data.shape
+        try:
+            along = normalize_axes(as_integers(axes).tolist(), len(shape))
+        except ShapeError as error:
+            raise EvaluationError(error.message, port="axes") from None
+        self._require_last(along, EvaluationError)
+        given = [-1] * len(along) if signal_size is None else as_integers(signal_size).tolist()
+        output, signal = list(shape), []
+        for position, (axis, size) in enumerate(zip(along, given, strict=True)):
+            is_last = position == len(along) - 1
+            _checked((size, size), position, EvaluationError)
+            whole = self._whole_signal(Dim.of(shape[axis]), is_last) if size == -1 else Dim.of(size)
+            signal.append(whole.size)
+            output[axis] = self._output_size(whole, is_last).size
+        if 0 in output:
+            return np.zeros((*output, 2) if self.complex_output else output, data.dtype)
+        numbers = _as_complex(widened(data)) if self.complex_input else widened(data)
+        found = self._transform(numbers, signal, along) if along else numbers.copy()
+        return rounded(_as_parts(found) if self.complex_output else found, data.dtype)
+
+    def _transform(self, numbers: Array, signal: list[int], axes: tuple[int, ...]) -> Array:
+        raise NotImplementedError
+
+
+def _checked(bounds: tuple[int, int], position: int, error: type[IRError]) -> tuple[int, int]:
+    if bounds[1] < -1:
+        message = f"signal_size[{position}] is {bounds[1]}, expected 0 or more, or -1 for the size of the axis"
+        raise error(message, port="signal_size")
+    return bounds
+
+
+def _as_complex(parts: Array) -> Array:
+    kind = np.complex128 if parts.dtype == np.float64 else np.complex64
+    return np.ascontiguousarray(parts).view(kind)[..., 0]
+
+
+def _as_parts(numbers: Array) -> Array:
+    return np.ascontiguousarray(numbers)[..., None].view(numbers.real.dtype)
+
+
+@op("DFT", since=7)
+class DFT(_Fourier):
+    """output[m] = sum over j of data[j] * exp(-2 pi i m j / S), along every one of `axes` with its S numbers.
+
+    data: a float type, shape [..., 2]. output: like data, with the sizes of signal_size. f16 and bf16 are computed in
+    f32; see `_Fourier` for the other inputs. Without axes the output is data.
+
+    Specification: signals/dft-7.
+    """
+
+    def _transform(self, numbers: Array, signal: list[int], axes: tuple[int, ...]) -> Array:
+        return np.fft.fftn(numbers, signal, axes)
+
+
+@op("IDFT", since=7)
+class IDFT(_Fourier):
+    """output[m] = 1 / S * sum over j of data[j] * exp(2 pi i m j / S): the inverse of DFT, which says the rest.
+
+    Specification: signals/idft-7.
+    """
+
+    def _transform(self, numbers: Array, signal: list[int], axes: tuple[int, ...]) -> Array:
+        return np.fft.ifftn(numbers, signal, axes)
+
+
+@op("RDFT", since=9)
+class RDFT(_Fourier):
+    """The DFT of real numbers. Along the last of `axes` only S // 2 + 1 numbers are kept, which tell the others too.
+
+    data: a float type, rank 1 or more. output: the element type of data, shape [..., 2]. f16 and bf16 are computed in
+    f32; see `_Fourier` for the other inputs. There must be one axis at least.
+
+    Specification: signals/rdft-9. Where signal_size is not known, OpenVINO's shape inference keeps the sizes of all
+    axes but the last; here they are unknown, for they may be others.
+    """
+
+    complex_input: ClassVar[bool] = False
+
+    def _output_size(self, signal: Dim, is_last: bool) -> Dim:
+        # As in OpenVINO, nothing comes out where nothing goes in.
+        return signal if not is_last or signal == 0 else Dim(signal.lo and signal.lo // 2 + 1, (signal // 2 + 1).hi)
+
+    def _transform(self, numbers: Array, signal: list[int], axes: tuple[int, ...]) -> Array:
+        return np.fft.rfftn(numbers, signal, axes)
+
+
+@op("IRDFT", since=9)
+class IRDFT(_Fourier):
+    """The inverse of RDFT: real numbers from the first half of their transform along the last of `axes`.
+
+    data: a float type, shape [..., 2]. output: the element type of data, without the last axis of data. f16 and bf16
+    are computed in f32; see `_Fourier` for the other inputs. Along the last of `axes` the size M of data stands for
+    2 * (M - 1) numbers where signal_size does not say otherwise. There must be one axis at least.
+
+    OpenVINO's CPU plugin refuses -1 for that axis; the specification and we do not.
+    Specification: signals/irdft-9. Where signal_size is not known, OpenVINO's shape inference keeps the sizes of all
+    axes but the last; here they are unknown, for they may be others.
+    """
+
+    complex_output: ClassVar[bool] = False
+
+    def _whole_signal(self, size: Dim, is_last: bool) -> Dim:
+        return (size - 1) * 2 if is_last else size
+
+    def _transform(self, numbers: Array, signal: list[int], axes: tuple[int, ...]) -> Array:
+        return np.fft.irfftn(numbers, signal, axes)
+
+
+def _require_frames(
+    window: TensorType, frame_size: TensorType, frame_step: TensorType
+) -> tuple[int | None, int | None]:
+    """frame_size and frame_step as far as they are known."""
+    require_rank(window, 1, "window")
+    for name, scalar in (("frame_size", frame_size), ("frame_step", frame_step)):
+        require_rank(scalar, 0, name)
+    size, step = known_int(frame_size), known_int(frame_step)
+    length = None if window.shape.dims is None else window.shape[0]
+    _check_frames(size, step, length, ShapeError)
+    return size, step
+
+
+def _check_frames(size: int | None, step: int | None, window: Dim | None, error: type[IRError]) -> None:
+    for name, number in (("frame_size", size), ("frame_step", step)):
+        if number is not None and number < 1:
+            raise error(f"{name} is {number}, expected 1 or more", port=name)
+    if window is not None and (window == 0 or (size is not None and window.lo > size)):
+        most = "frame_size" if size is None else f"frame_size, which is {size}"
+        raise error(f"window has {window} elements, expected 1 to {most}", port="window")
+
+
+def _padded(window: Array, frame_size: int) -> Array:
+    """The window in the middle of a frame, zeros around it; one more behind it where their number is odd."""
+    before = (frame_size - len(window)) // 2
+    return np.pad(window, (before, frame_size - len(window) - before))
+
+
+@op("STFT", since=15)
+class STFT(Op):
+    """The transforms of the frames of a signal: output[t] = RDFT of signal[t * frame_step :][: frame_size] * window.
+
+    signal: a float type, shape [length] or [batch, length]. window: that type, at most frame_size long, with zeros on
+    both sides where it is shorter. frame_size, frame_step: scalars, i32 or i64.
+    output: the type of signal, shape [frames, frame_size // 2 + 1, 2] behind the batch, its first two axes exchanged
+    with `transpose_frames`; frames = (length - frame_size) // frame_step + 1. f16 and bf16 are computed in f32.
+
+    Errors: IR505 or IR704 for a frame that is longer than the signal or shorter than the window.
+    Specification: signals/stft-15.
+    """
+
+    inputs = (
+        In("signal", types=CALCULABLE_FLOAT),
+        In("window", types=CALCULABLE_FLOAT, like="signal"),
+        In("frame_size", types=INDEX),
+        In("frame_step", types=INDEX),
+    )
+
+    transpose_frames: Bool = False
+
+    def infer(
+        self, signal: TensorType, window: TensorType, frame_size: TensorType, frame_step: TensorType
+    ) -> TensorType:
+        require_rank(signal, (1, 2), "signal")
+        size, step = _require_frames(window, frame_size, frame_step)
+        if signal.shape.dims is None:
+            return signal.with_shape(Shape.unknown())
+        *batch, length = signal.shape
+        if size is not None and size > length.hi:
+            message = f"frame_size is {size}, expected at most the length of the signal, {length}"
+            raise ShapeError(message, port="frame_size")
+        frames = Dim.any() if size is None or step is None else (length - size) // step + 1
+        results = Dim.any() if size is None else Dim.of(size // 2 + 1)
+        middle = [results, frames] if self.transpose_frames else [frames, results]
+        return signal.with_shape(Shape([*batch, *middle, 2]))
+
+    def evaluate(self, signal: Array, window: Array, frame_size: Array, frame_step: Array) -> Array:
+        size, step = int(frame_size), int(frame_step)
+        _check_frames(size, step, Dim.of(len(window)), EvaluationError)
+        if size > signal.shape[-1]:
+            message = f"frame_size is {size}, expected at most the length of the signal, {signal.shape[-1]}"
+            raise EvaluationError(message, port="frame_size")
+        every = np.lib.stride_tricks.sliding_window_view(widened(signal), size, axis=-1)
+        frames = every[..., ::step, :] * _padded(widened(window), size)
+        parts = _as_parts(np.fft.rfft(frames))
+        return rounded(np.ascontiguousarray(parts.swapaxes(-2, -3)) if self.transpose_frames else parts, signal.dtype)
+
+
+@op("ISTFT", since=16)
+class ISTFT(Op):
+    """The signal whose frames have these transforms: the inverse of STFT with transpose_frames.
+
+    Every frame is the IRDFT of data[..., t, :] times window; frames are added up where they overlap, and what they give
+    is divided by the sum of the squares of window there, or is 0 where that sum is 0. `normalized`: data was divided by
+    the root of frame_size. `center`: frame_size // 2 elements were put before the signal and behind it, and are taken
+    away again.
+
+    data: a float type, shape [frame_size // 2 + 1, frames, 2] or [batch, frame_size // 2 + 1, frames, 2]. window: that
+    type, at most frame_size long, with zeros on both sides where it is shorter. frame_size, frame_step: scalars.
+    signal_length: a scalar or a vector of one element, the length of the output, which is cut off or filled with zeros;
+    without it (frames - 1) * frame_step + frame_size, for `center` less by frame_size, rounded down to an even number.
+    output: the type of data, shape [length] or [batch, length]. f16 and bf16 are computed in f32.
+
+    OpenVINO crashes for a negative signal_length, and for one of 0 gives what none gives; here the first is an error,
+    the second an empty signal, as its shape inference says.
+    Errors: IR502 or IR505, IR704 at run time. Specification: signals/istft-16.
+    """
+
+    inputs = (
+        In("data", types=CALCULABLE_FLOAT),
+        In("window", types=CALCULABLE_FLOAT, like="data"),
+        In("frame_size", types=INDEX),
+        In("frame_step", types=INDEX),
+        In("signal_length", types=INDEX, optional=True),
+    )
+
+    center: Bool = False
+    normalized: Bool = False
+
+    def infer(
+        self,
+        data: TensorType,
+        window: TensorType,
+        frame_size: TensorType,
+        frame_step: TensorType,
+        signal_length: TensorType | None = None,
+    ) -> TensorType:
+        require_rank(data, (3, 4), "data")
+        size, step = _require_frames(window, frame_size, frame_step)
+        if signal_length is not None:
+            require_one_element(signal_length, "signal_length")
+        if data.shape.dims is None:
+            return data.with_shape(Shape.unknown())
+        *batch, results, frames, parts = data.shape
+        merge_dims(parts, Dim.of(2), "the last axis of data and the parts of a complex number", port="data")
+        if size is not None:
+            merge_dims(results, Dim.of(size // 2 + 1), "axis -3 of data and frame_size // 2 + 1", port="data")
+        length = Dim.any()
+        if signal_length is not None:
+            bounds = known_bounds(signal_length)
+            length = Dim.any() if bounds is None else _length_between(*bounds[0])
+        elif size is not None and step is not None:
+            length = (frames - 1) * step + size - (size & ~1 if self.center else 0)
+        return data.with_shape(Shape([*batch, length]))
+
+    def evaluate(
+        self,
+        data: Array,
+        window: Array,
+        frame_size: Array,
+        frame_step: Array,
+        signal_length: Array | None = None,
+    ) -> Array:
+        size, step = int(frame_size), int(frame_step)
+        _check_frames(size, step, Dim.of(len(window)), EvaluationError)
+        if data.shape[-3] != size // 2 + 1:
+            message = f"axis -3 of data has size {data.shape[-3]}, expected frame_size // 2 + 1 = {size // 2 + 1}"
+            raise EvaluationError(message, port="data")
+        weights = _padded(widened(window), size)
+        frames = np.fft.irfft(_as_complex(widened(data)).swapaxes(-1, -2), size) * weights
+        signal = _overlapped(frames, step)
+        squares = _overlapped(np.broadcast_to(weights * weights, (data.shape[-2], size)), step)
+        if self.normalized:
+            signal *= signal.dtype.type(sqrt(size))
+        signal = np.divide(signal, squares, out=np.zeros_like(signal), where=squares != 0)
+        margin = size // 2 if self.center else 0
+        length = signal.shape[-1] - 2 * margin
+        if signal_length is not None:
+            length = int(signal_length.reshape(-1)[0])
+            if length < 0:
+                raise EvaluationError(f"signal_length is {length}, expected 0 or more", port="signal_length")
+        output = np.zeros((*signal.shape[:-1], length), signal.dtype)
+        kept = signal[..., margin : margin + length]
+        output[..., : kept.shape[-1]] = kept
+        return rounded(output, data.dtype)
+
+
+def _length_between(least: int, most: int) -> Dim:
+    if most < 0:
+        raise ShapeError(f"signal_length is {most}, expected 0 or more", port="signal_length")
+    return Dim(max(least, 0), most)
+
+
+def _overlapped(frames: Array, step: int) -> Array:
+    """The sum of frames of shape [..., frames, size], each of which begins `step` elements behind the one before."""
+    *batch, count, size = frames.shape
+    total = max(count - 1, 0) * step + size
+    # Frames are cut into pieces as long as a step: pieces of one number lie side by side, and are added at once.
+    pieces = -(-size // step)
+    padded = np.zeros((*batch, count, pieces * step), frames.dtype)
+    padded[..., :size] = frames
+    split = padded.reshape(*batch, count, pieces, step)
+    signal = np.zeros((*batch, max(count - 1, 0) + pieces, step), frames.dtype)
+    for piece in reversed(range(pieces)):
+        signal[..., piece : piece + count, :] += split[..., piece, :]
+    return signal.reshape(*batch, signal.shape[-2] * step)[..., :total]

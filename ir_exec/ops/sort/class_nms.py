@@ -1,0 +1,254 @@
+"""Suppression with thresholds as attributes and the boxes themselves as outputs: MatrixNms and MulticlassNms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+import numpy as np
+
+from ir_exec.errors import EvaluationError
+from ir_exec.kernels.boxes import Selected, as_rows, best_first, box_areas, corner_overlaps, intersections, keep_best
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import LOWER, Bool, Float, IndexTypeName, Int, at_least, within
+from ir_exec.ops.base.box_dims import at_most, batches_classes_boxes
+from ir_exec.ops.base.shapes import merge_dims, require_rank
+from ir_exec.types import INDEX, Array, Dim, ElementType, Shape, TensorType, convert, element_types
+
+__all__ = ["MatrixNms", "MulticlassNms8", "MulticlassNms9"]
+
+_REAL = element_types("bf16 f16 f32 f64")
+
+TopK = Annotated[Int, at_least(-1)]
+"""At most how many; -1 for no limit."""
+
+
+class _ClassNms(Op):
+    """What MatrixNms and MulticlassNms share: thresholds are attributes, and outputs hold the boxes themselves.
+
+    selected_outputs: the element type of boxes, [n, 6], rows of class, score and the box. selected_indices:
+    `output_type`, [n, 1], where the box stands in the flattened boxes. selected_num: `output_type`, [num_batches], the
+    number of rows of each batch element. At most `nms_top_k` candidates of each class and `keep_top_k` boxes of each
+    batch element are kept, none of `background_class`.
+    """
+
+    outputs = ("selected_outputs", "selected_indices", "selected_num")
+
+    sort_result_type: Annotated[Literal["classid", "score", "none"], LOWER] = "none"
+    sort_result_across_batch: Bool = False
+    output_type: IndexTypeName = ElementType.i64
+    score_threshold: Float = 0.0
+    nms_top_k: TopK = -1
+    keep_top_k: TopK = -1
+    background_class: Annotated[Int, at_least(-1)] = -1
+    normalized: Bool = True
+
+    def _types(self, boxes: TensorType, batches: Dim, classes: Dim, count: Dim) -> tuple[TensorType, ...]:
+        top, keep = (None if limit < 0 else limit for limit in (self.nms_top_k, self.keep_top_k))
+        rows = at_most(at_most(count, top) * classes, keep) * batches
+        return (
+            boxes.with_shape(Shape([rows, 6])),
+            TensorType(self.output_type, Shape([rows, 1])),
+            TensorType(self.output_type, Shape([batches])),
+        )
+
+    def _candidates(self, scores: Array, least_allowed: bool) -> Array:
+        """The boxes whose scores are above the threshold, the best of them first."""
+        least = np.float32(self.score_threshold)
+        order = best_first(scores, np.flatnonzero(scores >= least if least_allowed else scores > least))
+        return order if self.nms_top_k < 0 else order[: self.nms_top_k]
+
+    def _kept(self, parts: list[Selected], by_class: bool) -> Selected:
+        """What is kept of one batch element, the best first, or class by class."""
+        found = Selected.joined(parts)
+        found = found.ordered(-found.score, found.label, found.box)
+        found = found if self.keep_top_k < 0 else found.take(slice(self.keep_top_k))
+        return found.ordered(found.label, -found.score, found.box) if by_class else found
+
+    def _arrays(self, found: Selected, batches: int, kept_boxes: Array, positions: Array) -> tuple[Array, ...]:
+        """The outputs; `kept_boxes` and `positions` are those of the boxes found."""
+        order = np.arange(len(found.box))
+        if self.sort_result_across_batch and self.sort_result_type == "score":
+            order = np.lexsort((found.box, found.label, found.batch, -found.score))
+        elif self.sort_result_across_batch and self.sort_result_type == "classid":
+            order = np.lexsort((found.box, -found.score, found.batch, found.label))
+        rows = np.empty((len(order), 6), kept_boxes.dtype)
+        rows[:, 0], rows[:, 1], rows[:, 2:] = found.label[order], found.score[order], kept_boxes[order]
+        counts = np.bincount(found.batch, minlength=batches)
+        kind = self.output_type.dtype
+        return rows, positions[order].astype(kind).reshape(-1, 1), counts.astype(kind)
+
+
+@op("MatrixNms", since=8)
+class MatrixNms(_ClassNms):
+    """All scores decay by how far better boxes overlap, those of one class at once; see `_ClassNms` for the outputs.
+
+    boxes: bf16, f16, f32 or f64, [num_batches, num_boxes, 4], rows of two corners (x, y, x, y), the lesser first.
+    scores: the same type, [num_batches, num_classes, num_boxes]; candidates are those above `score_threshold`.
+    A score is multiplied by the least decay that any better box j causes: (1 - iou) / (1 - worst[j]) for
+    `decay_function` linear, exp((worst[j]**2 - iou**2) * gaussian_sigma) for gaussian, worst[j] being the greatest
+    overlap of j with a box that is better still. Boxes with scores above `post_threshold` are left. If not
+    `normalized`, coordinates count pixels, and a box from 2 to 4 is 3 wide.
+
+    Within a batch element rows come in falling order of their scores; as in OpenVINO, `sort_result_type` classid says
+    otherwise only together with `sort_result_across_batch`.
+
+    Specification: sort/matrix-non-max-suppression-8, where the attribute sort_result_type is called sort_result.
+    """
+
+    inputs = (In("boxes", types=_REAL), In("scores", types=_REAL, like="boxes"))
+
+    decay_function: Annotated[Literal["gaussian", "linear"], LOWER] = "linear"
+    gaussian_sigma: Float = 2.0
+    post_threshold: Float = 0.0
+
+    def infer(self, boxes: TensorType, scores: TensorType) -> tuple[TensorType, ...]:
+        return self._types(boxes, *batches_classes_boxes(boxes, scores, 4))
+
+    def evaluate(self, boxes: Array, scores: Array) -> tuple[Array, ...]:
+        batches, count, _ = boxes.shape
+        values = convert(scores, ElementType.f32)
+        parts = []
+        for batch in range(batches):
+            rows = as_rows(boxes[batch])
+            per_class = []
+            for label, given in enumerate(values[batch]):
+                if label != self.background_class:
+                    order = self._candidates(given, least_allowed=False)
+                    final = given[order] * self._decays(rows[:, order])
+                    stays = final > np.float32(self.post_threshold)
+                    per_class.append(Selected.of(batch, label, order[stays], final[stays]))
+            parts.append(self._kept(per_class, by_class=False))
+        found = Selected.joined(parts)
+        return self._arrays(found, batches, boxes[found.batch, found.box], found.batch * count + found.box)
+
+    def _decays(self, boxes: Array) -> Array:
+        """For each box, the best first, what its score is multiplied by; the overlaps are found some rows at a time."""
+        count, margin = boxes.shape[1], 0.0 if self.normalized else 1.0
+        areas = np.where((boxes[2] < boxes[0]) | (boxes[3] < boxes[1]), np.float32(0), box_areas(boxes, margin))
+        worst, decays = np.zeros(count, np.float32), np.ones(count, np.float32)
+        step = max(2**18 // max(count, 1), 1)
+        for start in range(0, count, step):
+            block = slice(start, min(start + step, count))
+            own, better = boxes[:, block, np.newaxis], boxes[:, np.newaxis, : block.stop]
+            common = intersections(own, better, margin, touching=False)
+            overlaps = common / (areas[block, np.newaxis] + areas[: block.stop] - common)
+            behind = np.arange(block.stop) >= np.arange(count)[block, np.newaxis]
+            overlaps[behind] = 0
+            worst[block] = np.fmax.reduce(overlaps, axis=1, initial=0)
+            decay = self._decay(overlaps, worst[: block.stop])
+            decay[behind] = 1
+            decays[block] = np.fmin.reduce(decay, axis=1, initial=1)
+        return decays
+
+    def _decay(self, overlaps: Array, worst: Array) -> Array:
+        if self.decay_function == "gaussian":
+            gaussian: Array = np.exp((worst * worst - overlaps * overlaps) * np.float32(self.gaussian_sigma))
+            return gaussian
+        linear: Array = (1 - overlaps.astype(np.float64)) / (1 - worst.astype(np.float64) + np.float32(1e-10))
+        return linear.astype(np.float32)
+
+
+class _MulticlassNms(_ClassNms):
+    """What both versions of MulticlassNms share; see MulticlassNms9."""
+
+    iou_threshold: Float = 0.0
+    nms_eta: Annotated[Float, within(0, 1)] = 1.0
+
+    def _class_by_class(self, batch: int, given: Iterable[tuple[Array, Array]]) -> Selected:
+        """What is kept of one batch element; `given` are the boxes [coordinates, n] and scores of each class."""
+        per_class = []
+        for label, (boxes, scores) in enumerate(given):
+            if label != self.background_class:
+                order = self._candidates(scores, least_allowed=True)
+                overlaps = corner_overlaps(boxes[:, order], 0.0 if self.normalized else 1.0)
+                kept = order[keep_best(len(order), overlaps, self.iou_threshold, shrink=self.nms_eta)]
+                per_class.append(Selected.of(batch, label, kept, scores[kept]))
+        by_class = self.sort_result_type == "classid" and not self.sort_result_across_batch
+        return self._kept(per_class, by_class)
+
+    def _shared(self, boxes: Array, scores: Array) -> tuple[Array, ...]:
+        """The outputs when all classes share the boxes of their batch element."""
+        batches, _, count = scores.shape
+        values = convert(scores, ElementType.f32)
+        parts = []
+        for batch in range(batches):
+            rows = as_rows(boxes[batch])
+            parts.append(self._class_by_class(batch, [(rows, own) for own in values[batch]]))
+        found = Selected.joined(parts)
+        return self._arrays(found, batches, boxes[found.batch, found.box], found.batch * count + found.box)
+
+
+@op("MulticlassNms", since=8)
+class MulticlassNms8(_MulticlassNms):
+    """MulticlassNms-9 without `roisnum`. Specification: sort/multiclass-non-max-suppression-8."""
+
+    inputs = (In("boxes", types=_REAL), In("scores", types=_REAL, like="boxes"))
+
+    def infer(self, boxes: TensorType, scores: TensorType) -> tuple[TensorType, ...]:
+        return self._types(boxes, *batches_classes_boxes(boxes, scores, 4))
+
+    def evaluate(self, boxes: Array, scores: Array) -> tuple[Array, ...]:
+        return self._shared(boxes, scores)
+
+
+@op("MulticlassNms", since=9)
+class MulticlassNms9(_MulticlassNms):
+    """Of the boxes of one class that overlap the best is kept; see `_ClassNms` for the outputs.
+
+    boxes: bf16, f16, f32 or f64, rows of two corners (x, y, x, y), the lesser first. scores: the same type. Either all
+    classes share their boxes, [num_batches, num_boxes, 4] and [num_batches, num_classes, num_boxes]; or, where roisnum
+    is given, each class has its own, [num_classes, num_boxes, 4] and [num_classes, num_boxes], and the boxes of all
+    batch elements lie one after the other, as many as roisnum (i32 or i64, [num_batches]) says. Positions in
+    selected_indices then count box by box and within a box class by class.
+
+    Candidates have a score not below `score_threshold`. A box is removed by an overlap not below `iou_threshold`, as in
+    OpenVINO (the specification has "above"); a threshold above one half is multiplied by `nms_eta` at each kept box. If
+    not `normalized`, coordinates count pixels, and a box from 2 to 4 is 3 wide. Rows come batch by batch in falling
+    order of their scores, or class by class for `sort_result_type` classid; with `sort_result_across_batch` all rows
+    are sorted together.
+
+    Errors: IR704 where roisnum names more boxes than there are. A negative number counts as 0.
+    Specification: sort/multiclass-non-max-suppression-9, where the attribute sort_result_type is called sort_result.
+    """
+
+    inputs = (
+        In("boxes", types=_REAL),
+        In("scores", types=_REAL, like="boxes"),
+        In("roisnum", types=INDEX, optional=True),
+    )
+
+    def infer(self, boxes: TensorType, scores: TensorType, roisnum: TensorType | None = None) -> tuple[TensorType, ...]:
+        if roisnum is None:
+            return self._types(boxes, *batches_classes_boxes(boxes, scores, 4))
+        require_rank(boxes, 3, "boxes")
+        require_rank(scores, 2, "scores", why="as boxes are counted by roisnum")
+        require_rank(roisnum, 1, "roisnum")
+        batches = Dim.any() if roisnum.shape.dims is None else roisnum.shape[0]
+        own, scored = boxes.shape, scores.shape
+        if own.dims is not None:
+            merge_dims(own[2], Dim.of(4), "the last axis of boxes and its 4 coordinates", port="boxes")
+        sizes = [Dim.any(), Dim.any()]
+        for axis in (0, 1):
+            one = Dim.any() if own.dims is None else own[axis]
+            other = Dim.any() if scored.dims is None else scored[axis]
+            sizes[axis] = merge_dims(one, other, f"axis {axis} of boxes and scores", port="scores")
+        return self._types(boxes, batches, *sizes)
+
+    def evaluate(self, boxes: Array, scores: Array, roisnum: Array | None = None) -> tuple[Array, ...]:
+        if roisnum is None:
+            return self._shared(boxes, scores)
+        classes, count, _ = boxes.shape
+        numbers = np.maximum(roisnum, 0).astype(np.int64)
+        if numbers.size and (int(numbers.max()) > count or int(numbers.sum()) > count):
+            raise EvaluationError(f"the sum of roisnum is greater than {count}, the number of boxes", port="roisnum")
+        starts = np.cumsum(numbers) - numbers
+        values = convert(scores, ElementType.f32)
+        parts = []
+        for batch, (start, number) in enumerate(zip(starts.tolist(), numbers.tolist(), strict=True)):
+            part = slice(start, start + number)
+            own = ((as_rows(boxes[label, part]), values[label, part]) for label in range(classes))
+            parts.append(self._class_by_class(batch, own))
+        found = Selected.joined(parts)
+        places = starts[found.batch] + found.box
+        return self._arrays(found, len(numbers), boxes[found.label, places], places * classes + found.label)

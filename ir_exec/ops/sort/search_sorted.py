@@ -1,0 +1,68 @@
+"""SearchSorted: where values would have to stand in sorted sequences."""
+
+from __future__ import annotations
+
+from math import prod
+
+from ir_exec.errors import ShapeError
+from ir_exec.kernels.precision import CALCULABLE, widened
+from ir_exec.kernels.sorting import search_sorted, search_sorted_rows
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import Bool, IndexTypeName
+from ir_exec.ops.base.shapes import merge_dims, require_rank
+from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
+
+__all__ = ["SearchSorted"]
+
+
+@op("SearchSorted", since=15)
+class SearchSorted(Op):
+    """output[p, i] is the place that values[p, i] would take in sorted_sequence[p, :]; p are all axes but the last.
+
+    Among equal elements the first place or, with `right_mode`, that behind the last. NaN takes the first place.
+
+    sorted_sequence: rank 1 or more, rising along the last axis; a vector serves values of any shape. values: the same
+    type and, except for the last axis, the same dims. output: the shape of values, element type `output_type`.
+    Errors: IR501 for a scalar and for ranks that differ, IR502 for dims that differ.
+    Specification: sort/search-sorted-15, where `right_mode` is called `right`, and `output_type` is missing.
+    """
+
+    inputs = (In("sorted_sequence", types=CALCULABLE), In("values", types=CALCULABLE, like="sorted_sequence"))
+
+    right_mode: Bool = False
+    output_type: IndexTypeName = ElementType.i64
+
+    def infer(self, sorted_sequence: TensorType, values: TensorType) -> TensorType:
+        if sorted_sequence.rank == 0:
+            message = "sorted_sequence is a scalar, expected rank 1 or more"
+            raise ShapeError(message, code="IR501", port="sorted_sequence")
+        if values.rank == 0:
+            require_rank(sorted_sequence, 1, "sorted_sequence", why="for values that are a scalar")
+        return TensorType(self.output_type, _shape(sorted_sequence, values))
+
+    def evaluate(self, sorted_sequence: Array, values: Array) -> Array:
+        rows = prod(values.shape[:-1])
+        if sorted_sequence.ndim > 1 and rows > 1:
+            sequences = widened(sorted_sequence).reshape(rows, sorted_sequence.shape[-1])
+            found = search_sorted_rows(
+                sequences, widened(values).reshape(rows, values.shape[-1]), right=self.right_mode
+            )
+        else:
+            found = search_sorted(
+                widened(sorted_sequence).reshape(-1), widened(values).reshape(-1), right=self.right_mode
+            )
+        return found.reshape(values.shape).astype(self.output_type.dtype)
+
+
+def _shape(sorted_sequence: TensorType, values: TensorType) -> Shape:
+    if sorted_sequence.shape.dims is None or len(sorted_sequence.shape) == 1:
+        return values.shape
+    batch = sorted_sequence.shape[:-1]
+    if values.shape.dims is None:
+        return Shape([*batch, Dim.any()])
+    require_rank(values, len(sorted_sequence.shape), "values", why="the rank of sorted_sequence")
+    dims = [
+        merge_dims(mine, theirs, f"axis {axis} of sorted_sequence and values", port="values")
+        for axis, (mine, theirs) in enumerate(zip(batch, values.shape[:-1], strict=True))
+    ]
+    return Shape([*dims, values.shape[-1]])

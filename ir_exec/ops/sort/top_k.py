@@ -1,0 +1,112 @@
+"""TopK: the k greatest or least elements along an axis."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+
+from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.kernels.indices import as_integers
+from ir_exec.kernels.sorting import comparable
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName, Int
+from ir_exec.ops.base.intervals import index_bounds
+from ir_exec.ops.base.shapes import normalize_axis, require_rank
+from ir_exec.types import BOOLEAN, INTEGER, NUMERIC, Array, Dim, ElementType, Shape, TensorType, element_types
+
+__all__ = ["TopK", "TopK1", "TopK3"]
+
+
+class _TopK(Op):
+    """What all versions share.
+
+    data: rank 1 or more. k: a scalar, from 0 to the size of `axis`. values: the element type of data, size k on `axis`.
+    indices: `index_element_type`, where the values stand on that axis of data; the same shape.
+
+    The k greatest (`mode` max) or least (min) elements of every line along `axis`, sorted by `value`, or by `index` as
+    they stand in data. Of equal elements the one with the lower index comes first. The specification leaves open what
+    `none` does, which we sort by value, and where NaN belongs, which comes after all numbers in both modes.
+    """
+
+    inputs = (In("data", types=NUMERIC | BOOLEAN), In("k", types=INTEGER))
+    outputs = ("values", "indices")
+
+    axis: Int
+    mode: Annotated[Literal["max", "min"], LOWER]
+    sort: Annotated[Literal["value", "index", "none"], LOWER]
+    index_element_type: IndexTypeName = ElementType.i32
+
+    def infer(self, data: TensorType, k: TensorType) -> tuple[TensorType, TensorType]:
+        require_rank(k, 0, "k")
+        if data.rank == 0:
+            raise ShapeError("data is a scalar, expected rank 1 or more", code="IR501", port="data")
+        shape = data.shape
+        if shape.dims is not None:
+            dims = list(shape.dims)
+            axis = normalize_axis(self.axis, len(dims))
+            dims[axis] = self._kept(dims[axis], k)
+            shape = Shape(dims)
+        return data.with_shape(shape), TensorType(self.index_element_type, shape)
+
+    def evaluate(self, data: Array, k: Array) -> tuple[Array, Array]:
+        count, size = int(as_integers(k).reshape(-1)[0]), data.shape[self.axis]
+        if not 0 <= count <= size:
+            raise EvaluationError(_k_fault(count, size), port="k")
+        keys = comparable(data)
+        if self.mode == "max":
+            keys = -keys if keys.dtype.kind == "f" else ~keys
+        order = np.argsort(keys, self.axis, kind="stable")
+        kept = [slice(None)] * data.ndim
+        kept[self.axis] = slice(count)
+        chosen = order[tuple(kept)]
+        if self.sort == "index":
+            chosen = np.sort(chosen, self.axis)
+        return np.take_along_axis(data, chosen, self.axis), chosen.astype(self.index_element_type.dtype)
+
+    def _kept(self, size: Dim, k: TensorType) -> Dim:
+        bounds = index_bounds(k)
+        if not bounds:
+            return Dim(0, size.hi)
+        low, high = bounds[0]
+        if high < 0 or low > size.hi:
+            raise ShapeError(_k_fault(high if high < 0 else low, size.hi), code="IR505", port="k")
+        return Dim(max(low, 0), min(high, size.hi))
+
+
+def _k_fault(k: int, size: int) -> str:
+    return f"k is {k}, allowed are 0 to {size}, the size of the axis"
+
+
+@op("TopK", since=1)
+class TopK1(_TopK):
+    """The k greatest or least elements along an axis; see `_TopK`. OpenVINO takes k as i8, i32 or i64 only.
+
+    Specification: sort/top-k-1.
+    """
+
+    inputs = (In("data", types=NUMERIC | BOOLEAN), In("k", types=element_types("i8 i32 i64")))
+
+
+@op("TopK", since=3)
+class TopK3(_TopK):
+    """The k greatest or least elements along an axis; see `_TopK`.
+
+    Specification: sort/top-k-3.
+    """
+
+
+@op("TopK", since=11)
+class TopK(_TopK):
+    """The k greatest or least elements along an axis; see `_TopK`.
+
+    `stable` asks for the order of equal elements that we keep anyway; it cannot be asked of `sort` none.
+
+    Specification: sort/top-k-11.
+    """
+
+    stable: Bool = False
+
+    def check_attributes(self) -> None:
+        if self.stable and self.sort == "none":
+            raise ValueError("stable=true needs sort=value or sort=index, found sort=none")

@@ -1,0 +1,301 @@
+"""Element types: values converted to another type, strings packed into bytes and unpacked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ir_exec.errors import ElementTypeError, EvaluationError, IRError
+from ir_exec.kernels.pieces import by_pieces
+from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.attributes import Bool, ElementTypeName
+from ir_exec.ops.base.shapes import merge_shapes, require_rank
+from ir_exec.types import (
+    BOOLEAN,
+    INDEX,
+    NUMERIC,
+    STRING,
+    Array,
+    Bounds,
+    Dim,
+    ElementType,
+    Shape,
+    TensorType,
+    convert,
+    element_types,
+    saturated,
+)
+
+__all__ = ["Convert", "ConvertLike", "ConvertPromoteTypes", "StringTensorPack", "StringTensorUnpack"]
+
+CONVERTIBLE = NUMERIC | BOOLEAN
+
+LARGE = 2**19
+"""How many elements make it worth while to convert them in pieces."""
+
+PROMOTABLE = element_types("boolean f16 f32 f64 i4 i8 i16 i32 i64 u1 u4 u8 u16 u32 u64 f8e4m3 f8e5m2 bf16")
+"""What the rules of ConvertPromoteTypes were made for; OpenVINO takes no other types either."""
+
+
+@op("Convert", since=1)
+class Convert(Op):
+    """output = data with elements of `destination_type`; `ir_exec.types.conversion` says how each value is converted.
+
+    The specification leaves conversions that lose range undefined; where OpenVINO's reference kernels and its CPU
+    plugin differ there, we do as C++ does: integers wrap, an f64 is not made an f32 on its way to an integer.
+
+    Specification: type/convert-1.
+    """
+
+    inputs = (In("data", types=CONVERTIBLE),)
+    views = True
+
+    destination_type: ElementTypeName
+
+    def infer(self, data: TensorType) -> TensorType:
+        _require_convertible(self.destination_type)
+        return TensorType(self.destination_type, data.shape)
+
+    def evaluate(self, data: Array) -> Array:
+        return _converted(data, self.destination_type)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return _conversion(types[0], self.destination_type)
+
+    def evaluate_bounds(self, data: Bounds) -> Bounds:
+        """Bounds end at the ends of the new type: one that means "not bounded" must not become -1 by wrapping."""
+        return saturated(data[0], self.destination_type), saturated(data[1], self.destination_type)
+
+
+@op("ConvertLike", since=1)
+class ConvertLike(Op):
+    """output = data with elements of the type that `like` has; the values and the shape of `like` do not matter.
+
+    Specification: type/convert-like-1.
+    """
+
+    inputs = (In("data", types=CONVERTIBLE), In("like"))
+    views = True
+
+    def infer(self, data: TensorType, like: TensorType) -> TensorType:
+        if like.element_type.is_known:
+            _require_convertible(like.element_type)
+        return TensorType(like.element_type, data.shape)
+
+    def evaluate(self, data: Array, like: Array) -> Array:
+        return _converted(data, ElementType.of(like))
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        data, like = types
+        if not like.element_type.is_known:
+            return self.evaluate
+        convert_data = _conversion(data, like.element_type)
+        return lambda data, like: convert_data(data)
+
+
+@op("ConvertPromoteTypes", since=14)
+class ConvertPromoteTypes(Op):
+    """Both inputs with elements of the one type that their types promote to.
+
+    A float wins over an integer, an integer over a boolean; of two floats or two integers the wider wins, and a signed
+    integer that holds both where only one is signed. `pytorch_scalar_promotion`: of two floats or two integers, one of
+    them a scalar, the other one's type wins. Without `promote_unsafe` every promotion that may lose values is an error
+    (ElementTypeError IR402), also where a type wider than both would have held them, as in OpenVINO.
+
+    Specification: type/convert-promote-types-14.
+    """
+
+    inputs = (In("input_0", types=PROMOTABLE), In("input_1", types=PROMOTABLE))
+    outputs = ("output_0", "output_1")
+    views = True
+
+    promote_unsafe: Bool = False
+    pytorch_scalar_promotion: Bool = False
+    u64_integer_promotion_target: ElementTypeName = ElementType.f32
+
+    def infer(self, input_0: TensorType, input_1: TensorType) -> tuple[TensorType, TensorType]:
+        _require_convertible(self.u64_integer_promotion_target)
+        common = self._common(input_0, input_1)
+        return TensorType(common, input_0.shape), TensorType(common, input_1.shape)
+
+    def evaluate(self, input_0: Array, input_1: Array) -> tuple[Array, Array]:
+        common = self._common(TensorType.of(input_0), TensorType.of(input_1))
+        return _converted(input_0, common), _converted(input_1, common)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        common = self._common(*types)
+        if common is ElementType.dynamic:
+            return self.evaluate
+        first, second = (_conversion(type, common) for type in types)
+        return lambda input_0, input_1: (first(input_0), second(input_1))
+
+    def _common(self, a: TensorType, b: TensorType) -> ElementType:
+        kinds = a.element_type, b.element_type
+        if ElementType.dynamic in kinds:
+            return ElementType.dynamic
+        if kinds[0] is kinds[1]:
+            return kinds[0]
+        if ElementType.boolean in kinds:
+            return kinds[1] if kinds[0] is ElementType.boolean else kinds[0]
+        if kinds[0].is_float is not kinds[1].is_float:
+            return self._float_and_integer(*(kinds if kinds[0].is_float else kinds[::-1]))
+        if self.pytorch_scalar_promotion:
+            if a.rank is None or b.rank is None:
+                return ElementType.dynamic
+            if (a.rank == 0) is not (b.rank == 0):
+                return self._scalar_and_tensor(*(kinds if a.rank == 0 else kinds[::-1]))
+        if kinds[0].is_signed is not kinds[1].is_signed:
+            return self._signed_and_unsigned(*(kinds if kinds[0].is_signed else kinds[::-1]))
+        if kinds[0].bits != kinds[1].bits:
+            return max(kinds, key=lambda kind: kind.bits)
+        # What is left are the two 8-bit floats and the two 16-bit floats, none of which holds the other.
+        if not self.promote_unsafe:
+            raise _unsafe(*kinds)
+        return ElementType.f16 if kinds[0].bits == 8 else ElementType.f32
+
+    def _float_and_integer(self, real: ElementType, integer: ElementType) -> ElementType:
+        if not self.promote_unsafe and real.bits < 2 * integer.bits:
+            raise _unsafe(integer, real)
+        return real
+
+    def _scalar_and_tensor(self, scalar: ElementType, tensor: ElementType) -> ElementType:
+        same_sign = tensor.is_signed is scalar.is_signed and tensor.bits >= scalar.bits
+        into_signed = tensor.is_signed and not scalar.is_signed and 2 * tensor.bits >= scalar.bits
+        if not self.promote_unsafe and not same_sign and not into_signed:
+            raise _unsafe(scalar, tensor)
+        return tensor
+
+    def _signed_and_unsigned(self, signed: ElementType, unsigned: ElementType) -> ElementType:
+        if not self.promote_unsafe and (unsigned.bits > 32 or 2 * unsigned.bits > signed.bits):
+            raise _unsafe(unsigned, signed)
+        if unsigned.bits > 32:
+            return self.u64_integer_promotion_target
+        bits = max(2 * unsigned.bits, signed.bits)
+        return {4: ElementType.i4, 8: ElementType.i8, 16: ElementType.i16, 32: ElementType.i32}.get(
+            bits, ElementType.i64
+        )
+
+
+_ALIKE = element_types("boolean i8 i16 i32 i64 u8 u16 u32 u64")
+
+_FLOATS = element_types("f16 f32 f64")
+
+
+def _converted(data: Array, target: ElementType) -> Array:
+    """`convert`; of many elements in pieces, on as many threads as the context allows."""
+    if data.size < LARGE or not data.flags.c_contiguous or data.dtype == target.dtype:
+        return convert(data, target)
+    return by_pieces(partial(convert, target=target), data, np.empty(data.shape, target.dtype))
+
+
+def _conversion(source: TensorType, target: ElementType) -> Callable[[Array], Array]:
+    """`convert` for arrays of this type; where NumPy's own conversion does the same, that."""
+    kind, dtype = source.element_type, target.dtype
+    if kind is target:
+        return lambda data: data
+    into_integer = target in _ALIKE and target is not ElementType.boolean and kind in _ALIKE
+    into_float = target in (ElementType.f32, ElementType.f64) and kind in _ALIKE | _FLOATS
+    if (into_integer or into_float) and source.shape.size.lo < LARGE:
+        return lambda data: data.astype(dtype)
+    return lambda data: _converted(data, target)
+
+
+def _require_convertible(target: ElementType) -> None:
+    if target not in CONVERTIBLE:
+        raise ElementTypeError(f"nothing can be converted to {target}", code="IR401")
+
+
+def _unsafe(a: ElementType, b: ElementType) -> ElementTypeError:
+    return ElementTypeError(
+        f"{a} and {b} have no common type that holds the values of both safely",
+        code="IR402",
+        hint="promote_unsafe=true takes a type that may lose values",
+    )
+
+
+@op("StringTensorPack", since=15)
+class StringTensorPack(Op):
+    """output[i] = the bytes symbols[begins[i]:ends[i]] as text.
+
+    begins, ends: i32 or i64, one type and one shape. symbols: a vector of u8, UTF-8. output: strings, shape as begins.
+    A string that ends before it begins is empty. Bytes that are not UTF-8 become the surrogates of Python's
+    `surrogateescape`, of which StringTensorUnpack makes the same bytes again.
+
+    As OpenVINO's kernel, we take strings in any order; its shape inference refuses constant begins or ends that fall.
+    Errors: IR701 for a begin or an end beyond symbols. Specification: type/string-tensor-pack-15.
+    """
+
+    inputs = (
+        In("begins", types=INDEX),
+        In("ends", types=INDEX, like="begins"),
+        In("symbols", types=element_types("u8")),
+    )
+
+    def infer(self, begins: TensorType, ends: TensorType, symbols: TensorType) -> TensorType:
+        require_rank(symbols, 1, "symbols")
+        shape = merge_shapes(begins.shape, ends.shape, "the shapes of begins and ends", port="ends")
+        return TensorType(ElementType.string, shape)
+
+    def evaluate(self, begins: Array, ends: Array, symbols: Array) -> Array:
+        for name, places in (("begins", begins), ("ends", ends)):
+            _check_places(places, len(symbols), name)
+        text = symbols.tobytes()
+        output = np.empty(begins.size, object)
+        for index, (begin, end) in enumerate(zip(begins.ravel().tolist(), ends.ravel().tolist(), strict=True)):
+            output[index] = text[begin:end].decode("utf-8", "surrogateescape")
+        return output.reshape(begins.shape)
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        symbols = types[2].shape
+        if symbols.dims is None or not symbols[0].is_static:
+            return []
+        found: list[IRError] = []
+        for name, places in zip(("begins", "ends"), types[:2], strict=True):
+            try:
+                if places.value is not None:
+                    _check_places(places.value, symbols[0].size, name)
+            except EvaluationError as error:
+                found.append(error)
+        return found
+
+
+def _check_places(places: Array, length: int, name: str) -> None:
+    outside = (places < 0) | (places > length)
+    if outside.any():
+        message = f"{name} holds {int(places[outside][0])}, allowed are 0 to {length}, the length of symbols"
+        raise EvaluationError(message, code="IR701", port=name)
+
+
+@op("StringTensorUnpack", since=15)
+class StringTensorUnpack(Op):
+    """symbols: the UTF-8 bytes of all strings after each other; begins and ends: where each lies in them.
+
+    data: strings, any shape. begins, ends: i32, shape as data. symbols: a vector of u8.
+
+    Specification: type/string-tensor-unpack-15.
+    """
+
+    inputs = (In("data", types=STRING),)
+    outputs = ("begins", "ends", "symbols")
+
+    def infer(self, data: TensorType) -> tuple[TensorType, TensorType, TensorType]:
+        places = TensorType(ElementType.i32, data.shape)
+        strings = data.value
+        length = Dim.of(0) if data.shape.size == 0 else Dim.any()
+        if strings is not None:
+            length = Dim.of(sum(map(len, _encoded(strings))))
+        return places, places, TensorType(ElementType.u8, Shape([length]))
+
+    def evaluate(self, data: Array) -> tuple[Array, Array, Array]:
+        encoded = _encoded(data)
+        ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
+        begins = ends - np.array([len(text) for text in encoded], np.int64)
+        symbols = np.frombuffer(bytearray(b"".join(encoded)), np.uint8)
+        return begins.astype(np.int32).reshape(data.shape), ends.astype(np.int32).reshape(data.shape), symbols
+
+
+def _encoded(strings: Array) -> list[bytes]:
+    return [text.encode("utf-8", "surrogateescape") for text in strings.ravel()]

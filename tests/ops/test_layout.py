@@ -1,0 +1,72 @@
+"""The law of the house: from a specification page to the module of its operators without a search, and back."""
+
+from __future__ import annotations
+
+import json
+import os
+import pkgutil
+import subprocess
+import sys
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+import ir_exec.ops
+from ir_exec.cli.listing import name_of, specification_of
+from ir_exec.ops import Op, registered
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+TABLE = json.loads(resources.files("ir_exec.ops.base").joinpath("opsets.json").read_text("utf-8"))
+
+# A module that imports another one registers its types too, so each starts from an empty registry.
+PROGRAM = """
+import json, sys
+from importlib import import_module
+from ir_exec.ops.base import registry
+
+kept = set(sys.modules)
+found = {}
+for home in json.loads(sys.argv[1]):
+    for name in [name for name in sys.modules if name.startswith("ir_exec.ops.") and name not in kept]:
+        del sys.modules[name]
+    registry._classes.clear()
+    import_module(f"ir_exec.ops.{home}")
+    found[home] = sorted({
+        cls.type_name
+        for versions in registry._classes.values()
+        for cls in versions.values()
+        if cls.__module__ == f"ir_exec.ops.{home}"
+    })
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.parametrize("cls", registered(), ids=name_of)
+def test_the_folder_of_the_page_is_the_module(cls: type[Op]) -> None:
+    folder = specification_of(cls).partition("/")[0]
+    assert cls.__module__.removeprefix("ir_exec.ops.").partition(".")[0] == folder
+
+
+@pytest.mark.parametrize("cls", registered(), ids=name_of)
+def test_the_table_knows_the_module(cls: type[Op]) -> None:
+    assert cls.__module__ == f"ir_exec.ops.{TABLE[cls.type_name]['home']}"
+
+
+def test_every_module_of_a_family_registers_what_the_table_says() -> None:
+    found = pkgutil.walk_packages(ir_exec.ops.__path__, "ir_exec.ops.")
+    names = [one.name.removeprefix("ir_exec.ops.") for one in found if not one.ispkg]
+    modules = [name for name in names if not name.startswith("base.")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, json.dumps(modules)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+        cwd=ROOT,
+    )
+    expected: dict[str, list[str]] = {module: [] for module in modules}
+    for name, row in TABLE.items():
+        expected[row["home"]].append(name)
+    assert json.loads(done.stdout) == {module: sorted(types) for module, types in expected.items()}
