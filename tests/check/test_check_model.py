@@ -14,7 +14,7 @@ import ir_exec
 from ir_exec import Diagnostic, Report, check_model
 from ir_exec.ops.base.registry import opset_number, resolve
 from ir_exec.types import TensorType
-from tests.ir_text import const, layer, net, parameter, port, result
+from tests.helpers.ir_text import const, layer, net, parameter, port, result
 
 BAD = Path(__file__).parents[1] / "bad"
 NETWORKS = Path(__file__).parents[1] / "networks"

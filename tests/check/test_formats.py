@@ -12,7 +12,7 @@ from lxml import etree
 from ir_exec import check_model
 from ir_exec.check import FORMATS, RULES, Places, Reports, Summary
 from ir_exec.ir.markup import load
-from tests.published_schemas import published_schema
+from tests.helpers.published_schemas import published_schema
 
 BAD = Path(__file__).parents[1] / "bad"
 NETWORKS = Path(__file__).parents[1] / "networks"

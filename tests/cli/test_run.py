@@ -16,7 +16,7 @@ from ir_exec.cli import main
 from ir_exec.cli.arrays import draw, statistics
 from ir_exec.model import ModelPort
 from ir_exec.types import ALL, ElementType, Shape
-from tests.ir_text import layer, net, parameter, port, result
+from tests.helpers.ir_text import layer, net, parameter, port, result
 
 NETWORKS = Path(__file__).parents[1] / "networks"
 BAD = Path(__file__).parents[1] / "bad"

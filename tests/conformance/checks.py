@@ -22,8 +22,9 @@ __all__ = ["check_file", "check_types", "check_values", "families", "requests", 
 
 
 def families() -> list[str]:
-    """The names of the tables under `tests/cases`."""
-    return sorted(module.name for module in pkgutil.iter_modules(cases.__path__))
+    """The names of the tables under `tests/cases`: `movement.gather` is `tests/cases/movement/gather.py`."""
+    found = pkgutil.walk_packages(cases.__path__, f"{cases.__name__}.")
+    return sorted(module.name.removeprefix(f"{cases.__name__}.") for module in found if not module.ispkg)
 
 
 def table(family: str) -> list[Case]:

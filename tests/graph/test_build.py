@@ -5,7 +5,7 @@ import pytest
 from ir_exec.errors import IRError
 from ir_exec.graph import build_graph
 from ir_exec.ir import Weights, read_document
-from tests.ir_text import const, layer, net, parameter, port, result
+from tests.helpers.ir_text import const, layer, net, parameter, port, result
 
 
 def graph_of(xml):

@@ -5,7 +5,7 @@ import pytest
 
 import ir_exec
 from tests.conformance.build import IRFile
-from tests.ir_text import PRECISIONS, layer, net, parameter, port, result
+from tests.helpers.ir_text import PRECISIONS, layer, net, parameter, port, result
 
 DIMS = (1, 3, 2, 2)
 MEANS = "".join(f'<channel id="{i}"><mean value="{value}"/></channel>' for i, value in enumerate((1.5, 2.5, 3.5)))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ir_exec.errors import IRError, ParseError
 from ir_exec.ir import Document, Layer, read_document
-from tests.ir.files import LOOP, RELU, networks
+from tests.helpers.ir_files import LOOP, RELU, networks
 
 
 def read(text: str | bytes) -> Document:

@@ -11,7 +11,7 @@ import pytest
 from ir_exec.errors import IRError, WeightsError
 from ir_exec.ir import Document, RtInfo, Weights, default_weights_path, read_document
 from ir_exec.ir.writer import write_document
-from tests.ir.files import LOOP, RELU, constant, networks
+from tests.helpers.ir_files import LOOP, RELU, constant, networks
 
 
 def read(source: Path | str) -> Document:

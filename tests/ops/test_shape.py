@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, UnsupportedError
 from ir_exec.ops import Op
 from ir_exec.types import UNBOUNDED, Array, Shape, TensorType
-from tests.ops.indexing import draw_data, draw_shape, known, make, run, typed
-from tests.ops.intervals import assert_holds, draw_unsure, draw_wider
+from tests.helpers.indexing import draw_data, draw_shape, known, make, run, typed
+from tests.helpers.intervals import assert_holds, draw_unsure, draw_wider
 
 RESHAPE, COPYING = make("Reshape", 1, special_zero="false"), make("Reshape", 1, special_zero="true")
 SQUEEZE, SQUEEZE15 = make("Squeeze", 1), make("Squeeze", 15)

@@ -12,7 +12,7 @@ from ir_exec.types import Array, TensorType
 from tests.conformance.build import IRFile
 from tests.conformance.compare import type_faults, value_faults
 from tests.conformance.oracle import Oracle, Refused
-from tests.network_text import NetworkText, Output, tied_input, tied_output
+from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output
 
 TRUE = np.array(True)
 ROW = np.array([[1, 2]], np.float32)

@@ -10,8 +10,8 @@ import pytest
 
 import ir_exec
 from ir_exec.runtime import plan as planning
-from tests.ir_text import const, layer, net, parameter, port, result
-from tests.network_text import NetworkText
+from tests.helpers.ir_text import const, layer, net, parameter, port, result
+from tests.helpers.network_text import NetworkText
 
 NETWORKS = Path(__file__).parent.parent / "networks"
 SHARED = Path(__file__).parent.parent.parent.parent / "shared" / "models"

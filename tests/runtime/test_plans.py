@@ -11,7 +11,7 @@ from ir_exec.runtime import plans as choosing
 from ir_exec.runtime.plan import Plan
 from ir_exec.runtime.plans import Plans
 from ir_exec.types import TensorType
-from tests.network_text import NetworkText
+from tests.helpers.network_text import NetworkText
 from tests.runtime.test_memory import PATHS
 
 F32, I64 = np.dtype(np.float32), np.dtype(np.int64)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ir_exec
-from tests.ir_text import layer, net, parameter, port, result
+from tests.helpers.ir_text import layer, net, parameter, port, result
 
 
 def binary(id, type="Add", dims=(-1, 3), element_type="f32"):

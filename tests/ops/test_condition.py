@@ -1,0 +1,116 @@
+"""Select: what is inferred where little is known, and what is said about shapes that do not broadcast."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ir_exec.errors import ElementTypeError, InvalidAttributeError, ShapeError, raise_error
+from ir_exec.infer.known import with_known_values
+from ir_exec.ops import Op
+from ir_exec.types import ElementType, Shape, TensorType
+from tests.helpers.indexing import draw_shape, known, make, run, typed
+from tests.helpers.intervals import assert_holds, draw_wider
+
+NUMPY, NONE, PDPD = (make("Select", 1, auto_broadcast=mode) for mode in ("numpy", "none", "pdpd"))
+PDPD1 = make("Select", 1, **{"auto_broadcast": "pdpd", "auto_broadcast.auto_broadcast_axis": 1})
+
+
+# What OpenVINO 2026.4.1 infers.
+@pytest.mark.parametrize(
+    ("operator", "cond", "then", "else_", "wanted"),
+    [
+        (NUMPY, "[?,3]", "[2,3]", "[1]", "[2,3]"),
+        (NUMPY, "[2,3]", "[?,3]", "[1,3]", "[2,3]"),
+        (NUMPY, "[2,3]", "[1,3]", "[2..5,3]", "[2,3]"),
+        (NUMPY, "[...]", "[2,3]", "[3]", "[...]"),
+        (NUMPY, "[4,2,3]", "[2,3]", "[1]", "[4,2,3]"),
+        (NONE, "[2,?]", "[?,3]", "[...]", "[2,3]"),
+        (PDPD, "[?,3]", "[2,3]", "[1]", "[2,3]"),
+        (PDPD, "[2]", "[2,3]", "[2,1]", "[2,3]"),
+        (PDPD, "[2,3]", "[?,3]", "[1,3]", "[2,3]"),
+        (PDPD1, "[3]", "[2,3,4]", "[3]", "[2,3,4]"),
+    ],
+)
+def test_what_OpenVINO_infers_too(operator: Op, cond: str, then: str, else_: str, wanted: str) -> None:
+    types = [typed("boolean", cond), typed("f32", then), typed("f32", else_)]
+    assert str(operator.infer(*types)) == f"f32{wanted}"
+
+
+def test_the_known_element_type_is_taken() -> None:
+    unknown = TensorType(ElementType.dynamic, Shape([2]))
+    assert str(NUMPY.infer(typed("boolean", "[2]"), unknown, typed("f16", "[2]"))) == "f16[2]"
+
+
+def test_bounds_pass_where_the_condition_is_known() -> None:
+    size = make("ShapeOf", 1).infer(typed("f32", "[2..5,?]"))
+    cond = TensorType.of(np.array([True, False]))
+    (output,) = with_known_values(NUMPY, [cond, size, known(7, 9)], [NUMPY.infer(cond, size, known(7, 9))])
+    lower, upper = output.bounds
+    assert (lower.tolist(), upper.tolist()) == ([2, 9], [5, 9])
+
+
+@pytest.mark.parametrize(
+    ("operator", "cond", "then", "else_", "code", "message"),
+    [
+        (NUMPY, "[2,3]", "[3]", "[4]", "IR504", "the shapes [3] and [4] do not broadcast: 3 meets 4"),
+        (NUMPY, "[2]", "[2,3]", "[2,3]", "IR504", "the shapes [2,3] and [2] do not broadcast: 3 meets 2"),
+        (
+            NONE,
+            "[2]",
+            "[2]",
+            "[1]",
+            "IR502",
+            "without broadcasting {}, found [2] and [1]",
+        ),
+        (
+            NONE,
+            "[]",
+            "[2]",
+            "[2]",
+            "IR501",
+            "without broadcasting {}, found [2] and []",
+        ),
+        (PDPD, "[4,2,3]", "[2,3]", "[1]", "IR504", "[4,2,3] laid on axis 0 does not fit into [2,3]"),
+        (PDPD, "[3]", "[2,1]", "[3]", "IR504", "[3] does not broadcast to [2,1]: 3 meets 2"),
+        (PDPD1, "[3]", "[2,3,4]", "[2]", "IR504", "[2] does not broadcast to [2,3,4]: 2 meets 3"),
+    ],
+)
+def test_shapes_that_do_not_broadcast(operator: Op, cond: str, then: str, else_: str, code: str, message: str) -> None:
+    with pytest.raises(ShapeError) as caught:
+        operator.infer(typed("boolean", cond), typed("f32", then), typed("f32", else_))
+    wanted = message.format("the shapes of both inputs must be equal")
+    assert (caught.value.code, caught.value.message) == (code, wanted)
+
+
+def test_element_types_and_attributes() -> None:
+    for types in [("u8", "f32", "f32"), ("boolean", "f32", "f16")]:
+        with pytest.raises(ElementTypeError):
+            NUMPY.check_inputs([typed(kind, "[2]") for kind in types], raise_error)
+    with pytest.raises(InvalidAttributeError, match="auto_broadcast='explicit'"):
+        make("Select", 1, auto_broadcast="explicit")
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_Select_is_a_loop(data: st.DataObject) -> None:
+    shape = draw_shape(data.draw, 0, 3)
+    parts = []
+    for _ in range(3):
+        dims = [data.draw(st.sampled_from([size, 1])) for size in shape]
+        parts.append(tuple(dims[data.draw(st.integers(0, len(dims))) :]))
+    count = int(np.prod(parts[0]))
+    cond = np.array(data.draw(st.lists(st.booleans(), min_size=count, max_size=count)), bool).reshape(parts[0])
+    then = np.arange(np.prod(parts[1], dtype=int)).reshape(parts[1])
+    else_ = -1 - np.arange(np.prod(parts[2], dtype=int)).reshape(parts[2])
+    output = run(NUMPY, cond, then, else_)
+    views = [np.broadcast_to(array, output.shape) for array in (cond, then, else_)]
+    for place in np.ndindex(output.shape):
+        assert output[place] == (views[1][place] if views[0][place] else views[2][place])
+    types = [TensorType(ElementType.of(array), draw_wider(data.draw, array.shape)) for array in (cond, then, else_)]
+    assert_holds(NUMPY, types, [cond, then, else_])
+    whole = [view.copy() for view in views]
+    assert np.array_equal(run(NONE, *whole), output)
+    assert np.array_equal(run(PDPD, *whole), output)
