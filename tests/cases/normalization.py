@@ -1,4 +1,4 @@
-"""BatchNormInference, GroupNormalization, LRN, NormalizeL2 and GRN."""
+"""BatchNormInference, GroupNormalization, LRN, NormalizeL2, GRN and MVN."""
 
 from __future__ import annotations
 
@@ -222,5 +222,91 @@ CASES += [
         {"bias": 5.0},
         expected=(np.array([[0.4, 0.8]], np.float32),),
         note="by hand",
+    )
+]
+
+
+MVN_TOLERANCE = {"f64": 1e-6, "f32": 1e-5, "f16": 4e-3, "bf16": 2e-2}
+
+
+def data_of(element_type: str, shape: tuple[int, ...], seed: int = 0, spread: float = 3) -> Array:
+    return np.random.default_rng(seed).uniform(-spread, spread, shape).astype(ElementType[element_type].dtype)
+
+
+def mvn1(shape: tuple[int, ...], kind: str = "f32", **attributes: object) -> Case:
+    attributes = {"eps": 1e-9, "normalize_variance": True} | attributes
+    tolerance = MVN_TOLERANCE[kind] * 2
+    return Case("MVN", 2, (data_of(kind, shape),), attributes, rtol=tolerance, atol=tolerance)
+
+
+CASES += [
+    mvn1(shape, across_channels=across, normalize_variance=normalize, eps=eps)
+    for shape in ((2, 3, 4, 5), (2, 3, 4), (1, 2, 3, 2, 2))
+    for across in (False, True)
+    for normalize, eps in ((True, 1e-9), (True, 0.5), (False, 1e-9))
+]
+CASES += [mvn1(shape, across_channels=across) for shape in ((2, 3), (3,)) for across in (False, True)]
+CASES += [mvn1(shape, across_channels=True) for shape in ((0, 3, 2, 2), (2, 0, 3))]
+CASES += [mvn1((2, 3, 4, 5), reduction_axes=axes) for axes in ((2, 3), (1, 2, 3))]
+CASES += [mvn1((2, 3, 4, 5), reduction_axes=(2, 3), across_channels=True)]
+CASES += [mvn1((2, 3, 4, 5), kind, across_channels=False) for kind in ("f64", "f16", "bf16")]
+CASES += [
+    Case(
+        "MVN",
+        2,
+        (np.array([[[1, 3], [5, 9]]], np.float32),),
+        {"eps": 0.0, "normalize_variance": False, "reduction_axes": axes},
+        oracle="nobody",
+        expected=(np.array(result, np.float32),),
+        note="the plugin reduces other axes than reduction_axes",
+    )
+    for axes, result in [((-1,), [[[-1, 1], [-2, 2]]]), ((1,), [[[-2, -3], [2, 3]]])]
+]
+
+
+def mvn6(
+    shape: tuple[int, ...],
+    axes: Array | tuple[int, ...],
+    kind: str = "f32",
+    constants: tuple[int, ...] = (1,),
+    **attributes: object,
+) -> Case:
+    attributes = {"eps": 1e-9, "normalize_variance": True, "eps_mode": "inside_sqrt"} | attributes
+    tolerance = MVN_TOLERANCE[kind] * 2
+    inputs = (data_of(kind, shape), np.asarray(axes, None if isinstance(axes, np.ndarray) else np.int64))
+    return Case("MVN", 6, inputs, attributes, constants, rtol=tolerance, atol=tolerance)
+
+
+CASES += [
+    mvn6((2, 3, 4, 5), axes, eps_mode=mode, normalize_variance=normalize, eps=0.25)
+    for axes in ((2, 3), (-1,), (1, 2, 3), (0, 2, 3), (0,), (-1, -3), (3, 1), (0, 1, 2, 3))
+    for mode, normalize in (("inside_sqrt", True), ("outside_sqrt", True), ("inside_sqrt", False))
+]
+CASES += [mvn6((2, 3, 4), (2,), eps_mode=mode) for mode in ("INSIDE_SQRT", "Outside_Sqrt")]
+CASES += [
+    mvn6((5,), (0,)),
+    mvn6((2, 5), (1,)),
+    mvn6((2, 5), (0, 1)),
+    mvn6((1, 1), (1,), eps=0.5),
+    mvn6((2, 2, 2, 3, 2), (2, 3, 4)),
+]
+CASES += [mvn6((2, 3, 4, 5), (), eps=0.5), mvn6((2, 3), (1, 1), eps=0.5), mvn6((2, 3), (1, -1), eps=0.5)]
+CASES += [mvn6((2, 3), np.array([1], dtype)) for dtype in (np.int32, np.int8, np.uint64)]
+CASES += [mvn6((2, 3, 4), (1, 2), constants=()), mvn6((2, 3, 4), np.array([-1], np.int32), constants=())]
+CASES += [
+    mvn6((2, 7), (1,), kind, eps_mode=mode)
+    for kind in ("f64", "f16", "bf16")
+    for mode in ("inside_sqrt", "outside_sqrt")
+]
+CASES += [
+    Case(
+        "MVN",
+        6,
+        (np.zeros((2, 0), np.float32), np.array([1], np.int64)),
+        {"eps": 0.5, "normalize_variance": True, "eps_mode": "inside_sqrt"},
+        {1},
+        expected=(np.zeros((2, 0), np.float32),),
+        oracle="nobody",
+        note="OpenVINO crashes",
     )
 ]

@@ -1,6 +1,8 @@
-"""Changes of element type."""
+"""Convert, ConvertLike, ConvertPromoteTypes, StringTensorPack, StringTensorUnpack."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -187,12 +189,6 @@ CASES += [
 CASES += [to("u4", np.array(17, np.int32)), to("f32", codes("u1", [1]).reshape(()))]
 
 CASES += [
-    Case("Identity", 16, (np.arange(6, dtype=np.float32).reshape(2, 3),)),
-    Case("Identity", 16, (np.array(3, np.int32),)),
-    Case("Identity", 16, (np.zeros((0, 2), np.float16),)),
-]
-
-CASES += [
     Case("ConvertLike", 1, (np.array([1.5, -2.5, 3], np.float32), like))
     for like in [np.zeros((2, 2), np.int32), np.zeros((), np.uint8), np.zeros(0, np.float16), np.zeros(1, np.float32)]
 ]
@@ -231,4 +227,105 @@ CASES += [
     promote(ones("f32"), ones("f16", 2), unsafe=True, scalars=True),
     promote(ones("i16", 2), ones("i32", 2), scalars=True),
     Case("ConvertPromoteTypes", 14, (ones("f32", 2), ones("f16", 2)), outputs=2),
+]
+
+
+def strings(*texts: str, shape: tuple[int, ...] | None = None) -> Array:
+    array = np.empty(len(texts), object)
+    array[:] = texts
+    return array if shape is None else array.reshape(shape)
+
+
+def bytes_of(text: str) -> Array:
+    return np.frombuffer(text.encode(), np.uint8)
+
+
+def pack(
+    begins: Any, ends: Any, symbols: str, *, kind: str = "i64", constants: tuple[int, ...] = (), **more: Any
+) -> Case:
+    index = ElementType[kind].dtype
+    inputs = (np.array(begins, index), np.array(ends, index), bytes_of(symbols))
+    return Case("StringTensorPack", 15, inputs, constants=constants, **more)
+
+
+SPECIFIED = {"note": "specification"}
+
+CASES += [
+    pack([0, 5], [5, 13], "IntelOpenVINO", expected=(strings("Intel", "OpenVINO"),), **SPECIFIED),
+    pack(
+        [0, 3, 3, 8, 9],
+        [3, 3, 8, 9, 13],
+        "OMZGenAI 2024",
+        expected=(strings("OMZ", "", "GenAI", " ", "2024"),),
+        **SPECIFIED,
+    ),
+    pack([0, 8], [1, 9], "123456789", expected=(strings("1", "9"),), **SPECIFIED),
+    pack(
+        [[0, 5], [13, 16]],
+        [[5, 13], [16, 21]],
+        "IntelOpenVINOOMZGenAI",
+        expected=(strings("Intel", "OpenVINO", "OMZ", "GenAI", shape=(2, 2)),),
+        **SPECIFIED,
+    ),
+    pack([0, 5], [5, 13], "IntelOpenVINO", kind="i32"),
+    pack([5, 0], [13, 5], "IntelOpenVINO"),
+    pack([0, 0, 1], [3, 3, 2], "abc"),
+    pack([0, 3], [3, 1], "abc", note="an end before its begin"),
+    pack([0, 4, 7], [4, 7, 11], "éß日本x"),
+    pack([[[0]]], [[[3]]], "abc"),
+    pack([0, 0], [0, 0], ""),
+    pack(np.zeros((0,)), np.zeros((0,)), "abc"),
+    pack(np.zeros((2, 0)), np.zeros((2, 0)), "abc"),
+    pack(1, 3, "abc"),
+    *[
+        pack([0, 5], [5, 13], "IntelOpenVINO", kind=kind, constants=constants)
+        for kind in ("i32", "i64")
+        for constants in ((0,), (1,), (2,), (0, 1))
+    ],
+    pack(
+        [0, 5],
+        [5, 13],
+        "IntelOpenVINO",
+        constants=(0, 1, 2),
+        expected=(strings("Intel", "OpenVINO"),),
+        oracle="nobody",
+        note="the plugin cannot fold it",
+    ),
+]
+
+
+def unpack(data: Array, *, constants: tuple[int, ...] = (), **more: Any) -> Case:
+    return Case("StringTensorUnpack", 15, (data,), constants=constants, outputs=3, **more)
+
+
+def unpacked(begins: Any, ends: Any, symbols: str) -> tuple[Array, ...]:
+    return np.array(begins, np.int32), np.array(ends, np.int32), bytes_of(symbols)
+
+
+CASES += [
+    unpack(strings("Intel", "OpenVINO"), expected=unpacked([0, 5], [5, 13], "IntelOpenVINO"), **SPECIFIED),
+    unpack(
+        strings("OMZ", "", "GenAI", " ", "2024"),
+        expected=unpacked([0, 3, 3, 8, 9], [3, 3, 8, 9, 13], "OMZGenAI 2024"),
+        **SPECIFIED,
+    ),
+    unpack(
+        strings("Intel", "OpenVINO", "OMZ", "GenAI", shape=(2, 2)),
+        expected=unpacked([[0, 5], [13, 16]], [[5, 13], [16, 21]], "IntelOpenVINOOMZGenAI"),
+        **SPECIFIED,
+    ),
+    *[
+        unpack(data, constants=constants)
+        for constants in ((), (0,))
+        for data in (
+            strings("a", "é", "日本", "🙂"),
+            strings("one"),
+            strings(""),
+            strings("", "", ""),
+            strings("scalar", shape=()),
+            strings("a b", "\t", "x" * 300, "", shape=(2, 1, 2)),
+        )
+    ],
+    unpack(strings(shape=(0,))),
+    unpack(strings(shape=(3, 0))),
 ]

@@ -1,4 +1,4 @@
-"""DepthToSpace, SpaceToDepth, BatchToSpace, SpaceToBatch, ShuffleChannels, ReorgYolo, ExtractImagePatches, Col2Im."""
+"""Operators that rearrange blocks of images and channels."""
 
 from __future__ import annotations
 
@@ -130,22 +130,6 @@ CASES += [
     Case("SpaceToBatch", 2, (np.array([["a"]], object), ints(1, 2), ints(0, 1), ints(0, 0)), constants={1, 2, 3},
          oracle="nobody", expected=(np.array([[""], ["a"]], object),)),
 ]  # fmt: skip
-
-# ReorgYolo; C need not be a multiple of the square of the stride.
-for opset in (1, 2):
-    CASES += [
-        Case("ReorgYolo", opset, (numbered(*shape),), {"stride": stride})
-        for shape, stride in (
-            ((1, 4, 2, 2), 2),
-            ((2, 8, 4, 6), 2),
-            ((2, 9, 3, 6), 3),
-            ((1, 6, 2, 2), 2),
-            ((2, 7, 2, 4), 2),
-            ((1, 2, 3, 3), 1),
-            ((1, 4, 2, 2), (2, 1)),
-        )
-    ]
-CASES += [Case("ReorgYolo", 2, (numbered(1, 4, 2, 2, kind=kind),), {"stride": 2}) for kind in KINDS if kind != "f32"]
 
 
 def patches(shape: tuple[int, ...], sizes: object, strides: object, rates: object, pad: str, **fields: object) -> Case:

@@ -1,0 +1,72 @@
+"""GridSample."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_exec.types import Array, ElementType
+from tests.conformance.case import Case
+
+TOLERANCE = {"f64": 1e-4, "f32": 1e-4, "f16": 1e-2, "bf16": 5e-2}
+
+
+def numbers(*shape: int, low: float = 0, high: float = 1, kind: str = "f32", seed: int = 0) -> Array:
+    return np.random.default_rng(seed).uniform(low, high, shape).astype(ElementType[kind].dtype)
+
+
+def case(type: str, opset: int, inputs: tuple[Array, ...], attributes: dict[str, object], **fields: object) -> Case:
+    tolerance = TOLERANCE.get(ElementType.of(inputs[0]).name, 0)
+    given = {"rtol": tolerance, "atol": tolerance} | fields
+    return Case(type, opset, inputs, attributes, **given)  # type: ignore[arg-type]  # as a caller
+
+
+CASES: list[Case] = []
+
+# GridSample: every mode, places inside and far outside.
+for mode in ("bilinear", "nearest", "bicubic"):
+    for padding in ("zeros", "border", "reflection"):
+        for align in (True, False):
+            attributes = {"mode": mode, "padding_mode": padding, "align_corners": align}
+            data, grid = numbers(2, 3, 4, 6), numbers(2, 3, 5, 2, low=-3, high=3, seed=1)
+            CASES += [
+                case("GridSample", 9, (data, grid), attributes),
+                case("GridSample", 9, (data[:, :1, :1, :1], grid), attributes),
+                case("GridSample", 9, (data[:1, :2, :, :1], grid[:1] / 3), attributes),
+            ]
+    for kind in ("f16", "bf16", "f64"):
+        inputs = (numbers(1, 2, 4, 6, kind=kind), numbers(1, 2, 3, 2, low=-1, seed=2, kind="f32"))
+        CASES += [case("GridSample", 9, inputs, {"mode": mode})]
+for kind in ("f16", "f64"):
+    inputs = (
+        numbers(1, 2, 4, 6),
+        (numbers(1, 2, 3, 2, low=-8, high=8, seed=2).round() / 8).astype(ElementType[kind].dtype),
+    )
+    CASES += [case("GridSample", 9, inputs, {"mode": "bilinear"})]
+for kind in ("i32", "u8", "i8"):
+    data = numbers(1, 2, 4, 6, high=120, kind=kind) - ElementType[kind].dtype.type(0 if kind == "u8" else 60)
+    for mode in ("bilinear", "nearest"):
+        CASES += [case("GridSample", 9, (data, numbers(1, 3, 5, 2, low=-1.2, high=1.2, seed=3)), {"mode": mode})]
+corners = np.array([[[[-1, -1], [1, 1]], [[0, 0], [1, -1]]]], np.float32)
+square = np.arange(9, dtype=np.float32).reshape(1, 1, 3, 3)
+CASES += [
+    case("GridSample", 9, (square, corners), {}),
+    case("GridSample", 9, (square, corners), {"align_corners": True, "mode": "nearest"},
+         expected=(np.array([[[[0, 8], [4, 2]]]], np.float32),)),
+    case("GridSample", 9, (square, corners * np.float32(np.nan)), {}),
+    case("GridSample", 9, (square, corners * np.float32(np.nan)), {"mode": "nearest"}),
+    case("GridSample", 9, (square[:0], corners[:0]), {}, oracle="nobody",
+         expected=(np.zeros((0, 1, 2, 2), np.float32),)),
+]  # fmt: skip
+
+# ROIAlign: boxes within, across and beyond the image, and one that ends before it begins.
+BOXES = np.array(
+    [[0, 0, 3, 2], [1, 1, 1.5, 1.2], [-3, -3, 9, 9], [2.5, 0.5, 5.5, 3], [7, 1, 12, 3], [3, 2, 1, 0.5]], np.float32
+)
+IMAGES = np.array([0, 1, 1, 0, 0, 1])
+
+
+def align(opset: int, kind: str = "f32", index: str = "i64", boxes: Array = BOXES, **attributes: object) -> Case:
+    given = {"pooled_h": 2, "pooled_w": 3, "sampling_ratio": 2, "spatial_scale": 1.0, "mode": "avg"} | attributes
+    data = numbers(2, 3, 4, 6, low=-1, kind=kind)
+    inputs = (data, boxes.astype(data.dtype), IMAGES[: len(boxes)].astype(ElementType[index].dtype))
+    return case("ROIAlign", opset, inputs, given)

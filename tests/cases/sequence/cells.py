@@ -1,0 +1,103 @@
+"""RNNCell, GRUCell, LSTMCell."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_exec.types import Array, ElementType
+from tests.conformance.case import Case
+
+TOLERANCE = {"f64": 1e-5, "f32": 1e-5, "f16": 4e-3, "bf16": 3e-2}
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+STATES = {"RNN": 1, "GRU": 1, "LSTM": 2}
+ACTIVATIONS = {"RNN": ("tanh",), "GRU": ("sigmoid", "tanh"), "LSTM": ("sigmoid", "tanh", "tanh")}
+CELL_OPSET = {"RNN": 3, "GRU": 3, "LSTM": 4}
+
+
+class Arrays:
+    """Random arrays of one element type."""
+
+    def __init__(self, kind: str, seed: int = 0, spread: float = 1.0) -> None:
+        self.dtype = ElementType[kind].dtype
+        self.spread = spread
+        self.random = np.random.default_rng(seed)
+
+    def __call__(self, *shape: int) -> Array:
+        return self.random.uniform(-self.spread, self.spread, shape).astype(self.dtype)
+
+
+def cell(
+    kind: str = "LSTM",
+    *,
+    batch: int = 2,
+    size: int = 3,
+    hidden: int = 4,
+    element_type: str = "f32",
+    bias: bool = True,
+    spread: float = 1.0,
+    constants: tuple[int, ...] = (),
+    opset: int | None = None,
+    **attributes: object,
+) -> Case:
+    arrays = Arrays(element_type, spread=spread)
+    gates = GATES[kind]
+    inputs = [arrays(batch, size), *(arrays(batch, hidden) for _ in range(STATES[kind]))]
+    inputs += [arrays(gates * hidden, size), arrays(gates * hidden, hidden)]
+    if bias:
+        inputs.append(arrays((gates + bool(attributes.get("linear_before_reset"))) * hidden))
+    tolerance = TOLERANCE[element_type] * max(spread, 1)
+    return Case(
+        f"{kind}Cell",
+        CELL_OPSET[kind] if opset is None else opset,
+        tuple(inputs),
+        {"hidden_size": hidden, **attributes},
+        constants,
+        outputs=STATES[kind],
+        rtol=tolerance,
+        atol=tolerance,
+    )
+
+
+KINDS = ("RNN", "GRU", "LSTM")
+FUNCTIONS = {
+    "RNN": [("relu",), ("sigmoid",), ("tanh",)],
+    "GRU": [("sigmoid", "tanh"), ("tanh", "relu"), ("relu", "sigmoid")],
+    "LSTM": [("sigmoid", "tanh", "tanh"), ("tanh", "relu", "sigmoid"), ("relu", "sigmoid", "relu")],
+}
+CASES: list[Case] = []
+
+for kind in KINDS:
+    weights = tuple(range(1 + STATES[kind], 4 + STATES[kind]))
+    CASES += [cell(kind, activations=ACTIVATIONS[kind])]
+    CASES += [cell(kind, activations=ACTIVATIONS[kind], constants=weights)]
+    CASES += [cell(kind, activations=functions, spread=2.0) for functions in FUNCTIONS[kind]]
+    CASES += [cell(kind, activations=ACTIVATIONS[kind], clip=clip, spread=2.0) for clip in (0.5, 2.0, 0.0)]
+    CASES += [cell(kind, activations=ACTIVATIONS[kind], batch=1, size=1, hidden=1)]
+    CASES += [cell(kind, activations=ACTIVATIONS[kind], batch=5, size=7, hidden=9)]
+    CASES += [cell(kind, activations=ACTIVATIONS[kind], element_type=name) for name in ("f16", "bf16")]
+    CASES += [cell(kind, activations=ACTIVATIONS[kind], activations_alpha=(), activations_beta=())]
+    CASES += [cell(kind, activations=ACTIVATIONS[kind], clip=clip, spread=9.0) for clip in (-1.0, float("inf"))]
+    CASES += [cell(kind, activations=ACTIVATIONS[kind], element_type="f64")]
+CASES += [cell("GRU"), cell("LSTM")]
+CASES += [cell("RNN", opset=1, activations="tanh"), cell("LSTM", opset=1), cell("LSTM", opset=1, bias=False)]
+CASES += [cell("LSTM", activations="Sigmoid,TANH,ReLU", spread=20.0)]
+CASES += [cell("LSTM", opset=1, weights_format="fico", input_forget=False, clip=0.25)]
+CASES += [
+    Case(
+        "LSTMCell",
+        1,
+        (*case.inputs, Arrays("f32", seed=1)(12)),
+        {**case.attributes, "weights_format": "ifco", "input_forget": True},
+        outputs=2,
+        rtol=1e-5,
+        atol=1e-5,
+        note="peepholes",
+    )
+    for case in [cell("LSTM", opset=1)]
+]
+CASES += [
+    cell("GRU", linear_before_reset=True, clip=clip, spread=2.0, activations=functions)
+    for clip in (0.0, 0.5)
+    for functions in FUNCTIONS["GRU"]
+]
+CASES += [cell("GRU", linear_before_reset=True, element_type=name) for name in ("f16", "bf16")]
