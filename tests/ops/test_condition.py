@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from ir_exec.errors import ElementTypeError, InvalidAttributeError, ShapeError, raise_error
 from ir_exec.infer.known import with_known_values
 from ir_exec.ops import Op
+from ir_exec.ops.condition import Bucketize, NonZero
 from ir_exec.types import ElementType, Shape, TensorType
 from tests.helpers.indexing import draw_shape, known, make, run, typed
 from tests.helpers.intervals import assert_holds, draw_wider
@@ -114,3 +117,75 @@ def test_Select_is_a_loop(data: st.DataObject) -> None:
     whole = [view.copy() for view in views]
     assert np.array_equal(run(NONE, *whole), output)
     assert np.array_equal(run(PDPD, *whole), output)
+
+
+NUMBERS = st.integers(-5, 5)
+
+
+def kind(text: str) -> TensorType:
+    return TensorType(ElementType.f32, Shape.parse(text))
+
+
+@given(boundaries=st.lists(NUMBERS, max_size=9), data=st.lists(NUMBERS, max_size=9), right=st.booleans())
+def test_buckets_are_those_of_bisection(boundaries: list[int], data: list[int], right: bool) -> None:
+    boundaries = sorted(set(boundaries))
+    found = Bucketize(with_right_bound=right).evaluate(np.array(data, np.int32), np.array(boundaries, np.float32))
+    search = bisect_left if right else bisect_right
+    assert found.tolist() == [search(boundaries, value) for value in data]
+
+
+def test_boundaries_are_a_vector() -> None:
+    with pytest.raises(ShapeError) as error:
+        Bucketize().infer(kind("2,3"), kind("2,3"))
+    assert (error.value.code, error.value.message) == ("IR501", "buckets has rank 2 ([2,3]), expected 1")
+
+
+def test_places_are_i32_or_i64() -> None:
+    with pytest.raises(InvalidAttributeError) as error:
+        Bucketize.parse({"output_type": "f32"}, raise_error)
+    assert error.value.code == "IR302"
+
+
+def kind(text: str, element_type: ElementType = ElementType.f32) -> TensorType:
+    return TensorType(element_type, Shape.parse(text))
+
+
+def i64(text: str) -> TensorType:
+    return kind(text, ElementType.i64)
+
+
+def known(value: object) -> TensorType:
+    return TensorType.of(np.array(value))
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ("2,3", "2,..6"),
+        ("?,3", "2,?"),
+        ("2..4,3", "2,..12"),
+        ("0,3", "2,0"),
+        ("...", "?,?"),
+        ("", "..1,..1"),
+    ],
+)
+def test_non_zero_shapes(data: str, expected: str) -> None:
+    assert NonZero().infer(kind(data)) == i64(expected)
+
+
+@pytest.mark.parametrize(("value", "expected"), [(0, "0,0"), (5, "1,1"), ([1, 0, 2], "1,2"), ([[0, 0]], "2,0")])
+def test_non_zero_of_known_values(value: object, expected: str) -> None:
+    assert NonZero().infer(known(value)) == i64(expected)
+
+
+@pytest.mark.parametrize("name", ["u1", "u2", "u3", "u4", "u6", "i4", "f4e2m1", "f8e4m3", "f8e5m2"])
+def test_non_zero_of_small_types(name: str) -> None:
+    data = np.array([[0, 1], [1, 0]], np.uint8).view(ElementType[name].dtype)
+    assert NonZero().evaluate(data).tolist() == [[0, 1], [1, 0]]
+    assert NonZero().evaluate(data[1, 0, ...]).tolist() == [[0]]
+
+
+def test_non_zero_knows_the_zero_of_nf4_and_that_f8e8m0_has_none() -> None:
+    codes = np.array([0, 7, 15], np.uint8)
+    assert NonZero().evaluate(codes.view(ElementType.nf4.dtype)).tolist() == [[0, 2]]
+    assert NonZero().evaluate(codes.view(ElementType.f8e8m0.dtype)).tolist() == [[0, 1, 2]]

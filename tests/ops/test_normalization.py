@@ -14,12 +14,14 @@ from ir_exec.ops import resolve
 from ir_exec.ops.normalization import (
     GRN,
     LRN,
+    MVN1,
+    MVN6,
     BatchNormInference1,
     BatchNormInference5,
     GroupNormalization,
     NormalizeL2,
 )
-from ir_exec.types import TensorType
+from ir_exec.types import ElementType, Shape, TensorType
 from tests.helpers.indexing import known, typed
 
 
@@ -125,3 +127,52 @@ def test_attributes_that_cannot_be(type: str, opset: int, attributes: dict[str, 
     with pytest.raises(InvalidAttributeError) as error:
         resolve(type, f"opset{opset}").parse(attributes, raise_error)
     assert error.value.code == "IR302"
+
+
+def kind(text: str) -> TensorType:
+    return TensorType(ElementType.f32, Shape.parse(text))
+
+
+def mvn6(axes: TensorType, data: str = "2,3") -> TensorType:
+    return MVN6(eps=1e-9, normalize_variance=True, eps_mode="inside_sqrt").infer(kind(data), axes)
+
+
+@pytest.mark.parametrize(
+    ("axes", "code", "message"),
+    [
+        (TensorType.of(np.array(1)), "IR501", "axes has rank 0 ([]), expected 1"),
+        (TensorType.of(np.array([0, 1, 0])), "IR505", "axes has 3 elements, data [2,3] has 2 axes"),
+        (TensorType.of(np.array([2])), "IR503", "axis 2 is out of range for rank 2 (allowed: -2 to 1)"),
+    ],
+)
+def test_axes_that_do_not_fit(axes: TensorType, code: str, message: str) -> None:
+    with pytest.raises(ShapeError) as error:
+        mvn6(axes)
+    assert (error.value.code, error.value.message) == (code, message)
+
+
+def test_axes_that_only_the_run_knows() -> None:
+    assert mvn6(TensorType(ElementType.i64, Shape.unknown())) == kind("2,3")
+    operator = MVN6(eps=1e-9, normalize_variance=True, eps_mode="inside_sqrt")
+    with pytest.raises(EvaluationError) as error:
+        operator.evaluate(np.zeros((2, 3), np.float32), np.array([-3]))
+    assert (error.value.code, error.value.location.port) == ("IR701", "axes")
+
+
+def test_reduction_axes_out_of_range() -> None:
+    with pytest.raises(ShapeError) as error:
+        MVN1(eps=1e-9, normalize_variance=True, reduction_axes=(2,)).infer(kind("2,3"))
+    assert error.value.code == "IR503"
+
+
+def test_only_two_modes_of_eps() -> None:
+    attributes = {"eps": "1e-9", "normalize_variance": "true", "eps_mode": "beside_sqrt"}
+    with pytest.raises(InvalidAttributeError) as error:
+        MVN6.parse(attributes, raise_error)
+    assert error.value.code == "IR302"
+
+
+def test_a_large_mean_does_not_spoil_the_variance() -> None:
+    data = (np.array([[-1, 1]]) + 4096).astype(np.float32)
+    found = MVN6(eps=0.0, normalize_variance=True, eps_mode="inside_sqrt").evaluate(data, np.array([1]))
+    assert found.tolist() == [[-1, 1]]

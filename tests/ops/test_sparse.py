@@ -1,4 +1,4 @@
-"""Bags of embeddings, segments and sparse rows: against plain loops, and what is refused."""
+"""Bags of embeddings, segments and sparse rows: against plain loops, types, and errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, ShapeError
 from ir_exec.ops import sparse as segments
-from ir_exec.ops.arithmetic.segment_max import SegmentMax
 from ir_exec.ops.sparse import (
     EmbeddingBagOffsets,
     EmbeddingBagOffsetsSum,
@@ -98,9 +97,6 @@ def value(array: object) -> TensorType:
         (EmbeddingBagPacked(), [kind("?,2", "f32"), kind("?,3"), kind("4,?", "f32")], "f32[4,2]"),
         (EmbeddingSegmentsSum(), [kind("5,2", "f32"), kind("4"), kind("4"), value(7)], "f32[7,2]"),
         (EmbeddingSegmentsSum(), [kind("5,2", "f32"), kind("4"), kind("4"), kind("")], "f32[?,2]"),
-        (SegmentMax(fill_mode="zero"), [kind("4,2", "f32"), value([0, 1, 1, 4])], "f32[5,2]"),
-        (SegmentMax(fill_mode="zero"), [kind("4,2", "f32"), kind("4"), value(3)], "f32[3,2]"),
-        (SegmentMax(fill_mode="zero"), [kind("4,2", "f32"), value([0, 1, 1, 4]), kind("")], "f32[?,2]"),
     ],
 )
 def test_types(operator: Any, types: list[TensorType], expected: str) -> None:
@@ -126,7 +122,6 @@ INDICES, OFFSETS = np.array([0, 1, 2]), np.array([0, 2])
 EMPTY = np.array([0, 0])
 BAGS_OF = EmbeddingBagOffsetsSum()
 SUM = EmbeddingSegmentsSum()
-MAX = SegmentMax(fill_mode="zero")
 FILL = SparseFillEmptyRows()
 AXIS = "allowed are 0 to 3: axis 0 of data has size 4"
 
@@ -147,9 +142,6 @@ def matrix(*numbers: int) -> Array:
         (EmbeddingBagPacked(), (TABLE, matrix(0, 7)), "IR701", f"indices[1] is 7, {AXIS}"),
         (SUM, (TABLE, INDICES, INDICES, np.array(2)), "IR701", "a segment of segment_ids is 2, allowed are 0 to 1"),
         (SUM, (TABLE, INDICES, INDICES, np.array(-2)), "IR704", "num_segments is -2, expected 0 or more"),
-        (MAX, (TABLE[:3], INDICES - 1), "IR701", "a segment of segment_ids is -1, allowed are 0 to 1"),
-        (MAX, (TABLE[:3], INDICES[::-1]), "IR704", "segment_ids must rise, found 1 behind 2"),
-        (MAX, (TABLE[:3], INDICES, np.array(2)), "IR701", "a segment of segment_ids is 2, allowed are 0 to 1"),
         (
             FILL,
             (np.ones(1), np.array([2, 2]), matrix(0, 2), np.array(0.0)),
@@ -187,8 +179,6 @@ def test_values_that_are_refused(operator: Any, inputs: tuple[Array, ...], code:
             "IR502",
             "num_indices of segment_ids and of the inputs before it must be equal, found 3 and 2",
         ),
-        (SegmentMax(fill_mode="zero"), [kind("3,2"), kind("2")], "IR502", "axis 0 of data and segment_ids"),
-        (SegmentMax(fill_mode="zero"), [kind("3,2"), kind("3"), value(-1)], "IR505", "num_segments is -1"),
         (SparseFillEmptyRows(), [kind("3"), kind("3"), kind("3,2"), kind("")], "IR502", "axes of dense_shape"),
     ],
 )

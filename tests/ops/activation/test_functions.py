@@ -1,4 +1,4 @@
-"""Activation functions against their definitions in Python's math, at all sizes of argument; and what is refused."""
+"""Activation functions against their definitions in Python's floats."""
 
 from __future__ import annotations
 

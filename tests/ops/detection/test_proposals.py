@@ -1,54 +1,13 @@
-"""What the operators of Detectron models say about wrong shapes, and where specification and OpenVINO leave it open."""
+"""Proposals: shapes, and attributes that cannot be."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from ir_exec.errors import InvalidAttributeError, ShapeError
-from ir_exec.types import Shape
-from tests.helpers.indexing import make, run, typed
-
-
-def test_best_rois_first_of_equal_ones_the_first() -> None:
-    rois = np.arange(16, dtype=np.float32).reshape(4, 4)
-    output = run(make("ExperimentalDetectronTopKROIs", 6, max_rois=5), rois, np.array([1, 3, 1, 2], np.float32))
-    assert output.tolist() == [*rois[[1, 3, 0, 2]].tolist(), [0, 0, 0, 0]]
-
-
-def test_a_grid_larger_than_the_feature_map() -> None:
-    operator = make("ExperimentalDetectronPriorGridGenerator", 6, h=4)
-    with pytest.raises(ShapeError, match="h is 4, more than 3, the size of feature_map"):
-        operator.infer(typed("f32", "2,4"), typed("f32", "1,8,3,3"), typed("f32", "1,3,9,9"))
-    shape = operator.infer(typed("f32", "2,4"), typed("f32", "1,8,?,3"), typed("f32", "1,3,9,9")).shape
-    assert shape == Shape([None, 3, 2, 4])
-
-
-def test_more_levels_than_scales() -> None:
-    operator = make(
-        "ExperimentalDetectronROIFeatureExtractor", 6, output_size=2, sampling_ratio=1, pyramid_scales="4,8"
-    )
-    levels = [typed("f32", "1,2,4,4")] * 3
-    with pytest.raises(ShapeError, match="there are 3 levels, but 2 pyramid_scales"):
-        operator.infer(typed("f32", "5,4"), *levels)
-    with pytest.raises(ShapeError, match="channels of pyramid"):
-        operator.infer(typed("f32", "5,4"), levels[0], typed("f32", "1,3,4,4"))
-    features, boxes = operator.infer(typed("f32", "..."), typed("f32", "..."), levels[0])
-    assert (features.shape, boxes.shape) == ([None, 2, 2, 2], [None, 4])
-
-
-def test_features_of_a_flat_pyramid_are_its_levels() -> None:
-    operator = make(
-        "ExperimentalDetectronROIFeatureExtractor", 6, output_size=2, sampling_ratio=2, pyramid_scales="4,8,16"
-    )
-    levels = [np.full((1, 1, 64 >> i, 64 >> i), i + 1, np.float32) for i in range(3)]
-    sizes = [20, 111, 113, 223, 225, 0]
-    rois = np.array([[0, 0, size, size] for size in sizes], np.float32)
-    features, boxes = operator.evaluate(rois, *levels)
-    assert features.mean(axis=(1, 2, 3)).tolist() == [1, 1, 2, 2, 3, 0]
-    assert boxes.tolist() == rois.tolist()
-    assert not np.may_share_memory(boxes, rois)
-
+from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError
+from ir_exec.ops import Op
+from tests.helpers.indexing import make, typed
 
 PROPOSALS = {"min_size": 1, "nms_threshold": 0.5, "pre_nms_count": 9, "post_nms_count": 4}
 
@@ -99,3 +58,28 @@ def test_attributes_that_cannot_be() -> None:
             max_delta_log_wh=1,
             deltas_weights="1,1,1",
         )
+
+
+@pytest.mark.parametrize("image", [[0, 10, 1], [10, np.nan, 1], [10, -1, 1], [10, 10, np.inf], [10, 10, 1, -1]])
+def test_proposals_for_an_image_that_cannot_be(image: list[float]) -> None:
+    operator = proposal()
+    inputs = (np.ones((1, 4, 2, 2), np.float32), np.zeros((1, 8, 2, 2), np.float32), np.array(image, np.float32))
+    with pytest.raises(EvaluationError) as caught:
+        operator.evaluate(*inputs)
+    assert (caught.value.code, caught.value.location.port) == ("IR704", "image_shape")
+
+
+def proposal() -> Op:
+    counts = {"base_size": 4, "pre_nms_topn": 9, "post_nms_topn": 2, "feat_stride": 2, "min_size": 1}
+    return make("Proposal", 1, nms_thresh=0.5, ratio=1, scale="1,2", **counts)
+
+
+def test_proposals_of_other_anchors() -> None:
+    for scores, moves, image in (
+        ("1,6,2,2", "1,12,2,2", "3"),
+        ("1,4,2,2", "1,8,2,3", "3"),
+        ("1,4,2,2", "1,8,2,2", "5"),
+    ):
+        with pytest.raises(ShapeError) as caught:
+            proposal().infer(typed("f32", scores), typed("f32", moves), typed("f32", image))
+        assert caught.value.code == "IR502"

@@ -1,4 +1,4 @@
-"""RandomUniform and Multinomial: their generators, errors, and what stays from run to run."""
+"""RandomUniform: the generators' own numbers, and what stays the same."""
 
 from __future__ import annotations
 
@@ -8,44 +8,9 @@ import pytest
 import ir_exec
 from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, raise_error
 from ir_exec.kernels.parallel import THREADS
-from ir_exec.kernels.random_bits import mersenne_twister, philox, words_of_number, words_of_sequence
-from ir_exec.ops.generation.multinomial import Multinomial
 from ir_exec.ops.generation.random_uniform import RandomUniform
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.helpers.network_text import NetworkText, tied_input, tied_output
-
-
-@pytest.mark.parametrize(
-    ("counter", "key", "wanted"),
-    [
-        ([0, 0, 0, 0], [0, 0], "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
-        ([2**32 - 1] * 4, [2**32 - 1] * 2, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
-        (
-            [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344],
-            [0xA4093822, 0x299F31D0],
-            "d16cfe09 94fdcceb 5001e420 24126ea1",
-        ),
-    ],
-)
-def test_philox_of_its_authors(counter: list[int], key: list[int], wanted: str) -> None:
-    """The known answers that come with the Random123 library."""
-    low, high = counter[0] | counter[1] << 32, counter[2] | counter[3] << 32
-    found = philox(key[0] | key[1] << 32, high, low, 1)
-    assert " ".join(f"{number:08x}" for number in found[0]) == wanted
-
-
-def test_blocks_of_philox_do_not_depend_on_the_first() -> None:
-    assert np.array_equal(philox(7, 9, 100, 50)[30:], philox(7, 9, 130, 20))
-
-
-def test_the_twister_of_the_cpp_standard() -> None:
-    """[rand.predef] of the C++ standard: the 10000th number of a generator seeded with 5489."""
-    assert mersenne_twister(words_of_number(5489)).random_raw(10000)[-1] == 4123659995
-
-
-def test_a_seed_sequence_counts_the_low_32_bits() -> None:
-    assert words_of_sequence((2**40 + 3, 5)) == words_of_sequence((3, 5))
-    assert words_of_sequence((3, 5)) != words_of_sequence((5, 3))
 
 
 def uniform(**attributes: object) -> RandomUniform:
@@ -187,50 +152,3 @@ def test_iterations_draw_different_numbers() -> None:
     first = compiled([np.zeros(1, np.float32)])[0]
     assert len(set(first.tolist())) == 3
     assert len(set(first.tolist()) | set(compiled([np.zeros(1, np.float32)])[0].tolist())) == 6
-
-
-def multinomial(**attributes: object) -> Multinomial:
-    given = {"convert_type": ElementType.i32, "with_replacement": True, "log_probs": False, "global_seed": 1}
-    return Multinomial(**(given | attributes))
-
-
-@pytest.mark.parametrize(
-    ("probs", "count", "replacement", "message"),
-    [
-        ([[1, 2]], -1, True, "num_samples is -1, expected 0 or more"),
-        ([[1, 2]], 3, False, "num_samples is 3, expected at most the 2 classes without replacement"),
-        ([[1, 2], [0, 0]], 3, True, "row 1 of probs has no class left with a probability above 0"),
-        ([[1, 2, 0], [0, 1, 0]], 2, False, "row 1 of probs has no class left with a probability above 0"),
-    ],
-)
-def test_nothing_to_draw(probs: list[list[float]], count: int, replacement: bool, message: str) -> None:
-    operator = multinomial(with_replacement=replacement)
-    with pytest.raises(EvaluationError) as error, np.errstate(all="ignore"):
-        operator.evaluate(np.array(probs, np.float32), np.array(count))
-    assert (error.value.code, error.value.message) == ("IR704", message)
-
-
-def test_errors_of_multinomial() -> None:
-    with pytest.raises(IRError) as error:
-        multinomial().infer(TensorType(ElementType.f32, Shape([3])), TensorType.of(np.array(2)))
-    assert (error.value.code, error.value.message) == ("IR501", "probs has rank 1 ([3]), expected 2")
-    with pytest.raises(IRError) as error:
-        multinomial().infer(TensorType(ElementType.f32, Shape([3, 2])), TensorType.of(np.array(-2)))
-    assert (error.value.code, error.value.message) == ("IR505", "num_samples is -2, expected 0 or more")
-
-
-def test_classes_come_as_often_as_they_are_probable() -> None:
-    found = multinomial().evaluate(np.array([[1, 2, 5, 0]], np.float32), np.array(8000))
-    np.testing.assert_allclose(np.bincount(found[0], minlength=4) / 1000, [1, 2, 5, 0], atol=0.2)
-
-
-def test_without_replacement_all_classes_come() -> None:
-    with np.errstate(all="ignore"):
-        found = multinomial(with_replacement=False).evaluate(np.ones((5, 40), np.float32), np.array(40))
-    assert np.array_equal(np.sort(found), np.broadcast_to(np.arange(40), (5, 40)))
-
-
-def test_no_two_draws_without_seeds_are_alike() -> None:
-    operator, probs = multinomial(global_seed=0), np.ones((1, 1000), np.float32)
-    first, second = (operator.evaluate(probs, np.array(8)) for _ in range(2))
-    assert not np.array_equal(first, second)

@@ -1,4 +1,4 @@
-"""Blocks between axes: shapes with bounds, errors, and pairs of operators that undo each other."""
+"""Operators that rearrange blocks: shapes and errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from ir_exec.errors import InvalidAttributeError, IRError, ShapeError, raise_error
 from ir_exec.ops import Op, resolve
-from ir_exec.ops.detection.yolo import ReorgYolo
 from ir_exec.ops.movement.rearrange import (
     BatchToSpace,
     Col2Im,
@@ -42,7 +41,6 @@ def known(*values: int) -> TensorType:
         (BatchToSpace(), (kind("8,3"), known(1, 2), kind("2", "i64"), known(0, 0)), "f32[4,?]"),
         (SpaceToBatch(), (kind("2..3,?"), known(1, 4), known(0, 1), known(0, 4)), "f32[8..12,2..]"),
         (SpaceToBatch(), (kind("2,3"), kind("2", "i64"), known(0, 1), known(0, 4)), "f32[?,?]"),
-        (ReorgYolo(stride=(2,)), (kind("1,3..8,4..7,?"),), "f32[1,12..32,2..3,?]"),
         (ShuffleChannels(group=4), (kind("2,5..7"),), None),
         (ShuffleChannels(group=4), (kind("2,5..8"),), "f32[2,5..8]"),
         (Col2Im(), (kind("1..2,8,?"), known(3, 4), known(2, 2)), "f32[1..2,2,3,4]"),
@@ -88,8 +86,6 @@ def test_patches_of_images_of_unknown_size(pad: str) -> None:
          "pads_begin is [0, -2], expected numbers from 0 on"),
         (SpaceToBatch(), (kind("4,2"), known(1, 2), known(0, 0, 0), known(0, 0)), "IR502",
          "the rank of data and the lengths of block_shape, pads_begin, pads_end must be equal, found [2] and [3]"),
-        (ReorgYolo(stride=(2,)), (kind("1,3,4,4"),), "IR505", "data has 3 channels, expected 4 or more"),
-        (ReorgYolo(stride=(2,)), (kind("1,4,4,5"),), "IR505", "axis 3 of data is 5, expected a multiple of 2"),
         (Col2Im(), (kind("8,6"), known(3, 4), known(2, 0)), "IR505",
          "kernel_size is [2, 0], expected positive numbers"),
         (Col2Im(), (kind("6,6"), known(3, 4), known(2, 2)), "IR505",

@@ -1,4 +1,4 @@
-"""StridedSlice, Slice, SliceScatter: errors, intervals, and slices against a plain loop."""
+"""Slices against a walk over their places, and errors."""
 
 from __future__ import annotations
 

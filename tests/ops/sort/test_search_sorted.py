@@ -1,4 +1,4 @@
-"""Bucketize and SearchSorted: against the searches of Python, and what is refused."""
+"""SearchSorted against the searches of Python."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir_exec.errors import InvalidAttributeError, ShapeError, raise_error
-from ir_exec.ops.condition import Bucketize
+from ir_exec.errors import ShapeError
 from ir_exec.ops.sort.search_sorted import SearchSorted
 from ir_exec.types import ElementType, Shape, TensorType
 
@@ -19,14 +18,6 @@ NUMBERS = st.integers(-5, 5)
 
 def kind(text: str) -> TensorType:
     return TensorType(ElementType.f32, Shape.parse(text))
-
-
-@given(boundaries=st.lists(NUMBERS, max_size=9), data=st.lists(NUMBERS, max_size=9), right=st.booleans())
-def test_buckets_are_those_of_bisection(boundaries: list[int], data: list[int], right: bool) -> None:
-    boundaries = sorted(set(boundaries))
-    found = Bucketize(with_right_bound=right).evaluate(np.array(data, np.int32), np.array(boundaries, np.float32))
-    search = bisect_left if right else bisect_right
-    assert found.tolist() == [search(boundaries, value) for value in data]
 
 
 @given(rows=st.lists(st.tuples(st.lists(NUMBERS, min_size=6, max_size=6), NUMBERS), min_size=1), right=st.booleans())
@@ -71,15 +62,3 @@ def test_shapes_that_do_not_fit(sequence: str, values: str, code: str, message: 
     with pytest.raises(ShapeError) as error:
         SearchSorted().infer(kind(sequence), kind(values))
     assert (error.value.code, error.value.message) == (code, message)
-
-
-def test_boundaries_are_a_vector() -> None:
-    with pytest.raises(ShapeError) as error:
-        Bucketize().infer(kind("2,3"), kind("2,3"))
-    assert (error.value.code, error.value.message) == ("IR501", "buckets has rank 2 ([2,3]), expected 1")
-
-
-def test_places_are_i32_or_i64() -> None:
-    with pytest.raises(InvalidAttributeError) as error:
-        Bucketize.parse({"output_type": "f32"}, raise_error)
-    assert error.value.code == "IR302"
