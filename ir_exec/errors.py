@@ -23,6 +23,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, Self, TypeAlias
 
+from ir_exec.codes import Code
+
 __all__ = [
     "ElementTypeError",
     "EvaluationError",
@@ -81,7 +83,7 @@ class IRError(Exception):
     places that explain it, in the order in which a reader should look at them.
     """
 
-    default_code = "IR000"
+    default_code = Code.unspecified
 
     def __init__(
         self,
@@ -124,61 +126,61 @@ class IRError(Exception):
 class ParseError(IRError):
     """The file is not IR, or not well-formed."""
 
-    default_code = "IR002"
+    default_code = Code.not_well_formed
 
 
 class GraphError(IRError):
     """Layers, ports and edges do not make a graph."""
 
-    default_code = "IR100"
+    default_code = Code.graph
 
 
 class WeightsError(IRError):
     """The weights are missing, short, or do not fit a constant."""
 
-    default_code = "IR200"
+    default_code = Code.weights
 
 
 class InvalidAttributeError(IRError):
     """An attribute is missing, unreadable, or out of its range."""
 
-    default_code = "IR302"
+    default_code = Code.invalid_attribute
 
 
 class ElementTypeError(IRError):
     """An operator does not take this element type."""
 
-    default_code = "IR401"
+    default_code = Code.element_type_not_taken
 
 
 class ShapeError(IRError):
     """Shapes contradict an operator's rule."""
 
-    default_code = "IR505"
+    default_code = Code.impossible_shape
 
 
 class EvaluationError(IRError):
     """A value is wrong: an index out of range, an input array that does not fit the model."""
 
-    default_code = "IR704"
+    default_code = Code.bad_value
 
 
 class UnsupportedError(IRError):
     """An operator, opset or element type that ir_exec does not have."""
 
-    default_code = "IR900"
+    default_code = Code.unsupported
 
 
 class ResourceError(IRError):
     """A size is over a limit, or over the memory budget."""
 
-    default_code = "IR006"
+    default_code = Code.limit_exceeded
 
 
 def internal_error(error: Exception) -> IRError:
     """What stands for an exception that is a fault of ir_exec itself."""
     message = f"ir_exec failed with {type(error).__name__}: {str(error)[:500]}"
-    return IRError(message, code="IR999", hint="this is a fault of ir_exec: please report it with the file")
+    return IRError(message, code=Code.internal_error, hint="this is a fault of ir_exec: please report it with the file")
 
 
 Report: TypeAlias = Callable[[IRError], None]

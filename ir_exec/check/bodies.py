@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ir_exec.check.compare import difference, fits
+from ir_exec.codes import Code
 from ir_exec.errors import IRError, ShapeError
 from ir_exec.graph import Graph, Node
 from ir_exec.ops.rules import normalize_axis
@@ -41,7 +42,7 @@ def _fault(graph: Graph, ties: Ties, entry: BodyInput, inputs: list[TensorType])
     if fits(declared, handed):
         return None
     message = f"the Parameter is {declared}, but the layer hands it {handed}: {difference(declared, handed)}"
-    return ShapeError(message, code="IR605")
+    return ShapeError(message, code=Code.body_input_type)
 
 
 def _part(type: TensorType, entry: BodyInput) -> TensorType:

@@ -21,6 +21,7 @@ from ir_exec.check.structure import (
 )
 from ir_exec.check.types import check_types
 from ir_exec.check.what_if import InputShapes, check_shapes, given_types
+from ir_exec.codes import Code
 from ir_exec.collector import paused_collector
 from ir_exec.errors import IRError, Location, ResourceError, WeightsError, internal_error
 from ir_exec.graph import Value
@@ -106,7 +107,7 @@ def _check(loaded: Loaded, findings: Findings, wanted: _Wanted) -> int:
         for graph in graphs:
             for error in unreachable_layers(graph):
                 findings(error)
-    if loaded.weights is not None and findings.has_error("IR202"):
+    if loaded.weights is not None and findings.has_error(Code.weights_short):
         cut_off = cut_off_weights(loaded.graph, loaded.weights)
         if cut_off is not None:
             findings.merge(cut_off)
@@ -138,7 +139,7 @@ def _what_if(loaded: Loaded, findings: Findings, wanted: _Wanted) -> None:
         try:
             target = Release.parse(wanted.target)
         except ValueError as error:
-            findings(IRError(str(error), code="IR705"))
+            findings(IRError(str(error), code=Code.unknown_input))
             return
         for fault in newer_than(target, loaded.document, loaded.version):
             findings(fault)
@@ -148,7 +149,7 @@ def _usable(weights: WeightsSource | None, findings: Findings) -> WeightsSource 
     if weights is None or isinstance(weights, (str, os.PathLike, bytes, bytearray, memoryview)):
         return weights
     message = f"weights are a path or bytes, found {type(weights).__name__}"
-    findings(WeightsError(message, code="IR201", location=Location(path=None)))
+    findings(WeightsError(message, code=Code.weights_missing, location=Location(path=None)))
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ir_exec.codes import Code
 from ir_exec.types import Dim, Shape, TensorType
 
 __all__ = ["contradiction", "difference", "fits", "merged"]
@@ -21,17 +22,17 @@ def fits(declared: TensorType, found: TensorType) -> bool:
     return len(mine) == len(theirs) and all(a.lo <= b.hi and b.lo <= a.hi for a, b in zip(mine, theirs, strict=True))
 
 
-def contradiction(declared: TensorType, found: TensorType) -> str:
+def contradiction(declared: TensorType, found: TensorType) -> Code:
     """The code of the rule that types break which do not fit: IR603 element type, IR602 rank, IR601 dims."""
     if not fits(TensorType(declared.element_type, Shape.unknown()), found):
-        return "IR603"
-    return "IR602" if declared.rank != found.rank else "IR601"
+        return Code.declared_element_type
+    return Code.declared_rank if declared.rank != found.rank else Code.declared_dims
 
 
 def difference(declared: TensorType, found: TensorType) -> str:
     """What differs between types that do not fit: `dim 1 is 4, not 5`."""
     parts = []
-    if contradiction(declared, found) == "IR603":
+    if contradiction(declared, found) == Code.declared_element_type:
         parts.append(f"the element type is {found.element_type}, not {declared.element_type}")
     mine, theirs = declared.shape.dims, found.shape.dims
     if mine is not None and theirs is not None:

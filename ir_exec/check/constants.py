@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ir_exec.check.structure import constants
+from ir_exec.codes import Code
 from ir_exec.errors import IRError, WeightsError
 from ir_exec.graph import Graph, Node
 from ir_exec.ir import Weights
@@ -111,13 +112,13 @@ def _add(counts: _Counts, elements: Array, element_type: ElementType) -> None:
 def _faults(counts: _Counts, op: Const) -> Iterator[IRError]:
     total = op.shape.size.lo
     if counts.nans:
-        yield WeightsError(f"{_of(counts.nans, total)} NaN", code="IR208", severity="warning")
+        yield WeightsError(f"{_of(counts.nans, total)} NaN", code=Code.nan_in_weights, severity="warning")
     if counts.infinities:
-        yield WeightsError(f"{_of(counts.infinities, total)} infinite", code="IR209", severity="info")
+        yield WeightsError(f"{_of(counts.infinities, total)} infinite", code=Code.infinity_in_weights, severity="info")
     if counts.saturated and not counts.is_uniform:
         message = f"{_of(counts.saturated, total)} 65504 or -65504, where f16 ends"
         hint = "were larger weights cut off when the network was compressed to f16?"
-        yield WeightsError(message, code="IR210", severity="warning", hint=hint)
+        yield WeightsError(message, code=Code.saturated_f16, severity="warning", hint=hint)
 
 
 def _of(count: int, total: int) -> str:

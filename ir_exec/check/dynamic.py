@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from ir_exec.codes import Code
 from ir_exec.errors import IRError, ShapeError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.ops.sources import Parameter
@@ -23,10 +24,10 @@ def unbounded_inputs(graph: Graph, given: Mapping[Value, TensorType]) -> Iterato
             continue
         if shape.dims is None:
             message = "the rank of this input is not known, which some devices refuse"
-            yield ShapeError(message, code="IR507", severity="info").located(node.location)
+            yield ShapeError(message, code=Code.dynamic_rank, severity="info").located(node.location)
         elif not all(dim.is_bounded for dim in shape.dims):
             message = "a dim of this input has no upper bound, which some devices refuse"
-            yield ShapeError(message, code="IR508", severity="info").located(node.location)
+            yield ShapeError(message, code=Code.unbounded_dim, severity="info").located(node.location)
 
 
 def _shape(node: Node, given: Mapping[Value, TensorType]) -> Shape | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ir_exec.check.report import Diagnostic
+from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location
 from ir_exec.graph import Node
 from ir_exec.ir import Layer, Port
@@ -16,13 +17,16 @@ __all__ = ["Findings", "Repair"]
 
 _Key: TypeAlias = tuple[str | None, str | None, str | None]
 
-_CONSEQUENCES = {"IR103": ("IR105",), "IR115": ("IR103", "IR104", "IR105")}
+_CONSEQUENCES: dict[str, tuple[Code, ...]] = {
+    Code.wrong_port: (Code.input_without_edge,),
+    Code.duplicate_port_id: (Code.wrong_port, Code.two_edges, Code.input_without_edge),
+}
 """A fault, and the codes that only follow from it where they are reported at the same layer."""
 
-_UNRELATED = {"IR113"}
+_UNRELATED = {Code.variable_without_pair}
 """Faults of a layer that say nothing of its inputs and outputs."""
 
-_OF_IDS = {"IR007", "IR101"}
+_OF_IDS = {Code.unreadable_number, Code.duplicate_layer_id}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +91,20 @@ class Findings:
         at_layer = {(code, _key(one.location)) for one in self._found for code in _CONSEQUENCES.get(one.code, ())}
         of_file = [one for one in self._found if one.location.layer_id is None]
         # An edge that cannot be read leaves its input without one, and may end at a layer that does not exist.
-        unread_lines = {one.location.line for one in of_file if one.code in ("IR007", "IR008")}
-        weights_said = any(one.code in ("IR201", "IR203") for one in of_file)
+        unread_lines = {
+            one.location.line for one in of_file if one.code in (Code.unreadable_number, Code.missing_markup)
+        }
+        weights_said = any(one.code in (Code.weights_missing, Code.weights_lfs_pointer) for one in of_file)
 
         def follows(one: Diagnostic) -> bool:
             key = _key(one.location)
             return (
                 (one.code, key) in at_layer
                 or (key in self._muted and one.code not in _OF_IDS)
-                or (one.code == "IR105" and bool(unread_lines))
-                or (one.code == "IR102" and one.location.line in unread_lines)
-                or (one.code == "IR108" and "IR101" in self._codes)
-                or (one.code == "IR201" and one.location.layer_id is not None and weights_said)
+                or (one.code == Code.input_without_edge and bool(unread_lines))
+                or (one.code == Code.dangling_edge and one.location.line in unread_lines)
+                or (one.code == Code.no_result and Code.duplicate_layer_id in self._codes)
+                or (one.code == Code.weights_missing and one.location.layer_id is not None and weights_said)
             )
 
         return follows

@@ -17,6 +17,7 @@ from itertools import groupby
 from typing import Any, NamedTuple, Self
 
 from ir_exec.check.report import Demand, Requirement
+from ir_exec.codes import Code
 from ir_exec.errors import GraphError, IRError, Location
 from ir_exec.ir import Document, Layer
 from ir_exec.types import ElementType
@@ -87,7 +88,7 @@ def newer_than(target: Release, document: Document, version: int) -> Iterator[IR
         need = max(needs, key=lambda need: need.release)
         if need.release > target:
             message = f"{need.what} needs OpenVINO {need.release}, and the target is {target}"
-            yield GraphError(message, code="IR119", location=need.location(document.path))
+            yield GraphError(message, code=Code.newer_than_target, location=need.location(document.path))
 
 
 def _needs(document: Document, version: int) -> Iterator[_Need]:

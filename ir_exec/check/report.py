@@ -38,7 +38,7 @@ class Diagnostic(_Model):
         """The finding that an error stands for; its severity is never more than that of its rule."""
         rule = rule_of(error.code)
         return cls(
-            code=error.code,
+            code=str(error.code),
             name=rule.name,
             severity=lesser(error.severity, rule.severity),
             message=error.message,

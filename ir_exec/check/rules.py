@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from ir_exec.check.catalogue import CATALOGUE
 from ir_exec.check.rule import GROUPS, Rule
+from ir_exec.codes import Code
 from ir_exec.errors import Severity
 
 __all__ = ["GROUPS", "RULES", "Rule", "find_rule", "lesser", "rule_of"]
 
-RULES = {rule.code: rule for rule in CATALOGUE}
+RULES: dict[str, Rule] = {rule.code: rule for rule in CATALOGUE}
 """Every rule by its code."""
 
 _WEIGHT: dict[Severity, int] = {"info": 0, "warning": 1, "error": 2}
@@ -20,7 +21,7 @@ _WEIGHT: dict[Severity, int] = {"info": 0, "warning": 1, "error": 2}
 
 def rule_of(code: str) -> Rule:
     """The rule of a code; a code that is not in the catalogue is a fault without a rule of its own."""
-    return RULES.get(code, RULES["IR000"])
+    return RULES.get(code, RULES[Code.unspecified])
 
 
 def find_rule(text: str) -> Rule | None:

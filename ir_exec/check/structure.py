@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from ir_exec.codes import Code
 from ir_exec.errors import GraphError, IRError, Location, WeightsError
 from ir_exec.graph import Graph, Node
 from ir_exec.ir import Edge, Layer, Port, Weights
@@ -52,7 +53,7 @@ def unreachable_layers(graph: Graph) -> Iterator[IRError]:
     """IR109 for each layer that is never computed."""
     for node in graph.unreachable:
         message = "no Result and no Assign depends on this layer: it is never computed"
-        yield GraphError(message, code="IR109", severity="info").located(node.location)
+        yield GraphError(message, code=Code.unreachable_layer, severity="info").located(node.location)
 
 
 def duplicate_names(graph: Graph) -> Iterator[IRError]:
@@ -63,7 +64,7 @@ def duplicate_names(graph: Graph) -> Iterator[IRError]:
         first = layers.setdefault(node.name, node)
         if first is not node and node.name:
             message = f"layer {first.id} ({first.type}) of line {first.layer.line} has the same name"
-            yield GraphError(message, code="IR110", severity="info").located(node.location)
+            yield GraphError(message, code=Code.duplicate_layer_name, severity="info").located(node.location)
         for position, port in enumerate(node.layer.outputs):
             for name in dict.fromkeys(port.names):
                 if name not in tensors:
@@ -73,7 +74,9 @@ def duplicate_names(graph: Graph) -> Iterator[IRError]:
                 if name == node.name == first.name:
                     continue  # In version 10 tensors are named after layers, whose names may stand twice.
                 message = f'tensor name {name!r} is that of an output of layer {first.id} "{first.name}" too'
-                yield _at_port(GraphError(message, code="IR111", severity="warning"), node, port, position)
+                yield _at_port(
+                    GraphError(message, code=Code.duplicate_tensor_name, severity="warning"), node, port, position
+                )
 
 
 def duplicate_port_ids(graph: Graph) -> Iterator[IRError]:
@@ -87,7 +90,7 @@ def duplicate_port_ids(graph: Graph) -> Iterator[IRError]:
                 if port.id in seen:
                     message = f"two {kind} ports have the id {port.id}"
                     location = replace(node.location, line=port.line, port=port.id)
-                    yield GraphError(message, code="IR115", location=location)
+                    yield GraphError(message, code=Code.duplicate_port_id, location=location)
                 seen.add(port.id)
 
 
@@ -109,7 +112,7 @@ def cut_off_weights(graph: Graph, weights: Weights) -> IRError | None:
         "the end, this one is the first"
     )
     hint = "is this the .bin of this .xml, and was it copied whole?"
-    return WeightsError(message, code="IR202", hint=hint).located(first.location)
+    return WeightsError(message, code=Code.weights_short, hint=hint).located(first.location)
 
 
 def unreferenced_weights(graph: Graph, weights: Weights) -> Iterator[IRError]:
@@ -120,7 +123,7 @@ def unreferenced_weights(graph: Graph, weights: Weights) -> Iterator[IRError]:
         message = f"no constant uses the last {spare:,} of {weights.size:,} bytes of the weights"
         hint = "is this the .bin of this .xml?" if spare > end else None
         location = Location(path=weights.path)
-        yield WeightsError(message, code="IR207", severity="info", hint=hint, location=location)
+        yield WeightsError(message, code=Code.unreferenced_weights, severity="info", hint=hint, location=location)
 
 
 def constants(graph: Graph) -> list[Node]:

@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from ir_exec.check.report import Diagnostic, Report, Summary
+from ir_exec.codes import Code
 from ir_exec.errors import Location
 
 __all__ = ["LinesOf", "Style", "marked", "plain", "printable", "render", "render_diagnostic", "summary_line"]
@@ -113,18 +114,18 @@ def _block(
         yield f"{margin} {style('frame', '=')} {style('hint', 'hint:')} {printable(diagnostic.hint)}"
 
 
-_ATTRIBUTES = {
-    "IR005": "version",
-    "IR101": "id",
-    "IR110": "name",
-    "IR111": "names",
-    "IR115": "id",
-    "IR116": "type",
-    "IR117": "version",
-    "IR118": "version",
-    "IR119": "version",
-    "IR603": "precision",
-    "IR902": "version",
+_ATTRIBUTES: dict[str, str] = {
+    Code.ir_version: "version",
+    Code.duplicate_layer_id: "id",
+    Code.duplicate_layer_name: "name",
+    Code.duplicate_tensor_name: "names",
+    Code.duplicate_port_id: "id",
+    Code.unknown_type: "type",
+    Code.type_not_in_opset: "version",
+    Code.unknown_opset: "version",
+    Code.newer_than_target: "version",
+    Code.declared_element_type: "precision",
+    Code.extension_operator: "version",
 }
 """The attribute on the line that a rule is about; of other rules the whole start tag is marked."""
 

@@ -18,6 +18,7 @@ from typing import Any
 from ir_exec.check.bodies import body_input_types
 from ir_exec.check.compare import contradiction, difference, fits, merged
 from ir_exec.check.findings import Findings, Repair
+from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, IRError, Location, ShapeError, internal_error
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import infer_node, infer_types
@@ -78,7 +79,7 @@ class _Checker:
             if inferred is not None:
                 inferred = self._outputs(node, inferred)
                 self._check_values(node)
-        is_checked = self._is_checked(node) and "IR999" not in [fault.code for fault in faults]
+        is_checked = self._is_checked(node) and Code.internal_error not in [fault.code for fault in faults]
         self.checked += is_checked
         is_quiet = was_faulty or not bodies_hold
         types = []
@@ -119,7 +120,7 @@ class _Checker:
 
     def _report(self, node: Node, faults: Iterable[IRError]) -> None:
         for fault in faults:
-            if fault.code == "IR999":
+            if fault.code == Code.internal_error:
                 # The file is not to blame, and everything else in it is still checked.
                 fault.severity = "info"
             if not self._is_said(node, fault):
@@ -168,7 +169,7 @@ class _Checker:
                 if any(self._types[above.number].shape.dims is None for above in node.values_in):
                     return
                 message = "the rank of this output depends on values, which some devices refuse"
-                error = ShapeError(message, code="IR507", severity="info")
+                error = ShapeError(message, code=Code.dynamic_rank, severity="info")
                 self._findings(_at(error, node, value.position, is_output=True))
 
     def _outputs(self, node: Node, inferred: list[TensorType]) -> list[TensorType]:
@@ -181,7 +182,7 @@ class _Checker:
             # Of no other operator does the number of outputs follow from an input.
             return inferred + [inferred[-1].without_values()] * (count - len(inferred))
         message = f"{count} outputs are declared, and {node.type} gives {len(inferred)}"
-        self._findings(_at(ShapeError(message, code="IR114"), node, len(inferred), is_output=True))
+        self._findings(_at(ShapeError(message, code=Code.too_many_outputs), node, len(inferred), is_output=True))
         return inferred
 
     def _check_values(self, node: Node) -> None:
@@ -208,7 +209,9 @@ class _Checker:
             if value in self._unknown:
                 message = "the types of its inputs are not known, because layers above it were not checked"
                 name = _port_name(node, position, is_output=False)
-                self._findings(IRError(message, code="IR905", severity="info", port=name).located(node.location))
+                self._findings(
+                    IRError(message, code=Code.unknown_inputs, severity="info", port=name).located(node.location)
+                )
                 return False
         return True
 
@@ -388,7 +391,7 @@ class _Checker:
             if not port.dims and not self._findings.is_faulty(node):
                 name = _port_name(node, position, is_output=index == 0)
                 message = f"{name} is declared without dims, as a scalar is, but it is {settled}"
-                error = _at(ShapeError(message, code="IR602"), node, position, is_output=index == 0)
+                error = _at(ShapeError(message, code=Code.declared_rank), node, position, is_output=index == 0)
                 self._findings(error)
                 self._repair(error, port, settled)
 
@@ -411,7 +414,7 @@ class _Checker:
             other = reader[0] if source_is_odd else value.node
             name = _port_name(node, position, is_output=source_is_odd)
             message = f"{name} is declared with dims {_dims(mine)}, and with {_dims(theirs)} at {_layer(other)}"
-            error = ShapeError(message, code="IR604", severity="warning")
+            error = ShapeError(message, code=Code.ports_disagree, severity="warning")
             self._findings(_at(error, node, position, is_output=source_is_odd))
             if source_is_odd:
                 return
@@ -424,7 +427,7 @@ class _Checker:
 
 
 def _error(code: str, message: str, hint: str | None = None) -> IRError:
-    cls = ElementTypeError if code == "IR603" else ShapeError
+    cls = ElementTypeError if code == Code.declared_element_type else ShapeError
     return cls(message, code=code, hint=hint)
 
 
@@ -482,11 +485,13 @@ def _meaningless(precision: str | None, dims: tuple[int, ...]) -> tuple[tuple[st
     if min(dims, default=0) < -1:
         axis, dim = next((axis, dim) for axis, dim in enumerate(dims) if dim < -1)
         message = f"dim {axis} is declared as {dim}; dims are 0 or more, or -1 where they are not known"
-        faults.append(("IR601", message))
+        faults.append((Code.declared_dims, message))
     spelt = None if precision is None else _spelt(precision)
     if spelt != precision:
         hint = f", which is spelt {spelt}" if spelt else ""
-        faults.append(("IR603", f"{(precision or '')[:40]!r} is the precision of no element type{hint}"))
+        faults.append(
+            (Code.declared_element_type, f"{(precision or '')[:40]!r} is the precision of no element type{hint}")
+        )
     return tuple(faults)
 
 

@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ir_exec.check.findings import Findings
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, Location
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import Types, infer_types
@@ -46,9 +47,9 @@ def parse_shapes(text: str) -> dict[str, Shape]:
         match = _ITEM.match(text, position)
         if match is None:
             message = f"{text!r} does not name inputs with their dims, as x[1..8,3,?,?],y[2] does"
-            raise EvaluationError(message, code="IR705")
+            raise EvaluationError(message, code=Code.unknown_input)
         if match["name"] in shapes:
-            raise EvaluationError(f"input {match['name']!r} is given two shapes", code="IR705")
+            raise EvaluationError(f"input {match['name']!r} is given two shapes", code=Code.unknown_input)
         shapes[match["name"]] = as_shape(f"[{match['dims']}]")
         position = match.end()
     return shapes
@@ -85,8 +86,8 @@ def _input(graph: Graph, key: str | int) -> Value:
             return node.outputs[0]
     names = ", ".join(node.name for node in nodes) or "none"
     if key == "":
-        raise EvaluationError(f"a shape without a name, and the inputs are: {names}", code="IR705")
-    raise EvaluationError(f"there is no input {key!r}; the inputs are: {names}", code="IR705")
+        raise EvaluationError(f"a shape without a name, and the inputs are: {names}", code=Code.unknown_input)
+    raise EvaluationError(f"there is no input {key!r}; the inputs are: {names}", code=Code.unknown_input)
 
 
 def _declared(node: Node) -> TensorType:
@@ -146,7 +147,7 @@ class _Checker:
         faults = [
             fault
             for fault in self.faults
-            if (fault.location.layer_id, fault.message) not in self._failed_before and fault.code != "IR999"
+            if (fault.location.layer_id, fault.message) not in self._failed_before and fault.code != Code.internal_error
         ]
         self.faults.clear()
         if faults and not self._findings.is_faulty(node):

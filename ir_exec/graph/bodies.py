@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from ir_exec.codes import Code
 from ir_exec.errors import GraphError, Location
 from ir_exec.graph.graph import Graph
 from ir_exec.ir import Body, Layer, PortMapEntry
@@ -91,7 +92,7 @@ def _entry_fault(entry: PortMapEntry, ports: set[str], inside: set[str]) -> str 
 
 
 def _fault(message: str, line: int) -> GraphError:
-    return GraphError(message, code="IR112", location=Location(line=line))
+    return GraphError(message, code=Code.body_port_map, location=Location(line=line))
 
 
 def tie_body(layer: Layer, body: Body, graph: Graph) -> Ties | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from ir_exec.codes import Code
 from ir_exec.errors import GraphError, InvalidAttributeError, IRError, Location, Report, WeightsError, raise_error
 from ir_exec.graph.bodies import check_port_map, tie_body
 from ir_exec.graph.graph import BodyGraph, Graph, Node, Value
@@ -25,7 +26,7 @@ READS = (ReadValue, ReadValue3)
 ASSIGNS = (Assign, Assign3)
 VARIABLES = (*READS, *ASSIGNS)
 
-_OF_ATTRIBUTES = {"IR302", "IR303"}
+_OF_ATTRIBUTES = {Code.invalid_attribute, Code.unknown_attribute}
 """Faults of attributes that are there: they are on the line of `<data>`."""
 
 
@@ -58,7 +59,7 @@ class _Builder:
         sinks = [*results, *(node for node in listed if isinstance(node.op, ASSIGNS))]
         if not sinks and not is_body:
             message = "the network has no Result, so that nothing would be computed"
-            self.report(GraphError(message, code="IR108").located(Location(path=self.path)))
+            self.report(GraphError(message, code=Code.no_result).located(Location(path=self.path)))
         order = topological_order(listed, self.report)
         needed = reachable(sinks) if sinks else set(listed)
         needed.update(parameters)
@@ -83,7 +84,7 @@ class _Builder:
                 is_first_odd = _is_in_order(layers, place) and not _is_in_order(layers, first_place)
                 odd, other = (first, node) if is_first_odd else (node, first)
                 message = f'id {layer.id} is taken by layer "{other.name}" ({other.type}) of line {other.layer.line}'
-                self.report(GraphError(message, code="IR101").located(odd.location))
+                self.report(GraphError(message, code=Code.duplicate_layer_id).located(odd.location))
                 continue
             node.declared_inputs = tuple([_declared_type(port.precision, port.dims) for port in layer.inputs])
             node.inputs = [None] * len(layer.inputs)
@@ -103,7 +104,7 @@ class _Builder:
             if missing:
                 what = " and no ".join(f"<{name}>" for name in missing)
                 message = f"the layer has no {what}, as every {layer.type} has"
-                self.report(GraphError(message, code="IR112").located(node.location))
+                self.report(GraphError(message, code=Code.body_port_map).located(node.location))
         return nodes
 
     def operator(self, node: Node) -> Op | None:
@@ -139,7 +140,7 @@ class _Builder:
 
         for name in cls.unknown_attributes(layer.data):
             message = f"{layer.type} has no attribute {name}; it is ignored"
-            report_attribute(InvalidAttributeError(message, code="IR303", severity="warning"))
+            report_attribute(InvalidAttributeError(message, code=Code.unknown_attribute, severity="warning"))
         return cls.parse(layer.data, report_attribute)
 
     def check_constant(self, op: Const, node: Node) -> None:
@@ -154,7 +155,7 @@ class _Builder:
             self.weights_missed = True
             message = "the network has constants, but there is no weights file"
             hint = "the weights are expected beside the .xml, with the extension .bin"
-            self.report(WeightsError(message, code="IR201", hint=hint).located(node.location))
+            self.report(WeightsError(message, code=Code.weights_missing, hint=hint).located(node.location))
 
     def connect(self, nodes: dict[str, Node], edges: tuple[Edge, ...]) -> None:
         """Tie inputs to outputs; ports are found by their id, and count by their place in the layer."""
@@ -174,7 +175,7 @@ class _Builder:
             if node.inputs[position] is not None:
                 message = f"input port {edge.to_port} has more than one edge"
                 port = _port_name(node, position)
-                error = GraphError(message, code="IR104", location=Location(line=edge.line, port=port))
+                error = GraphError(message, code=Code.two_edges, location=Location(line=edge.line, port=port))
                 faults.append((edge, error.located(node.location)))
                 continue
             node.inputs[position] = nodes[edge.from_layer].outputs[source]
@@ -191,7 +192,7 @@ class _Builder:
         for node, position in (one for found in unfed.values() for one in found):
             message = f"no edge leads to input port {node.layer.inputs[position].id}"
             name = _port_name(node, position)
-            self.report(GraphError(message, code="IR105", port=name).located(node.location))
+            self.report(GraphError(message, code=Code.input_without_edge, port=name).located(node.location))
 
     def number(self, order: list[Node]) -> list[Value]:
         values = [value for node in order for value in node.outputs]
@@ -218,10 +219,10 @@ class _Builder:
         for node in variables:
             if isinstance(node.op, READS) and node.op.variable_id not in assigned:
                 message = f"variable {node.op.variable_id!r} is read, but no layer assigns it"
-                faults.append(GraphError(message, code="IR113").located(node.location))
+                faults.append(GraphError(message, code=Code.variable_without_pair).located(node.location))
             elif isinstance(node.op, ASSIGNS) and node.op.variable_id not in read:
                 message = f"variable {node.op.variable_id!r} is assigned, but no layer reads it"
-                faults.append(GraphError(message, code="IR113").located(node.location))
+                faults.append(GraphError(message, code=Code.variable_without_pair).located(node.location))
         if len(read - assigned) == len(assigned - read) == 1 and len(faults) == 2:
             # One of a pair was renamed, which is one fault.
             (written,) = assigned - read
@@ -281,7 +282,7 @@ def _edge_fault(
     source, target = nodes.get(edge.from_layer), nodes.get(edge.to_layer)
     if source is None or target is None:
         missing = edge.from_layer if source is None else edge.to_layer
-        error = GraphError(f"{arrow}: there is no layer {missing}", code="IR102")
+        error = GraphError(f"{arrow}: there is no layer {missing}", code=Code.dangling_edge)
         other = target or source
         if other is None:
             return error
@@ -290,7 +291,7 @@ def _edge_fault(
     if edge.from_port not in outputs[source.id]:
         ids = ", ".join(outputs[source.id]) or "none"
         message = f'{arrow}: layer {source.id} "{source.name}" has no output port {edge.from_port} (it has: {ids})'
-        return GraphError(message, code="IR103", location=Location(line=edge.line)).located(target.location)
+        return GraphError(message, code=Code.wrong_port, location=Location(line=edge.line)).located(target.location)
     ids = ", ".join(inputs[target.id]) or "none"
     message = f'{arrow}: layer {target.id} "{target.name}" has no input port {edge.to_port} (it has: {ids})'
-    return GraphError(message, code="IR103", location=Location(line=edge.line)).located(target.location)
+    return GraphError(message, code=Code.wrong_port, location=Location(line=edge.line)).located(target.location)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, ParseError, Report
 from ir_exec.ir import NO_RT_INFO, Document, Edge, Layer, Port, RtInfo, Weights
 from ir_exec.types import Array, ElementType
@@ -131,7 +132,7 @@ class _Upgrade:
             kind = ElementType.parse(port.precision or "")
             stored = mean.astype(kind.dtype).tobytes()
         except (IRError, ValueError, TypeError, OverflowError) as error:
-            fault = ParseError(f"the mean of <pre-process> cannot be read: {error}", code="IR007")
+            fault = ParseError(f"the mean of <pre-process> cannot be read: {error}", code=Code.unreadable_number)
             self.report(fault.located(Location(self.source.path, tree.line, layer.id, layer.name, layer.type)))
             return
         weights = self.weights or Weights.of_bytes(b"")

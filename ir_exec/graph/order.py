@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable
 
+from ir_exec.codes import Code
 from ir_exec.errors import GraphError, Report
 from ir_exec.graph.graph import Node
 
@@ -67,7 +68,7 @@ def _report_cycle(left: list[Node], report: Report) -> None:
     names = [f'layer {one.id} "{one.name}"' for one in cycle]
     shown = names if len(names) <= 12 else [*names[:6], f"... {len(names) - 11} more ...", *names[-5:]]
     message = f"the layers form a cycle: {' -> '.join([*shown, names[0]])}"
-    report(GraphError(message, code="IR107").located(cycle[0].location))
+    report(GraphError(message, code=Code.cycle).located(cycle[0].location))
 
 
 def reachable(sinks: Iterable[Node]) -> set[Node]:

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from ir_exec.check.formats.places import Places, identified, sentence
 from ir_exec.check.report import Diagnostic, Report, Reports
 from ir_exec.check.rules import RULES, Rule
+from ir_exec.codes import Code
 from ir_exec.errors import Location
 
 __all__ = ["sarif"]
@@ -27,7 +28,7 @@ _ROOT = "%SRCROOT%"
 def sarif(reports: Reports, places: Places) -> str:
     """One run with the table of all rules and a result for each finding."""
     rules = [rule for rule in RULES.values() if rule.in_files or any(_breaks(rule, report) for report in reports.files)]
-    index = {rule.code: place for place, rule in enumerate(rules)}
+    index: dict[str, int] = {rule.code: place for place, rule in enumerate(rules)}
     run: dict[str, Any] = {
         "tool": {
             "driver": {
@@ -36,7 +37,9 @@ def sarif(reports: Reports, places: Places) -> str:
                 "rules": [_rule(rule) for rule in rules],
             }
         },
-        "invocations": [{"executionSuccessful": not any(_breaks(RULES["IR001"], report) for report in reports.files)}],
+        "invocations": [
+            {"executionSuccessful": not any(_breaks(RULES[Code.unreadable_path], report) for report in reports.files)}
+        ],
         "columnKind": "unicodeCodePoints",
         "results": [
             _result(report, found, identity, index, places) for report, found, identity in identified(reports, places)
