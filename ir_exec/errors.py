@@ -11,23 +11,23 @@ IRError
  ├── UnsupportedError       an operator, opset or element type that ir_exec does not have
  └── ResourceError          a size is over the limit or over the memory budget
 
-An error is raised where it is found and learns its place on the way out: an operator knows only the name of the
-input at fault (`port`), whoever walks the layers adds layer, file and line with `located`. Each error has a `code`,
-which names the rule that was broken and never changes its meaning; the first digit is the group (0 file, 1 graph,
-2 weights, 3 attributes, 4 element types, 5 shapes, 6 declared against inferred, 7 values, 9 not checked).
+What an error says is a `Fault`, a record that never changes. An operator raises an error that knows only the name of
+the input at fault (`port`); whoever walks the layers passes on `error.located(...)`, which knows layer, file and line.
+Each error has a code, which names the rule that was broken (`ir_exec.codes`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 from ir_exec.codes import Code
 
 __all__ = [
     "ElementTypeError",
     "EvaluationError",
+    "Fault",
     "GraphError",
     "IRError",
     "InvalidAttributeError",
@@ -61,6 +61,17 @@ class Location:
     layer_type: str | None = None
     port: str | None = None
 
+    def filled_from(self, other: Location) -> Location:
+        """This place, with what is not known of it as in the other one."""
+        return Location(
+            path=self.path if self.path is not None else other.path,
+            line=self.line if self.line is not None else other.line,
+            layer_id=self.layer_id if self.layer_id is not None else other.layer_id,
+            layer_name=self.layer_name if self.layer_name is not None else other.layer_name,
+            layer_type=self.layer_type if self.layer_type is not None else other.layer_type,
+            port=self.port if self.port is not None else other.port,
+        )
+
     def __str__(self) -> str:
         """`model.xml:42: layer 7 "gather" (GatherElements), port indices`, as far as it is known."""
         where = self.path or ""
@@ -76,14 +87,30 @@ class Location:
         return ": ".join(part for part in (where, what) if part)
 
 
-class IRError(Exception):
-    """The base of every error that leaves ir_exec.
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What an error says.
 
-    `message` is in the user's words and names no place; `str(error)` is place and message. `related` are further
-    places that explain it, in the order in which a reader should look at them.
+    message: in the user's words; it names no place. code: the rule that was broken.
+    hint: what would repair it, where one repair is likely.
+    related: further places that explain it, in the order in which a reader should look at them.
     """
 
-    default_code = Code.unspecified
+    message: str
+    code: str
+    hint: str | None = None
+    severity: Severity = "error"
+    location: Location = Location()
+    related: tuple[Location, ...] = ()
+
+
+class IRError(Exception):
+    """The base of every error that leaves ir_exec; `str(error)` is place and message.
+
+    An error does not change: `located` and `changed` make another one of the same class from its `fault`.
+    """
+
+    default_code: ClassVar[str] = Code.unspecified
 
     def __init__(
         self,
@@ -94,29 +121,67 @@ class IRError(Exception):
         hint: str | None = None,
         severity: Severity = "error",
         location: Location | None = None,
+        related: tuple[Location, ...] = (),
     ) -> None:
         super().__init__(message)
-        self.message = message
-        self.code = code or self.default_code
-        self.hint = hint
-        self.severity = severity
-        self.related: tuple[Location, ...] = ()
-        self.location = location or Location()
+        place = location or Location()
         if port is not None:
-            self.location = replace(self.location, port=port)
+            place = replace(place, port=port)
+        self._fault = Fault(message, code or self.default_code, hint, severity, place, related)
+
+    @classmethod
+    def of(cls, fault: Fault) -> Self:
+        """The error that says this."""
+        error = cls.__new__(cls, fault.message)
+        error._fault = fault
+        return error
+
+    @property
+    def fault(self) -> Fault:
+        return self._fault
+
+    @property
+    def message(self) -> str:
+        return self._fault.message
+
+    @property
+    def code(self) -> str:
+        return self._fault.code
+
+    @property
+    def hint(self) -> str | None:
+        return self._fault.hint
+
+    @property
+    def severity(self) -> Severity:
+        return self._fault.severity
+
+    @property
+    def location(self) -> Location:
+        return self._fault.location
+
+    @property
+    def related(self) -> tuple[Location, ...]:
+        return self._fault.related
+
+    def changed(self, **parts: Any) -> Self:
+        """Another error of this class with these parts of the fault; traceback, cause, context and notes are the same.
+
+        To raise it where this one was caught: `raise error.changed(...) from error.__cause__`.
+        """
+        other = type(self).__new__(type(self), *self.args)
+        vars(other).update(vars(self), _fault=replace(self._fault, **parts))
+        if hasattr(self, "__notes__"):
+            other.__notes__ = list(self.__notes__)
+        other.__cause__ = self.__cause__
+        other.__context__ = self.__context__
+        other.__suppress_context__ = self.__suppress_context__
+        other.__traceback__ = self.__traceback__
+        return other
 
     def located(self, location: Location) -> Self:
-        """Fill in the parts of the place that are still unknown, and return the error itself."""
-        known = self.location
-        self.location = Location(
-            path=known.path if known.path is not None else location.path,
-            line=known.line if known.line is not None else location.line,
-            layer_id=known.layer_id if known.layer_id is not None else location.layer_id,
-            layer_name=known.layer_name if known.layer_name is not None else location.layer_name,
-            layer_type=known.layer_type if known.layer_type is not None else location.layer_type,
-            port=known.port if known.port is not None else location.port,
-        )
-        return self
+        """The error with the parts of its place that were unknown filled in from this one."""
+        return self.changed(location=self.location.filled_from(location))
 
     def __str__(self) -> str:
         where = str(self.location)

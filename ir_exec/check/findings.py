@@ -61,6 +61,10 @@ class Findings:
             if diagnostic.code not in _UNRELATED:
                 self._faulty.add(_key(diagnostic.location))
 
+    def repair(self, error: IRError, port: Port, type: TensorType) -> None:
+        """Note that the error is gone where the port declares this type."""
+        self.repairs.append(Repair(error.code, error.location, port, type))
+
     def merge(self, error: IRError) -> None:
         """Put one error in the place of all that have its code."""
         self._found = [one for one in self._found if one.code != error.code]

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from ir_exec.check.ends import End
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, IRError, Location, WeightsError
 from ir_exec.graph import Graph, Node
-from ir_exec.ir import Edge, Layer, Port, Weights
+from ir_exec.ir import Edge, Layer, Weights
 from ir_exec.ops.sources import Const
 
 __all__ = [
@@ -74,9 +75,8 @@ def duplicate_names(graph: Graph) -> Iterator[IRError]:
                 if name == node.name == first.name:
                     continue  # In version 10 tensors are named after layers, whose names may stand twice.
                 message = f'tensor name {name!r} is that of an output of layer {first.id} "{first.name}" too'
-                yield _at_port(
-                    GraphError(message, code=Code.duplicate_tensor_name, severity="warning"), node, port, position
-                )
+                place = End(node, position, is_output=True).location
+                yield GraphError(message, code=Code.duplicate_tensor_name, severity="warning", location=place)
 
 
 def duplicate_port_ids(graph: Graph) -> Iterator[IRError]:
@@ -139,9 +139,3 @@ def _end(node: Node) -> int:
 
 def _is_empty(node: Node) -> bool:
     return isinstance(node.op, Const) and node.op.shape.size.lo == 0
-
-
-def _at_port(error: IRError, node: Node, port: Port, position: int) -> IRError:
-    name = node.op.output_name(position) if node.op is not None else port.id
-    error.location = Location(line=port.line, port=name)
-    return error.located(node.location)

@@ -18,7 +18,7 @@ from ir_exec.check.findings import Findings
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, Location
 from ir_exec.graph import Graph, Node, Value
-from ir_exec.infer import Types, infer_types
+from ir_exec.infer import Types, infer_types, inferred_or_declared
 from ir_exec.ir import Weights
 from ir_exec.model import ShapeLike, as_shape
 from ir_exec.ops.sources import Const
@@ -123,39 +123,41 @@ def _layout(node: Node) -> list[str] | None:
 
 def check_shapes(graph: Graph, weights: Weights | None, given: Mapping[Value, TensorType], findings: Findings) -> None:
     """Report every layer that cannot take the new shapes of inputs and has nothing wrong with the old ones."""
-    checker = _Checker(graph, weights, given, findings)
-    infer_types(graph, weights=weights, given=given, report=checker.faults.append, settle=checker.settle)
+    infer_types(graph, weights=weights, given=given, settle=_OldAndNew(graph, weights, given, findings).settle)
 
 
-class _Checker:
-    """Types with the old and the new shapes side by side."""
+class _OldAndNew:
+    """The types with the old and with the new shapes, side by side.
+
+    before, after: those of every value, by its number; `after` is as `before` until the value is reached.
+    """
 
     def __init__(
         self, graph: Graph, weights: Weights | None, given: Mapping[Value, TensorType], findings: Findings
     ) -> None:
-        self.faults: list[IRError] = []
         self._findings = findings
         self._given_sizes = {dim.lo for type in given.values() for dim in type.shape.dims or () if dim.is_static}
         self._failed_before: set[tuple[str | None, str]] = set()
-        self.before: Types = infer_types(graph, weights=weights, report=self._note)
+        self.before: Types = infer_types(graph, weights=weights, settle=self._settle_before)
         self.after: Types = list(self.before)
 
-    def _note(self, error: IRError) -> None:
-        self._failed_before.add((error.location.layer_id, error.message))
+    def _settle_before(self, node: Node, inferred: list[TensorType] | None, faults: list[IRError]) -> list[TensorType]:
+        self._failed_before.update((fault.location.layer_id, fault.message) for fault in faults)
+        return inferred_or_declared(node, inferred, faults)
 
-    def settle(self, node: Node, inferred: list[TensorType] | None) -> list[TensorType]:
+    def settle(self, node: Node, inferred: list[TensorType] | None, faults: list[IRError]) -> list[TensorType]:
+        """The types with the new shapes; reports the faults that the old shapes do not bring about."""
         faults = [
             fault
-            for fault in self.faults
+            for fault in faults
             if (fault.location.layer_id, fault.message) not in self._failed_before and fault.code != Code.internal_error
         ]
-        self.faults.clear()
         if faults and not self._findings.is_faulty(node):
             cause = None if node.bodies else self._cause(node)
             for fault in faults:
                 if cause is not None:
-                    fault.hint = cause.sentence(node)
-                    fault.related = tuple(one.location for one in cause.path)
+                    path = tuple(one.location for one in cause.path)
+                    fault = fault.changed(hint=cause.sentence(node), related=path)
                 self._findings(fault)
         if inferred is None:
             inferred = [self._unknown(node, value) for value in node.outputs]

@@ -129,14 +129,11 @@ class _Builder:
         try:
             cls = resolve(layer.type, layer.version or "")
         except IRError as error:
-            error.severity = "info" if error.code.startswith("IR9") else "error"
-            report(error)
+            report(error.changed(severity="info" if error.code.startswith("IR9") else "error"))
             return None
 
         def report_attribute(error: IRError) -> None:
-            if error.code in _OF_ATTRIBUTES:
-                error.located(Location(line=layer.data_line))
-            report(error)
+            report(error.located(Location(line=layer.data_line)) if error.code in _OF_ATTRIBUTES else error)
 
         for name in cls.unknown_attributes(layer.data):
             message = f"{layer.type} has no attribute {name}; it is ignored"
@@ -187,7 +184,7 @@ class _Builder:
         for edge, fault in faults:
             if edge.from_layer in nodes and len(unfed.get(edge.to_port, ())) == 1:
                 ((node, position),) = unfed.pop(edge.to_port)
-                _claim(edge, fault, node, position, is_placed=edge.to_layer in nodes)
+                fault = _claimed(edge, fault, node, position, is_placed=edge.to_layer in nodes)
             self.report(fault.located(Location(self.path, edge.line)))
         for node, position in (one for found in unfed.values() for one in found):
             message = f"no edge leads to input port {node.layer.inputs[position].id}"
@@ -226,8 +223,8 @@ class _Builder:
         if len(read - assigned) == len(assigned - read) == 1 and len(faults) == 2:
             # One of a pair was renamed, which is one fault.
             (written,) = assigned - read
-            faults[0].hint = f"variable {written!r} is the only other one without a pair: was one of the two renamed?"
-            del faults[1]
+            hint = f"variable {written!r} is the only other one without a pair: was one of the two renamed?"
+            faults = [faults[0].changed(hint=hint)]
         for fault in faults:
             self.report(fault)
 
@@ -263,15 +260,14 @@ def _port_name(node: Node, position: int) -> str:
     return node.op.input_name(position) if node.op is not None else node.layer.inputs[position].id
 
 
-def _claim(edge: Edge, fault: GraphError, node: Node, position: int, *, is_placed: bool) -> None:
-    """An edge that leads to the wrong place leaves the only input without one: that is one fault."""
-    if not is_placed:
-        fault.location = Location(line=edge.line, port=_port_name(node, position))
-        fault.located(node.location)
-    fault.hint = (
+def _claimed(edge: Edge, fault: GraphError, node: Node, position: int, *, is_placed: bool) -> GraphError:
+    """The fault of an edge to the wrong place that leaves the only input without one: that is one fault."""
+    hint = (
         f'input port {edge.to_port} of layer {node.id} "{node.name}" ({node.type}) has no edge: '
         "was this edge meant to lead there?"
     )
+    place = Location(line=edge.line, port=_port_name(node, position)).filled_from(node.location)
+    return fault.changed(hint=hint, location=fault.location if is_placed else place)
 
 
 def _edge_fault(
@@ -282,12 +278,10 @@ def _edge_fault(
     source, target = nodes.get(edge.from_layer), nodes.get(edge.to_layer)
     if source is None or target is None:
         missing = edge.from_layer if source is None else edge.to_layer
-        error = GraphError(f"{arrow}: there is no layer {missing}", code=Code.dangling_edge)
+        message = f"{arrow}: there is no layer {missing}"
         other = target or source
-        if other is None:
-            return error
-        error.location = Location(line=edge.line)
-        return error.located(other.location)
+        place = Location() if other is None else Location(line=edge.line).filled_from(other.location)
+        return GraphError(message, code=Code.dangling_edge, location=place)
     if edge.from_port not in outputs[source.id]:
         ids = ", ".join(outputs[source.id]) or "none"
         message = f'{arrow}: layer {source.id} "{source.name}" has no output port {edge.from_port} (it has: {ids})'

@@ -15,13 +15,37 @@ from ir_exec.ops.sources import WeightsReader
 from ir_exec.ops.ties import Ties
 from ir_exec.types import TensorType
 
-__all__ = ["Settle", "Types", "infer_body", "infer_node", "infer_outputs", "infer_types"]
+__all__ = [
+    "Settle",
+    "Types",
+    "infer_body",
+    "infer_node",
+    "infer_outputs",
+    "infer_types",
+    "inferred_or_declared",
+    "stop_at_fault",
+]
 
 Types: TypeAlias = list[TensorType]
 """The type of every value of a graph, at the value's number."""
 
-Settle: TypeAlias = Callable[[Node, list[TensorType] | None], list[TensorType]]
-"""Chooses the types that the layers below a node go on with, from the inferred ones (None after a fault)."""
+Settle: TypeAlias = Callable[[Node, list[TensorType] | None, list[IRError]], list[TensorType]]
+"""Called after each node with its inferred types and its faults: the types that the layers below go on with.
+
+The types are None after a fault, and for a node that cannot be inferred. The faults know their layer.
+"""
+
+
+def inferred_or_declared(node: Node, inferred: list[TensorType] | None, faults: list[IRError]) -> list[TensorType]:
+    """The Settle that passes over faults: where nothing is inferred, the declared types hold."""
+    return [value.declared for value in node.outputs] if inferred is None else inferred
+
+
+def stop_at_fault(node: Node, inferred: list[TensorType] | None, faults: list[IRError]) -> list[TensorType]:
+    """The Settle that raises the first error; the declared types of layers that cannot be inferred hold."""
+    for fault in faults:
+        raise_error(fault)
+    return inferred_or_declared(node, inferred, faults)
 
 
 def infer_types(
@@ -29,16 +53,13 @@ def infer_types(
     *,
     weights: WeightsReader | None = None,
     given: Mapping[Value, TensorType] | None = None,
-    report: Report = raise_error,
-    settle: Settle | None = None,
+    settle: Settle = stop_at_fault,
 ) -> Types:
     """The type of every value of the graph, from its Parameters down.
 
     given: types that take the place of what the operator would infer: new input shapes, inputs of a body.
-    report: takes every fault, which by then knows its layer; the outputs of a layer with a fault, and those of a
-        layer that cannot be checked, go on with the declared types.
+    settle: what is done about faults, and what the layers below each node go on with.
     """
-    settle = settle or _keep_inferred
     given = given or {}
     told = {value.node for value in given}
     context: dict[str, Any] = {"weights": weights, "bodies": ()}
@@ -46,11 +67,12 @@ def infer_types(
     with np.errstate(all="ignore"):
         for node in graph.nodes:
             inferred: list[TensorType] | None
+            faults: list[IRError] = []
             if node in told:
                 inferred = [given.get(value, value.declared) for value in node.outputs]
             else:
-                inferred = _infer(node, types, context, report)
-            for value, type in zip(node.outputs, settle(node, inferred), strict=False):
+                inferred = _infer(node, types, context, faults)
+            for value, type in zip(node.outputs, settle(node, inferred, faults), strict=False):
                 types[value.number] = type
     return types
 
@@ -113,15 +135,12 @@ class _Body:
         return infer_body(self._graph, types, self._weights)
 
 
-def _infer(node: Node, types: Types, context: Mapping[str, Any], report: Report) -> list[TensorType] | None:
+def _infer(node: Node, types: Types, context: Mapping[str, Any], faults: list[IRError]) -> list[TensorType] | None:
+    """The inferred types of a node's outputs; its faults are added to `faults`."""
     op = node.op
     if op is None or not node.is_whole:
         return None
     inputs = [types[value.number] for value in node.inputs if value is not None]
     if node.bodies:
         context = {**context, "bodies": tuple([_Body(body, context["weights"]) for body in node.bodies])}
-    return infer_node(op, inputs, context, lambda error: report(error.located(node.location)))
-
-
-def _keep_inferred(node: Node, inferred: list[TensorType] | None) -> list[TensorType]:
-    return [value.declared for value in node.outputs] if inferred is None else inferred
+    return infer_node(op, inputs, context, lambda error: faults.append(error.located(node.location)))

@@ -136,7 +136,7 @@ class _Writer:
             offset = self._stored(*_range(data), is_empty="0" in data.get("shape", "").replace(" ", "").split(","))
         except WeightsError as error:
             where = Location(None, layer.data_line or None, layer.id, layer.name, layer.type)
-            raise error.located(where) from None
+            raise error.located(where) from error.__cause__
         return {**data, "offset": str(offset)}
 
     def _stored(self, offset: int, size: int, *, is_empty: bool) -> int:

@@ -29,7 +29,7 @@ def run_steps(steps: list[Step], slots: list[Array | None], observe: Observer | 
                 step.check(arrays)
             result = step.evaluate(*arrays)
         except Exception as error:
-            raise _placed(error, step.node) from (None if isinstance(error, IRError) else error)
+            raise _placed(error, step.node) from (error.__cause__ if isinstance(error, IRError) else error)
         if type(result) is tuple:
             for slot, output in zip(step.outputs, result, strict=False):
                 slots[slot] = output
