@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
-from ir_exec.check.report import Diagnostic, Report
+from ir_exec.check.diagnostic import Diagnostic
+from ir_exec.check.report import Report
 
 __all__ = ["Baseline", "fingerprint"]
 

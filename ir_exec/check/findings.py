@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ir_exec.check.report import Diagnostic
+from ir_exec.check.diagnostic import Diagnostic
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location
 from ir_exec.graph import Node

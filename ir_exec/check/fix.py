@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 
 from ir_exec.check.check import run_check
+from ir_exec.check.diagnostic import Diagnostic
 from ir_exec.check.findings import Repair
-from ir_exec.check.report import Diagnostic
 from ir_exec.errors import IRError
 from ir_exec.ir import default_weights_path
 from ir_exec.ir.edit import PortEdit, with_ports

@@ -5,54 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, computed_field
+from pydantic import computed_field
 
-from ir_exec.check.rules import lesser, rule_of
-from ir_exec.errors import IRError, Location, Severity
+from ir_exec.check.diagnostic import Diagnostic, Record
+from ir_exec.check.text import counted, render
+from ir_exec.errors import Location, Severity
 
-__all__ = ["Demand", "Diagnostic", "Report", "Reports", "Requirement", "Summary"]
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+__all__ = ["Demand", "Report", "Reports", "Requirement", "Summary", "summary_line"]
 
 
-class Diagnostic(_Model):
-    """One finding.
-
-    code, name: the rule that was broken (`IR601`, `declared-dims`); they never change their meaning.
-    message: in the user's words, without the place. hint: what would repair it, where one repair is likely, or why it
-        is so, where that is far away. related: the places on the way from there.
-    """
-
-    code: str
-    name: str
-    severity: Severity
-    message: str
-    hint: str | None = None
-    location: Location
-    related: tuple[Location, ...] = ()
-
-    @classmethod
-    def of(cls, error: IRError) -> Self:
-        """The finding that an error stands for; its severity is never more than that of its rule."""
-        rule = rule_of(error.code)
-        return cls(
-            code=str(error.code),
-            name=rule.name,
-            severity=lesser(error.severity, rule.severity),
-            message=error.message,
-            hint=error.hint,
-            location=error.location,
-            related=error.related,
-        )
-
-    def __str__(self) -> str:
-        where = str(self.location)
-        return f"{where}: {self.severity}[{self.code} {self.name}]: {self.message}"
-
-
-class Demand(_Model):
+class Demand(Record):
     """What in a file demands a release: `GroupNormalization of opset12`; how often it is there, and where first."""
 
     what: str
@@ -60,14 +22,14 @@ class Demand(_Model):
     location: Location
 
 
-class Requirement(_Model):
+class Requirement(Record):
     """The least release of OpenVINO that reads a file, `2023.1`, and everything in it that older ones do not know."""
 
     release: str
     demands: tuple[Demand, ...]
 
 
-class Report(_Model):
+class Report(Record):
     """Everything that was found in one file, by line.
 
     path: as it was given, None for bytes.
@@ -102,13 +64,10 @@ class Report(_Model):
 
     def __str__(self) -> str:
         """The report as text, each finding as a block, with a summary at the end."""
-        # The renderer needs the models above, so it cannot be imported before them.
-        from ir_exec.check.text import render, summary_line
-
         return "\n".join([*render(self), summary_line(Summary.of([self]))])
 
 
-class Summary(_Model):
+class Summary(Record):
     """The sums over all files."""
 
     files: int
@@ -129,7 +88,16 @@ class Summary(_Model):
         )
 
 
-class Reports(_Model):
+def summary_line(summary: Summary) -> str:
+    """`3 files: 412 layers checked, 7 not checked; 2 errors, 1 warning`."""
+    return (
+        f"{counted(summary.files, 'file')}: {counted(summary.layers_checked, 'layer')} checked, "
+        f"{summary.layers_not_checked} not checked; "
+        f"{counted(summary.errors, 'error')}, {counted(summary.warnings, 'warning')}"
+    )
+
+
+class Reports(Record):
     """What `ir-exec check --format json` prints.
 
     version: that of ir_exec. skipped: paths of files in the folders given that end in .xml and are no IR.

@@ -1,4 +1,4 @@
-"""Reports as text for people: one block per finding, and a line that sums up.
+"""Findings as text for people: one block each.
 
     error[IR601 declared-dims]: dim 1 of output is declared as 5, and is 4 (declared [2,5], inferred [2,4])
       --> model.xml:42  layer 7 "gather" (GatherElements), port output
@@ -15,13 +15,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
-from ir_exec.check.report import Diagnostic, Report, Summary
+from ir_exec.check.diagnostic import Diagnostic
 from ir_exec.codes import Code
 from ir_exec.errors import Location
 
-__all__ = ["LinesOf", "Style", "marked", "plain", "printable", "render", "render_diagnostic", "summary_line"]
+__all__ = ["LinesOf", "Style", "counted", "marked", "plain", "printable", "render", "render_diagnostic"]
 
 Style: TypeAlias = Callable[[str, str], str]
 """Takes a role (error, warning, info, message, frame, place, hint, source) and the text."""
@@ -38,13 +38,20 @@ _LEFT_OUT = "..."
 MOST_LAYERS_LISTED = 12
 
 
+class HasDiagnostics(Protocol):
+    """What is rendered: a report, whose own text is made here."""
+
+    @property
+    def diagnostics(self) -> Sequence[Diagnostic]: ...
+
+
 def plain(role: str, text: str) -> str:
     """The style without colours."""
     return text
 
 
 def render(
-    report: Report, *, style: Style = plain, lines_of: LinesOf | None = None, width: int | None = None
+    report: HasDiagnostics, *, style: Style = plain, lines_of: LinesOf | None = None, width: int | None = None
 ) -> Iterator[str]:
     """The lines of every block, with an empty line behind each.
 
@@ -61,16 +68,8 @@ def render_diagnostic(diagnostic: Diagnostic, *, style: Style = plain) -> Iterat
     return _block(diagnostic, [], style, None, None)
 
 
-def summary_line(summary: Summary) -> str:
-    """`3 files: 412 layers checked, 7 not checked; 2 errors, 1 warning`."""
-    return (
-        f"{_count(summary.files, 'file')}: {_count(summary.layers_checked, 'layer')} checked, "
-        f"{summary.layers_not_checked} not checked; "
-        f"{_count(summary.errors, 'error')}, {_count(summary.warnings, 'warning')}"
-    )
-
-
-def _count(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """`1 layer`, `2 layers`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -156,7 +155,7 @@ def _layers(others: list[Diagnostic]) -> str:
     ids = list(dict.fromkeys(one.location.layer_id or f"line {one.location.line}" for one in others))
     shown = ", ".join(ids[:MOST_LAYERS_LISTED]) + (", ..." if len(ids) > MOST_LAYERS_LISTED else "")
     noun = "layer" if others[0].location.layer_id is not None else "place"
-    return f"{_count(len(ids), 'other ' + noun)} ({shown})"
+    return f"{counted(len(ids), 'other ' + noun)} ({shown})"
 
 
 def _excerpt(location: Location, lines_of: LinesOf | None) -> str | None:

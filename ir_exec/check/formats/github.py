@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ir_exec.check.diagnostic import Diagnostic
 from ir_exec.check.formats.places import Places
-from ir_exec.check.report import Diagnostic, Reports
+from ir_exec.check.report import Reports
 
 __all__ = ["github"]
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from ir_exec.check.baseline import fingerprint
-from ir_exec.check.report import Diagnostic, Report, Reports
+from ir_exec.check.diagnostic import Diagnostic
+from ir_exec.check.report import Report, Reports
 from ir_exec.check.text import LinesOf, marked
 
 __all__ = ["Places", "identified", "sentence"]

@@ -10,8 +10,9 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
+from ir_exec.check.diagnostic import Diagnostic
 from ir_exec.check.formats.places import Places, identified, sentence
-from ir_exec.check.report import Diagnostic, Report, Reports
+from ir_exec.check.report import Report, Reports
 from ir_exec.check.rules import RULES, Rule
 from ir_exec.codes import Code
 from ir_exec.errors import Location
