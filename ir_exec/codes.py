@@ -1,8 +1,7 @@
-"""The codes of the rules: what `error.code` is, and what the command line selects, explains and ignores.
+"""The codes of the rules, which errors carry and the command line selects, explains and ignores.
 
-A code never changes its meaning and is never given to another rule. Its first digit is the group: 0 file, 1 graph,
-2 weights, 3 attributes, 4 element types, 5 shapes, 6 declared against inferred, 7 values, 9 not checked. What a rule
-means and why it matters is in `ir_exec.check.catalogue`.
+The meaning of a code never changes. Its first digit is the group: 0 file, 1 graph, 2 weights, 3 attributes, 4 element
+types, 5 shapes, 6 declared against inferred, 7 values, 9 not checked. `ir_exec.check.catalogue` describes each rule.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ __all__ = ["Code"]
 
 
 class Code(StrEnum):
-    """A rule by the name that it has where it is broken; equal to its code, `"IR701"`, and printed as that.
+    """The rules by name. A member equals its code, `"IR701"`, and prints as it.
 
-    since: the version of ir_exec that first had the rule.
+    since: the first version of ir_exec with the rule.
     """
 
     since: str
@@ -28,7 +27,7 @@ class Code(StrEnum):
 
     @property
     def rule_name(self) -> str:
-        """The name in kebab case, as reports and the command line have it: `index-out-of-range`."""
+        """The name in reports and on the command line: `index-out-of-range`."""
         return self.name.replace("_", "-")
 
     unspecified = "IR000", "0.1.0"

@@ -1,4 +1,4 @@
-"""What can go wrong, as one flat tree.
+"""Every error of ir_exec, in one flat tree.
 
 IRError
  ├── ParseError             the file is not IR, or not well-formed
@@ -11,8 +11,8 @@ IRError
  ├── UnsupportedError       an operator, opset or element type that ir_exec does not have
  └── ResourceError          a size is over the limit or over the memory budget
 
-What an error says is a `Fault`, a record that never changes. An operator raises an error that knows only the name of
-the input at fault (`port`); whoever walks the layers passes on `error.located(...)`, which knows layer, file and line.
+The content of an error is a `Fault`, a record that never changes. An operator raises an error that knows only the name
+of the input at fault (`port`); its caller passes on `error.located(...)`, which knows layer, file and line as well.
 Each error has a code, which names the rule that was broken (`ir_exec.codes`).
 """
 
@@ -48,10 +48,10 @@ Severity = Literal["error", "warning", "info"]
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in an IR file; what is not known is None.
+    """A place in an IR file; unknown parts are None.
 
-    `port` names an input or output of the layer (`indices`, `output`), or gives its id where it has no name.
-    `line` counts from 1. `layer_id` is the id in the file as text: broken files hold ids that are no numbers.
+    port: the name of an input or output of the layer (`indices`, `output`), or its id if it has no name.
+    line: counts from 1. layer_id: as text, because ids in broken files may not be numbers.
     """
 
     path: str | None = None
@@ -62,7 +62,7 @@ class Location:
     port: str | None = None
 
     def filled_from(self, other: Location) -> Location:
-        """This place, with what is not known of it as in the other one."""
+        """This place, its unknown parts filled in from the other."""
         return Location(
             path=self.path if self.path is not None else other.path,
             line=self.line if self.line is not None else other.line,
@@ -73,7 +73,7 @@ class Location:
         )
 
     def __str__(self) -> str:
-        """`model.xml:42: layer 7 "gather" (GatherElements), port indices`, as far as it is known."""
+        """`model.xml:42: layer 7 "gather" (GatherElements), port indices`, without the unknown parts."""
         where = self.path or ""
         if self.line is not None:
             where = f"{where}:{self.line}" if where else f"line {self.line}"
@@ -89,11 +89,10 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What an error says.
+    """The content of an error.
 
-    message: in the user's words; it names no place. code: the rule that was broken.
-    hint: what would repair it, where one repair is likely.
-    related: further places that explain it, in the order in which a reader should look at them.
+    message: what is wrong, without the place. code: the rule that was broken.
+    hint: a likely repair. related: further places that explain it, in reading order.
     """
 
     message: str
@@ -105,9 +104,9 @@ class Fault:
 
 
 class IRError(Exception):
-    """The base of every error that leaves ir_exec; `str(error)` is place and message.
+    """The base of every error of ir_exec; `str(error)` is place and message.
 
-    An error does not change: `located` and `changed` make another one of the same class from its `fault`.
+    Errors do not change: `located` and `changed` return another one of the same class.
     """
 
     default_code: ClassVar[str] = Code.unspecified
@@ -131,7 +130,7 @@ class IRError(Exception):
 
     @classmethod
     def of(cls, fault: Fault) -> Self:
-        """The error that says this."""
+        """The error of this class with this content."""
         error = cls.__new__(cls, fault.message)
         error._fault = fault
         return error
@@ -165,9 +164,9 @@ class IRError(Exception):
         return self._fault.related
 
     def changed(self, **parts: Any) -> Self:
-        """Another error of this class with these parts of the fault; traceback, cause, context and notes are the same.
+        """A new error with these parts of the fault replaced, and the same traceback, cause, context and notes.
 
-        To raise it where this one was caught: `raise error.changed(...) from error.__cause__`.
+        To raise it in place of a caught one: `raise error.changed(...) from error.__cause__`.
         """
         other = type(self).__new__(type(self), *self.args)
         vars(other).update(vars(self), _fault=replace(self._fault, **parts))
@@ -180,7 +179,7 @@ class IRError(Exception):
         return other
 
     def located(self, location: Location) -> Self:
-        """The error with the parts of its place that were unknown filled in from this one."""
+        """A new error with the unknown parts of its place filled in from this one."""
         return self.changed(location=self.location.filled_from(location))
 
     def __str__(self) -> str:
@@ -225,7 +224,7 @@ class ShapeError(IRError):
 
 
 class EvaluationError(IRError):
-    """A value is wrong: an index out of range, an input array that does not fit the model."""
+    """A value is wrong: an index is out of range, an input array does not fit the model."""
 
     default_code = Code.bad_value
 
@@ -243,16 +242,16 @@ class ResourceError(IRError):
 
 
 def internal_error(error: Exception) -> IRError:
-    """What stands for an exception that is a fault of ir_exec itself."""
+    """The error for an exception that is a fault of ir_exec itself."""
     message = f"ir_exec failed with {type(error).__name__}: {str(error)[:500]}"
     return IRError(message, code=Code.internal_error, hint="this is a fault of ir_exec: please report it with the file")
 
 
 Report: TypeAlias = Callable[[IRError], None]
-"""Where a pass that goes on after a fault puts it: `list.append`, or `raise_error` to stop at the first."""
+"""Called with each fault by passes that can go on after it: `list.append`, or `raise_error` to stop."""
 
 
 def raise_error(error: IRError) -> None:
-    """The Report that stops at the first error; warnings and information pass."""
+    """The Report that raises the first error and ignores warnings and infos."""
     if error.severity == "error":
         raise error

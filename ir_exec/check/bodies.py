@@ -1,4 +1,4 @@
-"""What a layer hands to the Parameters of its bodies against what these declare."""
+"""The types that a layer passes to the Parameters of its bodies against those that they declare."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["body_input_types"]
 
 
 def body_input_types(node: Node, inputs: list[TensorType]) -> Iterator[tuple[Node, IRError]]:
-    """IR605 for each Parameter that declares another type than it is handed, with the Parameter.
+    """IR605 for each Parameter that declares another type than it is passed, with the Parameter.
 
-    Of what goes round a loop only the element type is compared: its shape may change from one iteration to the next.
+    Values carried round a loop are compared by element type alone: their shape may change between iterations.
     """
     for body in node.bodies:
         if body.ties is None:
@@ -46,7 +46,7 @@ def _fault(graph: Graph, ties: Ties, entry: BodyInput, inputs: list[TensorType])
 
 
 def _part(type: TensorType, entry: BodyInput) -> TensorType:
-    """What one iteration takes of an input."""
+    """The type of the slice of an input that one iteration reads."""
     dims = type.shape.dims
     if entry.part is None or dims is None or not -len(dims) <= entry.part.axis < len(dims):
         return type.without_values()

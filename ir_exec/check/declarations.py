@@ -46,7 +46,7 @@ def _meaningless(precision: str | None, dims: tuple[int, ...]) -> tuple[tuple[Co
 
 
 def _spelt(precision: str) -> str | None:
-    """The precision as OpenVINO reads it, which is particular about case; None where no element type is meant."""
+    """The precision in the case in which OpenVINO reads it; None if it is no element type."""
     try:
         kind = ElementType.parse(precision)
     except ValueError:
@@ -69,15 +69,15 @@ def check_readers(value: Value, readers: list[End], settled: TensorType, finding
 
 
 def check_edges(value: Value, readers: list[End], settled: TensorType, findings: Findings) -> None:
-    """Report what is odd about the ports at both ends of the edges of a value, whose type is settled."""
+    """Report ports that declare too few dims, or other dims than the other end of their edge."""
     _check_dims_left_out(value, readers, settled, findings)
     _check_dims_differ(value, readers, settled, findings)
 
 
 def _check_dims_left_out(value: Value, readers: list[End], settled: TensorType, findings: Findings) -> None:
-    """IR602 for a port without dims whose value has some, as the other end of the edge knows.
+    """IR602 for a port without dims whose value has dims, which another end of its edges declares.
 
-    A port without dims alone says nothing: it may be a scalar's, or of unknown rank.
+    If no end declares dims, the value may be a scalar or of unknown rank.
     """
     if not settled.rank:
         return
@@ -93,7 +93,7 @@ def _check_dims_left_out(value: Value, readers: list[End], settled: TensorType, 
 
 
 def _check_dims_differ(value: Value, readers: list[End], settled: TensorType, findings: Findings) -> None:
-    """IR604 for ends of an edge that declare different dims where either could be."""
+    """IR604 for ends of an edge that declare different dims, both of which are possible."""
     source = source_of(value)
     for reader in readers:
         if (
@@ -114,7 +114,7 @@ def _check_dims_differ(value: Value, readers: list[End], settled: TensorType, fi
 
 
 def _strangeness(port: Port, shape: Shape) -> int:
-    """How many dims a port declares in another way than the file's writer would for this shape."""
+    """How many dims differ from what a writer of the file would declare for this shape."""
     if shape.dims is None or len(shape.dims) != len(port.dims):
         return len(port.dims)
     return sum(dim != (found.size if found.is_static else -1) for dim, found in zip(port.dims, shape.dims, strict=True))

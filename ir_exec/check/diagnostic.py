@@ -21,9 +21,9 @@ class Record(BaseModel):
 class Diagnostic(Record):
     """One finding.
 
-    code, name: the rule that was broken (`IR601`, `declared-dims`); they never change their meaning.
-    message: in the user's words, without the place. hint: what would repair it, where one repair is likely, or why it
-        is so, where that is far away. related: the places on the way from there.
+    code, name: the rule that was broken (`IR601`, `declared-dims`); their meaning never changes.
+    message: what is wrong, without the place. hint: a likely repair, or a cause elsewhere in the file.
+    related: further places that explain it, such as the layers on the way from the cause.
     """
 
     code: str
@@ -36,7 +36,7 @@ class Diagnostic(Record):
 
     @classmethod
     def of(cls, error: IRError) -> Self:
-        """The finding that an error stands for; its severity is never more than that of its rule."""
+        """The finding for an error; its severity is at most that of its rule."""
         rule = rule_of(error.code)
         return cls(
             code=str(error.code),

@@ -1,4 +1,4 @@
-"""What of the inputs is not known before the network runs: no fault, but some devices refuse it."""
+"""Inputs whose size is not bounded before the network runs: no fault, but some devices refuse them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["unbounded_inputs"]
 
 
 def unbounded_inputs(graph: Graph, given: Mapping[Value, TensorType]) -> Iterator[IRError]:
-    """IR507 for each input of unknown rank, IR508 for each with a dim without upper bound.
+    """IR507 for each input of unknown rank, IR508 for each input with a dim without upper bound.
 
-    given: the types of inputs that were asked for instead of those in the file.
+    given: types that replace those of the file.
     """
     for node in graph.parameters:
         shape = _shape(node, given)

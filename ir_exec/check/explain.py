@@ -1,4 +1,4 @@
-"""Rules in words: one of them for the command line, all of them as a page of documentation."""
+"""Rules in words: one for the command line, all of them as a page of documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `check_model` answers: diagnostics, and how much of the file was looked at."""
+"""What `check_model` returns: diagnostics, and how much of the file was checked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Demand", "Report", "Reports", "Requirement", "Summary", "summary_lin
 
 
 class Demand(Record):
-    """What in a file demands a release: `GroupNormalization of opset12`; how often it is there, and where first."""
+    """Something that needs a release, `GroupNormalization of opset12`: how many times it occurs, and where first."""
 
     what: str
     count: int
@@ -23,7 +23,7 @@ class Demand(Record):
 
 
 class Requirement(Record):
-    """The least release of OpenVINO that reads a file, `2023.1`, and everything in it that older ones do not know."""
+    """The oldest release of OpenVINO that reads a file, `2023.1`, and everything in the file that needs it."""
 
     release: str
     demands: tuple[Demand, ...]
@@ -32,11 +32,10 @@ class Requirement(Record):
 class Report(Record):
     """Everything that was found in one file, by line.
 
-    path: as it was given, None for bytes.
-    layers_checked, layers_not_checked: those of bodies included. A layer was not checked where ir_exec lacks its
-        operator, where the types of its inputs are not known, where its weights are missing, and where no Result
-        depends on it.
-    requires: the OpenVINO that the file needs, None where the file could not be read.
+    path: as it was given; None for bytes.
+    layers_checked, layers_not_checked: layers of bodies included. A layer is not checked if ir_exec lacks its
+        operator, if the types of its inputs are unknown, if its weights are missing, or if no Result depends on it.
+    requires: the release of OpenVINO that the file needs; None if the file could not be read.
     """
 
     path: str | None
@@ -48,7 +47,7 @@ class Report(Record):
     @computed_field  # type: ignore[prop-decorator]  # the way that pydantic documents; mypy has no case for it
     @property
     def ok(self) -> bool:
-        """Whether there is no error; there may be warnings."""
+        """Whether there are no errors; there may be warnings."""
         return not self.errors
 
     @property
@@ -68,7 +67,7 @@ class Report(Record):
 
 
 class Summary(Record):
-    """The sums over all files."""
+    """Totals over all files."""
 
     files: int
     layers_checked: int
@@ -100,7 +99,7 @@ def summary_line(summary: Summary) -> str:
 class Reports(Record):
     """What `ir-exec check --format json` prints.
 
-    version: that of ir_exec. skipped: paths of files in the folders given that end in .xml and are no IR.
+    version: the version of ir_exec. skipped: .xml files in the given folders that are not IR.
     """
 
     format: Literal[1] = 1

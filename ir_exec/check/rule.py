@@ -1,4 +1,4 @@
-"""What is known of a rule; the rules themselves are in `ir_exec.check.catalogue`."""
+"""The description of a rule; the rules themselves are in `ir_exec.check.catalogue`."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ GROUPS = {
 class Rule:
     """One thing that can be wrong with a file.
 
-    severity: the most that a fault of this rule is reported with.
+    severity: the highest with which a fault of this rule is reported.
     summary: what it means, in one sentence. why: why it matters.
-    bad, good: the smallest example that breaks the rule, and what it should have been; where both are XML, the bad one
-        stands in a file of tests/bad.
-    in_files: whether `check_model` can find it in a file; the other rules are broken by calls of the Python API.
+    bad, good: the smallest example that breaks the rule, and its correction; if both are XML, a file of tests/bad
+        contains the bad one.
+    in_files: whether `check_model` can find it in a file; calls of the Python API break the other rules.
     """
 
     code: Code

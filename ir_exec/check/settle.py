@@ -1,8 +1,7 @@
-"""The type that the layers below a value go on with, where its ports declare one type and inference finds another.
+"""The type of a value for the layers below, where the file declares one type and inference finds another.
 
-Who is wrong is told by the input ports of the layers below, which declare the same value: where they side with the
-declared type, something in this layer was changed; where they side with the inferred one, the declaration of this port
-was.
+The input ports of the layers below declare the same value and show which is wrong: if they agree with the declared
+type, something in this layer was changed; if they agree with the inferred one, the declaration of this port was.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Settler:
         self.readers = readers_of_values(graph)
         self._weights = weights
         self._findings = findings
-        # Ports that declare the same share one type.
+        # Ports with equal declarations share one TensorType.
         self._disputed = {
             value
             for value, readers in self.readers.items()
@@ -51,7 +50,7 @@ class Settler:
             and value not in self._disputed
             and fits(declared, inferred)
         ):
-            # As nearly always: there is nothing to say.
+            # The common case: nothing to report.
             return self._without_lost_values(value, inferred)
         if inferred is not None and self._is_declared_as_stored(value, inferred):
             return inferred
@@ -61,14 +60,14 @@ class Settler:
             settled = self._from_inferred(value, inferred)
         else:
             settled = self._from_contradiction(value, inferred)
-            # A reader that sides with either has nothing wrong that is not said already.
+            # A reader that agrees with either type has no fault of its own.
             readers = [one for one in readers if not fits(one.declared, inferred) and not fits(one.declared, declared)]
         check_readers(value, readers, settled, self._findings)
         check_edges(value, self.readers[value], settled, self._findings)
         return self._without_lost_values(value, settled)
 
     def _from_contradiction(self, value: Value, inferred: TensorType) -> TensorType:
-        """Declared and inferred contradict each other: report it, and go on with the one that most readers have."""
+        """Report that declared and inferred contradict each other; the type on which most readers agree."""
         declared, source = value.declared, source_of(value)
         sides = [(fits(one.declared, declared), fits(one.declared, inferred)) for one in self.readers[value]]
         for_declared = sum(mine and not theirs for mine, theirs in sides)
@@ -88,9 +87,9 @@ class Settler:
         return inferred if for_inferred > for_declared else merged(declared, inferred)
 
     def _from_inferred(self, value: Value, inferred: TensorType) -> TensorType:
-        """The inferred type, unless several layers take the value and all of them declare another: one fault, not many.
+        """The inferred type, unless several layers read the value and all of them declare another: one fault, not many.
 
-        The layers below then go on with theirs, for which they were made.
+        The layers below then go on with theirs.
         """
         readers = self.readers[value]
         shared = readers[0].declared if readers else inferred
@@ -110,7 +109,7 @@ class Settler:
         return merged(shared, inferred)
 
     def _from_ports(self, value: Value) -> TensorType:
-        """Nothing is inferred: the declared type, unless the layers below agree on another one."""
+        """For a value without an inferred type: the declared one, unless the layers below agree on another."""
         readers = self.readers[value]
         declared = value.declared
         for reader in readers:
@@ -135,11 +134,11 @@ class Settler:
         return merged(other, value.declared)
 
     def _speaks_for(self, reader: End, value: Value, type: TensorType) -> bool:
-        """Whether more speaks for the type that the only reader of a value declares than for that of its source."""
+        """Whether the type that the only reader of a value declares is more likely than that of its source."""
         mine, theirs = self._takes(reader, type), self._takes(reader, value.declared)
         if mine is not theirs:
             return mine
-        # Most layers keep element type and shape of something, so their other ports tell what is odd here.
+        # Most layers keep the element type or the shape of an input, so their other ports show which one is odd.
         around = [
             *value.node.declared_inputs,
             *(other.declared for other in value.node.outputs if other is not value),
@@ -149,7 +148,7 @@ class Settler:
         return sum(_likeness(port, type) - _likeness(port, value.declared) for port in around) > 0
 
     def _takes(self, reader: End, type: TensorType) -> bool:
-        """Whether a layer gives what it declares when this input is of this type."""
+        """Whether a layer gives the outputs that it declares if this input has this type."""
         node = reader.node
         if node.op is None or node.bodies or not node.is_whole:
             return False
@@ -165,7 +164,7 @@ class Settler:
     def _is_declared_as_stored(self, value: Value, inferred: TensorType) -> bool:
         """Whether a decompressed constant is declared in the precision in which it is stored.
 
-        OpenVINO's writer does so where the constant is an output of the network, for whatever else reads it too.
+        OpenVINO's writer does so if the constant is an output of the network, for all of its readers.
         """
         node = value.node
         marks = [mark.attributes.get("name") for mark in node.layer.rt_info.children]
@@ -177,7 +176,7 @@ class Settler:
         return any(reader.node.type == "Result" for reader in readers) and all(fits(port, stored) for port in ports)
 
     def _without_lost_values(self, value: Value, settled: TensorType) -> TensorType:
-        """A constant whose bytes cannot be read keeps its type alone, so that no layer below trips over them."""
+        """The type; without known elements for a constant whose bytes cannot be read."""
         if isinstance(value.node.op, Const) and (self._weights is None or self._findings.is_faulty(value.node)):
             return settled.without_values()
         return settled

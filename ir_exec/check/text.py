@@ -7,7 +7,7 @@
        | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
        = hint: ...
 
-Colours are the caller's: a style is a function from the role of a piece of text and the text to what is shown.
+The caller chooses the colours: a style maps the role of a piece of text and the text to what is shown.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Style: TypeAlias = Callable[[str, str], str]
 """Takes a role (error, warning, info, message, frame, place, hint, source) and the text."""
 
 LinesOf: TypeAlias = Callable[[str], Sequence[str]]
-"""The lines of the file at a path; empty where it cannot be read."""
+"""The lines of the file at a path; empty if it cannot be read."""
 
 WIDEST_EXCERPT = 160
-"""Of lines of the file no more characters are shown: some writers put everything on one."""
+"""Characters of a line of the file that are shown at most: some writers put everything on one line."""
 
 _NARROWEST_EXCERPT = 30
 _LEFT_OUT = "..."
@@ -39,7 +39,7 @@ MOST_LAYERS_LISTED = 12
 
 
 class HasDiagnostics(Protocol):
-    """What is rendered: a report, whose own text is made here."""
+    """A report, as far as its text needs it."""
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]: ...
@@ -53,10 +53,10 @@ def plain(role: str, text: str) -> str:
 def render(
     report: HasDiagnostics, *, style: Style = plain, lines_of: LinesOf | None = None, width: int | None = None
 ) -> Iterator[str]:
-    """The lines of every block, with an empty line behind each.
+    """The lines of every block, with an empty line after each.
 
-    Warnings and information that say the same of several layers make one block. width: characters into which lines of
-    the file must fit; around the marked place they are cut.
+    Warnings and infos with the same message for several layers share a block. width: characters into which lines of the
+    file must fit; longer ones are cut around the marked place.
     """
     for diagnostic, others in _folded(report.diagnostics):
         yield from _block(diagnostic, others, style, lines_of, width)
@@ -74,7 +74,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def _folded(diagnostics: Sequence[Diagnostic]) -> list[tuple[Diagnostic, list[Diagnostic]]]:
-    """Each finding with the later ones that say the same of other layers; every error stands alone."""
+    """Each finding with later ones of the same message; every error is on its own."""
     blocks: list[tuple[Diagnostic, list[Diagnostic]]] = []
     first: dict[tuple[str, str], list[Diagnostic]] = {}
     for diagnostic in diagnostics:
@@ -126,13 +126,13 @@ _ATTRIBUTES: dict[str, str] = {
     Code.declared_element_type: "precision",
     Code.extension_operator: "version",
 }
-"""The attribute on the line that a rule is about; of other rules the whole start tag is marked."""
+"""The attribute that is marked for a rule; for other rules the whole start tag is."""
 
 _NAMED_ATTRIBUTE = re.compile(r"\battribute (\w+)")
 
 
 def marked(line: str, diagnostic: Diagnostic) -> tuple[int, int]:
-    """Where on its line, which begins with a tag, the fault is, and how long that is."""
+    """Start and length of the fault on its line, which starts with a tag."""
     named = _NAMED_ATTRIBUTE.search(diagnostic.message)
     name = named[1] if named is not None else _ATTRIBUTES.get(diagnostic.code)
     if name is not None:
@@ -168,7 +168,7 @@ def _excerpt(location: Location, lines_of: LinesOf | None) -> str | None:
 
 
 def _cut(text: str, start: int, length: int, room: int) -> tuple[str, int, int]:
-    """The part of a line that has room and shows the marked place, and where that is in it."""
+    """The part of a line with the marked place that fits into the room, and the mark's start and length in it."""
     if len(text) <= room:
         return text, start, length
     before, behind = "", _LEFT_OUT
@@ -181,7 +181,7 @@ def _cut(text: str, start: int, length: int, room: int) -> tuple[str, int, int]:
 
 
 def printable(text: str) -> str:
-    """The text with control characters escaped: names in broken files may hold anything, terminals obey some of it."""
+    """The text with control characters escaped: names in broken files may contain sequences that terminals obey."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)

@@ -1,7 +1,7 @@
 """Types: what the file declares at every port against what the operators make of their inputs.
 
-A fault is reported once, at the layer where declared and inferred first part, and the layers below go on with the type
-for which most speaks (`settle.py`). So each independent fault is found in one pass, and none of what follows from it.
+A fault is reported once, at the first layer where declared and inferred types contradict each other, and the layers
+below go on with the more likely type (`settle.py`). So one pass finds each independent fault and no consequences.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["check_types"]
 
 
 def check_types(graph: Graph, weights: Weights | None, findings: Findings) -> int:
-    """Infer and compare every reachable layer of the graph and of the bodies in it; how many could be checked."""
+    """Infer and compare every reachable layer of the graph and of its bodies; returns how many could be checked."""
     check = _TypeCheck(graph, weights, findings)
     infer_types(graph, weights=weights, settle=check.settle)
     check.repair_odd_ports()
@@ -80,7 +80,7 @@ class _TypeCheck:
         return [self._types[value.number] for value in node.outputs]
 
     def repair_odd_ports(self) -> None:
-        """Say what ports should declare whose declaration means nothing, as far as that is known in the end."""
+        """Note what ports with a meaningless declaration should declare, now that every type is settled."""
         for error, end in self._odd_ports:
             if end.value is not None:
                 self._findings.repair(error, end.port, self._types[end.value.number])
@@ -93,7 +93,7 @@ class _TypeCheck:
         return [self._types[value.number] for value in node.values_in]
 
     def _check_bodies(self, node: Node) -> bool:
-        """Check the graphs inside the node; whether they hold no error, which would make one of the node itself."""
+        """Check the graphs inside the node; False if they have errors, which cause errors of the node itself."""
         if not node.bodies:
             return True
         if node.is_whole and not self._findings.is_faulty(node):
@@ -113,26 +113,26 @@ class _TypeCheck:
                 self._findings(first.located(node.location))
 
     def _for_all_outputs(self, node: Node, inferred: list[TensorType]) -> list[TensorType]:
-        """One type for each output port, where there are as many; IR114 for ports that the operator does not give."""
+        """One type for each output port; IR114 for ports that the operator does not give."""
         count = len(node.outputs)
         if len(inferred) >= count or not inferred or node.bodies:
             return inferred
         lengths = self._types_in(node)[2:] if node.type.lower() == "variadicsplit" else ()
         if not all(type.shape.is_static for type in lengths):
-            # Of no other operator does the number of outputs follow from an input.
+            # VariadicSplit is the only operator whose number of outputs depends on an input.
             return inferred + [inferred[-1].without_values()] * (count - len(inferred))
         message = f"{count} outputs are declared, and {node.type} gives {len(inferred)}"
         self._findings(fault_at(End(node, len(inferred), is_output=True), Code.too_many_outputs, message))
         return inferred
 
     def _check_values(self, node: Node) -> None:
-        """Report what the known values of constants say about a run."""
+        """Report what the known values of constants would do in a run."""
         op = node.op
         if op is None:
             return
         try:
             if isinstance(op, Const) and op.element_type is ElementType.string and self._weights is not None:
-                op.evaluate(weights=self._weights)  # of all constants only strings can be damaged inside
+                op.evaluate(weights=self._weights)  # only constants of strings can be damaged inside
             if type(op).check_values is Op.check_values:
                 return
             self._report(node, op.check_values(*self._types_in(node)))
@@ -142,7 +142,7 @@ class _TypeCheck:
             self._report(node, [internal_error(error)])
 
     def _is_checked(self, node: Node) -> bool:
-        """Whether enough is known to check the node; where only its inputs are not known, that is said (IR905)."""
+        """Whether enough is known to check the node; IR905 if only the types of its inputs are unknown."""
         if not node.is_whole or (isinstance(node.op, Const) and self._weights is None):
             return False
         for position, value in enumerate(node.values_in if self._unknown else ()):
@@ -155,7 +155,7 @@ class _TypeCheck:
         return True
 
     def _check_rank(self, node: Node) -> None:
-        """IR507 for the layer from which on a rank is not known, though those of its inputs are."""
+        """IR507 for a layer with an output of unknown rank whose inputs all have known ranks."""
         for value in node.outputs:
             if self._types[value.number].rank is None and node.type != "Parameter":
                 if any(type.rank is None for type in self._types_in(node)):
@@ -166,14 +166,14 @@ class _TypeCheck:
 
 
 class _SharedConstants:
-    """What was said of constants, so that it is not said again of every layer that takes the same one."""
+    """Errors about constants, so that they are reported once and not for every layer that reads the same constant."""
 
     def __init__(self, readers: dict[Value, list[End]]) -> None:
         self._readers = readers
         self._said: set[tuple[Value, str, str]] = set()
 
     def first_of(self, node: Node, fault: IRError) -> IRError | None:
-        """The error, with a hint at the other layers that take its constant; None where it was said of one of them."""
+        """The error, with a hint at the other layers that read its constant; None if one of them has reported it."""
         if fault.severity != "error" or not fault.code.startswith(("IR5", "IR7")):
             return fault
         suspects = list(

@@ -1,8 +1,8 @@
 """From the document to the graph.
 
-Everything that the file says about structure is checked here, each fault is reported, and what can be kept is kept: a
-node whose type or attributes are no good stays in the graph without an operator, an input without an edge stays None.
-So the passes behind go on to find the faults that are independent of these.
+Everything that the file says about structure is checked here, and each fault is reported. Faulty layers stay in the
+graph: a node with an unknown type or invalid attributes has no operator, an input without an edge is None. So later
+passes find the faults that are independent of these.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ ASSIGNS = (Assign, Assign3)
 VARIABLES = (*READS, *ASSIGNS)
 
 _OF_ATTRIBUTES = {Code.invalid_attribute, Code.unknown_attribute}
-"""Faults of attributes that are there: they are on the line of `<data>`."""
+"""Faults of attributes that the file has: they are on the line of `<data>`."""
 
 
 def build_graph(document: Document, weights: Weights | None, *, report: Report = raise_error) -> Graph:
     """The graph of a document; constants are compared with the size of the weights, their bytes are not read.
 
-    `weights` may be None where there is no .bin; a constant that needs one is then reported once for all (IR201).
+    weights: None if there is no .bin; if the network has constants, that is reported once (IR201).
     """
     builder = _Builder(document.path, weights, report)
     graph = builder.build(document.name, document.layers, document.edges)
@@ -99,7 +99,7 @@ class _Builder:
             node.op = self.operator(node)
             if layer.bodies:
                 node.bodies = tuple([self.body(node, body) for body in layer.bodies])
-            # Where bodies are nested too deep, the reader has left them out and said so.
+            # The reader leaves out, and reports, bodies that are nested too deep.
             missing = node.missing_bodies() if self.level < MAX_BODY_DEPTH else ()
             if missing:
                 what = " and no ".join(f"<{name}>" for name in missing)
@@ -108,7 +108,7 @@ class _Builder:
         return nodes
 
     def operator(self, node: Node) -> Op | None:
-        """The operator of a node; layers that say the same share one, unless it draws or keeps something."""
+        """The operator of a node; layers with equal attributes share one, unless it is random or has state."""
         layer = node.layer
         if layer.version is None:
             return None
@@ -155,7 +155,7 @@ class _Builder:
             self.report(WeightsError(message, code=Code.weights_missing, hint=hint).located(node.location))
 
     def connect(self, nodes: dict[str, Node], edges: tuple[Edge, ...]) -> None:
-        """Tie inputs to outputs; ports are found by their id, and count by their place in the layer."""
+        """Connect inputs to outputs; edges name ports by id, the graph by position."""
         inputs = {id: _positions(node.layer.inputs) for id, node in nodes.items()}
         outputs = {id: _positions(node.layer.outputs) for id, node in nodes.items()}
         refused: set[tuple[str, str]] = set()
@@ -208,7 +208,7 @@ class _Builder:
         return BodyGraph(body.name, graph, None if faults else tie_body(node.layer, body, graph), depth)
 
     def check_variables(self, graph: Graph) -> None:
-        """Every variable is read and assigned; OpenVINO refuses networks where one of the two is missing."""
+        """Report variables that are not both read and assigned, as OpenVINO demands (IR113)."""
         variables = [node for node in graph.all_nodes(unreachable=True) if isinstance(node.op, VARIABLES)]
         read = {node.op.variable_id for node in variables if isinstance(node.op, READS)}
         assigned = {node.op.variable_id for node in variables if isinstance(node.op, ASSIGNS)}
@@ -221,7 +221,7 @@ class _Builder:
                 message = f"variable {node.op.variable_id!r} is assigned, but no layer reads it"
                 faults.append(GraphError(message, code=Code.variable_without_pair).located(node.location))
         if len(read - assigned) == len(assigned - read) == 1 and len(faults) == 2:
-            # One of a pair was renamed, which is one fault.
+            # One of the two was renamed, which is one fault.
             (written,) = assigned - read
             hint = f"variable {written!r} is the only other one without a pair: was one of the two renamed?"
             faults = [faults[0].changed(hint=hint)]
@@ -230,13 +230,13 @@ class _Builder:
 
 
 def _is_in_order(layers: tuple[Layer, ...], place: int) -> bool:
-    """Whether the id of a layer lies between those of its neighbours: writers number layers in the file's order."""
+    """Whether the id of a layer is between those of its neighbours: writers number layers in the order of the file."""
     ids = [int(one.id) for one in layers[max(place - 1, 0) : place + 2] if one.id.isdigit()]
     return ids == sorted(set(ids))
 
 
 def declared_type(port: Port) -> TensorType:
-    """The type that a port declares; a port without dims may be a scalar's or of unknown rank, and says neither."""
+    """The type that a port declares; without dims the rank is unknown, as the value may be a scalar or of any rank."""
     return _declared_type(port.precision, port.dims)
 
 
@@ -261,7 +261,7 @@ def _port_name(node: Node, position: int) -> str:
 
 
 def _claimed(edge: Edge, fault: GraphError, node: Node, position: int, *, is_placed: bool) -> GraphError:
-    """The fault of an edge to the wrong place that leaves the only input without one: that is one fault."""
+    """The fault of an edge with a wrong end, with a hint at the only input without an edge: that is one fault."""
     hint = (
         f'input port {edge.to_port} of layer {node.id} "{node.name}" ({node.type}) has no edge: '
         "was this edge meant to lead there?"
@@ -273,7 +273,7 @@ def _claimed(edge: Edge, fault: GraphError, node: Node, position: int, *, is_pla
 def _edge_fault(
     edge: Edge, nodes: dict[str, Node], inputs: dict[str, dict[str, int]], outputs: dict[str, dict[str, int]]
 ) -> GraphError:
-    """What is wrong with the ends of an edge that has not got both; the error is placed at the layer that exists."""
+    """The fault of an edge of which an end does not exist, placed at a layer that does."""
     arrow = f"the edge from layer {edge.from_layer} port {edge.from_port} to layer {edge.to_layer} port {edge.to_port}"
     source, target = nodes.get(edge.from_layer), nodes.get(edge.to_layer)
     if source is None or target is None:

@@ -30,19 +30,19 @@ Types: TypeAlias = list[TensorType]
 """The type of every value of a graph, at the value's number."""
 
 Settle: TypeAlias = Callable[[Node, list[TensorType] | None, list[IRError]], list[TensorType]]
-"""Called after each node with its inferred types and its faults: the types that the layers below go on with.
+"""Returns the types of a node's outputs for the layers below; called with the node, its inferred types and its faults.
 
 The types are None after a fault, and for a node that cannot be inferred. The faults know their layer.
 """
 
 
 def inferred_or_declared(node: Node, inferred: list[TensorType] | None, faults: list[IRError]) -> list[TensorType]:
-    """The Settle that passes over faults: where nothing is inferred, the declared types hold."""
+    """The Settle that ignores faults: the inferred types, or the declared ones if there are none."""
     return [value.declared for value in node.outputs] if inferred is None else inferred
 
 
 def stop_at_fault(node: Node, inferred: list[TensorType] | None, faults: list[IRError]) -> list[TensorType]:
-    """The Settle that raises the first error; the declared types of layers that cannot be inferred hold."""
+    """The Settle that raises the first error; layers that cannot be inferred keep their declared types."""
     for fault in faults:
         raise_error(fault)
     return inferred_or_declared(node, inferred, faults)
@@ -58,7 +58,7 @@ def infer_types(
     """The type of every value of the graph, from its Parameters down.
 
     given: types that take the place of what the operator would infer: new input shapes, inputs of a body.
-    settle: what is done about faults, and what the layers below each node go on with.
+    settle: what happens to faults, and the types for the layers below each node.
     """
     given = given or {}
     told = {value.node for value in given}
@@ -78,10 +78,10 @@ def infer_types(
 
 
 def infer_node(op: Op, inputs: list[TensorType], context: Mapping[str, Any], report: Report) -> list[TensorType] | None:
-    """The types of an operator's outputs; every fault is reported, and None returned after a fault.
+    """The types of an operator's outputs, None after a fault; every fault is reported.
 
-    The last type stands for all further outputs where their number is not known. An exception that is no IRError is a
-    fault of the operator's class, and is reported as IR999.
+    If the number of outputs is not known, the last type stands for all further ones. An exception that is not an
+    IRError is a fault of the operator's class and is reported as IR999.
     """
     outputs = infer_outputs(op, inputs, context, report)
     return None if outputs is None else with_known_values(op, inputs, outputs)
@@ -90,7 +90,7 @@ def infer_node(op: Op, inputs: list[TensorType], context: Mapping[str, Any], rep
 def infer_outputs(
     op: Op, inputs: list[TensorType], context: Mapping[str, Any], report: Report
 ) -> list[TensorType] | None:
-    """As `infer_node`, without what follows for the values of the outputs."""
+    """As `infer_node`, without known elements of the outputs."""
     try:
         if not op.check_inputs(inputs, report):
             return None
@@ -108,9 +108,9 @@ def infer_outputs(
 
 
 def infer_body(graph: Graph, parameters: list[TensorType], weights: WeightsReader | None) -> list[TensorType]:
-    """The types of a body's Results from those of its Parameters; raises what is wrong inside.
+    """The types of a body's Results from those of its Parameters; raises the first error inside.
 
-    A Parameter of which nothing is known keeps the type that the file declares.
+    A Parameter of unknown type keeps the one that the file declares.
     """
     given = {
         node.outputs[0]: type

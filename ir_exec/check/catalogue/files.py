@@ -12,7 +12,7 @@ FILE_RULES = (
         "A fault without a rule of its own.",
         why="Every fault that can be in a file has a rule; this code is left for errors that a caller makes.",
         bad='IRError("text")',
-        good='ShapeError("text", code="IR505")',
+        good='ShapeError("text", code=Code.impossible_shape)',
         in_files=False,
     ),
     Rule(

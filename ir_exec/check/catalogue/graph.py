@@ -12,7 +12,7 @@ GRAPH_RULES = (
         "A fault of the graph without a rule of its own.",
         why="Every fault that can be in a file has a rule; this code is left for errors that a caller makes.",
         bad='GraphError("text")',
-        good='GraphError("text", code="IR107")',
+        good='GraphError("text", code=Code.cycle)',
         in_files=False,
     ),
     Rule(

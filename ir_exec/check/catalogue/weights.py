@@ -14,7 +14,7 @@ WEIGHT_RULES = (
         "A fault of the weights without a rule of its own.",
         why="Every fault that can be in a file has a rule; this code is left for errors that a caller makes.",
         bad='WeightsError("text")',
-        good='WeightsError("text", code="IR202")',
+        good='WeightsError("text", code=Code.weights_short)',
         in_files=False,
     ),
     Rule(

@@ -23,7 +23,7 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 _PROBLEMS = {"error": "error", "warning": "warning", "info": "recommendation"}
 _ROOT = "%SRCROOT%"
-"""How paths say that they are told from the top of the repository."""
+"""The base of paths that are relative to the top of the repository."""
 
 
 def sarif(reports: Reports, places: Places) -> str:
@@ -80,7 +80,7 @@ def _result(report: Report, found: Diagnostic, identity: str, index: dict[str, i
         "level": _LEVELS[found.severity],
         "message": {"text": sentence(found) + hint},
         "locations": [_location(found.location, report.path, places, places.columns(found))],
-        # Where GitHub does not find this name it takes the text of the line, and many lines of a file are equal.
+        # Without this name GitHub uses the text of the line, and many lines of a file are equal.
         "partialFingerprints": {"primaryLocationLineHash": identity},
     }
     if found.code in index:
@@ -116,7 +116,7 @@ def _layer(place: Location) -> str:
 
 
 def _artifact(path: PurePath, places: Places) -> dict[str, str]:
-    """The file: relative paths stay so, which is how services find it in the repository."""
+    """The file, by its relative path if it has one: so services find it in the repository."""
     is_inside = places.root is not None and not path.is_absolute()
     return {"uri": _uri(path), **({"uriBaseId": _ROOT} if is_inside else {})}
 
