@@ -52,10 +52,10 @@ def test_names_are_unique_and_groups_are_known() -> None:
 @pytest.mark.parametrize(
     ("code", "raised", "reported"),
     [
-        ("IR601", "error", "error"),
-        ("IR601", "warning", "warning"),  # the place that found it may know that it is harmless
-        ("IR303", "error", "warning"),  # and never reports more than the rule
-        ("IR901", "error", "info"),
+        (Code.declared_dims, "error", "error"),
+        (Code.declared_dims, "warning", "warning"),  # the place that found it may know that it is harmless
+        (Code.unknown_attribute, "error", "warning"),  # and never reports more than the rule
+        (Code.operator_not_implemented, "error", "info"),
         ("IR998", "error", "error"),
     ],
 )
