@@ -30,6 +30,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
 from ir_exec.ops.base import In, Op
 from ir_exec.ops.base.attributes import (
@@ -180,11 +181,11 @@ def _checked_infer(infer: Callable[..., Any]) -> Callable[..., Any]:
             raise
         except Exception as error:
             message = f"{name}.infer failed with {type(error).__name__}: {error}"
-            raise IRError(message, code="IR999", hint=hint) from error
+            raise IRError(message, code=Code.internal_error, hint=hint) from error
         for one in result if isinstance(result, tuple) else (result,):
             if not isinstance(one, TensorType):
                 message = f"{name}.infer returned {type(one).__name__}, expected TensorType or a tuple of them"
-                raise IRError(message, code="IR999", hint=hint)
+                raise IRError(message, code=Code.internal_error, hint=hint)
         return result
 
     return _with_original(checked, infer)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Self, TypeAlias
 
+from ir_exec.codes import Code
 from ir_exec.collector import paused_collector
 from ir_exec.errors import EvaluationError, Location, Report, ShapeError, WeightsError, raise_error
 from ir_exec.graph import Graph, Node, Value, build_graph
@@ -89,7 +90,7 @@ class Model:
             wanted = {self.graph.parameters[0].outputs[0]: as_shape(shapes)}
         else:
             count = len(self.graph.parameters)
-            raise EvaluationError(f"one shape for {count} inputs: say which input it is for", code="IR705")
+            raise EvaluationError(f"one shape for {count} inputs: say which input it is for", code=Code.unknown_input)
         given = dict(self.given)
         for value, shape in wanted.items():
             given[value] = TensorType(self.types[value.number].element_type, shape)
@@ -108,13 +109,13 @@ class Model:
         if isinstance(key, int):
             if not 0 <= key < len(self.graph.parameters):
                 count = len(self.graph.parameters)
-                raise EvaluationError(f"there is no input {key}; the network has {count}", code="IR705")
+                raise EvaluationError(f"there is no input {key}; the network has {count}", code=Code.unknown_input)
             return self.graph.parameters[key].outputs[0]
         for node, port in zip(self.graph.parameters, self.inputs, strict=True):
             if key == port.name or key in port.names:
                 return node.outputs[0]
         names = ", ".join(port.name for port in self.inputs)
-        raise EvaluationError(f"there is no input {key!r}; the inputs are: {names}", code="IR705")
+        raise EvaluationError(f"there is no input {key!r}; the inputs are: {names}", code=Code.unknown_input)
 
     def _port(self, node: Node, value: Value, taken: set[str]) -> ModelPort:
         """Outputs of one value share its names; each keeps one by which no other goes."""

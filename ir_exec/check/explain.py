@@ -1,4 +1,4 @@
-"""Rules in words: one of them for the command line, all of them as a page of documentation."""
+"""Rules in words: one for the command line, all of them as a page of documentation."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def explain(rule: Rule) -> str:
     """What the rule means, why it matters, and an example."""
     parts = [f"{rule.code} {rule.name} ({rule.severity})", rule.summary, rule.why]
     parts += [f"Wrong:\n{_indented(rule.bad)}", f"Right:\n{_indented(rule.good)}"]
+    parts += [f"Since ir_exec {rule.code.since}."]
     return "\n\n".join(parts)
 
 
@@ -30,10 +31,11 @@ def rules_page() -> str:
 
 
 def _index() -> Iterator[str]:
-    yield "| code | name | severity | what it means |"
-    yield "|---|---|---|---|"
+    yield "| code | name | severity | since | what it means |"
+    yield "|---|---|---|---|---|"
     for rule in _in_files():
-        yield f"| [{rule.code}](#{rule.code.lower()}) | {rule.name} | {rule.severity} | {rule.summary} |"
+        link = f"[{rule.code}](#{rule.code.lower()})"
+        yield f"| {link} | {rule.name} | {rule.severity} | {rule.code.since} | {rule.summary} |"
     yield ""
 
 

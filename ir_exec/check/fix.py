@@ -1,4 +1,4 @@
-"""Mends wrong declarations of ports, where nothing else is wrong with a file."""
+"""Repairs wrong declarations of ports in files that have no other errors."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 
 from ir_exec.check.check import run_check
+from ir_exec.check.diagnostic import Diagnostic
 from ir_exec.check.findings import Repair
-from ir_exec.check.report import Diagnostic
 from ir_exec.errors import IRError
 from ir_exec.ir import default_weights_path
 from ir_exec.ir.edit import PortEdit, with_ports
@@ -17,12 +17,12 @@ from ir_exec.types import Dim, Shape
 __all__ = ["Fix", "fix"]
 
 _ROUNDS = 8
-"""How often a file is checked anew: a declaration that is right now may show that another one is wrong."""
+"""How many times a file is checked again: a repaired declaration may reveal that another one is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A file before and after; equal where it was not touched. `reason` says why a file with errors was not."""
+    """A file before and after, equal where it was left alone. reason: why a file with errors was left alone."""
 
     before: bytes
     after: bytes
@@ -34,9 +34,9 @@ class Fix:
 
 
 def fix(path: str | os.PathLike[str], *, weights: str | os.PathLike[str] | None = None) -> Fix:
-    """The file with declared dims and precisions as they should be, every other byte as it was.
+    """The file with its declared dims and precisions corrected and every other byte unchanged.
 
-    A file with other errors is left as it is, and so is one that would have errors afterwards. Nothing is written.
+    A file with other errors, or with errors after the repair, is left alone. Nothing is written.
     Raises IRError where the path cannot be read.
     """
     name, raw = load(path)
@@ -61,7 +61,7 @@ def fix(path: str | os.PathLike[str], *, weights: str | os.PathLike[str] | None 
 
 
 def _others(errors: tuple[Diagnostic, ...], repairs: list[Repair]) -> list[Diagnostic]:
-    """The errors that no repair mends."""
+    """The errors for which there is no repair."""
     mended = {(repair.code, repair.location) for repair in repairs}
     return [error for error in errors if (error.code, error.location) not in mended]
 
@@ -73,7 +73,7 @@ def _edit(repair: Repair) -> PortEdit:
 
 
 def _dims(declared: tuple[int, ...], shape: Shape) -> tuple[int, ...] | None:
-    """What the port should declare: a dim that could be stays, unless the rank is another one."""
+    """The dims that the port should declare; possible ones stay as they are, if the rank is right."""
     if shape.dims is None:
         return None
     keeps = len(declared) == len(shape.dims)

@@ -36,11 +36,10 @@ from ir_exec.cli.config import Config, find_config, prefixes, read_config
 from ir_exec.cli.files import files_in, read_text, repository, write_bytes
 from ir_exec.cli.parallel import Bar, Question, check_all
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, styled, terminal_width
+from ir_exec.codes import Code
 from ir_exec.errors import IRError
 from ir_exec.ir import default_weights_path
 from ir_exec.ir.markup import load
-
-_NOT_IR, _UNREADABLE, _UNKNOWN_INPUT = "IR004", "IR001", "IR705"
 
 
 @click.command("check")
@@ -205,7 +204,8 @@ def _role(summary: Summary) -> str:
 
 
 def _exit_code(reports: list[Report], *, strict: bool, is_to_change: bool) -> int:
-    if any(found.code in (_UNREADABLE, _UNKNOWN_INPUT) for report in reports for found in report.diagnostics):
+    unusable = (Code.unreadable_path, Code.unknown_input)
+    if any(found.code in unusable for report in reports for found in report.diagnostics):
         return UNUSABLE
     fails = any(report.errors or (strict and (report.warnings or report.layers_not_checked)) for report in reports)
     return 1 if fails or is_to_change else 0
@@ -314,7 +314,7 @@ def _folder(path: str) -> str:
 
 def _is_other_xml(report: Report) -> bool:
     """Whether a file is no IR and nothing says that it was meant to be; a .bin beside it would."""
-    is_other = any(found.code == _NOT_IR for found in report.diagnostics)
+    is_other = any(found.code == Code.not_ir for found in report.diagnostics)
     return is_other and not os.path.exists(default_weights_path(report.path or ""))
 
 

@@ -11,7 +11,7 @@ import click
 from ir_exec.check import printable
 from ir_exec.cli.terminal import errors_as_messages, show, table
 from ir_exec.graph import Graph, Node
-from ir_exec.infer import Types, infer_types
+from ir_exec.infer import Types, infer_types, inferred_or_declared
 from ir_exec.ir import Weights
 from ir_exec.model import Model, ModelPort, read_model
 from ir_exec.ops.infrastructure.values import Const
@@ -101,7 +101,7 @@ def _rows(graph: Graph, types: Types, weights: Weights | None, prefix: str) -> I
     for node in graph.nodes:
         yield f"{prefix}{node.id}", node, types
         for body in node.bodies:
-            inside = infer_types(body.graph, weights=weights, report=lambda error: None)
+            inside = infer_types(body.graph, weights=weights, settle=inferred_or_declared)
             label = f"{prefix}{node.id}/" + ("" if body.name == "body" else f"{body.name.removesuffix('_body')}/")
             yield from _rows(body.graph, inside, weights, label)
 

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, NoReturn
 import click
 
 from ir_exec.check import Diagnostic, render_diagnostic
+from ir_exec.codes import Code
 from ir_exec.errors import IRError, ResourceError, internal_error
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def errors_as_messages(*, hint: str | None = None) -> Iterator[None]:
 
 
 def _fail(error: IRError, hint: str | None) -> NoReturn:
-    if error.code == "IR001":
+    if error.code == Code.unreadable_path:
         hint = None  # There is no file to which a hint could apply.
     diagnostic = Diagnostic.of(error).model_copy(update={"severity": "error", "hint": error.hint or hint})
     for line in render_diagnostic(diagnostic, style=styled):

@@ -1,10 +1,11 @@
-"""How a body is tied to the layer around it: the port map and the back edges of the file, checked and resolved."""
+"""How a body is connected to its layer: the port map and the back edges of the file, checked and resolved."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 
+from ir_exec.codes import Code
 from ir_exec.errors import GraphError, Location
 from ir_exec.graph.graph import Graph
 from ir_exec.ir import Body, Layer, PortMapEntry
@@ -14,14 +15,14 @@ __all__ = ["check_port_map", "tie_body"]
 
 
 def check_port_map(layer: Layer, body: Body, graph: Graph) -> Iterator[GraphError]:
-    """Every fault (IR112): ends that do not exist or are of the wrong kind, Parameters and ports that nothing names.
+    """Every fault (IR112): ends that do not exist or are of the wrong kind, Parameters and ports without an entry.
 
-    Where an entry names no Parameter, or no output, it is the one that what has none waits for.
+    If an entry names a Parameter or an output that does not exist, those without an entry are not reported as well.
     """
     parameters = {node.id for node in graph.parameters}
     results = {node.id for node in graph.results}
     ids = {"input": {port.id for port in layer.inputs}, "output": {port.id for port in layer.outputs}}
-    # A layer without an operator may have been meant to be what the port map says; its own fault is reported.
+    # A layer without an operator may be a misspelt Parameter or Result, which is reported elsewhere.
     unknown = {node.id for node in (*graph.nodes, *graph.unreachable) if node.op is None}
     parameters |= unknown
     results |= unknown
@@ -47,7 +48,7 @@ def check_port_map(layer: Layer, body: Body, graph: Graph) -> Iterator[GraphErro
 
 
 def _input_faults(layer: Layer, body: Body) -> Iterator[GraphError]:
-    """Inputs that go nowhere. Those of an If may be for its other body, and a Loop has two that are for itself."""
+    """Inputs that no entry reads. Those of an If may be for its other body, and a Loop reads its first two itself."""
     taken = {str(entry.external_port_id) for entry in body.port_map if entry.direction == "input"}
     is_lost = not taken <= {"-1", *(port.id for port in layer.inputs)}
     if layer.type == "If" or is_lost:
@@ -91,11 +92,11 @@ def _entry_fault(entry: PortMapEntry, ports: set[str], inside: set[str]) -> str 
 
 
 def _fault(message: str, line: int) -> GraphError:
-    return GraphError(message, code="IR112", location=Location(line=line))
+    return GraphError(message, code=Code.body_port_map, location=Location(line=line))
 
 
 def tie_body(layer: Layer, body: Body, graph: Graph) -> Ties | None:
-    """The ties of a body whose port map has no faults: ids resolved to positions; None where it ties unknown layers."""
+    """The ties of a body whose port map has no faults, with positions for ids; None if it names unknown layers."""
     parameters = {node.id: place for place, node in enumerate(graph.parameters)}
     results = {node.id: place for place, node in enumerate(graph.results)}
     tied_in = {entry.internal_layer_id for entry in body.port_map if entry.direction == "input"}

@@ -1,9 +1,8 @@
-"""What version 10 of the format means, said in version 11.
+"""Documents of version 10 of the format, rewritten in version 11.
 
-OpenVINO gives the networks of old files other inputs and outputs than the file declares: f16 inputs become f32; i64,
-u64, i32 and u32 outputs become i32, and every other output that is not f32 becomes f32. Inputs and outputs are named
-after their layers, and `<pre-process>` subtracts a mean from an input. All of this is written into the document as
-layers, so that nothing else needs to know of version 10.
+OpenVINO changes the inputs and outputs of old files: f16 inputs become f32; i64, u64, i32 and u32 outputs become i32,
+and every other output that is not f32 becomes f32. Inputs and outputs are named after their layers, and `<pre-process>`
+subtracts a mean from an input. All of this becomes layers of the document, so that no other module knows version 10.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, ParseError, Report
 from ir_exec.ir import NO_RT_INFO, Document, Edge, Layer, Port, RtInfo, Weights
 from ir_exec.types import Array, ElementType
@@ -23,9 +23,9 @@ _TO_I32 = {"I64", "U64", "I32", "U32"}
 
 
 def upgrade(document: Document, weights: Weights | None, report: Report) -> tuple[Document, Weights | None]:
-    """A document of version 10 as one of version 11, and the weights with the means behind their end.
+    """A document of version 10 as one of version 11, and the weights with the means appended.
 
-    Documents of version 11 come back as they are. Raises nothing; a `<pre-process>` that cannot be used is reported.
+    Documents of version 11 are returned unchanged. Raises nothing; a `<pre-process>` that cannot be used is reported.
     """
     if document.version >= 11:
         return document, weights
@@ -50,7 +50,7 @@ class _Upgrade:
 
     def __post_init__(self) -> None:
         for layer in self.source.layers:
-            # Of layers with the same id the first takes part; the others stay, so that they are found and reported.
+            # Edges refer to the first of several layers with one id; the others are kept, so that they are reported.
             if self.layers.setdefault(layer.id, layer) is not layer:
                 self.kept.append(layer)
         self.edges = list(self.source.edges)
@@ -131,7 +131,7 @@ class _Upgrade:
             kind = ElementType.parse(port.precision or "")
             stored = mean.astype(kind.dtype).tobytes()
         except (IRError, ValueError, TypeError, OverflowError) as error:
-            fault = ParseError(f"the mean of <pre-process> cannot be read: {error}", code="IR007")
+            fault = ParseError(f"the mean of <pre-process> cannot be read: {error}", code=Code.unreadable_number)
             self.report(fault.located(Location(self.source.path, tree.line, layer.id, layer.name, layer.type)))
             return
         weights = self.weights or Weights.of_bytes(b"")
@@ -148,7 +148,7 @@ class _Upgrade:
         self.connect(const.id, const.outputs[0].id, subtract, 1)
 
     def mean(self, channel: RtInfo, tree: RtInfo, port: Port) -> Array:
-        """The mean of a channel, one number or one for every pixel, with the two dims of an image."""
+        """The mean of a channel as f64 [1, 1], or [height, width] if it has one for every pixel."""
         entry = channel.child("mean")
         assert entry is not None
         if "value" in entry.attributes:
@@ -163,7 +163,7 @@ class _Upgrade:
     def add_layer(
         self, type: str, name: str, place: Layer, data: dict[str, str], inputs: list[Port], output: Port
     ) -> Layer:
-        """A new layer at the line of an old one, without edges; its ports are like `inputs` and `output`."""
+        """A new layer without edges, at the line of another one; its ports are like `inputs` and `output`."""
         ports = tuple(_unnamed(port)._replace(id=str(index)) for index, port in enumerate(inputs))
         layer = Layer(
             id=str(self.next_id),
@@ -184,7 +184,7 @@ class _Upgrade:
         return layer
 
     def insert_behind(self, layer_id: str, port_id: str, layer: Layer) -> None:
-        """Let everything that took the value of a port take the new layer's output, and the new layer the value."""
+        """Put a new layer between an output port and all of its readers."""
         for index, edge in enumerate(self.edges):
             if (edge.from_layer, edge.from_port) == (layer_id, port_id):
                 self.edges[index] = edge._replace(from_layer=layer.id, from_port=layer.outputs[0].id)

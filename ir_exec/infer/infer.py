@@ -15,13 +15,37 @@ from ir_exec.ops.base.bodies import Ties
 from ir_exec.ops.base.context import WeightsReader
 from ir_exec.types import TensorType
 
-__all__ = ["Settle", "Types", "infer_body", "infer_node", "infer_outputs", "infer_types"]
+__all__ = [
+    "Settle",
+    "Types",
+    "infer_body",
+    "infer_node",
+    "infer_outputs",
+    "infer_types",
+    "inferred_or_declared",
+    "stop_at_fault",
+]
 
 Types: TypeAlias = list[TensorType]
 """The type of every value of a graph, at the value's number."""
 
-Settle: TypeAlias = Callable[[Node, list[TensorType] | None], list[TensorType]]
-"""Chooses the types that the layers below a node go on with, from the inferred ones (None after a fault)."""
+Settle: TypeAlias = Callable[[Node, list[TensorType] | None, list[IRError]], list[TensorType]]
+"""Returns the types of a node's outputs for the layers below; called with the node, its inferred types and its faults.
+
+The types are None after a fault, and for a node that cannot be inferred. The faults know their layer.
+"""
+
+
+def inferred_or_declared(node: Node, inferred: list[TensorType] | None, faults: list[IRError]) -> list[TensorType]:
+    """The Settle that ignores faults: the inferred types, or the declared ones if there are none."""
+    return [value.declared for value in node.outputs] if inferred is None else inferred
+
+
+def stop_at_fault(node: Node, inferred: list[TensorType] | None, faults: list[IRError]) -> list[TensorType]:
+    """The Settle that raises the first error; layers that cannot be inferred keep their declared types."""
+    for fault in faults:
+        raise_error(fault)
+    return inferred_or_declared(node, inferred, faults)
 
 
 def infer_types(
@@ -29,16 +53,13 @@ def infer_types(
     *,
     weights: WeightsReader | None = None,
     given: Mapping[Value, TensorType] | None = None,
-    report: Report = raise_error,
-    settle: Settle | None = None,
+    settle: Settle = stop_at_fault,
 ) -> Types:
     """The type of every value of the graph, from its Parameters down.
 
     given: types that take the place of what the operator would infer: new input shapes, inputs of a body.
-    report: takes every fault, which by then knows its layer; the outputs of a layer with a fault, and those of a
-        layer that cannot be checked, go on with the declared types.
+    settle: what happens to faults, and the types for the layers below each node.
     """
-    settle = settle or _keep_inferred
     given = given or {}
     told = {value.node for value in given}
     context: dict[str, Any] = {"weights": weights, "bodies": ()}
@@ -46,20 +67,21 @@ def infer_types(
     with np.errstate(all="ignore"):
         for node in graph.nodes:
             inferred: list[TensorType] | None
+            faults: list[IRError] = []
             if node in told:
                 inferred = [given.get(value, value.declared) for value in node.outputs]
             else:
-                inferred = _infer(node, types, context, report)
-            for value, type in zip(node.outputs, settle(node, inferred), strict=False):
+                inferred = _infer(node, types, context, faults)
+            for value, type in zip(node.outputs, settle(node, inferred, faults), strict=False):
                 types[value.number] = type
     return types
 
 
 def infer_node(op: Op, inputs: list[TensorType], context: Mapping[str, Any], report: Report) -> list[TensorType] | None:
-    """The types of an operator's outputs; every fault is reported, and None returned after a fault.
+    """The types of an operator's outputs, None after a fault; every fault is reported.
 
-    The last type stands for all further outputs where their number is not known. An exception that is no IRError is a
-    fault of the operator's class, and is reported as IR999.
+    If the number of outputs is not known, the last type stands for all further ones. An exception that is not an
+    IRError is a fault of the operator's class and is reported as IR999.
     """
     outputs = infer_outputs(op, inputs, context, report)
     return None if outputs is None else with_known_values(op, inputs, outputs)
@@ -68,7 +90,7 @@ def infer_node(op: Op, inputs: list[TensorType], context: Mapping[str, Any], rep
 def infer_outputs(
     op: Op, inputs: list[TensorType], context: Mapping[str, Any], report: Report
 ) -> list[TensorType] | None:
-    """As `infer_node`, without what follows for the values of the outputs."""
+    """As `infer_node`, without known elements of the outputs."""
     try:
         if not op.check_inputs(inputs, report):
             return None
@@ -86,9 +108,9 @@ def infer_outputs(
 
 
 def infer_body(graph: Graph, parameters: list[TensorType], weights: WeightsReader | None) -> list[TensorType]:
-    """The types of a body's Results from those of its Parameters; raises what is wrong inside.
+    """The types of a body's Results from those of its Parameters; raises the first error inside.
 
-    A Parameter of which nothing is known keeps the type that the file declares.
+    A Parameter of unknown type keeps the one that the file declares.
     """
     given = {
         node.outputs[0]: type
@@ -113,15 +135,12 @@ class _Body:
         return infer_body(self._graph, types, self._weights)
 
 
-def _infer(node: Node, types: Types, context: Mapping[str, Any], report: Report) -> list[TensorType] | None:
+def _infer(node: Node, types: Types, context: Mapping[str, Any], faults: list[IRError]) -> list[TensorType] | None:
+    """The inferred types of a node's outputs; its faults are added to `faults`."""
     op = node.op
     if op is None or not node.is_whole:
         return None
     inputs = [types[value.number] for value in node.inputs if value is not None]
     if node.bodies:
         context = {**context, "bodies": tuple([_Body(body, context["weights"]) for body in node.bodies])}
-    return infer_node(op, inputs, context, lambda error: report(error.located(node.location)))
-
-
-def _keep_inferred(node: Node, inferred: list[TensorType] | None) -> list[TensorType]:
-    return [value.declared for value in node.outputs] if inferred is None else inferred
+    return infer_node(op, inputs, context, lambda error: faults.append(error.located(node.location)))

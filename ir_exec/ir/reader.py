@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from lxml import etree
 
+from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, ParseError, Report, ResourceError, raise_error
 from ir_exec.ir.document import (
     NO_RT_INFO,
@@ -97,15 +98,15 @@ def _live_version(markup: Markup) -> int | None:
         older = version < VERSIONS[0]
         hint = "version 7 and older have another layout: convert the original model again" if older else None
         message = f"IR version {version} is not supported; versions 10 and 11 are"
-        raise ParseError(message, code="IR005", hint=hint, location=location)
+        raise ParseError(message, code=Code.ir_version, hint=hint, location=location)
     if version is None and root.find(".//blobs") is not None:
-        raise ParseError("an IR of version 7 or older is not supported", code="IR005", location=location)
+        raise ParseError("an IR of version 7 or older is not supported", code=Code.ir_version, location=location)
     # Execution graphs have the root, the version and the layout of IR, and describe no network that could be run.
     for layer in root.iterfind("layers/layer"):
         data = layer.find("data")
         if layer.get("version") is None and data is not None and _EXECUTION_GRAPH_MARKS.intersection(data.keys()):
             message = "not an IR file: it is an execution graph, a description of what OpenVINO made of a network"
-            raise ParseError(message, code="IR004", hint="check the .xml of the network itself", location=location)
+            raise ParseError(message, code=Code.not_ir, hint="check the .xml of the network itself", location=location)
         if layer.get("version") is not None:
             break
     return version
@@ -151,7 +152,7 @@ class _Reader:
         layers, edges = element.find("layers"), element.find("edges")
         for tag, found in (("layers", layers), ("edges", edges)):
             if found is None:
-                self._fault("IR008", f"<{element.tag}> has no <{tag}>", element)
+                self._fault(Code.missing_markup, f"<{element.tag}> has no <{tag}>", element)
         return (
             tuple(_all(layers, "layer", self._read_layer)) if layers is not None else (),
             tuple(_all(edges, "edge", self._read_edge)) if edges is not None else (),
@@ -244,7 +245,7 @@ class _Reader:
     def _read_bodies(self, element: etree._Element) -> tuple[Body, ...]:
         """The bodies of a layer, put together from its children, which may stand in any order."""
         if self._depth == MAX_BODY_DEPTH:
-            error = ResourceError(f"bodies are nested deeper than {MAX_BODY_DEPTH}", code="IR006")
+            error = ResourceError(f"bodies are nested deeper than {MAX_BODY_DEPTH}", code=Code.limit_exceeded)
             self._report_at(error, element)
             return ()
         self._depth += 1
@@ -316,7 +317,7 @@ class _Reader:
     def _required(self, element: etree._Element, name: str) -> str | None:
         value = element.get(name)
         if value is None:
-            self._fault("IR008", f"<{element.tag}> has no attribute {name}", element)
+            self._fault(Code.missing_markup, f"<{element.tag}> has no attribute {name}", element)
         return value
 
     def _required_id(self, element: etree._Element, name: str) -> str | None:
@@ -340,10 +341,10 @@ class _Reader:
         return number
 
     def _no_id(self, text: str, what: str, element: etree._Element) -> None:
-        self._fault("IR007", f"{what} is {_shown(text)}, not a number from 0 on", element)
+        self._fault(Code.unreadable_number, f"{what} is {_shown(text)}, not a number from 0 on", element)
 
     def _no_number(self, what: str, element: etree._Element) -> None:
-        self._fault("IR007", f"{what} is no integer of 64 bits", element)
+        self._fault(Code.unreadable_number, f"{what} is no integer of 64 bits", element)
 
     def _fault(self, code: str, message: str, element: etree._Element) -> None:
         self._report_at(ParseError(message, code=code), element)

@@ -13,6 +13,7 @@ from typing import Self
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import Location, WeightsError
 from ir_exec.ir.lookalikes import LFS_HINT, LFS_POINTER
 from ir_exec.ir.packing import CURRENT_ORDER, BitOrder, decode, packed_size
@@ -57,8 +58,12 @@ class Weights:
         try:
             if not os.path.isfile(name):
                 if os.path.exists(name):
-                    raise WeightsError("the weights are no regular file", code="IR201", location=Location(path=name))
-                raise WeightsError("the weights file does not exist", code="IR201", location=Location(path=name))
+                    raise WeightsError(
+                        "the weights are no regular file", code=Code.weights_missing, location=Location(path=name)
+                    )
+                raise WeightsError(
+                    "the weights file does not exist", code=Code.weights_missing, location=Location(path=name)
+                )
             with open(name, "rb") as file:
                 size = os.fstat(file.fileno()).st_size
                 mapped: mmap.mmap | bytes = b""
@@ -67,7 +72,7 @@ class Weights:
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             message = f"cannot read the weights: {reason}"
-            raise WeightsError(message, code="IR201", location=Location(path=name)) from None
+            raise WeightsError(message, code=Code.weights_missing, location=Location(path=name)) from None
         return cls(_not_a_pointer(np.frombuffer(mapped, np.uint8), name), name, order)
 
     @classmethod
@@ -95,9 +100,9 @@ class Weights:
         element type and the shape need; IR202 the constant reaches past the end of the weights.
         """
         if not (0 <= offset <= _MAX_OFFSET and 0 <= size <= _MAX_OFFSET):
-            raise WeightsError(f"no bytes lie at offset {offset} with size {size}", code="IR205")
+            raise WeightsError(f"no bytes lie at offset {offset} with size {size}", code=Code.constant_offset)
         if min(shape, default=0) < 0:
-            raise WeightsError(f"a constant cannot have the shape {list(shape)}", code="IR205")
+            raise WeightsError(f"a constant cannot have the shape {list(shape)}", code=Code.constant_offset)
         count = math.prod(shape)
         if element_type is ElementType.string:
             needed, enough = 4 * (2 + count), size >= 4 * (2 + count)
@@ -108,11 +113,11 @@ class Weights:
         if not enough:
             at_least = "at least " if element_type is ElementType.string else ""
             message = f"{element_type}{list(shape)} takes {at_least}{needed} bytes, and the size is {size}"
-            raise WeightsError(message, code="IR204")
+            raise WeightsError(message, code=Code.constant_size)
         if offset + size > self.size and count > 0:
             raise WeightsError(
                 f"the constant lies in bytes {offset} to {offset + size} of the weights, which end at {self.size}",
-                code="IR202",
+                code=Code.weights_short,
                 hint="is this the .bin of this .xml, and was it copied whole?",
             )
 
@@ -153,7 +158,7 @@ def _not_a_pointer(stored: Array, path: str | None) -> Array:
     if stored[: len(LFS_POINTER)].tobytes() == LFS_POINTER:
         raise WeightsError(
             "the weights are a Git LFS pointer, not the file it stands for",
-            code="IR203",
+            code=Code.weights_lfs_pointer,
             hint=LFS_HINT,
             location=Location(path=path),
         )

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
 from ir_exec.model import ModelPort, ShapeLike, as_shape
 from ir_exec.types import STRING, Array, ElementType, Shape
@@ -32,10 +33,12 @@ def bind_inputs(given: Inputs | None, ports: Sequence[ModelPort]) -> list[Array]
         values = list(given)
         if len(values) != len(ports):
             names = ", ".join(port.name for port in ports)
-            raise EvaluationError(f"expected {len(ports)} inputs ({names}), found {len(values)}", code="IR705")
+            raise EvaluationError(
+                f"expected {len(ports)} inputs ({names}), found {len(values)}", code=Code.unknown_input
+            )
     else:
         kind = type(given).__name__
-        raise EvaluationError(f"expected a mapping or a sequence of inputs, found {kind}", code="IR705")
+        raise EvaluationError(f"expected a mapping or a sequence of inputs, found {kind}", code=Code.unknown_input)
     return [_checked(value, port) for value, port in zip(values, ports, strict=True)]
 
 
@@ -52,14 +55,16 @@ def bind_shapes(
         shapes[position] = _met(ports[position], as_shape(shape))
     for port, shape in zip(ports, shapes, strict=True):
         if not shape.is_static:
-            raise ShapeError(f"input {port.name!r} has the open shape {shape}: say which it is to be", code="IR506")
+            raise ShapeError(
+                f"input {port.name!r} has the open shape {shape}: say which it is to be", code=Code.input_array_shape
+            )
     return [(port, shape.static) for port, shape in zip(ports, shapes, strict=True)]
 
 
 def _met(port: ModelPort, shape: Shape) -> Shape:
     met = shape & port.shape
     if met is None:
-        raise ShapeError(f"input {port.name!r} has shape {shape}, expected {port.shape}", code="IR506")
+        raise ShapeError(f"input {port.name!r} has shape {shape}, expected {port.shape}", code=Code.input_array_shape)
     return met
 
 
@@ -68,11 +73,11 @@ def _by_name(given: Mapping[Any, Any], ports: Sequence[ModelPort]) -> list[Any]:
     for key, value in given.items():
         position = _position(key, ports)
         if position in found:
-            raise EvaluationError(f"input {ports[position].name!r} is given more than once", code="IR705")
+            raise EvaluationError(f"input {ports[position].name!r} is given more than once", code=Code.unknown_input)
         found[position] = value
     missing = [port.name for position, port in enumerate(ports) if position not in found]
     if missing:
-        raise EvaluationError(f"no value for input {', '.join(map(repr, missing))}", code="IR705")
+        raise EvaluationError(f"no value for input {', '.join(map(repr, missing))}", code=Code.unknown_input)
     return [found[position] for position in range(len(ports))]
 
 
@@ -85,7 +90,7 @@ def _position(key: Any, ports: Sequence[ModelPort]) -> int:
         return found[0]
     names = ", ".join(repr(port.name) for port in ports) or "none"
     problem = "more than one input is named" if found else "there is no input"
-    raise EvaluationError(f"{problem} {key!r}; the inputs are: {names}", code="IR705")
+    raise EvaluationError(f"{problem} {key!r}; the inputs are: {names}", code=Code.unknown_input)
 
 
 def _checked(value: Any, port: ModelPort) -> Array:
@@ -112,7 +117,7 @@ def _as_array(value: Any, port: ModelPort) -> Array:
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise EvaluationError(f"input {port.name!r} is no array: {error}", code="IR705") from None
+        raise EvaluationError(f"input {port.name!r} is no array: {error}", code=Code.unknown_input) from None
     if not kind.is_known or array.dtype == kind.dtype:
         return _as_strings(array, port) if kind in STRING else array
     if kind in STRING:
@@ -135,7 +140,7 @@ def _from_python(array: Array, kind: ElementType, port: ModelPort) -> Array:
     except (ValueError, TypeError):
         raise _wrong_type(str(array.dtype), port) from None
     if not exact:
-        raise ElementTypeError(f"input {port.name!r} holds numbers that {kind} cannot hold", code="IR403")
+        raise ElementTypeError(f"input {port.name!r} holds numbers that {kind} cannot hold", code=Code.input_array_type)
     return cast
 
 
@@ -148,4 +153,4 @@ def _as_strings(array: Array, port: ModelPort) -> Array:
 def _wrong_type(found: str, port: ModelPort) -> ElementTypeError:
     message = f"input {port.name!r} is {found}, expected {port.element_type}; the cast could lose something"
     hint = f"cast it with .astype({port.element_type.dtype.name!r}) if that is meant"
-    return ElementTypeError(message, code="IR403", hint=hint)
+    return ElementTypeError(message, code=Code.input_array_type, hint=hint)

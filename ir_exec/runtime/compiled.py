@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import Location, UnsupportedError
 from ir_exec.graph import Graph
 from ir_exec.kernels.parallel import THREADS
@@ -146,7 +147,7 @@ def refuse_unsupported(graph: Graph) -> None:
     if missing:
         listed = ", ".join(f"{name}: {count} layer{'s'[: count > 1]}" for name, count in sorted(missing.items()))
         message = f"{len(missing)} operator{'s'[: len(missing) > 1]} of the network cannot be run: {listed}"
-        raise UnsupportedError(message, code="IR901", location=Location(path=graph.path))
+        raise UnsupportedError(message, code=Code.operator_not_implemented, location=Location(path=graph.path))
 
 
 def _owned(outputs: list[Array], inputs: list[Array]) -> list[Array]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.graph import Node
 from ir_exec.runtime.plan import Step
@@ -28,7 +29,7 @@ def run_steps(steps: list[Step], slots: list[Array | None], observe: Observer | 
                 step.check(arrays)
             result = step.evaluate(*arrays)
         except Exception as error:
-            raise _placed(error, step.node) from (None if isinstance(error, IRError) else error)
+            raise _placed(error, step.node) from (error.__cause__ if isinstance(error, IRError) else error)
         if type(result) is tuple:
             for slot, output in zip(step.outputs, result, strict=False):
                 slots[slot] = output
@@ -49,4 +50,4 @@ def _placed(error: Exception, node: Node) -> IRError:
         # Also an array of no elements is, for NumPy, when its other dims are beyond what it can count.
         return ResourceError("a tensor of this shape is larger than NumPy can hold").located(node.location)
     message = f"{type(error).__name__} while computing the layer: {error}"
-    return EvaluationError(message, code="IR700").located(node.location)
+    return EvaluationError(message, code=Code.failed).located(node.location)

@@ -132,7 +132,7 @@ class Planner:
         try:
             return op.kernel(*inputs, unread=unread if self.overwrite else frozenset())
         except IRError as error:
-            raise error.located(node.location) from None
+            raise error.located(node.location) from error.__cause__
 
     def _check(self, node: Node, around: Context, arrays: list[Array]) -> None:
         """Infer from the arrays that are really there; raises what `infer` finds wrong with them."""

@@ -11,6 +11,7 @@ from lxml import etree
 
 from ir_exec import check_model
 from ir_exec.check import FORMATS, RULES, Places, Reports, Summary
+from ir_exec.codes import Code
 from ir_exec.ir.markup import load
 from tests.helpers.published_schemas import published_schema
 
@@ -100,7 +101,7 @@ class TestSarif:
 
     def test_a_result(self) -> None:
         (result,) = json.loads(FORMATS["sarif"](ONE, HERE))["runs"][0]["results"]
-        assert (result["ruleId"], result["level"]) == ("IR603", "error")
+        assert (result["ruleId"], result["level"]) == (Code.declared_element_type, "error")
         assert result["message"]["text"].startswith(
             'layer 1 "relu" (ReLU), port output: output is declared as f16[2,3], but the layer gives f32[2,3]'
         )
@@ -229,7 +230,7 @@ class TestJunit:
             "file": "tests/bad/IR603-declared-element-type.xml",
         }
         (failure,) = case
-        assert failure.get("type") == "IR603"
+        assert failure.get("type") == Code.declared_element_type
         assert str(failure.get("message")).startswith(
             'IR603 declared-element-type: layer 1 "relu" (ReLU), port output: output is declared as f16[2,3]'
         )

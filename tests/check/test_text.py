@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ir_exec import Report, check_model
 from ir_exec.check import Diagnostic, Summary, render, summary_line
+from ir_exec.codes import Code
 from ir_exec.errors import Location
 
 BAD = Path(__file__).parents[1] / "bad"
@@ -14,7 +15,13 @@ BAD = Path(__file__).parents[1] / "bad"
 def found(severity: str, message: str, layer: str, **more: str) -> Diagnostic:
     location = Location("m.xml", 7, layer, "name", "Type")
     return Diagnostic.model_validate(
-        {"code": "IR303", "name": "unknown-attribute", "severity": severity, "message": message, "location": location}
+        {
+            "code": Code.unknown_attribute,
+            "name": "unknown-attribute",
+            "severity": severity,
+            "message": message,
+            "location": location,
+        }
         | more
     )
 
@@ -105,11 +112,14 @@ def marked(severity: str, code: str, message: str, line: str) -> str:
 
 def test_the_attribute_at_fault_is_marked() -> None:
     layer = '  <layer id="1" name="relu" type="Rellu" version="opset1">'
-    assert marked("error", "IR116", "no opset has it", layer) == 'type="Rellu"'
-    assert marked("error", "IR118", "there is no such opset", layer) == 'version="opset1"'
-    assert marked("error", "IR302", "attribute axis='x': no", '<data other_axis="1" axis="x"/>') == 'axis="x"'
-    assert marked("error", "IR601", "dims differ", '<port id="1"><dim>2</dim></port>') == '<port id="1">'
-    assert marked("error", "IR002", "not well-formed", "text") == "text"
+    assert marked("error", Code.unknown_type, "no opset has it", layer) == 'type="Rellu"'
+    assert marked("error", Code.unknown_opset, "there is no such opset", layer) == 'version="opset1"'
+    assert (
+        marked("error", Code.invalid_attribute, "attribute axis='x': no", '<data other_axis="1" axis="x"/>')
+        == 'axis="x"'
+    )
+    assert marked("error", Code.declared_dims, "dims differ", '<port id="1"><dim>2</dim></port>') == '<port id="1">'
+    assert marked("error", Code.not_well_formed, "not well-formed", "text") == "text"
 
 
 def excerpt(line: str, width: int | None, severity: str = "error") -> list[str]:

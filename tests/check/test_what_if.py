@@ -8,6 +8,7 @@ import pytest
 
 from ir_exec import Report, check_model
 from ir_exec.check.what_if import parse_shapes
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.types import Shape
 
@@ -38,7 +39,7 @@ class TestSyntax:
     def test_what_is_no_list_of_shapes(self, text: str) -> None:
         with pytest.raises(EvaluationError) as caught:
             parse_shapes(text)
-        assert caught.value.code == "IR705"
+        assert caught.value.code == Code.unknown_input
 
     def test_what_is_no_dim(self) -> None:
         with pytest.raises(ShapeError):
@@ -54,7 +55,7 @@ def test_shapes_that_fit() -> None:
 def test_the_constant_that_fixed_the_dim_and_the_path_from_it() -> None:
     report = check_model(BERT, shapes={"input_ids": [1, 600], "attention_mask": "1,600", 2: "1,600"})
     (error,) = report.errors
-    assert (error.code, error.location.layer_id) == ("IR504", "28")
+    assert (error.code, error.location.layer_id) == (Code.no_broadcast, "28")
     assert error.hint is not None
     assert error.hint.startswith(
         'dim 64 is fixed by layer 14 "self.m.embeddings.position_embeddings.weight_compressed"'
@@ -65,7 +66,7 @@ def test_the_constant_that_fixed_the_dim_and_the_path_from_it() -> None:
 
 def test_every_layer_that_cannot_take_a_batch() -> None:
     report = check_model(CONV, batch=3)
-    assert errors(report) == [("IR505", "Reshape"), ("IR504", "Divide")]
+    assert errors(report) == [(Code.impossible_shape, "Reshape"), (Code.no_broadcast, "Divide")]
     reshape, divide = report.errors
     assert reshape.hint is not None
     assert 'dim 2 is fixed by layer 14 "Constant_387" (Const) = [2,1,16,7,-1]' in reshape.hint
@@ -82,7 +83,7 @@ def test_an_input_that_kept_its_shape() -> None:
     raw = text.replace("<dim>4</dim>", "<dim>3</dim>").encode()
     assert check_model(raw).ok
     (error,) = check_model(raw, shapes="x[2,5]").errors
-    assert error.code == "IR504"
+    assert error.code == Code.no_broadcast
     assert error.hint is not None
     assert error.hint.startswith('dim 3 is that of layer 1 "y" (Parameter) f32[2,3], which was given no other shape')
 
@@ -98,7 +99,7 @@ def test_faults_of_the_file_are_not_reported_again() -> None:
 def test_inputs_that_there_are_not(shapes: str | dict[str | int, list[int]]) -> None:
     report = check_model(CONV, shapes=shapes)
     (error,) = report.errors
-    assert error.code == "IR705"
+    assert error.code == Code.unknown_input
     assert "a, b, c" in error.message
     assert report.layers_checked == 102  # the file itself is checked all the same
 
@@ -108,5 +109,5 @@ def test_batch_goes_by_the_layout_of_the_file() -> None:
     layout = '<rt_info><attribute name="layout" version="0" layout="[C,N]"/></rt_info><output>'
     with_layout = text.replace("<output>", layout, 1)
     # Without a layout the batch is dim 0, which is not known; with it dim 1, which the layers below fix to 3.
-    assert not any(found.code == "IR508" for found in check_model(text.encode(), batch=4).diagnostics)
-    assert any(found.code == "IR508" for found in check_model(with_layout.encode(), batch=4).diagnostics)
+    assert not any(found.code == Code.unbounded_dim for found in check_model(text.encode(), batch=4).diagnostics)
+    assert any(found.code == Code.unbounded_dim for found in check_model(with_layout.encode(), batch=4).diagnostics)

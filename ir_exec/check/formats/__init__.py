@@ -19,9 +19,9 @@ Format: TypeAlias = Callable[[Reports, Places], str]
 
 
 def _json(reports: Reports, places: Places) -> str:
-    # pydantic's own text cannot hold paths that are no UTF-8.
+    # pydantic's own JSON refuses paths that are not UTF-8.
     return json.dumps(reports.model_dump(), indent=2)
 
 
 FORMATS: dict[str, Format] = {"json": _json, "sarif": sarif, "github": github, "gitlab": gitlab, "junit": junit}
-"""Every format but text by its name; the text of each ends without a line break."""
+"""Every format except text, by name; the output of each has no line break at its end."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ir_exec.check.diagnostic import Diagnostic
 from ir_exec.check.formats.places import Places
-from ir_exec.check.report import Diagnostic, Reports
+from ir_exec.check.report import Reports
 
 __all__ = ["github"]
 
@@ -15,7 +16,7 @@ _LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 def github(reports: Reports, places: Places) -> str:
     """One line for each finding: `::error file=model.xml,line=42,title=IR601 declared-dims::message`."""
     commands = [_command(report.path, found, places) for report in reports.files for found in report.diagnostics]
-    # Paths may hold what no text can.
+    # Paths may contain bytes that are not UTF-8.
     return "\n".join(commands).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -29,7 +30,7 @@ def _command(path: str | None, found: Diagnostic, places: Places) -> str:
         properties |= {"col": str(columns[0]), "endColumn": str(columns[1])}
     properties["title"] = f"{found.code} {found.name}"
     text = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    # The log of a job shows the message alone, so the place is in it too.
+    # The log of a job shows only the message, so it repeats the place.
     message = f"{replace(found.location, path=file)}: {found.message}"
     hint = f"\nhint: {found.hint}" if found.hint else ""
     return f"::{_LEVELS[found.severity]} {text}::{_data(message + hint)}"

@@ -27,7 +27,8 @@ from functools import lru_cache
 from inspect import CO_VARARGS
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self, TypeVar, dataclass_transform
 
-from ir_exec.errors import ElementTypeError, GraphError, InvalidAttributeError, IRError, Report
+from ir_exec.codes import Code
+from ir_exec.errors import ElementTypeError, Fault, GraphError, InvalidAttributeError, IRError, Location, Report
 from ir_exec.ops.base.attributes import Field, fields_of
 from ir_exec.ops.base.registry import register
 from ir_exec.types import ALL, Array, Bounds, ElementType, TensorType
@@ -172,10 +173,11 @@ class Op:
                     values[field.name] = field.parse(text)
                 except ValueError as error:
                     message = f"attribute {field.attribute}={text!r}: {error}"
-                    report(InvalidAttributeError(message, code="IR302"))
+                    report(InvalidAttributeError(message, code=Code.invalid_attribute))
                     sound = False
             elif field.is_required:
-                report(InvalidAttributeError(f"attribute {field.attribute} is missing", code="IR301"))
+                message = f"attribute {field.attribute} is missing"
+                report(InvalidAttributeError(message, code=Code.missing_attribute))
                 sound = False
             else:
                 values[field.name] = field.default
@@ -183,7 +185,7 @@ class Op:
             try:
                 operator.check_attributes()
             except ValueError as error:
-                report(InvalidAttributeError(str(error), code="IR302"))
+                report(InvalidAttributeError(str(error), code=Code.invalid_attribute))
                 sound = False
         return operator if sound else None
 
@@ -233,26 +235,18 @@ class Op:
         """
         kinds = tuple([one.element_type for one in types])
         faults = _input_faults(type(self), kinds)  # type: ignore[arg-type]  # mypy takes a class for one of its objects
-        for fault in faults:
-            report(fault.error(fault.message, code=fault.code, port=fault.port))
+        for error, fault in faults:
+            report(error.of(fault))
         return not faults
 
 
-class _Fault(NamedTuple):
-    """What an error is made of, as errors themselves are changed on their way."""
-
-    error: type[IRError]
-    code: str
-    message: str
-    port: str | None = None
-
-
 @lru_cache(maxsize=2**12)
-def _input_faults(cls: type[Op], kinds: tuple[ElementType, ...]) -> list[_Fault]:
+def _input_faults(cls: type[Op], kinds: tuple[ElementType, ...]) -> list[tuple[type[IRError], Fault]]:
     """What is wrong with inputs of these element types; most layers of an operator take the same ones."""
     if not cls.least_inputs <= len(kinds) <= cls.most_inputs:
-        return [_Fault(GraphError, "IR106", _count_message(cls.inputs, cls.least_inputs, len(kinds)))]
-    faults = []
+        message = _count_message(cls.inputs, cls.least_inputs, len(kinds))
+        return [(GraphError, Fault(message, Code.wrong_number_of_inputs))]
+    faults: list[tuple[type[IRError], Fault]] = []
     seen: dict[str, ElementType] = {}
     for position, kind in enumerate(kinds):
         declared = cls.inputs[position] if position < len(cls.inputs) else cls.inputs[-1]
@@ -262,12 +256,13 @@ def _input_faults(cls: type[Op], kinds: tuple[ElementType, ...]) -> list[_Fault]
         if kind not in declared.types:
             expected = ", ".join(one.name for one in ElementType if one in declared.types)
             message = f"{name} is {kind}, expected one of {expected}"
-            faults.append(_Fault(ElementTypeError, "IR401", message, name))
+            fault = Fault(message, Code.element_type_not_taken, location=Location(port=name))
+            faults.append((ElementTypeError, fault))
             continue
         like = declared.like or (declared.name if declared.variadic and not declared.mixed else None)
         if like is not None and seen.setdefault(like, kind) is not kind:
             message = f"{name} is {kind}, expected {seen[like]} as {like} is"
-            faults.append(_Fault(ElementTypeError, "IR402", message, name))
+            faults.append((ElementTypeError, Fault(message, Code.element_types_differ, location=Location(port=name))))
         seen.setdefault(declared.name, kind)
     return faults
 

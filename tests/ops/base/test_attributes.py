@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar, Literal
 import pytest
 
 from ir_exec.errors import IRError
-from ir_exec.ops.base import Op
 from ir_exec.ops.base.attributes import (
     LOWER,
     Bool,
@@ -30,6 +29,7 @@ from ir_exec.ops.base.attributes import (
     of_length,
     within,
 )
+from ir_exec.ops.base.operator import Op
 from ir_exec.types import ElementType, Shape
 
 
