@@ -11,6 +11,7 @@ import click
 import numpy as np
 
 from ir_exec.check import printable
+from ir_exec.cli.allocator import keep_freed_memory
 from ir_exec.cli.arrays import draw, read_array, read_arrays, split_named, statistics, write_arrays
 from ir_exec.cli.terminal import Unusable, echo, errors_as_messages, show, table
 from ir_exec.graph import Node
@@ -50,6 +51,7 @@ def command(
 
     Exit code: 0 when it ran, 1 when the network cannot be read or run, 2 for arguments that cannot be used.
     """
+    keep_freed_memory()
     with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
         network = read_model(model, weights=weights)
         compiled = compile_model(network)

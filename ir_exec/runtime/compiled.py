@@ -15,7 +15,7 @@ from ir_exec.ops.parallel import THREADS
 from ir_exec.runtime.arguments import Inputs, bind_inputs, bind_shapes
 from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.loop import Observer
-from ir_exec.runtime.memory import MemoryPlan, default_budget, keep_freed_memory
+from ir_exec.runtime.memory import MemoryPlan, default_budget
 from ir_exec.runtime.state import Variables
 from ir_exec.runtime.threads import chosen_threads
 from ir_exec.types import Array, TensorType
@@ -65,7 +65,6 @@ class CompiledModel:
     ) -> None:
         refuse_unsupported(model.graph)
         self._threads = chosen_threads(threads)
-        keep_freed_memory()
         self.inputs: list[ModelPort] = model.inputs
         self.outputs: list[ModelPort] = model.outputs
         self._variables = Variables()

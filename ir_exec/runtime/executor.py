@@ -13,7 +13,7 @@ from ir_exec.ops.sources import Assign, Assign3, Parameter, Result
 from ir_exec.ops.ties import Ties
 from ir_exec.runtime.fold import foldable
 from ir_exec.runtime.loop import Observer, run_steps
-from ir_exec.runtime.plan import Context, Plan, Planner
+from ir_exec.runtime.plan import Context, Kernel, Plan, Planner, Setting
 from ir_exec.runtime.plans import Input, Plans
 from ir_exec.runtime.state import Variables
 from ir_exec.types import Array, TensorType
@@ -39,18 +39,18 @@ class Executor:
         types: Types | None = None,
     ) -> None:
         self._graph = graph
-        self._context = context
         self.weights = context["weights"]
         self._expand_weights = expand_weights
-        self._max_memory = max_memory
         self._types = types
         self._plans = Plans(self._new_plan, max_memory)
         self._constants: list[Array | None] | None = None
-        self._bodies = {
+        self._kernels: dict[Node, Kernel | None] = {}
+        bodies = {
             node: tuple(_Body(body, context, max_memory, expand_weights) for body in node.bodies)
             for node in graph.nodes
             if node.bodies
         }
+        self._setting = Setting(context, bodies, max_memory, self._with_constants)
 
     def run(self, arrays: list[Array], observe: Observer | None = None) -> list[Array]:
         """The values of the Results, from those of the Parameters, both in the order of the file."""
@@ -78,15 +78,14 @@ class Executor:
     def _new_plan(self, inputs: list[TensorType], overwrite: bool) -> Plan:
         given = {node.outputs[0]: type for node, type in zip(self._graph.parameters, inputs, strict=True)}
         types = self._inferred(given)
-        planner = Planner(self._context, self._bodies, self._max_memory, overwrite)
         if self._constants is None:
-            self._constants = self._fold(planner, types)
+            self._constants = self._fold(types, overwrite)
         results = [node.values_in[0].number for node in self._graph.results]
         nodes = [node for node in self._steps() if not self._is_folded(node)]
         slots = self._constants.copy()
         if overwrite:
             nodes = self._without_known(nodes, types, slots, results)
-        return planner.plan(nodes, types, slots, results)
+        return Planner(self._setting, nodes, types, slots, results, overwrite=overwrite).plan()
 
     def _inferred(self, given: dict[Value, TensorType]) -> Types:
         if self._types is not None and all(self._types[value.number] == type for value, type in given.items()):
@@ -111,9 +110,9 @@ class Executor:
                 wanted.update(value.number for value in node.values_in if slots[value.number] is None)
         return needed[::-1]
 
-    def _fold(self, planner: Planner, types: Types) -> list[Array | None]:
+    def _fold(self, types: Types, overwrite: bool) -> list[Array | None]:
         """The constant values that other nodes take, each in its slot."""
-        nodes = self._steps()
+        nodes = [node for node in self._steps() if self._is_folded(node)]
         used = {
             value.number
             for node in self._graph.nodes
@@ -122,9 +121,19 @@ class Executor:
             if value in self._folded
         }
         slots: list[Array | None] = [None] * len(self._graph.values)
-        plan = planner.plan([node for node in nodes if self._is_folded(node)], types, slots, sorted(used))
+        plan = Planner(self._setting, nodes, types, slots, sorted(used), overwrite=overwrite).plan()
         run_steps(plan.steps, slots)
         return [_read_only(array) for array in slots]
+
+    def _with_constants(self, node: Node) -> Kernel | None:
+        """What `Op.with_constants` gives for a node: every plan has the same constants, so it is asked once."""
+        if self._constants is None or node.op is None:
+            return None
+        if node not in self._kernels:
+            arrays = [self._constants[value.number] for value in node.values_in]
+            known = {position: array for position, array in enumerate(arrays) if array is not None}
+            self._kernels[node] = node.op.with_constants(known)
+        return self._kernels[node]
 
     def _steps(self) -> list[Node]:
         return [node for node in self._graph.nodes if not isinstance(node.op, (Parameter, Result))]

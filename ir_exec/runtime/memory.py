@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import os
 from collections.abc import Collection
@@ -12,7 +11,7 @@ from ir_exec.graph import Node
 from ir_exec.infer import Types
 from ir_exec.types import TensorType
 
-__all__ = ["Buffers", "MemoryPlan", "byte_size", "default_budget", "keep_freed_memory"]
+__all__ = ["Buffers", "MemoryPlan", "byte_size", "default_budget"]
 
 FALLBACK = 64 * 2**30
 """For systems that do not tell how much memory they have."""
@@ -38,28 +37,6 @@ def default_budget() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
         return FALLBACK
-
-
-def keep_freed_memory() -> None:
-    """Have the C library use the memory of freed tensors again, where it is one that gives it back to the system.
-
-    glibc takes every tensor of more than 128 KiB from the system and gives it back when it is freed; the system then
-    fills the next one with zeros, page by page, for which many a layer takes longer than for its work. Now tensors come
-    from the heap, and as much as a sixteenth of the machine's memory, 1 GiB at most, stays there when they are freed.
-    """
-    if not any(name in os.environ for name in _MALLOC_VARIABLES):
-        libc = ctypes.CDLL(None) if os.name == "posix" else None
-        mallopt = getattr(libc, "mallopt", None)
-        if mallopt is not None:
-            mallopt(_M_MMAP_MAX, 0)
-            mallopt(_M_TRIM_THRESHOLD, min(2**30, default_budget() // 16))
-
-
-_M_TRIM_THRESHOLD = -1
-_M_MMAP_MAX = -4
-
-_MALLOC_VARIABLES = ("MALLOC_MMAP_MAX_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES")
-"""Whoever sets one of them has decided for themselves."""
 
 
 def byte_size(type: TensorType) -> int:
