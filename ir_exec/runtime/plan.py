@@ -127,7 +127,7 @@ class Planner:
         )
 
     def _is_static(self, numbers: tuple[int, ...]) -> bool:
-        return all([self._types[number].shape.is_static for number in numbers])
+        return all(self._types[number].shape.is_static for number in numbers)
 
     def _kernel(self, index: int, context: Context, proven: bool) -> Kernel:
         node = self._nodes[index]
