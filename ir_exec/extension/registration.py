@@ -12,7 +12,7 @@ import numpy as np
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.ops.base import Op, check_contract
 from ir_exec.ops.opsets import register_extension, unregister_extension
-from ir_exec.types import Array, ElementType, Shape, TensorType
+from ir_exec.types import Array, ElementType, OpenShapeError, Shape, TensorType
 
 __all__ = ["register_op", "unregister_op"]
 
@@ -69,9 +69,9 @@ def _checked_infer(infer: Callable[..., Any]) -> Callable[..., Any]:
         hint = f"this is a fault of the class {name}, which is registered for {self.type_name}"
         try:
             result = infer(self, *types, **context)
-        except IRError:
-            raise
         except Exception as error:
+            if isinstance(error, IRError) and not isinstance(error, OpenShapeError):
+                raise
             message = f"{name}.infer failed with {type(error).__name__}: {error}"
             raise IRError(message, code="IR999", hint=hint) from error
         for one in result if isinstance(result, tuple) else (result,):

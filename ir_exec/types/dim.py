@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, total_ordering
 
-__all__ = ["UNBOUNDED", "Dim"]
+from ir_exec.errors import ShapeError
+
+__all__ = ["UNBOUNDED", "Dim", "OpenShapeError"]
 
 UNBOUNDED = 2**63 - 1
 """The upper bound of a dim of which nothing is known, and of every dim that would exceed it."""
+
+
+class OpenShapeError(ShapeError, ValueError):
+    """A number was asked of a dim or a shape that has none: the dim is open, or the rank is unknown.
+
+    A caller who wants a number chooses one. In a shape rule it is a fault of the rule, as rules take open dims.
+    No TypeError: NumPy replaces those by messages of its own, and lets others pass.
+    """
+
+    default_code = "IR506"
 
 
 def _times(a: int, b: int) -> int:
     return min(a * b, UNBOUNDED)
 
 
+@total_ordering
 class Dim:
     """All sizes from `lo` to `hi`, both included; immutable.
 
     Arithmetic is that of intervals and saturates at UNBOUNDED: the result holds every size that any pair of sizes
-    could give. `Dim(3) == 3`, so that static dims compare with plain integers.
+    could give. A static dim is used like an integer: `Dim(3) == 3`, `range(Dim(3))`, `np.zeros([Dim(3)])`.
     """
 
     __slots__ = ("hi", "lo")
@@ -58,10 +71,17 @@ class Dim:
 
     @property
     def size(self) -> int:
-        """The size of a static dim; ValueError for a dynamic one."""
+        """The size of a static dim; OpenShapeError for an open one."""
         if self.lo != self.hi:
-            raise ValueError(f"the dim {self} is not static")
+            raise OpenShapeError(f"the dim {self} is not static: choose a size, or reshape the model to static inputs")
         return self.lo
+
+    def __index__(self) -> int:
+        return self.size
+
+    def __lt__(self, other: Dim | int) -> bool:
+        """Sizes compare; OpenShapeError where one of them is open."""
+        return self.size < Dim.of(other).size if isinstance(other, Dim) else self.size < other
 
     def __contains__(self, size: int) -> bool:
         return self.lo <= size <= self.hi

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, overload
 
-from ir_exec.types.dim import UNBOUNDED, Dim
+from ir_exec.types.dim import UNBOUNDED, Dim, OpenShapeError
 
 __all__ = ["Shape"]
 
@@ -18,7 +18,8 @@ class Shape:
     """The dims of a tensor, outermost first; `dims` is None where even the rank is unknown. Immutable.
 
     `Shape([1, None, (2, 8)])` has the dims 1, ? and 2..8; `Shape(None)` has an unknown rank; `Shape([])` is a scalar's.
-    Shapes compare with each other and with what they are made of: `shape == [1, None, (2, 8)]`.
+    Shapes compare with each other and with what they are made of: `shape == [1, None, (2, 8)]`. A static shape is used
+    where NumPy takes one: `np.zeros(shape)`.
     """
 
     __slots__ = ("dims",)
@@ -62,12 +63,11 @@ class Shape:
 
     @property
     def static(self) -> tuple[int, ...]:
-        """The sizes of a static shape; ValueError for a dynamic one."""
-        if self.dims is None:
-            raise ValueError("the rank is not known")
+        """The sizes of a static shape; OpenShapeError for another."""
+        dims = self._known_dims()
         if not self.is_static:
-            raise ValueError(f"the shape {self} is not static")
-        return tuple([dim.lo for dim in self.dims])
+            raise OpenShapeError(f"the shape {self} is not static: choose sizes, or reshape the model to static inputs")
+        return tuple([dim.lo for dim in dims])
 
     @property
     def size(self) -> Dim:
@@ -102,26 +102,30 @@ class Shape:
         return Shape([mine | theirs for mine, theirs in zip(self.dims, other.dims, strict=True)])
 
     def __len__(self) -> int:
-        if self.dims is None:
-            raise ValueError("the rank is not known")
-        return len(self.dims)
+        return len(self._known_dims())
 
     def __bool__(self) -> bool:
         return True  # also a scalar's, which has no dims: what may be None is asked for its truth
 
     def __iter__(self) -> Iterator[Dim]:
-        if self.dims is None:
-            raise ValueError("the rank is not known")
-        return iter(self.dims)
+        return iter(self._known_dims())
 
     @overload
     def __getitem__(self, index: int) -> Dim: ...
     @overload
     def __getitem__(self, index: slice) -> tuple[Dim, ...]: ...
     def __getitem__(self, index: int | slice) -> Dim | tuple[Dim, ...]:
+        return self._known_dims()[index]
+
+    def __index__(self) -> int:
+        # NumPy takes a shape that it cannot iterate over for an integer, and shows the error of this attempt.
+        self._known_dims()
+        raise TypeError("a shape is no integer")
+
+    def _known_dims(self) -> tuple[Dim, ...]:
         if self.dims is None:
-            raise ValueError("the rank is not known")
-        return self.dims[index]
+            raise OpenShapeError("the rank is not known: choose a shape, or reshape the model to static inputs")
+        return self.dims
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Shape):

@@ -116,7 +116,7 @@ def test_a_class_stays_as_it_was_written() -> None:
 
     before = dict(vars(Written))
     assert register_op("Scale", version="extension")(Written) is Written
-    with pytest.raises(ir_exec.IRError, match="Written.infer returned Shape"):
+    with pytest.raises(ir_exec.IRError, match=r"Written\.infer returned Shape"):
         run(network())
     assert dict(vars(Written)) == before
     assert Written(factor=3.0).infer(TensorType.of(ROW)) == [1, 2]
@@ -326,6 +326,11 @@ def same(self: Op, data: Any) -> Any:
     ("infer", "message"),
     [
         (lambda self, data: data.shape, "Made.infer returned Shape, expected TensorType or a tuple of them"),
+        (
+            lambda self, data: data.with_shape(Shape(np.zeros(Shape([None, 2])).shape)),
+            "Made.infer failed with OpenShapeError: the dim ? is not static: choose a size, "
+            "or reshape the model to static inputs",
+        ),
         (lambda self, data: 1 // 0, "Made.infer failed with ZeroDivisionError: integer division or modulo by zero"),
     ],
 )
