@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Self, TypeAlias
+from importlib import import_module
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from ir_exec.collector import paused_collector
 from ir_exec.errors import EvaluationError, Location, Report, ShapeError, WeightsError, raise_error
@@ -50,7 +51,12 @@ class Loaded(NamedTuple):
 
 
 class Model:
-    """A network with the type of every value inferred; `read_model` makes one."""
+    """A network with the type of every value inferred; `read_model` makes one.
+
+    It can be pickled, the weights by path and digest, or by value where they did not come from a file. Unpickling
+    imports the modules of the user's operators, and raises WeightsError where the .bin has changed. A copy is reshaped
+    by itself.
+    """
 
     def __init__(self, loaded: Loaded) -> None:
         self.document = loaded.document
@@ -104,6 +110,26 @@ class Model:
 
         write_document(self.document, self.weights, path)
 
+    def __copy__(self) -> Self:
+        # Reshaping replaces the types and changes nothing that copies share.
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        # The document and the weights do not change.
+        function, arguments = self.__reduce__()
+        copied: Self = function(*arguments)
+        return copied
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        # Nodes hold their neighbours: pickling the graph itself would recurse as deep as the network is.
+        inputs = [node.outputs[0] for node in self.graph.parameters]
+        shapes = {index: self.given[value].shape for index, value in enumerate(inputs) if value in self.given}
+        modules = {type(node.op).__module__ for node in self.graph.all_nodes() if node.op is not None}
+        users = sorted(module for module in modules if not module.startswith("ir_exec."))
+        return _unpickled, (type(self), self.document, self.weights, shapes, users)
+
     def _input(self, key: str | int) -> Value:
         if isinstance(key, int):
             if not 0 <= key < len(self.graph.parameters):
@@ -124,6 +150,22 @@ class Model:
         taken.add(name)
         type = self.types[value.number]
         return ModelPort(name, frozenset((*choices, name)), type.element_type, type.shape)
+
+
+@paused_collector()
+def _unpickled(
+    cls: type[Model],
+    document: Document,
+    weights: Weights | None,
+    shapes: Mapping[str | int, ShapeLike],
+    modules: Sequence[str],
+) -> Model:
+    for module in modules:
+        # That registers the operators in it.
+        import_module(module)
+    graph = build_graph(document, weights, report=raise_error)
+    model = cls(Loaded(document, graph, weights, document.version))
+    return model.reshape(shapes) if shapes else model
 
 
 @paused_collector()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Literal
+from copy import copy
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 
@@ -53,7 +55,11 @@ class Results(Mapping[str | int, Array]):
 
 
 class CompiledModel:
-    """A network to call; `compile_model` makes one. Calls share the variables, so one call runs at a time."""
+    """A network to call; `compile_model` makes one. Calls share the variables, so one call runs at a time.
+
+    It can be copied and pickled as a Model can; process pools take it. What comes of it is compiled anew with the same
+    options, and its variables have their initial values, as after `reset_state`.
+    """
 
     def __init__(
         self,
@@ -64,6 +70,13 @@ class CompiledModel:
         threads: int | None = None,
     ) -> None:
         refuse_unsupported(model.graph)
+        # Whoever compiled the model may reshape it.
+        self._model = copy(model)
+        self._options: dict[str, Any] = {
+            "max_memory": max_memory,
+            "expand_weights": expand_weights,
+            "threads": threads,
+        }
         self._threads = chosen_threads(threads)
         self.inputs: list[ModelPort] = model.inputs
         self.outputs: list[ModelPort] = model.outputs
@@ -71,6 +84,9 @@ class CompiledModel:
         context = {"weights": model.weights, "state": self._variables}
         budget = default_budget() if max_memory is None else max_memory
         self._executor = Executor(model.graph, context, budget, expand_weights=expand_weights, types=model.types)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), **self._options), (self._model,)
 
     def __call__(self, inputs: Inputs | None = None, *, observe: Observer | None = None) -> Results:
         """Run the network.
