@@ -12,13 +12,31 @@ from ir_exec.errors import EvaluationError, Location, Report, ShapeError, Weight
 from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.infer import Types, infer_types
 from ir_exec.ir import BitOrder, Document, Weights, default_weights_path, read_document
+from ir_exec.notebook import html_table
+from ir_exec.ops.sources import Const
 from ir_exec.types import Dim, ElementType, Shape, TensorType
 
-__all__ = ["Loaded", "Model", "ModelPort", "ShapeLike", "Source", "WeightsSource", "as_shape", "load", "read_model"]
+__all__ = [
+    "Loaded",
+    "Model",
+    "ModelPort",
+    "ShapeLike",
+    "Source",
+    "WeightsSource",
+    "as_shape",
+    "described",
+    "described_in_html",
+    "load",
+    "read_model",
+]
 
 Source: TypeAlias = str | os.PathLike[str] | bytes
 WeightsSource: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview
 ShapeLike: TypeAlias = str | Shape | Sequence[int | tuple[int, int] | Dim | None]
+
+
+MOST_SHOWN = 20
+"""Of the inputs and of the outputs no more are shown: decoders have hundreds."""
 
 
 class ModelPort(NamedTuple):
@@ -110,6 +128,12 @@ class Model:
 
         write_document(self.document, self.weights, path)
 
+    def __repr__(self) -> str:
+        return described(type(self).__name__, self)
+
+    def _repr_html_(self) -> str:
+        return described_in_html(type(self).__name__, self)
+
     def __copy__(self) -> Self:
         # Reshaping replaces the types and changes nothing that copies share.
         other = object.__new__(type(self))
@@ -150,6 +174,44 @@ class Model:
         taken.add(name)
         type = self.types[value.number]
         return ModelPort(name, frozenset((*choices, name)), type.element_type, type.shape)
+
+
+def described(title: str, model: Model) -> str:
+    """Counts, and a line for each input and output: `input  image  f32[1,3,224,224]`."""
+    rows = _shown_ports(model)
+    widths = [max([len(row[column]) for row in rows], default=0) for column in (0, 1)]
+    lines = [f"  {kind:{widths[0]}}  {name:{widths[1]}}  {type}".rstrip() for kind, name, type in rows]
+    return "\n".join([_counts(title, model), *lines])
+
+
+def described_in_html(title: str, model: Model) -> str:
+    """The same as a table for notebooks."""
+    return html_table(_counts(title, model), ("", "name", "type"), _shown_ports(model))
+
+
+def _counts(title: str, model: Model) -> str:
+    nodes = list(model.graph.all_nodes())
+    constants = [node.op for node in nodes if isinstance(node.op, Const)]
+    stored = sum({(constant.offset, constant.size): constant.size for constant in constants}.values())
+    missing = sum(node.op is None for node in nodes)
+    parts = [_plural(len(nodes), "layer"), f"{_plural(len(constants), 'constant')} of {_plural(stored, 'byte')}"]
+    parts += [f"{_plural(missing, 'layer')} without an operator"] if missing else []
+    return f"{title} {model.name!r}: {', '.join(parts)}"
+
+
+def _shown_ports(model: Model) -> list[tuple[str, str, str]]:
+    shown: list[tuple[str, str, str]] = []
+    for kind, ports in (("input", model.inputs), ("output", model.outputs)):
+        for port in ports[:MOST_SHOWN]:
+            name = port.name if port.name.isprintable() else repr(port.name)
+            shown.append((kind, name, f"{port.element_type}{port.shape}"))
+        if len(ports) > MOST_SHOWN:
+            shown.append((kind, f"... {len(ports) - MOST_SHOWN} more", ""))
+    return shown
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 @paused_collector()

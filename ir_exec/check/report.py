@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, computed_field
 
 from ir_exec.check.rules import lesser, rule_of
 from ir_exec.errors import IRError, Location, Severity
+from ir_exec.notebook import html_table
 
 __all__ = ["Demand", "Diagnostic", "Report", "Reports", "Requirement", "Summary"]
 
@@ -106,6 +107,21 @@ class Report(_Model):
         from ir_exec.check.text import render, summary_line
 
         return "\n".join([*render(self), summary_line(Summary.of([self]))])
+
+    def __repr__(self) -> str:
+        """One line of counts; `str` has the findings."""
+        from ir_exec.check.text import summary_line  # as above
+
+        name = "bytes" if self.path is None else repr(self.path)
+        return f"Report of {name}: {summary_line(Summary.of([self])).partition(': ')[2]}"
+
+    def _repr_html_(self) -> str:
+        """A row for each finding, for notebooks."""
+        rows = [
+            (found.severity, f"{found.code} {found.name}", str(found.location), found.message)
+            for found in self.diagnostics
+        ]
+        return html_table(repr(self), ("severity", "rule", "place", "message"), rows)
 
 
 class Summary(_Model):

@@ -12,7 +12,7 @@ import numpy as np
 
 from ir_exec.errors import Location, UnsupportedError
 from ir_exec.graph import Graph
-from ir_exec.model import Model, ModelPort, ShapeLike, Source, WeightsSource, read_model
+from ir_exec.model import Model, ModelPort, ShapeLike, Source, WeightsSource, described, described_in_html, read_model
 from ir_exec.ops.parallel import THREADS
 from ir_exec.runtime.arguments import Inputs, bind_inputs, bind_shapes
 from ir_exec.runtime.executor import Executor
@@ -84,6 +84,12 @@ class CompiledModel:
         context = {"weights": model.weights, "state": self._variables}
         budget = default_budget() if max_memory is None else max_memory
         self._executor = Executor(model.graph, context, budget, expand_weights=expand_weights, types=model.types)
+
+    def __repr__(self) -> str:
+        return described(type(self).__name__, self._model)
+
+    def _repr_html_(self) -> str:
+        return described_in_html(type(self).__name__, self._model)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(type(self), **self._options), (self._model,)
