@@ -252,14 +252,14 @@ def libc(monkeypatch: pytest.MonkeyPatch) -> LibC:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="only POSIX systems have a C library to set")
-def test_the_command_sets_the_allocator_and_the_library_does_not(libc: LibC) -> None:
-    ir_exec.compile_model(GNN)
+def test_the_command_sets_the_allocator_and_the_library_does_not(libc: LibC, sum_file: Path) -> None:
+    ir_exec.compile_model(sum_file)
     assert libc.settings == []
-    assert run(GNN).exit_code == 0
+    assert run(sum_file).exit_code == 0
     assert [parameter for parameter, _ in libc.settings] == [-4, -1]
 
 
-def test_settings_of_the_user_stay(libc: LibC, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_of_the_user_stay(libc: LibC, sum_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "1000000")
-    assert run(GNN).exit_code == 0
+    assert run(sum_file).exit_code == 0
     assert libc.settings == []
