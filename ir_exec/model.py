@@ -1,4 +1,4 @@
-"""A network that was read: its inputs, its outputs, and the type of every value."""
+"""Models: networks with their inputs, outputs and the type of every value."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ MOST_SHOWN = 20
 class ModelPort(NamedTuple):
     """An input or output of a network.
 
-    name: the layer's name where that is one of its tensor names, else the first of them, else the name of the layer
+    name: the layer's name if that is one of its tensor names, else its first tensor name, else the name of the layer
         that computes it.
-    names: every name by which it can be asked for.
+    names: all names that are accepted for it.
     """
 
     name: str
@@ -57,7 +57,7 @@ class ModelPort(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """A file as far as it could be read: the document, the graph, and the weights if there are any.
+    """A file, as far as it can be read: the document, the graph, and the weights if there are any.
 
     version: the IR version of the file; the document says the same in version 11.
     """
@@ -71,9 +71,8 @@ class Loaded(NamedTuple):
 class Model:
     """A network with the type of every value inferred; `read_model` makes one.
 
-    It can be pickled, the weights by path and digest, or by value where they did not come from a file. Unpickling
-    imports the modules of the user's operators, and raises WeightsError where the .bin has changed. A copy is reshaped
-    by itself.
+    It can be copied and pickled. A pickle holds the weights by path and digest, or by value where they are not from a
+    file; unpickling imports the modules of the user's operators, and raises WeightsError where the .bin has changed.
     """
 
     def __init__(self, loaded: Loaded) -> None:
@@ -103,9 +102,9 @@ class Model:
     def reshape(self, shapes: Mapping[str | int, ShapeLike] | ShapeLike) -> Self:
         """Give inputs new shapes, infer every type anew, and return the model itself.
 
-        `shapes` goes from names or positions of inputs to shapes (`"1..8,?,64"`, `[1, None, (1, 512)]`); a shape alone
-        is that of the only input. Raises ShapeError where a layer cannot take the new shapes: the model then stays as
-        it was; and EvaluationError where there is no such input.
+        `shapes` maps names or positions of inputs to shapes (`"1..8,?,64"`, `[1, None, (1, 512)]`); a single shape is
+        that of the only input. Raises ShapeError where a layer does not accept the new shapes, and EvaluationError for
+        an unknown input; the model then stays as it was.
         """
         if isinstance(shapes, Mapping):
             wanted = {self._input(key): as_shape(shape) for key, shape in shapes.items()}
@@ -123,7 +122,7 @@ class Model:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the network as IR version 11: the .xml at `path` and the .bin beside it."""
-        # The writer needs modules that nobody who reads does.
+        # Reading does without the modules of the writer.
         from ir_exec.ir.writer import write_document
 
         write_document(self.document, self.weights, path)
@@ -167,7 +166,7 @@ class Model:
         raise EvaluationError(f"there is no input {key!r}; the inputs are: {names}", code="IR705")
 
     def _port(self, node: Node, value: Value, taken: set[str]) -> ModelPort:
-        """Outputs of one value share its names; each keeps one by which no other goes."""
+        """Outputs of one value share its names; each gets a `name` of its own."""
         tensor_names = (*node.layer.output_names, *value.names)
         choices = (*([node.name] if node.name in tensor_names else []), *tensor_names, value.name, node.name)
         name = next((name for name in choices if name not in taken), f"{node.name}#{node.id}")
@@ -232,10 +231,10 @@ def _unpickled(
 
 @paused_collector()
 def read_model(source: Source, *, weights: WeightsSource | None = None) -> Model:
-    """Read a network from an .xml, by its path or as bytes, and infer the type of every value.
+    """Read a network from an .xml, a path or bytes, and infer the type of every value.
 
-    `weights` is another .bin than the one beside the .xml, by its path or as bytes. Raises the first IRError that is
-    found; `check_model` finds all of them. Operators that ir_exec does not have are no error here.
+    weights: the .bin, a path or bytes, where it is not the one beside the .xml. Raises the first IRError that is found;
+    `check_model` finds all of them. Operators that ir_exec does not have are no error here.
     """
     loaded = load(source, weights)
     assert loaded is not None, "a reader that raises leaves nothing unread"
@@ -243,7 +242,7 @@ def read_model(source: Source, *, weights: WeightsSource | None = None) -> Model
 
 
 def load(source: Source, weights: WeightsSource | None = None, *, report: Report = raise_error) -> Loaded | None:
-    """Document, weights and graph of a file; every fault is reported. None where there is nothing to go on with."""
+    """Document, weights and graph of a file; every fault is reported. None where no document can be read."""
     document = read_document(source, report=report)
     if document is None:
         return None
@@ -273,7 +272,7 @@ def _open_weights(document: Document, weights: WeightsSource | None, report: Rep
 
 
 def as_shape(shape: ShapeLike) -> Shape:
-    """A shape in any of the forms that a caller may give it; ShapeError where it is none."""
+    """A shape from any of the forms that callers use; ShapeError for anything else."""
     if isinstance(shape, Shape):
         return shape
     try:

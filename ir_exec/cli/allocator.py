@@ -1,4 +1,4 @@
-"""The C library's allocator, which is one for the whole process: only a process of our own may set it."""
+"""The allocator of the C library. It is one for the whole process, so only the command line sets it."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _PATIENCE = 0.5
-"""Seconds after which a run gets a progress bar."""
+"""Seconds until a run shows a progress bar."""
 
 
 @click.command("run")
@@ -46,8 +46,8 @@ def command(
 ) -> None:
     """Run a network and show its outputs.
 
-    Inputs that are not given are drawn: floats from the normal distribution, integers of 16 bits and more 0 or 1,
-    narrower ones over their whole range. A dim that is not known has its least size, 1 or more, unless --shape says so.
+    Inputs that are not given are drawn at random: floats from the normal distribution; integers of 16 bits and more are
+    0 or 1, narrower ones cover their whole range. Open dims take their lower bound, at least 1, or what --shape says.
 
     Exit code: 0 when it ran, 1 when the network cannot be read or run, 2 for arguments that cannot be used.
     """
@@ -118,7 +118,7 @@ def _element_type(array: Array) -> ElementType | np.dtype[np.generic]:
 
 
 class _Bar:
-    """A progress bar on stderr for runs that last; nothing where stderr is no terminal."""
+    """A progress bar on stderr for long runs, where stderr is a terminal."""
 
     def __init__(self, total: int) -> None:
         self.is_wanted = sys.stderr.isatty()

@@ -1,4 +1,4 @@
-"""Operators of your own: what an author of one needs, in one place.
+"""Operators of your own: everything that their classes need.
 
     from ir_exec.extension import FLOAT, Array, In, Op, TensorType, register_op
 
@@ -14,12 +14,12 @@
         def evaluate(self, data: Array) -> Array:
             return (data * self.factor).astype(data.dtype)
 
-A layer `<layer type="Scale" version="extension"><data factor="2"/>...` then is checked and run like any other.
-`Op` and the module `ir_exec.ops.base` say what a class declares; docs/extensions.md tells it at length.
+A layer `<layer type="Scale" version="extension"><data factor="2"/>...` is then checked and run like any other.
+`Op` says what a class declares; docs/extensions.md explains it at length.
 
-Fields are the attributes of `<data>`: `int`, `float`, `bool`, `str` and Literals of texts, or the types of attributes
-below. What `infer` finds wrong it raises as ShapeError or ElementTypeError, `evaluate` as EvaluationError. What begins
-with `known`, `merge`, `normalize` and `require` are the parts of ir_exec's own shape rules.
+Fields are the attributes of `<data>`: `int`, `float`, `bool`, `str`, Literals of texts, or the attribute types below.
+`infer` raises ShapeError or ElementTypeError, `evaluate` raises EvaluationError. The functions `known_*`, `merge_*`,
+`normalize_*` and `require_*` are what ir_exec's own shape rules are made of.
 """
 
 # `name as name` makes a name public for type checkers, so that no second list of them is needed.

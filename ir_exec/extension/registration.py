@@ -25,9 +25,9 @@ def register_op(type_name: str, *, version: str) -> Callable[[Class], Class]:
     What the methods return is checked in every run: `infer` must return TensorTypes, and `evaluate` arrays that fit
     them. The class itself stays as it was written, and can be tested by itself.
 
-    Raises TypeError for a class that is no Op, whose methods do not take its inputs, or of whose fields one has no type
-    for an attribute; and for a type and version that OpenVINO has, or another class. Networks that were read before
-    do not change.
+    Raises TypeError for a class that is no Op, whose methods do not take its inputs, or with a field whose type no
+    attribute has; and for a type and version of OpenVINO or of another class. Networks that were read before do not
+    change.
     """
 
     def decorate(cls: Class) -> Class:
@@ -102,7 +102,7 @@ def _checked_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _fitting(op: Op, output: Any, kind: TensorType) -> Array:
-    """The output as an array; what comes behind it trusts that it is what `infer` says."""
+    """The output as an array of the type that `infer` says, as later layers rely on it."""
     array = np.asarray(output)
     try:
         found = TensorType(ElementType.of(array), Shape(array.shape))

@@ -1,4 +1,4 @@
-"""How much memory a run may take, how much it takes, and whose memory a value lies in."""
+"""The memory budget, the memory of a run, and which buffer a value lies in."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ir_exec.types import TensorType
 __all__ = ["Buffers", "MemoryPlan", "byte_size", "default_budget"]
 
 FALLBACK = 64 * 2**30
-"""For systems that do not tell how much memory they have."""
+"""Bytes, for systems that do not report their memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """What a run takes, in bytes, as far as sizes are known before it.
+    """The memory of a run in bytes, as far as sizes are known before it.
 
-    constants: decoded and folded weights that stay in memory from the first run on; weights that are used as they lie
-        in the file are not among them. peak: the most that all other tensors take at one time, the inputs left out.
+    constants: decoded and folded weights, which stay in memory from the first run on, without views of the mapped file.
+    peak: the most that all other tensors take at one time, without the inputs.
     layer: the name of the layer at the peak.
     """
 
@@ -40,17 +40,16 @@ def default_budget() -> int:
 
 
 def byte_size(type: TensorType) -> int:
-    """The least bytes that a tensor of this type takes in memory; sub-byte elements take a byte each."""
+    """The least size in bytes of a tensor of this type; sub-byte elements take a byte each."""
     return type.shape.size.lo * max(type.element_type.bits, 8) // 8
 
 
 class Buffers:
-    """Whose memory every value lies in, while one goes through the nodes in their order.
+    """The buffers of all values, for a walk through the nodes in their order; a buffer is named by its first value.
 
-    An operator that is declared to give views may hand on the memory of any of its inputs; every other one makes
-    memory of its own, and so does any whose output takes more than each of its inputs can. What is read from weights
-    or variables, or computed in bodies, belongs to others. Memory is free after the last use of the last value in it,
-    unless it belongs to others.
+    The outputs of an operator with `views` may share the buffers of any inputs, unless an output is larger than every
+    input; the outputs of all other operators have buffers of their own. Weights, variables and values from bodies lie
+    in buffers of others. A buffer is free after the last use of the last value in it, unless it is one of others.
     """
 
     def __init__(self, nodes: list[Node], types: Types, keep: Collection[int], dying: list[list[int]]) -> None:
@@ -92,16 +91,16 @@ class Buffers:
         return self._owners.get(number, frozenset([_OTHERS]))
 
     def enter(self, index: int) -> int:
-        """The bytes that are in use when node `index` has computed its outputs."""
+        """The bytes in use when node `index` has computed its outputs."""
         self._live += sum(self._sizes.get(value.number, 0) for value in self._nodes[index].outputs)
         return self._live
 
     def leave(self, index: int) -> None:
-        """Free what nobody needs after node `index`."""
+        """Free the buffers that no node after `index` reads."""
         self._live -= sum(self._sizes.get(owner, 0) for owner in self._freed.get(index, ()))
 
     def may_overwrite(self, index: int, position: int) -> bool:
-        """Whether the memory of an input of node `index` is the run's own, and needed by nobody else or later."""
+        """Whether an input's buffer belongs to the run, and neither another input nor a node after `index` reads it."""
         values = self._nodes[index].values_in
         owners = self._of(values[position].number)
         others = (self._of(value.number) for place, value in enumerate(values) if place != position)
@@ -113,4 +112,4 @@ class Buffers:
 
 
 _OTHERS = -1
-"""Stands for everybody outside the run: the caller, the weights, variables, bodies."""
+"""The buffers of others: of the caller, the weights, variables and bodies."""

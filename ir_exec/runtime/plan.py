@@ -1,4 +1,4 @@
-"""What is decided once for a set of input shapes: which nodes run, in which order, and what becomes of their memory."""
+"""Plans: which nodes run for a set of input shapes, in which order, by which kernels, in whose memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Kernel: TypeAlias = Callable[..., Any]
 """Computes the outputs of a node from the arrays of its inputs."""
 
 OVERWRITE_FROM = 2**14
-"""Bytes from which on it pays to look whether a dead input's memory can be written to."""
+"""Bytes of an output from which on it pays to reuse the buffer of an input."""
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ class Planner:
 
     nodes: what runs, in this order. types: of every value of the graph.
     slots: what a run begins with. results: the slots whose values are there at its end.
-    overwrite: whether steps may write to memory that nothing needs any more, and leave out outputs that nothing reads.
+    overwrite: whether steps may reuse the buffers of dead values, and leave out outputs that no later layer reads.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What inference computes with: element types, dims, shapes, and the types of values."""
+"""Element types, dims, shapes and tensor types, which inference computes with."""
 
 from ir_exec.types.conversion import convert, saturated
 from ir_exec.types.dim import UNBOUNDED, Dim, OpenShapeError

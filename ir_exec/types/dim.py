@@ -1,4 +1,4 @@
-"""A dim as an interval: what is known of the size of one axis."""
+"""Dims: intervals of the possible sizes of an axis."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ir_exec.errors import ShapeError
 __all__ = ["UNBOUNDED", "Dim", "OpenShapeError"]
 
 UNBOUNDED = 2**63 - 1
-"""The upper bound of a dim of which nothing is known, and of every dim that would exceed it."""
+"""The upper bound of unbounded dims, at which arithmetic saturates."""
 
 
 class OpenShapeError(ShapeError, ValueError):
-    """A number was asked of a dim or a shape that has none: the dim is open, or the rank is unknown.
+    """An open dim was used as a number, or the dims of an unknown rank.
 
-    A caller who wants a number chooses one. In a shape rule it is a fault of the rule, as rules take open dims.
-    No TypeError: NumPy replaces those by messages of its own, and lets others pass.
+    In the `infer` of an operator it is a fault of the operator, as `infer` must take open dims.
+    It is no TypeError: NumPy replaces these by messages of its own, and lets other errors pass.
     """
 
     default_code = "IR506"
@@ -30,8 +30,8 @@ def _times(a: int, b: int) -> int:
 class Dim:
     """All sizes from `lo` to `hi`, both included; immutable.
 
-    Arithmetic is that of intervals and saturates at UNBOUNDED: the result holds every size that any pair of sizes
-    could give. A static dim is used like an integer: `Dim(3) == 3`, `range(Dim(3))`, `np.zeros([Dim(3)])`.
+    Arithmetic is interval arithmetic that saturates at UNBOUNDED: the result contains every size that a pair of sizes
+    can give. A static dim is used like an integer: `Dim(3) == 3`, `range(Dim(3))`, `np.zeros([Dim(3)])`.
     """
 
     __slots__ = ("hi", "lo")
@@ -49,7 +49,7 @@ class Dim:
 
     @staticmethod
     def any() -> Dim:
-        """The dim of which nothing is known, written `?`."""
+        """The unknown dim, written `?`."""
         return _ANY
 
     @staticmethod
@@ -87,14 +87,14 @@ class Dim:
         return self.lo <= size <= self.hi
 
     def __and__(self, other: Dim) -> Dim | None:
-        """The sizes that both allow, or None where they contradict each other."""
+        """The sizes that both dims allow, None where there are none."""
         if self.lo == other.lo and self.hi == other.hi:
             return self
         lo, hi = max(self.lo, other.lo), min(self.hi, other.hi)
         return Dim(lo, hi) if lo <= hi else None
 
     def __or__(self, other: Dim) -> Dim:
-        """The least interval that holds both."""
+        """The smallest interval that contains both."""
         return Dim(min(self.lo, other.lo), max(self.hi, other.hi))
 
     def __add__(self, other: Dim | int) -> Dim:
@@ -124,7 +124,7 @@ class Dim:
         return Dim(-(-self.lo // divisor), -(-self.hi // divisor) if self.is_bounded else UNBOUNDED)
 
     def broadcast(self, other: Dim) -> Dim | None:
-        """The dim of two axes that are broadcast together as NumPy does, or None where they never fit."""
+        """The dim of two axes broadcast together as in NumPy, None where they never fit."""
         if self.lo == self.hi == 1:
             return other
         if other.lo == other.hi == 1:
