@@ -31,6 +31,7 @@ from benchmarks.cold import measure_cold
 from benchmarks.decoder import measure_decoder
 from benchmarks.encoder import write_encoder
 from benchmarks.measure import Paired, draw_chart, measure_pair, print_table, write_json
+from ir_exec.cli.allocator import keep_freed_memory
 from ir_exec.types import Array
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -95,6 +96,7 @@ def main() -> None:
     if arguments.cold:
         cold(arguments.only, arguments.runs)
         return
+    keep_freed_memory()
     rows = []
     for name, path, inputs in networks():
         if arguments.only in name:

@@ -1,10 +1,11 @@
-"""A network that was read: its inputs, its outputs, and the type of every value."""
+"""Models: networks with their inputs, outputs and the type of every value."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Self, TypeAlias
+from importlib import import_module
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from ir_exec.codes import Code
 from ir_exec.collector import paused_collector
@@ -12,21 +13,39 @@ from ir_exec.errors import EvaluationError, Location, Report, ShapeError, Weight
 from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.infer import Types, infer_types
 from ir_exec.ir import BitOrder, Document, Weights, default_weights_path, read_document
+from ir_exec.notebook import html_table
+from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import Dim, ElementType, Shape, TensorType
 
-__all__ = ["Loaded", "Model", "ModelPort", "ShapeLike", "Source", "WeightsSource", "as_shape", "load", "read_model"]
+__all__ = [
+    "Loaded",
+    "Model",
+    "ModelPort",
+    "ShapeLike",
+    "Source",
+    "WeightsSource",
+    "as_shape",
+    "described",
+    "described_in_html",
+    "load",
+    "read_model",
+]
 
 Source: TypeAlias = str | os.PathLike[str] | bytes
 WeightsSource: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview
 ShapeLike: TypeAlias = str | Shape | Sequence[int | tuple[int, int] | Dim | None]
 
 
+MOST_SHOWN = 20
+"""Of the inputs and of the outputs no more are shown: decoders have hundreds."""
+
+
 class ModelPort(NamedTuple):
     """An input or output of a network.
 
-    name: the layer's name where that is one of its tensor names, else the first of them, else the name of the layer
+    name: the layer's name if that is one of its tensor names, else its first tensor name, else the name of the layer
         that computes it.
-    names: every name by which it can be asked for.
+    names: all names that are accepted for it.
     """
 
     name: str
@@ -39,7 +58,7 @@ class ModelPort(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """A file as far as it could be read: the document, the graph, and the weights if there are any.
+    """A file, as far as it can be read: the document, the graph, and the weights if there are any.
 
     version: the IR version of the file; the document says the same in version 11.
     """
@@ -51,7 +70,11 @@ class Loaded(NamedTuple):
 
 
 class Model:
-    """A network with the type of every value inferred; `read_model` makes one."""
+    """A network with the type of every value inferred; `read_model` makes one.
+
+    It can be copied and pickled. A pickle holds the weights by path and digest, or by value where they are not from a
+    file; unpickling imports the modules of the user's operators, and raises WeightsError where the .bin has changed.
+    """
 
     def __init__(self, loaded: Loaded) -> None:
         self.document = loaded.document
@@ -80,9 +103,9 @@ class Model:
     def reshape(self, shapes: Mapping[str | int, ShapeLike] | ShapeLike) -> Self:
         """Give inputs new shapes, infer every type anew, and return the model itself.
 
-        `shapes` goes from names or positions of inputs to shapes (`"1..8,?,64"`, `[1, None, (1, 512)]`); a shape alone
-        is that of the only input. Raises ShapeError where a layer cannot take the new shapes: the model then stays as
-        it was; and EvaluationError where there is no such input.
+        `shapes` maps names or positions of inputs to shapes (`"1..8,?,64"`, `[1, None, (1, 512)]`); a single shape is
+        that of the only input. Raises ShapeError where a layer does not accept the new shapes, and EvaluationError for
+        an unknown input; the model then stays as it was.
         """
         if isinstance(shapes, Mapping):
             wanted = {self._input(key): as_shape(shape) for key, shape in shapes.items()}
@@ -100,10 +123,36 @@ class Model:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the network as IR version 11: the .xml at `path` and the .bin beside it."""
-        # The writer needs modules that nobody who reads does.
+        # Reading does without the modules of the writer.
         from ir_exec.ir.writer import write_document
 
         write_document(self.document, self.weights, path)
+
+    def __repr__(self) -> str:
+        return described(type(self).__name__, self)
+
+    def _repr_html_(self) -> str:
+        return described_in_html(type(self).__name__, self)
+
+    def __copy__(self) -> Self:
+        # Reshaping replaces the types and changes nothing that copies share.
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        # The document and the weights do not change.
+        function, arguments = self.__reduce__()
+        copied: Self = function(*arguments)
+        return copied
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        # Nodes hold their neighbours: pickling the graph itself would recurse as deep as the network is.
+        inputs = [node.outputs[0] for node in self.graph.parameters]
+        shapes = {index: self.given[value].shape for index, value in enumerate(inputs) if value in self.given}
+        modules = {type(node.op).__module__ for node in self.graph.all_nodes() if node.op is not None}
+        users = sorted(module for module in modules if not module.startswith("ir_exec."))
+        return _unpickled, (type(self), self.document, self.weights, shapes, users)
 
     def _input(self, key: str | int) -> Value:
         if isinstance(key, int):
@@ -118,7 +167,7 @@ class Model:
         raise EvaluationError(f"there is no input {key!r}; the inputs are: {names}", code=Code.unknown_input)
 
     def _port(self, node: Node, value: Value, taken: set[str]) -> ModelPort:
-        """Outputs of one value share its names; each keeps one by which no other goes."""
+        """Outputs of one value share its names; each gets a `name` of its own."""
         tensor_names = (*node.layer.output_names, *value.names)
         choices = (*([node.name] if node.name in tensor_names else []), *tensor_names, value.name, node.name)
         name = next((name for name in choices if name not in taken), f"{node.name}#{node.id}")
@@ -127,12 +176,66 @@ class Model:
         return ModelPort(name, frozenset((*choices, name)), type.element_type, type.shape)
 
 
+def described(title: str, model: Model) -> str:
+    """Counts, and a line for each input and output: `input  image  f32[1,3,224,224]`."""
+    rows = _shown_ports(model)
+    widths = [max([len(row[column]) for row in rows], default=0) for column in (0, 1)]
+    lines = [f"  {kind:{widths[0]}}  {name:{widths[1]}}  {type}".rstrip() for kind, name, type in rows]
+    return "\n".join([_counts(title, model), *lines])
+
+
+def described_in_html(title: str, model: Model) -> str:
+    """The same as a table for notebooks."""
+    return html_table(_counts(title, model), ("", "name", "type"), _shown_ports(model))
+
+
+def _counts(title: str, model: Model) -> str:
+    nodes = list(model.graph.all_nodes())
+    constants = [node.op for node in nodes if isinstance(node.op, Const)]
+    stored = sum({(constant.offset, constant.size): constant.size for constant in constants}.values())
+    missing = sum(node.op is None for node in nodes)
+    parts = [_plural(len(nodes), "layer"), f"{_plural(len(constants), 'constant')} of {_plural(stored, 'byte')}"]
+    parts += [f"{_plural(missing, 'layer')} without an operator"] if missing else []
+    return f"{title} {model.name!r}: {', '.join(parts)}"
+
+
+def _shown_ports(model: Model) -> list[tuple[str, str, str]]:
+    shown: list[tuple[str, str, str]] = []
+    for kind, ports in (("input", model.inputs), ("output", model.outputs)):
+        for port in ports[:MOST_SHOWN]:
+            name = port.name if port.name.isprintable() else repr(port.name)
+            shown.append((kind, name, f"{port.element_type}{port.shape}"))
+        if len(ports) > MOST_SHOWN:
+            shown.append((kind, f"... {len(ports) - MOST_SHOWN} more", ""))
+    return shown
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+@paused_collector()
+def _unpickled(
+    cls: type[Model],
+    document: Document,
+    weights: Weights | None,
+    shapes: Mapping[str | int, ShapeLike],
+    modules: Sequence[str],
+) -> Model:
+    for module in modules:
+        # That registers the operators in it.
+        import_module(module)
+    graph = build_graph(document, weights, report=raise_error)
+    model = cls(Loaded(document, graph, weights, document.version))
+    return model.reshape(shapes) if shapes else model
+
+
 @paused_collector()
 def read_model(source: Source, *, weights: WeightsSource | None = None) -> Model:
-    """Read a network from an .xml, by its path or as bytes, and infer the type of every value.
+    """Read a network from an .xml, a path or bytes, and infer the type of every value.
 
-    `weights` is another .bin than the one beside the .xml, by its path or as bytes. Raises the first IRError that is
-    found; `check_model` finds all of them. Operators that ir_exec does not have are no error here.
+    weights: the .bin, a path or bytes, where it is not the one beside the .xml. Raises the first IRError that is found;
+    `check_model` finds all of them. Operators that ir_exec does not have are no error here.
     """
     loaded = load(source, weights)
     assert loaded is not None, "a reader that raises leaves nothing unread"
@@ -140,7 +243,7 @@ def read_model(source: Source, *, weights: WeightsSource | None = None) -> Model
 
 
 def load(source: Source, weights: WeightsSource | None = None, *, report: Report = raise_error) -> Loaded | None:
-    """Document, weights and graph of a file; every fault is reported. None where there is nothing to go on with."""
+    """Document, weights and graph of a file; every fault is reported. None where no document can be read."""
     document = read_document(source, report=report)
     if document is None:
         return None
@@ -170,7 +273,7 @@ def _open_weights(document: Document, weights: WeightsSource | None, report: Rep
 
 
 def as_shape(shape: ShapeLike) -> Shape:
-    """A shape in any of the forms that a caller may give it; ShapeError where it is none."""
+    """A shape from any of the forms that callers use; ShapeError for anything else."""
     if isinstance(shape, Shape):
         return shape
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import doctest
 import io
 import re
 import sys
@@ -84,9 +85,13 @@ def run(xml: bytes) -> list[Array]:
 
 def test_the_documented_example() -> None:
     code, shown = re.findall(r"^```(?:python)?\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
+    (session,) = re.findall(r"^```pycon\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
     printed = io.StringIO()
+    names: dict[str, Any] = {"__name__": "__main__"}
     with contextlib.redirect_stdout(printed):
-        exec(code, {"__name__": "__main__"})
+        exec(code, names)
+        test = doctest.DocTestParser().get_doctest(session, names, "extensions.md", None, 0)
+        assert doctest.DocTestRunner().run(test).failed == 0, printed.getvalue()
     assert printed.getvalue() == shown
 
 
@@ -97,6 +102,40 @@ def test_a_registered_class_is_checked_and_run() -> None:
     assert run(network(factor=3))[0].tolist() == [[3, 9]]
     assert run(network())[0].tolist() == [[2, 6]]
     assert run(network("SCALE"))[0].tolist() == [[2, 6]]
+
+
+def test_a_class_stays_as_it_was_written() -> None:
+    class Written(Scale):
+        factor: float = 2.0
+
+        def infer(self, data: TensorType) -> Any:
+            return data.shape
+
+        def evaluate(self, data: Array) -> Array:
+            return (data * self.factor).astype(np.int8)
+
+    before = dict(vars(Written))
+    assert register_op("Scale", version="extension")(Written) is Written
+    with pytest.raises(ir_exec.IRError, match=r"Written\.infer returned Shape"):
+        run(network())
+    assert dict(vars(Written)) == before
+    assert Written(factor=3.0).infer(TensorType.of(ROW)) == [1, 2]
+    assert Written(factor=3.0).evaluate(ROW).dtype == np.int8
+
+
+def test_a_class_may_call_its_own_methods_and_those_of_its_base() -> None:
+    @register_op("Scale", version="extension")
+    class Twice(Scale):
+        def infer(self, data: TensorType) -> TensorType:
+            return super().infer(data)
+
+        def evaluate(self, data: Array) -> Array:
+            assert self.infer(TensorType.of(data)) == TensorType.of(data)
+            return super().evaluate(super().evaluate(data))
+
+    assert run(network())[0].tolist() == [[4, 12]]
+    model = ir_exec.read_model(network())
+    assert isinstance(next(node.op for node in model.graph.nodes if node.type == "Scale"), Twice)
 
 
 def test_without_a_class() -> None:
@@ -287,6 +326,11 @@ def same(self: Op, data: Any) -> Any:
     ("infer", "message"),
     [
         (lambda self, data: data.shape, "Made.infer returned Shape, expected TensorType or a tuple of them"),
+        (
+            lambda self, data: data.with_shape(Shape(np.zeros(Shape([None, 2])).shape)),
+            "Made.infer failed with OpenShapeError: the dim ? is not static: choose a size, "
+            "or reshape the model to static inputs",
+        ),
         (lambda self, data: 1 // 0, "Made.infer failed with ZeroDivisionError: integer division or modulo by zero"),
     ],
 )

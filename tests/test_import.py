@@ -70,6 +70,7 @@ def test_help_shows_what_the_commands_say() -> None:
 
 
 def test_every_public_name_is_there() -> None:
+    assert {"read_model", "compile_model", "check_model", "register_op", "IRError"} <= {*ir_exec.__all__}
     for name in ir_exec.__all__:
         assert getattr(ir_exec, name).__name__ == name
         assert name in dir(ir_exec)

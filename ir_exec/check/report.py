@@ -10,6 +10,7 @@ from pydantic import computed_field
 from ir_exec.check.diagnostic import Diagnostic, Record
 from ir_exec.check.text import counted, render
 from ir_exec.errors import Location, Severity
+from ir_exec.notebook import html_table
 
 __all__ = ["Demand", "Report", "Reports", "Requirement", "Summary", "summary_line"]
 
@@ -64,6 +65,19 @@ class Report(Record):
     def __str__(self) -> str:
         """The report as text, each finding as a block, with a summary at the end."""
         return "\n".join([*render(self), summary_line(Summary.of([self]))])
+
+    def __repr__(self) -> str:
+        """One line of counts; `str` has the findings."""
+        name = "bytes" if self.path is None else repr(self.path)
+        return f"Report of {name}: {summary_line(Summary.of([self])).partition(': ')[2]}"
+
+    def _repr_html_(self) -> str:
+        """A row for each finding, for notebooks."""
+        rows = [
+            (found.severity, f"{found.code} {found.name}", str(found.location), found.message)
+            for found in self.diagnostics
+        ]
+        return html_table(repr(self), ("severity", "rule", "place", "message"), rows)
 
 
 class Summary(Record):

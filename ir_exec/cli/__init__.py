@@ -18,11 +18,11 @@ _COMMANDS = {
     "run": "Run a network and show its outputs.",
     "schema": None,
 }
-"""Every command with its line in the help; None for one that is not shown there."""
+"""Every command with its line in the help; None hides a command there."""
 
 
 class _Commands(click.Group):
-    """Imports a command's module when it is asked for, so that neither help nor another command waits for it."""
+    """Imports the module of a command when it is asked for: the help and other commands do without it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)

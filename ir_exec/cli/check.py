@@ -150,7 +150,7 @@ def command(
 
 @dataclass
 class _Shown:
-    """Text as it comes: to the terminal, or kept for a file."""
+    """Text that is printed at once, or collected for a file."""
 
     is_quiet: bool
     requires: bool
@@ -162,7 +162,7 @@ class _Shown:
         return plain if self.to_file else styled
 
     def text(self, report: Report) -> list[str]:
-        """The lines of what was found in one file."""
+        """The lines of one file's findings."""
         if self.is_quiet:
             report = report.model_copy(update={"diagnostics": report.errors})
         width = None if self.to_file else terminal_width()
@@ -178,7 +178,7 @@ class _Shown:
 
 
 def _finish(reports: Reports, output_format: str, output: str | None, shown: _Shown) -> None:
-    """The report of other formats than text, the file it goes to, and the summary, which is shown always."""
+    """The report in formats other than text, its file, and the summary, which is always printed."""
     is_text = output_format == "text"
     line = summary_line(reports.summary)
     if is_text and reports.skipped:
@@ -236,7 +236,7 @@ def _statistics(reports: list[Report]) -> Iterator[str]:
 
 
 def _fix_all(paths: tuple[str, ...], *, writes: bool) -> int:
-    """Mend every file, or show how; how many there are to mend."""
+    """Fix every file, or print the diff; returns the number of files with something to fix."""
     changed = 0
     for path, was_found in files_in(paths):
         try:
@@ -313,14 +313,14 @@ def _folder(path: str) -> str:
 
 
 def _is_other_xml(report: Report) -> bool:
-    """Whether a file is no IR and nothing says that it was meant to be; a .bin beside it would."""
+    """Whether a file is not IR and was not meant to be: there is no .bin beside it."""
     is_other = any(found.code == Code.not_ir for found in report.diagnostics)
     return is_other and not os.path.exists(default_weights_path(report.path or ""))
 
 
 @lru_cache(maxsize=1)
 def _lines(path: str) -> Sequence[str]:
-    """The lines of a file for excerpts; the files of one report come one after the other."""
+    """The lines of a file for excerpts; reports go through files one by one, so the last one is kept."""
     try:
         _, raw = load(path)
     except IRError:

@@ -1,4 +1,4 @@
-"""What `check` does unasked: `[tool.ir-exec]` of pyproject.toml, or ir-exec.toml, of the nearest folder upwards.
+"""Defaults of `check`: `[tool.ir-exec]` of pyproject.toml, or ir-exec.toml, in the nearest folder upwards.
 
     [tool.ir-exec]
     ignore = ["unbounded-dim"]
@@ -12,7 +12,7 @@
     [tool.ir-exec.per-file-ignores]
     "legacy/*.xml" = ["IR6"]
 
-ir-exec.toml holds the same without `tool.ir-exec`. Arguments of the command line take the place of what stands here.
+ir-exec.toml holds the same without `tool.ir-exec`. Arguments of the command line override them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["Config", "find_config", "prefixes", "read_config"]
 
 
 class Config(BaseModel):
-    """The settings; what is not set is None or empty. Paths in the file are meant from the folder that it is in."""
+    """The settings; None or empty where they are not set. Paths are relative to the folder of the file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -62,7 +62,7 @@ def find_config(start: str) -> str | None:
 
 
 def read_config(path: str | None) -> Config:
-    """The settings of a file; those without a file where it is None."""
+    """The settings of a file, the defaults where it is None."""
     if path is None:
         return Config()
     content = _parsed(path)
@@ -81,7 +81,7 @@ def read_config(path: str | None) -> Config:
 
 
 def prefixes(texts: tuple[str, ...] | list[str], where: str) -> frozenset[str]:
-    """How the codes begin that are meant; names may stand in one text, with commas between them."""
+    """The prefixes of codes that a list of rules names; a text may hold several, separated by commas."""
     names = [name for text in texts for name in text.split(",") if name.strip()]
     try:
         return frozenset(code_prefix(name) for name in names)

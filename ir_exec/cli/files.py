@@ -1,4 +1,4 @@
-"""Which files a command means: those named, and the .xml files in the folders named."""
+"""The files of a command: those that it names, and the .xml files in folders that it names."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["files_in", "read_text", "repository", "write_bytes"]
 def files_in(paths: Sequence[str], *, skips_others: bool = False) -> Iterator[tuple[str, bool]]:
     """Every file once, in a stable order, and whether it was found in a folder; hidden folders are left out.
 
-    A .bin that is named means the .xml beside it: whoever checks what has changed names either. skips_others: leave
-    out a .bin beside which there is none.
+    A .bin stands for the .xml beside it, as lists of changed files hold either. skips_others: leave out a .bin without
+    an .xml beside it.
     """
     seen: set[str] = set()
     for path in paths:
@@ -42,7 +42,7 @@ def _walk(folder: str) -> Iterator[str]:
 
 
 def repository(start: str) -> str:
-    """The top of the Git repository that a folder lies in; the folder itself where it lies in none."""
+    """The root of the Git repository around a folder; the folder itself where there is none."""
     folder = os.path.abspath(start)
     place = folder
     while not os.path.exists(os.path.join(place, ".git")):
@@ -54,7 +54,7 @@ def repository(start: str) -> str:
 
 
 def read_text(path: str, what: str) -> str:
-    """The text of a file that was named as an argument."""
+    """The text of a file that is an argument."""
     try:
         with open(path, encoding="utf-8") as file:
             return file.read()
@@ -63,7 +63,7 @@ def read_text(path: str, what: str) -> str:
 
 
 def write_bytes(path: str, content: bytes) -> None:
-    """Write a file, complete before it takes the place of an older one, whose permissions it keeps."""
+    """Replace a file at once by a complete one with the same permissions."""
     new = f"{path}.{secrets.token_hex(4)}.tmp"
     try:
         with open(new, "xb") as file:

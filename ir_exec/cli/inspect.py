@@ -1,4 +1,4 @@
-"""`ir-exec inspect`: what a network is made of."""
+"""`ir-exec inspect`: inputs, outputs and layers of a network."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _operators(graph: Graph) -> Table:
 
 
 def _constants(graph: Graph) -> Table:
-    """Constants by element type; bytes that several of them share count once."""
+    """Constants by element type; bytes that constants share count once."""
     shown = table("Weights", element_type="left", constants="right", elements="right", bytes="right")
     counts: Counter[ElementType] = Counter()
     elements: Counter[ElementType] = Counter()
@@ -97,7 +97,7 @@ def _layers(network: Model) -> Table:
 
 
 def _rows(graph: Graph, types: Types, weights: Weights | None, prefix: str) -> Iterator[tuple[str, Node, Types]]:
-    """Every node with the types of its graph, those of bodies behind the node that holds them."""
+    """Every node with the types of its graph; the nodes of bodies follow the node that holds them."""
     for node in graph.nodes:
         yield f"{prefix}{node.id}", node, types
         for body in node.bodies:

@@ -1,4 +1,4 @@
-"""`ir-exec ops`: which operators there are, and what each of them does."""
+"""`ir-exec ops`: the operators and what each of them does."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def command(types: tuple[str, ...], markdown: bool) -> None:
 
 
 def _found(text: str) -> list[type[Op]]:
-    """All versions of a type, or the one that is named with its number; case does not matter."""
+    """All versions of a type, or the version with this number; case does not matter."""
     wanted = text.strip().lower()
     classes = registered()
     found = [cls for cls in classes if wanted in (cls.type_name.lower(), name_of(cls).lower())]

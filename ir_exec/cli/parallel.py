@@ -1,4 +1,4 @@
-"""Many files: checked by several processes, answered in the order of the files."""
+"""Many files, checked by several processes and reported in their order."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 __all__ = ["Bar", "Question", "check_all"]
 
 _AHEAD = 4
-"""Files per process that are begun before the answer to the first is taken: enough that none waits."""
+"""Files per process that are started ahead of the first report: enough to keep every process busy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of every file."""
+    """The options of `check_model` for every file."""
 
     shapes: str | None = None
     batch: int | None = None
@@ -41,7 +41,7 @@ class Question:
 def check_all(files: Iterable[tuple[str, bool]], question: Question, jobs: int) -> Iterator[tuple[str, bool, Report]]:
     """The report on each file, in the order of the files, with the path and whether it was found in a folder.
 
-    However many files there are, only a few reports wait at any time.
+    Only a few reports are held at any time, however many files there are.
     """
     if jobs == 1:
         for path, was_found in files:
@@ -64,9 +64,9 @@ def _first(waiting: deque[tuple[str, bool, Future[Report]]]) -> tuple[str, bool,
 
 
 class Bar:
-    """How many files were checked, on stderr where that is a terminal; nothing elsewhere.
+    """A progress bar of files on stderr, where that is a terminal.
 
-    total: counts the files; called only where the bar is shown.
+    total: counts the files, and is called only where the bar is shown.
     """
 
     def __init__(self, total: Callable[[], int], *, is_wanted: bool) -> None:
@@ -92,13 +92,13 @@ class Bar:
             self._progress.stop()
 
     def advance(self) -> None:
-        """One more file was checked."""
+        """Count one more file."""
         if self._progress is not None and self._task is not None:
             self._progress.advance(self._task)
 
     @contextmanager
     def hidden(self) -> Iterator[None]:
-        """Out of the way while a report is printed."""
+        """Hide the bar while a report is printed."""
         if self._progress is not None:
             self._progress.stop()
         yield

@@ -11,6 +11,7 @@ import click
 import numpy as np
 
 from ir_exec.check import printable
+from ir_exec.cli.allocator import keep_freed_memory
 from ir_exec.cli.arrays import draw, read_array, read_arrays, split_named, statistics, write_arrays
 from ir_exec.cli.terminal import Unusable, echo, errors_as_messages, show, table
 from ir_exec.graph import Node
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _PATIENCE = 0.5
-"""Seconds after which a run gets a progress bar."""
+"""Seconds until a run shows a progress bar."""
 
 
 @click.command("run")
@@ -45,11 +46,12 @@ def command(
 ) -> None:
     """Run a network and show its outputs.
 
-    Inputs that are not given are drawn: floats from the normal distribution, integers of 16 bits and more 0 or 1,
-    narrower ones over their whole range. A dim that is not known has its least size, 1 or more, unless --shape says so.
+    Inputs that are not given are drawn at random: floats from the normal distribution; integers of 16 bits and more are
+    0 or 1, narrower ones cover their whole range. Open dims take their lower bound, at least 1, or what --shape says.
 
     Exit code: 0 when it ran, 1 when the network cannot be read or run, 2 for arguments that cannot be used.
     """
+    keep_freed_memory()
     with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
         network = read_model(model, weights=weights)
         compiled = compile_model(network)
@@ -116,7 +118,7 @@ def _element_type(array: Array) -> ElementType | np.dtype[np.generic]:
 
 
 class _Bar:
-    """A progress bar on stderr for runs that last; nothing where stderr is no terminal."""
+    """A progress bar on stderr for long runs, where stderr is a terminal."""
 
     def __init__(self, total: int) -> None:
         self.is_wanted = sys.stderr.isatty()

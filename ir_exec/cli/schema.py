@@ -1,4 +1,4 @@
-"""`ir-exec schema`: the JSON Schema of the JSON report, from which schemas/report.schema.json is made."""
+"""`ir-exec schema`: the JSON Schema of the JSON report, the source of schemas/report.schema.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every command needs to speak: styles, tables, and errors as one message without a traceback."""
+"""Output of all commands: styles, tables, and errors as one message without a traceback."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ _STYLES = {
 }
 
 _WIDE = 100_000
-"""Columns of a pipe or a file: nothing is cut there."""
+"""Columns of a pipe or a file, where nothing is cut."""
 
 
 def styled(role: str, text: str) -> str:
-    """The style of reports on a terminal; `echo` takes the colours out elsewhere."""
+    """The style of reports; `echo` removes the colours outside terminals."""
     style = _STYLES.get(role)
     return click.style(text, **style) if style else text  # type: ignore[arg-type]  # the table mixes str and bool
 
 
 def echo(text: str, *, to_stderr: bool = False) -> None:
-    """Print a line: with colours on a terminal or where FORCE_COLOR is set, and never where NO_COLOR is."""
+    """Print a line, coloured on a terminal or with FORCE_COLOR set, never with NO_COLOR set."""
     color = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
     click.echo(text, err=to_stderr, color=color)
 
 
 def terminal_width() -> int | None:
-    """The columns of the terminal that stdout is, None where it is none."""
+    """The columns of the terminal, None where stdout is no terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
@@ -89,7 +89,7 @@ def _fail(error: IRError, hint: str | None) -> NoReturn:
 
 
 def show(*parts: Table | str) -> None:
-    """Print tables and lines, an empty line between them: as wide as the terminal, and elsewhere as they need to be."""
+    """Print tables and lines with empty lines between them, as wide as the terminal; uncut elsewhere."""
     from rich.console import Console
 
     console = Console(highlight=False, markup=False, emoji=False)
@@ -110,7 +110,7 @@ def _spaced(parts: Iterable[Table | str]) -> Iterator[Table | str]:
 
 
 def table(title: str, **columns: Literal["left", "right"]) -> Table:
-    """An empty table; `columns` goes from headings, with `_` for blanks, to the side on which their cells begin."""
+    """An empty table; `columns` maps headings, with `_` for blanks, to the alignment of their cells."""
     from rich import box
     from rich.table import Table
 

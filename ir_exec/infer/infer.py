@@ -13,7 +13,7 @@ from ir_exec.infer.known import with_known_values
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
 from ir_exec.ops.base.context import WeightsReader
-from ir_exec.types import TensorType
+from ir_exec.types import OpenShapeError, TensorType
 
 __all__ = [
     "Settle",
@@ -98,6 +98,9 @@ def infer_outputs(
             result = op.infer(*inputs, **{name: context[name] for name in op.infer_context})
         else:
             result = op.infer(*inputs)
+    except OpenShapeError as error:
+        report(internal_error(error))
+        return None
     except IRError as error:
         report(error)
         return None

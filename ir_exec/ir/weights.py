@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import mmap
 import os
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -37,14 +37,18 @@ class Weights:
 
     Arrays that were read keep the mapping alive, so the object may be dropped at any time. The file must not be cut
     short while it is mapped: the operating system then ends the process that looks at the lost part.
+
+    Pickled are the path and a digest of the file, and where there is no file the bytes themselves. Unpickling maps the
+    file anew, and raises WeightsError where it is not the same any more.
     """
 
-    __slots__ = ("_appended", "_bytes", "_decoded", "order", "path")
+    __slots__ = ("_appended", "_bytes", "_decoded", "_digest", "order", "path")
 
     def __init__(self, stored: Array, path: str | None, order: BitOrder) -> None:
         self._bytes = stored
         self._appended: Array = np.empty(0, np.uint8)
         self._decoded: dict[tuple[ElementType, tuple[int, ...], int, int], Array] = {}
+        self._digest: str | None = None
         self.path = path
         self.order = order
 
@@ -81,6 +85,19 @@ class Weights:
         view = np.frombuffer(stored, np.uint8)
         view.flags.writeable = False
         return cls(_not_a_pointer(view, None), None, order)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.path is None:
+            return _unpickled, (self._bytes.tobytes(), None, None, self._appended.tobytes(), self.order)
+        path = os.path.abspath(self.path)
+        return _unpickled, (b"", path, self._sha256(), self._appended.tobytes(), self.order)
+
+    def _sha256(self) -> str:
+        from hashlib import sha256  # reading a network does without it
+
+        if self._digest is None:
+            self._digest = sha256(self._bytes.data).hexdigest()
+        return self._digest
 
     @property
     def size(self) -> int:
@@ -152,6 +169,14 @@ class Weights:
         """Let go of the file as soon as no array that was read from it is left; nothing can be read afterwards."""
         self._bytes = np.empty(0, np.uint8)
         self._decoded.clear()
+
+
+def _unpickled(stored: bytes, path: str | None, digest: str | None, appended: bytes, order: BitOrder) -> Weights:
+    weights = Weights.of_bytes(stored, order=order) if path is None else Weights.open(path, order=order)
+    if digest is not None and weights._sha256() != digest:
+        message = "the weights have changed since the model was pickled"
+        raise WeightsError(message, hint="read the model again", location=Location(path=path))
+    return weights.appended(appended) if appended else weights
 
 
 def _not_a_pointer(stored: Array, path: str | None) -> Array:

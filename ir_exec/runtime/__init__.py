@@ -1,4 +1,4 @@
-"""Running: the plan, the loop, the arrays of the caller, variables and memory."""
+"""Running: plans, the loop over layers, input arrays, variables and memory."""
 
 from ir_exec.runtime.compiled import CompiledModel, Results, compile_model
 from ir_exec.runtime.loop import Observer

@@ -1,4 +1,4 @@
-"""The arrays that a caller brings: found by name or position, compared with the inputs, cast where nothing is lost."""
+"""Input arrays: matched by name or position, checked against the inputs, cast where no value changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def bind_inputs(given: Inputs | None, ports: Sequence[ModelPort]) -> list[Array]
     """The arrays in the order of the inputs; each is of its input's element type and fits its shape.
 
     Raises EvaluationError (IR705) for wrong names or a wrong number of inputs, ElementTypeError (IR403) for an
-    array whose values its input could not hold, ShapeError (IR506) for one of another shape.
+    array whose values the input cannot hold, ShapeError (IR506) for an array of another shape.
     """
     if given is None:
         given = {}
@@ -47,7 +47,7 @@ def bind_shapes(
 ) -> list[tuple[ModelPort, tuple[int, ...]]]:
     """The static shape of every input: the given one, or its own where that is static.
 
-    Raises EvaluationError (IR705) for names of no input, ShapeError (IR506) for a shape that does not fit or is open.
+    Raises EvaluationError (IR705) for unknown names, ShapeError (IR506) for a shape that does not fit or is open.
     """
     shapes = [port.shape for port in ports]
     for key, shape in (given or {}).items():
@@ -101,7 +101,7 @@ def _checked(value: Any, port: ModelPort) -> Array:
 
 
 def _fits(sizes: tuple[int, ...], shape: Shape) -> bool:
-    """Whether a shape allows these sizes; every call asks this of every input, so no Shape is made of them."""
+    """Whether a shape allows these sizes. It makes no Shape of them: every call checks every input."""
     if shape.dims is None:
         return True
     if len(sizes) != len(shape.dims):
@@ -126,7 +126,7 @@ def _as_array(value: Any, port: ModelPort) -> Array:
         if np.can_cast(array.dtype, kind.dtype, "safe"):
             return array.astype(kind.dtype)
         raise _wrong_type(str(array.dtype), port)
-    # Python's own numbers have no element type: what they say is what counts.
+    # Python's numbers have no element type, so their values decide.
     return _from_python(array, kind, port)
 
 

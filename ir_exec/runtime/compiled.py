@@ -1,10 +1,12 @@
-"""A network that is ready to run."""
+"""Compiled models: networks that are ready to run."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Literal
+from copy import copy
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,11 +14,11 @@ from ir_exec.codes import Code
 from ir_exec.errors import Location, UnsupportedError
 from ir_exec.graph import Graph
 from ir_exec.kernels.parallel import THREADS
-from ir_exec.model import Model, ModelPort, ShapeLike, Source, WeightsSource, read_model
+from ir_exec.model import Model, ModelPort, ShapeLike, Source, WeightsSource, described, described_in_html, read_model
 from ir_exec.runtime.arguments import Inputs, bind_inputs, bind_shapes
 from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.loop import Observer
-from ir_exec.runtime.memory import MemoryPlan, default_budget, keep_freed_memory
+from ir_exec.runtime.memory import MemoryPlan, default_budget
 from ir_exec.runtime.state import Variables
 from ir_exec.runtime.threads import chosen_threads
 from ir_exec.types import Array, TensorType
@@ -25,7 +27,7 @@ __all__ = ["CompiledModel", "Results", "compile_model"]
 
 
 class Results(Mapping[str | int, Array]):
-    """The outputs of a run: by position, or by any of their names. Iterating gives each output's name once."""
+    """The outputs of a run, by position or by any of their names. Iteration gives one name of each output."""
 
     def __init__(self, ports: list[ModelPort], arrays: list[Array]) -> None:
         self._ports = ports
@@ -54,7 +56,11 @@ class Results(Mapping[str | int, Array]):
 
 
 class CompiledModel:
-    """A network to call; `compile_model` makes one. Calls share the variables, so one call runs at a time."""
+    """A network to call; `compile_model` makes one. Calls share the variables, so one call runs at a time.
+
+    It can be copied and pickled as a Model can, so process pools take it. The copy is compiled anew with the same
+    options, and its variables have their initial values, as after `reset_state`.
+    """
 
     def __init__(
         self,
@@ -65,8 +71,14 @@ class CompiledModel:
         threads: int | None = None,
     ) -> None:
         refuse_unsupported(model.graph)
+        # Whoever compiled the model may reshape it.
+        self._model = copy(model)
+        self._options: dict[str, Any] = {
+            "max_memory": max_memory,
+            "expand_weights": expand_weights,
+            "threads": threads,
+        }
         self._threads = chosen_threads(threads)
-        keep_freed_memory()
         self.inputs: list[ModelPort] = model.inputs
         self.outputs: list[ModelPort] = model.outputs
         self._variables = Variables()
@@ -74,14 +86,23 @@ class CompiledModel:
         budget = default_budget() if max_memory is None else max_memory
         self._executor = Executor(model.graph, context, budget, expand_weights=expand_weights, types=model.types)
 
+    def __repr__(self) -> str:
+        return described(type(self).__name__, self._model)
+
+    def _repr_html_(self) -> str:
+        return described_in_html(type(self).__name__, self._model)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), **self._options), (self._model,)
+
     def __call__(self, inputs: Inputs | None = None, *, observe: Observer | None = None) -> Results:
         """Run the network.
 
-        inputs: arrays by name or position, or a sequence in the order of the inputs. They are never written to. Arrays
-            of another element type are cast where every value is kept, and refused otherwise.
+        inputs: arrays by name or position, or a sequence in the order of the inputs; they are never written to. Arrays
+            of another element type are cast where the cast keeps every value, and refused otherwise.
         observe: called after each layer with its node, its inputs and its outputs.
         Raises IRError: EvaluationError, ElementTypeError or ShapeError for inputs that do not fit and for layers that
-        fail on them, ResourceError where the run would take more than the memory budget.
+        fail on them, ResourceError where the run exceeds the memory budget.
         """
         arrays = bind_inputs(inputs, self.inputs)
         around = THREADS.set(self._threads)
@@ -97,10 +118,10 @@ class CompiledModel:
         return Results(self.outputs, _owned(found, arrays))
 
     def memory_plan(self, shapes: Mapping[str | int, ShapeLike] | None = None) -> MemoryPlan:
-        """What a run on inputs of these shapes takes, without running it; inputs of static shape may be left out.
+        """The memory of a run on inputs of these shapes, without running it; static inputs may be left out.
 
-        Tensors whose shapes depend on values are not known before, and count as if they were empty where they may be.
-        Raises what planning a call raises, and ShapeError IR506 for an input whose shape stays open.
+        Tensors whose shapes depend on values count with their least possible size. Raises what planning a call raises,
+        and ShapeError IR506 for an input whose shape stays open.
         """
         found = [(port.element_type.dtype, shape) for port, shape in bind_shapes(shapes, self.inputs)]
         with np.errstate(all="ignore"):
@@ -113,7 +134,7 @@ class CompiledModel:
         )
 
     def reset_state(self) -> None:
-        """Forget the values of all variables: the next run starts from the initial ones."""
+        """Give all variables their initial values."""
         self._variables.reset()
 
 
@@ -126,12 +147,12 @@ def compile_model(
 ) -> CompiledModel:
     """Make a network ready to run; `model` is a Model, or what `read_model` takes.
 
-    weights: "expand" (as without it) computes once, in the first run, what follows from weights alone, such as f32
-        made of u4; "keep" computes what takes more memory than the weights themselves in every run, and frees it again.
+    weights: "expand", the default, computes values that depend on weights alone once, in the first run, for instance
+        f32 from u4. "keep" computes those that take more memory than the weights in every run, and frees them again.
         Anything else is another .bin, as for `read_model`.
-    max_memory: the most bytes that the tensors of a run may take together, the machine's memory where it is None.
-    threads: how many threads a run may use; where it is None the environment's IR_EXEC_THREADS, and where that is not
-        set the cores that the process may use. Every number gives the same results.
+    max_memory: the most bytes that the tensors of a run may take together; None: the machine's memory.
+    threads: the number of threads of a run; None: the environment's IR_EXEC_THREADS, or else the cores that the process
+        may use. Results do not depend on it.
     Raises what `read_model` raises, EvaluationError IR704 for a number of threads below 1, and one UnsupportedError
     that names every operator that ir_exec does not have.
     """
@@ -151,7 +172,7 @@ def refuse_unsupported(graph: Graph) -> None:
 
 
 def _owned(outputs: list[Array], inputs: list[Array]) -> list[Array]:
-    """The outputs as arrays that the caller may write to: no memory of inputs, constants or each other."""
+    """The outputs as arrays that the caller may write to: they share no memory with inputs, constants or each other."""
     owned: list[Array] = []
     for output in outputs:
         shared = any(np.may_share_memory(output, other) for other in (*inputs, *owned))

@@ -1,4 +1,4 @@
-"""One graph that runs: its constants computed once, by plans for its input shapes. Bodies are graphs too."""
+"""Executors: one for each graph, which folds its constants once and runs it by plans for its input shapes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ir_exec.ops.base.bodies import Ties
 from ir_exec.ops.infrastructure.values import Assign, Assign3, Parameter, Result
 from ir_exec.runtime.fold import foldable
 from ir_exec.runtime.loop import Observer, run_steps
-from ir_exec.runtime.plan import Context, Plan, Planner
+from ir_exec.runtime.plan import Context, Kernel, Plan, Planner, Setting
 from ir_exec.runtime.plans import Input, Plans
 from ir_exec.runtime.state import Variables
 from ir_exec.types import Array, TensorType
@@ -22,11 +22,11 @@ __all__ = ["Executor"]
 
 
 class Executor:
-    """Runs a graph on arrays that fit its Parameters.
+    """Runs a graph, or the graph of a body, on arrays that fit its Parameters.
 
-    expand_weights: whether what follows from weights alone is computed once and kept where that takes more memory than
-    the weights do; what takes no more is computed once in any case.
-    types: of every value, for the inputs that they say; so that they are not inferred again.
+    expand_weights: whether constants that take more memory than the weights they come from are computed once and kept;
+        smaller ones always are.
+    types: the types of all values for the input types among them, so that these are not inferred again.
     """
 
     def __init__(
@@ -39,21 +39,21 @@ class Executor:
         types: Types | None = None,
     ) -> None:
         self._graph = graph
-        self._context = context
         self.weights = context["weights"]
         self._expand_weights = expand_weights
-        self._max_memory = max_memory
         self._types = types
         self._plans = Plans(self._new_plan, max_memory)
         self._constants: list[Array | None] | None = None
-        self._bodies = {
+        self._kernels: dict[Node, Kernel | None] = {}
+        bodies = {
             node: tuple(_Body(body, context, max_memory, expand_weights) for body in node.bodies)
             for node in graph.nodes
             if node.bodies
         }
+        self._setting = Setting(context, bodies, max_memory, self._with_constants)
 
     def run(self, arrays: list[Array], observe: Observer | None = None) -> list[Array]:
-        """The values of the Results, from those of the Parameters, both in the order of the file."""
+        """The values of the Results from those of the Parameters, both in the order of the file."""
         plan = self._plans.get([(array.dtype, array.shape) for array in arrays], observed=observe is not None)
         slots = plan.slots.copy()
         for node, given in zip(self._graph.parameters, arrays, strict=True):
@@ -67,7 +67,7 @@ class Executor:
 
     @property
     def constant_bytes(self) -> int:
-        """The memory that folded constants take; those that lie in the file as they are used take none."""
+        """The bytes of folded constants; views of the mapped file take none."""
         return sum(array.nbytes for array in self._constants or () if array is not None and not _lies_in_file(array))
 
     @cached_property
@@ -78,15 +78,14 @@ class Executor:
     def _new_plan(self, inputs: list[TensorType], overwrite: bool) -> Plan:
         given = {node.outputs[0]: type for node, type in zip(self._graph.parameters, inputs, strict=True)}
         types = self._inferred(given)
-        planner = Planner(self._context, self._bodies, self._max_memory, overwrite)
         if self._constants is None:
-            self._constants = self._fold(planner, types)
+            self._constants = self._fold(types, overwrite)
         results = [node.values_in[0].number for node in self._graph.results]
         nodes = [node for node in self._steps() if not self._is_folded(node)]
         slots = self._constants.copy()
         if overwrite:
             nodes = self._without_known(nodes, types, slots, results)
-        return planner.plan(nodes, types, slots, results)
+        return Planner(self._setting, nodes, types, slots, results, overwrite=overwrite).plan()
 
     def _inferred(self, given: dict[Value, TensorType]) -> Types:
         if self._types is not None and all(self._types[value.number] == type for value, type in given.items()):
@@ -96,7 +95,7 @@ class Executor:
     def _without_known(
         self, nodes: list[Node], types: Types, slots: list[Array | None], results: list[int]
     ) -> list[Node]:
-        """The nodes that must run: what follows from the input shapes goes into `slots`, with what only that needs."""
+        """The nodes that must run; values that follow from the input shapes go into `slots` instead."""
         for node in nodes:
             values = [types[value.number].value for value in node.outputs] if node.op and node.op.deterministic else []
             if all(value is not None for value in values):
@@ -111,9 +110,9 @@ class Executor:
                 wanted.update(value.number for value in node.values_in if slots[value.number] is None)
         return needed[::-1]
 
-    def _fold(self, planner: Planner, types: Types) -> list[Array | None]:
-        """The constant values that other nodes take, each in its slot."""
-        nodes = self._steps()
+    def _fold(self, types: Types, overwrite: bool) -> list[Array | None]:
+        """The constants that other nodes read, each in its slot."""
+        nodes = [node for node in self._steps() if self._is_folded(node)]
         used = {
             value.number
             for node in self._graph.nodes
@@ -122,9 +121,19 @@ class Executor:
             if value in self._folded
         }
         slots: list[Array | None] = [None] * len(self._graph.values)
-        plan = planner.plan([node for node in nodes if self._is_folded(node)], types, slots, sorted(used))
+        plan = Planner(self._setting, nodes, types, slots, sorted(used), overwrite=overwrite).plan()
         run_steps(plan.steps, slots)
         return [_read_only(array) for array in slots]
+
+    def _with_constants(self, node: Node) -> Kernel | None:
+        """`Op.with_constants` of a node, called once: all plans have the same constants."""
+        if self._constants is None or node.op is None:
+            return None
+        if node not in self._kernels:
+            arrays = [self._constants[value.number] for value in node.values_in]
+            known = {position: array for position, array in enumerate(arrays) if array is not None}
+            self._kernels[node] = node.op.with_constants(known)
+        return self._kernels[node]
 
     def _steps(self) -> list[Node]:
         return [node for node in self._graph.nodes if not isinstance(node.op, (Parameter, Result))]
@@ -134,7 +143,7 @@ class Executor:
 
 
 def _read_only(array: Array | None) -> Array | None:
-    """A view that nobody writes to: neither a layer, nor a caller who gets it as an output."""
+    """A read-only view, safe from layers and from callers who get it as an output."""
     if array is not None and array.flags.writeable:
         array = array.view()
         array.flags.writeable = False
@@ -148,7 +157,7 @@ def _lies_in_file(array: Array) -> bool:
 
 
 class _Body:
-    """A body that runs; the RunningBody of the operator that holds it."""
+    """A body with its executor; the RunningBody of the operator that holds it."""
 
     def __init__(self, body: BodyGraph, context: Context, max_memory: int, expand_weights: bool) -> None:
         assert body.ties is not None, "a graph with bodies that are not tied is refused when it is built"

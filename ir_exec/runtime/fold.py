@@ -1,4 +1,4 @@
-"""Which values follow from weights alone, so that they are computed once."""
+"""Values that depend on weights alone, and are computed once."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ir_exec.runtime.memory import byte_size
 __all__ = ["foldable"]
 
 SMALL = 2**12
-"""Bytes that nobody misses."""
+"""Bytes: constants up to this size are kept whatever they come from."""
 
 
 def foldable(graph: Graph, *, expand_weights: bool) -> set[Value]:
-    """The values in which no input, no variable and no chance has a part.
+    """The values that depend on no input, no variable and no random number.
 
-    Without `expand_weights` only those that take no more memory than the weights they come from: the others, such as
-    f32 made of u4, are computed in every run and freed again.
+    Without `expand_weights` only those that take no more memory than the weights they come from: the others, for
+    instance f32 from u4, are computed in every run and freed again.
     """
     constant: set[Value] = set()
     stored: dict[Value, int] = {}

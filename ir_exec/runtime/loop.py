@@ -18,7 +18,7 @@ Observer: TypeAlias = Callable[[Node, list[Array], list[Array]], None]
 
 
 def run_steps(steps: list[Step], slots: list[Array | None], observe: Observer | None = None) -> None:
-    """Run the steps one after the other on the arrays in `slots`; a slot is None before its value and after its death.
+    """Run the steps in order on the arrays in `slots`; a slot is None before its value and after the last use.
 
     An IRError gains the place of its layer; any other exception of an operator becomes an EvaluationError.
     """
@@ -47,7 +47,7 @@ def _placed(error: Exception, node: Node) -> IRError:
     if isinstance(error, MemoryError):
         return ResourceError(f"out of memory: {error}").located(node.location)
     if isinstance(error, ValueError) and "array is too big" in str(error):
-        # Also an array of no elements is, for NumPy, when its other dims are beyond what it can count.
+        # NumPy says so of empty arrays too, if the product of their other dims overflows.
         return ResourceError("a tensor of this shape is larger than NumPy can hold").located(node.location)
     message = f"{type(error).__name__} while computing the layer: {error}"
     return EvaluationError(message, code=Code.failed).located(node.location)

@@ -10,10 +10,10 @@ __all__ = ["Variables"]
 
 
 class Variables:
-    """What Assign writes is kept aside until the run has ended well, and then becomes what ReadValue reads.
+    """Values that Assign writes are read by ReadValue after the run has succeeded.
 
-    A body that runs again and again reads in one iteration what it wrote in the one before: `advance` lets it.
-    Layers that draw random numbers go on where they stopped, in the next run and in the next iteration.
+    A body reads in an iteration what it wrote in the one before, by `advance`. Layers that draw random numbers continue
+    their sequences in the next run and in the next iteration.
     """
 
     def __init__(self) -> None:
@@ -36,13 +36,13 @@ class Variables:
         return drawn
 
     def advance(self, variable_ids: Iterable[str]) -> None:
-        """Let what was written to these variables be read in this run."""
+        """Let this run read what it has written to these variables."""
         for variable_id in variable_ids:
             if variable_id in self._written:
                 self._current[variable_id] = self._written.pop(variable_id)
 
     def commit(self) -> None:
-        """Keep what this run has written. The arrays are copied, so that no caller holds memory of a variable."""
+        """Keep what this run has written. The arrays are copied, as callers may hold them."""
         self.advance(list(self._written))
         for variable_id, value in self._current.items():
             kept = value.copy()
@@ -56,7 +56,7 @@ class Variables:
         self._written.clear()
 
     def reset(self) -> None:
-        """Forget all values and what was drawn: the next run starts from the initial ones."""
+        """Forget all values, and where the sequences of random numbers stand."""
         self.discard()
         self._values.clear()
         self._drawn.clear()

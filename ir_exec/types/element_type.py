@@ -1,9 +1,9 @@
 """The element types of OpenVINO and the NumPy dtype that carries each of them.
 
 Element types and dtypes stand one to one, so an array alone tells its element type. bf16, the 8-bit floats and most
-4-bit types are ml_dtypes; u1, u3, u6 and nf4, which nobody else has, are one-field records over a byte: NumPy moves
-them around like any other dtype and refuses to calculate with them. Sub-byte values take one byte each in memory;
-the packing of the .bin is a matter of `ir.packing`. Strings are object arrays of `str`.
+4-bit types are ml_dtypes. u1, u3, u6 and nf4, which no library has, are one-field records of a byte: NumPy moves them
+like any other dtype and refuses to calculate with them. Sub-byte values take one byte each in memory; `ir.packing`
+knows how the .bin packs them. Strings are object arrays of `str`.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class ElementType(Enum):
 
     @classmethod
     def parse(cls, text: str) -> ElementType:
-        """The type of an attribute's or a port's spelling, in any case; ValueError where there is none."""
+        """The type with this spelling of an attribute or a port, in upper or lower case; ValueError for others."""
         found = _SPELLINGS.get(text) or _SPELLINGS.get(text.strip().lower())
         if found is None:
             raise ValueError(f"unknown element type {text!r}")
@@ -108,7 +108,7 @@ class ElementType(Enum):
 
     @classmethod
     def of(cls, array: Array) -> ElementType:
-        """The type of an array's elements; ValueError where no element type has this dtype."""
+        """The element type of an array; ValueError for a dtype without one."""
         return cls.of_dtype(array.dtype)
 
     @classmethod
@@ -118,7 +118,7 @@ class ElementType(Enum):
             raise ValueError(f"no element type is held in dtype {dtype}")
         return found
 
-    # Members are equal to nothing but themselves. Enum hashes their names, in Python; sets of types are asked often.
+    # Sets of types are used often, and the hash of Enum is Python code.
     __hash__ = object.__hash__
 
     def __str__(self) -> str:

@@ -8,6 +8,7 @@ from ir_exec import Report, check_model
 from ir_exec.check import Diagnostic, Summary, render, summary_line
 from ir_exec.codes import Code
 from ir_exec.errors import Location
+from tests.test_notebook import texts
 
 BAD = Path(__file__).parents[1] / "bad"
 
@@ -42,6 +43,17 @@ def test_a_block() -> None:
         "   | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
         "   = hint: the layers below take f32[2,3]: only the declaration of this port is wrong\n"
     )
+
+
+def test_a_report_shows_its_counts_and_in_notebooks_its_findings() -> None:
+    report = report_of(found("error", "a < b", "1"), found("warning", "attribute c", "2"))
+    assert repr(report) == "Report of 'm.xml': 1 layer checked, 0 not checked; 1 error, 1 warning"
+    assert repr(check_model(b"")).startswith("Report of bytes: 0 layers checked")
+    html = report._repr_html_()
+    assert texts(html, "caption") == [repr(report)]
+    place = 'm.xml:7: layer 1 "name" (Type)'
+    assert texts(html, "td")[:4] == ["error", "IR303 unknown-attribute", place, "a < b"]
+    assert len(texts(html, "tr")) == 3
 
 
 def test_the_report_as_text_ends_with_the_summary() -> None:

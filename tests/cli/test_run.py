@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from ir_exec.cli import main
+import ir_exec
+from ir_exec.cli import allocator, main
 from ir_exec.cli.arrays import draw, statistics
 from ir_exec.model import ModelPort
 from ir_exec.types import ALL, ElementType, Shape
@@ -228,3 +230,36 @@ def test_as_a_program_of_its_own() -> None:
     assert max(map(len, done.stdout.splitlines())) > 80
     done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("ir-exec, version ")
+
+
+class LibC:
+    """A C library that notes how its allocator is set."""
+
+    def __init__(self) -> None:
+        self.settings: list[tuple[int, int]] = []
+
+    def mallopt(self, parameter: int, value: int) -> None:
+        self.settings.append((parameter, value))
+
+
+@pytest.fixture
+def libc(monkeypatch: pytest.MonkeyPatch) -> LibC:
+    libc = LibC()
+    monkeypatch.setattr("ctypes.CDLL", lambda name: libc)
+    for variable in allocator._VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    return libc
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only POSIX systems have a C library to set")
+def test_the_command_sets_the_allocator_and_the_library_does_not(libc: LibC, sum_file: Path) -> None:
+    ir_exec.compile_model(sum_file)
+    assert libc.settings == []
+    assert run(sum_file).exit_code == 0
+    assert [parameter for parameter, _ in libc.settings] == [-4, -1]
+
+
+def test_settings_of_the_user_stay(libc: LibC, sum_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "1000000")
+    assert run(sum_file).exit_code == 0
+    assert libc.settings == []

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Mapping
+from typing import Any
+from weakref import ReferenceType, ref
+
 import numpy as np
 import pytest
 
 import ir_exec
 from ir_exec.errors import ShapeError
+from ir_exec.ops.matrix.matmul import MatMul
 from ir_exec.runtime import plans as choosing
 from ir_exec.runtime.plan import Plan
 from ir_exec.runtime.plans import Plans
-from ir_exec.types import TensorType
+from ir_exec.types import Array, TensorType
 from tests.helpers.network_text import NetworkText
 from tests.runtime.test_memory import PATHS
 
@@ -155,3 +161,24 @@ def test_values_that_come_with_the_run_may_decide_a_shape(
     net.result(net.op(type, data, numbers, **attributes))
     file = net.file(np.zeros((2, 3), np.float32), np.array(second))
     assert ir_exec.compile_model(file.xml, weights=file.weights)(file.inputs)[0].shape == expected
+
+
+def test_a_constant_is_arranged_once_for_all_plans_and_goes_with_its_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    arranged: list[ReferenceType[Array]] = []
+    arrange = MatMul.with_constants
+
+    def watched(self: MatMul, constants: Mapping[int, Array]) -> Any:
+        kernel: Any = arrange(self, constants)
+        arranged.append(ref(kernel.args[0]))
+        return kernel
+
+    monkeypatch.setattr(MatMul, "with_constants", watched)
+    net = NetworkText()
+    net.result(net.op("MatMul", net.parameter("?,3"), net.const(np.ones((4, 3), np.float32)), transpose_b="true"))
+    compiled = compiled_of(net)
+    for rows in (1, 2, 3, 2):
+        assert compiled([np.ones((rows, 3), np.float32)])[0].tolist() == [[3] * 4] * rows
+    assert len(arranged) == 1
+    del compiled
+    gc.collect()
+    assert arranged[0]() is None

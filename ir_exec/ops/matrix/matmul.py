@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
-from weakref import finalize
 
 import numpy as np
 
@@ -74,20 +73,7 @@ class MatMul(Op):
         matrix = constants.get(1)
         if matrix is None or matrix.ndim != 2 or matrix.nbytes > SMALL or not self.transpose_b or self.transpose_a:
             return None
-        return partial(_product_with, _transposed(matrix)) if matrix.dtype in _OWN_TYPES else None
-
-
-_TRANSPOSED: dict[int, Array] = {}
-"""Constant matrices in the other order, by the identity of those that live: every plan of a network has the same."""
-
-
-def _transposed(matrix: Array) -> Array:
-    found = _TRANSPOSED.get(id(matrix))
-    if found is None:
-        # A copy in any case, as a view would keep the matrix alive.
-        found = _TRANSPOSED[id(matrix)] = matrix.T.copy(order="C")
-        finalize(matrix, _TRANSPOSED.pop, id(matrix), None).atexit = False
-    return found
+        return partial(_product_with, matrix.T.copy(order="C")) if matrix.dtype in _OWN_TYPES else None
 
 
 def _product_with(matrix: Array, a: Array, b: Array) -> Array:

@@ -1,0 +1,57 @@
+"""What a person sees of a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import ir_exec
+from tests.helpers.ir_text import layer, net, parameter, port, result
+from tests.helpers.network_text import NetworkText
+from tests.test_notebook import texts
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+
+GNN_STEP = """{} 'gnn_step': 18 layers, 4 constants of 156 bytes
+  input   features  f32[?,4]
+  input   edges     i64[2,?]
+  output  hidden    f32[?,8]"""
+
+
+def test_models_show_their_inputs_and_outputs() -> None:
+    model = ir_exec.read_model(SAMPLES / "gnn_step.xml")
+    assert repr(model) == GNN_STEP.format("Model")
+    compiled = ir_exec.compile_model(model)
+    assert repr(compiled) == GNN_STEP.format("CompiledModel")
+    model.reshape({"features": "10,4"})
+    assert "input   features  f32[10,4]" in repr(model)
+    assert repr(compiled) == GNN_STEP.format("CompiledModel")
+
+
+def test_notebooks_show_a_table() -> None:
+    model = ir_exec.read_model(SAMPLES / "gnn_step.xml")
+    cells = ["input", "features", "f32[?,4]", "input", "edges", "i64[2,?]", "output", "hidden", "f32[?,8]"]
+    for thing, kind in ((model, "Model"), (ir_exec.compile_model(model), "CompiledModel")):
+        html = thing._repr_html_()
+        assert texts(html, "caption") == [f"{kind} 'gnn_step': 18 layers, 4 constants of 156 bytes"]
+        assert texts(html, "td") == cells
+
+
+def test_layers_without_an_operator_are_counted_and_names_shown_on_one_line() -> None:
+    dims = (1, 2)
+    unknown = layer(1, "Unknown", opset="extension", inputs=[port(0, dims=dims)], outputs=[port(1, dims=dims)])
+    xml = net([parameter(0, dims=dims, name="a&#10;b"), unknown, result(2, dims=dims)], [(0, 0, 1, 0), (1, 1, 2, 0)])
+    model = ir_exec.read_model(xml)
+    first, second, _ = repr(model).splitlines()
+    assert first == "Model 'net': 3 layers, 0 constants of 0 bytes, 1 layer without an operator"
+    assert second == r"  input   'a\nb'  f32[1,2]"
+
+
+@pytest.mark.parametrize(("count", "lines"), [(20, 22), (21, 23), (200, 23)])
+def test_long_lists_are_cut(count: int, lines: int) -> None:
+    text = NetworkText()
+    text.result(text.op("Concat", *[text.parameter("1") for _ in range(count)], axis=0))
+    shown = repr(ir_exec.read_model(text.file().xml)).splitlines()
+    assert len(shown) == lines
+    assert (f"... {count - 20} more" in shown[-2]) == (count > 20)
