@@ -176,8 +176,8 @@ class PortMapEntry(_Model):
     """How a port of a layer with a body is tied to a Parameter or Result inside the body.
 
     `external_port_id` is a port id of the layer, or -1 where it is not connected. With an `axis` the value is sliced
-    (input) or concatenated (output) over the iterations, from `start` to `end` in steps of `stride`. Any text may be the
-    `internal_port_id`: a Parameter or Result has one port.
+    (input) or concatenated (output) over the iterations, from `start` to `end` in steps of `stride`. Any text may be
+    the `internal_port_id`: a Parameter or Result has one port.
     """
 
     direction: Literal["input", "output"]
