@@ -119,7 +119,7 @@ class RtInfo(_Model):
     """
 
     name: str
-    attributes: dict[str, str] = {}
+    attributes: dict[str, str] = Field(default_factory=dict)
     text: str = ""
     children: tuple[RtInfo, ...] = ()
     line: _Line = 0
@@ -146,6 +146,11 @@ NO_RT_INFO = RtInfo.model_construct(name="rt_info")
 """The rt_info of whatever has none; made without a validator, which would have to be built for it."""
 
 
+def _no_rt_info() -> RtInfo:
+    """A default that pydantic does not copy for each model."""
+    return NO_RT_INFO
+
+
 class Port(_Model):
     """An input or output of a layer; `dims` holds -1 for a dynamic dim, and other negative numbers as they are.
 
@@ -159,7 +164,7 @@ class Port(_Model):
     dims: tuple[_Int, ...] = ()
     names: tuple[str, ...] = ()
     line: _Line = 0
-    rt_info: RtInfo = NO_RT_INFO
+    rt_info: RtInfo = Field(default_factory=_no_rt_info)
 
 
 class Edge(_Model):
@@ -213,7 +218,7 @@ class Body(_Model):
     layers: tuple[Layer, ...]
     edges: tuple[Edge, ...]
     line: _Line = 0
-    rt_info: RtInfo = NO_RT_INFO
+    rt_info: RtInfo = Field(default_factory=_no_rt_info)
 
 
 class Layer(_Model):
@@ -227,12 +232,12 @@ class Layer(_Model):
     name: str
     type: str
     version: str | None
-    data: dict[str, str] = {}
+    data: dict[str, str] = Field(default_factory=dict)
     inputs: tuple[Port, ...] = ()
     outputs: tuple[Port, ...] = ()
     bodies: tuple[Body, ...] = ()
     output_names: tuple[str, ...] = ()
-    rt_info: RtInfo = NO_RT_INFO
+    rt_info: RtInfo = Field(default_factory=_no_rt_info)
     line: _Line = 0
     data_line: _Line = 0
 
@@ -244,7 +249,7 @@ class Document(_Model):
     version: _Version
     layers: tuple[Layer, ...]
     edges: tuple[Edge, ...]
-    rt_info: RtInfo = NO_RT_INFO
+    rt_info: RtInfo = Field(default_factory=_no_rt_info)
     meta_data: RtInfo | None = None
     quantization_parameters: RtInfo | None = None
     pre_process: RtInfo | None = None

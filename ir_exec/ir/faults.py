@@ -59,7 +59,7 @@ def mended(plain: Plain, errors: Sequence[ErrorDetails], markup: Markup) -> list
     faults: list[IRError] = []
     places = [_place(plain, error["loc"]) for error in errors]
     for error, place in zip(errors, places, strict=True):
-        is_missing = error["type"] == "missing"
+        is_missing = place.dim is None and place.holder.get(place.field) is None
         message = _missing(place) if is_missing else _unreadable(place, is_id=error["type"] == "id")
         layer = place.layer
         location = Location(plain["path"], lines.of(place), layer.get("id"), layer.get("name"), layer.get("type"))
@@ -125,7 +125,7 @@ def _mend(place: _Place, *, is_id: bool) -> bool:
         place.holder["dims"][place.dim] = -1
     elif place.field in _ELEMENTS:
         place.holder[place.field] = []
-    elif is_id:
+    elif is_id and place.holder[place.field] is not None:
         place.holder[place.field] = UnreadableId(place.holder[place.field])
     elif (place.tag, place.field) in _STANDS_FOR:
         place.holder[place.field] = _STANDS_FOR[place.tag, place.field]

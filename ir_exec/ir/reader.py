@@ -32,16 +32,9 @@ _BODIES = ("body", "then_body", "else_body")
 _BODY_PARTS = frozenset((*_BODIES, "port_map", "then_port_map", "else_port_map", "back_edges"))
 _EXECUTION_GRAPH_MARKS = frozenset(("execOrder", "originalLayersNames"))
 
-_Names = tuple[tuple[str, str], ...]
-"""Attributes of an element, and the fields that they are."""
-
-_LAYER: _Names = tuple((name, name) for name in ("id", "name", "type", "version"))
-_EDGE: _Names = tuple((name, name.replace("-", "_")) for name in ("from-layer", "from-port", "to-layer", "to-port"))
-_BACK_EDGE = _EDGE[::2]
-_PORT_MAP: _Names = tuple(
-    (name, name)
-    for names in ("external_port_id internal_layer_id internal_port_id", "axis start end stride part_size purpose")
-    for name in names.split()
+_PORT_MAP = (
+    *("external_port_id", "internal_layer_id", "internal_port_id"),
+    *("axis", "start", "end", "stride", "part_size", "purpose"),
 )
 
 
@@ -112,7 +105,9 @@ def _refuse_other_versions(markup: Markup, errors: Iterable[ErrorDetails]) -> No
 
 
 class _Walk:
-    """Goes once through the elements; what is missing stays away, numbers stay text.
+    """Goes once through the elements; numbers stay text.
+
+    A required attribute that is missing is None, or stays away where the model may hold None.
 
     faults: bodies that are left out because they are nested too deep.
     """
@@ -140,50 +135,49 @@ class _Walk:
         if (layers := element.find("layers")) is not None:
             plain["layers"] = [self._layer(child) for child in layers if child.tag == "layer"]
         if (edges := element.find("edges")) is not None:
-            plain["edges"] = self._all(edges, "edge", _EDGE)
+            plain["edges"] = [self._edge(child) for child in edges if child.tag == "edge"]
         return plain
 
     def _layer(self, element: etree._Element) -> Plain:
-        line = self._line(element)
-        plain: Plain = {"line": line, "data_line": line}
-        attributes = _attributes(element)
-        for name, field in _LAYER:
-            if name in attributes:
-                plain[field] = attributes[name]
-        if (type := plain.get("type")) is not None:
-            plain["type"] = _STRUCTURAL.get(type.lower(), type)
-        if names := attributes.get("output_names"):
+        get, line = element.get, self._line
+        type = get("type")
+        plain: Plain = {
+            "id": get("id"),
+            "name": get("name"),
+            "type": _STRUCTURAL.get(type.lower(), type) if type else type,
+            "line": line(element),
+            "data_line": line(element),
+        }
+        if (version := get("version")) is not None:
+            plain["version"] = version
+        if names := get("output_names"):
             plain["output_names"] = split_names(names)
         for child in element:
             tag = child.tag
             if tag == "input":
-                plain["inputs"] = [self._port(port, {"precision": None}) for port in child if port.tag == "port"]
+                plain["inputs"] = [self._port(port, is_output=False) for port in child if port.tag == "port"]
             elif tag == "output":
-                plain["outputs"] = [self._port(port, {}) for port in child if port.tag == "port"]
+                plain["outputs"] = [self._port(port, is_output=True) for port in child if port.tag == "port"]
             elif tag == "data":
                 plain["data"] = _attributes(child)
-                plain["data_line"] = self._line(child)
+                plain["data_line"] = line(child)
             elif tag == "rt_info":
                 plain["rt_info"] = self._tree(child)
             elif tag in _BODY_PARTS and "bodies" not in plain:
                 plain["bodies"] = self._bodies(element, plain)
         return plain
 
-    def _port(self, element: etree._Element, plain: Plain) -> Plain:
-        """`plain` holds what the file may leave out."""
-        plain["line"] = self._line(element)
-        for name, text in _attributes(element).items():
-            if name in ("id", "precision"):
-                plain[name] = text
-            elif name == "names":
-                plain[name] = split_names(text)
-        dims = []
-        for child in element:
-            if child.tag == "dim":
-                dims.append(child.text or "")
-            elif child.tag == "rt_info":
-                plain["rt_info"] = self._tree(child)
-        plain["dims"] = dims
+    def _port(self, element: etree._Element, *, is_output: bool) -> Plain:
+        get = element.get
+        dims = [child.text for child in element if child.tag == "dim"]
+        plain: Plain = {"id": get("id"), "dims": dims, "line": self._line(element)}
+        precision, names = get("precision"), get("names")
+        if precision is not None or not is_output:
+            plain["precision"] = precision
+        if names:
+            plain["names"] = split_names(names)
+        if len(dims) < len(element) and (tree := element.find("rt_info")) is not None:
+            plain["rt_info"] = self._tree(tree)
         return plain
 
     def _bodies(self, element: etree._Element, layer: Plain) -> list[Plain]:
@@ -203,19 +197,29 @@ class _Walk:
         plain = {"name": name, "line": self._line(element), **self._network(element)}
         if (port_map := layer.find(name.removesuffix("body") + "port_map")) is not None:
             plain["port_map"] = [
-                {"direction": child.tag, "line": self._line(child), **_present(child, _PORT_MAP)}
+                {"direction": child.tag, "line": self._line(child), **{name: child.get(name) for name in _PORT_MAP}}
                 for child in port_map
                 if child.tag in ("input", "output")
             ]
         if name == "body" and (back_edges := layer.find("back_edges")) is not None:
-            plain["back_edges"] = self._all(back_edges, "edge", _BACK_EDGE)
+            plain["back_edges"] = [self._back_edge(child) for child in back_edges if child.tag == "edge"]
         if (tree := element.find("rt_info")) is not None:
             plain["rt_info"] = self._tree(tree)
         return plain
 
-    def _all(self, element: etree._Element, tag: str, names: _Names) -> list[Plain]:
-        """The children with this tag; others are legal and ignored."""
-        return [{"line": self._line(child), **_present(child, names)} for child in element if child.tag == tag]
+    def _edge(self, element: etree._Element) -> Plain:
+        get = element.get
+        return {
+            "from_layer": get("from-layer"),
+            "from_port": get("from-port"),
+            "to_layer": get("to-layer"),
+            "to_port": get("to-port"),
+            "line": self._line(element),
+        }
+
+    def _back_edge(self, element: etree._Element) -> Plain:
+        get = element.get
+        return {"from_layer": get("from-layer"), "to_layer": get("to-layer"), "line": self._line(element)}
 
     def _tree(self, element: etree._Element) -> Plain:
         return {
@@ -225,10 +229,6 @@ class _Walk:
             "children": [self._tree(child) for child in element],
             "line": self._line(element),
         }
-
-
-def _present(element: etree._Element, names: _Names) -> Plain:
-    return {field: text for name, field in names if (text := element.get(name)) is not None}
 
 
 def _attributes(element: etree._Element) -> dict[str, str]:
