@@ -34,7 +34,7 @@ _EXECUTION_GRAPH_MARKS = frozenset(("execOrder", "originalLayersNames"))
 
 _PORT_MAP = (
     *("external_port_id", "internal_layer_id", "internal_port_id"),
-    *("axis", "start", "end", "stride", "part_size", "purpose"),
+    *("axis", "start", "end", "stride", "part_size"),
 )
 
 
@@ -196,15 +196,18 @@ class _Walk:
     def _body(self, layer: etree._Element, name: str, element: etree._Element) -> Plain:
         plain = {"name": name, "line": self._line(element), **self._network(element)}
         if (port_map := layer.find(name.removesuffix("body") + "port_map")) is not None:
-            plain["port_map"] = [
-                {"direction": child.tag, "line": self._line(child), **{name: child.get(name) for name in _PORT_MAP}}
-                for child in port_map
-                if child.tag in ("input", "output")
-            ]
+            plain["port_map"] = [self._port_map_entry(child) for child in port_map if child.tag in ("input", "output")]
         if name == "body" and (back_edges := layer.find("back_edges")) is not None:
             plain["back_edges"] = [self._back_edge(child) for child in back_edges if child.tag == "edge"]
         if (tree := element.find("rt_info")) is not None:
             plain["rt_info"] = self._tree(tree)
+        return plain
+
+    def _port_map_entry(self, element: etree._Element) -> Plain:
+        plain: Plain = {name: element.get(name) for name in _PORT_MAP}
+        plain["direction"] = element.tag
+        plain["purpose"] = element.get("purpose") or None
+        plain["line"] = self._line(element)
         return plain
 
     def _edge(self, element: etree._Element) -> Plain:
