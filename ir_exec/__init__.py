@@ -87,7 +87,11 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
         if name in names:
-            value = globals()[name] = getattr(import_module(f"ir_exec.{home}"), name)
+            from ir_exec.collector import paused_collector
+
+            # What is imported stays: the collector would look through it a tenth of the time, and find nothing.
+            with paused_collector():
+                value = globals()[name] = getattr(import_module(f"ir_exec.{home}"), name)
             return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
