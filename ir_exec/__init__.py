@@ -35,7 +35,11 @@ def __getattr__(name: str) -> object:
     # command line shows its help without NumPy.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    from ir_exec.collector import paused_collector
+
+    # What is imported stays: the collector would look through it a tenth of the time, and find nothing.
+    with paused_collector():
+        value = globals()[name] = getattr(import_module(_HOMES[name]), name)
     return value
 
 

@@ -250,7 +250,7 @@ def load(source: Source, weights: WeightsSource | None = None, *, report: Report
     opened = _open_weights(document, weights, report)
     version = document.version
     if version < 11:
-        from ir_exec.graph.legacy import upgrade  # few files are so old
+        from ir_exec.ir.legacy import upgrade  # few files are so old
 
         document, opened = upgrade(document, opened, report)
     return Loaded(document, build_graph(document, opened, report=report), opened, version)

@@ -12,7 +12,7 @@ from ir_exec.check import printable
 from ir_exec.cli.terminal import errors_as_messages, show, table
 from ir_exec.graph import Graph, Node
 from ir_exec.infer import Types, infer_types, inferred_or_declared
-from ir_exec.ir import Weights
+from ir_exec.ir import Weights, read_document
 from ir_exec.model import Model, ModelPort, read_model
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import ElementType
@@ -24,12 +24,24 @@ if TYPE_CHECKING:
 @click.command("inspect")
 @click.argument("model", metavar="MODEL")
 @click.option("--weights", metavar="FILE.bin", help="Weights other than those beside the .xml.")
-def command(model: str, weights: str | None) -> None:
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="json: the document, word for word as the .xml has it, by schemas/document.schema.json.",
+)
+def command(model: str, weights: str | None, format_name: str) -> None:
     """Show inputs, outputs, operators, weights and layers of a network, with the inferred types.
 
     Exit code: 0 when it was shown, 1 when the network cannot be read, 2 for arguments that cannot be used.
     """
     with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
+        if format_name == "json":
+            document = read_document(model)
+            assert document is not None, "a reader that raises leaves nothing unread"
+            click.echo(document.model_dump_json(indent=2))
+            return
         network = read_model(model, weights=weights)
         show(
             _heading(network),

@@ -1,19 +1,24 @@
-"""`ir-exec schema`: the JSON Schema of the JSON report, the source of schemas/report.schema.json."""
+"""`ir-exec schema`: the JSON Schemas of what ir_exec writes as JSON, from which those in schemas/ are made."""
 
 from __future__ import annotations
 
 import json
 
 import click
+from pydantic import BaseModel
 
 from ir_exec.check import Reports
+from ir_exec.ir import Document
+
+_MODELS: dict[str, type[BaseModel]] = {"report": Reports, "document": Document}
 
 
 @click.command("schema", hidden=True)
-def command() -> None:
-    """Print the JSON Schema of the JSON report."""
+@click.argument("of", type=click.Choice(list(_MODELS)), default="report")
+def command(of: str) -> None:
+    """Print the JSON Schema of the JSON report, or of a document."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **Reports.model_json_schema(mode="serialization"),
+        **_MODELS[of].model_json_schema(mode="serialization"),
     }
     click.echo(json.dumps(schema, indent=2))

@@ -16,9 +16,9 @@ import pytest
 
 import ir_exec
 from ir_exec.types import Array
-from tests.graph import test_legacy
 from tests.helpers.ir_text import layer, net, parameter, port, result
 from tests.helpers.network_text import NetworkText
+from tests.ir import test_legacy
 from tests.runtime import tripled as tripled  # registers an operator
 from tests.runtime.test_state import network
 

@@ -12,9 +12,8 @@ network take longer to build than the network takes to run.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints
 
 from ir_exec.types import INDEX, ElementType, Shape
 
@@ -218,13 +217,23 @@ def fields_of(cls: type[Any]) -> tuple[Field, ...]:
     """The fields that the annotations of a class and its bases declare, those of its bases first."""
     found: dict[str, Field] = {}
     for base in reversed(cls.__mro__[:-1]):
-        for name, annotation in base.__annotations__.items():
-            if isinstance(annotation, str) and not annotation.startswith("ClassVar"):
-                # The modules of operators postpone the evaluation of annotations: there is something to do only here.
-                annotation = eval(annotation, vars(sys.modules[base.__module__]))
-            if not isinstance(annotation, str) and get_origin(annotation) is not _CLASS_VAR:
-                found[name] = _field(name, annotation, getattr(cls, name, _REQUIRED))
+        for name, hint in _own_hints(base).items():
+            if get_origin(hint) is not _CLASS_VAR:
+                found[name] = _field(name, hint, getattr(cls, name, _REQUIRED))
     return tuple(found.values())
+
+
+def _own_hints(cls: type[Any]) -> dict[str, Any]:
+    """The evaluated annotations of a class without its bases', each of which would be evaluated for every class."""
+    own = {
+        name: hint
+        for name, hint in cls.__annotations__.items()
+        if not (isinstance(hint, str) and hint.startswith("ClassVar"))
+    }
+    if not own:
+        return {}
+    alone = type(cls.__name__, (), {"__annotations__": own, "__module__": cls.__module__})
+    return get_type_hints(alone, include_extras=True)
 
 
 def _field(name: str, declared: Any, default: Any) -> Field:

@@ -14,7 +14,8 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, ParseError, Report
-from ir_exec.ir import NO_RT_INFO, Document, Edge, Layer, Port, RtInfo, Weights
+from ir_exec.ir.document import Document, Edge, Layer, Port, RtInfo
+from ir_exec.ir.weights import Weights
 from ir_exec.types import Array, ElementType
 
 __all__ = ["upgrade"]
@@ -59,7 +60,7 @@ class _Upgrade:
 
     def document(self) -> Document:
         layers = (*self.layers.values(), *self.kept)
-        return self.source._replace(version=11, layers=layers, edges=tuple(self.edges), pre_process=None)
+        return self.source.changed(version=11, layers=layers, edges=tuple(self.edges), pre_process=None)
 
     def name_ports(self) -> None:
         for layer in [layer for layer in self.layers.values() if layer.type == "Parameter"]:
@@ -72,10 +73,10 @@ class _Upgrade:
 
     def name_outputs(self, layer: Layer, names: list[str]) -> None:
         outputs = tuple(
-            port._replace(names=tuple(dict.fromkeys((*port.names, name))))
+            port.changed(names=tuple(dict.fromkeys((*port.names, name))))
             for port, name in zip(layer.outputs, names, strict=False)
         )
-        self.layers[layer.id] = layer._replace(outputs=outputs)
+        self.layers[layer.id] = layer.changed(outputs=outputs)
 
     def convert_inputs(self) -> None:
         for layer in list(self.layers.values()):
@@ -85,11 +86,11 @@ class _Upgrade:
                 continue
             port = layer.outputs[0]
             to_f16 = {"destination_type": "f16"}
-            as_f32 = port._replace(precision="FP32")
+            as_f32 = port.changed(precision="FP32")
             convert = self.add_layer("Convert", f"{layer.name}/Convert", layer, to_f16, [as_f32], _unnamed(port))
             self.insert_behind(layer.id, port.id, convert)
             data = {**layer.data, "element_type": "f32"}
-            self.layers[layer.id] = layer._replace(data=data, outputs=(as_f32,))
+            self.layers[layer.id] = layer.changed(data=data, outputs=(as_f32,))
 
     def convert_outputs(self) -> None:
         for edge in list(self.result_edges()):
@@ -101,19 +102,19 @@ class _Upgrade:
             wanted = "I32" if precision in _TO_I32 else "FP32"
             if precision == wanted or source.type == "Parameter":
                 continue
-            converted = port._replace(precision=wanted)
+            converted = port.changed(precision=wanted)
             name = f"{source.name}/Convert"
             data = {"destination_type": ElementType.parse(wanted).name}
             convert = self.add_layer("Convert", name, source, data, [port], converted)
             outputs = tuple(_unnamed(other) if other is port else other for other in source.outputs)
-            self.layers[source.id] = source._replace(outputs=outputs)
-            self.edges[self.edges.index(edge)] = edge._replace(from_layer=convert.id, from_port=convert.outputs[0].id)
+            self.layers[source.id] = source.changed(outputs=outputs)
+            self.edges[self.edges.index(edge)] = edge.changed(from_layer=convert.id, from_port=convert.outputs[0].id)
             self.connect(edge.from_layer, edge.from_port, convert, 0)
             result = self.layers[edge.to_layer]
             inputs = tuple(
-                one._replace(precision=wanted) if one.precision == port.precision else one for one in result.inputs
+                one.changed(precision=wanted) if one.precision == port.precision else one for one in result.inputs
             )
-            self.layers[result.id] = result._replace(inputs=inputs)
+            self.layers[result.id] = result.changed(inputs=inputs)
 
     def subtract_means(self) -> None:
         tree = self.source.pre_process
@@ -138,7 +139,7 @@ class _Upgrade:
         shape = ",".join(map(str, mean.shape))
         data = {"element_type": kind.name, "shape": shape, "offset": str(weights.size), "size": str(len(stored))}
         self.weights = weights.appended(stored)
-        mean_port = port._replace(dims=mean.shape, names=())
+        mean_port = port.changed(dims=mean.shape, names=())
         const = self.add_layer("Const", f"{layer.name}/mean", layer, data, [], mean_port)
         attributes = {"auto_broadcast": "numpy"}
         subtract = self.add_layer(
@@ -163,8 +164,8 @@ class _Upgrade:
     def add_layer(
         self, type: str, name: str, place: Layer, data: dict[str, str], inputs: list[Port], output: Port
     ) -> Layer:
-        """A new layer without edges, at the line of another one; its ports are like `inputs` and `output`."""
-        ports = tuple(_unnamed(port)._replace(id=str(index)) for index, port in enumerate(inputs))
+        """A new layer at the line of an old one, without edges; its ports are like `inputs` and `output`."""
+        ports = tuple(_unnamed(port).changed(id=str(index)) for index, port in enumerate(inputs))
         layer = Layer(
             id=str(self.next_id),
             name=name,
@@ -172,10 +173,7 @@ class _Upgrade:
             version="opset1",
             data=data,
             inputs=ports,
-            outputs=(output._replace(id=str(len(inputs))),),
-            bodies=(),
-            output_names=(),
-            rt_info=NO_RT_INFO,
+            outputs=(output.changed(id=str(len(inputs))),),
             line=place.line,
             data_line=place.data_line,
         )
@@ -187,7 +185,7 @@ class _Upgrade:
         """Put a new layer between an output port and all of its readers."""
         for index, edge in enumerate(self.edges):
             if (edge.from_layer, edge.from_port) == (layer_id, port_id):
-                self.edges[index] = edge._replace(from_layer=layer.id, from_port=layer.outputs[0].id)
+                self.edges[index] = edge.changed(from_layer=layer.id, from_port=layer.outputs[0].id)
         self.connect(layer_id, port_id, layer, 0)
 
     def connect(self, from_layer: str, from_port: str, layer: Layer, position: int) -> None:
@@ -210,4 +208,4 @@ def _channels(tree: RtInfo) -> Iterator[RtInfo]:
 
 
 def _unnamed(port: Port) -> Port:
-    return port._replace(names=())
+    return port.changed(names=())
