@@ -52,7 +52,7 @@ class Settler:
         ):
             # The common case: nothing to report.
             return self._without_lost_values(value, inferred)
-        if inferred is not None and self._is_declared_as_stored(value, inferred):
+        if inferred is not None and _is_declared_as_stored(value, readers, inferred, self.types):
             return inferred
         if inferred is None:
             settled = self._from_ports(value)
@@ -121,7 +121,7 @@ class Settler:
         other = against[0].declared
         if not all(fits(reader.declared, other) for reader in readers):
             return declared
-        if len(against) == 1 and not self._speaks_for(against[0], value, other):
+        if len(against) == 1 and not _speaks_for(against[0], value, other, self.types, self._weights):
             return declared
         source = source_of(value)
         message = (
@@ -133,48 +133,6 @@ class Settler:
         self._findings.repair(error, source.port, other)
         return merged(other, value.declared)
 
-    def _speaks_for(self, reader: End, value: Value, type: TensorType) -> bool:
-        """Whether the type that the only reader of a value declares is more likely than that of its source."""
-        mine, theirs = self._takes(reader, type), self._takes(reader, value.declared)
-        if mine is not theirs:
-            return mine
-        # Most layers keep the element type or the shape of an input, so their other ports show which one is odd.
-        around = [
-            *value.node.declared_inputs,
-            *(other.declared for other in value.node.outputs if other is not value),
-            *(other.declared for other in reader.node.outputs),
-            *(port for index, port in enumerate(reader.node.declared_inputs) if index != reader.position),
-        ]
-        return sum(_likeness(port, type) - _likeness(port, value.declared) for port in around) > 0
-
-    def _takes(self, reader: End, type: TensorType) -> bool:
-        """Whether a layer gives the outputs that it declares if this input has this type."""
-        node = reader.node
-        if node.op is None or node.bodies or not node.is_whole:
-            return False
-        inputs = [self.types[value.number] for value in node.values_in]
-        inputs[reader.position] = type
-        faults: list[IRError] = []
-        context: dict[str, Any] = {"weights": self._weights, "bodies": ()}
-        inferred = infer_node(node.op, inputs, context, faults.append)
-        if inferred is None or faults:
-            return False
-        return all(fits(value.declared, found) for value, found in zip(node.outputs, inferred, strict=False))
-
-    def _is_declared_as_stored(self, value: Value, inferred: TensorType) -> bool:
-        """Whether a decompressed constant is declared in the precision in which it is stored.
-
-        OpenVINO's writer does so if the constant is an output of the network, for all of its readers.
-        """
-        node = value.node
-        marks = [mark.attributes.get("name") for mark in node.layer.rt_info.children]
-        if node.type != "Convert" or "decompression" not in marks:
-            return False
-        stored = TensorType(self.types[node.values_in[0].number].element_type, inferred.shape)
-        readers = self.readers[value]
-        ports = [value.declared, *(reader.declared for reader in readers)]
-        return any(reader.node.type == "Result" for reader in readers) and all(fits(port, stored) for port in ports)
-
     def _without_lost_values(self, value: Value, settled: TensorType) -> TensorType:
         """The type; without known elements for a constant whose bytes cannot be read."""
         if isinstance(value.node.op, Const) and (self._weights is None or self._findings.is_faulty(value.node)):
@@ -182,5 +140,49 @@ class Settler:
         return settled
 
 
+def _speaks_for(reader: End, value: Value, type: TensorType, types: Types, weights: Weights | None) -> bool:
+    """Whether the type that the only reader of a value declares is more likely than that of its source."""
+    mine, theirs = (_takes(reader, one, types, weights) for one in (type, value.declared))
+    if mine is not theirs:
+        return mine
+    # Most layers keep the element type or the shape of an input, so their other ports show which one is odd.
+    around = [
+        *value.node.declared_inputs,
+        *(other.declared for other in value.node.outputs if other is not value),
+        *(other.declared for other in reader.node.outputs),
+        *(port for index, port in enumerate(reader.node.declared_inputs) if index != reader.position),
+    ]
+    return sum(_likeness(port, type) - _likeness(port, value.declared) for port in around) > 0
+
+
+def _takes(reader: End, type: TensorType, types: Types, weights: Weights | None) -> bool:
+    """Whether a layer gives the outputs that it declares if this input has this type."""
+    node = reader.node
+    if node.op is None or node.bodies or not node.is_whole:
+        return False
+    inputs = [types[value.number] for value in node.values_in]
+    inputs[reader.position] = type
+    faults: list[IRError] = []
+    context: dict[str, Any] = {"weights": weights, "bodies": ()}
+    inferred = infer_node(node.op, inputs, context, faults.append)
+    if inferred is None or faults:
+        return False
+    return all(fits(value.declared, found) for value, found in zip(node.outputs, inferred, strict=False))
+
+
 def _likeness(one: TensorType, other: TensorType) -> int:
     return (one.element_type is other.element_type) + (one.shape == other.shape)
+
+
+def _is_declared_as_stored(value: Value, readers: list[End], inferred: TensorType, types: Types) -> bool:
+    """Whether a decompressed constant is declared in the precision in which it is stored.
+
+    OpenVINO's writer does so if the constant is an output of the network, for all of its readers.
+    """
+    node = value.node
+    marks = [mark.attributes.get("name") for mark in node.layer.rt_info.children]
+    if node.type != "Convert" or "decompression" not in marks:
+        return False
+    stored = TensorType(types[node.values_in[0].number].element_type, inferred.shape)
+    ports = [value.declared, *(reader.declared for reader in readers)]
+    return any(reader.node.type == "Result" for reader in readers) and all(fits(port, stored) for port in ports)
