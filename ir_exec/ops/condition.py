@@ -61,6 +61,7 @@ class If(Op):
 
     inputs = (In("condition", types=BOOLEAN), In("values", variadic=True, optional=True, mixed=True))
     body_names = ("then_body", "else_body")
+    own_inputs = 1
     views = True
 
     def infer(

@@ -131,6 +131,8 @@ class Loop(_Iteration):
         In("execution_condition", types=BOOLEAN),
         In("values", variadic=True, optional=True, mixed=True),
     )
+    own_inputs = 2
+    has_condition = True
 
     def infer(
         self,
