@@ -10,6 +10,8 @@ import pytest
 
 from ir_exec.errors import GraphError, UnsupportedError
 from ir_exec.ops import In, Op, op, opset_number, registered, resolve
+from ir_exec.ops.base import Family
+from ir_exec.ops.base.operator import check_contract
 from ir_exec.types import Array, TensorType
 from tests.conformance.build import build
 from tests.conformance.case import Case
