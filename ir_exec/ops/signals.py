@@ -33,7 +33,7 @@ class _Fourier(Op):
     """What the transforms along given axes share.
 
     axes: a vector of different axes; negative ones count from the end, the last axis of complex data not counted.
-    signal_size: how many numbers are transformed along each of them, -1 for the size of the axis. A longer axis is cut
+    signal_size: for each of them how many numbers are transformed, -1 for the size of the axis. A longer axis is cut
     off, a shorter one filled with zeros.
     """
 
