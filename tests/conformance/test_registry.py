@@ -185,6 +185,31 @@ def test_members_of_a_family_get_their_inputs_by_name_in_any_order() -> None:
     assert Last().evaluate(2, 5, 1) == 11
 
 
+@pytest.mark.parametrize("cls", registered(), ids=name_of)
+def test_what_a_class_says_of_its_inputs_fits_them(cls: type[Op]) -> None:
+    names = {declared.name for declared in cls.inputs}
+    assert {*cls.rising, *cls.monotone, *cls.overwrites} <= names
+    assert cls.counts_outputs in {"", *names}
+    assert cls.own_inputs <= cls.least_inputs
+    assert cls.body_names or not (cls.own_inputs or cls.has_condition)
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("is_parameter", ["Parameter-1"]),
+        ("is_result", ["Result-1"]),
+        ("is_conversion", ["Convert-1"]),
+        ("counts_outputs", ["VariadicSplit-1"]),
+        ("body_names", ["If-8", "Loop-5", "TensorIterator-1"]),
+        ("own_inputs", ["If-8", "Loop-5"]),
+        ("has_condition", ["Loop-5"]),
+    ],
+)
+def test_classes_answer_what_others_ask(question: str, names: list[str]) -> None:
+    assert [name_of(cls) for cls in registered() if getattr(cls, question)] == names
+
+
 def resolves(type_name: str, version: str) -> str:
     try:
         cls = resolve(type_name, version)

@@ -26,8 +26,8 @@ class SegmentMax(Op):
     output: [num_segments, ...], the type of data. A segment without elements is 0 (`fill_mode` zero) or the
     lowest finite value of the type (lowest).
 
-    Errors: IR501 for data that is a scalar; IR701 for a segment id that is not below num_segments, where OpenVINO
-    ignores the element; IR704 for segment ids that do not rise, and for a negative num_segments.
+    Errors: IR501 for data that is a scalar; IR701 for a segment id out of range, where OpenVINO ignores the
+    element; IR704 for segment ids that do not rise, and for a negative num_segments.
     Specification: arithmetic/segment-max-16.
     """
 

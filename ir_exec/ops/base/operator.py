@@ -187,7 +187,7 @@ class Op:
 
     @classmethod
     def parse(cls, attributes: Mapping[str, str], report: Report) -> Self | None:
-        """The operator with these attributes; every fault is reported, and None is returned where there is one.
+        """The operator with these attributes; every fault among them is reported, and None returned on a fault.
 
         Codes: IR301 for a missing attribute, IR302 for one that cannot be read or has a value that is not allowed.
         """
@@ -267,25 +267,6 @@ class Op:
         return not faults
 
 
-class Family(Op):
-    """The base of operators that share their methods and differ in which inputs they have, or in the order of these.
-
-    `infer_inputs` and `evaluate_inputs` have the inputs of all members as keyword-only parameters, by the names that a
-    member declares in `inputs`; `**parameters` takes any further ones. Inputs that a layer leaves out are not passed.
-    """
-
-    infer_inputs: ClassVar[Callable[..., Any]]
-    evaluate_inputs: ClassVar[Callable[..., Any]]
-
-    _names: ClassVar[tuple[str, ...]]
-
-    def infer(self, *types: TensorType) -> Any:
-        return self.infer_inputs(**dict(zip(self._names, types, strict=False)))
-
-    def evaluate(self, *arrays: Array) -> Any:
-        return self.evaluate_inputs(**dict(zip(self._names, arrays, strict=False)))
-
-
 class _Fault(NamedTuple):
     """What an error is made of, as errors themselves are changed on their way."""
 
@@ -297,7 +278,7 @@ class _Fault(NamedTuple):
 
 @lru_cache(maxsize=2**12)
 def _input_faults(cls: type[Op], kinds: tuple[ElementType, ...]) -> list[_Fault]:
-    """What is wrong with inputs of these element types; cached, as most layers of an operator take the same ones."""
+    """What is wrong with inputs of these element types; most layers of an operator take the same ones."""
     if not cls.least_inputs <= len(kinds) <= cls.most_inputs:
         return [_Fault(GraphError, "IR106", _count_message(cls.inputs, cls.least_inputs, len(kinds)))]
     faults = []
@@ -318,6 +299,25 @@ def _input_faults(cls: type[Op], kinds: tuple[ElementType, ...]) -> list[_Fault]
             faults.append(_Fault(ElementTypeError, "IR402", message, name))
         seen.setdefault(declared.name, kind)
     return faults
+
+
+class Family(Op):
+    """The base of operators that share their methods and differ in which inputs they have, or in the order of these.
+
+    `infer_inputs` and `evaluate_inputs` have the inputs of all members as keyword-only parameters, by the names that a
+    member declares in `inputs`; `**parameters` takes any further ones. Inputs that a layer leaves out are not passed.
+    """
+
+    infer_inputs: ClassVar[Callable[..., Any]]
+    evaluate_inputs: ClassVar[Callable[..., Any]]
+
+    _names: ClassVar[tuple[str, ...]]
+
+    def infer(self, *types: TensorType) -> Any:
+        return self.infer_inputs(**dict(zip(self._names, types, strict=False)))
+
+    def evaluate(self, *arrays: Array) -> Any:
+        return self.evaluate_inputs(**dict(zip(self._names, arrays, strict=False)))
 
 
 Class = TypeVar("Class", bound=type[Op])
