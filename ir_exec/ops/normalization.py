@@ -11,7 +11,7 @@ import numpy as np
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
 from ir_exec.kernels.reduce import mean
-from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base import Family, In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, Ints, Positive, at_least
 from ir_exec.ops.base.axes import AXES, axes_of, distinct_axes
 from ir_exec.ops.base.shapes import known_ints, merge_dims, require_rank
@@ -38,8 +38,8 @@ class MVN1(Op):
 
     data: any shape, any float type. output: the same.
     Errors: IR503 for reduction axes that data does not have.
-    Specification: normalization/mvn-1. OpenVINO's CPU plugin looks at `reduction_axes` only for axis 1; we reduce the
-    axes that are named.
+    Specification: normalization/mvn-1. OpenVINO's CPU plugin only asks whether `reduction_axes` has axis 1; we reduce
+    the axes that it names.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)
@@ -74,7 +74,7 @@ class MVN6(Op):
     sqrt(variance) + eps, as `eps_mode` says.
 
     data: any shape, any float type. axes: a vector of integers. output: the shape and the type of data.
-    Errors: IR501 where axes is no vector, IR503 for axes that data does not have, IR505 for more axes than data has.
+    Errors: IR501 where axes is not a vector, IR503 for axes that data does not have, IR505 for more axes than data has.
     Specification: normalization/mvn-6.
     """
 
@@ -114,35 +114,24 @@ class MVN6(Op):
 
 
 def _centred(data: Array, axes: tuple[int, ...], normalize_variance: bool) -> tuple[Array, Array | None]:
-    """The elements less the mean of their slice, a new array; and the variance of each slice if it is wanted."""
+    """The elements less the mean of their slice, a new array; the variance of each slice if `normalize_variance`."""
     wide = widened(data)
     centred = np.asarray(wide - mean(wide, axes))
     return centred, mean(np.square(centred), axes) if normalize_variance else None
 
 
-class _BatchNorm(Op):
-    """output[b, c, ...] = (data[b, c, ...] - mean[c]) / sqrt(variance[c] + epsilon) * gamma[c] + beta[c].
-
-    data: [batch, channels, ...], any float type. gamma, beta, mean, variance: [channels], of the same type.
-    output: the shape and the type of data.
-    Errors: IR501 for data of rank 0 or 1 and others that are no vectors, IR502 where the channels differ.
-    """
+class _BatchNorm(Family):
+    """What both versions of BatchNormInference share; see BatchNormInference5."""
 
     epsilon: Annotated[Float, at_least(0)]
 
-    def _infer(self, data: TensorType, **vectors: TensorType) -> TensorType:
-        channels = Dim.any()
-        if data.shape.dims is not None:
-            channels = _channels(data)
-        for name, vector in vectors.items():
-            require_rank(vector, 1, name)
-            if vector.shape.dims is not None:
-                channels = merge_dims(channels, vector.shape[0], f"the channels of data and {name}", port=name)
+    def infer_inputs(self, *, data: TensorType, **vectors: TensorType) -> TensorType:
+        channels = _channels(data, **vectors)
         if data.shape.dims is None:
             return data.without_values()
         return data.with_shape(Shape([data.shape[0], channels, *data.shape[2:]]))
 
-    def _evaluate(self, data: Array, gamma: Array, beta: Array, mean: Array, variance: Array) -> Array:
+    def evaluate_inputs(self, *, data: Array, gamma: Array, beta: Array, mean: Array, variance: Array) -> Array:
         wide = widened(data)
         scale = widened(gamma) / np.sqrt(widened(variance) + wide.dtype.type(self.epsilon))
         result = wide - _by_channel(widened(mean), data.ndim)
@@ -153,8 +142,11 @@ class _BatchNorm(Op):
 
 @op("BatchNormInference", since=5)
 class BatchNormInference5(_BatchNorm):
-    """Normalization by given mean and variance of each channel, see the base class.
+    """output[b, c, ...] = (data[b, c, ...] - mean[c]) / sqrt(variance[c] + epsilon) * gamma[c] + beta[c].
 
+    data: [batch, channels, ...], any float type. gamma, beta, mean, variance: [channels], of the same type.
+    output: the shape and the type of data.
+    Errors: IR501 for data of rank 0 or 1 and others that are not vectors, IR502 where the channels differ.
     Specification: normalization/batch-norm-inference-5.
     """
 
@@ -165,14 +157,6 @@ class BatchNormInference5(_BatchNorm):
         In("mean", types=CALCULABLE_FLOAT, like="data"),
         In("variance", types=CALCULABLE_FLOAT, like="data"),
     )
-
-    def infer(
-        self, data: TensorType, gamma: TensorType, beta: TensorType, mean: TensorType, variance: TensorType
-    ) -> TensorType:
-        return self._infer(data, gamma=gamma, beta=beta, mean=mean, variance=variance)
-
-    def evaluate(self, data: Array, gamma: Array, beta: Array, mean: Array, variance: Array) -> Array:
-        return self._evaluate(data, gamma, beta, mean, variance)
 
 
 @op("BatchNormInference", since=1)
@@ -190,14 +174,6 @@ class BatchNormInference1(_BatchNorm):
         In("variance", types=CALCULABLE_FLOAT, like="gamma"),
     )
 
-    def infer(
-        self, gamma: TensorType, beta: TensorType, data: TensorType, mean: TensorType, variance: TensorType
-    ) -> TensorType:
-        return self._infer(data, gamma=gamma, beta=beta, mean=mean, variance=variance)
-
-    def evaluate(self, gamma: Array, beta: Array, data: Array, mean: Array, variance: Array) -> Array:
-        return self._evaluate(data, gamma, beta, mean, variance)
-
 
 @op("GroupNormalization", since=12)
 class GroupNormalization(Op):
@@ -206,7 +182,7 @@ class GroupNormalization(Op):
     Mean and variance are those of a group of channels in one batch; scale and bias belong to a channel.
 
     data: [batch, channels, ...], any float type. scale, bias: [channels], of the same type. output: the same as data.
-    Errors: IR501 for data of rank 0 or 1 and others that are no vectors, IR502 where the channels differ or are no
+    Errors: IR501 for data of rank 0 or 1 and others that are not vectors, IR502 where the channels differ or are no
     multiple of num_groups. Specification: normalization/group-normalization-12.
     """
 
@@ -220,11 +196,7 @@ class GroupNormalization(Op):
     epsilon: Float
 
     def infer(self, data: TensorType, scale: TensorType, bias: TensorType) -> TensorType:
-        channels = _channels(data) if data.shape.dims is not None else Dim.any()
-        for name, vector in (("scale", scale), ("bias", bias)):
-            require_rank(vector, 1, name)
-            if vector.shape.dims is not None:
-                channels = merge_dims(channels, vector.shape[0], f"the channels of data and {name}", port=name)
+        channels = _channels(data, scale=scale, bias=bias)
         if channels.is_static and (channels.lo % self.num_groups or channels.lo < self.num_groups):
             message = f"{channels} channels cannot be divided into {self.num_groups} groups"
             raise ShapeError(message, code="IR502", port="data")
@@ -246,13 +218,13 @@ class GroupNormalization(Op):
 class LRN(Op):
     """output = data / (bias + alpha / size**n * sum of the squares around the element)**beta, n the number of axes.
 
-    Around an element are those at most (size - 1) // 2 away along each of the axes, itself among them.
+    Around an element are those at most (size - 1) // 2 away along each of the axes, the element itself included.
 
     data: any shape, any float type. axes: a vector of integers. output: the shape and the type of data.
-    Errors: IR501 where axes is no vector, IR503 and IR701 for axes that data does not have.
+    Errors: IR501 where axes is not a vector, IR503 and IR701 for axes that data does not have.
     Specification: normalization/lrn-1, by which `size / 2` elements on each side count; for even sizes OpenVINO takes
-    one less, and so do we. OpenVINO's CPU plugin knows axis 1 alone and all axes behind it, and cuts off the fraction
-    of bias; we do not.
+    one less, and so do we. OpenVINO's CPU plugin supports axis 1 alone or all axes behind it, and truncates bias to an
+    integer; we do neither.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("axes", types=AXES))
@@ -285,7 +257,7 @@ class NormalizeL2(Op):
     Without axes every element but 0 becomes 1.
 
     data: any shape, any float type. axes: a scalar or a vector of integers. output: the shape and the type of data.
-    Errors: IR501 where axes is no scalar and no vector, IR503 and IR701 for axes that data does not have.
+    Errors: IR501 where axes is neither a scalar nor a vector, IR503 and IR701 for axes that data does not have.
     Specification: normalization/normalize-l2-1.
     """
 
@@ -325,15 +297,23 @@ class GRN(Op):
         return _normalized(data, (1,), self.bias, "add")
 
 
-def _channels(data: TensorType) -> Dim:
-    if len(data.shape) < 2:
-        message = f"data has rank {data.rank} ({data.shape}), expected 2 or more: axis 1 holds the channels"
-        raise ShapeError(message, code="IR501", port="data")
-    return data.shape[1]
+def _channels(data: TensorType, **vectors: TensorType) -> Dim:
+    """The number of channels, axis 1 of data and the length of each vector; raises ShapeError where they differ."""
+    channels = Dim.any()
+    if data.shape.dims is not None:
+        if len(data.shape) < 2:
+            message = f"data has rank {data.rank} ({data.shape}), expected 2 or more: axis 1 holds the channels"
+            raise ShapeError(message, code="IR501", port="data")
+        channels = data.shape[1]
+    for name, vector in vectors.items():
+        require_rank(vector, 1, name)
+        if vector.shape.dims is not None:
+            channels = merge_dims(channels, vector.shape[0], f"the channels of data and {name}", port=name)
+    return channels
 
 
 def _by_channel(vector: Array, rank: int) -> Array:
-    """A vector that stands on axis 1 of a tensor of this rank."""
+    """The vector shaped to broadcast along axis 1 of a tensor of this rank."""
     return vector.reshape(-1, *[1] * (rank - 2))
 
 

@@ -52,6 +52,7 @@ class Convert(Op):
 
     inputs = (In("data", types=CONVERTIBLE),)
     views = True
+    is_conversion = True
 
     destination_type: ElementTypeName
 

@@ -22,12 +22,12 @@ class SegmentMax(Op):
     """output[i, ...] = the greatest of data[j, ...] over all j with segment_ids[j] = i.
 
     data: rank 1 or more, any numeric type. segment_ids: a vector as long as the first axis of data, rising, from 0 on.
-    num_segments: a scalar, greater than every segment; one more than the last segment if it is left out.
+    num_segments: a scalar, greater than every segment id; one more than the last segment id if it is left out.
     output: [num_segments, ...], the type of data. A segment without elements is 0 (`fill_mode` zero) or the
     lowest finite value of the type (lowest).
 
-    Errors: IR501 for data that is a scalar; IR701 for a segment that is none of num_segments, where OpenVINO leaves out
-    what belongs to it; IR704 for segments that do not rise, and for a negative num_segments.
+    Errors: IR501 for data that is a scalar; IR701 for a segment id out of range, where OpenVINO ignores the
+    element; IR704 for segment ids that do not rise, and for a negative num_segments.
     Specification: arithmetic/segment-max-16.
     """
 

@@ -20,15 +20,15 @@ __all__ = ["RegionYolo", "ReorgYolo"]
 
 @op("RegionYolo", since=1)
 class RegionYolo(Op):
-    """Region by region the logistic function over a YOLO detector's output, and perhaps a softmax over its classes.
+    """The output of a YOLO detector after the logistic function and, with `do_softmax`, a softmax over its classes.
 
-    data: floating, [N, regions * (coords + classes + 1), H, W]; channels behind these are left as they are, or left
-    out. With `do_softmax` there are `num` regions: the first two numbers of a region and its confidence pass the
-    logistic function, its classes a softmax, and the axes from `axis` to `end_axis` become one. Without it there are as
-    many regions as `mask` has values, the classes pass the logistic function too, and the shape stays. anchors are not
-    used.
+    data: floating, [N, regions * (coords + classes + 1), H, W].
+    With `do_softmax` there are `num` regions: the first two numbers of a region and its confidence go through the
+    logistic function, its classes through a softmax; further channels stay as they are, and the axes from `axis` to
+    `end_axis` are flattened. Without it there are as many regions as `mask` has values, the classes go through the
+    logistic function too, and further channels are left out. anchors change nothing.
 
-    A file that does not say `do_softmax` means false, as OpenVINO reads it; the specification has true.
+    `do_softmax` is false where the file does not say, as in OpenVINO; the specification has true.
     Specification: detection/region-yolo-1.
     """
 
@@ -84,7 +84,7 @@ class RegionYolo(Op):
 
 @op("ReorgYolo", since=2)
 class ReorgYolo(Op):
-    """Channels split into places of a block in space, and these places gathered again, as YOLO v2 does.
+    """Places of a block of space moved into channels (space to depth), in the order of YOLO v2.
 
     data: [N, C, H, W], C at least stride², H and W multiples of stride. output: [N, C * stride², H / stride,
     W / stride]. Element [n, c, h, w] of an output that is still shaped [N, C, H, W] is element [n, c % K, h * stride +

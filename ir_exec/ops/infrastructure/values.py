@@ -13,15 +13,27 @@ from ir_exec.ops.base.attributes import ElementTypeName, NonNegative, ShapeText
 from ir_exec.ops.base.context import State, WeightsReader
 from ir_exec.types import Array, ElementType, TensorType
 
-__all__ = ["Assign", "Const", "Parameter", "ReadValue", "Result"]
+__all__ = [
+    "Assign",
+    "Assign3",
+    "AssignsVariable",
+    "Const",
+    "Parameter",
+    "ReadValue",
+    "ReadValue3",
+    "ReadsVariable",
+    "Result",
+]
 
 
 @op("Parameter", since=1)
 class Parameter(Op):
-    """An input of the network; whoever runs it brings the value.
+    """An input of the network; whoever runs the network gives its value.
 
     Specification: infrastructure/parameter-1.
     """
+
+    is_parameter = True
 
     element_type: ElementTypeName
     shape: ShapeText
@@ -41,7 +53,7 @@ def _storable(kind: ElementType) -> ElementType:
 
 @op("Const", since=1)
 class Const(Op):
-    """A value from the .bin: `size` bytes from `offset` on, decoded when they are first asked for.
+    """A value from the .bin: `size` bytes from `offset` on, decoded when they are first needed.
 
     Specification: infrastructure/constant-1.
     """
@@ -73,6 +85,7 @@ class Result(Op):
 
     inputs = (In("value"),)
     views = True
+    is_result = True
 
     def infer(self, value: TensorType) -> TensorType:
         return value
@@ -81,18 +94,23 @@ class Result(Op):
         return value
 
 
+class ReadsVariable(Op):
+    """What both versions of ReadValue share: the output is what the last run has assigned to the variable."""
+
+    views = True
+    deterministic = False
+
+    variable_id: str
+
+
 @op("ReadValue", since=3)
-class ReadValue3(Op):
+class ReadValue3(ReadsVariable):
     """The value of a variable; `init_value` in the first run and after a reset.
 
     Specification: infrastructure/read-value-3.
     """
 
     inputs = (In("init_value"),)
-    views = True
-    deterministic = False
-
-    variable_id: str
 
     def infer(self, init_value: TensorType) -> TensorType:
         return init_value.without_values()
@@ -103,20 +121,17 @@ class ReadValue3(Op):
 
 
 @op("ReadValue", since=6)
-class ReadValue(Op):
+class ReadValue(ReadsVariable):
     """The value of a variable of a declared type; in the first run and after a reset `init_value`, or zeros without it.
 
-    Dims that the variable leaves open are 0 in those zeros. OpenVINO takes element type and shape from `init_value`
-    where the variable leaves its element type or its rank open, and so do we.
+    Dynamic dims of `variable_shape` are 0 in those zeros. As in OpenVINO, element type and shape are those of
+    `init_value` where `variable_type` or the rank of `variable_shape` is dynamic.
 
     Specification: infrastructure/read-value-6.
     """
 
     inputs = (In("init_value", optional=True),)
-    views = True
-    deterministic = False
 
-    variable_id: str
     variable_type: ElementTypeName
     variable_shape: ShapeText
 
@@ -149,8 +164,8 @@ class ReadValue(Op):
         return np.zeros([dim.lo if dim.is_static else 0 for dim in dims], self.variable_type.dtype)
 
 
-class _Assign(Op):
-    """What both versions of Assign share."""
+class AssignsVariable(Op):
+    """What both versions of Assign share: the input is the variable's value in the next run, and the output."""
 
     inputs = (In("new_value"),)
     views = True
@@ -167,16 +182,16 @@ class _Assign(Op):
 
 
 @op("Assign", since=3)
-class Assign3(_Assign):
-    """Gives a variable its value for the next run, and passes the value on.
+class Assign3(AssignsVariable):
+    """Assigns a variable its value for the next run; the output is that value.
 
     Specification: infrastructure/assign-3.
     """
 
 
 @op("Assign", since=6)
-class Assign(_Assign):
-    """Gives a variable its value for the next run, and passes the value on.
+class Assign(AssignsVariable):
+    """Assigns a variable its value for the next run; the output is that value.
 
     Specification: infrastructure/assign-6.
     """

@@ -106,6 +106,7 @@ class VariadicSplit(Op):
     inputs = (In("data"), In("axis", types=INTEGER), In("split_lengths", types=INTEGER))
     rising = ("data",)
     views = True
+    counts_outputs = "split_lengths"
 
     def infer(self, data: TensorType, axis: TensorType, split_lengths: TensorType) -> tuple[TensorType, ...]:
         require_rank(axis, (0, 1), "axis")

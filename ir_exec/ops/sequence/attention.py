@@ -28,12 +28,12 @@ class ScaledDotProductAttention(Op):
 
     With L queries and S keys:
     query [N, ..., L, E], key [N, ..., S, E], value [N, ..., S, Ev]: one float type; the batches N, ... broadcast.
-    attention_mask: added to the scores [N, ..., L, S], to which it broadcasts, or a boolean, where false shuts a
-        pair out; rank 2 or more, or a scalar. Ignored where `causal`, which shuts out all keys after the query's place.
+    attention_mask: added to the scores [N, ..., L, S], to which it broadcasts, or boolean, where false masks a pair
+        out; rank 2 or more, or a scalar. Ignored if `causal`, which masks all keys behind the query's position.
     scale: one element; 1 / sqrt(E) without it.
-    sink: one more score for each query, which takes its share of the softmax and has no value; the rank of query,
+    sink: one more score for each query, which counts in the sum of the softmax and has no value; the rank of query,
         last axis 1.
-    output: [N, ..., L, Ev] of the element type of query. A query with every key shut out is NaN; without keys it is 0.
+    output: [N, ..., L, Ev] of the element type of query; NaN for a query whose keys are all masked, 0 without keys.
 
     Errors: IR402 for a mask of another float type, IR501, IR502, IR504 for ranks and shapes that do not fit.
     Specification: sequence/scaled-dot-product-attention; the sink is OpenVINO's own, since 2025.4.
@@ -109,7 +109,7 @@ class ScaledDotProductAttention(Op):
 
 
 def _scaled(queries: Array, scale: Array | None) -> Array:
-    """The queries times the scale, which is less work than scaling the scores."""
+    """The queries times the scale, which is fewer multiplications than scaling the scores."""
     if scale is not None:
         return np.asarray(queries * scale.astype(queries.dtype).reshape(()))
     embedding = queries.shape[-1]
@@ -117,6 +117,7 @@ def _scaled(queries: Array, scale: Array | None) -> Array:
 
 
 def _mask_scores(scores: Array, mask: Array) -> None:
+    """Apply a mask to the scores in place."""
     if mask.dtype == np.bool_:
         np.copyto(scores, -np.inf, where=~mask)
     else:
@@ -157,7 +158,7 @@ def _rows_of(array: Array, rows: slice) -> Array:
 
 
 def _repeated_for(queries: Array, other: Array | None) -> Array:
-    """The queries repeated where a mask or a sink has more batches or rows than they."""
+    """The queries broadcast to the batches and rows of a mask or a sink that has more."""
     if other is None or other.ndim == 0:
         return queries
     rows = np.broadcast_shapes(queries.shape[:-1], other.shape[:-1])
@@ -165,7 +166,7 @@ def _repeated_for(queries: Array, other: Array | None) -> Array:
 
 
 def _split(tensor: TensorType, name: str) -> tuple[Shape | None, Dim, Dim]:
-    """The batch (None: unknown) and the last two dims."""
+    """The batch dims (None: unknown) and the last two dims."""
     if tensor.shape.dims is None:
         return None, Dim.any(), Dim.any()
     if len(tensor.shape) < 3:
@@ -178,7 +179,7 @@ def _broadcast(batch: Shape | None, other: Shape) -> Shape | None:
 
 
 def _masked(batch: Shape | None, queries: Dim, keys: Dim, mask: TensorType) -> tuple[Shape | None, Dim]:
-    """The batch and the number of queries after a mask was added to the scores."""
+    """The batch dims and the number of queries of the scores with the mask added."""
     if mask.shape.dims is None or not len(mask.shape):
         return batch, queries
     if len(mask.shape) < 2:

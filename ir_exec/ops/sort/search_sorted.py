@@ -1,4 +1,4 @@
-"""SearchSorted: where values would have to stand in sorted sequences."""
+"""SearchSorted: where values would have to be inserted into sorted sequences."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["SearchSorted"]
 
 @op("SearchSorted", since=15)
 class SearchSorted(Op):
-    """output[p, i] is the place that values[p, i] would take in sorted_sequence[p, :]; p are all axes but the last.
+    """output[p, i]: the index for inserting values[p, i] into sorted_sequence[p, :]; p are all axes but the last.
 
-    Among equal elements the first place or, with `right_mode`, that behind the last. NaN takes the first place.
+    Before equal elements or, with `right_mode`, behind them. NaN is inserted at index 0.
 
-    sorted_sequence: rank 1 or more, rising along the last axis; a vector serves values of any shape. values: the same
+    sorted_sequence: rank 1 or more, rising along the last axis; a vector is for values of any shape. values: the same
     type and, except for the last axis, the same dims. output: the shape of values, element type `output_type`.
     Errors: IR501 for a scalar and for ranks that differ, IR502 for dims that differ.
     Specification: sort/search-sorted-15, where `right_mode` is called `right`, and `output_type` is missing.

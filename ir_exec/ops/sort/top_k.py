@@ -19,14 +19,14 @@ __all__ = ["TopK", "TopK1", "TopK3"]
 
 
 class _TopK(Op):
-    """What all versions share.
+    """What all versions of TopK share.
 
     data: rank 1 or more. k: a scalar, from 0 to the size of `axis`. values: the element type of data, size k on `axis`.
-    indices: `index_element_type`, where the values stand on that axis of data; the same shape.
+    indices: `index_element_type`, the indices of the values on that axis of data; the same shape.
 
-    The k greatest (`mode` max) or least (min) elements of every line along `axis`, sorted by `value`, or by `index` as
-    they stand in data. Of equal elements the one with the lower index comes first. The specification leaves open what
-    `none` does, which we sort by value, and where NaN belongs, which comes after all numbers in both modes.
+    The k greatest (`mode` max) or least (min) elements of every slice along `axis`, sorted by `value`, or by `index` in
+    the order of data. Of equal elements the one with the lower index comes first. The specification leaves open the
+    order for `sort` none, which is by value here, and that of NaN, which is behind all numbers in both modes.
     """
 
     inputs = (In("data", types=NUMERIC | BOOLEAN), In("k", types=INTEGER))
@@ -100,7 +100,7 @@ class TopK3(_TopK):
 class TopK(_TopK):
     """The k greatest or least elements along an axis; see `_TopK`.
 
-    `stable` asks for the order of equal elements that we keep anyway; it cannot be asked of `sort` none.
+    `stable` demands the order of equal elements that all versions have here; `sort` none does not allow it.
 
     Specification: sort/top-k-11.
     """
