@@ -14,7 +14,8 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args, get_origin
+from types import SimpleNamespace
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints
 
 from ir_exec.types import INDEX, ElementType, Shape
 
@@ -211,20 +212,22 @@ class Field(NamedTuple):
         return value
 
 
-_CLASS_VAR: Any = ClassVar
-
-
 def fields_of(cls: type[Any]) -> tuple[Field, ...]:
     """The fields that the annotations of a class and its bases declare, those of its bases first."""
     found: dict[str, Field] = {}
     for base in reversed(cls.__mro__[:-1]):
-        for name, annotation in base.__annotations__.items():
-            if isinstance(annotation, str) and not annotation.startswith("ClassVar"):
-                # The modules of operators postpone the evaluation of annotations: there is something to do only here.
-                annotation = eval(annotation, vars(sys.modules[base.__module__]))
-            if not isinstance(annotation, str) and get_origin(annotation) is not _CLASS_VAR:
-                found[name] = _field(name, annotation, getattr(cls, name, _REQUIRED))
+        # Given the class, get_type_hints would evaluate the class variables of all its bases, in twenty times the time.
+        own = {name: kind for name, kind in base.__annotations__.items() if not _is_class_variable(kind)}
+        names = vars(sys.modules[base.__module__])
+        for name, kind in get_type_hints(SimpleNamespace(__annotations__=own), names, include_extras=True).items():
+            found[name] = _field(name, kind, getattr(cls, name, _REQUIRED))
     return tuple(found.values())
+
+
+def _is_class_variable(annotation: Any) -> bool:
+    if isinstance(annotation, str):
+        return annotation.partition("[")[0].endswith("ClassVar")
+    return annotation is ClassVar or get_origin(annotation) is ClassVar
 
 
 def _field(name: str, declared: Any, default: Any) -> Field:
