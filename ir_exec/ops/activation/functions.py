@@ -20,7 +20,7 @@ from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, type_limits
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Float
 from ir_exec.ops.base.elementwise import Unary, clip_kernel, real_kernel, unary
-from ir_exec.ops.base.shapes import require_rank
+from ir_exec.ops.base.shapes import broadcasts_to, require_rank
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 __all__ = [
@@ -293,9 +293,7 @@ def _may_be_slope(data: Shape, slope: Shape) -> bool:
         return True
     if len(slope) == 1 and len(data) > 1 and (slope[0] & data[1]) is not None:
         return True
-    extra = max(len(slope) - len(data), 0)
-    fits = (1 in dim or dim & met is not None for dim, met in zip(reversed(slope), reversed(data), strict=False))
-    return all(1 in dim for dim in slope[:extra]) and all(fits)
+    return broadcasts_to(slope, data)
 
 
 @op("Swish", since=4)
@@ -372,7 +370,7 @@ class Selu(Op):
     )
 
     def infer(self, data: TensorType, alpha: TensorType, lambda_: TensorType) -> TensorType:
-        for name, factor in (("alpha", alpha), ("lambda_", lambda_)):
+        for name, factor in (("alpha", alpha), ("lambda", lambda_)):
             if 1 not in factor.shape.size:
                 raise ShapeError(f"{name} has shape {factor.shape}, expected one element", code="IR505", port=name)
         return data.without_values()

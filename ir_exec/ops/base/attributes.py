@@ -36,6 +36,7 @@ __all__ = [
     "Positives",
     "ShapeText",
     "Step",
+    "among",
     "at_least",
     "each",
     "fields_of",
@@ -107,12 +108,6 @@ def _element_type(text: str) -> ElementType:
     return kind
 
 
-def _index_type(kind: ElementType) -> ElementType:
-    if kind not in INDEX:
-        raise ValueError("expected i32 or i64")
-    return kind
-
-
 def at_least(least: float) -> Step:
     """Refuses numbers below `least`, and NaN."""
 
@@ -131,6 +126,17 @@ def within(least: float, most: float) -> Step:
         if not least <= value <= most:
             raise ValueError(f"expected a number from {least} to {most}")
         return value
+
+    return step
+
+
+def among(types: frozenset[ElementType], expected: str) -> Step:
+    """Refuses element types that are not among `types`; `expected` says in the message which are."""
+
+    def step(kind: ElementType) -> ElementType:
+        if kind not in types:
+            raise ValueError(f"expected {expected}")
+        return kind
 
     return step
 
@@ -175,7 +181,7 @@ Floats = Annotated[tuple[float, ...], _floats]
 
 ElementTypeName = Annotated[ElementType, _element_type]
 
-IndexTypeName = Annotated[ElementTypeName, _index_type]
+IndexTypeName = Annotated[ElementTypeName, among(INDEX, "i32 or i64")]
 
 ShapeText = Annotated[Shape, Shape.parse]
 

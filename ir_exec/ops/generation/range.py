@@ -11,7 +11,7 @@ import numpy as np
 from ir_exec.errors import EvaluationError, IRError, ShapeError
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base import In, Op, op
-from ir_exec.ops.base.attributes import ElementTypeName
+from ir_exec.ops.base.attributes import ElementTypeName, among
 from ir_exec.ops.base.intervals import index_bounds
 from ir_exec.ops.base.shapes import require_rank
 from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType, element_types
@@ -21,12 +21,6 @@ __all__ = ["Range", "Range1"]
 Number: TypeAlias = int | float
 
 RANGE_TYPES = CALCULABLE - element_types("i4 u2 u4")
-
-
-def _numeric(kind: ElementType) -> ElementType:
-    if kind not in CALCULABLE:
-        raise ValueError("expected a numeric element type")
-    return kind
 
 
 def _number(scalar: Array) -> Number:
@@ -152,7 +146,7 @@ class Range(_Range):
 
     inputs = (In("start", types=CALCULABLE), In("stop", types=CALCULABLE), In("step", types=CALCULABLE))
 
-    output_type: Annotated[ElementTypeName, _numeric]
+    output_type: Annotated[ElementTypeName, among(CALCULABLE, "a numeric element type")]
 
     def infer(self, start: TensorType, stop: TensorType, step: TensorType) -> TensorType:
         return self._infer(start, stop, step)

@@ -22,9 +22,9 @@ from ir_exec.ops.base.intervals import (
     Interval,
     clamped,
     index_bounds,
+    index_values,
     slice_length,
     sliced_dim,
-    widened,
 )
 from ir_exec.ops.base.shapes import known_axes, known_ints, merge_dims, require_rank
 from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
@@ -90,7 +90,7 @@ def _slices(shape: tuple[int, ...], start: Array, stop: Array, step: Array, axes
     if len(set(sliced)) != len(sliced):
         raise EvaluationError(f"axes {sliced} hold the same axis more than once", port="axes")
     index = [slice(None)] * len(shape)
-    for axis, first, end, stride in zip(sliced, widened(start), widened(stop), steps, strict=True):
+    for axis, first, end, stride in zip(sliced, index_values(start), index_values(stop), steps, strict=True):
         index[axis] = _python_slice(shape[axis], first, end, stride)
     return tuple(index)
 
@@ -293,7 +293,7 @@ class StridedSlice(Op):
         return data.with_shape(Shape(dims))
 
     def evaluate(self, data: Array, begin: Array, end: Array, stride: Array | None = None) -> Array:
-        begins, ends = widened(begin), widened(end)
+        begins, ends = index_values(begin), index_values(end)
         strides: list[int] = [1] * len(begins) if stride is None else as_integers(stride).tolist()
         index: list[slice | int | None] = []
         for kind, position, axis in self._parts(len(begins), data.ndim):
