@@ -41,10 +41,13 @@ __all__ = [
     "shape_of_length",
 ]
 
+
 Broadcasting = Literal["none", "numpy", "pdpd"]
+
 
 LARGEST_RANK = 64
 """The most dims that a NumPy array can have."""
+
 
 LARGEST_SEARCHED = 2**16
 """Known data of more elements is not searched for the size of an output."""
@@ -67,6 +70,12 @@ def require_one_element(tensor: TensorType, name: str) -> None:
     require_rank(tensor, (0, 1), name)
     if tensor.rank == 1 and 1 not in tensor.shape[0]:
         raise ShapeError(f"{name} has shape {tensor.shape}, expected one element", code="IR502", port=name)
+
+
+def require_representable(rank: int) -> None:
+    """Raises UnsupportedError where NumPy has no arrays of this rank."""
+    if rank > LARGEST_RANK:
+        raise UnsupportedError(f"a tensor of rank {rank} is more than NumPy can hold, {LARGEST_RANK} dims at most")
 
 
 def normalize_axis(axis: int, rank: int, *, name: str = "axis") -> int:
@@ -127,22 +136,6 @@ def known_axes(tensor: TensorType, rank: int | None, *, name: str = "axes") -> t
     return normalize_axes(values, rank, name=name)
 
 
-def shape_of_length(vector: TensorType) -> Shape:
-    """A shape with an unknown dim for every element of the vector, of which only the length may be known."""
-    if vector.shape.dims is None or not vector.shape[0].is_static or vector.shape[0].lo > LARGEST_RANK:
-        return Shape.unknown()
-    return Shape.of_rank(vector.shape[0].lo)
-
-
-def known_shape(vector: TensorType, name: str) -> Shape:
-    """The shape that an integer vector holds, with the dims that its bounds allow; IR505 for a negative size."""
-    bounds = known_bounds(vector)
-    if bounds is None:
-        return shape_of_length(vector)
-    require_representable(len(bounds))
-    return Shape(dims_within(bounds, name))
-
-
 def known_size(size: TensorType, name: str) -> Dim:
     """The dim that an integer input of one element holds, as its bounds allow; IR505 for a negative size."""
     require_one_element(size, name)
@@ -155,18 +148,28 @@ def known_size(size: TensorType, name: str) -> Dim:
     return Dim(max(least, 0), most)
 
 
+def known_shape(vector: TensorType, name: str) -> Shape:
+    """The shape that an integer vector holds, with the dims that its bounds allow; IR505 for a negative size."""
+    bounds = known_bounds(vector)
+    if bounds is None:
+        return shape_of_length(vector)
+    require_representable(len(bounds))
+    return Shape(dims_within(bounds, name))
+
+
+def shape_of_length(vector: TensorType) -> Shape:
+    """A shape with an unknown dim for every element of the vector, of which only the length may be known."""
+    if vector.shape.dims is None or not vector.shape[0].is_static or vector.shape[0].lo > LARGEST_RANK:
+        return Shape.unknown()
+    return Shape.of_rank(vector.shape[0].lo)
+
+
 def dims_within(bounds: Sequence[tuple[int, int]], name: str) -> list[Dim]:
     """The dims between these bounds, which the input `name` holds; IR505 for a size that can only be negative."""
     if any(most < 0 for _, most in bounds):
         sizes = ", ".join(str(least) if least == most else "?" for least, most in bounds)
         raise ShapeError(f"{name} [{sizes}] holds a negative size", port=name)
     return [Dim(max(least, 0), most) for least, most in bounds]
-
-
-def require_representable(rank: int) -> None:
-    """Raises UnsupportedError where NumPy has no arrays of this rank."""
-    if rank > LARGEST_RANK:
-        raise UnsupportedError(f"a tensor of rank {rank} is more than NumPy can hold, {LARGEST_RANK} dims at most")
 
 
 def divide_dim(dim: Dim, divisor: int, what: str, *, port: str | None = None) -> Dim:
@@ -217,20 +220,6 @@ def broadcast_shapes(a: Shape, b: Shape, mode: Broadcasting = "numpy", axis: int
     return Shape(dims)
 
 
-def _padded(shape: Shape, rank: int) -> tuple[Dim, ...]:
-    """The dims with ones in front, as many as the rank is short of."""
-    return (Dim.of(1),) * (rank - len(shape)) + shape[:]
-
-
-def broadcasts_to(shape: Shape, target: Shape) -> bool:
-    """Whether NumPy may broadcast a tensor of this shape with one of the target's shape to the latter."""
-    if shape.dims is None or target.dims is None:
-        return True
-    rank = max(len(shape), len(target))
-    pairs = zip(_padded(shape, rank), _padded(target, rank), strict=True)
-    return all(1 in dim or dim & met is not None for dim, met in pairs)
-
-
 def _broadcast_pdpd(a: Shape, b: Shape, axis: int) -> Shape:
     if axis < -1 or axis > len(a):
         raise ShapeError(f"axis {axis} of pdpd broadcasting is out of range for rank {len(a)}", code="IR503")
@@ -258,3 +247,17 @@ def align_pdpd(b: Array, rank: int, axis: int) -> Array:
     while shape and shape[-1] == 1:
         shape.pop()
     return b.reshape(shape + [1] * (rank - axis - len(shape)))
+
+
+def broadcasts_to(shape: Shape, target: Shape) -> bool:
+    """Whether NumPy may broadcast a tensor of this shape with one of the target's shape to the latter."""
+    if shape.dims is None or target.dims is None:
+        return True
+    rank = max(len(shape), len(target))
+    pairs = zip(_padded(shape, rank), _padded(target, rank), strict=True)
+    return all(1 in dim or dim & met is not None for dim, met in pairs)
+
+
+def _padded(shape: Shape, rank: int) -> tuple[Dim, ...]:
+    """The dims with ones in front, as many as the rank is short of."""
+    return (Dim.of(1),) * (rank - len(shape)) + shape[:]
