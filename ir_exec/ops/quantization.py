@@ -12,8 +12,8 @@ from ir_exec.errors import ShapeError
 from ir_exec.kernels.precision import CALCULABLE, rounded, type_limits, widened
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Int, at_least
-from ir_exec.ops.base.shapes import broadcast_shapes, merge_shapes
-from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert, element_types
+from ir_exec.ops.base.shapes import broadcast_shapes, broadcasts_to, merge_shapes
+from ir_exec.types import Array, ElementType, Shape, TensorType, convert, element_types
 
 __all__ = ["FakeConvert", "FakeQuantize"]
 
@@ -126,18 +126,9 @@ class FakeConvert(Op):
 
 
 def _require_broadcast(limit: Shape, data: Shape, name: str) -> None:
-    """NumPy can broadcast the one to the other, which stays as it is; raises ShapeError IR504."""
-    if limit.dims is None or data.dims is None:
-        return
-    rank = max(len(limit), len(data))
-    for theirs, mine in zip(_padded(limit, rank), _padded(data, rank), strict=True):
-        if 1 not in theirs and theirs & mine is None:
-            message = f"{name} {limit} does not broadcast to data {data}: {theirs} meets {mine}"
-            raise ShapeError(message, code="IR504", port=name)
-
-
-def _padded(shape: Shape, rank: int) -> tuple[Dim, ...]:
-    return (Dim.of(1),) * (rank - len(shape)) + shape[:]
+    """Raises ShapeError IR504 where NumPy cannot broadcast the limit to the shape of data."""
+    if not broadcasts_to(limit, data):
+        raise ShapeError(f"{name} {limit} does not broadcast to data {data}", code="IR504", port=name)
 
 
 def _rows(data: Array, result: Array, limits: Sequence[Array]) -> Iterator[tuple[Array, Array, list[Array]]]:

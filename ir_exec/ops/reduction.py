@@ -85,32 +85,6 @@ class _Reduction(Op):
         return Shape.unknown()
 
 
-class _LogicalReduction(_Reduction):
-    inputs = (In("data", types=BOOLEAN), In("axes", types=AXES))
-
-
-@op("ReduceLogicalAnd", since=1)
-class ReduceLogicalAnd(_LogicalReduction):
-    """Whether all elements are true; true where there are none.
-
-    Specification: reduction/reduce-logical-and-1.
-    """
-
-    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        return reduced(np.logical_and, data, axes, self.keep_dims)
-
-
-@op("ReduceLogicalOr", since=1)
-class ReduceLogicalOr(_LogicalReduction):
-    """Whether any element is true; false where there are none.
-
-    Specification: reduction/reduce-logical-or-1.
-    """
-
-    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        return reduced(np.logical_or, data, axes, self.keep_dims)
-
-
 @op("ReduceSum", since=1)
 class ReduceSum(_Reduction):
     """The sum of the elements; 0 where there are none. Integers of 8 bits saturate, others wrap.
@@ -123,6 +97,17 @@ class ReduceSum(_Reduction):
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
         return summed(data, axes, self.keep_dims)
+
+
+@op("ReduceMean", since=1)
+class ReduceMean(_Reduction):
+    """The mean of the elements. That of integers is cut towards zero; it is 0 where there are no elements.
+
+    Specification: reduction/reduce-mean-1, which says nothing of means of nothing: there we do as OpenVINO does.
+    """
+
+    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
+        return mean(data, axes, self.keep_dims)
 
 
 @op("ReduceProd", since=1)
@@ -138,42 +123,6 @@ class ReduceProd(_Reduction):
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
         return reduced(np.multiply, data, axes, self.keep_dims, accumulator(data.dtype))
-
-
-@op("ReduceMean", since=1)
-class ReduceMean(_Reduction):
-    """The mean of the elements. That of integers is cut towards zero; it is 0 where there are no elements.
-
-    Specification: reduction/reduce-mean-1, which says nothing of means of nothing: there we do as OpenVINO does.
-    """
-
-    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        return mean(data, axes, self.keep_dims)
-
-
-@op("ReduceL1", since=4)
-class ReduceL1(_Reduction):
-    """The sum of the magnitudes.
-
-    Specification: reduction/reduce-l1-4. It calls the reduction along no axes the identity; we give magnitudes there
-    too, as OpenVINO does.
-    """
-
-    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        return summed(np.abs(widened(data)), axes, self.keep_dims)
-
-
-@op("ReduceL2", since=4)
-class ReduceL2(_Reduction):
-    """The square root of the sum of the squares; fractions of integers are cut off.
-
-    Specification: reduction/reduce-l2-4. It calls the reduction along no axes the identity; we give magnitudes there
-    too, as OpenVINO does.
-    """
-
-    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        wide = widened(data) if ElementType.of(data).is_float else data.astype(np.float64)
-        return np.asarray(np.sqrt(summed(np.square(wide), axes, self.keep_dims)))
 
 
 class _Extreme(_Reduction):
@@ -217,3 +166,54 @@ class ReduceMin(_Extreme):
 
     extreme = np.minimum
     of_nothing = 1
+
+
+@op("ReduceL1", since=4)
+class ReduceL1(_Reduction):
+    """The sum of the magnitudes.
+
+    Specification: reduction/reduce-l1-4. It calls the reduction along no axes the identity; we give magnitudes there
+    too, as OpenVINO does.
+    """
+
+    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
+        return summed(np.abs(widened(data)), axes, self.keep_dims)
+
+
+@op("ReduceL2", since=4)
+class ReduceL2(_Reduction):
+    """The square root of the sum of the squares; fractions of integers are cut off.
+
+    Specification: reduction/reduce-l2-4. It calls the reduction along no axes the identity; we give magnitudes there
+    too, as OpenVINO does.
+    """
+
+    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
+        wide = widened(data) if ElementType.of(data).is_float else data.astype(np.float64)
+        return np.asarray(np.sqrt(summed(np.square(wide), axes, self.keep_dims)))
+
+
+class _LogicalReduction(_Reduction):
+    inputs = (In("data", types=BOOLEAN), In("axes", types=AXES))
+
+
+@op("ReduceLogicalAnd", since=1)
+class ReduceLogicalAnd(_LogicalReduction):
+    """Whether all elements are true; true where there are none.
+
+    Specification: reduction/reduce-logical-and-1.
+    """
+
+    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
+        return reduced(np.logical_and, data, axes, self.keep_dims)
+
+
+@op("ReduceLogicalOr", since=1)
+class ReduceLogicalOr(_LogicalReduction):
+    """Whether any element is true; false where there are none.
+
+    Specification: reduction/reduce-logical-or-1.
+    """
+
+    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
+        return reduced(np.logical_or, data, axes, self.keep_dims)

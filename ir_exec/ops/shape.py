@@ -25,15 +25,7 @@ from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, ElementType, Shape, Te
 __all__ = ["Reshape", "ShapeOf", "ShapeOf1", "Squeeze", "Squeeze1", "Unsqueeze"]
 
 
-def _shape_as_value(shape: Shape, kind: ElementType) -> TensorType:
-    """The type of a shape as a tensor; the bounds of its dims are the bounds of the elements."""
-    if shape.dims is None:
-        return TensorType(kind, Shape.of_rank(1))
-    # An i64 ends where a dim without bound does; an i32 says "not bounded" with its own greatest value.
-    end = np.iinfo(kind.dtype).max
-    lower = np.array([min(dim.lo, end) for dim in shape], kind.dtype)
-    upper = np.array([min(dim.hi, end) for dim in shape], kind.dtype)
-    return TensorType(kind, Shape([len(shape)])).with_bounds(lower, lower if shape.is_static else upper)
+Item = TypeVar("Item")
 
 
 @op("ShapeOf", since=1)
@@ -70,62 +62,15 @@ class ShapeOf(Op):
         return np.array(data.shape, self.output_type.dtype)
 
 
-Item = TypeVar("Item")
-
-
-def _reshaping(op: Op, types: tuple[TensorType, ...]) -> Callable[..., Any]:
-    """What is left to do where the shape of the output is known: NumPy's reshape."""
-    sizes = op.infer(*types).shape.static
-    return lambda data, *_: data.reshape(sizes)
-
-
-@op("Unsqueeze", since=1)
-class Unsqueeze(Op):
-    """Puts dims of size 1 into the shape of data, so that they stand at `axes` of the output.
-
-    An axis that is given twice counts once; given twice in different spellings (4 and -1) it counts for the rank from
-    which negative axes are counted, but is inserted once, as OpenVINO does.
-
-    Errors: IR501 where axes are no scalar or vector, IR503 for an axis out of range, IR505 where there are no axes.
-    Specification: shape/unsqueeze-1.
-    """
-
-    inputs = (In("data"), In("axes", types=INTEGER))
-    rising = ("data",)
-    views = True
-
-    def infer(self, data: TensorType, axes: TensorType) -> TensorType:
-        require_rank(axes, (0, 1), "axes")
-        chosen = known_ints(axes)
-        if chosen == ():
-            raise ShapeError("axes are empty, expected one at least", port="axes")
-        if data.shape.dims is None:
-            return data.with_shape(Shape.unknown())
-        if chosen is None:
-            alone = axes.shape.size == 1
-            return data.with_shape(Shape.of_rank(len(data.shape) + 1) if alone else Shape.unknown())
-        dims = _with_inserted(list(data.shape), _inserted_axes(chosen, len(data.shape)), Dim.of(1))
-        require_representable(len(dims))
-        return data.with_shape(Shape(dims))
-
-    def evaluate(self, data: Array, axes: Array) -> Array:
-        index: list[Any] = _with_inserted([slice(None)] * data.ndim, _inserted_axes(ints(axes), data.ndim), np.newaxis)
-        view: Array = data[tuple(index)]
-        return view
-
-    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        return _reshaping(self, types)
-
-
-def _inserted_axes(axes: Iterable[int], rank: int) -> list[int]:
-    chosen = set(axes)
-    return sorted({normalize_axis(axis, rank + len(chosen), name="axes") for axis in chosen})
-
-
-def _with_inserted(items: list[Item], axes: list[int], item: Item) -> list[Item]:
-    for axis in axes:
-        items.insert(axis, item)
-    return items
+def _shape_as_value(shape: Shape, kind: ElementType) -> TensorType:
+    """The type of a shape as a tensor; the bounds of its dims are the bounds of the elements."""
+    if shape.dims is None:
+        return TensorType(kind, Shape.of_rank(1))
+    # An i64 ends where a dim without bound does; an i32 says "not bounded" with its own greatest value.
+    end = np.iinfo(kind.dtype).max
+    lower = np.array([min(dim.lo, end) for dim in shape], kind.dtype)
+    upper = np.array([min(dim.hi, end) for dim in shape], kind.dtype)
+    return TensorType(kind, Shape([len(shape)])).with_bounds(lower, lower if shape.is_static else upper)
 
 
 class _Squeeze(Op):
@@ -205,6 +150,55 @@ class Squeeze(_Squeeze):
 
     def _along_one_axis(self, shape: Shape) -> Shape:
         return Shape.unknown() if any(1 in dim for dim in shape) else shape
+
+
+@op("Unsqueeze", since=1)
+class Unsqueeze(Op):
+    """Puts dims of size 1 into the shape of data, so that they stand at `axes` of the output.
+
+    An axis that is given twice counts once; given twice in different spellings (4 and -1) it counts for the rank from
+    which negative axes are counted, but is inserted once, as OpenVINO does.
+
+    Errors: IR501 where axes are no scalar or vector, IR503 for an axis out of range, IR505 where there are no axes.
+    Specification: shape/unsqueeze-1.
+    """
+
+    inputs = (In("data"), In("axes", types=INTEGER))
+    rising = ("data",)
+    views = True
+
+    def infer(self, data: TensorType, axes: TensorType) -> TensorType:
+        require_rank(axes, (0, 1), "axes")
+        chosen = known_ints(axes)
+        if chosen == ():
+            raise ShapeError("axes are empty, expected one at least", port="axes")
+        if data.shape.dims is None:
+            return data.with_shape(Shape.unknown())
+        if chosen is None:
+            alone = axes.shape.size == 1
+            return data.with_shape(Shape.of_rank(len(data.shape) + 1) if alone else Shape.unknown())
+        dims = _with_inserted(list(data.shape), _inserted_axes(chosen, len(data.shape)), Dim.of(1))
+        require_representable(len(dims))
+        return data.with_shape(Shape(dims))
+
+    def evaluate(self, data: Array, axes: Array) -> Array:
+        index: list[Any] = _with_inserted([slice(None)] * data.ndim, _inserted_axes(ints(axes), data.ndim), np.newaxis)
+        view: Array = data[tuple(index)]
+        return view
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return _reshaping(self, types)
+
+
+def _inserted_axes(axes: Iterable[int], rank: int) -> list[int]:
+    chosen = set(axes)
+    return sorted({normalize_axis(axis, rank + len(chosen), name="axes") for axis in chosen})
+
+
+def _with_inserted(items: list[Item], axes: list[int], item: Item) -> list[Item]:
+    for axis in axes:
+        items.insert(axis, item)
+    return items
 
 
 @op("Reshape", since=1)
@@ -319,3 +313,9 @@ def _rest(left: list[Dim], given: list[Dim], shape: Shape) -> Dim:
     if lo > hi:
         raise ShapeError(f"the elements of data of shape {shape} do not make rows of {parts}", port="shape")
     return Dim(lo, hi)
+
+
+def _reshaping(op: Op, types: tuple[TensorType, ...]) -> Callable[..., Any]:
+    """What is left to do where the shape of the output is known: NumPy's reshape."""
+    sizes = op.infer(*types).shape.static
+    return lambda data, *_: data.reshape(sizes)

@@ -31,13 +31,22 @@ from ir_exec.types import (
 
 __all__ = ["Convert", "ConvertLike", "ConvertPromoteTypes", "StringTensorPack", "StringTensorUnpack"]
 
+
 CONVERTIBLE = NUMERIC | BOOLEAN
+
+
+PROMOTABLE = element_types("boolean f16 f32 f64 i4 i8 i16 i32 i64 u1 u4 u8 u16 u32 u64 f8e4m3 f8e5m2 bf16")
+"""What the rules of ConvertPromoteTypes were made for; OpenVINO takes no other types either."""
+
 
 LARGE = 2**19
 """How many elements make it worth while to convert them in pieces."""
 
-PROMOTABLE = element_types("boolean f16 f32 f64 i4 i8 i16 i32 i64 u1 u4 u8 u16 u32 u64 f8e4m3 f8e5m2 bf16")
-"""What the rules of ConvertPromoteTypes were made for; OpenVINO takes no other types either."""
+
+_ALIKE = element_types("boolean i8 i16 i32 i64 u8 u16 u32 u64")
+
+
+_FLOATS = element_types("f16 f32 f64")
 
 
 @op("Convert", since=1)
@@ -95,6 +104,30 @@ class ConvertLike(Op):
             return self.evaluate
         convert_data = _conversion(data, like.element_type)
         return lambda data, like: convert_data(data)
+
+
+def _require_convertible(target: ElementType) -> None:
+    if target not in CONVERTIBLE:
+        raise ElementTypeError(f"nothing can be converted to {target}", code="IR401")
+
+
+def _converted(data: Array, target: ElementType) -> Array:
+    """`convert`; of many elements in pieces, on as many threads as the context allows."""
+    if data.size < LARGE or not data.flags.c_contiguous or data.dtype == target.dtype:
+        return convert(data, target)
+    return by_pieces(partial(convert, target=target), data, np.empty(data.shape, target.dtype))
+
+
+def _conversion(source: TensorType, target: ElementType) -> Callable[[Array], Array]:
+    """`convert` for arrays of this type; where NumPy's own conversion does the same, that."""
+    kind, dtype = source.element_type, target.dtype
+    if kind is target:
+        return lambda data: data
+    into_integer = target in _ALIKE and target is not ElementType.boolean and kind in _ALIKE
+    into_float = target in (ElementType.f32, ElementType.f64) and kind in _ALIKE | _FLOATS
+    if (into_integer or into_float) and source.shape.size.lo < LARGE:
+        return lambda data: data.astype(dtype)
+    return lambda data: _converted(data, target)
 
 
 @op("ConvertPromoteTypes", since=14)
@@ -178,35 +211,6 @@ class ConvertPromoteTypes(Op):
         return {4: ElementType.i4, 8: ElementType.i8, 16: ElementType.i16, 32: ElementType.i32}.get(
             bits, ElementType.i64
         )
-
-
-_ALIKE = element_types("boolean i8 i16 i32 i64 u8 u16 u32 u64")
-
-_FLOATS = element_types("f16 f32 f64")
-
-
-def _converted(data: Array, target: ElementType) -> Array:
-    """`convert`; of many elements in pieces, on as many threads as the context allows."""
-    if data.size < LARGE or not data.flags.c_contiguous or data.dtype == target.dtype:
-        return convert(data, target)
-    return by_pieces(partial(convert, target=target), data, np.empty(data.shape, target.dtype))
-
-
-def _conversion(source: TensorType, target: ElementType) -> Callable[[Array], Array]:
-    """`convert` for arrays of this type; where NumPy's own conversion does the same, that."""
-    kind, dtype = source.element_type, target.dtype
-    if kind is target:
-        return lambda data: data
-    into_integer = target in _ALIKE and target is not ElementType.boolean and kind in _ALIKE
-    into_float = target in (ElementType.f32, ElementType.f64) and kind in _ALIKE | _FLOATS
-    if (into_integer or into_float) and source.shape.size.lo < LARGE:
-        return lambda data: data.astype(dtype)
-    return lambda data: _converted(data, target)
-
-
-def _require_convertible(target: ElementType) -> None:
-    if target not in CONVERTIBLE:
-        raise ElementTypeError(f"nothing can be converted to {target}", code="IR401")
 
 
 def _unsafe(a: ElementType, b: ElementType) -> ElementTypeError:

@@ -67,9 +67,9 @@ SCALAR = typed("f32", "")
 def test_limits_that_do_not_broadcast() -> None:
     operator = FakeQuantize(levels=5)
     data = typed("f32", "2,3")
-    message = "input_high [2] does not broadcast to data [2,3]: 2 meets 3"
+    message = "input_high [2] does not broadcast to data [2,3]"
     assert refused(operator, data, SCALAR, typed("f32", "2"), SCALAR, SCALAR) == ("IR504", message)
-    message = "output_low [4,1] does not broadcast to data [1,3]: 4 meets 1"
+    message = "output_low [4,1] does not broadcast to data [1,3]"
     assert refused(operator, typed("f32", "1,3"), SCALAR, SCALAR, typed("f32", "4,1"), SCALAR) == ("IR504", message)
     for limit in ("...", "?,3", "1,1,1,1", "..5"):
         assert operator.infer(data, SCALAR, SCALAR, typed("f32", limit), SCALAR) == data
@@ -112,7 +112,7 @@ def test_fake_convert_refuses() -> None:
     assert refused(operator, data, typed("f32", "3"), typed("f32", "1,3")) == ("IR501", message)
     message = "scale [1,1,1] has more axes than data [2,3]"
     assert refused(operator, data, typed("f32", "1,1,1")) == ("IR504", message)
-    message = "scale [2] does not broadcast to data [2,3]: 2 meets 3"
+    message = "scale [2] does not broadcast to data [2,3]"
     assert refused(operator, data, typed("f32", "2")) == ("IR504", message)
     with pytest.raises(InvalidAttributeError) as error:
         FakeConvert.parse({"destination_type": "f8e8m0"}, raise_error)

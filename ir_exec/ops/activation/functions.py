@@ -20,7 +20,7 @@ from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, type_limits
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Float
 from ir_exec.ops.base.elementwise import Unary, clip_kernel, real_kernel, unary
-from ir_exec.ops.base.shapes import require_rank
+from ir_exec.ops.base.shapes import broadcasts_to, require_rank
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 __all__ = [
@@ -44,160 +44,25 @@ __all__ = [
 ]
 
 
-def _swish(x: Array, beta: float = 1.0) -> Array:
-    divisor = x * -beta
-    np.exp(divisor, out=divisor)
-    divisor += 1
-    x /= divisor
-    return x
+@op("Identity", since=16)
+class Identity(Op):
+    """output = data.
 
-
-def _softplus(x: Array) -> Array:
-    result = np.log1p(np.exp(-np.abs(x)))
-    result += np.maximum(x, 0)
-    return result
-
-
-def _mish(x: Array) -> Array:
-    # tanh(ln(1 + e)) = (e² + 2e) / (e² + 2e + 2); beyond 20 that is 1 in f64, and e² does not overflow before.
-    e = np.exp(np.minimum(x, 20))
-    e *= e + 2
-    e /= e + 2
-    x *= e
-    return x
-
-
-def _hard_sigmoid(x: Array) -> Array:
-    x += 3
-    np.clip(x, 0, 6, out=x)
-    x /= 6
-    return x
-
-
-def _gelu(x: Array) -> Array:
-    result = erf(x * math.sqrt(0.5))
-    return _half_of_one_plus(result, x)
-
-
-def _gelu_tanh(x: Array) -> Array:
-    inner = x * x
-    inner *= 0.044715
-    inner += 1
-    inner *= x
-    inner *= math.sqrt(2 / math.pi)
-    return _half_of_one_plus(np.tanh(inner, out=inner), x)
-
-
-def _half_of_one_plus(share: Array, x: Array) -> Array:
-    share += 1
-    share *= x
-    share *= 0.5
-    return share
-
-
-def _elu(x: Array, alpha: float) -> Array:
-    return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
-
-
-Sigmoid = unary("Sigmoid", sigmoid, "output = 1 / (1 + e^-data).", page="activation/sigmoid-1")
-
-SoftPlus = unary(
-    "SoftPlus",
-    _softplus,
-    "output = ln(1 + e^data).",
-    page="activation/softplus-4",
-    since=4,
-    types=CALCULABLE_FLOAT,
-)
-
-SoftSign = unary(
-    "SoftSign",
-    lambda x: x / (1 + np.abs(x)),
-    "output = data / (1 + |data|).",
-    page="activation/softsign-9",
-    since=9,
-    types=CALCULABLE_FLOAT,
-)
-
-Mish = unary(
-    "Mish",
-    _mish,
-    "output = data · tanh(ln(1 + e^data)).",
-    page="activation/mish-4",
-    since=4,
-    types=CALCULABLE_FLOAT,
-)
-
-HSigmoid = unary(
-    "HSigmoid",
-    _hard_sigmoid,
-    "output = min(max(data + 3, 0), 6) / 6.",
-    page="activation/hsigmoid-5",
-    since=5,
-)
-
-HSwish = unary(
-    "HSwish",
-    lambda x: x * _hard_sigmoid(x.copy()),
-    "output = data · min(max(data + 3, 0), 6) / 6.",
-    page="activation/hswish-4",
-    since=4,
-)
-
-Gelu2 = unary(
-    "Gelu",
-    _gelu,
-    "output = data · (1 + erf(data / √2)) / 2.",
-    page="activation/gelu-2",
-    since=2,
-    types=CALCULABLE_FLOAT,
-)
-
-
-@op("Gelu", since=7)
-class Gelu7(Unary):
-    """output = data · Φ(data), Φ being the distribution function of the normal distribution.
-
-    erf: Φ(x) = (1 + erf(x / √2)) / 2. tanh: about Φ(x) = (1 + tanh(√(2/π) · (x + 0.044715 x³))) / 2.
-
-    data: any shape, any float type. output: the same.
-    Specification: activation/gelu-7.
+    Specification: activation/identity-16.
     """
 
-    inputs = (In("data", types=CALCULABLE_FLOAT),)
+    inputs = (In("data"),)
+    rising = ("data",)
+    views = True
 
-    approximation_mode: Annotated[Literal["erf", "tanh"], LOWER] = "erf"
+    def infer(self, data: TensorType) -> TensorType:
+        return data
 
-    overwrites = ("data",)
-
-    def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
-        return calculated_real(self._function, data, out)
-
-    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        return real_kernel(self._function, types[0], self.evaluate)
-
-    @property
-    def _function(self) -> Function:
-        return _gelu if self.approximation_mode == "erf" else _gelu_tanh
+    def evaluate(self, data: Array) -> Array:
+        return data
 
 
-@op("Elu", since=1)
-class Elu(Unary):
-    """output = data where it is positive, else alpha · (e^data - 1).
-
-    data: any shape, any numeric type; the specification has floats only, OpenVINO all. output: the same.
-    Specification: activation/elu-1.
-    """
-
-    alpha: Float
-
-    overwrites = ("data",)
-
-    def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
-        return calculated_real(partial(_elu, alpha=self.alpha), data, out)
-
-    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        return real_kernel(partial(_elu, alpha=self.alpha), types[0], self.evaluate)
+Exp = unary("Exp", np.exp, "output = e^data.", page="activation/exp-1")
 
 
 @op("ReLU", since=1)
@@ -293,34 +158,10 @@ def _may_be_slope(data: Shape, slope: Shape) -> bool:
         return True
     if len(slope) == 1 and len(data) > 1 and (slope[0] & data[1]) is not None:
         return True
-    extra = max(len(slope) - len(data), 0)
-    fits = (1 in dim or dim & met is not None for dim, met in zip(reversed(slope), reversed(data), strict=False))
-    return all(1 in dim for dim in slope[:extra]) and all(fits)
+    return broadcasts_to(slope, data)
 
 
-@op("Swish", since=4)
-class Swish(Op):
-    """output = data / (1 + e^-(beta · data)).
-
-    data: any shape, any float type; beta: a scalar of that type, 1 where it is left out. output: as data.
-    Errors: IR501 for a beta that is no scalar.
-    Specification: activation/swish-4.
-    """
-
-    inputs = (In("data", types=CALCULABLE_FLOAT), In("beta", types=CALCULABLE_FLOAT, like="data", optional=True))
-
-    def infer(self, data: TensorType, beta: TensorType | None = None) -> TensorType:
-        if beta is not None:
-            require_rank(beta, 0, "beta")
-        return data.without_values()
-
-    overwrites = ("data",)
-
-    def evaluate(self, data: Array, beta: Array | None = None, *, out: Array | None = None) -> Array:
-        return calculated_real(_swish if beta is None else partial(_swish, beta=float(beta.reshape(()))), data, out)
-
-    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        return self.evaluate if len(types) > 1 else real_kernel(_swish, types[0], self.evaluate)
+Sigmoid = unary("Sigmoid", sigmoid, "output = 1 / (1 + e^-data).", page="activation/sigmoid-1")
 
 
 @op("HardSigmoid", since=1)
@@ -355,6 +196,132 @@ class HardSigmoid(Op):
         return calculated_real(hard_sigmoid, data)
 
 
+def _hard_sigmoid(x: Array) -> Array:
+    x += 3
+    np.clip(x, 0, 6, out=x)
+    x /= 6
+    return x
+
+
+HSigmoid = unary(
+    "HSigmoid",
+    _hard_sigmoid,
+    "output = min(max(data + 3, 0), 6) / 6.",
+    page="activation/hsigmoid-5",
+    since=5,
+)
+
+
+HSwish = unary(
+    "HSwish",
+    lambda x: x * _hard_sigmoid(x.copy()),
+    "output = data · min(max(data + 3, 0), 6) / 6.",
+    page="activation/hswish-4",
+    since=4,
+)
+
+
+def _swish(x: Array, beta: float = 1.0) -> Array:
+    divisor = x * -beta
+    np.exp(divisor, out=divisor)
+    divisor += 1
+    x /= divisor
+    return x
+
+
+@op("Swish", since=4)
+class Swish(Op):
+    """output = data / (1 + e^-(beta · data)).
+
+    data: any shape, any float type; beta: a scalar of that type, 1 where it is left out. output: as data.
+    Errors: IR501 for a beta that is no scalar.
+    Specification: activation/swish-4.
+    """
+
+    inputs = (In("data", types=CALCULABLE_FLOAT), In("beta", types=CALCULABLE_FLOAT, like="data", optional=True))
+
+    def infer(self, data: TensorType, beta: TensorType | None = None) -> TensorType:
+        if beta is not None:
+            require_rank(beta, 0, "beta")
+        return data.without_values()
+
+    overwrites = ("data",)
+
+    def evaluate(self, data: Array, beta: Array | None = None, *, out: Array | None = None) -> Array:
+        return calculated_real(_swish if beta is None else partial(_swish, beta=float(beta.reshape(()))), data, out)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return self.evaluate if len(types) > 1 else real_kernel(_swish, types[0], self.evaluate)
+
+
+SoftSign = unary(
+    "SoftSign",
+    lambda x: x / (1 + np.abs(x)),
+    "output = data / (1 + |data|).",
+    page="activation/softsign-9",
+    since=9,
+    types=CALCULABLE_FLOAT,
+)
+
+
+def _softplus(x: Array) -> Array:
+    result = np.log1p(np.exp(-np.abs(x)))
+    result += np.maximum(x, 0)
+    return result
+
+
+SoftPlus = unary(
+    "SoftPlus",
+    _softplus,
+    "output = ln(1 + e^data).",
+    page="activation/softplus-4",
+    since=4,
+    types=CALCULABLE_FLOAT,
+)
+
+
+def _mish(x: Array) -> Array:
+    # tanh(ln(1 + e)) = (e² + 2e) / (e² + 2e + 2); beyond 20 that is 1 in f64, and e² does not overflow before.
+    e = np.exp(np.minimum(x, 20))
+    e *= e + 2
+    e /= e + 2
+    x *= e
+    return x
+
+
+Mish = unary(
+    "Mish",
+    _mish,
+    "output = data · tanh(ln(1 + e^data)).",
+    page="activation/mish-4",
+    since=4,
+    types=CALCULABLE_FLOAT,
+)
+
+
+def _elu(x: Array, alpha: float) -> Array:
+    return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
+
+
+@op("Elu", since=1)
+class Elu(Unary):
+    """output = data where it is positive, else alpha · (e^data - 1).
+
+    data: any shape, any numeric type; the specification has floats only, OpenVINO all. output: the same.
+    Specification: activation/elu-1.
+    """
+
+    alpha: Float
+
+    overwrites = ("data",)
+
+    def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
+        return calculated_real(partial(_elu, alpha=self.alpha), data, out)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return real_kernel(partial(_elu, alpha=self.alpha), types[0], self.evaluate)
+
+
 @op("Selu", since=1)
 class Selu(Op):
     """output = lambda · data where data is positive, else lambda · alpha · (e^data - 1).
@@ -372,7 +339,7 @@ class Selu(Op):
     )
 
     def infer(self, data: TensorType, alpha: TensorType, lambda_: TensorType) -> TensorType:
-        for name, factor in (("alpha", alpha), ("lambda_", lambda_)):
+        for name, factor in (("alpha", alpha), ("lambda", lambda_)):
             if 1 not in factor.shape.size:
                 raise ShapeError(f"{name} has shape {factor.shape}, expected one element", code="IR505", port=name)
         return data.without_values()
@@ -382,22 +349,59 @@ class Selu(Op):
         return calculated_real(lambda x: scale * _elu(x, curve), data)
 
 
-@op("Identity", since=16)
-class Identity(Op):
-    """output = data.
+def _gelu(x: Array) -> Array:
+    result = erf(x * math.sqrt(0.5))
+    return _half_of_one_plus(result, x)
 
-    Specification: activation/identity-16.
+
+def _gelu_tanh(x: Array) -> Array:
+    inner = x * x
+    inner *= 0.044715
+    inner += 1
+    inner *= x
+    inner *= math.sqrt(2 / math.pi)
+    return _half_of_one_plus(np.tanh(inner, out=inner), x)
+
+
+def _half_of_one_plus(share: Array, x: Array) -> Array:
+    share += 1
+    share *= x
+    share *= 0.5
+    return share
+
+
+Gelu2 = unary(
+    "Gelu",
+    _gelu,
+    "output = data · (1 + erf(data / √2)) / 2.",
+    page="activation/gelu-2",
+    since=2,
+    types=CALCULABLE_FLOAT,
+)
+
+
+@op("Gelu", since=7)
+class Gelu7(Unary):
+    """output = data · Φ(data), Φ being the distribution function of the normal distribution.
+
+    erf: Φ(x) = (1 + erf(x / √2)) / 2. tanh: about Φ(x) = (1 + tanh(√(2/π) · (x + 0.044715 x³))) / 2.
+
+    data: any shape, any float type. output: the same.
+    Specification: activation/gelu-7.
     """
 
-    inputs = (In("data"),)
-    rising = ("data",)
-    views = True
+    inputs = (In("data", types=CALCULABLE_FLOAT),)
 
-    def infer(self, data: TensorType) -> TensorType:
-        return data
+    approximation_mode: Annotated[Literal["erf", "tanh"], LOWER] = "erf"
 
-    def evaluate(self, data: Array) -> Array:
-        return data
+    overwrites = ("data",)
 
+    def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
+        return calculated_real(self._function, data, out)
 
-Exp = unary("Exp", np.exp, "output = e^data.", page="activation/exp-1")
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return real_kernel(self._function, types[0], self.evaluate)
+
+    @property
+    def _function(self) -> Function:
+        return _gelu if self.approximation_mode == "erf" else _gelu_tanh

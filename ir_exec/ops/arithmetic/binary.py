@@ -28,13 +28,9 @@ __all__ = [
     "Subtract",
 ]
 
+
 HUGE = 2.0**48
 """Bounds that reach this are not bounds of anything that a tensor could have."""
-
-
-def _squared_difference(a: Array, b: Array) -> Array:
-    difference = np.subtract(a, b)
-    return np.multiply(difference, difference)
 
 
 Add = binary(
@@ -46,6 +42,7 @@ Add = binary(
     is_arithmetic=True,
 )
 
+
 Subtract = binary(
     "Subtract",
     np.subtract,
@@ -54,6 +51,7 @@ Subtract = binary(
     is_monotone=True,
     is_arithmetic=True,
 )
+
 
 Multiply = binary(
     "Multiply",
@@ -64,21 +62,11 @@ Multiply = binary(
     is_arithmetic=True,
 )
 
-Maximum = binary(
-    "Maximum",
-    np.maximum,
-    "output = the greater of a and b; NaN where either is.",
-    page="arithmetic/maximum-1",
-    is_rising=True,
-)
 
-Minimum = binary(
-    "Minimum",
-    np.minimum,
-    "output = the lesser of a and b; NaN where either is.",
-    page="arithmetic/minimum-1",
-    is_rising=True,
-)
+def _squared_difference(a: Array, b: Array) -> Array:
+    difference = np.subtract(a, b)
+    return np.multiply(difference, difference)
+
 
 SquaredDifference = binary(
     "SquaredDifference",
@@ -88,22 +76,22 @@ SquaredDifference = binary(
 )
 
 
-def _is_integer(array: Array) -> bool:
-    return ElementType.of(array).is_integer
+Maximum = binary(
+    "Maximum",
+    np.maximum,
+    "output = the greater of a and b; NaN where either is.",
+    page="arithmetic/maximum-1",
+    is_rising=True,
+)
 
 
-def _require_no_zero(a: Array, b: Array) -> None:
-    """No integer is divided by zero; EvaluationError IR704."""
-    if a.size and _is_integer(b) and (b == 0).any():
-        raise EvaluationError("an integer is divided by zero", code="IR704", port="b")
-
-
-class _Remainder(Binary):
-    """What a division leaves. Errors: IR704 for an integer divided by zero, and those of Binary."""
-
-    def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
-        _require_no_zero(a, b)
-        return super().evaluate(a, b, out=out)
+Minimum = binary(
+    "Minimum",
+    np.minimum,
+    "output = the lesser of a and b; NaN where either is.",
+    page="arithmetic/minimum-1",
+    is_rising=True,
+)
 
 
 @op("Divide", since=1)
@@ -158,6 +146,14 @@ def _quotient_towards_zero(a: Array, b: Array) -> Array:
     return quotient
 
 
+class _Remainder(Binary):
+    """What a division leaves. Errors: IR704 for an integer divided by zero, and those of Binary."""
+
+    def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
+        _require_no_zero(a, b)
+        return super().evaluate(a, b, out=out)
+
+
 @op("Mod", since=1)
 class Mod(_Remainder):
     """output = a - b · trunc(a / b): the remainder with the sign of a, as in C.
@@ -201,13 +197,6 @@ class FloorMod(_Remainder):
         return _with_exact_elements(self, (a, b), (lower, upper))
 
 
-def _largest_magnitude(bounds: Bounds) -> Array:
-    """As f64, where nothing overflows."""
-    lower, upper = (bound.astype(np.float64) for bound in bounds)
-    magnitude: Array = np.maximum(-lower, upper)
-    return magnitude
-
-
 def _with_exact_elements(operator: Binary, inputs: tuple[Bounds, Bounds], bounds: tuple[Array, Array]) -> Bounds:
     """The bounds, as f64, in the dtype of the operator, and the elements whose inputs are known computed."""
     (a_lower, a_upper), (b_lower, b_upper) = inputs
@@ -219,6 +208,23 @@ def _with_exact_elements(operator: Binary, inputs: tuple[Bounds, Bounds], bounds
     lower = np.where(lower <= limits.min, limits.min, np.where(lower >= HUGE, 0, lower).astype(limits.dtype))
     upper = np.where(upper >= HUGE, limits.max, np.where(upper <= limits.min, 0, upper).astype(limits.dtype))
     return np.where(is_exact, exact, lower).astype(limits.dtype), np.where(is_exact, exact, upper).astype(limits.dtype)
+
+
+def _largest_magnitude(bounds: Bounds) -> Array:
+    """As f64, where nothing overflows."""
+    lower, upper = (bound.astype(np.float64) for bound in bounds)
+    magnitude: Array = np.maximum(-lower, upper)
+    return magnitude
+
+
+def _is_integer(array: Array) -> bool:
+    return ElementType.of(array).is_integer
+
+
+def _require_no_zero(a: Array, b: Array) -> None:
+    """No integer is divided by zero; EvaluationError IR704."""
+    if a.size and _is_integer(b) and (b == 0).any():
+        raise EvaluationError("an integer is divided by zero", code="IR704", port="b")
 
 
 @op("Power", since=1)

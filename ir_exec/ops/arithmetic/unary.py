@@ -39,33 +39,6 @@ __all__ = [
     "Tanh",
 ]
 
-# np.copy and not the data itself: an output shares memory with an input only in operators that say so.
-Floor = unary(
-    "Floor",
-    np.floor,
-    "output = the greatest integer that is not above data.",
-    page="arithmetic/floor-1",
-    of_integers=np.copy,
-    is_rising=True,
-)
-
-Ceiling = unary(
-    "Ceiling",
-    np.ceil,
-    "output = the least integer that is not below data.",
-    page="arithmetic/ceiling-1",
-    of_integers=np.copy,
-    is_rising=True,
-)
-
-Sign = unary(
-    "Sign",
-    np.sign,
-    "output = -1, 0 or 1 as data is negative, zero or positive; NaN for NaN.",
-    page="arithmetic/sign-1",
-    of_integers=np.sign,
-    is_rising=True,
-)
 
 Negative = unary(
     "Negative",
@@ -75,34 +48,6 @@ Negative = unary(
     of_integers=np.negative,
     is_monotone=True,
 )
-
-Sqrt = unary("Sqrt", np.sqrt, "output = √data; NaN for negative data.", page="arithmetic/sqrt-1")
-
-Log = unary("Log", np.log, "output = ln data; -inf for 0, NaN for negative data.", page="arithmetic/log-1")
-
-Sin = unary("Sin", np.sin, "output = sin data, of radians.", page="arithmetic/sin-1")
-
-Cos = unary("Cos", np.cos, "output = cos data, of radians.", page="arithmetic/cos-1")
-
-Tan = unary("Tan", np.tan, "output = tan data, of radians.", page="arithmetic/tan-1")
-
-Asin = unary("Asin", np.arcsin, "output = arcsin data, in radians; NaN beyond [-1, 1].", page="arithmetic/asin-1")
-
-Acos = unary("Acos", np.arccos, "output = arccos data, in radians; NaN beyond [-1, 1].", page="arithmetic/acos-1")
-
-Atan = unary("Atan", np.arctan, "output = arctan data, in radians.", page="arithmetic/atan-1")
-
-Sinh = unary("Sinh", np.sinh, "output = sinh data.", page="arithmetic/sinh-1")
-
-Cosh = unary("Cosh", np.cosh, "output = cosh data.", page="arithmetic/cosh-1")
-
-Asinh = unary("Asinh", np.arcsinh, "output = arsinh data.", page="arithmetic/asinh-3", since=4)
-
-Acosh = unary("Acosh", np.arccosh, "output = arcosh data; NaN below 1.", page="arithmetic/acosh-3", since=4)
-
-Atanh = unary("Atanh", np.arctanh, "output = artanh data; ±inf at ±1, NaN beyond.", page="arithmetic/atanh-3", since=4)
-
-Erf = unary("Erf", erf, "output = 2/√π · ∫ exp(-t²) dt from 0 to data.", page="arithmetic/erf-1")
 
 
 @op("Abs", since=1)
@@ -127,6 +72,37 @@ class Abs(Unary):
             limits = np.iinfo(lower.dtype)
             greatest = np.where((lower == limits.min) & (lower < 0), limits.max, greatest)
         return least.astype(lower.dtype), greatest.astype(lower.dtype)
+
+
+Sign = unary(
+    "Sign",
+    np.sign,
+    "output = -1, 0 or 1 as data is negative, zero or positive; NaN for NaN.",
+    page="arithmetic/sign-1",
+    of_integers=np.sign,
+    is_rising=True,
+)
+
+
+# np.copy and not the data itself: an output shares memory with an input only in operators that say so.
+Floor = unary(
+    "Floor",
+    np.floor,
+    "output = the greatest integer that is not above data.",
+    page="arithmetic/floor-1",
+    of_integers=np.copy,
+    is_rising=True,
+)
+
+
+Ceiling = unary(
+    "Ceiling",
+    np.ceil,
+    "output = the least integer that is not below data.",
+    page="arithmetic/ceiling-1",
+    of_integers=np.copy,
+    is_rising=True,
+)
 
 
 @op("Round", since=5)
@@ -154,6 +130,51 @@ def _half_away_from_zero(x: Array) -> Array:
     return np.trunc(x, out=x)
 
 
+Sqrt = unary("Sqrt", np.sqrt, "output = √data; NaN for negative data.", page="arithmetic/sqrt-1")
+
+
+Log = unary("Log", np.log, "output = ln data; -inf for 0, NaN for negative data.", page="arithmetic/log-1")
+
+
+Sin = unary("Sin", np.sin, "output = sin data, of radians.", page="arithmetic/sin-1")
+
+
+Cos = unary("Cos", np.cos, "output = cos data, of radians.", page="arithmetic/cos-1")
+
+
+Tan = unary("Tan", np.tan, "output = tan data, of radians.", page="arithmetic/tan-1")
+
+
+Asin = unary("Asin", np.arcsin, "output = arcsin data, in radians; NaN beyond [-1, 1].", page="arithmetic/asin-1")
+
+
+Acos = unary("Acos", np.arccos, "output = arccos data, in radians; NaN beyond [-1, 1].", page="arithmetic/acos-1")
+
+
+Atan = unary("Atan", np.arctan, "output = arctan data, in radians.", page="arithmetic/atan-1")
+
+
+Sinh = unary("Sinh", np.sinh, "output = sinh data.", page="arithmetic/sinh-1")
+
+
+Cosh = unary("Cosh", np.cosh, "output = cosh data.", page="arithmetic/cosh-1")
+
+
+Tanh = unary("Tanh", np.tanh, "output = tanh data.", page="arithmetic/tanh-1")
+
+
+Asinh = unary("Asinh", np.arcsinh, "output = arsinh data.", page="arithmetic/asinh-3", since=4)
+
+
+Acosh = unary("Acosh", np.arccosh, "output = arcosh data; NaN below 1.", page="arithmetic/acosh-3", since=4)
+
+
+Atanh = unary("Atanh", np.arctanh, "output = artanh data; ±inf at ±1, NaN beyond.", page="arithmetic/atanh-3", since=4)
+
+
+Erf = unary("Erf", erf, "output = 2/√π · ∫ exp(-t²) dt from 0 to data.", page="arithmetic/erf-1")
+
+
 @op("ErfInv", since=17)
 class ErfInv(Unary):
     """output = the y with erf(y) = data; ±inf at ±1, NaN beyond.
@@ -166,6 +187,3 @@ class ErfInv(Unary):
 
     def evaluate(self, data: Array) -> Array:
         return calculated_real(lambda x: erfinv(x.astype(np.float64, copy=False)), data)
-
-
-Tanh = unary("Tanh", np.tanh, "output = tanh data.", page="arithmetic/tanh-1")

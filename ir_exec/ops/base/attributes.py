@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints
 
 from ir_exec.types import INDEX, ElementType, Shape
 
@@ -34,6 +34,7 @@ __all__ = [
     "Positives",
     "ShapeText",
     "Step",
+    "among",
     "at_least",
     "each",
     "fields_of",
@@ -105,12 +106,6 @@ def _element_type(text: str) -> ElementType:
     return kind
 
 
-def _index_type(kind: ElementType) -> ElementType:
-    if kind not in INDEX:
-        raise ValueError("expected i32 or i64")
-    return kind
-
-
 def at_least(least: float) -> Step:
     """Refuses numbers below `least`, and NaN."""
 
@@ -129,6 +124,17 @@ def within(least: float, most: float) -> Step:
         if not least <= value <= most:
             raise ValueError(f"expected a number from {least} to {most}")
         return value
+
+    return step
+
+
+def among(types: frozenset[ElementType], expected: str) -> Step:
+    """Refuses element types that are not among `types`; `expected` says in the message which are."""
+
+    def step(kind: ElementType) -> ElementType:
+        if kind not in types:
+            raise ValueError(f"expected {expected}")
+        return kind
 
     return step
 
@@ -173,7 +179,7 @@ Floats = Annotated[tuple[float, ...], _floats]
 
 ElementTypeName = Annotated[ElementType, _element_type]
 
-IndexTypeName = Annotated[ElementTypeName, _index_type]
+IndexTypeName = Annotated[ElementTypeName, among(INDEX, "i32 or i64")]
 
 ShapeText = Annotated[Shape, Shape.parse]
 
@@ -208,9 +214,6 @@ class Field(NamedTuple):
         for step in self.steps:
             value = step(value)
         return value
-
-
-_CLASS_VAR: Any = ClassVar
 
 
 def fields_of(cls: type[Any]) -> tuple[Field, ...]:

@@ -41,35 +41,6 @@ __all__ = [
 ]
 
 
-def is_own_type(data: TensorType) -> bool:
-    """Whether elements of this type are calculated with as they are."""
-    return data.element_type.is_known and working_dtype(data.element_type.dtype) is data.element_type.dtype
-
-
-def is_small(*types: TensorType) -> bool:
-    """Whether NumPy's functions may be called as they are: for fewer elements than are split, and for no scalars, of
-    which they would not give an array."""
-    return max(type.shape.size.lo for type in types) < LARGE and max(type.rank or 0 for type in types) > 0
-
-
-def real_kernel(function: Function, data: TensorType, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-    """`calculated_real` for data of this static type, without what it looks up in every call; `otherwise` where there
-    is more to do than to call the function."""
-    if not (data.element_type.is_float and is_own_type(data) and is_small(data)):
-        return otherwise
-    if isinstance(function, np.ufunc):
-        return function
-    return partial(of_copy, function) if data.shape.size.lo <= PIECE else otherwise
-
-
-def clip_kernel(data: TensorType, lowest: float, highest: float, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-    """The same for data of this static type as `real_kernel` does."""
-    if not (is_own_type(data) and is_small(data)):
-        return otherwise
-    dtype = data.element_type.dtype.type
-    return partial(clip_elements, lowest=dtype(lowest), highest=dtype(highest))
-
-
 class Unary(Op):
     """An operator of one input, whose output has its shape and element type."""
 
@@ -117,13 +88,6 @@ def unary(
             return real_kernel(function, types[0], self.evaluate)
 
     return _registered(Operator, type_name, since)
-
-
-def _registered(cls: type[Op], type_name: str, since: int) -> type[Op]:
-    cls.__name__ = cls.__qualname__ = type_name
-    # The class belongs to the module of the line that declares it, as the named tuples of `collections` do.
-    cls.__module__ = sys._getframe(2).f_globals["__name__"]
-    return op(type_name, since=since)(cls)
 
 
 def _one_word_for_none(text: str) -> str:
@@ -202,3 +166,39 @@ def binary(
         function = of_elements
 
     return _registered(Operator, type_name, since)
+
+
+def _registered(cls: type[Op], type_name: str, since: int) -> type[Op]:
+    cls.__name__ = cls.__qualname__ = type_name
+    # The class belongs to the module of the line that declares it, as the named tuples of `collections` do.
+    cls.__module__ = sys._getframe(2).f_globals["__name__"]
+    return op(type_name, since=since)(cls)
+
+
+def real_kernel(function: Function, data: TensorType, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """`calculated_real` for data of this static type, without what it looks up in every call; `otherwise` where there
+    is more to do than to call the function."""
+    if not (data.element_type.is_float and is_own_type(data) and is_small(data)):
+        return otherwise
+    if isinstance(function, np.ufunc):
+        return function
+    return partial(of_copy, function) if data.shape.size.lo <= PIECE else otherwise
+
+
+def clip_kernel(data: TensorType, lowest: float, highest: float, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for data of this static type as `real_kernel` does."""
+    if not (is_own_type(data) and is_small(data)):
+        return otherwise
+    dtype = data.element_type.dtype.type
+    return partial(clip_elements, lowest=dtype(lowest), highest=dtype(highest))
+
+
+def is_own_type(data: TensorType) -> bool:
+    """Whether elements of this type are calculated with as they are."""
+    return data.element_type.is_known and working_dtype(data.element_type.dtype) is data.element_type.dtype
+
+
+def is_small(*types: TensorType) -> bool:
+    """Whether NumPy's functions may be called as they are: for fewer elements than are split, and for no scalars, of
+    which they would not give an array."""
+    return max(type.shape.size.lo for type in types) < LARGE and max(type.rank or 0 for type in types) > 0

@@ -12,7 +12,7 @@ from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.kernels.windows import SlidingAxis, changed, window_extent
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import NonNegatives
-from ir_exec.ops.base.shapes import ints, known_bounds, merge_dims, require_rank
+from ir_exec.ops.base.shapes import dims_within, ints, known_bounds, merge_dims, require_rank
 from ir_exec.ops.base.windowed import spatial_dims
 from ir_exec.ops.convolution.convolution import Convolving, grouped_channels
 from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
@@ -142,9 +142,7 @@ def _named_dims(output_shape: TensorType) -> list[Dim] | None:
         length = Dim.any() if output_shape.shape.dims is None else output_shape.shape[0]
         # More than three are refused by every caller.
         return [Dim.any()] * min(length.lo, 4) if length.is_static else None
-    if any(most < 0 for _, most in bounds):
-        raise ShapeError("output_shape names a negative size", port="output_shape")
-    return [Dim(max(least, 0), most) for least, most in bounds]
+    return dims_within(bounds, "output_shape")
 
 
 def _named_sizes(output_shape: Array, spatial_rank: int) -> tuple[int, ...]:

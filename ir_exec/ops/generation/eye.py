@@ -6,19 +6,13 @@ from typing import Annotated
 
 import numpy as np
 
-from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.errors import EvaluationError
 from ir_exec.ops.base import In, Op, op
-from ir_exec.ops.base.attributes import ElementTypeName
-from ir_exec.ops.base.shapes import known_bounds, known_shape, require_one_element, require_rank
-from ir_exec.types import BOOLEAN, INDEX, NUMERIC, Array, Dim, ElementType, Shape, TensorType, convert
+from ir_exec.ops.base.attributes import ElementTypeName, among
+from ir_exec.ops.base.shapes import known_shape, known_size, require_one_element, require_rank
+from ir_exec.types import BOOLEAN, INDEX, NUMERIC, Array, Shape, TensorType, convert
 
 __all__ = ["Eye"]
-
-
-def _number(kind: ElementType) -> ElementType:
-    if kind not in NUMERIC | BOOLEAN:
-        raise ValueError("expected a numeric element type or boolean")
-    return kind
 
 
 @op("Eye", since=9)
@@ -39,7 +33,7 @@ class Eye(Op):
         In("batch_shape", types=INDEX, optional=True),
     )
 
-    output_type: Annotated[ElementTypeName, _number]
+    output_type: Annotated[ElementTypeName, among(NUMERIC | BOOLEAN, "a numeric element type or boolean")]
 
     def infer(
         self,
@@ -49,7 +43,7 @@ class Eye(Op):
         batch_shape: TensorType | None = None,
     ) -> TensorType:
         require_one_element(diagonal_index, "diagonal_index")
-        matrix = (_size_of(num_rows, "num_rows"), _size_of(num_columns, "num_columns"))
+        matrix = (known_size(num_rows, "num_rows"), known_size(num_columns, "num_columns"))
         if batch_shape is None:
             return TensorType(self.output_type, Shape(matrix))
         require_rank(batch_shape, 1, "batch_shape")
@@ -67,14 +61,3 @@ class Eye(Op):
         # A diagonal far beyond the matrix is no index that NumPy could take.
         matrix = np.eye(rows, columns, min(max(diagonal, -rows), columns), np.int8)
         return np.broadcast_to(convert(matrix, self.output_type), (*batch, rows, columns)).copy()
-
-
-def _size_of(number: TensorType, name: str) -> Dim:
-    require_one_element(number, name)
-    bounds = known_bounds(number)
-    if bounds is None:
-        return Dim.any()
-    least, most = bounds[0]
-    if most < 0:
-        raise ShapeError(f"{name} is {most}, expected 0 or more", port=name)
-    return Dim(max(least, 0), most)

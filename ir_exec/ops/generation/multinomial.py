@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.errors import EvaluationError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.kernels.random_bits import mersenne_twister, words_of_sequence
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, IndexTypeName
-from ir_exec.ops.base.shapes import known_bounds, require_one_element, require_rank
+from ir_exec.ops.base.shapes import known_size, require_rank
 from ir_exec.ops.generation.random_uniform import Seed
-from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
+from ir_exec.types import INTEGER, Array, Shape, TensorType
 
 __all__ = ["Multinomial"]
 
@@ -49,14 +49,10 @@ class Multinomial(Op):
 
     def infer(self, probs: TensorType, num_samples: TensorType) -> TensorType:
         require_rank(probs, 2, "probs")
-        require_one_element(num_samples, "num_samples")
-        bounds = known_bounds(num_samples)
-        least, most = (0, Dim.any().hi) if bounds is None else bounds[0]
-        if most < 0:
-            raise ShapeError(f"num_samples is {most}, expected 0 or more", port="num_samples")
+        count = known_size(num_samples, "num_samples")
         if probs.shape.dims is None:
             return TensorType(self.convert_type, Shape.unknown())
-        return TensorType(self.convert_type, Shape([probs.shape[0], Dim(max(least, 0), most)]))
+        return TensorType(self.convert_type, Shape([probs.shape[0], count]))
 
     def evaluate(self, probs: Array, num_samples: Array) -> Array:
         count = int(as_integers(num_samples).reshape(-1)[0])

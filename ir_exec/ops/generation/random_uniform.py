@@ -11,7 +11,7 @@ from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeErro
 from ir_exec.kernels.parallel import for_ranges
 from ir_exec.kernels.random_bits import mersenne_twister, philox, words_of_number
 from ir_exec.ops.base import In, Op, op
-from ir_exec.ops.base.attributes import LOWER, ElementTypeName, Int
+from ir_exec.ops.base.attributes import LOWER, ElementTypeName, Int, among
 from ir_exec.ops.base.context import State
 from ir_exec.ops.base.shapes import known_shape, require_one_element, require_rank
 from ir_exec.types import INDEX, Array, ElementType, TensorType, element_types
@@ -22,12 +22,6 @@ DRAWN = element_types("f16 bf16 f32 f64 i32 i64")
 
 _NUMBERS = 2**16
 """How many numbers are drawn at once: what is computed on the way stays in the cache."""
-
-
-def _drawn(kind: ElementType) -> ElementType:
-    if kind not in DRAWN:
-        raise ValueError("expected i32, i64, f16, bf16, f32 or f64")
-    return kind
 
 
 def _unsigned(seed: int) -> int:
@@ -61,7 +55,7 @@ class RandomUniform(Op):
     inputs = (In("shape", types=INDEX), In("minval", types=DRAWN), In("maxval", types=DRAWN, like="minval"))
     deterministic = False
 
-    output_type: Annotated[ElementTypeName, _drawn]
+    output_type: Annotated[ElementTypeName, among(DRAWN, "i32, i64, f16, bf16, f32 or f64")]
     global_seed: Seed = 0
     op_seed: Seed = 0
     alignment: Annotated[Literal["tensorflow", "pytorch"], LOWER] = "tensorflow"

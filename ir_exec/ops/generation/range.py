@@ -11,44 +11,18 @@ import numpy as np
 from ir_exec.errors import EvaluationError, IRError, ShapeError
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base import In, Op, op
-from ir_exec.ops.base.attributes import ElementTypeName
+from ir_exec.ops.base.attributes import ElementTypeName, among
 from ir_exec.ops.base.intervals import index_bounds
 from ir_exec.ops.base.shapes import require_rank
 from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType, element_types
 
 __all__ = ["Range", "Range1"]
 
+
 Number: TypeAlias = int | float
 
+
 RANGE_TYPES = CALCULABLE - element_types("i4 u2 u4")
-
-
-def _numeric(kind: ElementType) -> ElementType:
-    if kind not in CALCULABLE:
-        raise ValueError("expected a numeric element type")
-    return kind
-
-
-def _number(scalar: Array) -> Number:
-    value = scalar.reshape(-1)[0]
-    return int(value) if ElementType.of(scalar).is_integer else float(value)
-
-
-def _fault(name: str, value: Number) -> str | None:
-    """What is wrong with an input of Range."""
-    if not math.isfinite(value):
-        return f"{name} is {value}, expected a finite number"
-    if name == "step" and value == 0:
-        return "step is 0, expected a positive or a negative number"
-    return None
-
-
-def _length(start: Number, stop: Number, step: Number) -> int:
-    """ceil((stop - start) / step) where that is positive, exactly for integers."""
-    if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
-        return max(-((start - stop) // step), 0)
-    length = (stop - start) / step
-    return max(math.ceil(length), 0) if math.isfinite(length) else UNBOUNDED
 
 
 class _Range(Op):
@@ -81,31 +55,6 @@ class _Range(Op):
         steps *= np.uint64(int(stride) % 2**64)
         steps += np.uint64(int(first) % 2**64)
         return steps.astype(kind.dtype)
-
-
-def _counted(name: str, scalar: Array, kind: ElementType, error: type[IRError]) -> Number:
-    """An input of Range, as it counts for an output of type `kind`: an integer's fraction is cut off."""
-    value = _number(scalar)
-    fault = _fault(name, value)
-    if fault is None:
-        value = int(value) if kind.is_integer else float(value)
-        fault = _fault(name, value)
-    if fault is not None:
-        raise error(fault, port=name)
-    return value
-
-
-def _length_between(scalars: list[TensorType]) -> Dim:
-    """The lengths that bounds of integers allow."""
-    if not all(scalar.element_type.is_integer for scalar in scalars):
-        return Dim.any()
-    bounds = [index_bounds(scalar) for scalar in scalars]
-    ends = [bound[0] for bound in bounds if bound]
-    if len(ends) < 3 or ends[2][0] <= 0 <= ends[2][1]:
-        return Dim.any()
-    # The length rises with stop and falls with start, or the other way round, so that corners are extremes.
-    lengths = [_length(*corner) for corner in product(*ends)]
-    return Dim(min(lengths), max(lengths))
 
 
 @op("Range", since=1)
@@ -152,7 +101,7 @@ class Range(_Range):
 
     inputs = (In("start", types=CALCULABLE), In("stop", types=CALCULABLE), In("step", types=CALCULABLE))
 
-    output_type: Annotated[ElementTypeName, _numeric]
+    output_type: Annotated[ElementTypeName, among(CALCULABLE, "a numeric element type")]
 
     def infer(self, start: TensorType, stop: TensorType, step: TensorType) -> TensorType:
         return self._infer(start, stop, step)
@@ -162,3 +111,50 @@ class Range(_Range):
 
     def _element_type(self, start: TensorType, stop: TensorType, step: TensorType) -> ElementType:
         return self.output_type
+
+
+def _counted(name: str, scalar: Array, kind: ElementType, error: type[IRError]) -> Number:
+    """An input of Range, as it counts for an output of type `kind`: an integer's fraction is cut off."""
+    value = _number(scalar)
+    fault = _fault(name, value)
+    if fault is None:
+        value = int(value) if kind.is_integer else float(value)
+        fault = _fault(name, value)
+    if fault is not None:
+        raise error(fault, port=name)
+    return value
+
+
+def _number(scalar: Array) -> Number:
+    value = scalar.reshape(-1)[0]
+    return int(value) if ElementType.of(scalar).is_integer else float(value)
+
+
+def _fault(name: str, value: Number) -> str | None:
+    """What is wrong with an input of Range."""
+    if not math.isfinite(value):
+        return f"{name} is {value}, expected a finite number"
+    if name == "step" and value == 0:
+        return "step is 0, expected a positive or a negative number"
+    return None
+
+
+def _length(start: Number, stop: Number, step: Number) -> int:
+    """ceil((stop - start) / step) where that is positive, exactly for integers."""
+    if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
+        return max(-((start - stop) // step), 0)
+    length = (stop - start) / step
+    return max(math.ceil(length), 0) if math.isfinite(length) else UNBOUNDED
+
+
+def _length_between(scalars: list[TensorType]) -> Dim:
+    """The lengths that bounds of integers allow."""
+    if not all(scalar.element_type.is_integer for scalar in scalars):
+        return Dim.any()
+    bounds = [index_bounds(scalar) for scalar in scalars]
+    ends = [bound[0] for bound in bounds if bound]
+    if len(ends) < 3 or ends[2][0] <= 0 <= ends[2][1]:
+        return Dim.any()
+    # The length rises with stop and falls with start, or the other way round, so that corners are extremes.
+    lengths = [_length(*corner) for corner in product(*ends)]
+    return Dim(min(lengths), max(lengths))

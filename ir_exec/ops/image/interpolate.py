@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.kernels.resample import Coordinates, Filter, Mode, Nearest, interpolate
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, NonNegatives
-from ir_exec.ops.base.shapes import ints, known_bounds, known_ints, normalize_axes, require_rank
+from ir_exec.ops.base.shapes import dims_within, ints, known_bounds, known_ints, normalize_axes, require_rank
 from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, Shape, TensorType, element_types
 
 __all__ = ["Interpolate1", "Interpolate4", "Interpolate11"]
@@ -47,6 +47,7 @@ class _Resize(Op):
     """
 
     views = True
+    sizes_input: ClassVar[str]
 
     shape_calculation_mode: Annotated[Literal["sizes", "scales"], LOWER]
     coordinate_transformation_mode: Annotated[Coordinates, LOWER] = "half_pixel"
@@ -69,7 +70,7 @@ class _Resize(Op):
         resized = _normal_axes(resized, rank)
         dims = [dim + begin + end for dim, (begin, end) in zip(data.shape, self._pads(rank), strict=True)]
         if self.shape_calculation_mode == "sizes":
-            found = _target_dims(target, len(resized))
+            found = _target_dims(target, len(resized), self.sizes_input)
         else:
             found = _scaled_dims([dims[axis] for axis in resized], target)
         for axis, dim in zip(resized, found, strict=True):
@@ -89,7 +90,7 @@ class _Resize(Op):
         resized = range(len(shape)) if axes is None else _normal_axes(ints(axes), len(shape))
         before = [shape[axis] for axis in resized]
         if self.shape_calculation_mode == "sizes":
-            sizes = [dim.size for dim in _target_dims(TensorType.of(target), len(resized))]
+            sizes = [dim.size for dim in _target_dims(TensorType.of(target), len(resized), self.sizes_input)]
             scales = [np.float32(size) / np.float32(old) for size, old in zip(sizes, before, strict=True)]
         else:
             sizes = [dim.size for dim in _scaled_dims([Dim(old) for old in before], TensorType.of(target))]
@@ -128,6 +129,7 @@ class Interpolate11(_Resize):
         In("scales_or_sizes", types=_SIZES | _SCALES),
         In("axes", types=_SIZES, optional=True),
     )
+    sizes_input = "scales_or_sizes"
 
     mode: Annotated[Mode, LOWER]
 
@@ -163,6 +165,7 @@ class Interpolate4(_Resize):
         In("scales", types=_SCALES),
         In("axes", types=_SIZES, optional=True),
     )
+    sizes_input = "sizes"
 
     mode: Annotated[Literal["nearest", "linear", "linear_onnx", "cubic"], LOWER]
 
@@ -218,7 +221,8 @@ class Interpolate1(Op):
         axes = self._resized(len(data.shape))
         self._pads(len(data.shape))
         dims = list(data.shape)
-        for axis, dim in zip(axes, _target_dims(target_spatial_shape, len(axes)), strict=True):
+        sizes = _target_dims(target_spatial_shape, len(axes), "target_spatial_shape")
+        for axis, dim in zip(axes, sizes, strict=True):
             dims[axis] = dim
         return data.with_shape(Shape(dims))
 
@@ -227,7 +231,8 @@ class Interpolate1(Op):
         padded = any(begin or end for begin, end in pads)
         if padded:
             data = np.pad(data, pads)
-        sizes = [dim.size for dim in _target_dims(TensorType.of(target_spatial_shape), len(axes))]
+        target = TensorType.of(target_spatial_shape)
+        sizes = [dim.size for dim in _target_dims(target, len(axes), "target_spatial_shape")]
         scales = [np.float32(size) / np.float32(data.shape[axis]) for axis, size in zip(axes, sizes, strict=True)]
         return interpolate(data, axes, sizes, scales, self._filter(data.ndim, padded))
 
@@ -266,17 +271,14 @@ def _normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
     return normalize_axes(axes, rank)
 
 
-def _target_dims(sizes: TensorType, count: int) -> list[Dim]:
-    """The first `count` sizes as dims, known or not."""
+def _target_dims(sizes: TensorType, count: int, port: str) -> list[Dim]:
+    """The first `count` sizes of the input `port` as dims, known or not."""
     bounds = known_bounds(sizes)
     if bounds is None:
         _require_count(sizes.shape.size.hi, count, "sizes")
         return [Dim.any()] * count
     _require_count(len(bounds), count, "sizes")
-    for low, high in bounds[:count]:
-        if high < 0:
-            raise ShapeError(f"a size of {low} cannot be, expected a number from 0 on", code="IR505")
-    return [Dim(max(low, 0), high) for low, high in bounds[:count]]
+    return dims_within(bounds[:count], port)
 
 
 def _scaled_dims(dims: Sequence[Dim], scales: TensorType) -> list[Dim]:

@@ -25,6 +25,7 @@ from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
 
 __all__ = ["Broadcast", "Broadcast1", "Tile"]
 
+
 Size = TypeVar("Size", int, Dim)
 
 
@@ -121,6 +122,54 @@ class _Broadcast(Op):
         return broadcast_shapes(Shape(_spread(shape[:], range(start, start + len(shape)), len(target))), target)
 
 
+@op("Broadcast", since=1)
+class Broadcast1(_Broadcast):
+    """data repeated so that it fills `target_shape`.
+
+    numpy: the last dims meet; a dim of data is 1 or that of the target. explicit: axes_mapping says which axis of the
+    target each axis of data is; it rises. pdpd, which OpenVINO has beyond the specification: data is laid on axis
+    `axis` of the target, and dims of data stand where the target has 1. OpenVINO writes explicit as `none`, and takes
+    explicit without axes_mapping for numpy.
+
+    Errors: IR501 where target_shape or axes_mapping are no vectors, IR503 for axes out of range or not rising, IR504
+    where data does not fit, IR505 for a negative size.
+    Specification: movement/broadcast-1.
+    """
+
+    mode: Annotated[Literal["numpy", "explicit", "none", "pdpd"], LOWER] = "numpy"
+    axis: Annotated[Int, Named("mode.auto_broadcast_axis")] = 0
+
+    def _mode(self, mapped: bool) -> str:
+        if self.mode in ("explicit", "none"):
+            return "explicit" if mapped else "numpy"
+        return self.mode
+
+
+@op("Broadcast", since=3)
+class Broadcast(_Broadcast):
+    """data repeated so that it fills `target_shape`.
+
+    As Broadcast-1, and bidirectional: the output has the shape of both, broadcast together as NumPy does. The axis of
+    pdpd, again beyond the specification, has another name. axes_mapping goes with explicit and with nothing else.
+
+    Errors: as Broadcast-1, and IR106 for axes_mapping too few or too many.
+    Specification: movement/broadcast-3.
+    """
+
+    mode: Annotated[Literal["numpy", "explicit", "none", "bidirectional", "pdpd"], LOWER] = "numpy"
+    axis: Annotated[Int, Named("mode.mode.axis")] = 0
+
+    def infer(self, data: TensorType, target_shape: TensorType, axes_mapping: TensorType | None = None) -> TensorType:
+        explicit = self._mode(True) == "explicit"
+        if explicit is not (axes_mapping is not None):
+            need = "needs" if explicit else "does not take"
+            raise GraphError(f"mode {self.mode} {need} the input axes_mapping", code="IR106")
+        return super().infer(data, target_shape, axes_mapping)
+
+    def _mode(self, mapped: bool) -> str:
+        return "explicit" if self.mode == "none" else self.mode
+
+
 def _numpy(shape: Shape, target: Shape) -> Shape:
     """The target, where data has no dims that do not fit into it; its last dim meets the last of data."""
     if shape.dims is None or target.dims is None:
@@ -180,51 +229,3 @@ def _spread(shape: Sequence[Size], axes: Iterable[int], rank: int) -> list[Size 
             raise ShapeError(f"axis {axis} is out of range for rank {rank}", code="IR503")
         sizes[axis] = size
     return sizes
-
-
-@op("Broadcast", since=1)
-class Broadcast1(_Broadcast):
-    """data repeated so that it fills `target_shape`.
-
-    numpy: the last dims meet; a dim of data is 1 or that of the target. explicit: axes_mapping says which axis of the
-    target each axis of data is; it rises. pdpd, which OpenVINO has beyond the specification: data is laid on axis
-    `axis` of the target, and dims of data stand where the target has 1. OpenVINO writes explicit as `none`, and takes
-    explicit without axes_mapping for numpy.
-
-    Errors: IR501 where target_shape or axes_mapping are no vectors, IR503 for axes out of range or not rising, IR504
-    where data does not fit, IR505 for a negative size.
-    Specification: movement/broadcast-1.
-    """
-
-    mode: Annotated[Literal["numpy", "explicit", "none", "pdpd"], LOWER] = "numpy"
-    axis: Annotated[Int, Named("mode.auto_broadcast_axis")] = 0
-
-    def _mode(self, mapped: bool) -> str:
-        if self.mode in ("explicit", "none"):
-            return "explicit" if mapped else "numpy"
-        return self.mode
-
-
-@op("Broadcast", since=3)
-class Broadcast(_Broadcast):
-    """data repeated so that it fills `target_shape`.
-
-    As Broadcast-1, and bidirectional: the output has the shape of both, broadcast together as NumPy does. The axis of
-    pdpd, again beyond the specification, has another name. axes_mapping goes with explicit and with nothing else.
-
-    Errors: as Broadcast-1, and IR106 for axes_mapping too few or too many.
-    Specification: movement/broadcast-3.
-    """
-
-    mode: Annotated[Literal["numpy", "explicit", "none", "bidirectional", "pdpd"], LOWER] = "numpy"
-    axis: Annotated[Int, Named("mode.mode.axis")] = 0
-
-    def infer(self, data: TensorType, target_shape: TensorType, axes_mapping: TensorType | None = None) -> TensorType:
-        explicit = self._mode(True) == "explicit"
-        if explicit is not (axes_mapping is not None):
-            need = "needs" if explicit else "does not take"
-            raise GraphError(f"mode {self.mode} {need} the input axes_mapping", code="IR106")
-        return super().infer(data, target_shape, axes_mapping)
-
-    def _mode(self, mapped: bool) -> str:
-        return "explicit" if self.mode == "none" else self.mode

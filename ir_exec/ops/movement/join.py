@@ -11,8 +11,9 @@ import numpy as np
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Int, within
-from ir_exec.ops.base.shapes import ints, known_int, known_ints, merge_dims, normalize_axis, require_rank
-from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, Shape, TensorType
+from ir_exec.ops.base.axes import given_axis
+from ir_exec.ops.base.shapes import divide_dim, ints, known_int, known_ints, merge_dims, normalize_axis, require_rank
+from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
 
 __all__ = ["Concat", "Split", "VariadicSplit"]
 
@@ -72,26 +73,21 @@ class Split(Op):
         require_rank(axis, 0, "axis")
         shape, along = data.shape, known_int(axis)
         if shape.dims is not None and along is not None:
-            shape = _with_dim(shape, along, self._part(shape[normalize_axis(along, len(shape))]))
+            dim = shape[normalize_axis(along, len(shape))]
+            part = divide_dim(dim, self.num_splits, f"axis {along} of data", port="data")
+            shape = _with_dim(shape, along, part)
         elif shape.dims is not None:
             shape = Shape.of_rank(len(shape))
         return (data.with_shape(shape),) * self.num_splits
 
     def evaluate(self, data: Array, axis: Array) -> tuple[Array, ...]:
-        along = _axis(axis, data.ndim)
+        along = given_axis(axis, data.ndim)
         part, remainder = divmod(data.shape[along], self.num_splits)
         if remainder:
             raise EvaluationError(
                 f"{data.shape[along]} elements do not make {self.num_splits} equal parts", port="data"
             )
         return _parts(data, along, range(0, data.shape[along] + 1, part) if part else [0] * (self.num_splits + 1))
-
-    def _part(self, dim: Dim) -> Dim:
-        lo = -(-dim.lo // self.num_splits)
-        hi = dim.hi // self.num_splits if dim.is_bounded else UNBOUNDED
-        if lo > hi:
-            raise ShapeError(f"the dim {dim} does not make {self.num_splits} equal parts", port="data")
-        return Dim(lo, hi)
 
 
 @op("VariadicSplit", since=1)
@@ -124,7 +120,7 @@ class VariadicSplit(Op):
         return tuple([data.with_shape(_with_dim(data.shape, along, part)) for part in parts])
 
     def evaluate(self, data: Array, axis: Array, split_lengths: Array) -> tuple[Array, ...]:
-        along = _axis(axis, data.ndim)
+        along = given_axis(axis, data.ndim)
         lengths, size = list(ints(split_lengths)), data.shape[along]
         if lengths.count(-1) == 1:
             lengths[lengths.index(-1)] = size - (sum(lengths) + 1)
@@ -162,13 +158,6 @@ def _with_dim(shape: Shape, axis: int, dim: Dim) -> Shape:
     dims = list(shape)
     dims[axis] = dim
     return Shape(dims)
-
-
-def _axis(axis: Array, rank: int) -> int:
-    values = ints(axis)
-    if len(values) != 1:
-        raise EvaluationError(f"axis has {len(values)} elements, expected one", port="axis")
-    return normalize_axis(values[0], rank)
 
 
 def _parts(data: Array, axis: int, ends: Iterable[int]) -> tuple[Array, ...]:

@@ -105,6 +105,24 @@ class _Pad(Op):
         return np.where(places < size, places, 2 * (size - 1) - places + mirror)
 
 
+@op("Pad", since=1)
+class Pad1(_Pad):
+    """Elements added around a tensor; see `_Pad`.
+
+    The specification knows no negative pads in this version. OpenVINO takes them as in the next one, and so do we.
+
+    Specification: movement/pad-1.
+    """
+
+
+@op("Pad", since=12)
+class Pad(_Pad):
+    """Elements added around a tensor or taken away from its ends; see `_Pad`.
+
+    Specification: movement/pad-12.
+    """
+
+
 def _check_pad_value(data: TensorType, pad_value: TensorType) -> None:
     require_rank(pad_value, 0, "pad_value")
     both_known = data.element_type.is_known and pad_value.element_type.is_known
@@ -136,21 +154,3 @@ def _surrounded(data: Array, begins: list[int], ends: list[int], fill: Array) ->
         source.append(slice(first - begin, first - begin + count))
     output[tuple(target)] = data[tuple(source)]
     return output
-
-
-@op("Pad", since=1)
-class Pad1(_Pad):
-    """Elements added around a tensor; see `_Pad`.
-
-    The specification knows no negative pads in this version. OpenVINO takes them as in the next one, and so do we.
-
-    Specification: movement/pad-1.
-    """
-
-
-@op("Pad", since=12)
-class Pad(_Pad):
-    """Elements added around a tensor or taken away from its ends; see `_Pad`.
-
-    Specification: movement/pad-12.
-    """

@@ -33,6 +33,7 @@ __all__ = [
     "SpaceToDepth",
 ]
 
+
 TWO = of_length(2, 2)
 
 
@@ -244,6 +245,44 @@ class SpaceToBatch(Op):
         return split.transpose(order).copy().reshape(batch * prod(blocks), *places)
 
 
+def _require_number_per_axis(data: TensorType, **vectors: TensorType) -> None:
+    """data has rank 2 or more, and each vector a number for each of its axes."""
+    if data.rank is not None and data.rank < 2:
+        raise ShapeError(f"data has rank {data.rank}, expected 2 or more", code="IR501", port="data")
+    shape = Shape.unknown() if data.rank is None else Shape([data.rank])
+    for name, vector in vectors.items():
+        require_rank(vector, 1, name)
+        shape = merge_shapes(
+            shape, vector.shape, f"the rank of data and the lengths of {', '.join(vectors)}", port=name
+        )
+
+
+def _numbers(vector: TensorType, name: str, least: int) -> tuple[int, ...] | None:
+    """The numbers of a vector where they are known, the first of them the least that there may be."""
+    values = known_ints(vector)
+    if values is None:
+        return None
+    if min(values, default=least) < least:
+        raise ShapeError(f"{name} is {list(values)}, expected numbers from {least} on", code="IR505", port=name)
+    if values and values[0] != least:
+        message = f"{name} is {list(values)}, expected {least} for the batch axis"
+        raise ShapeError(message, code="IR505", port=name)
+    return values
+
+
+def _with_zeros(data: Array, begins: list[int], shape: list[int]) -> Array:
+    """A tensor of this shape, zero where data is not; data begins at `begins` and is cut off at the ends."""
+    if list(data.shape) == shape:
+        return data
+    output = np.zeros(shape, data.dtype)
+    if ElementType.of(data) is ElementType.string:
+        output.fill("")
+    inner = tuple([slice(begin, begin + size) for begin, size in zip(begins, data.shape, strict=True)])
+    target = output[inner]
+    target[...] = data[tuple([slice(size) for size in target.shape])]
+    return output
+
+
 @op("ExtractImagePatches", since=3)
 class ExtractImagePatches(Op):
     """output[b, (kh, kw, c), i, j] = data[b, c, i * strides[0] + kh * rates[0], j * strides[1] + kw * rates[1]].
@@ -379,41 +418,3 @@ class Col2Im(Op):
             target += columns[:, :, place[0], place[1]]
         kept = [slice(begin, begin + size) for begin, size in zip(self.pads_begin, image, strict=True)]
         return whole[:, :, kept[0], kept[1]].astype(data.dtype, copy=False).reshape(*batch, channels, *image)
-
-
-def _require_number_per_axis(data: TensorType, **vectors: TensorType) -> None:
-    """data has rank 2 or more, and each vector a number for each of its axes."""
-    if data.rank is not None and data.rank < 2:
-        raise ShapeError(f"data has rank {data.rank}, expected 2 or more", code="IR501", port="data")
-    shape = Shape.unknown() if data.rank is None else Shape([data.rank])
-    for name, vector in vectors.items():
-        require_rank(vector, 1, name)
-        shape = merge_shapes(
-            shape, vector.shape, f"the rank of data and the lengths of {', '.join(vectors)}", port=name
-        )
-
-
-def _numbers(vector: TensorType, name: str, least: int) -> tuple[int, ...] | None:
-    """The numbers of a vector where they are known, the first of them the least that there may be."""
-    values = known_ints(vector)
-    if values is None:
-        return None
-    if min(values, default=least) < least:
-        raise ShapeError(f"{name} is {list(values)}, expected numbers from {least} on", code="IR505", port=name)
-    if values and values[0] != least:
-        message = f"{name} is {list(values)}, expected {least} for the batch axis"
-        raise ShapeError(message, code="IR505", port=name)
-    return values
-
-
-def _with_zeros(data: Array, begins: list[int], shape: list[int]) -> Array:
-    """A tensor of this shape, zero where data is not; data begins at `begins` and is cut off at the ends."""
-    if list(data.shape) == shape:
-        return data
-    output = np.zeros(shape, data.dtype)
-    if ElementType.of(data) is ElementType.string:
-        output.fill("")
-    inner = tuple([slice(begin, begin + size) for begin, size in zip(begins, data.shape, strict=True)])
-    target = output[inner]
-    target[...] = data[tuple([slice(size) for size in target.shape])]
-    return output

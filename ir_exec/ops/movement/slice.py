@@ -22,84 +22,14 @@ from ir_exec.ops.base.intervals import (
     Interval,
     clamped,
     index_bounds,
+    index_values,
     slice_length,
     sliced_dim,
-    widened,
 )
 from ir_exec.ops.base.shapes import known_axes, known_ints, merge_dims, require_rank
 from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
 
 __all__ = ["Slice", "SliceScatter", "StridedSlice"]
-
-
-def _require_vectors(**vectors: TensorType) -> Dim:
-    """How many elements the vectors have; ShapeError where they are no vectors or their lengths differ."""
-    count = Dim.any()
-    for name, vector in vectors.items():
-        require_rank(vector, 1, name)
-        if vector.shape.dims is not None:
-            others = [other for other in vectors if other != name]
-            count = merge_dims(count, vector.shape[0], f"the lengths of {', '.join(others)} and {name}", port=name)
-    return count
-
-
-def _refuse_zero(steps: Iterable[int], name: str) -> None:
-    if 0 in steps:
-        raise ShapeError(f"{name} is 0, expected a positive or a negative number", code="IR505", port=name)
-
-
-def _sliced_shape(
-    shape: Shape, start: TensorType, stop: TensorType, step: TensorType, axes: TensorType | None
-) -> Shape:
-    """The shape of the slice, whatever is known of its bounds."""
-    vectors = {"start": start, "stop": stop, "step": step}
-    count = _require_vectors(**vectors, **({} if axes is None else {"axes": axes}))
-    steps = known_ints(step)
-    _refuse_zero(steps or (), "step")
-    if shape.dims is None:
-        return Shape.unknown()
-    rank = len(shape)
-    if count.lo > rank:
-        raise ShapeError(f"start has {count} elements, but data has only {rank} axes", code="IR502", port="start")
-    if axes is not None:
-        sliced = known_axes(axes, rank)
-    elif count.is_static:
-        sliced = tuple(range(count.size))
-    else:
-        sliced = None
-    if sliced is None:
-        return Shape([Dim(0, dim.hi) for dim in shape])
-    dims = list(shape)
-    starts, stops = index_bounds(start), index_bounds(stop)
-    for position, axis in enumerate(sliced):
-        if steps is None:
-            dims[axis] = Dim(0, dims[axis].hi)
-            continue
-        first = ANYWHERE if starts is None else starts[position]
-        end = ANYWHERE if stops is None else stops[position]
-        dims[axis] = sliced_dim(dims[axis], first, end, steps[position])
-    return Shape(dims)
-
-
-def _slices(shape: tuple[int, ...], start: Array, stop: Array, step: Array, axes: Array | None) -> tuple[slice, ...]:
-    """The index with which NumPy takes the slice; EvaluationError IR704 for a step of 0 and for axes that cannot be."""
-    steps: list[int] = as_integers(step).ravel().tolist()
-    if 0 in steps:
-        raise EvaluationError("step is 0, expected a positive or a negative number", port="step")
-    sliced = list(range(len(steps))) if axes is None else given_axes(axes, len(shape))
-    if len(set(sliced)) != len(sliced):
-        raise EvaluationError(f"axes {sliced} hold the same axis more than once", port="axes")
-    index = [slice(None)] * len(shape)
-    for axis, first, end, stride in zip(sliced, widened(start), widened(stop), steps, strict=True):
-        index[axis] = _python_slice(shape[axis], first, end, stride)
-    return tuple(index)
-
-
-def _python_slice(size: int, start: int, stop: int, step: int) -> slice:
-    if not slice_length(size, start, stop, step):
-        return slice(0, 0)
-    first, end = clamped(size, start, stop, step)
-    return slice(first, None if end < 0 else end, step)
 
 
 @op("Slice", since=8)
@@ -142,11 +72,6 @@ class Slice(Op):
         start, stop, step, *axes = known
         index = _slices(types[0].shape.static, start, stop, step, axes[0] if axes else None)
         return lambda data, *_: data[index]
-
-
-def _require_axis(tensor: TensorType, name: str) -> None:
-    if tensor.rank == 0:
-        raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code="IR501", port=name)
 
 
 @op("SliceScatter", since=15)
@@ -203,15 +128,79 @@ class SliceScatter(Op):
         return output
 
 
-class _Part(NamedTuple):
-    """What one position of a StridedSlice, or an axis that no position names, does.
+def _require_axis(tensor: TensorType, name: str) -> None:
+    if tensor.rank == 0:
+        raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code="IR501", port=name)
 
-    kind: `whole` (the axis stays as it is), `slice`, `shrink` (one element, the axis goes), `new` (an axis of size 1).
-    """
 
-    kind: str
-    position: int = -1
-    axis: int = -1
+def _sliced_shape(
+    shape: Shape, start: TensorType, stop: TensorType, step: TensorType, axes: TensorType | None
+) -> Shape:
+    """The shape of the slice, whatever is known of its bounds."""
+    vectors = {"start": start, "stop": stop, "step": step}
+    count = _require_vectors(**vectors, **({} if axes is None else {"axes": axes}))
+    steps = known_ints(step)
+    _refuse_zero(steps or (), "step")
+    if shape.dims is None:
+        return Shape.unknown()
+    rank = len(shape)
+    if count.lo > rank:
+        raise ShapeError(f"start has {count} elements, but data has only {rank} axes", code="IR502", port="start")
+    if axes is not None:
+        sliced = known_axes(axes, rank)
+    elif count.is_static:
+        sliced = tuple(range(count.size))
+    else:
+        sliced = None
+    if sliced is None:
+        return Shape([Dim(0, dim.hi) for dim in shape])
+    dims = list(shape)
+    starts, stops = index_bounds(start), index_bounds(stop)
+    for position, axis in enumerate(sliced):
+        if steps is None:
+            dims[axis] = Dim(0, dims[axis].hi)
+            continue
+        first = ANYWHERE if starts is None else starts[position]
+        end = ANYWHERE if stops is None else stops[position]
+        dims[axis] = sliced_dim(dims[axis], first, end, steps[position])
+    return Shape(dims)
+
+
+def _require_vectors(**vectors: TensorType) -> Dim:
+    """How many elements the vectors have; ShapeError where they are no vectors or their lengths differ."""
+    count = Dim.any()
+    for name, vector in vectors.items():
+        require_rank(vector, 1, name)
+        if vector.shape.dims is not None:
+            others = [other for other in vectors if other != name]
+            count = merge_dims(count, vector.shape[0], f"the lengths of {', '.join(others)} and {name}", port=name)
+    return count
+
+
+def _refuse_zero(steps: Iterable[int], name: str) -> None:
+    if 0 in steps:
+        raise ShapeError(f"{name} is 0, expected a positive or a negative number", code="IR505", port=name)
+
+
+def _slices(shape: tuple[int, ...], start: Array, stop: Array, step: Array, axes: Array | None) -> tuple[slice, ...]:
+    """The index with which NumPy takes the slice; EvaluationError IR704 for a step of 0 and for axes that cannot be."""
+    steps: list[int] = as_integers(step).ravel().tolist()
+    if 0 in steps:
+        raise EvaluationError("step is 0, expected a positive or a negative number", port="step")
+    sliced = list(range(len(steps))) if axes is None else given_axes(axes, len(shape))
+    if len(set(sliced)) != len(sliced):
+        raise EvaluationError(f"axes {sliced} hold the same axis more than once", port="axes")
+    index = [slice(None)] * len(shape)
+    for axis, first, end, stride in zip(sliced, index_values(start), index_values(stop), steps, strict=True):
+        index[axis] = _python_slice(shape[axis], first, end, stride)
+    return tuple(index)
+
+
+def _python_slice(size: int, start: int, stop: int, step: int) -> slice:
+    if not slice_length(size, start, stop, step):
+        return slice(0, 0)
+    first, end = clamped(size, start, stop, step)
+    return slice(first, None if end < 0 else end, step)
 
 
 def _bits(mask: tuple[int, ...]) -> tuple[int, ...]:
@@ -293,7 +282,7 @@ class StridedSlice(Op):
         return data.with_shape(Shape(dims))
 
     def evaluate(self, data: Array, begin: Array, end: Array, stride: Array | None = None) -> Array:
-        begins, ends = widened(begin), widened(end)
+        begins, ends = index_values(begin), index_values(end)
         strides: list[int] = [1] * len(begins) if stride is None else as_integers(stride).tolist()
         index: list[slice | int | None] = []
         for kind, position, axis in self._parts(len(begins), data.ndim):
@@ -359,6 +348,17 @@ class StridedSlice(Op):
             message = f"begin[{position}] is {begin}, {allowed}: axis {axis} of data has size {size}"
             raise EvaluationError(message, code="IR701", port="begin")
         return begin
+
+
+class _Part(NamedTuple):
+    """What one position of a StridedSlice, or an axis that no position names, does.
+
+    kind: `whole` (the axis stays as it is), `slice`, `shrink` (one element, the axis goes), `new` (an axis of size 1).
+    """
+
+    kind: str
+    position: int = -1
+    axis: int = -1
 
 
 def _bit(mask: Ints, position: int) -> bool:

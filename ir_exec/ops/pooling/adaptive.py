@@ -6,12 +6,12 @@ from math import prod
 
 import numpy as np
 
-from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.errors import EvaluationError
 from ir_exec.kernels.pool import AdaptiveWindows, adaptive_windows, first_greatest, reduced_windows, spread
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import IndexTypeName
-from ir_exec.ops.base.shapes import ints, known_bounds, merge_dims, require_rank
+from ir_exec.ops.base.shapes import dims_within, ints, known_bounds, merge_dims, require_rank
 from ir_exec.ops.base.windowed import require_spatial
 from ir_exec.types import INTEGER, Array, Dim, ElementType, Shape, TensorType
 
@@ -41,9 +41,7 @@ class _AdaptivePool(Op):
         bounds = known_bounds(output_shape)
         if bounds is None:
             return Shape([*data[:2], *[Dim.any()] * spatial_rank])
-        if any(most < 0 for _, most in bounds):
-            raise ShapeError("output_shape has a negative number of windows", port="output_shape")
-        return Shape([*data[:2], *[Dim(max(least, 0), most) for least, most in bounds]])
+        return Shape([*data[:2], *dims_within(bounds, "output_shape")])
 
     def _windows(self, data: Array, output_shape: Array) -> list[AdaptiveWindows]:
         """The windows of each spatial axis."""

@@ -142,7 +142,7 @@ def test_one_slope_per_channel_goes_before_broadcasting() -> None:
         ("HardSigmoid", 1, ((2,), (1,), ()), "IR501", "alpha"),
         ("HardSigmoid", 1, ((2,), (), (2, 2)), "IR501", "beta"),
         ("Selu", 1, ((2,), (2,), (1,)), "IR505", "alpha"),
-        ("Selu", 1, ((2,), (1,), (0,)), "IR505", "lambda_"),
+        ("Selu", 1, ((2,), (1,), (0,)), "IR505", "lambda"),
     ],
 )
 def test_parameters_that_are_no_scalars(

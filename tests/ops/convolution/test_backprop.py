@@ -108,7 +108,7 @@ def refused(operator: Any, *types: TensorType) -> tuple[str, str]:
     [
         (TensorType.of(np.array(3)), "IR501", "output_shape has rank 0 ([]), expected 1"),
         (TensorType.of(np.array([3])), "IR502", "output_shape has 1 elements, expected 2, one for each spatial axis"),
-        (TensorType.of(np.array([3, -1])), "IR505", "output_shape names a negative size"),
+        (TensorType.of(np.array([3, -1])), "IR505", "output_shape [3, -1] holds a negative size"),
     ],
 )
 def test_an_output_shape_that_cannot_be(output_shape: TensorType, code: str, message: str) -> None:

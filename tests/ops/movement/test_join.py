@@ -92,8 +92,8 @@ def test_parts_of_dynamic_shapes(operator: Op, types: list[str | TensorType], wa
             "IR501",
             "inputs[2] has rank 1 ([2]), expected 2, as inputs[1] has",
         ),
-        (SPLIT, ["[3,1]", known(0)], "IR505", "the dim 3 does not make 2 equal parts"),
-        (SPLIT, ["[1..1,3]", known(0)], "IR505", "the dim 1 does not make 2 equal parts"),
+        (SPLIT, ["[3,1]", known(0)], "IR505", "axis 0 of data is 3, expected a multiple of 2"),
+        (SPLIT, ["[1..1,3]", known(0)], "IR505", "axis 0 of data is 1, expected a multiple of 2"),
         (SPLIT, ["[2,3]", known([0])], "IR501", "axis has rank 1 ([1]), expected 0"),
         (SPLIT, ["[2,3]", known(-3)], "IR503", "axis -3 is out of range for rank 2 (allowed: -2 to 1)"),
         (
