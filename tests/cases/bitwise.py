@@ -8,16 +8,13 @@ import numpy as np
 
 from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
+from tests.helpers.logic_cases import case, truth
 
 BITWISE = ("BitwiseAnd", "BitwiseOr", "BitwiseXor")
 SHIFTS = ("BitwiseLeftShift", "BitwiseRightShift")
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 AXIS = "auto_broadcast.auto_broadcast_axis"
 SHAPES = [((2, 3, 4), (4,)), ((3, 1), (2, 1, 4)), ((), ()), ((), (2, 3)), ((0, 3), (1, 3)), ((1,), (1, 1))]
-
-
-def truth(shape: tuple[int, ...], seed: int) -> Array:
-    return np.random.default_rng(seed).integers(0, 2, shape).astype(bool)
 
 
 def bits(element_type: str, shape: tuple[int, ...], seed: int) -> Array:
@@ -30,10 +27,6 @@ def bits(element_type: str, shape: tuple[int, ...], seed: int) -> Array:
 
 def counts(element_type: str, shape: tuple[int, ...]) -> Array:
     return np.random.default_rng(3).integers(0, 4, shape).astype(ElementType[element_type].dtype)
-
-
-def case(type: str, opset: int, *inputs: Array, **fields: object) -> Case:
-    return Case(type, opset, inputs, **fields)  # type: ignore[arg-type]  # as a caller
 
 
 MODES = (

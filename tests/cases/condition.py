@@ -6,17 +6,13 @@ import numpy as np
 
 from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
+from tests.helpers.values import numbered
 
 KINDS = ["boolean", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f16", "bf16", "f32", "f64"]
 
 
 def condition(*shape: int) -> Array:
     return np.random.default_rng(len(shape)).integers(0, 2, shape).astype(bool)
-
-
-def data_of(*shape: int, kind: str = "f32", start: int = 0) -> Array:
-    values = np.arange(start, start + np.prod(shape, dtype=int))
-    return values.reshape(shape).astype(ElementType[kind].dtype)
 
 
 def select(cond: Array, then: Array, else_: Array, **fields: object) -> Case:
@@ -35,9 +31,9 @@ CASES = [
         note="the example of the specification",
     )
 ]
-CASES += [select(condition(2, 3), data_of(2, 3, kind=kind), data_of(2, 3, kind=kind, start=9)) for kind in KINDS]
+CASES += [select(condition(2, 3), numbered(2, 3, kind=kind), numbered(2, 3, kind=kind, start=9)) for kind in KINDS]
 CASES += [
-    select(condition(*cond), data_of(*then), data_of(*else_, start=50), mode="numpy")
+    select(condition(*cond), numbered(*then), numbered(*else_, start=50), mode="numpy")
     for cond, then, else_ in [
         ((2, 3), (2, 3), (2, 3)),
         ((2, 3), (3,), (1,)),
@@ -54,12 +50,12 @@ CASES += [
     ]
 ]
 CASES += [
-    select(condition(*shape), data_of(*shape), data_of(*shape, start=50), mode="none")
+    select(condition(*shape), numbered(*shape), numbered(*shape, start=50), mode="none")
     for shape in [(2, 3), (), (0,), (1,), (2, 1, 4)]
 ]
 CASES += [
     # The plugin forgets the axis and refuses.
-    select(condition(*cond), data_of(*then), data_of(*else_, start=50), mode="pdpd", oracle="reference", **axis)
+    select(condition(*cond), numbered(*then), numbered(*else_, start=50), mode="pdpd", oracle="reference", **axis)
     for axis, cond, then, else_ in [
         ({}, (2, 3), (2, 3), (2, 3)),
         ({}, (2,), (2, 3), (2, 1)),
@@ -74,9 +70,9 @@ CASES += [
     ]
 ]
 CASES += [
-    select(condition(2, 3), data_of(2, 3), data_of(1, start=9), constants={2}),
-    select(condition(2, 3), data_of(2, 3), data_of(1, start=9), constants={0}),
-    select(condition(2, 3), data_of(2, 3), data_of(1, start=9), mode="NUMPY"),
+    select(condition(2, 3), numbered(2, 3), numbered(1, start=9), constants={2}),
+    select(condition(2, 3), numbered(2, 3), numbered(1, start=9), constants={0}),
+    select(condition(2, 3), numbered(2, 3), numbered(1, start=9), mode="NUMPY"),
 ]
 
 # Types that OpenVINO does not choose from: the answer is known all the same.

@@ -6,20 +6,12 @@ from itertools import product
 
 import numpy as np
 
-from ir_exec.types import Array, ElementType
-from tests.conformance.case import Case
+from ir_exec.types import ElementType
+from tests.helpers.logic_cases import case, truth
 
 LOGICAL = ("LogicalAnd", "LogicalOr", "LogicalXor", "Xor")
 AXIS = "auto_broadcast.auto_broadcast_axis"
 SHAPES = [((2, 3, 4), (4,)), ((3, 1), (2, 1, 4)), ((), ()), ((), (2, 3)), ((0, 3), (1, 3)), ((1,), (1, 1))]
-
-
-def truth(shape: tuple[int, ...], seed: int) -> Array:
-    return np.random.default_rng(seed).integers(0, 2, shape).astype(bool)
-
-
-def case(type: str, opset: int, *inputs: Array, **fields: object) -> Case:
-    return Case(type, opset, inputs, **fields)  # type: ignore[arg-type]  # as a caller
 
 
 MODES = (

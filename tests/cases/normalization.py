@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ir_exec.types import Array, ElementType
-from tests.cases.convolution.convolution import data_of
 from tests.conformance.case import Case
+from tests.helpers.window_cases import data_of
 
 TOLERANCE = {"f64": 1e-5, "f32": 1e-5, "f16": 5e-3, "bf16": 4e-2}
 

@@ -6,16 +6,13 @@ import numpy as np
 
 from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
+from tests.helpers.segment_cases import table
 
 F32, I32, I64 = np.float32, np.int32, np.int64
 TOLERANCE = {"f16": 2e-3, "bf16": 2e-2, "f32": 1e-5, "f64": 1e-5}
 KINDS = ("f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64")
 EXAMPLE = np.array([[-0.2, -0.6], [-0.1, -0.4], [-1.9, -1.8], [-1.0, 1.5], [0.8, -0.7]], F32)
 EXPECTED = np.array([[-1.05, -1.2], [-0.2, -0.6], [-0.1, 0.4]], F32)
-
-
-def table(*shape: int, kind: str = "f32") -> Array:
-    return np.random.default_rng(7).uniform(-3, 3, shape).astype(ElementType[kind].dtype)
 
 
 def scalar(value: int, dtype: type = I32) -> Array:

@@ -19,7 +19,7 @@ from ir_exec.kernels import scatter_reduced as reduce_updates
 from ir_exec.kernels.offsets import AlongAxis
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.types import Array
-from tests.helpers.indexing import make
+from tests.helpers.operators import make
 
 CONSTANTS = {
     "CHUNK": (1, 3, 8, 40),

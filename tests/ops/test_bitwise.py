@@ -6,7 +6,8 @@ import pytest
 
 from ir_exec.errors import EvaluationError
 from ir_exec.types import ElementType
-from tests.helpers.elementwise import array, evaluate, make
+from tests.helpers.operators import evaluate, make
+from tests.helpers.values import array
 
 
 @pytest.mark.parametrize("type", ["BitwiseLeftShift", "BitwiseRightShift"])

@@ -14,8 +14,9 @@ from ir_exec.infer.known import with_known_values
 from ir_exec.ops import Op
 from ir_exec.ops.condition import Bucketize, NonZero
 from ir_exec.types import ElementType, Shape, TensorType
-from tests.helpers.indexing import draw_shape, known, make, run, typed
-from tests.helpers.intervals import assert_holds, draw_wider
+from tests.helpers.drawing import draw_shape, draw_wider
+from tests.helpers.operators import assert_holds, make, run
+from tests.helpers.values import known, typed
 
 NUMPY, NONE, PDPD = (make("Select", 1, auto_broadcast=mode) for mode in ("numpy", "none", "pdpd"))
 PDPD1 = make("Select", 1, **{"auto_broadcast": "pdpd", "auto_broadcast.auto_broadcast_axis": 1})
@@ -38,19 +39,19 @@ PDPD1 = make("Select", 1, **{"auto_broadcast": "pdpd", "auto_broadcast.auto_broa
     ],
 )
 def test_what_OpenVINO_infers_too(operator: Op, cond: str, then: str, else_: str, wanted: str) -> None:
-    types = [typed("boolean", cond), typed("f32", then), typed("f32", else_)]
+    types = [typed(cond, "boolean"), typed(then), typed(else_)]
     assert str(operator.infer(*types)) == f"f32{wanted}"
 
 
 def test_the_known_element_type_is_taken() -> None:
     unknown = TensorType(ElementType.dynamic, Shape([2]))
-    assert str(NUMPY.infer(typed("boolean", "[2]"), unknown, typed("f16", "[2]"))) == "f16[2]"
+    assert str(NUMPY.infer(typed("[2]", "boolean"), unknown, typed("[2]", "f16"))) == "f16[2]"
 
 
 def test_bounds_pass_where_the_condition_is_known() -> None:
-    size = make("ShapeOf", 1).infer(typed("f32", "[2..5,?]"))
+    size = make("ShapeOf", 1).infer(typed("[2..5,?]"))
     cond = TensorType.of(np.array([True, False]))
-    (output,) = with_known_values(NUMPY, [cond, size, known(7, 9)], [NUMPY.infer(cond, size, known(7, 9))])
+    (output,) = with_known_values(NUMPY, [cond, size, known([7, 9])], [NUMPY.infer(cond, size, known([7, 9]))])
     lower, upper = output.bounds
     assert (lower.tolist(), upper.tolist()) == ([2, 9], [5, 9])
 
@@ -83,7 +84,7 @@ def test_bounds_pass_where_the_condition_is_known() -> None:
 )
 def test_shapes_that_do_not_broadcast(operator: Op, cond: str, then: str, else_: str, code: str, message: str) -> None:
     with pytest.raises(ShapeError) as caught:
-        operator.infer(typed("boolean", cond), typed("f32", then), typed("f32", else_))
+        operator.infer(typed(cond, "boolean"), typed(then), typed(else_))
     wanted = message.format("the shapes of both inputs must be equal")
     assert (caught.value.code, caught.value.message) == (code, wanted)
 
@@ -91,7 +92,7 @@ def test_shapes_that_do_not_broadcast(operator: Op, cond: str, then: str, else_:
 def test_element_types_and_attributes() -> None:
     for types in [("u8", "f32", "f32"), ("boolean", "f32", "f16")]:
         with pytest.raises(ElementTypeError):
-            NUMPY.check_inputs([typed(kind, "[2]") for kind in types], raise_error)
+            NUMPY.check_inputs([typed("[2]", kind) for kind in types], raise_error)
     with pytest.raises(InvalidAttributeError, match="auto_broadcast='explicit'"):
         make("Select", 1, auto_broadcast="explicit")
 
@@ -122,10 +123,6 @@ def test_Select_is_a_loop(data: st.DataObject) -> None:
 NUMBERS = st.integers(-5, 5)
 
 
-def kind(text: str) -> TensorType:
-    return TensorType(ElementType.f32, Shape.parse(text))
-
-
 @given(boundaries=st.lists(NUMBERS, max_size=9), data=st.lists(NUMBERS, max_size=9), right=st.booleans())
 def test_buckets_are_those_of_bisection(boundaries: list[int], data: list[int], right: bool) -> None:
     boundaries = sorted(set(boundaries))
@@ -136,7 +133,7 @@ def test_buckets_are_those_of_bisection(boundaries: list[int], data: list[int], 
 
 def test_boundaries_are_a_vector() -> None:
     with pytest.raises(ShapeError) as error:
-        Bucketize().infer(kind("2,3"), kind("2,3"))
+        Bucketize().infer(typed("2,3"), typed("2,3"))
     assert (error.value.code, error.value.message) == ("IR501", "buckets has rank 2 ([2,3]), expected 1")
 
 
@@ -146,16 +143,8 @@ def test_places_are_i32_or_i64() -> None:
     assert error.value.code == "IR302"
 
 
-def kind(text: str, element_type: ElementType = ElementType.f32) -> TensorType:
-    return TensorType(element_type, Shape.parse(text))
-
-
 def i64(text: str) -> TensorType:
-    return kind(text, ElementType.i64)
-
-
-def known(value: object) -> TensorType:
-    return TensorType.of(np.array(value))
+    return typed(text, ElementType.i64)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +159,7 @@ def known(value: object) -> TensorType:
     ],
 )
 def test_non_zero_shapes(data: str, expected: str) -> None:
-    assert NonZero().infer(kind(data)) == i64(expected)
+    assert NonZero().infer(typed(data)) == i64(expected)
 
 
 @pytest.mark.parametrize(("value", "expected"), [(0, "0,0"), (5, "1,1"), ([1, 0, 2], "1,2"), ([[0, 0]], "2,0")])

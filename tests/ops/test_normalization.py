@@ -22,26 +22,21 @@ from ir_exec.ops.normalization import (
     NormalizeL2,
 )
 from ir_exec.types import ElementType, Shape, TensorType
-from tests.helpers.indexing import known, typed
-
-
-def refused(operator: Any, *types: TensorType) -> tuple[str, str]:
-    with pytest.raises(ShapeError) as error:
-        operator.infer(*types)
-    return error.value.code, error.value.message
+from tests.helpers.operators import refused
+from tests.helpers.values import known, typed
 
 
 def test_the_channels_of_batch_norm() -> None:
     five, one = BatchNormInference5(epsilon=0.0), BatchNormInference1(epsilon=0.0)
-    data, vector, unknown = typed("f32", "2,?,4"), typed("f32", "3"), typed("f32", "...")
-    assert five.infer(data, unknown, vector, unknown, typed("f32", "?")) == typed("f32", "2,3,4")
-    assert one.infer(vector, unknown, data, unknown, unknown) == typed("f32", "2,3,4")
+    data, vector, unknown = typed("2,?,4"), typed("3"), typed("...")
+    assert five.infer(data, unknown, vector, unknown, typed("?")) == typed("2,3,4")
+    assert one.infer(vector, unknown, data, unknown, unknown) == typed("2,3,4")
     assert five.infer(unknown, vector, vector, vector, vector) == unknown
     message = "the channels of data and variance must be equal, found 3 and 4"
-    assert refused(five, data, vector, vector, vector, typed("f32", "4")) == ("IR502", message)
+    assert refused(five, data, vector, vector, vector, typed("4")) == ("IR502", message)
     message = "data has rank 1 ([3]), expected 2 or more: axis 1 holds the channels"
     assert refused(five, vector, vector, vector, vector, vector) == ("IR501", message)
-    assert refused(one, typed("f32", "3,1"), vector, data, vector, vector)[0] == "IR501"
+    assert refused(one, typed("3,1"), vector, data, vector, vector)[0] == "IR501"
 
 
 def test_epsilon_is_not_negative() -> None:
@@ -52,14 +47,14 @@ def test_epsilon_is_not_negative() -> None:
 
 def test_groups_of_channels() -> None:
     operator = GroupNormalization(num_groups=3, epsilon=1e-5)
-    vector = typed("f32", "4")
+    vector = typed("4")
     message = "4 channels cannot be divided into 3 groups"
-    assert refused(operator, typed("f32", "2,?,5"), vector, typed("f32", "?")) == ("IR502", message)
-    assert refused(operator, typed("f32", "2,0,5"), typed("f32", "0"), typed("f32", "0"))[0] == "IR502"
-    assert refused(operator, typed("f32", "4"), vector, vector)[0] == "IR501"
+    assert refused(operator, typed("2,?,5"), vector, typed("?")) == ("IR502", message)
+    assert refused(operator, typed("2,0,5"), typed("0"), typed("0"))[0] == "IR502"
+    assert refused(operator, typed("4"), vector, vector)[0] == "IR501"
     message = "the channels of data and bias must be equal, found 6 and 4"
-    assert refused(operator, typed("f32", "1,6"), typed("f32", "..."), vector) == ("IR502", message)
-    assert operator.infer(typed("f32", "..."), typed("f32", "6"), typed("f32", "?")) == typed("f32", "...")
+    assert refused(operator, typed("1,6"), typed("..."), vector) == ("IR502", message)
+    assert operator.infer(typed("..."), typed("6"), typed("?")) == typed("...")
     with pytest.raises(InvalidAttributeError) as error:
         GroupNormalization.parse({"num_groups": "0", "epsilon": "1"}, raise_error)
     assert error.value.code == "IR302"
@@ -93,26 +88,26 @@ def test_a_region_larger_than_the_data_costs_nothing_more() -> None:
 
 @pytest.mark.parametrize("operator", [LRN(alpha=1.0, beta=1.0, bias=1.0, size=3), NormalizeL2(eps=1.0, eps_mode="add")])
 def test_axes(operator: Any) -> None:
-    data = typed("f32", "2,?")
+    data = typed("2,?")
     message = "axis 2 is out of range for rank 2 (allowed: -2 to 1)"
     assert refused(operator, data, known([2])) == ("IR503", message)
-    assert refused(operator, data, typed("i64", "1,1"))[0] == "IR501"
-    assert operator.infer(data, typed("i64", "...")) == data
-    assert operator.infer(typed("f32", "..."), known([7])) == typed("f32", "...")
+    assert refused(operator, data, typed("1,1", "i64"))[0] == "IR501"
+    assert operator.infer(data, typed("...", "i64")) == data
+    assert operator.infer(typed("..."), known([7])) == typed("...")
     with pytest.raises(EvaluationError) as error:
         operator.evaluate(np.zeros((2, 3), np.float32), np.array([-3]))
     assert (error.value.code, error.value.location.port) == ("IR701", "axes")
 
 
 def test_an_axis_may_be_a_scalar_for_one_only() -> None:
-    assert NormalizeL2(eps=1.0, eps_mode="max").infer(typed("f32", "2,3"), known(1)) == typed("f32", "2,3")
-    assert refused(LRN(alpha=1.0, beta=1.0, bias=1.0, size=3), typed("f32", "2,3"), known(1))[0] == "IR501"
+    assert NormalizeL2(eps=1.0, eps_mode="max").infer(typed("2,3"), known(1)) == typed("2,3")
+    assert refused(LRN(alpha=1.0, beta=1.0, bias=1.0, size=3), typed("2,3"), known(1))[0] == "IR501"
 
 
 def test_grn_has_channels() -> None:
-    assert refused(GRN(bias=1.0), typed("f32", "3")) == ("IR501", "data has rank 1 ([3]), expected 2 or 3 or 4")
-    assert refused(GRN(bias=1.0), typed("f32", "1,1,1,1,1"))[0] == "IR501"
-    assert GRN(bias=1.0).infer(typed("f32", "...")) == typed("f32", "...")
+    assert refused(GRN(bias=1.0), typed("3")) == ("IR501", "data has rank 1 ([3]), expected 2 or 3 or 4")
+    assert refused(GRN(bias=1.0), typed("1,1,1,1,1"))[0] == "IR501"
+    assert GRN(bias=1.0).infer(typed("...")) == typed("...")
 
 
 @pytest.mark.parametrize(
@@ -129,12 +124,8 @@ def test_attributes_that_cannot_be(type: str, opset: int, attributes: dict[str, 
     assert error.value.code == "IR302"
 
 
-def kind(text: str) -> TensorType:
-    return TensorType(ElementType.f32, Shape.parse(text))
-
-
 def mvn6(axes: TensorType, data: str = "2,3") -> TensorType:
-    return MVN6(eps=1e-9, normalize_variance=True, eps_mode="inside_sqrt").infer(kind(data), axes)
+    return MVN6(eps=1e-9, normalize_variance=True, eps_mode="inside_sqrt").infer(typed(data), axes)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +143,7 @@ def test_axes_that_do_not_fit(axes: TensorType, code: str, message: str) -> None
 
 
 def test_axes_that_only_the_run_knows() -> None:
-    assert mvn6(TensorType(ElementType.i64, Shape.unknown())) == kind("2,3")
+    assert mvn6(TensorType(ElementType.i64, Shape.unknown())) == typed("2,3")
     operator = MVN6(eps=1e-9, normalize_variance=True, eps_mode="inside_sqrt")
     with pytest.raises(EvaluationError) as error:
         operator.evaluate(np.zeros((2, 3), np.float32), np.array([-3]))
@@ -161,7 +152,7 @@ def test_axes_that_only_the_run_knows() -> None:
 
 def test_reduction_axes_out_of_range() -> None:
     with pytest.raises(ShapeError) as error:
-        MVN1(eps=1e-9, normalize_variance=True, reduction_axes=(2,)).infer(kind("2,3"))
+        MVN1(eps=1e-9, normalize_variance=True, reduction_axes=(2,)).infer(typed("2,3"))
     assert error.value.code == "IR503"
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir_exec.errors import InvalidAttributeError, ShapeError, raise_error
+from ir_exec.errors import InvalidAttributeError, raise_error
 from ir_exec.ops import quantization as quantize
 from ir_exec.ops.quantization import FakeConvert, FakeQuantize
 from ir_exec.types import Array, ElementType, TensorType
-from tests.helpers.indexing import typed
+from tests.helpers.operators import refused
+from tests.helpers.values import typed
 
 
 def by_the_formula(x: float, low: float, high: float, to_low: float, to_high: float, levels: int) -> float:
@@ -55,32 +54,26 @@ def test_fake_quantize_is_its_formula(problem: tuple[list[Array], int, int]) -> 
         assert np.isclose(found[index], by_the_formula(*numbers, levels))
 
 
-def refused(operator: Any, *types: TensorType) -> tuple[str, str]:
-    with pytest.raises(ShapeError) as error:
-        operator.infer(*types)
-    return error.value.code, error.value.message
-
-
-SCALAR = typed("f32", "")
+SCALAR = typed("")
 
 
 def test_limits_that_do_not_broadcast() -> None:
     operator = FakeQuantize(levels=5)
-    data = typed("f32", "2,3")
+    data = typed("2,3")
     message = "input_high [2] does not broadcast to data [2,3]"
-    assert refused(operator, data, SCALAR, typed("f32", "2"), SCALAR, SCALAR) == ("IR504", message)
+    assert refused(operator, data, SCALAR, typed("2"), SCALAR, SCALAR) == ("IR504", message)
     message = "output_low [4,1] does not broadcast to data [1,3]"
-    assert refused(operator, typed("f32", "1,3"), SCALAR, SCALAR, typed("f32", "4,1"), SCALAR) == ("IR504", message)
+    assert refused(operator, typed("1,3"), SCALAR, SCALAR, typed("4,1"), SCALAR) == ("IR504", message)
     for limit in ("...", "?,3", "1,1,1,1", "..5"):
-        assert operator.infer(data, SCALAR, SCALAR, typed("f32", limit), SCALAR) == data
-    assert operator.infer(typed("f32", "..."), SCALAR, SCALAR, data, SCALAR) == typed("f32", "...")
+        assert operator.infer(data, SCALAR, SCALAR, typed(limit), SCALAR) == data
+    assert operator.infer(typed("..."), SCALAR, SCALAR, data, SCALAR) == typed("...")
 
 
 def test_without_broadcasting_shapes_are_equal() -> None:
     operator = FakeQuantize(levels=5, auto_broadcast="none")
-    data = typed("f32", "2,3")
-    assert operator.infer(data, data, data, typed("f32", "?,3"), data) == data
-    code, message = refused(operator, data, data, typed("f32", "2,1"), data, data)
+    data = typed("2,3")
+    assert operator.infer(data, data, data, typed("?,3"), data) == data
+    code, message = refused(operator, data, data, typed("2,1"), data, data)
     assert code == "IR502"
     assert message == "without broadcasting the shapes of data and input_high must be equal, found [2,3] and [2,1]"
 
@@ -107,13 +100,13 @@ def test_every_number_of_the_short_type_stays(name: str, dtype: type) -> None:
 
 def test_fake_convert_refuses() -> None:
     operator = FakeConvert(destination_type="f8e4m3")
-    data = typed("f32", "2,3")
+    data = typed("2,3")
     message = "the shapes of scale and shift must be equal, found [3] and [1,3]"
-    assert refused(operator, data, typed("f32", "3"), typed("f32", "1,3")) == ("IR501", message)
+    assert refused(operator, data, typed("3"), typed("1,3")) == ("IR501", message)
     message = "scale [1,1,1] has more axes than data [2,3]"
-    assert refused(operator, data, typed("f32", "1,1,1")) == ("IR504", message)
+    assert refused(operator, data, typed("1,1,1")) == ("IR504", message)
     message = "scale [2] does not broadcast to data [2,3]"
-    assert refused(operator, data, typed("f32", "2")) == ("IR504", message)
+    assert refused(operator, data, typed("2")) == ("IR504", message)
     with pytest.raises(InvalidAttributeError) as error:
         FakeConvert.parse({"destination_type": "f8e8m0"}, raise_error)
     assert error.value.code == "IR302"
@@ -121,6 +114,6 @@ def test_fake_convert_refuses() -> None:
 
 def test_what_scale_tells_of_the_data() -> None:
     operator = FakeConvert(destination_type="f8e5m2")
-    assert operator.infer(typed("f32", "?,?"), typed("f32", "1,3")) == typed("f32", "?,3")
-    assert operator.infer(typed("f32", "..."), typed("f32", "1,3")) == typed("f32", "...")
-    assert operator.infer(typed("f32", "2,?"), typed("f32", "..."), typed("f32", "3")) == typed("f32", "2,3")
+    assert operator.infer(typed("?,?"), typed("1,3")) == typed("?,3")
+    assert operator.infer(typed("..."), typed("1,3")) == typed("...")
+    assert operator.infer(typed("2,?"), typed("..."), typed("3")) == typed("2,3")

@@ -10,88 +10,78 @@ from hypothesis import strategies as st
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops import Op
 from ir_exec.ops.signals import DFT, IDFT, IRDFT, ISTFT, RDFT, STFT
-from ir_exec.types import Array, ElementType, Shape, TensorType
-from tests.helpers.intervals import assert_holds, draw_wider
-
-
-def kind(text: str, element_type: ElementType = ElementType.f32) -> TensorType:
-    return TensorType(element_type, Shape.parse(text))
-
-
-def known(*values: int) -> TensorType:
-    return TensorType.of(np.array(values, np.int64))
+from ir_exec.types import Array, ElementType, TensorType
+from tests.helpers.drawing import draw_wider
+from tests.helpers.operators import assert_holds
+from tests.helpers.values import between, known, typed
 
 
 def number(value: int) -> TensorType:
     return TensorType.of(np.array(value))
 
 
-def between(least: list[int], most: list[int]) -> TensorType:
-    return known(*least).with_bounds(np.array(least), np.array(most))
-
-
-VECTOR = kind("?", ElementType.i64)
-SCALAR = kind("", ElementType.i64)
+VECTOR = typed("?", ElementType.i64)
+SCALAR = typed("", ElementType.i64)
 
 
 @pytest.mark.parametrize(
     ("operator", "types", "wanted"),
     [
-        (DFT(), (kind("?,5,2"), known(1)), "?,5,2"),
-        (DFT(), (kind("3,5,?"), VECTOR), "3,5,2"),
-        (DFT(), (kind("3,5,2"), VECTOR, VECTOR), "?,?,2"),
-        (DFT(), (kind("3,5,2"), known(1), kind("1", ElementType.i64)), "3,?,2"),
-        (DFT(), (kind("3,5,2"), known(0, 1), between([2, -1], [4, -1])), "2..4,5,2"),
-        (DFT(), (kind("..."), known(0)), "..."),
-        (RDFT(), (kind("3,?"), known(0, 1)), "3,?,2"),
-        (RDFT(), (kind("3,2..9"), known(0, 1)), "3,2..5,2"),
-        (RDFT(), (kind("3,2..9"), known(1, 0)), "2,2..9,2"),
-        (RDFT(), (kind("3,4"), VECTOR), "?,?,2"),
-        (RDFT(), (kind("3,4"), known(1), between([3], [9])), "3,2..5,2"),
-        (IRDFT(), (kind("3,2..9,2"), known(0, 1)), "3,2..16"),
-        (IRDFT(), (kind("3,?,2"), known(1)), "3,?"),
-        (IRDFT(), (kind("3,5,2"), known(0, 1), known(-1, -1)), "3,8"),
-        (IRDFT(), (kind("3,5,2"), known(0, 1), between([-1, -1], [7, 3])), "..7,..8"),
+        (DFT(), (typed("?,5,2"), known([1])), "?,5,2"),
+        (DFT(), (typed("3,5,?"), VECTOR), "3,5,2"),
+        (DFT(), (typed("3,5,2"), VECTOR, VECTOR), "?,?,2"),
+        (DFT(), (typed("3,5,2"), known([1]), typed("1", ElementType.i64)), "3,?,2"),
+        (DFT(), (typed("3,5,2"), known([0, 1]), between([2, -1], [4, -1])), "2..4,5,2"),
+        (DFT(), (typed("..."), known([0])), "..."),
+        (RDFT(), (typed("3,?"), known([0, 1])), "3,?,2"),
+        (RDFT(), (typed("3,2..9"), known([0, 1])), "3,2..5,2"),
+        (RDFT(), (typed("3,2..9"), known([1, 0])), "2,2..9,2"),
+        (RDFT(), (typed("3,4"), VECTOR), "?,?,2"),
+        (RDFT(), (typed("3,4"), known([1]), between([3], [9])), "3,2..5,2"),
+        (IRDFT(), (typed("3,2..9,2"), known([0, 1])), "3,2..16"),
+        (IRDFT(), (typed("3,?,2"), known([1])), "3,?"),
+        (IRDFT(), (typed("3,5,2"), known([0, 1]), known([-1, -1])), "3,8"),
+        (IRDFT(), (typed("3,5,2"), known([0, 1]), between([-1, -1], [7, 3])), "..7,..8"),
     ],
 )
 def test_partly_known_transforms(operator: Op, types: tuple[TensorType, ...], wanted: str) -> None:
-    assert operator.infer(*types) == kind(wanted)
+    assert operator.infer(*types) == typed(wanted)
 
 
 @pytest.mark.parametrize(
     ("operator", "types", "code", "message"),
     [
-        (DFT(), (kind("2"), VECTOR), "IR501", "data has rank 1 ([2]), expected 2 or more"),
-        (RDFT(), (kind(""), VECTOR), "IR501", "data has rank 0 ([]), expected 1 or more"),
+        (DFT(), (typed("2"), VECTOR), "IR501", "data has rank 1 ([2]), expected 2 or more"),
+        (RDFT(), (typed(""), VECTOR), "IR501", "data has rank 0 ([]), expected 1 or more"),
         (
             IDFT(),
-            (kind("3,4"), VECTOR),
+            (typed("3,4"), VECTOR),
             "IR502",
             "the last axis of data and the parts of a complex number must be equal, found 4 and 2",
         ),
-        (DFT(), (kind("3,5,2"), known(2)), "IR503", "axes 2 is out of range for rank 2 (allowed: -2 to 1)"),
-        (DFT(), (kind("3,5,2"), known(0, -2)), "IR503", "axes [0, 0] hold the same axis more than once"),
+        (DFT(), (typed("3,5,2"), known([2])), "IR503", "axes 2 is out of range for rank 2 (allowed: -2 to 1)"),
+        (DFT(), (typed("3,5,2"), known([0, -2])), "IR503", "axes [0, 0] hold the same axis more than once"),
         (
             DFT(),
-            (kind("3,2"), kind("2", ElementType.i64)),
+            (typed("3,2"), typed("2", ElementType.i64)),
             "IR505",
             "axes has 2 elements, data has 1 axes to transform",
         ),
         (
             RDFT(),
-            (kind("3"), known()),
+            (typed("3"), known([])),
             "IR505",
             "axes is empty, expected one axis or more: the last one is transformed between real and complex",
         ),
         (
             DFT(),
-            (kind("3,5,2"), known(1), known(-2)),
+            (typed("3,5,2"), known([1]), known([-2])),
             "IR505",
             "signal_size[0] is -2, expected 0 or more, or -1 for the size of the axis",
         ),
         (
             DFT(),
-            (kind("3,5,2"), known(1), known(1, 2)),
+            (typed("3,5,2"), known([1]), known([1, 2])),
             "IR502",
             "the lengths of axes and signal_size must be equal, found 1 and 2",
         ),
@@ -150,68 +140,73 @@ def test_inferred_shapes_hold_the_output(draw: st.DataObject) -> None:
     assert_holds(operator, types, [data, axes, sizes])
 
 
-FRAMES = (kind("?"), SCALAR, SCALAR)
+FRAMES = (typed("?"), SCALAR, SCALAR)
 
 
 @pytest.mark.parametrize(
     ("types", "wanted"),
     [
-        ((kind("2,20"), kind("?"), number(6), number(3)), "2,5,4,2"),
-        ((kind("8..20"), kind("?"), number(6), number(3)), "1..5,4,2"),
-        ((kind("?"), kind("?"), number(6), number(3)), "1..,4,2"),
-        ((kind("2,20"), kind("?"), SCALAR, number(3)), "2,?,?,2"),
-        ((kind("..."), *FRAMES), "..."),
+        ((typed("2,20"), typed("?"), number(6), number(3)), "2,5,4,2"),
+        ((typed("8..20"), typed("?"), number(6), number(3)), "1..5,4,2"),
+        ((typed("?"), typed("?"), number(6), number(3)), "1..,4,2"),
+        ((typed("2,20"), typed("?"), SCALAR, number(3)), "2,?,?,2"),
+        ((typed("..."), *FRAMES), "..."),
     ],
 )
 def test_partly_known_frames(types: tuple[TensorType, ...], wanted: str) -> None:
-    assert STFT(transpose_frames=False).infer(*types) == kind(wanted)
+    assert STFT(transpose_frames=False).infer(*types) == typed(wanted)
 
 
 @pytest.mark.parametrize(
     ("types", "wanted"),
     [
-        ((kind("2,4,5,2"), kind("?"), number(6), number(3)), "2,18"),
-        ((kind("4,2..5,2"), kind("?"), number(6), number(3)), "9..18"),
-        ((kind("?,?,?"), kind("?"), number(6), number(3)), "6.."),
-        ((kind("?,?,?"), *FRAMES), "?"),
-        ((kind("?,?,?"), *FRAMES, number(7)), "7"),
-        ((kind("2,?,?,?"), *FRAMES, between([3], [8])), "2,3..8"),
+        ((typed("2,4,5,2"), typed("?"), number(6), number(3)), "2,18"),
+        ((typed("4,2..5,2"), typed("?"), number(6), number(3)), "9..18"),
+        ((typed("?,?,?"), typed("?"), number(6), number(3)), "6.."),
+        ((typed("?,?,?"), *FRAMES), "?"),
+        ((typed("?,?,?"), *FRAMES, number(7)), "7"),
+        ((typed("2,?,?,?"), *FRAMES, between([3], [8])), "2,3..8"),
     ],
 )
 def test_partly_known_signals(types: tuple[TensorType, ...], wanted: str) -> None:
-    assert ISTFT(center=False, normalized=False).infer(*types) == kind(wanted)
+    assert ISTFT(center=False, normalized=False).infer(*types) == typed(wanted)
 
 
 @pytest.mark.parametrize(
     ("operator", "types", "code", "message"),
     [
-        (STFT(), (kind("1,2,3"), *FRAMES), "IR501", "signal has rank 3 ([1,2,3]), expected 1 or 2"),
-        (STFT(), (kind("9"), kind("2,2"), SCALAR, SCALAR), "IR501", "window has rank 2 ([2,2]), expected 1"),
-        (STFT(), (kind("9"), kind("?"), known(3), SCALAR), "IR501", "frame_size has rank 1 ([1]), expected 0"),
-        (STFT(), (kind("9"), kind("?"), number(0), SCALAR), "IR505", "frame_size is 0, expected 1 or more"),
-        (STFT(), (kind("9"), kind("?"), SCALAR, number(-1)), "IR505", "frame_step is -1, expected 1 or more"),
+        (STFT(), (typed("1,2,3"), *FRAMES), "IR501", "signal has rank 3 ([1,2,3]), expected 1 or 2"),
+        (STFT(), (typed("9"), typed("2,2"), SCALAR, SCALAR), "IR501", "window has rank 2 ([2,2]), expected 1"),
+        (STFT(), (typed("9"), typed("?"), known([3]), SCALAR), "IR501", "frame_size has rank 1 ([1]), expected 0"),
+        (STFT(), (typed("9"), typed("?"), number(0), SCALAR), "IR505", "frame_size is 0, expected 1 or more"),
+        (STFT(), (typed("9"), typed("?"), SCALAR, number(-1)), "IR505", "frame_step is -1, expected 1 or more"),
         (
             STFT(),
-            (kind("9"), kind("4"), number(3), SCALAR),
+            (typed("9"), typed("4"), number(3), SCALAR),
             "IR505",
             "window has 4 elements, expected 1 to frame_size, which is 3",
         ),
-        (STFT(), (kind("9"), kind("0"), SCALAR, SCALAR), "IR505", "window has 0 elements, expected 1 to frame_size"),
+        (STFT(), (typed("9"), typed("0"), SCALAR, SCALAR), "IR505", "window has 0 elements, expected 1 to frame_size"),
         (
             STFT(),
-            (kind("4..9"), kind("?"), number(10), SCALAR),
+            (typed("4..9"), typed("?"), number(10), SCALAR),
             "IR505",
             "frame_size is 10, expected at most the length of the signal, 4..9",
         ),
-        (ISTFT(), (kind("1,2"), *FRAMES), "IR501", "data has rank 2 ([1,2]), expected 3 or 4"),
+        (ISTFT(), (typed("1,2"), *FRAMES), "IR501", "data has rank 2 ([1,2]), expected 3 or 4"),
         (
             ISTFT(),
-            (kind("5,4,2"), kind("?"), number(6), SCALAR),
+            (typed("5,4,2"), typed("?"), number(6), SCALAR),
             "IR502",
             "axis -3 of data and frame_size // 2 + 1 must be equal, found 5 and 4",
         ),
-        (ISTFT(), (kind("?,4,2"), *FRAMES, number(-3)), "IR505", "signal_length is -3, expected 0 or more"),
-        (ISTFT(), (kind("?,4,2"), *FRAMES, known(1, 2)), "IR502", "signal_length has shape [2], expected one element"),
+        (ISTFT(), (typed("?,4,2"), *FRAMES, number(-3)), "IR505", "signal_length is -3, expected 0 or more"),
+        (
+            ISTFT(),
+            (typed("?,4,2"), *FRAMES, known([1, 2])),
+            "IR502",
+            "signal_length has shape [2], expected one element",
+        ),
     ],
 )
 def test_errors_of_frames(operator: Op, types: tuple[TensorType, ...], code: str, message: str) -> None:

@@ -14,38 +14,38 @@ from ir_exec.ops import Op
 from ir_exec.ops import type as converting
 from ir_exec.ops.type import StringTensorPack, StringTensorUnpack
 from ir_exec.types import ElementType, Shape, TensorType
-from tests.helpers.indexing import make, typed
-from tests.helpers.intervals import inferred
+from tests.helpers.operators import inferred, make
+from tests.helpers.values import typed
 
 
 def test_shapes_pass_through() -> None:
     for shape in ("[2,3]", "[?,2..5]", "[...]", "[]"):
-        assert str(make("Convert", 1, destination_type="i32").infer(typed("f32", shape))) == f"i32{shape}"
-        assert str(make("ConvertLike", 1).infer(typed("f32", shape), typed("u4", "[...]"))) == f"u4{shape}"
-        assert str(make("Identity", 16).infer(typed("string", shape))) == f"string{shape}"
+        assert str(make("Convert", 1, destination_type="i32").infer(typed(shape))) == f"i32{shape}"
+        assert str(make("ConvertLike", 1).infer(typed(shape), typed("[...]", "u4"))) == f"u4{shape}"
+        assert str(make("Identity", 16).infer(typed(shape, "string"))) == f"string{shape}"
 
 
 def test_a_type_that_is_not_known_stays_so() -> None:
     unknown = TensorType(ElementType.dynamic, Shape([2]))
-    assert str(make("ConvertLike", 1).infer(typed("f32", "[2]"), unknown)) == "dynamic[2]"
-    types = inferred(make("ConvertPromoteTypes", 14), typed("f32", "[2]"), unknown)
+    assert str(make("ConvertLike", 1).infer(typed("[2]"), unknown)) == "dynamic[2]"
+    types = inferred(make("ConvertPromoteTypes", 14), typed("[2]"), unknown)
     assert [str(kind) for kind in types] == ["dynamic[2]", "dynamic[2]"]
 
 
 @pytest.mark.parametrize("kind", ["string", "dynamic", "undefined"])
 def test_what_nothing_can_be_converted_to(kind: str) -> None:
     with pytest.raises(ElementTypeError) as caught:
-        make("Convert", 1, destination_type=kind).infer(typed("f32", "[2]"))
+        make("Convert", 1, destination_type=kind).infer(typed("[2]"))
     assert caught.value.code == "IR401"
     if kind == "string":
         with pytest.raises(ElementTypeError, match="nothing can be converted to string"):
-            make("ConvertLike", 1).infer(typed("f32", "[2]"), typed("string", "[2]"))
+            make("ConvertLike", 1).infer(typed("[2]"), typed("[2]", "string"))
 
 
 def test_strings_are_not_converted() -> None:
     operator = make("Convert", 1, destination_type="i32")
     with pytest.raises(ElementTypeError, match="data is string"):
-        operator.check_inputs([typed("string", "[2]")], raise_error)
+        operator.check_inputs([typed("[2]", "string")], raise_error)
 
 
 def test_attributes() -> None:
@@ -95,7 +95,7 @@ SAFE_SCALARS = promotion(pytorch_scalar_promotion=True)
     ],
 )
 def test_promotion(operator: Op, a: str, b: str, wanted: str) -> None:
-    types = [typed(kind[: kind.index("[")], kind[kind.index("[") :]) for kind in (a, b)]
+    types = [typed(kind[kind.index("[") :], kind[: kind.index("[")]) for kind in (a, b)]
     for pair in (types, types[::-1]):
         found = inferred(operator, *pair)
         assert [kind.element_type.name for kind in found] == [wanted] * 2
@@ -118,7 +118,7 @@ def test_promotion(operator: Op, a: str, b: str, wanted: str) -> None:
 )
 def test_promotion_that_may_lose_values(operator: Op, a: str, b: str) -> None:
     with pytest.raises(ElementTypeError, match="no common type") as caught:
-        operator.infer(typed(a, "[2]"), typed(b, "[]"))
+        operator.infer(typed("[2]", a), typed("[]", b))
     assert caught.value.code == "IR402"
     assert "promote_unsafe" in str(caught.value.hint)
 
@@ -126,7 +126,7 @@ def test_promotion_that_may_lose_values(operator: Op, a: str, b: str) -> None:
 def test_promotion_of_types_without_rules() -> None:
     for kind in ("u2", "u3", "u6", "nf4", "f4e2m1", "f8e8m0", "string"):
         with pytest.raises(ElementTypeError, match=f"input_1 is {kind}"):
-            UNSAFE.check_inputs([typed("f32", "[2]"), typed(kind, "[2]")], raise_error)
+            UNSAFE.check_inputs([typed("[2]"), typed("[2]", kind)], raise_error)
 
 
 def test_promotion_of_values() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
+from tests.helpers.values import array
 
 SINCE = {"Gelu": 2, "Swish": 4, "HSwish": 4, "HSigmoid": 5, "SoftPlus": 4, "SoftSign": 9, "Mish": 4}
 REQUIRED: dict[str, dict[str, object]] = {"Elu": {"alpha": 1.5}, "Clamp": {"min": -1.25, "max": 2.5}}
@@ -18,10 +19,6 @@ INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 TOLERANCE = {"f64": 2e-5, "f32": 2e-5, "f16": 3e-3, "bf16": 1.5e-2}
 SHAPES = ((), (1,), (0, 3), (1, 1, 1), (7, 3), (2, 3, 1, 2, 2))
 EXTREMES = (-1e30, -1000, -100, -20, -1e-6, 0, 1e-6, 20, 100, 1000, 1e30)
-
-
-def array(element_type: str, *values: float) -> Array:
-    return np.array(values, ElementType[element_type].dtype)
 
 
 def scalar(element_type: str, value: float) -> Array:

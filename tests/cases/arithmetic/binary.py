@@ -8,6 +8,7 @@ import numpy as np
 
 from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
+from tests.helpers.values import array
 
 AXIS = "auto_broadcast.auto_broadcast_axis"
 TYPES = (
@@ -25,10 +26,6 @@ TYPES = (
 FLOATS = ("f32", "f64", "f16", "bf16")
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 TOLERANCE = {"f64": 1e-5, "f32": 1e-5, "f16": 2e-3, "bf16": 1e-2}
-
-
-def array(element_type: str, *values: float) -> Array:
-    return np.array(values, ElementType[element_type].dtype)
 
 
 def case(type: str, a: Array, b: Array, **fields: object) -> Case:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ir_exec.types import Array, ElementType
+from ir_exec.types import Array
 from tests.conformance.case import Case
+from tests.helpers.segment_cases import table
 
 F32, I32, I64 = np.float32, np.int32, np.int64
 KINDS = ("f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64")
-
-
-def table(*shape: int, kind: str = "f32") -> Array:
-    return np.random.default_rng(7).uniform(-3, 3, shape).astype(ElementType[kind].dtype)
 
 
 def scalar(value: int, dtype: type = I32) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
+from tests.helpers.values import array
 
 DOMAIN = {
     "Tanh": (-8, 8),
@@ -40,10 +41,6 @@ TOLERANCE = {"f64": 2e-5, "f32": 2e-5, "f16": 2e-3, "bf16": 1e-2}
 SHAPES = ((), (1,), (0, 3), (1, 1, 1), (7, 3), (2, 3, 1, 2, 2))
 EXTREMES = (-1e30, -1000, -100, -20, -1e-6, 0, 1e-6, 20, 100, 1000, 1e30)
 JUMPS = {"Sign", "Floor", "Ceiling", "Round"}
-
-
-def array(element_type: str, *values: float) -> Array:
-    return np.array(values, ElementType[element_type].dtype)
 
 
 def case(type: str, data: Array, **fields: object) -> Case:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.cases.convolution.convolution import TOLERANCE, data_of, windows
+from tests.cases.convolution.convolution import TOLERANCE
 from tests.conformance.case import Case
+from tests.helpers.window_cases import data_of, windows
 
 
 def deconvolution(

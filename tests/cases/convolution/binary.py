@@ -6,24 +6,7 @@ import numpy as np
 
 from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
-
-
-def windows(
-    rank: int,
-    *,
-    strides: int | tuple[int, ...] = 1,
-    dilations: int | tuple[int, ...] = 1,
-    begin: int | tuple[int, ...] = 0,
-    end: int | tuple[int, ...] | None = None,
-    auto_pad: str = "explicit",
-) -> dict[str, object]:
-    """The attributes of windows; an integer stands for all spatial axes."""
-    values = {"strides": strides, "dilations": dilations, "pads_begin": begin}
-    values["pads_end"] = begin if end is None else end
-    attributes: dict[str, object] = {
-        name: value if isinstance(value, tuple) else (value,) * rank for name, value in values.items()
-    }
-    return attributes | {"auto_pad": auto_pad}
+from tests.helpers.window_cases import windows
 
 
 def bits(array: Array) -> Array:

@@ -6,36 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from ir_exec.types import Array, ElementType
+from ir_exec.types import Array
 from tests.conformance.case import Case
-
-
-def floats(shape: tuple[int, ...], low: float, high: float, seed: int) -> Array:
-    return np.random.default_rng(seed).uniform(low, high, shape).astype(np.float32)
-
-
-def distinct(shape: tuple[int, ...], seed: int) -> Array:
-    """Scores that differ from each other, none of them 0."""
-    size = int(np.prod(shape))
-    order = np.random.default_rng(seed).permutation(size) + 1
-    return (order / (size + 1)).reshape(shape).astype(np.float32)
-
-
-def boxes(shape: tuple[int, ...], seed: int, reach: float = 40.0, size: float = 30.0) -> Array:
-    start = floats((*shape, 2), 0, reach, seed)
-    return np.concatenate([start, start + floats((*shape, 2), 5, size, seed + 1)], axis=-1)
-
-
-def cast(case: Case, kind: str, tolerance: float) -> Case:
-    """The same with inputs of another floating type."""
-    inputs = tuple(array.astype(ElementType[kind].dtype) for array in case.inputs)
-    return Case(case.type, case.opset, inputs, case.attributes, (), case.outputs, rtol=tolerance, atol=tolerance)
+from tests.helpers.box_cases import boxes, cast, distinct
+from tests.helpers.values import uniform
 
 
 # ExperimentalDetectronPriorGridGenerator.
 def grid(priors: int, size: tuple[int, int], image: tuple[int, int], **attributes: Any) -> Case:
     inputs = (
-        floats((priors, 4), -20, 20, 500),
+        uniform((priors, 4), -20, 20, 500),
         np.zeros((1, 2, *size), np.float32),
         np.zeros((1, 3, *image), np.float32),
     )
@@ -65,7 +45,7 @@ CASES.append(
 def extract(rois: Array, sizes: list[tuple[int, int]], channels: int = 2, **rest: Any) -> Case:
     scales = tuple(4 * 2**i for i in range(len(sizes)))
     attributes = {"output_size": 3, "sampling_ratio": 2, "pyramid_scales": scales, **rest}
-    levels = tuple(floats((1, channels, *size), -2, 2, 700 + i) for i, size in enumerate(sizes))
+    levels = tuple(uniform((1, channels, *size), -2, 2, 700 + i) for i, size in enumerate(sizes))
     return Case("ExperimentalDetectronROIFeatureExtractor", 6, (rois, *levels), attributes, (), 2, rtol=1e-4, atol=1e-5)
 
 
@@ -115,7 +95,7 @@ def detected(rois: int, classes: int, seed: int, **rest: Any) -> Case:
     }
     inputs = (
         boxes((rois,), seed),
-        floats((rois, classes * 4), -2, 2, seed + 2),
+        uniform((rois, classes * 4), -2, 2, seed + 2),
         distinct((rois, classes), seed + 3),
         np.array([[50, 60, 1]], np.float32),
     )

@@ -8,10 +8,7 @@ import numpy as np
 
 from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
-
-
-def floats(shape: tuple[int, ...], low: float, high: float, seed: int) -> Array:
-    return np.random.default_rng(seed).uniform(low, high, shape).astype(np.float32)
+from tests.helpers.values import uniform
 
 
 # DetectionOutput.
@@ -28,11 +25,11 @@ def detection_inputs(
     seed: int,
 ) -> tuple[Array, ...]:
     """box_logits, class_preds, proposals, and aux_class_preds with aux_box_preds if `more`."""
-    logits = floats((images, priors * (1 if shared else classes) * 4), -0.5, 0.5, seed)
-    scores = floats((images, priors * classes), 0, 1, seed + 1)
+    logits = uniform((images, priors * (1 if shared else classes) * 4), -0.5, 0.5, seed)
+    scores = uniform((images, priors * classes), 0, 1, seed + 1)
     batch = images if own else 1
-    start = floats((batch, priors, 2), 0, 0.7, seed + 2)
-    boxes = np.concatenate([start, start + floats((batch, priors, 2), 0.1, 0.4, seed + 3)], axis=2)
+    start = uniform((batch, priors, 2), 0, 0.7, seed + 2)
+    boxes = np.concatenate([start, start + uniform((batch, priors, 2), 0.1, 0.4, seed + 3)], axis=2)
     if not normal:
         count = np.zeros((batch, priors, 1), np.float32)
         boxes = np.concatenate([count, boxes * 10], axis=2)
@@ -43,7 +40,7 @@ def detection_inputs(
         rows.append(variance)
     inputs = (logits, scores, np.concatenate(rows, axis=1).astype(np.float32))
     if more:
-        inputs += (floats((images, priors * 2), 0, 1, seed + 4), floats(logits.shape, -0.5, 0.5, seed + 5))
+        inputs += (uniform((images, priors * 2), 0, 1, seed + 4), uniform(logits.shape, -0.5, 0.5, seed + 5))
     return inputs
 
 

@@ -6,30 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
-
-
-def floats(shape: tuple[int, ...], low: float, high: float, seed: int) -> Array:
-    return np.random.default_rng(seed).uniform(low, high, shape).astype(np.float32)
-
-
-def distinct(shape: tuple[int, ...], seed: int) -> Array:
-    """Scores that differ from each other, none of them 0."""
-    size = int(np.prod(shape))
-    order = np.random.default_rng(seed).permutation(size) + 1
-    return (order / (size + 1)).reshape(shape).astype(np.float32)
-
-
-def boxes(shape: tuple[int, ...], seed: int, reach: float = 40.0, size: float = 30.0) -> Array:
-    start = floats((*shape, 2), 0, reach, seed)
-    return np.concatenate([start, start + floats((*shape, 2), 5, size, seed + 1)], axis=-1)
-
-
-def cast(case: Case, kind: str, tolerance: float) -> Case:
-    """The same with inputs of another floating type."""
-    inputs = tuple(array.astype(ElementType[kind].dtype) for array in case.inputs)
-    return Case(case.type, case.opset, inputs, case.attributes, (), case.outputs, rtol=tolerance, atol=tolerance)
+from tests.helpers.box_cases import boxes, cast, distinct
+from tests.helpers.values import uniform
 
 
 # GenerateProposals.
@@ -38,7 +17,7 @@ def generate(images: int, anchors: int, height: int, width: int, *scale: float, 
     inputs = (
         np.tile(np.array([[50.0, 60.0, *scale]], np.float32), (images, 1)),
         boxes((height, width, anchors), seed),
-        floats((images, anchors * 4, height, width), -0.6, 0.6, seed + 2),
+        uniform((images, anchors * 4, height, width), -0.6, 0.6, seed + 2),
         distinct((images, anchors, height, width), seed + 3),
     )
     return Case("GenerateProposals", 9, inputs, attributes, (), 3, rtol=1e-5, atol=1e-4)
@@ -80,7 +59,7 @@ def single(anchors: int, height: int, width: int, seed: int, **rest: Any) -> Cas
     inputs = (
         np.array([50.0, 60.0, 1.0], np.float32),
         boxes((height * width * anchors,), seed),
-        floats((anchors * 4, height, width), -0.6, 0.6, seed + 2),
+        uniform((anchors * 4, height, width), -0.6, 0.6, seed + 2),
         distinct((anchors, height, width), seed + 3),
     )
     name = "ExperimentalDetectronGenerateProposalsSingleImage"
@@ -120,7 +99,7 @@ def proposal(since: int, size: tuple[int, int, int], image: tuple[float, ...], s
     ratios, scales = (np.size(attributes[name]) for name in ("ratio", "scale"))
     scores = np.random.default_rng(seed).permutation(batches * 2 * ratios * scales * height * width) / 10.0
     probs = scores.reshape(batches, 2 * ratios * scales, height, width).astype(np.float32)
-    deltas = floats((batches, 4 * ratios * scales, height, width), -0.6, 0.6, seed + 1)
+    deltas = uniform((batches, 4 * ratios * scales, height, width), -0.6, 0.6, seed + 1)
     inputs = (probs, deltas, np.array(image, np.float32))
     return Case("Proposal", since, inputs, attributes, (), 2 if since == 4 else 1, rtol=1e-5, atol=1e-4)
 

@@ -9,16 +9,13 @@ import numpy as np
 
 from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
-
-
-def floats(shape: tuple[int, ...], low: float, high: float, seed: int) -> Array:
-    return np.random.default_rng(seed).uniform(low, high, shape).astype(np.float32)
+from tests.helpers.values import uniform
 
 
 # RegionYolo.
 def region(shape: tuple[int, ...], **attributes: Any) -> Case:
     given = {"axis": 1, "end_axis": 3, "coords": 4, "num": 2, "classes": 3, "do_softmax": True, **attributes}
-    return Case("RegionYolo", 1, (floats(shape, -3, 3, 3),), given, rtol=1e-5, atol=1e-6)
+    return Case("RegionYolo", 1, (uniform(shape, -3, 3, 3),), given, rtol=1e-5, atol=1e-6)
 
 
 CASES: list[Case] = []

@@ -6,14 +6,11 @@ from typing import Literal
 
 import numpy as np
 
-from ir_exec.types import Array, ElementType
+from ir_exec.types import ElementType
 from tests.conformance.case import Case
+from tests.helpers.values import scalar
 
 RANGE_TYPES = ["bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
-
-
-def _scalar(value: float, kind: str) -> Array:
-    return np.array(value).astype(ElementType[kind].dtype)
 
 
 def _range(
@@ -34,7 +31,7 @@ def _range(
     return Case(
         "Range",
         1 if output is None else 4,
-        (_scalar(start, start_kind), _scalar(stop, stop_kind), _scalar(step, step_kind)),
+        (scalar(start, start_kind), scalar(stop, stop_kind), scalar(step, step_kind)),
         {} if output is None else {"output_type": output},
         constants=(0, 1, 2) if known else (),
         expected=None if expected is None else (np.array(expected).astype(kind.dtype),),

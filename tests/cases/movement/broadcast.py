@@ -6,17 +6,10 @@ import numpy as np
 
 from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
+from tests.helpers.values import ints, numbered
 
 KINDS = ["boolean", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f16", "bf16", "f32", "f64"]
 INDEX_KINDS = ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"]
-
-
-def data_of(*shape: int, kind: str = "f32") -> Array:
-    return np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(ElementType[kind].dtype)
-
-
-def vector(*values: int, kind: str = "i64") -> Array:
-    return np.array(values, ElementType[kind].dtype)
 
 
 def asked(shape: tuple[int, ...], target: tuple[int, ...]) -> dict[str, object]:
@@ -83,49 +76,49 @@ PDPD = [
     ((1,), (4,)),
 ]
 
-CASES = [broadcast(opset, data_of(3, 1, kind=kind), vector(2, 3, 4), "numpy") for opset in (1, 3) for kind in KINDS]
+CASES = [broadcast(opset, numbered(3, 1, kind=kind), ints(2, 3, 4), "numpy") for opset in (1, 3) for kind in KINDS]
 CASES += [
     # The plugin reads i8 and u8 targets beyond their end.
-    broadcast(3, data_of(3), vector(2, 3, kind=kind), "numpy", oracle="reference" if kind in ("i8", "u8") else "plugin")
+    broadcast(3, numbered(3), ints(2, 3, kind=kind), "numpy", oracle="reference" if kind in ("i8", "u8") else "plugin")
     for kind in INDEX_KINDS
     if kind != "i64"
 ]
 for opset in (1, 3):
     CASES += [
-        broadcast(opset, data_of(*shape), vector(*target), "numpy", **asked(shape, target)) for shape, target in NUMPY
+        broadcast(opset, numbered(*shape), ints(*target), "numpy", **asked(shape, target)) for shape, target in NUMPY
     ]
     CASES += [
-        broadcast(opset, data_of(*shape), vector(*target), "explicit", vector(*mapping), **asked(shape, target))
+        broadcast(opset, numbered(*shape), ints(*target), "explicit", ints(*mapping), **asked(shape, target))
         for shape, target, mapping in EXPLICIT
     ]
     CASES += [
-        broadcast(opset, data_of(3), vector(2, 3)),
-        broadcast(opset, data_of(3), vector(2, 3), constants=()),
-        broadcast(opset, data_of(3), vector(2, 3, 2), "explicit", vector(1), constants=(), oracle="reference"),
+        broadcast(opset, numbered(3), ints(2, 3)),
+        broadcast(opset, numbered(3), ints(2, 3), constants=()),
+        broadcast(opset, numbered(3), ints(2, 3, 2), "explicit", ints(1), constants=(), oracle="reference"),
         broadcast(
-            opset, data_of(3), vector(2, 3, 2), "explicit", vector(1, kind="i32"), constants={2}, oracle="reference"
+            opset, numbered(3), ints(2, 3, 2), "explicit", ints(1, kind="i32"), constants={2}, oracle="reference"
         ),
-        broadcast(opset, data_of(3), vector(2, 3, 2), "none", vector(1), note="explicit as OpenVINO writes it"),
+        broadcast(opset, numbered(3), ints(2, 3, 2), "none", ints(1), note="explicit as OpenVINO writes it"),
     ]
 CASES += [
-    broadcast(3, data_of(*shape), vector(*target), "bidirectional", **asked(shape, target))
+    broadcast(3, numbered(*shape), ints(*target), "bidirectional", **asked(shape, target))
     for shape, target in BIDIRECTIONAL
 ]
 CASES += [
-    broadcast(3, data_of(2, 1), vector(4), "bidirectional", constants=()),
-    broadcast(3, data_of(2, 3), vector(2, 3), "BIDIRECTIONAL"),
-    broadcast(1, data_of(3), vector(2, 3), "explicit", note="without a mapping"),
-    broadcast(1, data_of(3), vector(2, 3), "numpy", vector(0), note="with a mapping that is not used"),
+    broadcast(3, numbered(2, 1), ints(4), "bidirectional", constants=()),
+    broadcast(3, numbered(2, 3), ints(2, 3), "BIDIRECTIONAL"),
+    broadcast(1, numbered(3), ints(2, 3), "explicit", note="without a mapping"),
+    broadcast(1, numbered(3), ints(2, 3), "numpy", ints(0), note="with a mapping that is not used"),
 ]
 # OpenVINO needs a third input here, of which it makes nothing.
-CASES += [broadcast(3, data_of(*shape), vector(*target), "pdpd") for shape, target in PDPD]
-CASES += [broadcast(1, data_of(*shape), vector(*target), "pdpd", vector(0)) for shape, target in PDPD]
+CASES += [broadcast(3, numbered(*shape), ints(*target), "pdpd") for shape, target in PDPD]
+CASES += [broadcast(1, numbered(*shape), ints(*target), "pdpd", ints(0)) for shape, target in PDPD]
 CASES += [
-    broadcast(1, data_of(3, 4), vector(2, 3, 4), "pdpd", vector(0), attributes={"mode.auto_broadcast_axis": 1}),
-    broadcast(1, data_of(3, 1), vector(2, 3, 4), "pdpd", vector(0), attributes={"mode.auto_broadcast_axis": 1}),
-    broadcast(3, data_of(3, 4), vector(2, 3, 4), "pdpd", attributes={"mode.mode.axis": 1}),
-    broadcast(3, data_of(3, 1), vector(2, 3, 4), "pdpd", attributes={"mode.mode.axis": 1}),
-    broadcast(3, data_of(3, 1), vector(2, 3, 4), "pdpd", attributes={"mode.mode.axis": -1}),
+    broadcast(1, numbered(3, 4), ints(2, 3, 4), "pdpd", ints(0), attributes={"mode.auto_broadcast_axis": 1}),
+    broadcast(1, numbered(3, 1), ints(2, 3, 4), "pdpd", ints(0), attributes={"mode.auto_broadcast_axis": 1}),
+    broadcast(3, numbered(3, 4), ints(2, 3, 4), "pdpd", attributes={"mode.mode.axis": 1}),
+    broadcast(3, numbered(3, 1), ints(2, 3, 4), "pdpd", attributes={"mode.mode.axis": 1}),
+    broadcast(3, numbered(3, 1), ints(2, 3, 4), "pdpd", attributes={"mode.mode.axis": -1}),
 ]
 
 
@@ -133,22 +126,22 @@ def tile(data: Array, repeats: Array, **fields: object) -> Case:
     return Case("Tile", 1, (data, repeats), **{"constants": {1}, **fields})  # type: ignore[arg-type]  # as a caller
 
 
-CASES += [tile(data_of(2, 3, kind=kind), vector(2, 2)) for kind in KINDS]
-CASES += [tile(data_of(2, 3), vector(1, 2, kind=kind)) for kind in INDEX_KINDS]
+CASES += [tile(numbered(2, 3, kind=kind), ints(2, 2)) for kind in KINDS]
+CASES += [tile(numbered(2, 3), ints(1, 2, kind=kind)) for kind in INDEX_KINDS]
 CASES += [
-    tile(data_of(2, 3, 4), vector(1, 2, 3)),
-    tile(data_of(2, 3, 4), vector(5, 1, 2, 3)),
-    tile(data_of(5, 2, 3, 4), vector(1, 2, 3)),
-    tile(data_of(2, 3), vector(5)),
-    tile(data_of(2, 3), vector(), oracle="reference", note="the plugin makes up values"),
-    tile(data_of(2, 3), vector(1, 1)),
-    tile(data_of(2, 3), vector(0, 1)),
-    tile(data_of(3), vector(-1), note="less than none are none"),
-    tile(data_of(), vector(2)),
-    tile(data_of(), vector(), oracle="nobody", expected=(data_of(),), note="both crash"),
-    tile(data_of(0, 2), vector(2, 3)),
-    tile(data_of(2, 3), vector(2, 1), constants=()),
-    tile(data_of(2, 3), vector(2, 1, 1), constants=()),
+    tile(numbered(2, 3, 4), ints(1, 2, 3)),
+    tile(numbered(2, 3, 4), ints(5, 1, 2, 3)),
+    tile(numbered(5, 2, 3, 4), ints(1, 2, 3)),
+    tile(numbered(2, 3), ints(5)),
+    tile(numbered(2, 3), ints(), oracle="reference", note="the plugin makes up values"),
+    tile(numbered(2, 3), ints(1, 1)),
+    tile(numbered(2, 3), ints(0, 1)),
+    tile(numbered(3), ints(-1), note="less than none are none"),
+    tile(numbered(), ints(2)),
+    tile(numbered(), ints(), oracle="nobody", expected=(numbered(),), note="both crash"),
+    tile(numbered(0, 2), ints(2, 3)),
+    tile(numbered(2, 3), ints(2, 1), constants=()),
+    tile(numbered(2, 3), ints(2, 1, 1), constants=()),
 ]
 
 # Types that OpenVINO does not repeat: the answer is known all the same.
@@ -158,6 +151,6 @@ for kind in ("u1", "u2", "u3", "u4", "i4", "u6", "nf4", "f4e2m1", "f8e4m3", "f8e
     else:
         row = np.array([1, 0], np.uint8).view(ElementType[kind].dtype)
     CASES += [
-        broadcast(3, row, vector(2, 2), "numpy", expected=(np.array([row, row]),), oracle="nobody"),
-        tile(row, vector(2), expected=(np.concatenate([row, row]),), oracle="nobody"),
+        broadcast(3, row, ints(2, 2), "numpy", expected=(np.array([row, row]),), oracle="nobody"),
+        tile(row, ints(2), expected=(np.concatenate([row, row]),), oracle="nobody"),
     ]

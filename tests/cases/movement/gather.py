@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
 
 from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
+from tests.helpers.index_cases import indices_of, values_of
+from tests.helpers.values import floats, ints, numbered, scalar
 
 NUMBERS = (
     "boolean",
@@ -58,39 +58,6 @@ INDEX_TYPES = (
 DATA = np.array([[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]], np.float32)
 
 
-def ints(*values: object, dtype: str = "i64") -> Array:
-    return np.array(values, ElementType[dtype].dtype)
-
-
-def scalar(value: int, dtype: str = "i64") -> Array:
-    return np.array(value, ElementType[dtype].dtype)
-
-
-def floats(*values: object) -> Array:
-    return np.array(values, np.float32)
-
-
-def numbered(*shape: int) -> Array:
-    """Every element another number."""
-    return np.arange(prod(shape), dtype=np.float32).reshape(shape)
-
-
-def indices_of(shape: tuple[int, ...], low: int, high: int, seed: int = 0, dtype: str = "i64") -> Array:
-    return np.asarray(np.random.default_rng(seed).integers(low, high, shape)).astype(ElementType[dtype].dtype)
-
-
-def values_of(element_type: str, codes: list[int]) -> Array:
-    """Values that differ where codes from 0 to 3 do."""
-    dtype = ElementType[element_type].dtype
-    if element_type == "string":
-        return np.array(["zero", "", "täglich", "three words here"], dtype)[codes]
-    if dtype.names:
-        return np.array(codes, np.uint8).view(dtype)
-    if element_type == "boolean":
-        return np.array(codes, np.uint8) % 2 == 1
-    return np.array([1.0, 0.5, 2.0, 4.0] if element_type in ("f8e8m0", "f4e2m1") else [0, 1, 2, 3]).astype(dtype)[codes]
-
-
 def gather(since: int, data: Array, indices: Array, axis: Array, batch_dims: int | None = None, **rest: object) -> Case:
     attributes = {} if batch_dims is None else {"batch_dims": batch_dims}
     rest = {"constants": {2}, **rest}
@@ -139,7 +106,7 @@ for since in (1, 7, 8):
         gather(since, numbered(2, 0), ints(1, 1, 0), scalar(0), oracle="reference"),
         gather(since, numbered(0, 3), ints(), scalar(0), oracle="reference"),
         gather(since, DATA, ints(1, 0), scalar(1), constants=(), oracle="reference", note="the axis is an input"),
-        gather(since, DATA, ints(1, 0), ints(-1, dtype="i8"), constants={1, 2}),
+        gather(since, DATA, ints(1, 0), ints(-1, kind="i8"), constants={1, 2}),
         gather(since, DATA, ints(2, 0), scalar(-2, "i16"), constants={0, 1, 2}),
         gather(since, DATA, ints(-1, 0, -3), scalar(0), oracle="reference", note="negative"),
         gather(since, DATA, ints(2, -1), scalar(0), constants={0, 1, 2}, note="negative and folded"),
@@ -153,9 +120,9 @@ CASES += [
     gather(8, floats(1, 2, 3, 4, 5), ints(0, -2, -1), scalar(0), expected=(floats(1, 4, 5),), note="Gather_8, 6"),
     gather(8, DATA + 1, FAR, scalar(0), oracle="reference"),
     gather(8, DATA + 1, FAR.reshape(2, 3), scalar(-1), oracle="reference"),
-    gather(8, DATA + 1, ints(2**31 - 1, -(2**31), 3, -4, 0, dtype="i32"), scalar(0)),
+    gather(8, DATA + 1, ints(2**31 - 1, -(2**31), 3, -4, 0, kind="i32"), scalar(0)),
     gather(8, DATA + 1, scalar(4), scalar(1)),
-    gather(8, DATA.astype(np.int8) + np.int8(1), ints([3, -5], [-4, 4], dtype="i32"), scalar(1)),
+    gather(8, DATA.astype(np.int8) + np.int8(1), ints([3, -5], [-4, 4], kind="i32"), scalar(1)),
     gather(8, numbered(0, 3), ints(0, -1), scalar(0), oracle="reference"),
     gather(8, numbered(2, 0), scalar(0), scalar(1), oracle="reference"),
     gather(8, numbered(2, 3, 2) + 1, ints([0, 3], [-4, 2]), scalar(1), 1),
@@ -205,14 +172,14 @@ for name in OTHERS:
 CASES.append(gather(1, values_of("string", [0, 2, 3]), ints(2, 0), scalar(0)))
 CASES.append(gather(7, values_of("string", [0, 2, 3]), scalar(1), scalar(0), oracle="reference"))
 for name in INDEX_TYPES:
-    CASES.append(gather(8, DATA, ints(1, 0, dtype=name), scalar(1)))
-    CASES.append(nd(8, DATA, ints([1, 0], [2, 3], dtype=name)))
+    CASES.append(gather(8, DATA, ints(1, 0, kind=name), scalar(1)))
+    CASES.append(nd(8, DATA, ints([1, 0], [2, 3], kind=name)))
 for name in ("i4", "i8", "u4", "u16", "u64"):
-    CASES.append(gather(7, DATA, ints(1, 0), ints(1, dtype=name)))
+    CASES.append(gather(7, DATA, ints(1, 0), ints(1, kind=name)))
 CASES += [
-    gather(8, numbered(300), ints(127, -128, -1, dtype="i8"), scalar(0)),
-    gather(8, numbered(300), ints(255, 0, dtype="u8"), scalar(0)),
-    gather(8, numbered(300), ints(-8, 7, dtype="i4"), scalar(0)),
+    gather(8, numbered(300), ints(127, -128, -1, kind="i8"), scalar(0)),
+    gather(8, numbered(300), ints(255, 0, kind="u8"), scalar(0)),
+    gather(8, numbered(300), ints(-8, 7, kind="i4"), scalar(0)),
 ]
 
 # GatherElements

@@ -8,6 +8,7 @@ import numpy as np
 
 from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
+from tests.helpers.values import ints
 
 KINDS = ("f32", "f16", "bf16", "i8", "u8", "i32", "i64")
 
@@ -15,10 +16,6 @@ KINDS = ("f32", "f16", "bf16", "i8", "u8", "i32", "i64")
 def numbered(*shape: int, kind: str = "f32") -> Array:
     """Every element another number, as far as the type goes."""
     return (np.arange(prod(shape)) % 100).reshape(shape).astype(ElementType[kind].dtype)
-
-
-def ints(*values: int, kind: str = "i64") -> Array:
-    return np.array(values, ElementType[kind].dtype)
 
 
 CASES: list[Case] = []

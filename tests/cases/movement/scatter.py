@@ -8,6 +8,8 @@ import numpy as np
 
 from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
+from tests.helpers.index_cases import indices_of, values_of
+from tests.helpers.values import floats, ints, numbered, scalar
 
 NUMBERS = ("bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 """Element types that OpenVINO calculates with as they are, as long as numbers stay small."""
@@ -24,47 +26,14 @@ IN_REFERENCE = ("i16", "i32", "i64", "u32", "u64")
 """Integer types of which OpenVINO's reference kernel gives means; it rounds them down as the specification says."""
 
 
-def ints(*values: object, dtype: str = "i64") -> Array:
-    return np.array(values, ElementType[dtype].dtype)
-
-
-def scalar(value: int, dtype: str = "i64") -> Array:
-    return np.array(value, ElementType[dtype].dtype)
-
-
-def floats(*values: object) -> Array:
-    return np.array(values, np.float32)
-
-
-def numbered(*shape: int) -> Array:
-    """Every element another number."""
-    return np.arange(prod(shape), dtype=np.float32).reshape(shape)
-
-
 def below(*shape: int) -> Array:
     """As `numbered`, with negative numbers."""
     return -1 - numbered(*shape)
 
 
-def indices_of(shape: tuple[int, ...], low: int, high: int, seed: int = 0, dtype: str = "i64") -> Array:
-    return np.asarray(np.random.default_rng(seed).integers(low, high, shape)).astype(ElementType[dtype].dtype)
-
-
 def distinct(shape: tuple[int, ...], size: int, seed: int) -> Array:
     """Indices of which no two are equal: parallel threads of OpenVINO leave open which of two would win."""
     return np.random.default_rng(seed).permutation(size)[: prod(shape)].reshape(shape)
-
-
-def values_of(element_type: str, codes: list[int]) -> Array:
-    """Values that differ where codes from 0 to 3 do."""
-    dtype = ElementType[element_type].dtype
-    if element_type == "string":
-        return np.array(["zero", "", "täglich", "three words here"], dtype)[codes]
-    if dtype.names:
-        return np.array(codes, np.uint8).view(dtype)
-    if element_type == "boolean":
-        return np.array(codes, np.uint8) % 2 == 1
-    return np.array([1.0, 0.5, 2.0, 4.0] if element_type in ("f8e8m0", "f4e2m1") else [0, 1, 2, 3]).astype(dtype)[codes]
 
 
 def update(data: Array, indices: Array, updates: Array, axis: Array, **rest: object) -> Case:
@@ -109,7 +78,7 @@ for seed, (shape, indices_shape, axis) in enumerate(UPDATED):
         indices = distinct(indices_shape, shape[axis], seed).astype(ElementType[dtype].dtype)
         position = axis % len(shape)
         updates = below(*shape[:position], *indices_shape, *shape[position + 1 :])
-        axis_input = scalar(axis) if seed % 3 else ints(axis, dtype=dtype)
+        axis_input = scalar(axis) if seed % 3 else ints(axis, kind=dtype)
         asked = {"oracle": "plugin" if indices_shape else "reference", "constants": {1, 3} if seed % 4 == 1 else {3}}
         CASES.append(update(numbered(*shape), indices, updates, axis_input, **asked))
 CASES += [
@@ -128,10 +97,10 @@ CASES += [
            note="updates is a scalar, at which OpenVINO crashes"),
 ]  # fmt: skip
 for name in INDEX_TYPES:
-    CASES.append(update(numbered(3, 4), ints(2, 0, dtype=name), below(2, 4), scalar(0)))
+    CASES.append(update(numbered(3, 4), ints(2, 0, kind=name), below(2, 4), scalar(0)))
 for name in ("i4", "i8", "u4", "u16", "u64"):
     CASES.append(update(numbered(3, 4), ints(2, 0), below(3, 2), scalar(1, name)))
-CASES.append(update(numbered(300), ints(255, 0, 128, dtype="u8"), below(3), scalar(0)))
+CASES.append(update(numbered(300), ints(255, 0, 128, kind="u8"), below(3), scalar(0)))
 
 # ScatterElementsUpdate: shapes of data and indices, axis.
 SCATTERED: list[tuple[tuple[int, ...], tuple[int, ...], int]] = [
@@ -154,7 +123,7 @@ for seed, (shape, indices_shape, axis) in enumerate(SCATTERED):
         if since == 12:
             # From the end is where every index also is.
             indices = np.where(np.random.default_rng(seed).random(indices_shape) < 0.5, indices, indices - shape[axis])
-        axis_input = scalar(axis) if seed % 3 else ints(axis, dtype=dtype)
+        axis_input = scalar(axis) if seed % 3 else ints(axis, kind=dtype)
         inputs = (numbered(*shape), indices.astype(ElementType[dtype].dtype), below(*indices_shape), axis_input)
         CASES.append(elements(since, *inputs, constants={1, 3} if seed % 4 == 1 else {3}))
 CASES += [
@@ -162,9 +131,9 @@ CASES += [
              expected=(floats([2.0, 1.1, 0.0], [1.0, 0.0, 2.2], [0.0, 2.1, 1.2]),), note="ONNX Scatter, axis 0"),
     elements(12, floats([1, 2, 3, 4, 5]), ints([1, 3]), floats([1.1, 2.1]), scalar(1),
              expected=(floats([1.0, 1.1, 3.0, 2.1, 5.0]),), note="ONNX Scatter, axis 1"),
-    elements(12, numbered(3, 4).astype(np.int32) * 0, ints([1, 2], [0, 3]), ints([11, 12], [13, 14], dtype="i32"),
+    elements(12, numbered(3, 4).astype(np.int32) * 0, ints([1, 2], [0, 3]), ints([11, 12], [13, 14], kind="i32"),
              ints(1), use_init_val=True, reduction="none", note="example 3",
-             expected=(ints([0, 11, 12, 0], [13, 0, 0, 14], [0, 0, 0, 0], dtype="i32"),)),
+             expected=(ints([0, 11, 12, 0], [13, 0, 0, 14], [0, 0, 0, 0], kind="i32"),)),
     elements(12, numbered(2, 3), ints([2, 0]), below(1, 2), scalar(1), constants=(), note="the axis is an input"),
     elements(12, numbered(0, 3), np.zeros((0, 2), np.int64), below(0, 2), scalar(1)),
     elements(3, numbered(3), ints(1, 1, 0, 1), floats(5, 6, 7, 8), scalar(0), expected=(floats(7, 8, 2),)),
@@ -172,8 +141,8 @@ CASES += [
              expected=(floats([0, -6], [-5, -4]),), note="the last one wins"),
 ]  # fmt: skip
 for name in INDEX_TYPES:
-    CASES.append(elements(12, numbered(3, 4), ints([2, 0], dtype=name), below(1, 2), scalar(1, name)))
-CASES.append(elements(12, numbered(300), ints(127, -128, -1, dtype="i8"), below(3), scalar(0)))
+    CASES.append(elements(12, numbered(3, 4), ints([2, 0], kind=name), below(1, 2), scalar(1, name)))
+CASES.append(elements(12, numbered(300), ints(127, -128, -1, kind="i8"), below(3), scalar(0)))
 CASES.append(elements(3, numbered(2), np.array([True, False]), below(2), scalar(0)))
 
 # ScatterElementsUpdate-12: reductions, with and without what data holds. Sums of small whole numbers are exact.
@@ -200,24 +169,24 @@ for turn, reduction in enumerate(("none", "sum", "prod", "min", "max", "mean")):
         if reduction != "mean":
             data, updates = np.array([True, False, True, False]), np.array([True, False, True, True, False])
             CASES.append(elements(12, data, ints(0, 0, 1, 2, -1), updates, scalar(0), **attributes))
-EXAMPLE = ints(2, 3, 4, 6, dtype="i32"), ints(10, 20, 30, 40, 70, 60, dtype="i32")
+EXAMPLE = ints(2, 3, 4, 6, kind="i32"), ints(10, 20, 30, 40, 70, 60, kind="i32")
 CASES += [
     elements(12, EXAMPLE[0], ints(1, 0, 0, -2, -1, 2), EXAMPLE[1], ints(0), reduction="sum",
-             expected=(ints(52, 13, 104, 76, dtype="i32"),), note="example 1"),
+             expected=(ints(52, 13, 104, 76, kind="i32"),), note="example 1"),
     elements(12, EXAMPLE[0], ints(1, 0, 0, 2, 3, 2), EXAMPLE[1], ints(0), reduction="sum", use_init_val=False,
-             expected=(ints(50, 10, 100, 70, dtype="i32"),), note="example 2"),
+             expected=(ints(50, 10, 100, 70, kind="i32"),), note="example 2"),
     elements(12, np.full((3, 4), 1), ints([1, 1], [0, 3]), ints([11, 12], [13, 14]), ints(1), reduction="SUM",
              expected=(ints([1, 24, 1, 1], [14, 1, 1, 15], [1, 1, 1, 1]),), note="example 4"),
     elements(12, np.full((3, 4), 2), ints([1, 1], [0, 3]), ints([11, 12], [13, 14]), ints(1), reduction="prod",
              expected=(ints([2, 264, 2, 2], [26, 2, 2, 28], [2, 2, 2, 2]),), note="example 5"),
-    elements(12, ints(-7, 100, 3, dtype="i8"), ints(0, 1, 1, 2), ints(2, 100, 101, 5, dtype="i8"), scalar(0),
-             reduction="mean", oracle="nobody", expected=(ints(-3, 100, 4, dtype="i8"),),
+    elements(12, ints(-7, 100, 3, kind="i8"), ints(0, 1, 1, 2), ints(2, 100, 101, 5, kind="i8"), scalar(0),
+             reduction="mean", oracle="nobody", expected=(ints(-3, 100, 4, kind="i8"),),
              note="rounded down; the plugin rounds towards zero, and wraps sums"),
     elements(12, ints(-7, 4, 9), ints(0, 0, 1), ints(2, 0, -9), scalar(0), reduction="mean", oracle="reference"),
     elements(12, ints(-7, 4, 9), ints(0, 0, 1), ints(2, -5, -9), scalar(0), reduction="mean", use_init_val=False,
              oracle="reference", expected=(ints(-2, -9, 9),)),
-    elements(12, ints(100, 100, dtype="i8"), ints(0, 1, 1), ints(100, 2, 100, dtype="i8"), scalar(0), reduction="sum"),
-    elements(12, ints(200, 7, dtype="u8"), ints(0, 1, 1), ints(100, 9, 11, dtype="u8"), scalar(0), reduction="prod"),
+    elements(12, ints(100, 100, kind="i8"), ints(0, 1, 1), ints(100, 2, 100, kind="i8"), scalar(0), reduction="sum"),
+    elements(12, ints(200, 7, kind="u8"), ints(0, 1, 1), ints(100, 9, 11, kind="u8"), scalar(0), reduction="prod"),
     elements(12, floats(1, np.nan, 3), ints(0, 1, 2), floats(np.nan, 3, 2), scalar(0), reduction="min"),
     elements(12, floats(1, np.nan, 3), ints(0, 1, 2), floats(np.nan, 3, 4), scalar(0), reduction="max"),
     elements(12, floats(1, 2, 3), ints(0, 1), floats(np.inf, np.nan), scalar(0), reduction="sum", use_init_val=False),
@@ -292,8 +261,8 @@ CASES += [
        note="the last one wins"),
     nd(15, floats(1, np.nan, 3), ints([0], [1], [2]), floats(np.nan, 3, 2), "min"),
     nd(15, floats(1, np.nan, 3), ints([0], [1], [2]), floats(np.nan, 3, 4), "max"),
-    nd(15, ints(100, 100, dtype="i8"), ints([0], [1], [1]), ints(100, -2, 100, dtype="i8"), "sum"),
-    nd(15, ints(5, 7, dtype="u8"), ints([0], [1], [1]), ints(6, 9, 11, dtype="u8"), "sub"),
+    nd(15, ints(100, 100, kind="i8"), ints([0], [1], [1]), ints(100, -2, 100, kind="i8"), "sum"),
+    nd(15, ints(5, 7, kind="u8"), ints([0], [1], [1]), ints(6, 9, 11, kind="u8"), "sub"),
 ]  # fmt: skip
 
 # Element types that are only moved.
@@ -311,11 +280,11 @@ for name in OTHERS:
     CASES.append(nd(15, data, ints([-1], [1]), updates, "none", **rest))
 # 4-bit integers wrap in four bits; small floats are added in f32 and rounded once.
 CASES += [
-    elements(12, ints(7, -8, dtype="i4"), ints(0, 1), ints(1, -1, dtype="i4"), scalar(0), reduction="sum",
-             oracle="nobody", expected=(ints(-8, 7, dtype="i4"),), note="wraps"),
-    nd(15, ints(15, 3, dtype="u4"), ints([0], [1]), ints(2, 5, dtype="u4"), "prod", oracle="nobody",
-       expected=(ints(14, 15, dtype="u4"),), note="wraps"),
-    elements(12, ints(1, dtype="f8e4m3"), ints(0, 0), ints(2, 3, dtype="f8e4m3"), scalar(0), reduction="sum"),
-    elements(12, ints(2048, dtype="f16"), ints(0, 0), ints(1, 1, dtype="f16"), scalar(0), reduction="sum",
-             expected=(ints(2050, dtype="f16"),), note="rounded once"),
+    elements(12, ints(7, -8, kind="i4"), ints(0, 1), ints(1, -1, kind="i4"), scalar(0), reduction="sum",
+             oracle="nobody", expected=(ints(-8, 7, kind="i4"),), note="wraps"),
+    nd(15, ints(15, 3, kind="u4"), ints([0], [1]), ints(2, 5, kind="u4"), "prod", oracle="nobody",
+       expected=(ints(14, 15, kind="u4"),), note="wraps"),
+    elements(12, ints(1, kind="f8e4m3"), ints(0, 0), ints(2, 3, kind="f8e4m3"), scalar(0), reduction="sum"),
+    elements(12, ints(2048, kind="f16"), ints(0, 0), ints(1, 1, kind="f16"), scalar(0), reduction="sum",
+             expected=(ints(2050, kind="f16"),), note="rounded once"),
 ]  # fmt: skip

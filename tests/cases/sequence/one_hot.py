@@ -8,12 +8,9 @@ import numpy as np
 
 from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
+from tests.helpers.values import scalar
 
 RANGE_TYPES = ["bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
-
-
-def _scalar(value: float, kind: str) -> Array:
-    return np.array(value).astype(ElementType[kind].dtype)
 
 
 def _one_hot(
@@ -36,7 +33,7 @@ def _one_hot(
     return Case(
         "OneHot",
         opset,
-        (np.array(indices, ElementType[index].dtype), _scalar(depth, "i64"), _value(on, kind), _value(off, kind)),
+        (np.array(indices, ElementType[index].dtype), scalar(depth, "i64"), _value(on, kind), _value(off, kind)),
         {"axis": axis} | ({} if mode is None else {"negative_indices_mode": mode}),
         constants=(1, 2, 3) if known else (),
         expected=None if expected is None else (np.array(expected).astype(value.dtype),),

@@ -8,6 +8,7 @@ import numpy as np
 
 from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
+from tests.helpers.nms_cases import number, random_boxes
 
 # Three heaps, of three, two and one box.
 HEAPS = np.array(
@@ -15,20 +16,6 @@ HEAPS = np.array(
     np.float32,
 )[np.newaxis]
 HEAP_SCORES = np.array([[[0.9, 0.75, 0.6, 0.95, 0.5, 0.3]]], np.float32)
-
-
-def number(value: object, kind: str = "f32") -> Array:
-    return np.array(value, ElementType[kind].dtype)
-
-
-def random_boxes(batches: int, classes: int, count: int, seed: int = 0, size: float = 4.0) -> tuple[Array, Array]:
-    """Boxes as corners, and scores that differ from each other."""
-    random = np.random.default_rng(seed)
-    corner = random.uniform(0, 10, (batches, count, 2))
-    boxes = np.concatenate([corner, corner + random.uniform(0.5, size, (batches, count, 2))], axis=2)
-    total = batches * classes * count
-    scores = (random.permutation(total).reshape(batches, classes, count) + 0.5) / total
-    return boxes.astype(np.float32), scores.astype(np.float32)
 
 
 def nms(since: int, *inputs: Array, constants: Any = (), note: str = "", **attributes: object) -> Case:

@@ -6,30 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
-
-
-def floats(shape: tuple[int, ...], low: float, high: float, seed: int) -> Array:
-    return np.random.default_rng(seed).uniform(low, high, shape).astype(np.float32)
-
-
-def distinct(shape: tuple[int, ...], seed: int) -> Array:
-    """Scores that differ from each other, none of them 0."""
-    size = int(np.prod(shape))
-    order = np.random.default_rng(seed).permutation(size) + 1
-    return (order / (size + 1)).reshape(shape).astype(np.float32)
-
-
-def boxes(shape: tuple[int, ...], seed: int, reach: float = 40.0, size: float = 30.0) -> Array:
-    start = floats((*shape, 2), 0, reach, seed)
-    return np.concatenate([start, start + floats((*shape, 2), 5, size, seed + 1)], axis=-1)
-
-
-def cast(case: Case, kind: str, tolerance: float) -> Case:
-    """The same with inputs of another floating type."""
-    inputs = tuple(array.astype(ElementType[kind].dtype) for array in case.inputs)
-    return Case(case.type, case.opset, inputs, case.attributes, (), case.outputs, rtol=tolerance, atol=tolerance)
+from tests.helpers.box_cases import boxes, cast, distinct
 
 
 # ExperimentalDetectronTopKROIs.

@@ -12,7 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from ir_exec.errors import ShapeError
 from ir_exec.ops import Op
 from ir_exec.types import ElementType, Shape, TensorType
-from tests.helpers.elementwise import array, attribute_error, evaluate, make
+from tests.helpers.operators import attribute_error, evaluate, make
+from tests.helpers.values import array
 
 LARGE = (-3e38, -1e30, -1e4, -800, -100, -50)
 DOMAIN = np.concatenate([np.linspace(-30, 30, 601), np.geomspace(1e-12, 1e-2, 50), -np.geomspace(1e-12, 1e-2, 50)])

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from ir_exec.errors import EvaluationError
-from tests.helpers.elementwise import array, bounds_of, evaluate, make
+from tests.helpers.operators import bounds_of, evaluate, make
+from tests.helpers.values import array
 
 SIGNED = ("i8", "i16", "i32", "i64", "i4")
 UNSIGNED = ("u8", "u16", "u32", "u64", "u4")

@@ -10,31 +10,24 @@ from hypothesis.extra import numpy as arrays
 
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.arithmetic.cumsum import CumSum
-from ir_exec.types import Array, ElementType, Shape, TensorType
+from ir_exec.types import Array, ElementType
+from tests.helpers.values import known, typed
 
 ROWS = np.array([[1, 2], [3, 4], [1, 2]], np.float32)
 
 small = arrays.arrays(np.int64, arrays.array_shapes(min_dims=1, max_dims=3, max_side=4), elements=st.integers(-2, 2))
 
 
-def kind(text: str, element_type: ElementType = ElementType.f32) -> TensorType:
-    return TensorType(element_type, Shape.parse(text))
-
-
-def known(value: object) -> TensorType:
-    return TensorType.of(np.array(value))
-
-
 def test_cum_sum_errors() -> None:
     for infer, code, message in (
-        (lambda: CumSum().infer(kind("")), "IR501", "data is a scalar, expected rank 1 or more"),
+        (lambda: CumSum().infer(typed("")), "IR501", "data is a scalar, expected rank 1 or more"),
         (
-            lambda: CumSum().infer(kind("2,3"), known(2)),
+            lambda: CumSum().infer(typed("2,3"), known(2)),
             "IR503",
             "axis 2 is out of range for rank 2 (allowed: -2 to 1)",
         ),
         (
-            lambda: CumSum().infer(kind("2,3"), known([0, 1])),
+            lambda: CumSum().infer(typed("2,3"), known([0, 1])),
             "IR502",
             "axis has shape [2], expected one element",
         ),

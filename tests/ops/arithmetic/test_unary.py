@@ -9,7 +9,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ir_exec.types import Array, ElementType
-from tests.helpers.elementwise import array, attribute_error, evaluate, make
+from tests.helpers.operators import attribute_error, evaluate, make
+from tests.helpers.values import array
 
 
 def arguments() -> Array:

@@ -17,7 +17,8 @@ from ir_exec.kernels.pieces import PIECE
 from ir_exec.ops import registered, resolve
 from ir_exec.ops.base.elementwise import Binary, Unary
 from ir_exec.types import Array, ElementType, Shape, TensorType, convert
-from tests.helpers.elementwise import array, attribute_error, bounds_of, evaluate, make
+from tests.helpers.operators import attribute_error, bounds_of, evaluate, make
+from tests.helpers.values import array
 
 OPSET = {"Mod": 1, "Round": 5, "BitwiseAnd": 13, "BitwiseLeftShift": 15}
 F32 = ElementType.f32

@@ -10,9 +10,8 @@ from ir_exec.ops import Op
 from ir_exec.types import ElementType, Shape, TensorType
 from tests.conformance.build import IRFile
 from tests.conformance.oracle import Oracle, Refused
-from tests.helpers.indexing import make
-from tests.helpers.intervals import inferred
 from tests.helpers.ir_text import layer, net, port
+from tests.helpers.operators import inferred, make
 
 
 def openvino(oracle: Oracle, operator: Op, opset: int, attributes: dict[str, object], shapes: list[str]) -> list[Shape]:

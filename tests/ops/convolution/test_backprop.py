@@ -14,8 +14,10 @@ from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.kernels import deconvolve
 from ir_exec.ops.convolution.backprop import ConvolutionBackpropData, GroupConvolutionBackpropData
 from ir_exec.types import Array, ElementType, Shape, TensorType
-from tests.helpers.indexing import typed
-from tests.helpers.intervals import assert_holds, draw_wider
+from tests.helpers.convolution_problems import problems
+from tests.helpers.drawing import draw_wider
+from tests.helpers.operators import assert_holds, refused
+from tests.helpers.values import typed
 
 
 def transposed(data: Array, filters: Array, steps: list[tuple[int, int, int]], sizes: tuple[int, ...]) -> Array:
@@ -32,29 +34,6 @@ def transposed(data: Array, filters: Array, steps: list[tuple[int, int, int]], s
                 value = data[(b, g * channels + c, *window)]
                 result[(b, g * outputs + o, *place)] += value * filters[(g, c, o, *element)]
     return result
-
-
-@st.composite
-def problems(draw: st.DrawFn) -> dict[str, Any]:
-    """Attributes, data [batch, groups * C, spatial...] and filters [groups, A, B, kernel...]."""
-    rank = draw(st.integers(1, 3))
-    sizes = draw(st.lists(st.integers(1, 5), min_size=rank, max_size=rank))
-    kernel = draw(st.lists(st.integers(1, 3), min_size=rank, max_size=rank))
-    steps = {
-        name: tuple(draw(st.lists(st.integers(least, most), min_size=rank, max_size=rank)))
-        for name, least, most in [("strides", 1, 3), ("dilations", 1, 2), ("pads_begin", 0, 3), ("pads_end", 0, 3)]
-    }
-    groups, one, other = [draw(st.integers(1, most)) for most in (2, 2, 3)]
-    generator = np.random.default_rng(draw(st.integers(0, 99)))
-    return {
-        "steps": steps,
-        "data": generator.integers(-4, 5, (draw(st.integers(1, 2)), groups * one, *sizes)).astype(np.float32),
-        "filters": generator.integers(-4, 5, (groups, other, one, *kernel)).astype(np.float32),
-        "auto_pad": draw(st.sampled_from(["explicit", "same_upper", "same_lower", "valid"])),
-        "block": draw(st.sampled_from([1, 7, 50, 2**18])),
-        "short": draw(st.sampled_from([0, 10**6])),
-        "many": draw(st.sampled_from([1, 32])),
-    }
 
 
 @given(problem=problems(), more=st.integers(0, 2), named=st.booleans(), widening=st.data())
@@ -97,12 +76,6 @@ def test_transposed_convolution_is_the_sum_that_defines_it(
     assert_holds(operator, wider + [TensorType.of(array) for array in arrays[2:]], arrays)
 
 
-def refused(operator: Any, *types: TensorType) -> tuple[str, str]:
-    with pytest.raises(ShapeError) as error:
-        operator.infer(*types)
-    return error.value.code, error.value.message
-
-
 @pytest.mark.parametrize(
     ("output_shape", "code", "message"),
     [
@@ -112,7 +85,7 @@ def refused(operator: Any, *types: TensorType) -> tuple[str, str]:
     ],
 )
 def test_an_output_shape_that_cannot_be(output_shape: TensorType, code: str, message: str) -> None:
-    found = refused(ConvolutionBackpropData(), typed("f32", "1,2,4,4"), typed("f32", "2,3,2,2"), output_shape)
+    found = refused(ConvolutionBackpropData(), typed("1,2,4,4"), typed("2,3,2,2"), output_shape)
     assert found == (code, message)
 
 
@@ -127,7 +100,7 @@ def test_an_output_shape_that_only_the_run_knows(sizes: list[int]) -> None:
 
 def test_bounds_of_an_output_shape_are_dims() -> None:
     bounds = TensorType(ElementType.i64, Shape([2])).with_bounds(np.array([2, 0]), np.array([5, 2**63 - 1]))
-    found = ConvolutionBackpropData().infer(typed("f32", "1,2,?,?"), typed("f32", "2,3,2,2"), bounds)
-    assert found == typed("f32", "1,3,2..5,?")
-    found = ConvolutionBackpropData().infer(typed("f32", "..."), typed("f32", "..."), typed("i64", "3"))
-    assert found == typed("f32", "?,?,?,?,?")
+    found = ConvolutionBackpropData().infer(typed("1,2,?,?"), typed("2,3,2,2"), bounds)
+    assert found == typed("1,3,2..5,?")
+    found = ConvolutionBackpropData().infer(typed("..."), typed("..."), typed("3", "i64"))
+    assert found == typed("?,?,?,?,?")

@@ -7,17 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ir_exec.errors import ShapeError
 from ir_exec.ops.convolution.deformable import DeformableConvolution1, DeformableConvolution8
-from ir_exec.types import Shape, TensorType
-from tests.helpers.indexing import typed
-
-
-def refused(operator: Any, *types: TensorType) -> tuple[str, str]:
-    with pytest.raises(ShapeError) as error:
-        operator.infer(*types)
-    return error.value.code, error.value.message
-
+from ir_exec.types import Shape
+from tests.helpers.operators import refused
+from tests.helpers.values import typed
 
 CHANNELS = "the channels of {} and the elements of windows must be equal, found {} and {}"
 
@@ -45,15 +38,15 @@ CHANNELS = "the channels of {} and the elements of windows must be equal, found 
 )
 def test_deformable_convolution_refuses(shapes: tuple[str, ...], attributes: dict[str, Any], message: str) -> None:
     operator = DeformableConvolution8(**attributes)
-    assert refused(operator, *[typed("f32", text) for text in shapes]) == ("IR502", message)
+    assert refused(operator, *[typed(text) for text in shapes]) == ("IR502", message)
 
 
 def test_deformable_convolution_with_little_known() -> None:
     operator = DeformableConvolution1(pads_begin=(1, 1), pads_end=(1, 1))
-    unknown = typed("f32", "...")
+    unknown = typed("...")
     assert operator.infer(unknown, unknown, unknown).shape == Shape.unknown()
-    found = operator.infer(typed("f32", "?,4,8,?"), typed("f32", "2,?,?,?"), typed("f32", "3,4,3,3"))
-    assert found == typed("f32", "2,3,8,1..")
+    found = operator.infer(typed("?,4,8,?"), typed("2,?,?,?"), typed("3,4,3,3"))
+    assert found == typed("2,3,8,1..")
 
 
 def test_offsets_that_are_no_numbers_lie_outside() -> None:

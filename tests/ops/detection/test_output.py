@@ -8,7 +8,8 @@ import pytest
 from ir_exec.errors import GraphError, InvalidAttributeError, ShapeError
 from ir_exec.ops import Op
 from ir_exec.types import Array
-from tests.helpers.indexing import make, run, typed
+from tests.helpers.operators import make, run
+from tests.helpers.values import typed
 
 
 def detector(since: int = 8, **attributes: object) -> Op:
@@ -32,13 +33,13 @@ def test_classes_of_a_detector_that_leaves_out_the_first() -> None:
 
 
 def test_rows_for_every_way_to_count_them() -> None:
-    inputs = (typed("f32", "2,60"), typed("f32", "2,45"), typed("f32", "1,2,60"))
+    inputs = (typed("2,60"), typed("2,45"), typed("1,2,60"))
     for attributes, rows in (({"keep_top_k": 7}, 14), ({"keep_top_k": -1, "top_k": 4}, 24), ({"keep_top_k": -1}, 90)):
         operator = make("DetectionOutput", 8, nms_threshold=0.5, normalized="true", **attributes)
         assert operator.infer(*inputs).shape == [1, 1, rows, 7]
     unknown = make("DetectionOutput", 8, keep_top_k=-1, nms_threshold=0.5, normalized="true")
-    assert unknown.infer(typed("f32", "2..3,?"), *inputs[1:]).shape == [1, 1, 90, 7]
-    assert unknown.infer(typed("f32", "..."), typed("f32", "..."), typed("f32", "...")).shape == [1, 1, None, 7]
+    assert unknown.infer(typed("2..3,?"), *inputs[1:]).shape == [1, 1, 90, 7]
+    assert unknown.infer(typed("..."), typed("..."), typed("...")).shape == [1, 1, None, 7]
 
 
 @pytest.mark.parametrize(
@@ -57,13 +58,13 @@ def test_rows_for_every_way_to_count_them() -> None:
 )
 def test_shapes_that_do_not_fit(shapes: tuple[str, ...], code: str) -> None:
     with pytest.raises(ShapeError) as caught:
-        detector().infer(*(typed("f32", shape) for shape in shapes))
+        detector().infer(*(typed(shape) for shape in shapes))
     assert caught.value.code == code
 
 
 def test_four_inputs_are_one_too_few() -> None:
     with pytest.raises(GraphError, match="expected 3 inputs or 5, found 4"):
-        detector().infer(*(typed("f32", shape) for shape in ("2,60", "2,45", "1,2,60", "2,30")))
+        detector().infer(*(typed(shape) for shape in ("2,60", "2,45", "1,2,60", "2,30")))
 
 
 def test_attributes_that_cannot_be() -> None:

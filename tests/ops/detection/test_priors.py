@@ -7,7 +7,8 @@ import pytest
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError
 from ir_exec.types import ElementType, Shape, TensorType
-from tests.helpers.indexing import known, make, run, typed
+from tests.helpers.operators import make, run
+from tests.helpers.values import known, typed
 
 
 def test_a_box_at_the_centre_of_the_image() -> None:
@@ -19,9 +20,9 @@ def test_a_box_at_the_centre_of_the_image() -> None:
 def test_bounds_of_the_grid_bound_the_output() -> None:
     grid = TensorType(ElementType.i64, Shape([2])).with_bounds(np.array([2, 3]), np.array([4, 2**63 - 1]))
     operator = make("PriorBoxClustered", 1, width="1,2", height="3,4", offset=0.5)
-    assert operator.infer(grid, known(10, 10)).shape == [2, (48, 2**63 - 1)]
-    assert operator.infer(typed("i64", "2"), known(10, 10)).shape == [2, None]
-    assert operator.infer(known(2, 3), typed("i64", "?")).shape == [2, 48]
+    assert operator.infer(grid, known([10, 10])).shape == [2, (48, 2**63 - 1)]
+    assert operator.infer(typed("2", "i64"), known([10, 10])).shape == [2, None]
+    assert operator.infer(known([2, 3]), typed("?", "i64")).shape == [2, 48]
 
 
 def test_a_grid_of_no_points_has_no_boxes() -> None:
@@ -32,7 +33,7 @@ def test_a_grid_of_no_points_has_no_boxes() -> None:
 def test_sizes_below_0() -> None:
     operator = make("PriorBox", 1, min_size=3)
     with pytest.raises(ShapeError, match="output_size has -1, expected 0 or more"):
-        operator.infer(known(-1, 3), known(10, 10))
+        operator.infer(known([-1, 3]), known([10, 10]))
     with pytest.raises(EvaluationError) as caught:
         operator.evaluate(np.array([1, 3]), np.array([-10, 10]))
     assert (caught.value.code, caught.value.location.port) == ("IR704", "image_size")
@@ -42,7 +43,7 @@ def test_shapes_that_do_not_fit() -> None:
     operator = make("PriorBox", 1, min_size=3)
     for grid, image, code in (("1,2", "2", "IR501"), ("2", "", "IR501"), ("3", "2", "IR502"), ("2", "1", "IR502")):
         with pytest.raises(ShapeError) as caught:
-            operator.infer(typed("i64", grid), typed("i64", image))
+            operator.infer(typed(grid, "i64"), typed(image, "i64"))
         assert caught.value.code == code
 
 

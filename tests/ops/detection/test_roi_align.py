@@ -11,12 +11,9 @@ from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops import Op
 from ir_exec.ops.detection.roi_align import ROIAlign3, ROIAlign9, ROIAlignRotated
 from ir_exec.ops.detection.roi_pooling import DeformablePSROIPooling, PSROIPooling, ROIPooling
-from ir_exec.types import Array, ElementType, Shape, TensorType
-
-
-def kind(text: str, name: str = "f32") -> TensorType:
-    return TensorType(ElementType[name], Shape.parse(text))
-
+from ir_exec.types import TensorType
+from tests.helpers.operators import evaluate
+from tests.helpers.values import typed
 
 ALIGN = ROIAlign9(pooled_h=2, pooled_w=3, sampling_ratio=0, spatial_scale=1.0, mode="avg", aligned_mode="half_pixel")
 ROTATED = ROIAlignRotated(pooled_h=2, pooled_w=3, sampling_ratio=0, spatial_scale=1.0)
@@ -28,9 +25,9 @@ DEFORMABLE = DeformablePSROIPooling(output_dim=2, group_size=3, part_size=3, spa
 @pytest.mark.parametrize(
     ("operator", "inputs", "expected"),
     [
-        (ALIGN, (kind("1,4,?,?"), kind("2..5,4"), kind("3..9", "i64")), "f32[3..5,4,2,3]"),
-        (ALIGN, (kind("..."), kind("..."), kind("...", "i64")), "f32[?,?,2,3]"),
-        (ROTATED, (kind("1,?,3,3"), kind("7,5"), kind("...", "i32")), "f32[7,?,2,3]"),
+        (ALIGN, (typed("1,4,?,?"), typed("2..5,4"), typed("3..9", "i64")), "f32[3..5,4,2,3]"),
+        (ALIGN, (typed("..."), typed("..."), typed("...", "i64")), "f32[?,?,2,3]"),
+        (ROTATED, (typed("1,?,3,3"), typed("7,5"), typed("...", "i32")), "f32[7,?,2,3]"),
     ],
 )
 def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expected: str) -> None:
@@ -40,9 +37,9 @@ def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expect
 @pytest.mark.parametrize(
     ("operator", "inputs", "code", "message"),
     [
-        (ALIGN, (kind("1,2,3,4"), kind("3,5"), kind("3", "i64")), "IR502",
+        (ALIGN, (typed("1,2,3,4"), typed("3,5"), typed("3", "i64")), "IR502",
          "the last axis of rois and 4 must be equal, found 5 and 4"),
-        (ALIGN, (kind("1,2,3,4"), kind("3,4"), kind("2", "i64")), "IR502",
+        (ALIGN, (typed("1,2,3,4"), typed("3,4"), typed("2", "i64")), "IR502",
          "the number of rois and the length of batch_indices must be equal, found 3 and 2"),
     ],
 )  # fmt: skip
@@ -50,12 +47,6 @@ def test_shapes_that_do_not_fit(operator: Op, inputs: tuple[TensorType, ...], co
     with pytest.raises(ShapeError) as error:
         operator.infer(*inputs)
     assert (error.value.code, error.value.message) == (code, message)
-
-
-def evaluate(operator: Op, *inputs: Array) -> Array:
-    with np.errstate(all="ignore"):
-        found: Array = operator.evaluate(*inputs)
-    return found
 
 
 @pytest.mark.parametrize(("image", "found"), [(2, "2"), (-1, "-1"), (-5, "-5")])

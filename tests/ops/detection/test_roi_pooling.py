@@ -8,12 +8,9 @@ import pytest
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, raise_error
 from ir_exec.ops import Op
 from ir_exec.ops.detection.roi_pooling import DeformablePSROIPooling, PSROIPooling, ROIPooling
-from ir_exec.types import Array, ElementType, Shape, TensorType
-
-
-def kind(text: str, name: str = "f32") -> TensorType:
-    return TensorType(ElementType[name], Shape.parse(text))
-
+from ir_exec.types import TensorType
+from tests.helpers.operators import evaluate
+from tests.helpers.values import typed
 
 POOL = ROIPooling(pooled_h=2, pooled_w=3, spatial_scale=1.0)
 SENSITIVE = PSROIPooling(output_dim=2, group_size=3, spatial_scale=1.0)
@@ -23,9 +20,9 @@ DEFORMABLE = DeformablePSROIPooling(output_dim=2, group_size=3, part_size=3, spa
 @pytest.mark.parametrize(
     ("operator", "inputs", "expected"),
     [
-        (POOL, (kind("1,4..6,3,3"), kind("2..,5")), "f32[2..,4..6,2,3]"),
-        (SENSITIVE, (kind("1,?,3,3"), kind("4,5", "f16")), "f32[4,2,3,3]"),
-        (DEFORMABLE, (kind("1,18..,3,3"), kind("4,5"), kind("4,?,3,3")), "f32[4,2,3,3]"),
+        (POOL, (typed("1,4..6,3,3"), typed("2..,5")), "f32[2..,4..6,2,3]"),
+        (SENSITIVE, (typed("1,?,3,3"), typed("4,5", "f16")), "f32[4,2,3,3]"),
+        (DEFORMABLE, (typed("1,18..,3,3"), typed("4,5"), typed("4,?,3,3")), "f32[4,2,3,3]"),
     ],
 )
 def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expected: str) -> None:
@@ -35,13 +32,13 @@ def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expect
 @pytest.mark.parametrize(
     ("operator", "inputs", "code", "message"),
     [
-        (POOL, (kind("1,2,3,4"), kind("3,4")), "IR502", "the last axis of rois and 5 must be equal, found 4 and 5"),
-        (SENSITIVE, (kind("1,17,3,4"), kind("3,5")), "IR502",
+        (POOL, (typed("1,2,3,4"), typed("3,4")), "IR502", "the last axis of rois and 5 must be equal, found 4 and 5"),
+        (SENSITIVE, (typed("1,17,3,4"), typed("3,5")), "IR502",
          "the channels of data and those of all bins together must be equal, found 17 and 18"),
-        (DEFORMABLE, (kind("1,17,3,4"), kind("3,5")), "IR502", "data has 17 channels, expected 18 or more"),
-        (DEFORMABLE, (kind("1,18,3,4"), kind("3,5"), kind("3,6,3,3")), "IR505",
+        (DEFORMABLE, (typed("1,17,3,4"), typed("3,5")), "IR502", "data has 17 channels, expected 18 or more"),
+        (DEFORMABLE, (typed("1,18,3,4"), typed("3,5"), typed("3,6,3,3")), "IR505",
          "offsets has 3 classes of x and y, expected a divisor of output_dim 2"),
-        (DEFORMABLE, (kind("1,18,3,4"), kind("3,5"), kind("3,2,3,4")), "IR502",
+        (DEFORMABLE, (typed("1,18,3,4"), typed("3,5"), typed("3,2,3,4")), "IR502",
          "the last two axes of offsets and part_size must be equal, found 4 and 3"),
     ],
 )  # fmt: skip
@@ -49,12 +46,6 @@ def test_shapes_that_do_not_fit(operator: Op, inputs: tuple[TensorType, ...], co
     with pytest.raises(ShapeError) as error:
         operator.infer(*inputs)
     assert (error.value.code, error.value.message) == (code, message)
-
-
-def evaluate(operator: Op, *inputs: Array) -> Array:
-    with np.errstate(all="ignore"):
-        found: Array = operator.evaluate(*inputs)
-    return found
 
 
 @pytest.mark.parametrize("operator", [POOL, PSROIPooling(output_dim=3, spatial_scale=1.0)])

@@ -7,30 +7,19 @@ import pytest
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, raise_error
 from ir_exec.ops.generation.eye import Eye
-from ir_exec.types import ElementType, Shape, TensorType
+from ir_exec.types import ElementType, TensorType
+from tests.helpers.values import between, known, typed
 
 EYE = Eye(output_type=ElementType.f32)
 
 
-def kind(text: str, element_type: ElementType = ElementType.f32) -> TensorType:
-    return TensorType(element_type, Shape.parse(text))
-
-
-def known(value: object) -> TensorType:
-    return TensorType.of(np.array(value))
-
-
-def between(least: object, most: object) -> TensorType:
-    return known(least).with_bounds(np.array(least), np.array(most))
-
-
-INTEGER = kind("", ElementType.i64)
+INTEGER = typed("", ElementType.i64)
 
 
 def test_sizes_between_bounds() -> None:
     batch = between([0, 2], [3, 2**63 - 1])
     found = EYE.infer(between(1, 4), between(-5, 7), INTEGER, batch)
-    assert found == kind("..3,2..,1..4,..7")
+    assert found == typed("..3,2..,1..4,..7")
 
 
 @pytest.mark.parametrize(

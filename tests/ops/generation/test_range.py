@@ -7,21 +7,10 @@ import pytest
 
 from ir_exec.errors import ElementTypeError, EvaluationError, InvalidAttributeError, ShapeError, raise_error
 from ir_exec.ops.generation.range import Range, Range1
-from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
+from ir_exec.types import UNBOUNDED, Dim, ElementType, Shape, TensorType
+from tests.helpers.values import between, known, scalar
 
 I64_MAX = 2**63 - 1
-
-
-def scalar(value: float, kind: str = "i64") -> Array:
-    return np.array(value).astype(ElementType[kind].dtype)
-
-
-def known(value: float, kind: str = "i64") -> TensorType:
-    return TensorType.of(scalar(value, kind))
-
-
-def between(low: int, high: int) -> TensorType:
-    return TensorType(ElementType.i64, Shape([])).with_bounds(scalar(low), scalar(high))
 
 
 def unknown(kind: str = "i64") -> TensorType:

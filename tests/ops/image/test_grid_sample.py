@@ -10,18 +10,16 @@ from hypothesis import strategies as st
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops import Op
 from ir_exec.ops.image.grid_sample import GridSample
-from ir_exec.types import Array, ElementType, Shape, TensorType
-
-
-def kind(text: str, name: str = "f32") -> TensorType:
-    return TensorType(ElementType[name], Shape.parse(text))
+from ir_exec.types import TensorType
+from tests.helpers.operators import evaluate
+from tests.helpers.values import typed
 
 
 @pytest.mark.parametrize(
     ("operator", "inputs", "expected"),
     [
-        (GridSample(), (kind("2..3,4,5,6", "i8"), kind("1..2,?,8,2")), "i8[2,4,?,8]"),
-        (GridSample(), (kind("..."), kind("...")), "f32[?,?,?,?]"),
+        (GridSample(), (typed("2..3,4,5,6", "i8"), typed("1..2,?,8,2")), "i8[2,4,?,8]"),
+        (GridSample(), (typed("..."), typed("...")), "f32[?,?,?,?]"),
     ],
 )
 def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expected: str) -> None:
@@ -31,23 +29,17 @@ def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expect
 @pytest.mark.parametrize(
     ("operator", "inputs", "code", "message"),
     [
-        (GridSample(), (kind("1,2,3,4"), kind("1,2,3,3")), "IR502",
+        (GridSample(), (typed("1,2,3,4"), typed("1,2,3,3")), "IR502",
          "the last axis of grid and 2 must be equal, found 3 and 2"),
-        (GridSample(), (kind("1,2,3,4"), kind("2,2,3,2")), "IR502",
+        (GridSample(), (typed("1,2,3,4"), typed("2,2,3,2")), "IR502",
          "the batches of data and grid must be equal, found 1 and 2"),
-        (GridSample(), (kind("1,2,3"), kind("2,2,3,2")), "IR501", "data has rank 3 ([1,2,3]), expected 4"),
+        (GridSample(), (typed("1,2,3"), typed("2,2,3,2")), "IR501", "data has rank 3 ([1,2,3]), expected 4"),
     ],
 )  # fmt: skip
 def test_shapes_that_do_not_fit(operator: Op, inputs: tuple[TensorType, ...], code: str, message: str) -> None:
     with pytest.raises(ShapeError) as error:
         operator.infer(*inputs)
     assert (error.value.code, error.value.message) == (code, message)
-
-
-def evaluate(operator: Op, *inputs: Array) -> Array:
-    with np.errstate(all="ignore"):
-        found: Array = operator.evaluate(*inputs)
-    return found
 
 
 NUMBERS = st.sampled_from([0.0, 1.0, -2.5, 3.7, 40.0, np.nan, np.inf, -np.inf, 1e30, -1e30])

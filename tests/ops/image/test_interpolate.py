@@ -19,20 +19,8 @@ from ir_exec.errors import (
     raise_error,
 )
 from ir_exec.ops.image.interpolate import Interpolate1, Interpolate4, Interpolate11
-from ir_exec.types import Array, ElementType, Shape, TensorType
-
-
-def kind(text: str, name: str = "f32") -> TensorType:
-    return TensorType(ElementType[name], Shape.parse(text))
-
-
-def known(*values: float, dtype: type = np.int64) -> TensorType:
-    return TensorType.of(np.array(values, dtype))
-
-
-def between(low: list[int], high: list[int]) -> TensorType:
-    return TensorType(ElementType.i64, Shape([len(low)])).with_bounds(np.array(low), np.array(high))
-
+from ir_exec.types import Array, TensorType
+from tests.helpers.values import between, known, typed
 
 SIZES = Interpolate11(mode="nearest", shape_calculation_mode="sizes")
 SCALES = Interpolate11(mode="nearest", shape_calculation_mode="scales")
@@ -40,7 +28,7 @@ SCALES = Interpolate11(mode="nearest", shape_calculation_mode="scales")
 
 def test_sizes_may_be_known_in_part() -> None:
     end = 2**63 - 1
-    found = SIZES.infer(kind("1,2,?,?"), between([3, 0], [8, end]), known(2, 3))
+    found = SIZES.infer(typed("1,2,?,?"), between([3, 0], [8, end]), known([2, 3]))
     assert str(found) == "f32[1,2,3..8,?]"
 
 
@@ -55,48 +43,48 @@ def test_sizes_may_be_known_in_part() -> None:
     ],
 )
 def test_dims_are_scaled_at_both_ends(data: str, scales: tuple[float, float], expected: str) -> None:
-    assert str(SCALES.infer(kind(data), known(*scales, dtype=np.float32), known(1, 2))) == expected
+    assert str(SCALES.infer(typed(data), known([*scales], kind="f32"), known([1, 2]))) == expected
 
 
 def test_pads_come_before_scales_and_stay_on_other_axes() -> None:
     operator = Interpolate11(mode="nearest", shape_calculation_mode="scales", pads_begin=(1, 1), pads_end=(0, 0, 2))
-    found = operator.infer(kind("2,3,4..6"), known(2, dtype=np.float32), known(2))
+    found = operator.infer(typed("2,3,4..6"), known([2], kind="f32"), known([2]))
     assert str(found) == "f32[3,4,12..16]"
 
 
 def test_unknown_axes_leave_the_rank() -> None:
-    assert SIZES.infer(kind("1,2,3"), known(4), kind("1", "i64")) == kind("?,?,?")
+    assert SIZES.infer(typed("1,2,3"), known([4]), typed("1", "i64")) == typed("?,?,?")
 
 
 @pytest.mark.parametrize(
     ("target", "axes", "code", "message"),
     [
-        (known(4, 5), known(2, 4), "IR503", "axes 4 is out of range for rank 4 (allowed: -4 to 3)"),
-        (known(4, 5), known(2, -1), "IR503", "axes hold -1, expected axes from 0 on"),
-        (known(4, 5), known(2, 2), "IR503", "axes [2, 2] hold the same axis more than once"),
-        (known(4), known(2, 3), "IR505", "there are 1 sizes for 2 axes"),
-        (known(4, -5), known(2, 3), "IR505", "scales_or_sizes [4, -5] holds a negative size"),
-        (known(1, 2), TensorType.of(np.array(2)), "IR501", "axes has rank 0 ([]), expected 1"),
-        (TensorType.of(np.array(2)), known(2), "IR501", "scales_or_sizes has rank 0 ([]), expected 1"),
+        (known([4, 5]), known([2, 4]), "IR503", "axes 4 is out of range for rank 4 (allowed: -4 to 3)"),
+        (known([4, 5]), known([2, -1]), "IR503", "axes hold -1, expected axes from 0 on"),
+        (known([4, 5]), known([2, 2]), "IR503", "axes [2, 2] hold the same axis more than once"),
+        (known([4]), known([2, 3]), "IR505", "there are 1 sizes for 2 axes"),
+        (known([4, -5]), known([2, 3]), "IR505", "scales_or_sizes [4, -5] holds a negative size"),
+        (known([1, 2]), TensorType.of(np.array(2)), "IR501", "axes has rank 0 ([]), expected 1"),
+        (TensorType.of(np.array(2)), known([2]), "IR501", "scales_or_sizes has rank 0 ([]), expected 1"),
     ],
 )
 def test_sizes_and_axes_that_do_not_fit(target: TensorType, axes: TensorType, code: str, message: str) -> None:
     with pytest.raises(ShapeError) as error:
-        SIZES.infer(kind("1,2,3,4"), target, axes)
+        SIZES.infer(typed("1,2,3,4"), target, axes)
     assert (error.value.code, error.value.message) == (code, message)
 
 
 @pytest.mark.parametrize("scale", [-1.0, np.nan, np.inf])
 def test_a_scale_is_a_number_from_0_on(scale: float) -> None:
     with pytest.raises(ShapeError) as error:
-        SCALES.infer(kind("3,4"), known(scale, 1, dtype=np.float32))
+        SCALES.infer(typed("3,4"), known([scale, 1], kind="f32"))
     message = f"a scale of {scale} cannot be, expected a number from 0 on"
     assert (error.value.code, error.value.message) == ("IR505", message)
 
 
 def test_the_second_input_has_the_type_that_the_mode_asks_for() -> None:
     with pytest.raises(ElementTypeError) as error:
-        SCALES.infer(kind("3,4"), known(3, 4))
+        SCALES.infer(typed("3,4"), known([3, 4]))
     message = "scales_or_sizes is i64, expected one of bf16, f16, f32 for scales"
     assert (error.value.code, error.value.message) == ("IR401", message)
 
@@ -115,7 +103,7 @@ def test_area_is_the_name_of_nothing() -> None:
 
 def test_pads_on_other_axes_than_those_of_interpolate_1() -> None:
     with pytest.raises(ShapeError) as error:
-        Interpolate1(mode="nearest", axes=(1,), pads_begin=(1, 0)).infer(kind("3,4"), known(8))
+        Interpolate1(mode="nearest", axes=(1,), pads_begin=(1, 0)).infer(typed("3,4"), known([8]))
     assert error.value.message == "there are pads on axis 0, which is not resampled"
 
 

@@ -11,11 +11,8 @@ from hypothesis import strategies as st
 
 from ir_exec.errors import GraphError, InvalidAttributeError, ShapeError, raise_error
 from ir_exec.ops.matrix.einsum import Einsum
-from ir_exec.types import Array, ElementType, Shape, TensorType
-
-
-def kind(text: str) -> TensorType:
-    return TensorType(ElementType.f32, Shape.parse(text))
+from ir_exec.types import Array, Shape, TensorType
+from tests.helpers.values import typed
 
 
 @pytest.mark.parametrize(
@@ -44,7 +41,7 @@ def test_the_equation_must_be_there() -> None:
 
 def test_one_input_for_each_subscript() -> None:
     with pytest.raises(GraphError) as error:
-        Einsum(equation="ij,jk").infer(kind("2,3"))
+        Einsum(equation="ij,jk").infer(typed("2,3"))
     message = "equation 'ij,jk' has 2 input subscripts, expected 1, one for each input"
     assert (error.value.code, error.value.message) == ("IR106", message)
 
@@ -68,7 +65,7 @@ def test_one_input_for_each_subscript() -> None:
 )
 def test_shapes_that_do_not_fit(equation: str, shapes: list[str], code: str, message: str) -> None:
     with pytest.raises(ShapeError) as error:
-        Einsum(equation=equation).infer(*map(kind, shapes))
+        Einsum(equation=equation).infer(*map(typed, shapes))
     assert (error.value.code, error.value.message) == (code, message)
 
 
@@ -89,7 +86,7 @@ def test_shapes_that_do_not_fit(equation: str, shapes: list[str], code: str, mes
     ],
 )
 def test_dynamic_shapes(equation: str, shapes: list[str], expected: str) -> None:
-    assert Einsum(equation=equation).infer(*map(kind, shapes)).shape == Shape.parse(expected)
+    assert Einsum(equation=equation).infer(*map(typed, shapes)).shape == Shape.parse(expected)
 
 
 @pytest.mark.parametrize(("equation", "expected"), [("ii", 15.0), ("iij", [15.0, 0.0]), ("jii", [15.0, 0.0])])

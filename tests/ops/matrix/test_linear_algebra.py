@@ -9,11 +9,8 @@ from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.matrix.linear_algebra import GroupedMatMul, Inverse
-from ir_exec.types import Array, ElementType, Shape, TensorType
-
-
-def kind(text: str, element_type: ElementType = ElementType.f32) -> TensorType:
-    return TensorType(element_type, Shape.parse(text))
+from ir_exec.types import Array, TensorType
+from tests.helpers.values import typed
 
 
 @pytest.mark.parametrize(
@@ -26,13 +23,13 @@ def kind(text: str, element_type: ElementType = ElementType.f32) -> TensorType:
 )
 def test_errors_of_inverse(text: str, code: str, message: str) -> None:
     with pytest.raises(ShapeError) as error:
-        Inverse().infer(kind(text))
+        Inverse().infer(typed(text))
     assert (error.value.code, error.value.message) == (code, message)
 
 
 def test_both_sides_of_a_matrix_tell_its_size() -> None:
-    assert Inverse().infer(kind("?,2..5,3..")) == kind("?,3..5,3..5")
-    assert Inverse().infer(kind("...")) == kind("...")
+    assert Inverse().infer(typed("?,2..5,3..")) == typed("?,3..5,3..5")
+    assert Inverse().infer(typed("...")) == typed("...")
 
 
 @settings(max_examples=30)
@@ -68,14 +65,14 @@ def test_a_matrix_without_inverse_spoils_no_other() -> None:
 )
 def test_errors_of_grouped_products(types: tuple[str, ...], code: str, message: str) -> None:
     with pytest.raises(ShapeError) as error:
-        GroupedMatMul().infer(*[kind(text) for text in types])
+        GroupedMatMul().infer(*[typed(text) for text in types])
     assert (error.value.code, error.value.message) == (code, message)
 
 
 def test_partly_known_groups() -> None:
-    assert GroupedMatMul().infer(kind("?,3"), kind("?,2..4,?"), kind("?")) == kind("?,2..4")
-    assert GroupedMatMul().infer(kind("1..5,?,3"), kind("3..,4,?")) == kind("3..5,?,4")
-    assert GroupedMatMul().infer(kind("..."), kind("2,4,3")) == kind("...")
+    assert GroupedMatMul().infer(typed("?,3"), typed("?,2..4,?"), typed("?")) == typed("?,2..4")
+    assert GroupedMatMul().infer(typed("1..5,?,3"), typed("3..,4,?")) == typed("3..5,?,4")
+    assert GroupedMatMul().infer(typed("..."), typed("2,4,3")) == typed("...")
 
 
 @pytest.mark.parametrize(
@@ -93,7 +90,7 @@ def test_offsets_out_of_range(offsets: list[int], message: str) -> None:
     assert (error.value.code, error.value.message) == ("IR701", message)
     types = (TensorType.of(a).without_values(), TensorType.of(b).without_values(), TensorType.of(np.array(offsets)))
     assert [(found.code, found.message) for found in GroupedMatMul().check_values(*types)] == [("IR701", message)]
-    assert GroupedMatMul().check_values(kind("?,3"), *types[1:]) == []
+    assert GroupedMatMul().check_values(typed("?,3"), *types[1:]) == []
 
 
 @settings(max_examples=30)

@@ -10,10 +10,7 @@ from hypothesis import strategies as st
 from ir_exec.errors import ElementTypeError, ShapeError, raise_error
 from ir_exec.ops.matrix.matmul import MatMul
 from ir_exec.types import Array, ElementType, Shape, TensorType
-
-
-def kind(text: str, element_type: ElementType = ElementType.f32) -> TensorType:
-    return TensorType(element_type, Shape.parse(text))
+from tests.helpers.values import typed
 
 
 @pytest.mark.parametrize(
@@ -36,13 +33,13 @@ def kind(text: str, element_type: ElementType = ElementType.f32) -> TensorType:
 )
 def test_errors(a: str, b: str, turns: tuple[bool, bool], code: str, message: str) -> None:
     with pytest.raises(ShapeError) as error:
-        MatMul(transpose_a=turns[0], transpose_b=turns[1]).infer(kind(a), kind(b))
+        MatMul(transpose_a=turns[0], transpose_b=turns[1]).infer(typed(a), typed(b))
     assert (error.value.code, error.value.message) == (code, message)
 
 
 def test_both_inputs_share_one_element_type() -> None:
     with pytest.raises(ElementTypeError) as error:
-        MatMul().check_inputs([kind("2,3"), kind("3,4", ElementType.f16)], raise_error)
+        MatMul().check_inputs([typed("2,3"), typed("3,4", ElementType.f16)], raise_error)
     assert (error.value.code, error.value.message) == ("IR402", "b is f16, expected f32 as a is")
 
 
@@ -67,12 +64,12 @@ def test_both_inputs_share_one_element_type() -> None:
     ],
 )
 def test_dynamic_shapes(a: str, b: str, expected: str) -> None:
-    assert MatMul().infer(kind(a), kind(b)).shape == Shape.parse(expected)
+    assert MatMul().infer(typed(a), typed(b)).shape == Shape.parse(expected)
 
 
 def test_the_known_element_type_is_the_output_s() -> None:
     unknown = TensorType(ElementType.dynamic, Shape([2, 3]))
-    assert MatMul().infer(unknown, kind("3,4")).element_type is ElementType.f32
+    assert MatMul().infer(unknown, typed("3,4")).element_type is ElementType.f32
 
 
 @st.composite

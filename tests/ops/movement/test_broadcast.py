@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from ir_exec.errors import EvaluationError, GraphError, InvalidAttributeError, ShapeError, UnsupportedError
 from ir_exec.ops import Op
 from ir_exec.types import ElementType, TensorType
-from tests.helpers.indexing import draw_data, draw_shape, known, make, run, typed
-from tests.helpers.intervals import assert_holds, draw_unsure, draw_wider
+from tests.helpers.drawing import draw_data, draw_shape, draw_unsure, draw_wider
+from tests.helpers.operators import assert_holds, make, run
+from tests.helpers.values import between, known, typed
 
 NUMPY, EXPLICIT = make("Broadcast", 3, mode="numpy"), make("Broadcast", 3, mode="explicit")
 BIDIRECTIONAL, PDPD = make("Broadcast", 3, mode="bidirectional"), make("Broadcast", 3, mode="pdpd")
@@ -19,51 +20,46 @@ PDPD1 = make("Broadcast", 1, **{"mode": "pdpd", "mode.auto_broadcast_axis": 1})
 TILE = make("Tile", 1)
 
 
-def between(lower: list[int], upper: list[int], dtype: str = "int64") -> TensorType:
-    low, high = np.array(lower, dtype), np.array(upper, dtype)
-    return TensorType.of(low).with_bounds(low, high)
-
-
 # What OpenVINO 2026.4.1 infers.
 @pytest.mark.parametrize(
     ("operator", "types", "wanted"),
     [
-        (NUMPY, ["[?,3]", known(2, 3)], "[2,3]"),
-        (NUMPY, ["[2..5,3]", known(4, 3)], "[4,3]"),
-        (NUMPY, ["[..5,3]", known(8, 3)], "[8,3]"),
-        (NUMPY, ["[...]", known(2, 3)], "[2,3]"),
-        (NUMPY, ["[3]", typed("i64", "[?]")], "[...]"),
-        (NUMPY, ["[3]", typed("i64", "[...]")], "[...]"),
+        (NUMPY, ["[?,3]", known([2, 3])], "[2,3]"),
+        (NUMPY, ["[2..5,3]", known([4, 3])], "[4,3]"),
+        (NUMPY, ["[..5,3]", known([8, 3])], "[8,3]"),
+        (NUMPY, ["[...]", known([2, 3])], "[2,3]"),
+        (NUMPY, ["[3]", typed("[?]", "i64")], "[...]"),
+        (NUMPY, ["[3]", typed("[...]", "i64")], "[...]"),
         (NUMPY, ["[1,3]", between([2, 3], [9, 3])], "[2..9,3]"),
-        (NUMPY, ["[?,3]", between([0, 3], [2**31 - 1, 3], "int32")], "[?,3]"),
-        (EXPLICIT, ["[...]", known(2, 3), known([1])], "[2,3]"),
-        (EXPLICIT, ["[?]", known(2, 3), known([0])], "[2,3]"),
-        (EXPLICIT, ["[3]", known(2, 3), typed("i64", "[1]")], "[2,3]"),
-        (EXPLICIT, ["[3]", known(2, 3), typed("i64", "[?]")], "[2,3]"),
-        (BIDIRECTIONAL, ["[2..5,3]", known(1, 3)], "[2..5,3]"),
-        (BIDIRECTIONAL, ["[..5,3]", known(8, 3)], "[8,3]"),
-        (BIDIRECTIONAL, ["[?,3]", known(2, 3)], "[2,3]"),
-        (BIDIRECTIONAL, ["[...]", known(2, 3)], "[...]"),
-        (BIDIRECTIONAL, ["[3]", typed("i64", "[2]")], "[?,3]"),
-        (BIDIRECTIONAL, ["[2,3]", typed("i64", "[1]")], "[2,3]"),
-        (BIDIRECTIONAL, ["[3]", typed("i64", "[?]")], "[...]"),
-        (PDPD, ["[2..5,3]", known(1, 3)], "[2..5,3]"),
-        (PDPD, ["[?,3]", known(2, 3)], "[2,3]"),
-        (PDPD, ["[3]", typed("i64", "[?]")], "[...]"),
-        (PDPD1, ["[3,1]", known(2, 3, 4)], "[2,3,4]"),
-        (TILE, ["[?,3]", known(2, 2)], "[?,6]"),
-        (TILE, ["[2..4,3]", known(3, 1)], "[6..12,3]"),
+        (NUMPY, ["[?,3]", between([0, 3], [2**31 - 1, 3], "i32")], "[?,3]"),
+        (EXPLICIT, ["[...]", known([2, 3]), known([1])], "[2,3]"),
+        (EXPLICIT, ["[?]", known([2, 3]), known([0])], "[2,3]"),
+        (EXPLICIT, ["[3]", known([2, 3]), typed("[1]", "i64")], "[2,3]"),
+        (EXPLICIT, ["[3]", known([2, 3]), typed("[?]", "i64")], "[2,3]"),
+        (BIDIRECTIONAL, ["[2..5,3]", known([1, 3])], "[2..5,3]"),
+        (BIDIRECTIONAL, ["[..5,3]", known([8, 3])], "[8,3]"),
+        (BIDIRECTIONAL, ["[?,3]", known([2, 3])], "[2,3]"),
+        (BIDIRECTIONAL, ["[...]", known([2, 3])], "[...]"),
+        (BIDIRECTIONAL, ["[3]", typed("[2]", "i64")], "[?,3]"),
+        (BIDIRECTIONAL, ["[2,3]", typed("[1]", "i64")], "[2,3]"),
+        (BIDIRECTIONAL, ["[3]", typed("[?]", "i64")], "[...]"),
+        (PDPD, ["[2..5,3]", known([1, 3])], "[2..5,3]"),
+        (PDPD, ["[?,3]", known([2, 3])], "[2,3]"),
+        (PDPD, ["[3]", typed("[?]", "i64")], "[...]"),
+        (PDPD1, ["[3,1]", known([2, 3, 4])], "[2,3,4]"),
+        (TILE, ["[?,3]", known([2, 2])], "[?,6]"),
+        (TILE, ["[2..4,3]", known([3, 1])], "[6..12,3]"),
         (TILE, ["[?]", known([0])], "[0]"),
-        (TILE, ["[...]", known(2, 2)], "[...]"),
-        (TILE, ["[2,3]", typed("i64", "[1]")], "[?,?]"),
-        (TILE, ["[2,3]", typed("i64", "[3]")], "[?,?,?]"),
-        (TILE, ["[2,3]", typed("i64", "[?]")], "[...]"),
-        (TILE, ["[2,3]", known(-1, 1)], "[0,3]"),
+        (TILE, ["[...]", known([2, 2])], "[...]"),
+        (TILE, ["[2,3]", typed("[1]", "i64")], "[?,?]"),
+        (TILE, ["[2,3]", typed("[3]", "i64")], "[?,?,?]"),
+        (TILE, ["[2,3]", typed("[?]", "i64")], "[...]"),
+        (TILE, ["[2,3]", known([-1, 1])], "[0,3]"),
         (TILE, ["[2,3]", between([-5, 1], [2, 4])], "[..4,3..12]"),
     ],
 )
 def test_what_OpenVINO_infers_too(operator: Op, types: list[str | TensorType], wanted: str) -> None:
-    inputs = [typed("f32", kind) if isinstance(kind, str) else kind for kind in types]
+    inputs = [typed(kind) if isinstance(kind, str) else kind for kind in types]
     assert str(operator.infer(*inputs)) == f"f32{wanted}"
 
 
@@ -71,60 +67,65 @@ def test_what_OpenVINO_infers_too(operator: Op, types: list[str | TensorType], w
     ("operator", "types", "wanted"),
     [
         # What data says as well; OpenVINO says [?,?] of these three.
-        (NUMPY, ["[3]", typed("i64", "[2]")], "[?,3]"),
-        (EXPLICIT, ["[3]", typed("i64", "[2]"), known([1])], "[?,3]"),
-        (PDPD, ["[3]", typed("i64", "[2]")], "[3,?]"),
+        (NUMPY, ["[3]", typed("[2]", "i64")], "[?,3]"),
+        (EXPLICIT, ["[3]", typed("[2]", "i64"), known([1])], "[?,3]"),
+        (PDPD, ["[3]", typed("[2]", "i64")], "[3,?]"),
         # And of these the target.
         (NUMPY, ["[5]", between([1], [9])], "[5]"),
         (EXPLICIT, ["[2..5]", between([1, 1], [9, 3]), known([0])], "[2..5,1..3]"),
-        (PDPD, ["[...]", known(2, 1)], "[2,?]"),
+        (PDPD, ["[...]", known([2, 1])], "[2,?]"),
         # A scalar fits everywhere; OpenVINO wants the target to be 1 there.
-        (EXPLICIT, ["[]", known(2, 3), known([0])], "[2,3]"),
+        (EXPLICIT, ["[]", known([2, 3]), known([0])], "[2,3]"),
         # OpenVINO lets pdpd fill all axes up to the last one only.
-        (PDPD, ["[2]", known(2, 3)], "[2,3]"),
+        (PDPD, ["[2]", known([2, 3])], "[2,3]"),
     ],
 )
 def test_where_we_infer_more_than_OpenVINO(operator: Op, types: list[str | TensorType], wanted: str) -> None:
-    inputs = [typed("f32", kind) if isinstance(kind, str) else kind for kind in types]
+    inputs = [typed(kind) if isinstance(kind, str) else kind for kind in types]
     assert str(operator.infer(*inputs)) == f"f32{wanted}"
 
 
 @pytest.mark.parametrize(
     ("operator", "types", "code", "message"),
     [
-        (NUMPY, ["[3]", known(2, 4)], "IR504", "data of shape [3] cannot be broadcast to [2,4]: 3 is neither 1 nor 4"),
+        (
+            NUMPY,
+            ["[3]", known([2, 4])],
+            "IR504",
+            "data of shape [3] cannot be broadcast to [2,4]: 3 is neither 1 nor 4",
+        ),
         (NUMPY, ["[2,3]", known([3])], "IR504", "data of shape [2,3] has more dims than target_shape [3]"),
-        (NUMPY, ["[3]", known(2, -3)], "IR505", "target_shape [2, -3] holds a negative size"),
+        (NUMPY, ["[3]", known([2, -3])], "IR505", "target_shape [2, -3] holds a negative size"),
         (NUMPY, ["[3]", known(3)], "IR501", "target_shape has rank 0 ([]), expected 1"),
-        (BIDIRECTIONAL, ["[3]", known(2, 4)], "IR504", "the shapes [3] and [2,4] do not broadcast: 3 meets 4"),
-        (EXPLICIT, ["[3]", known(2, 3, 4), known([0])], "IR504", None),
+        (BIDIRECTIONAL, ["[3]", known([2, 4])], "IR504", "the shapes [3] and [2,4] do not broadcast: 3 meets 4"),
+        (EXPLICIT, ["[3]", known([2, 3, 4]), known([0])], "IR504", None),
         (
             EXPLICIT,
-            ["[3,4]", known(2, 3, 4), known(2, 1)],
+            ["[3,4]", known([2, 3, 4]), known([2, 1])],
             "IR503",
             "axes_mapping [2, 1] are no rising axes of a target of rank 3",
         ),
         # OpenVINO takes this and reads beyond data.
         (
             EXPLICIT,
-            ["[3,3]", known(2, 3, 4), known(1, 1)],
+            ["[3,3]", known([2, 3, 4]), known([1, 1])],
             "IR503",
             "axes_mapping [1, 1] are no rising axes of a target of rank 3",
         ),
         (
             EXPLICIT,
-            ["[3]", known(2, 3), known([-1])],
+            ["[3]", known([2, 3]), known([-1])],
             "IR503",
             "axes_mapping [-1] are no rising axes of a target of rank 2",
         ),
         (
             EXPLICIT,
-            ["[3]", known(2, 3), known(0, 1)],
+            ["[3]", known([2, 3]), known([0, 1])],
             "IR504",
             "axes_mapping has 2 elements, expected one for each of the 1 dims of data",
         ),
-        (EXPLICIT, ["[3]", known(2, 3), known(1)], "IR501", "axes_mapping has rank 0 ([]), expected 1"),
-        (PDPD, ["[3]", known(2, 3)], "IR504", "the shapes [3,1] and [2,3] do not broadcast: 3 meets 2"),
+        (EXPLICIT, ["[3]", known([2, 3]), known(1)], "IR501", "axes_mapping has rank 0 ([]), expected 1"),
+        (PDPD, ["[3]", known([2, 3])], "IR504", "the shapes [3,1] and [2,3] do not broadcast: 3 meets 2"),
         (PDPD, ["[2,3]", known([2])], "IR504", "data of shape [2,3] laid on axis 0 does not fit into [2]"),
         (PDPD1, ["[3]", known([3])], "IR504", "data of shape [3] laid on axis 1 does not fit into [3]"),
         (TILE, ["[2,3]", known(2)], "IR501", "repeats has rank 0 ([]), expected 1"),
@@ -132,17 +133,17 @@ def test_where_we_infer_more_than_OpenVINO(operator: Op, types: list[str | Tenso
 )
 def test_shapes_that_do_not_fit(operator: Op, types: list[str | TensorType], code: str, message: str | None) -> None:
     with pytest.raises(ShapeError) as caught:
-        operator.infer(*[typed("f32", kind) if isinstance(kind, str) else kind for kind in types])
+        operator.infer(*[typed(kind) if isinstance(kind, str) else kind for kind in types])
     assert caught.value.code == code
     assert message is None or caught.value.message == message
 
 
 def test_axes_mapping_goes_with_explicit() -> None:
     with pytest.raises(GraphError, match="mode explicit needs the input axes_mapping") as caught:
-        EXPLICIT.infer(typed("f32", "[3]"), known(2, 3))
+        EXPLICIT.infer(typed("[3]"), known([2, 3]))
     assert caught.value.code == "IR106"
     with pytest.raises(GraphError, match="mode numpy does not take the input axes_mapping"):
-        NUMPY.infer(typed("f32", "[3]"), known(2, 3), known([1]))
+        NUMPY.infer(typed("[3]"), known([2, 3]), known([1]))
     with pytest.raises(InvalidAttributeError, match="mode='bidirectional'"):
         make("Broadcast", 1, mode="bidirectional")
 
@@ -172,7 +173,7 @@ def test_values_that_only_the_run_knows(operator: Op, shape: tuple[int, ...], va
 def test_ranks_that_no_array_has() -> None:
     for operator in (NUMPY, TILE):
         with pytest.raises(UnsupportedError, match="rank 65"):
-            operator.infer(typed("f32", "[1]"), known(np.ones(65)))
+            operator.infer(typed("[1]"), known(np.ones(65)))
 
 
 @st.composite

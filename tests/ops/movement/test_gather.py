@@ -15,18 +15,9 @@ from ir_exec.kernels.gather import few_offsets
 from ir_exec.ops import Op, resolve
 from ir_exec.ops.movement import gather
 from ir_exec.types import Array, ElementType, Shape, TensorType
-from tests.helpers.indexing import (
-    INDEX_TYPES,
-    draw_data,
-    draw_indices,
-    draw_shape,
-    known,
-    make,
-    plain,
-    run,
-    told,
-    typed,
-)
+from tests.helpers.drawing import INDEX_TYPES, draw_data, draw_indices, draw_shape, plain
+from tests.helpers.operators import make, run, told
+from tests.helpers.values import known, typed
 
 
 @st.composite
@@ -281,7 +272,7 @@ def test_lengths_of_any_number() -> None:
 )  # fmt: skip
 def test_shapes_that_contradict(operator: Op, types: tuple[str, str], code: str, message: str) -> None:
     with pytest.raises(ShapeError) as caught:
-        operator.infer(typed("f32", types[0]), typed("i64", types[1]))
+        operator.infer(typed(types[0]), typed(types[1], "i64"))
     assert (caught.value.code, caught.value.message) == (code, message)
 
 
@@ -298,14 +289,14 @@ def test_shapes_that_contradict(operator: Op, types: tuple[str, str], code: str,
         (-2, ("[2,3]", "[2]"), known(1), "IR503",
          "batch_dims -2 is out of range for indices of rank 1 (allowed: -1 to 1)"),
         (1, ("[2,3]", "[3]"), known(1), "IR502", "batch axis 0 of data and indices must be equal, found 2 and 3"),
-        (2, ("[2,3]", "[2,3]"), typed("i64", "[]"), "IR503", "batch_dims 2 must not be greater than axis 1"),
+        (2, ("[2,3]", "[2,3]"), typed("[]", "i64"), "IR503", "batch_dims 2 must not be greater than axis 1"),
     ],
 )  # fmt: skip
 def test_Gather_shapes_that_contradict(
     batch: int, types: tuple[str, str], axis: TensorType, code: str, message: str
 ) -> None:
     with pytest.raises(ShapeError) as caught:
-        make("Gather", 8, batch_dims=batch).infer(typed("f32", types[0]), typed("i64", types[1]), axis)
+        make("Gather", 8, batch_dims=batch).infer(typed(types[0]), typed(types[1], "i64"), axis)
     assert (caught.value.code, caught.value.message) == (code, message)
 
 
@@ -318,7 +309,7 @@ def test_GatherTree_shapes_that_contradict() -> None:
         (("[4,2,3]", "[4,2,3]", "[2]", "[1]"), "end_token"),
     ]:
         with pytest.raises(ShapeError) as caught:
-            operator.infer(*(typed("i32", shape) for shape in shapes))
+            operator.infer(*(typed(shape, "i32") for shape in shapes))
         assert caught.value.location.port == port
 
 
@@ -345,7 +336,7 @@ def test_attributes() -> None:
     [
         (make("Gather", 8), ("[2..5,?,7]", "[?,3]", known(1)), "[2..5,?,3,7]"),
         (make("Gather", 8), ("[2..5,?,7]", "[]", known(-1)), "[2..5,?]"),
-        (make("Gather", 8), ("[2,3]", "[4]", typed("i64", "[]")), "[?,?]"),
+        (make("Gather", 8), ("[2,3]", "[4]", typed("[]", "i64")), "[?,?]"),
         (make("Gather", 8, batch_dims=1), ("[2..5,3]", "[..4,6]", known(1)), "[2..4,6]"),
         (make("Gather", 8), ("[...]", "[4]", known(0)), "[...]"),
         (make("Gather", 8), ("[2]", "[...]", known(0)), "[...]"),
@@ -360,13 +351,13 @@ def test_attributes() -> None:
 )
 def test_dynamic_shapes(operator: Op, types: tuple[str | TensorType, ...], wanted: str) -> None:
     kinds = ("f32", "i64")
-    inputs = [one if isinstance(one, TensorType) else typed(kinds[i], one) for i, one in enumerate(types)]
+    inputs = [one if isinstance(one, TensorType) else typed(one, kinds[i]) for i, one in enumerate(types)]
     assert str(operator.infer(*inputs).shape) == wanted
 
 
 def test_bounds_pass_through() -> None:
     lower, upper = np.array([1, 5, 0]), np.array([1, 9, 2**63 - 1])
-    data = typed("i64", "[3]").with_bounds(lower, upper)
+    data = typed("[3]", "i64").with_bounds(lower, upper)
     inputs = [data, known([-1, 1]), known(0)]
     operator = make("Gather", 8)
     (found,) = with_known_values(operator, inputs, [operator.infer(*inputs)])
@@ -376,15 +367,15 @@ def test_bounds_pass_through() -> None:
 
 def test_constant_indices_are_checked() -> None:
     error, warning = ("IR701", "error", "indices"), ("IR702", "warning", "indices")
-    data = typed("f32", "[2,3]")
+    data = typed("[2,3]")
     for operator, indices, axis, wanted in [
         (make("Gather", 7), known([0, 3]), known(1), [error]),
         (make("Gather", 7), known([0, -1]), known(1), [warning]),
         (make("Gather", 7), known([0, 2]), known(-1), []),
         (make("Gather", 1), known([-3]), known(0), [error]),
         (make("Gather", 8), known([9, -9]), known(0), []),
-        (make("Gather", 7), typed("i64", "[2]"), known(0), []),
-        (make("Gather", 7), known([5]), typed("i64", "[]"), []),
+        (make("Gather", 7), typed("[2]", "i64"), known(0), []),
+        (make("Gather", 7), known([5]), typed("[]", "i64"), []),
     ]:
         assert told(operator.check_values(data, indices, axis)) == wanted
     for operator, indices, wanted in [
@@ -394,11 +385,11 @@ def test_constant_indices_are_checked() -> None:
         (make("GatherND", 5), known([[0, 3], [2, 0]]), [error, error]),
         (make("GatherND", 5), known([[0, -1]]), [warning]),
         (make("GatherND", 8), known([[0, -1]]), []),
-        (make("GatherND", 8), typed("i64", "[1,2]"), []),
+        (make("GatherND", 8), typed("[1,2]", "i64"), []),
     ]:
         assert told(operator.check_values(data, indices)) == wanted
-    assert make("GatherND", 8).check_values(typed("f32", "[...]"), known([[0]])) == []
-    assert told(make("GatherND", 8).check_values(typed("f32", "[?,3]"), known([[9, 0], [0, 9]]))) == [error]
+    assert make("GatherND", 8).check_values(typed("[...]"), known([[0]])) == []
+    assert told(make("GatherND", 8).check_values(typed("[?,3]"), known([[9, 0], [0, 9]]))) == [error]
 
 
 def test_only_indices_are_decoded() -> None:

@@ -11,8 +11,9 @@ from ir_exec.errors import ElementTypeError, EvaluationError, InvalidAttributeEr
 from ir_exec.infer.known import with_known_values
 from ir_exec.ops import Op
 from ir_exec.types import Array, ElementType, Shape, TensorType
-from tests.helpers.indexing import draw_data, draw_shape, known, make, typed
-from tests.helpers.intervals import assert_holds, draw_wider, inferred, outputs
+from tests.helpers.drawing import draw_data, draw_shape, draw_wider
+from tests.helpers.operators import assert_holds, inferred, make, outputs
+from tests.helpers.values import known, typed
 
 SPLIT, VARIADIC_SPLIT = make("Split", 1, num_splits=2), make("VariadicSplit", 1)
 
@@ -34,13 +35,13 @@ def shapes(operator: Op, *types: TensorType) -> str:
     ],
 )
 def test_Concat_of_dynamic_shapes(axis: int, inputs: list[str], wanted: str) -> None:
-    assert shapes(make("Concat", 1, axis=axis), *[typed("f32", shape) for shape in inputs]) == wanted
+    assert shapes(make("Concat", 1, axis=axis), *[typed(shape) for shape in inputs]) == wanted
 
 
 def test_Concat_knows_bounds() -> None:
-    size = make("ShapeOf", 1).infer(typed("f32", "[2..5]"))
+    size = make("ShapeOf", 1).infer(typed("[2..5]"))
     operator = make("Concat", 1, axis=0)
-    types = [size, known([7]), make("ShapeOf", 1).infer(typed("f32", "[?]"))]
+    types = [size, known([7]), make("ShapeOf", 1).infer(typed("[?]"))]
     (output,) = with_known_values(operator, types, [operator.infer(*types)])
     lower, upper = output.bounds
     assert lower.tolist() == [2, 7, 0]
@@ -49,30 +50,30 @@ def test_Concat_knows_bounds() -> None:
 
 def test_Concat_takes_the_known_element_type() -> None:
     unknown = TensorType(ElementType.dynamic, Shape([1]))
-    assert str(make("Concat", 1, axis=0).infer(unknown, typed("f16", "[2]"))) == "f16[3]"
+    assert str(make("Concat", 1, axis=0).infer(unknown, typed("[2]", "f16"))) == "f16[3]"
 
 
 @pytest.mark.parametrize(
     ("operator", "types", "wanted"),
     [
         (SPLIT, ["[?,3]", known(0)], "[?,3] [?,3]"),
-        (SPLIT, ["[2,3]", typed("i64", "[]")], "[?,?] [?,?]"),
+        (SPLIT, ["[2,3]", typed("[]", "i64")], "[?,?] [?,?]"),
         (SPLIT, ["[...]", known(0)], "[...] [...]"),
-        (VARIADIC_SPLIT, ["[?,2]", known(0), known(1, 2)], "[1,2] [2,2]"),
-        (VARIADIC_SPLIT, ["[3..8,2]", known(0), known(1, 2)], "[1,2] [2,2]"),
-        (VARIADIC_SPLIT, ["[6,2]", typed("i64", "[]"), known(1, 2)], "[?,?] [?,?]"),
-        (VARIADIC_SPLIT, ["[...]", known(0), known(1, 2)], "[...] [...]"),
+        (VARIADIC_SPLIT, ["[?,2]", known(0), known([1, 2])], "[1,2] [2,2]"),
+        (VARIADIC_SPLIT, ["[3..8,2]", known(0), known([1, 2])], "[1,2] [2,2]"),
+        (VARIADIC_SPLIT, ["[6,2]", typed("[]", "i64"), known([1, 2])], "[?,?] [?,?]"),
+        (VARIADIC_SPLIT, ["[...]", known(0), known([1, 2])], "[...] [...]"),
         # Narrower than OpenVINO's 1..4, ?, ?.
         (SPLIT, ["[3..9,3]", known(0)], "[2..4,3] [2..4,3]"),
-        (VARIADIC_SPLIT, ["[3..8,2]", known(0), known(1, -1)], "[1,2] [2..7,2]"),
-        (VARIADIC_SPLIT, ["[6,2]", known(0), typed("i64", "[2]")], "[..6,2] [..6,2]"),
+        (VARIADIC_SPLIT, ["[3..8,2]", known(0), known([1, -1])], "[1,2] [2..7,2]"),
+        (VARIADIC_SPLIT, ["[6,2]", known(0), typed("[2]", "i64")], "[..6,2] [..6,2]"),
         # One type for as many outputs as there turn out to be.
-        (VARIADIC_SPLIT, ["[6,2]", known(0), typed("i64", "[?]")], "[..6,2]"),
-        (VARIADIC_SPLIT, ["[...]", known(0), typed("i64", "[...]")], "[...]"),
+        (VARIADIC_SPLIT, ["[6,2]", known(0), typed("[?]", "i64")], "[..6,2]"),
+        (VARIADIC_SPLIT, ["[...]", known(0), typed("[...]", "i64")], "[...]"),
     ],
 )
 def test_parts_of_dynamic_shapes(operator: Op, types: list[str | TensorType], wanted: str) -> None:
-    assert shapes(operator, *[typed("f32", kind) if isinstance(kind, str) else kind for kind in types]) == wanted
+    assert shapes(operator, *[typed(kind) if isinstance(kind, str) else kind for kind in types]) == wanted
 
 
 @pytest.mark.parametrize(
@@ -98,39 +99,39 @@ def test_parts_of_dynamic_shapes(operator: Op, types: list[str | TensorType], wa
         (SPLIT, ["[2,3]", known(-3)], "IR503", "axis -3 is out of range for rank 2 (allowed: -2 to 1)"),
         (
             VARIADIC_SPLIT,
-            ["[6,2]", known(0), known(-1, -1)],
+            ["[6,2]", known(0), known([-1, -1])],
             "IR505",
             "split_lengths [-1, -1] hold a negative length other than one -1",
         ),
         (
             VARIADIC_SPLIT,
-            ["[6,2]", known(0), known(-2, 8)],
+            ["[6,2]", known(0), known([-2, 8])],
             "IR505",
             "split_lengths [-2, 8] hold a negative length other than one -1",
         ),
         (
             VARIADIC_SPLIT,
-            ["[6,2]", known(0), known(1, 2)],
+            ["[6,2]", known(0), known([1, 2])],
             "IR505",
             "split_lengths [1, 2] sum up to 3, the axis has 6 elements",
         ),
         # OpenVINO takes this for a part of any length.
         (
             VARIADIC_SPLIT,
-            ["[6,2]", known(0), known(-1, 7)],
+            ["[6,2]", known(0), known([-1, 7])],
             "IR505",
             "split_lengths [-1, 7] sum up to 7, the axis has 6 elements",
         ),
         (
             VARIADIC_SPLIT,
-            ["[3..8,2]", known(0), known(1, 1)],
+            ["[3..8,2]", known(0), known([1, 1])],
             "IR505",
             "split_lengths [1, 1] sum up to 2, the axis has 3..8 elements",
         ),
-        (VARIADIC_SPLIT, ["[6,2]", known(0, 1), known(6)], "IR501", "axis has shape [2], expected a scalar or [1]"),
+        (VARIADIC_SPLIT, ["[6,2]", known([0, 1]), known(6)], "IR501", "axis has shape [2], expected a scalar or [1]"),
         (
             VARIADIC_SPLIT,
-            ["[6,2]", known(0), typed("i64", "[70000]")],
+            ["[6,2]", known(0), typed("[70000]", "i64")],
             "IR505",
             "70000 outputs are more than the 65536 allowed",
         ),
@@ -139,7 +140,7 @@ def test_parts_of_dynamic_shapes(operator: Op, types: list[str | TensorType], wa
 )
 def test_parts_that_cannot_be(operator: Op, types: list[str | TensorType], code: str, message: str) -> None:
     with pytest.raises(ShapeError) as caught:
-        operator.infer(*[typed("f32", kind) if isinstance(kind, str) else kind for kind in types])
+        operator.infer(*[typed(kind) if isinstance(kind, str) else kind for kind in types])
     assert (caught.value.code, caught.value.message) == (code, message)
 
 
@@ -166,7 +167,7 @@ def test_attributes_and_types() -> None:
     with pytest.raises(InvalidAttributeError, match="axis is missing"):
         make("Concat", 1)
     with pytest.raises(ElementTypeError, match="f16"):
-        make("Concat", 1, axis=0).check_inputs([typed("f32", "[1]"), typed("f16", "[1]")], raise_error)
+        make("Concat", 1, axis=0).check_inputs([typed("[1]"), typed("[1]", "f16")], raise_error)
 
 
 @st.composite
@@ -207,5 +208,5 @@ def test_Split_makes_equal_parts(case: tuple[Array, int, list[int]], count: int,
     operator, arrays = make("Split", 1, num_splits=count), [array, np.array(axis)]
     for part, wanted in zip(outputs(operator, *arrays), np.split(array, count, axis), strict=True):
         assert np.array_equal(part, wanted)
-    along = data.draw(st.sampled_from([TensorType.of(arrays[1]), typed("i64", "[]")]))
+    along = data.draw(st.sampled_from([TensorType.of(arrays[1]), typed("[]", "i64")]))
     assert_holds(operator, [TensorType(ElementType.i32, draw_wider(data.draw, array.shape)), along], arrays)

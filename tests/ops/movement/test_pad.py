@@ -7,44 +7,29 @@ import pytest
 
 from ir_exec.errors import ElementTypeError, EvaluationError, InvalidAttributeError, IRError, ShapeError, raise_error
 from ir_exec.ops.movement.pad import Pad
-from ir_exec.types import Array, ElementType, Shape, TensorType
+from ir_exec.types import ElementType, Shape, TensorType
+from tests.helpers.values import between, ints, known, typed
 
 I64_MAX = 2**63 - 1
-
-
-def ints(*values: int) -> Array:
-    return np.array(values, np.int64)
-
-
-def known(*values: int) -> TensorType:
-    return TensorType.of(ints(*values))
-
-
-def between(low: int, high: int) -> TensorType:
-    return TensorType(ElementType.i64, Shape([1])).with_bounds(ints(low), ints(high))
-
-
-def floats(shape: str) -> TensorType:
-    return TensorType(ElementType.f32, Shape.parse(shape))
 
 
 @pytest.mark.parametrize(
     ("data", "begin", "end", "expected"),
     [
-        ("?,?", known(1, -1), known(2, -5), "3..,?"),
-        ("2..5,3..9", known(1, -1), known(2, -5), "5..8,..3"),
-        ("1..,..4", known(1, -1), known(2, -5), "4..,0"),
-        ("...", known(1, -1), known(2, -5), "..."),
-        ("3,4", TensorType(ElementType.i64, Shape([2])), known(0, 0), "?,?"),
-        ("4", between(2, 5), known(2), "8..11"),
-        ("4", between(0, I64_MAX), known(2), "6.."),
-        ("4", between(3, I64_MAX), known(2), "9.."),
-        ("3,4", known(-2, 0), known(-2, 0), "0,4"),
-        ("?", known(I64_MAX), known(I64_MAX), str(I64_MAX)),
+        ("?,?", known([1, -1]), known([2, -5]), "3..,?"),
+        ("2..5,3..9", known([1, -1]), known([2, -5]), "5..8,..3"),
+        ("1..,..4", known([1, -1]), known([2, -5]), "4..,0"),
+        ("...", known([1, -1]), known([2, -5]), "..."),
+        ("3,4", TensorType(ElementType.i64, Shape([2])), known([0, 0]), "?,?"),
+        ("4", between([2], [5]), known([2]), "8..11"),
+        ("4", between([0], [I64_MAX]), known([2]), "6.."),
+        ("4", between([3], [I64_MAX]), known([2]), "9.."),
+        ("3,4", known([-2, 0]), known([-2, 0]), "0,4"),
+        ("?", known([I64_MAX]), known([I64_MAX]), str(I64_MAX)),
     ],
 )
 def test_shapes(data: str, begin: TensorType, end: TensorType, expected: str) -> None:
-    assert Pad(pad_mode="constant").infer(floats(data), begin, end) == floats(expected)
+    assert Pad(pad_mode="constant").infer(typed(data), begin, end) == typed(expected)
 
 
 @pytest.mark.parametrize(
@@ -62,20 +47,20 @@ def test_more_pads_than_there_are_elements_to_copy(
     layer = Pad.parse({"pad_mode": mode}, raise_error)
     assert layer is not None
     with pytest.raises(ShapeError) as inferred:
-        layer.infer(floats(f"..{size}"), known(begin), known(end))
+        layer.infer(typed(f"..{size}"), known([begin]), known([end]))
     assert (inferred.value.code, inferred.value.location.port, inferred.value.message) == ("IR505", port, message)
     with pytest.raises(EvaluationError) as evaluated:
         layer.evaluate(np.zeros(size, np.float32), ints(begin), ints(end))
     assert (evaluated.value.code, evaluated.value.location.port, evaluated.value.message) == ("IR704", port, message)
     # Nothing is wrong where the axis may be longer.
-    layer.infer(floats("?"), known(begin), known(end))
+    layer.infer(typed("?"), known([begin]), known([end]))
 
 
 @pytest.mark.parametrize("mode", ["edge", "reflect", "symmetric"])
 def test_empty_axes_without_pads(mode: str) -> None:
     layer = Pad.parse({"pad_mode": mode}, raise_error)
     assert layer is not None
-    assert layer.infer(floats("0,3"), known(0, 1), known(0, -1)) == floats("0,3")
+    assert layer.infer(typed("0,3"), known([0, 1]), known([0, -1])) == typed("0,3")
     assert layer.evaluate(np.zeros((0, 3), np.float32), ints(0, 1), ints(0, -1)).shape == (0, 3)
     assert layer.evaluate(np.zeros((0, 3), np.float32), ints(-1, 1), ints(-1, -1)).shape == (0, 3)
 
@@ -84,28 +69,28 @@ def test_empty_axes_without_pads(mode: str) -> None:
     ("inputs", "error", "code", "port", "message"),
     [
         (
-            [floats("2,3"), known(0), known(0, 0)],
+            [typed("2,3"), known([0]), known([0, 0])],
             ShapeError,
             "IR502",
             "pads_begin",
             "the rank of data and the length of pads_begin must be equal, found 2 and 1",
         ),
         (
-            [floats("2"), known(0), TensorType.of(np.array(0))],
+            [typed("2"), known([0]), TensorType.of(np.array(0))],
             ShapeError,
             "IR501",
             "pads_end",
             "pads_end has rank 0 ([]), expected 1",
         ),
         (
-            [floats("2"), known(0), known(0), floats("1")],
+            [typed("2"), known([0]), known([0]), typed("1")],
             ShapeError,
             "IR501",
             "pad_value",
             "pad_value has rank 1 ([1]), expected 0",
         ),
         (
-            [floats("2"), known(0), known(0), TensorType.of(np.array(1))],
+            [typed("2"), known([0]), known([0]), TensorType.of(np.array(1))],
             ElementTypeError,
             "IR402",
             "pad_value",
@@ -128,8 +113,8 @@ def test_modes() -> None:
 
 
 def test_a_value_that_the_mode_has_no_use_for() -> None:
-    kind = Pad(pad_mode="edge").infer(floats("2"), known(1), known(0), TensorType.of(np.array([1, 2])))
-    assert kind == floats("3")
+    kind = Pad(pad_mode="edge").infer(typed("2"), known([1]), known([0]), TensorType.of(np.array([1, 2])))
+    assert kind == typed("3")
 
 
 def test_nothing_between_is_larger_than_data_and_output() -> None:

@@ -20,31 +20,24 @@ from ir_exec.ops.movement.rearrange import (
     SpaceToBatch,
     SpaceToDepth,
 )
-from ir_exec.types import ElementType, Shape, TensorType
-
-
-def kind(text: str, name: str = "f32") -> TensorType:
-    return TensorType(ElementType[name], Shape.parse(text))
-
-
-def known(*values: int) -> TensorType:
-    return TensorType.of(np.array(values))
+from ir_exec.types import TensorType
+from tests.helpers.values import known, typed
 
 
 @pytest.mark.parametrize(
     ("operator", "inputs", "expected"),
     [
-        (DepthToSpace(block_size=2, mode="blocks_first"), (kind("?,6..13,2..3,?"),), "f32[?,2..3,4..6,?]"),
-        (SpaceToDepth(block_size=2, mode="depth_first"), (kind("1,2..3,3..7,?"),), "f32[1,8..12,2..3,?]"),
-        (BatchToSpace(), (kind("3..9,2..4"), known(1, 2), known(0, 1), known(0, 0)), "f32[2..4,3..7]"),
-        (BatchToSpace(), (kind("8,?"), known(1, 2), known(0, 1), known(0, 0)), "f32[4,?]"),
-        (BatchToSpace(), (kind("8,3"), known(1, 2), kind("2", "i64"), known(0, 0)), "f32[4,?]"),
-        (SpaceToBatch(), (kind("2..3,?"), known(1, 4), known(0, 1), known(0, 4)), "f32[8..12,2..]"),
-        (SpaceToBatch(), (kind("2,3"), kind("2", "i64"), known(0, 1), known(0, 4)), "f32[?,?]"),
-        (ShuffleChannels(group=4), (kind("2,5..7"),), None),
-        (ShuffleChannels(group=4), (kind("2,5..8"),), "f32[2,5..8]"),
-        (Col2Im(), (kind("1..2,8,?"), known(3, 4), known(2, 2)), "f32[1..2,2,3,4]"),
-        (Col2Im(), (kind("8,?"), kind("2", "i64"), known(2, 2)), "f32[2,?,?]"),
+        (DepthToSpace(block_size=2, mode="blocks_first"), (typed("?,6..13,2..3,?"),), "f32[?,2..3,4..6,?]"),
+        (SpaceToDepth(block_size=2, mode="depth_first"), (typed("1,2..3,3..7,?"),), "f32[1,8..12,2..3,?]"),
+        (BatchToSpace(), (typed("3..9,2..4"), known([1, 2]), known([0, 1]), known([0, 0])), "f32[2..4,3..7]"),
+        (BatchToSpace(), (typed("8,?"), known([1, 2]), known([0, 1]), known([0, 0])), "f32[4,?]"),
+        (BatchToSpace(), (typed("8,3"), known([1, 2]), typed("2", "i64"), known([0, 0])), "f32[4,?]"),
+        (SpaceToBatch(), (typed("2..3,?"), known([1, 4]), known([0, 1]), known([0, 4])), "f32[8..12,2..]"),
+        (SpaceToBatch(), (typed("2,3"), typed("2", "i64"), known([0, 1]), known([0, 4])), "f32[?,?]"),
+        (ShuffleChannels(group=4), (typed("2,5..7"),), None),
+        (ShuffleChannels(group=4), (typed("2,5..8"),), "f32[2,5..8]"),
+        (Col2Im(), (typed("1..2,8,?"), known([3, 4]), known([2, 2])), "f32[1..2,2,3,4]"),
+        (Col2Im(), (typed("8,?"), typed("2", "i64"), known([2, 2])), "f32[2,?,?]"),
     ],
 )
 def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expected: str | None) -> None:
@@ -58,7 +51,7 @@ def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expect
 @pytest.mark.parametrize("pad", ["valid", "same_upper"])
 def test_patches_of_images_of_unknown_size(pad: str) -> None:
     operator = ExtractImagePatches(sizes=(3, 2), strides=(2, 2), rates=(1, 2), auto_pad=pad)
-    found = operator.infer(kind("1,2,2..7,?"))
+    found = operator.infer(typed("1,2,2..7,?"))
     # 2 to 7 rows hold 0 to 3 patches of 3 rows at steps of 2; padded, 1 to 4 begin in them.
     assert str(found) == ("f32[1,12,..3,?]" if pad == "valid" else "f32[1,12,1..4,?]")
 
@@ -66,33 +59,35 @@ def test_patches_of_images_of_unknown_size(pad: str) -> None:
 @pytest.mark.parametrize(
     ("operator", "inputs", "code", "message"),
     [
-        (DepthToSpace(block_size=2, mode="blocks_first"), (kind("1,6,2,2"),), "IR505",
+        (DepthToSpace(block_size=2, mode="blocks_first"), (typed("1,6,2,2"),), "IR505",
          "the depth of data is 6, expected a multiple of 4"),
-        (DepthToSpace(mode="blocks_first"), (kind("1,6"),), "IR501", "data has rank 2, expected 3 or more"),
-        (SpaceToDepth(block_size=2, mode="blocks_first"), (kind("1,6,2,3"),), "IR505",
+        (DepthToSpace(mode="blocks_first"), (typed("1,6"),), "IR501", "data has rank 2, expected 3 or more"),
+        (SpaceToDepth(block_size=2, mode="blocks_first"), (typed("1,6,2,3"),), "IR505",
          "axis 3 of data is 3, expected a multiple of 2"),
-        (ShuffleChannels(group=3, axis=-1), (kind("1,6,2"),), "IR505", "axis 2 of data is 2, expected a multiple of 3"),
-        (ShuffleChannels(axis=3), (kind("1,6"),), "IR503", "axis 3 is out of range for rank 2 (allowed: -2 to 1)"),
-        (BatchToSpace(), (kind("4,2"), known(1, 3), known(0, 0), known(0, 0)), "IR505",
+        (ShuffleChannels(group=3, axis=-1), (typed("1,6,2"),), "IR505",
+         "axis 2 of data is 2, expected a multiple of 3"),
+        (ShuffleChannels(axis=3), (typed("1,6"),), "IR503", "axis 3 is out of range for rank 2 (allowed: -2 to 1)"),
+        (BatchToSpace(), (typed("4,2"), known([1, 3]), known([0, 0]), known([0, 0])), "IR505",
          "the batch of data is 4, expected a multiple of 3"),
-        (BatchToSpace(), (kind("4,2"), known(1, 2), known(0, 3), known(0, 2)), "IR505",
+        (BatchToSpace(), (typed("4,2"), known([1, 2]), known([0, 3]), known([0, 2])), "IR505",
          "crops_begin and crops_end take 5 elements from axis 1, there are 4"),
-        (BatchToSpace(), (kind("4,2"), known(2, 2), known(0, 0), known(0, 0)), "IR505",
+        (BatchToSpace(), (typed("4,2"), known([2, 2]), known([0, 0]), known([0, 0])), "IR505",
          "block_shape is [2, 2], expected 1 for the batch axis"),
-        (BatchToSpace(), (kind("4,2"), known(1, 0), known(0, 0), known(0, 0)), "IR505",
+        (BatchToSpace(), (typed("4,2"), known([1, 0]), known([0, 0]), known([0, 0])), "IR505",
          "block_shape is [1, 0], expected numbers from 1 on"),
-        (BatchToSpace(), (kind("4"), known(1), known(0), known(0)), "IR501", "data has rank 1, expected 2 or more"),
-        (SpaceToBatch(), (kind("4,2"), known(1, 2), known(0, -2), known(0, 0)), "IR505",
+        (BatchToSpace(), (typed("4"), known([1]), known([0]), known([0])), "IR501",
+         "data has rank 1, expected 2 or more"),
+        (SpaceToBatch(), (typed("4,2"), known([1, 2]), known([0, -2]), known([0, 0])), "IR505",
          "pads_begin is [0, -2], expected numbers from 0 on"),
-        (SpaceToBatch(), (kind("4,2"), known(1, 2), known(0, 0, 0), known(0, 0)), "IR502",
+        (SpaceToBatch(), (typed("4,2"), known([1, 2]), known([0, 0, 0]), known([0, 0])), "IR502",
          "the rank of data and the lengths of block_shape, pads_begin, pads_end must be equal, found [2] and [3]"),
-        (Col2Im(), (kind("8,6"), known(3, 4), known(2, 0)), "IR505",
+        (Col2Im(), (typed("8,6"), known([3, 4]), known([2, 0])), "IR505",
          "kernel_size is [2, 0], expected positive numbers"),
-        (Col2Im(), (kind("6,6"), known(3, 4), known(2, 2)), "IR505",
+        (Col2Im(), (typed("6,6"), known([3, 4]), known([2, 2])), "IR505",
          "the channels of data is 6, expected a multiple of 4"),
-        (Col2Im(), (kind("8,7"), known(3, 4), known(2, 2)), "IR502",
+        (Col2Im(), (typed("8,7"), known([3, 4]), known([2, 2])), "IR502",
          "the number of patches in data and that of the image must be equal, found 7 and 6"),
-        (Col2Im(), (kind("8,7"), known(3, 4, 5), known(2, 2)), "IR502",
+        (Col2Im(), (typed("8,7"), known([3, 4, 5]), known([2, 2])), "IR502",
          "2 and the length of output_size must be equal, found 2 and 3"),
     ],
 )  # fmt: skip

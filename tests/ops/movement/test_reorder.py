@@ -11,21 +11,10 @@ from hypothesis import strategies as st
 
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
 from ir_exec.ops.movement.reorder import Reverse, ReverseSequence, Roll
-from ir_exec.types import Array, ElementType, Shape, TensorType
+from ir_exec.types import ElementType, Shape, TensorType
+from tests.helpers.values import ints, known, typed
 
 CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
-
-
-def ints(*values: int) -> Array:
-    return np.array(values, np.int64)
-
-
-def known(*values: int) -> TensorType:
-    return TensorType.of(ints(*values))
-
-
-def floats(shape: str) -> TensorType:
-    return TensorType(ElementType.f32, Shape.parse(shape))
 
 
 def vector(length: int | None, kind: ElementType = ElementType.i64) -> TensorType:
@@ -39,84 +28,84 @@ ONE = TensorType.of(np.array(1))
     ("infer", "error", "code", "port", "message"),
     [
         (
-            lambda: Roll().infer(floats("2,3"), known(1), ONE),
+            lambda: Roll().infer(typed("2,3"), known([1]), ONE),
             ShapeError,
             "IR501",
             "axes",
             "the shapes of shift and axes must be equal, found [1] and []",
         ),
         (
-            lambda: Roll().infer(floats("2,3"), known(1), known(0, 1)),
+            lambda: Roll().infer(typed("2,3"), known([1]), known([0, 1])),
             ShapeError,
             "IR502",
             "axes",
             "the shapes of shift and axes must be equal, found [1] and [2]",
         ),
         (
-            lambda: Roll().infer(floats("2,3"), floats("1,1"), known(0)),
+            lambda: Roll().infer(typed("2,3"), typed("1,1"), known([0])),
             ShapeError,
             "IR501",
             "shift",
             "shift has rank 2 ([1,1]), expected 0 or 1",
         ),
         (
-            lambda: Roll().infer(floats("2,3"), ONE, known(0, 2)),
+            lambda: Roll().infer(typed("2,3"), ONE, known([0, 2])),
             ShapeError,
             "IR503",
             None,
             "axes 2 is out of range for rank 2 (allowed: -2 to 1)",
         ),
         (
-            lambda: Reverse(mode="index").infer(floats("2,3"), known(-3)),
+            lambda: Reverse(mode="index").infer(typed("2,3"), known([-3])),
             ShapeError,
             "IR503",
             None,
             "axis -3 is out of range for rank 2 (allowed: -2 to 1)",
         ),
         (
-            lambda: Reverse(mode="mask").infer(floats("2,3"), vector(3, ElementType.boolean)),
+            lambda: Reverse(mode="mask").infer(typed("2,3"), vector(3, ElementType.boolean)),
             ShapeError,
             "IR502",
             "axis",
             "the rank of data and the length of axis must be equal, found 2 and 3",
         ),
         (
-            lambda: Reverse(mode="mask").infer(floats("2,3"), known(0, 1)),
+            lambda: Reverse(mode="mask").infer(typed("2,3"), known([0, 1])),
             ElementTypeError,
             "IR401",
             "axis",
             "axis is i64, expected boolean in the mode mask",
         ),
         (
-            lambda: Reverse(mode="index").infer(floats("2,3"), vector(2, ElementType.boolean)),
+            lambda: Reverse(mode="index").infer(typed("2,3"), vector(2, ElementType.boolean)),
             ElementTypeError,
             "IR401",
             "axis",
             "axis is boolean, expected an integer type in the mode index",
         ),
         (
-            lambda: ReverseSequence().infer(floats("2"), known(1, 1)),
+            lambda: ReverseSequence().infer(typed("2"), known([1, 1])),
             ShapeError,
             "IR501",
             "data",
             "data has rank 1, expected 2 or more",
         ),
         (
-            lambda: ReverseSequence().infer(floats("2,3"), known(1, 1, 1)),
+            lambda: ReverseSequence().infer(typed("2,3"), known([1, 1, 1])),
             ShapeError,
             "IR502",
             "seq_lengths",
             "batch_axis of data and the length of seq_lengths must be equal, found 2 and 3",
         ),
         (
-            lambda: ReverseSequence(seq_axis=2).infer(floats("2,3"), known(1, 1)),
+            lambda: ReverseSequence(seq_axis=2).infer(typed("2,3"), known([1, 1])),
             ShapeError,
             "IR503",
             None,
             "seq_axis 2 is out of range for rank 2 (allowed: -2 to 1)",
         ),
         (
-            lambda: ReverseSequence(batch_axis=-1).infer(floats("2,3"), known(1, 1, 1)),
+            lambda: ReverseSequence(batch_axis=-1).infer(typed("2,3"), known([1, 1, 1])),
             ShapeError,
             "IR503",
             None,
@@ -133,8 +122,8 @@ def test_errors(
 
 
 def test_the_length_of_the_sequences_tells_the_batch() -> None:
-    assert ReverseSequence().infer(floats("?,?"), vector(3)) == floats("3,?")
-    assert ReverseSequence().infer(floats("..."), vector(3)) == floats("...")
+    assert ReverseSequence().infer(typed("?,?"), vector(3)) == typed("3,?")
+    assert ReverseSequence().infer(typed("..."), vector(3)) == typed("...")
 
 
 def test_axes_that_come_at_run_time() -> None:

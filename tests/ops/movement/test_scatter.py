@@ -15,18 +15,9 @@ from ir_exec.errors import ElementTypeError, EvaluationError, InvalidAttributeEr
 from ir_exec.infer.known import with_known_values
 from ir_exec.ops import Op
 from ir_exec.types import Array, ElementType, Shape, TensorType
-from tests.helpers.indexing import (
-    INDEX_TYPES,
-    draw_data,
-    draw_indices,
-    draw_shape,
-    known,
-    make,
-    plain,
-    run,
-    told,
-    typed,
-)
+from tests.helpers.drawing import INDEX_TYPES, draw_data, draw_indices, draw_shape, plain
+from tests.helpers.operators import make, run, told
+from tests.helpers.values import known, typed
 
 
 def reduce_exactly(reduction: str, values: list[int]) -> int:
@@ -240,83 +231,83 @@ def fault(operator: Op, *types: TensorType) -> tuple[str, str, str | None]:
 
 def test_ScatterUpdate_shapes_that_contradict() -> None:
     operator = make("ScatterUpdate", 3)
-    data, indices = typed("f32", "[2,3,4]"), typed("i64", "[5,6]")
-    assert fault(operator, data, indices, typed("f32", "[2,5,4]"), known(1)) == (
+    data, indices = typed("[2,3,4]"), typed("[5,6]", "i64")
+    assert fault(operator, data, indices, typed("[2,5,4]"), known(1)) == (
         "IR501",
         "updates has rank 3, expected rank(indices) + rank(data) - 1 = 4",
         "updates",
     )
-    assert fault(operator, data, indices, typed("f32", "[2,5,3,4]"), known(1)) == (
+    assert fault(operator, data, indices, typed("[2,5,3,4]"), known(1)) == (
         "IR502",
         "updates has shape [2,5,3,4], expected data.shape[:1] + indices.shape + data.shape[2:] = [2,5,6,4]",
         "updates",
     )
-    assert fault(operator, data, indices, typed("f32", "[...]"), known(3))[0] == "IR503"
-    assert fault(operator, data, indices, typed("f32", "[...]"), known([0, 1]))[0] == "IR502"
-    assert fault(operator, typed("f32", "[]"), indices, typed("f32", "[...]"), known(0))[0] == "IR501"
-    assert str(operator.infer(data, typed("i64", "[...]"), typed("f32", "[...]"), known(0)).shape) == "[2,3,4]"
-    assert str(operator.infer(typed("f32", "[?,3]"), indices, typed("f32", "[?,..9,6]"), known(1))) == "f32[?,3]"
+    assert fault(operator, data, indices, typed("[...]"), known(3))[0] == "IR503"
+    assert fault(operator, data, indices, typed("[...]"), known([0, 1]))[0] == "IR502"
+    assert fault(operator, typed("[]"), indices, typed("[...]"), known(0))[0] == "IR501"
+    assert str(operator.infer(data, typed("[...]", "i64"), typed("[...]"), known(0)).shape) == "[2,3,4]"
+    assert str(operator.infer(typed("[?,3]"), indices, typed("[?,..9,6]"), known(1))) == "f32[?,3]"
 
 
 def test_ScatterElementsUpdate_shapes_that_contradict() -> None:
     operator = make("ScatterElementsUpdate", 12)
-    data = typed("f32", "[2,3]")
-    assert fault(operator, data, typed("i64", "[2,4]"), typed("f32", "[2,3]"), known(1)) == (
+    data = typed("[2,3]")
+    assert fault(operator, data, typed("[2,4]", "i64"), typed("[2,3]"), known(1)) == (
         "IR502",
         "the shapes of indices and updates must be equal, found [2,4] and [2,3]",
         "updates",
     )
-    assert fault(operator, data, typed("i64", "[2]"), typed("f32", "[2]"), known(1)) == (
+    assert fault(operator, data, typed("[2]", "i64"), typed("[2]"), known(1)) == (
         "IR501",
         "indices has rank 1 ([2]), expected 2, the rank of data",
         "indices",
     )
-    assert fault(operator, data, typed("i64", "[3,9]"), typed("f32", "[...]"), known(-1)) == (
+    assert fault(operator, data, typed("[3,9]", "i64"), typed("[...]"), known(-1)) == (
         "IR502",
         "axis 0 of indices is 3, expected at most 2 as in data",
         "indices",
     )
-    assert fault(operator, data, typed("i64", "[...]"), typed("f32", "[4..,3]"), known(1))[0] == "IR502"
-    assert str(operator.infer(data, typed("i64", "[2,9]"), typed("f32", "[?,?]"), known(1))) == "f32[2,3]"
+    assert fault(operator, data, typed("[...]", "i64"), typed("[4..,3]"), known(1))[0] == "IR502"
+    assert str(operator.infer(data, typed("[2,9]", "i64"), typed("[?,?]"), known(1))) == "f32[2,3]"
 
 
 def test_ScatterNDUpdate_shapes_that_contradict() -> None:
     operator = make("ScatterNDUpdate", 15)
-    data = typed("f32", "[2,3]")
-    assert fault(operator, data, typed("i64", "[5,3]"), typed("f32", "[...]")) == (
+    data = typed("[2,3]")
+    assert fault(operator, data, typed("[5,3]", "i64"), typed("[...]")) == (
         "IR505",
         "the last axis of indices is 3, expected at most rank(data) = 2",
         "indices",
     )
-    assert fault(operator, data, typed("i64", "[5,1]"), typed("f32", "[5]")) == (
+    assert fault(operator, data, typed("[5,1]", "i64"), typed("[5]")) == (
         "IR501",
         "updates has rank 1 ([5]), expected indices.shape[:-1] + data.shape[1:] = [5,3]",
         "updates",
     )
-    assert fault(operator, data, typed("i64", "[5,1]"), typed("f32", "[4,3]")) == (
+    assert fault(operator, data, typed("[5,1]", "i64"), typed("[4,3]")) == (
         "IR502",
         "updates has shape [4,3], expected indices.shape[:-1] + data.shape[1:] = [5,3]",
         "updates",
     )
-    assert fault(operator, data, typed("i64", "[2]"), typed("f32", "[2]"))[0] == "IR501"
-    assert fault(operator, typed("f32", "[]"), typed("i64", "[2]"), typed("f32", "[...]"))[0] == "IR501"
-    assert fault(operator, data, typed("i64", "[]"), typed("f32", "[...]"))[2] == "indices"
+    assert fault(operator, data, typed("[2]", "i64"), typed("[2]"))[0] == "IR501"
+    assert fault(operator, typed("[]"), typed("[2]", "i64"), typed("[...]"))[0] == "IR501"
+    assert fault(operator, data, typed("[]", "i64"), typed("[...]"))[2] == "indices"
     for updates in ("[]", "[1]", "[1,1]", "[?]", "[...]"):
-        assert str(operator.infer(data, typed("i64", "[2]"), typed("f32", updates))) == "f32[2,3]"
-    assert str(operator.infer(data, typed("i64", "[5,?]"), typed("f32", "[7]"))) == "f32[2,3]"
+        assert str(operator.infer(data, typed("[2]", "i64"), typed(updates))) == "f32[2,3]"
+    assert str(operator.infer(data, typed("[5,?]", "i64"), typed("[7]"))) == "f32[2,3]"
 
 
 def test_element_types_that_no_reduction_takes() -> None:
     for name in ("string", "u1", "u3", "u6", "nf4"):
-        data, indices, updates = typed(name, "[3]"), typed("i64", "[2]"), typed(name, "[2]")
+        data, indices, updates = typed("[3]", name), typed("[2]", "i64"), typed("[2]", name)
         found = fault(make("ScatterElementsUpdate", 12, reduction="sum"), data, indices, updates, known(0))
         assert found == ("IR401", f"data is {name}, which the reduction sum does not take", "data")
-        found = fault(make("ScatterNDUpdate", 15, reduction="min"), data, typed("i64", "[2,1]"), updates)
+        found = fault(make("ScatterNDUpdate", 15, reduction="min"), data, typed("[2,1]", "i64"), updates)
         assert found == ("IR401", f"data is {name}, which the reduction min does not take", "data")
         make("ScatterElementsUpdate", 12).infer(data, indices, updates, known(0))
     with pytest.raises(ElementTypeError, match="data is boolean, which the reduction mean does not take"):
         make("ScatterElementsUpdate", 12, reduction="mean").infer(
-            typed("boolean", "[3]"), typed("i64", "[2]"), typed("boolean", "[2]"), known(0)
+            typed("[3]", "boolean"), typed("[2]", "i64"), typed("[2]", "boolean"), known(0)
         )
 
 
@@ -345,8 +336,8 @@ def test_attributes() -> None:
 
 
 def test_bounds_pass_through() -> None:
-    data = typed("i64", "[3]").with_bounds(np.array([1, 2, 3]), np.array([9, 2, 2**63 - 1]))
-    updates = typed("i64", "[1]").with_bounds(np.array([4]), np.array([5]))
+    data = typed("[3]", "i64").with_bounds(np.array([1, 2, 3]), np.array([9, 2, 2**63 - 1]))
+    updates = typed("[1]", "i64").with_bounds(np.array([4]), np.array([5]))
     for operator, rest in [
         (make("ScatterUpdate", 3), (known([1]), updates, known(0))),
         (make("ScatterElementsUpdate", 12), (known([1]), updates, known(0))),
@@ -365,14 +356,14 @@ def test_bounds_pass_through() -> None:
 def test_constant_indices_are_checked() -> None:
     error, warning = ("IR701", "error", "indices"), ("IR702", "warning", "indices")
     info = ("IR703", "info", "indices")
-    data, updates = typed("f32", "[2,3]"), typed("f32", "[...]")
+    data, updates = typed("[2,3]"), typed("[...]")
     for operator, indices, axis, wanted in [
         (make("ScatterUpdate", 3), known([0, 3]), known(1), [error]),
         (make("ScatterUpdate", 3), known([0, -1]), known(1), [error]),
         (make("ScatterUpdate", 3), known([0, 2]), known(1), []),
         (make("ScatterUpdate", 3), known([0, 2, 0]), known(1), [info]),
-        (make("ScatterUpdate", 3), typed("i64", "[3]"), known(1), []),
-        (make("ScatterUpdate", 3), known([7]), typed("i64", "[]"), []),
+        (make("ScatterUpdate", 3), typed("[3]", "i64"), known(1), []),
+        (make("ScatterUpdate", 3), known([7]), typed("[]", "i64"), []),
         (make("ScatterElementsUpdate", 3), known([[-1]]), known(1), [error]),
         (make("ScatterElementsUpdate", 3), known([[1, 1]]), known(1), [info]),
         (make("ScatterElementsUpdate", 3), known([[1, 1]]), known(0), []),
@@ -387,19 +378,17 @@ def test_constant_indices_are_checked() -> None:
         (make("ScatterNDUpdate", 4), known([[0], [1]]), []),
         (make("ScatterNDUpdate", 15), known([[0, -1], [0, 2]]), [info]),
         (make("ScatterNDUpdate", 15, reduction="max"), known([[0, -1], [0, 2]]), []),
-        (make("ScatterNDUpdate", 15), typed("i64", "[4,2]"), []),
+        (make("ScatterNDUpdate", 15), typed("[4,2]", "i64"), []),
     ]:
         assert told(operator.check_values(data, indices, updates)) == wanted
-    dynamic = typed("f32", "[?,3]")
+    dynamic = typed("[?,3]")
     assert told(make("ScatterNDUpdate", 4).check_values(dynamic, known([[9, 0], [0, 9]]), updates)) == [error]
     assert make("ScatterUpdate", 3).check_values(dynamic, known([9]), updates, known(0)) == []
-    assert make("ScatterNDUpdate", 4).check_values(typed("f32", "[...]"), known([[9]]), updates) == []
+    assert make("ScatterNDUpdate", 4).check_values(typed("[...]"), known([[9]]), updates) == []
 
 
 def test_messages_of_constant_indices() -> None:
-    (warning, info) = make("ScatterNDUpdate", 4).check_values(
-        typed("f32", "[4]"), known([[0], [-1], [0], [3]]), typed("f32", "[4]")
-    )
+    (warning, info) = make("ScatterNDUpdate", 4).check_values(typed("[4]"), known([[0], [-1], [0], [3]]), typed("[4]"))
     assert warning.message == (
         "1 of 4 indices are negative, which the specification does not provide for; they count from the end of the axis"
     )

@@ -13,26 +13,11 @@ from hypothesis import strategies as st
 from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, ShapeError
 from ir_exec.ops.base.intervals import slice_length, sliced_dim
 from ir_exec.ops.movement.slice import Slice, SliceScatter, StridedSlice
-from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
+from ir_exec.types import Dim, ElementType, Shape, TensorType
+from tests.helpers.values import between, ints, known, typed
 
 CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 I64_MIN, I64_MAX = -(2**63), 2**63 - 1
-
-
-def ints(*values: int) -> Array:
-    return np.array(values, np.int64)
-
-
-def known(*values: int) -> TensorType:
-    return TensorType.of(ints(*values))
-
-
-def between(low: int, high: int) -> TensorType:
-    return TensorType(ElementType.i64, Shape([1])).with_bounds(ints(low), ints(high))
-
-
-def floats(shape: str) -> TensorType:
-    return TensorType(ElementType.f32, Shape.parse(shape))
 
 
 def vector(length: int | None) -> TensorType:
@@ -116,15 +101,17 @@ def test_the_interval_is_the_least_that_holds_every_length(
 def test_intervals_as_openvino_infers_them(
     dim: str, start: tuple[int, int], stop: tuple[int, int], step: int, expected: str
 ) -> None:
-    found = Slice().infer(floats(dim), between(*start), between(*stop), known(step))
-    assert found == floats(expected)
-    found = StridedSlice().infer(floats(dim), between(*start), between(*stop), known(step))
-    assert found == floats(expected)
+    found = Slice().infer(typed(dim), between([start[0]], [start[1]]), between([stop[0]], [stop[1]]), known([step]))
+    assert found == typed(expected)
+    found = StridedSlice().infer(
+        typed(dim), between([start[0]], [start[1]]), between([stop[0]], [stop[1]]), known([step])
+    )
+    assert found == typed(expected)
 
 
 def test_the_end_of_i32_is_the_end_of_the_axis() -> None:
     start, stop, step = (TensorType.of(np.array([value], np.int32)) for value in (0, 2**31 - 1, 1))
-    assert Slice().infer(floats("3.."), start, stop, step) == floats("3..")
+    assert Slice().infer(typed("3.."), start, stop, step) == typed("3..")
 
 
 @pytest.mark.parametrize(
@@ -133,62 +120,62 @@ def test_the_end_of_i32_is_the_end_of_the_axis() -> None:
         (1, None, "..2,3,4"),
         (None, None, "..2,..3,..4"),
         (1, vector(1), "..2,..3,..4"),
-        (2, known(-1, 0), "..2,3,..4"),
+        (2, known([-1, 0]), "..2,3,..4"),
     ],
 )
 def test_slice_with_unknown_bounds(count: int | None, axes: TensorType | None, expected: str) -> None:
     bounds = [vector(count)] * 3
-    assert Slice().infer(floats("2,3,4"), *bounds, *([] if axes is None else [axes])) == floats(expected)
-    assert Slice().infer(floats("..."), *bounds, *([] if axes is None else [axes])) == floats("...")
+    assert Slice().infer(typed("2,3,4"), *bounds, *([] if axes is None else [axes])) == typed(expected)
+    assert Slice().infer(typed("..."), *bounds, *([] if axes is None else [axes])) == typed("...")
 
 
 @pytest.mark.parametrize(
     ("inputs", "code", "port", "message"),
     [
         (
-            [floats(""), known(0), known(1), known(1)],
+            [typed(""), known([0]), known([1]), known([1])],
             "IR501",
             "data",
             "data is a scalar, expected rank 1 or more",
         ),
         (
-            [floats("2"), TensorType.of(np.array(0)), known(1), known(1)],
+            [typed("2"), TensorType.of(np.array(0)), known([1]), known([1])],
             "IR501",
             "start",
             "start has rank 0 ([]), expected 1",
         ),
         (
-            [floats("2,3"), known(0), known(1, 1), known(1)],
+            [typed("2,3"), known([0]), known([1, 1]), known([1])],
             "IR502",
             "stop",
             "the lengths of start, step and stop must be equal, found 1 and 2",
         ),
         (
-            [floats("2,3"), known(0), known(1), known(1), known(0, 1)],
+            [typed("2,3"), known([0]), known([1]), known([1]), known([0, 1])],
             "IR502",
             "axes",
             "the lengths of start, stop, step and axes must be equal, found 1 and 2",
         ),
         (
-            [floats("2"), known(0, 0), known(1, 1), known(1, 1)],
+            [typed("2"), known([0, 0]), known([1, 1]), known([1, 1])],
             "IR502",
             "start",
             "start has 2 elements, but data has only 1 axes",
         ),
         (
-            [floats("2"), vector(1), vector(1), known(0)],
+            [typed("2"), vector(1), vector(1), known([0])],
             "IR505",
             "step",
             "step is 0, expected a positive or a negative number",
         ),
         (
-            [floats("2,3"), vector(1), vector(1), vector(1), known(2)],
+            [typed("2,3"), vector(1), vector(1), vector(1), known([2])],
             "IR503",
             None,
             "axes 2 is out of range for rank 2 (allowed: -2 to 1)",
         ),
         (
-            [floats("2,3"), vector(2), vector(2), vector(2), known(1, -1)],
+            [typed("2,3"), vector(2), vector(2), vector(2), known([1, -1])],
             "IR503",
             None,
             "axes [1, 1] hold the same axis more than once",
@@ -225,13 +212,13 @@ def test_axes_that_repeat_at_run_time() -> None:
 
 
 def test_scatter_refuses_updates_of_another_shape() -> None:
-    bounds = [known(0), known(2), known(1), known(1)]
+    bounds = [known([0]), known([2]), known([1]), known([1])]
     with pytest.raises(ShapeError) as raised:
-        SliceScatter().infer(floats("2,3,4"), floats("2,3,4"), *bounds)
+        SliceScatter().infer(typed("2,3,4"), typed("2,3,4"), *bounds)
     assert (raised.value.code, raised.value.location.port) == ("IR502", "updates")
     assert raised.value.message == "updates has shape [2,3,4], but the slice of data has [2,2,4]"
     with pytest.raises(ShapeError) as raised:
-        SliceScatter().infer(floats("2,3,4"), floats("2,3"), *bounds)
+        SliceScatter().infer(typed("2,3,4"), typed("2,3"), *bounds)
     assert (raised.value.code, raised.value.location.port) == ("IR501", "updates")
     with pytest.raises(EvaluationError) as evaluated:
         # NumPy would broadcast these.
@@ -241,8 +228,8 @@ def test_scatter_refuses_updates_of_another_shape() -> None:
 
 
 def test_scatter_takes_the_rank_from_updates() -> None:
-    found = SliceScatter().infer(floats("..."), floats("2,3"), vector(1), vector(1), vector(1))
-    assert found == floats("?,?")
+    found = SliceScatter().infer(typed("..."), typed("2,3"), vector(1), vector(1), vector(1))
+    assert found == typed("?,?")
 
 
 def parse(**masks: str) -> StridedSlice | None:
@@ -269,16 +256,16 @@ def test_masks_that_cannot_be(masks: dict[str, str], message: str) -> None:
 
 @pytest.mark.parametrize(("masks", "count"), [({}, 3), ({"new_axis_mask": (1,)}, 4), ({"ellipsis_mask": (0, 1)}, 4)])
 def test_positions_that_name_too_many_axes(masks: dict[str, Any], count: int) -> None:
-    positions = known(*[0] * count)
+    positions = known([*[0] * count])
     with pytest.raises(ShapeError) as raised:
-        StridedSlice(**masks).infer(floats("2,3"), positions, positions, known(*[1] * count))
+        StridedSlice(**masks).infer(typed("2,3"), positions, positions, known([*[1] * count]))
     assert (raised.value.code, raised.value.location.port) == ("IR501", "begin")
     assert raised.value.message == "begin names 3 axes, but data has only 2"
 
 
 def test_strides_of_0() -> None:
     with pytest.raises(ShapeError, match="stride is 0, expected a positive or a negative number"):
-        StridedSlice().infer(floats("2"), vector(1), vector(1), known(0))
+        StridedSlice().infer(typed("2"), vector(1), vector(1), known([0]))
     with pytest.raises(EvaluationError, match="stride is 0, expected a positive or a negative number"):
         StridedSlice().evaluate(CUBE, ints(0), ints(1), ints(0))
     # Where the axis goes or is new, the stride means nothing.
@@ -293,28 +280,28 @@ def test_a_single_index_must_lie_on_its_axis(begin: int) -> None:
         layer.evaluate(CUBE, ints(begin), ints(0), ints(1))
     assert (raised.value.code, raised.value.location.port) == ("IR701", "begin")
     assert raised.value.message == message
-    (fault,) = layer.check_values(floats("2,3,4"), known(begin), known(0), known(1))
+    (fault,) = layer.check_values(typed("2,3,4"), known([begin]), known([0]), known([1]))
     assert (fault.code, fault.message) == ("IR701", message)
-    assert layer.check_values(floats("4,3,4"), known(begin), known(0), known(1)) == []
-    assert layer.check_values(floats("?,3,4"), known(begin), known(0), known(1)) == []
+    assert layer.check_values(typed("4,3,4"), known([begin]), known([0]), known([1])) == []
+    assert layer.check_values(typed("?,3,4"), known([begin]), known([0]), known([1])) == []
 
 
 @pytest.mark.parametrize(
     ("begin", "end", "stride", "masks", "expected"),
     [
-        (vector(2), vector(2), known(1, 1), {}, "..2,..3,4"),
-        (vector(2), vector(2), known(1, 1), {"begin_mask": (0, 1), "end_mask": (0, 1)}, "..2,3,4"),
-        (vector(2), vector(2), known(2, 1), {"end_mask": (1,)}, "..1,..3,4"),
-        (known(0, 1), known(2, 2), vector(2), {}, "..2,..3,4"),
+        (vector(2), vector(2), known([1, 1]), {}, "..2,..3,4"),
+        (vector(2), vector(2), known([1, 1]), {"begin_mask": (0, 1), "end_mask": (0, 1)}, "..2,3,4"),
+        (vector(2), vector(2), known([2, 1]), {"end_mask": (1,)}, "..1,..3,4"),
+        (known([0, 1]), known([2, 2]), vector(2), {}, "..2,..3,4"),
         (vector(None), vector(None), vector(None), {}, "..."),
         (vector(None), vector(2), vector(None), {"shrink_axis_mask": (1,)}, "..3,4"),
-        (vector(3), vector(3), known(1, 1, 1), {"ellipsis_mask": (1,), "new_axis_mask": (0, 1)}, "2,3,1,..4"),
+        (vector(3), vector(3), known([1, 1, 1]), {"ellipsis_mask": (1,), "new_axis_mask": (0, 1)}, "2,3,1,..4"),
     ],
 )
 def test_strided_slice_with_unknown_bounds(
     begin: TensorType, end: TensorType, stride: TensorType, masks: dict[str, Any], expected: str
 ) -> None:
-    assert StridedSlice(**masks).infer(floats("2,3,4"), begin, end, stride) == floats(expected)
+    assert StridedSlice(**masks).infer(typed("2,3,4"), begin, end, stride) == typed(expected)
 
 
 def test_slices_are_views_and_scatter_copies() -> None:

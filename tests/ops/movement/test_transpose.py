@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops import Op
 from ir_exec.types import TensorType
-from tests.helpers.indexing import draw_data, draw_shape, known, make, run, typed
+from tests.helpers.drawing import draw_data, draw_shape
+from tests.helpers.operators import make, run
+from tests.helpers.values import known, typed
 
 UNSQUEEZE, TRANSPOSE = make("Unsqueeze", 1), make("Transpose", 1)
 
@@ -19,14 +21,14 @@ UNSQUEEZE, TRANSPOSE = make("Unsqueeze", 1), make("Transpose", 1)
 @pytest.mark.parametrize(
     ("operator", "shape", "value", "wanted"),
     [
-        (TRANSPOSE, "[?,2..3]", known(1, 0), "[2..3,?]"),
-        (TRANSPOSE, "[...]", known(1, 0), "[?,?]"),
-        (TRANSPOSE, "[2,3,4]", typed("i64", "[?]"), "[?,?,?]"),
-        (TRANSPOSE, "[2,3]", typed("i64", "[0]"), "[?,?]"),
+        (TRANSPOSE, "[?,2..3]", known([1, 0]), "[2..3,?]"),
+        (TRANSPOSE, "[...]", known([1, 0]), "[?,?]"),
+        (TRANSPOSE, "[2,3,4]", typed("[?]", "i64"), "[?,?,?]"),
+        (TRANSPOSE, "[2,3]", typed("[0]", "i64"), "[?,?]"),
     ],
 )
 def test_what_OpenVINO_infers_too(operator: Op, shape: str, value: TensorType, wanted: str) -> None:
-    assert str(operator.infer(typed("f32", shape), value)) == f"f32{wanted}"
+    assert str(operator.infer(typed(shape), value)) == f"f32{wanted}"
 
 
 @pytest.mark.parametrize(
@@ -36,23 +38,23 @@ def test_what_OpenVINO_infers_too(operator: Op, shape: str, value: TensorType, w
         # OpenVINO refuses what holds where the unknown dim is 0.
         # OpenVINO says [], [...], [...].
         (TRANSPOSE, "[...]", known(np.zeros(0)), "[...]"),
-        (TRANSPOSE, "[...]", typed("i64", "[3]"), "[?,?,?]"),
+        (TRANSPOSE, "[...]", typed("[3]", "i64"), "[?,?,?]"),
     ],
 )
 def test_where_we_infer_other_than_OpenVINO(operator: Op, shape: str, value: TensorType, wanted: str) -> None:
-    assert str(operator.infer(typed("f32", shape), value)) == f"f32{wanted}"
+    assert str(operator.infer(typed(shape), value)) == f"f32{wanted}"
 
 
 @pytest.mark.parametrize(
     ("operator", "shape", "value", "code", "message"),
     [
         # OpenVINO takes this and reads two elements beyond the tensor.
-        (TRANSPOSE, "[2,3]", known(0, 0), "IR503", "input_order [0, 0] is no order of the axes 0 to 1"),
-        (TRANSPOSE, "[2,3]", known(-1, 0), "IR503", "input_order [-1, 0] is no order of the axes 0 to 1"),
+        (TRANSPOSE, "[2,3]", known([0, 0]), "IR503", "input_order [0, 0] is no order of the axes 0 to 1"),
+        (TRANSPOSE, "[2,3]", known([-1, 0]), "IR503", "input_order [-1, 0] is no order of the axes 0 to 1"),
         (
             TRANSPOSE,
             "[2,3]",
-            typed("i64", "[3..]"),
+            typed("[3..]", "i64"),
             "IR503",
             "input_order has 3.. elements, expected one for each of the 2 axes, or none",
         ),
@@ -61,7 +63,7 @@ def test_where_we_infer_other_than_OpenVINO(operator: Op, shape: str, value: Ten
 )
 def test_shapes_that_cannot_be(operator: Op, shape: str, value: TensorType, code: str, message: str) -> None:
     with pytest.raises(ShapeError) as caught:
-        operator.infer(typed("f32", shape), value)
+        operator.infer(typed(shape), value)
     assert (caught.value.code, caught.value.message) == (code, message)
 
 

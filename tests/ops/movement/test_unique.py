@@ -11,22 +11,15 @@ from hypothesis.extra import numpy as arrays
 from ir_exec.errors import ShapeError
 from ir_exec.ops.movement.unique import Unique
 from ir_exec.types import Array, ElementType, Shape, TensorType
+from tests.helpers.values import known, typed
 
 ROWS = np.array([[1, 2], [3, 4], [1, 2]], np.float32)
 
 small = arrays.arrays(np.int64, arrays.array_shapes(min_dims=1, max_dims=3, max_side=4), elements=st.integers(-2, 2))
 
 
-def kind(text: str, element_type: ElementType = ElementType.f32) -> TensorType:
-    return TensorType(element_type, Shape.parse(text))
-
-
 def i64(text: str) -> TensorType:
-    return kind(text, ElementType.i64)
-
-
-def known(value: object) -> TensorType:
-    return TensorType.of(np.array(value))
+    return typed(text, ElementType.i64)
 
 
 @pytest.mark.parametrize(
@@ -45,20 +38,20 @@ def known(value: object) -> TensorType:
     ],
 )
 def test_unique_shapes(data: str, axis: int | None, expected: list[str]) -> None:
-    found = Unique().infer(*([kind(data)] if axis is None else [kind(data), known(axis)]))
+    found = Unique().infer(*([typed(data)] if axis is None else [typed(data), known(axis)]))
     assert [str(one.shape) for one in found] == [str(Shape.parse(text)) for text in expected]
 
 
 def test_unique_of_known_values() -> None:
     found = Unique(count_element_type="i32").infer(TensorType.of(ROWS), known(0))
-    assert found == (kind("2,2"), i64("2"), i64("3"), kind("2", ElementType.i32))
-    assert Unique().infer(TensorType.of(ROWS), i64("")) == (kind("1..3,1..2"), i64("?"), i64("?"), i64("?"))
+    assert found == (typed("2,2"), i64("2"), i64("3"), typed("2", ElementType.i32))
+    assert Unique().infer(TensorType.of(ROWS), i64("")) == (typed("1..3,1..2"), i64("?"), i64("?"), i64("?"))
 
 
 def test_unique_errors() -> None:
     for data, axis, code in (("", 0, "IR501"), ("3,4", 2, "IR503"), ("3,4", [0, 1], "IR502")):
         with pytest.raises(ShapeError) as raised:
-            Unique().infer(kind(data), known(axis))
+            Unique().infer(typed(data), known(axis))
         assert raised.value.code == code
 
 

@@ -17,8 +17,9 @@ from ir_exec.kernels import pool
 from ir_exec.ops import Op, resolve
 from ir_exec.ops.pooling.windows import AvgPool1, AvgPool14, AvgPool16, MaxPool1, MaxPool8, MaxPool14
 from ir_exec.types import Array, ElementType, TensorType
-from tests.helpers.indexing import typed
-from tests.helpers.intervals import assert_holds, draw_wider
+from tests.helpers.drawing import draw_wider
+from tests.helpers.operators import assert_holds, refused
+from tests.helpers.values import typed
 
 
 @st.composite
@@ -126,12 +127,6 @@ def test_pooling_looks_at_every_window(
     assert_holds(operator, [TensorType(ElementType.f32, draw_wider(widening.draw, data.shape))], [data])
 
 
-def refused(operator: Any, *types: TensorType) -> tuple[str, str]:
-    with pytest.raises(ShapeError) as error:
-        operator.infer(*types)
-    return error.value.code, error.value.message
-
-
 @pytest.mark.parametrize(
     ("operator", "data", "code", "message"),
     [
@@ -181,7 +176,7 @@ def refused(operator: Any, *types: TensorType) -> tuple[str, str]:
     ],
 )
 def test_pooling_refuses(operator: Any, data: str, code: str, message: str) -> None:
-    assert refused(operator, typed("f32", data)) == (code, message)
+    assert refused(operator, typed(data)) == (code, message)
 
 
 PLAIN = {"kernel": "2", "strides": "1", "exclude-pad": "true"}

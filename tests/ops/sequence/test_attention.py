@@ -11,14 +11,11 @@ from ir_exec.errors import ElementTypeError, ShapeError
 from ir_exec.ops.sequence import attention
 from ir_exec.ops.sequence.attention import ScaledDotProductAttention
 from ir_exec.types import Array, ElementType, Shape, TensorType
-
-
-def kind(text: str, element_type: ElementType = ElementType.f32) -> TensorType:
-    return TensorType(element_type, Shape.parse(text))
+from tests.helpers.values import typed
 
 
 def infer(*shapes: str, causal: bool = False) -> TensorType:
-    return ScaledDotProductAttention(causal=causal).infer(*map(kind, shapes))
+    return ScaledDotProductAttention(causal=causal).infer(*map(typed, shapes))
 
 
 @pytest.mark.parametrize(
@@ -81,13 +78,13 @@ def test_shapes_that_do_not_fit(shapes: list[str], code: str, port: str | None, 
 
 
 def test_a_mask_is_boolean_or_of_the_type_of_query() -> None:
-    types = [kind("2,4,8"), kind("2,5,8"), kind("2,5,6")]
+    types = [typed("2,4,8"), typed("2,5,8"), typed("2,5,6")]
     with pytest.raises(ElementTypeError) as error:
-        ScaledDotProductAttention(causal=True).infer(*types, kind("4,5", ElementType.f16))
+        ScaledDotProductAttention(causal=True).infer(*types, typed("4,5", ElementType.f16))
     message = "attention_mask is f16, expected boolean or f32 as query is"
     assert (error.value.code, error.value.message) == ("IR402", message)
-    found = ScaledDotProductAttention(causal=False).infer(*types, kind("4,5", ElementType.boolean))
-    assert found == kind("2,4,6")
+    found = ScaledDotProductAttention(causal=False).infer(*types, typed("4,5", ElementType.boolean))
+    assert found == typed("2,4,6")
 
 
 # What OpenVINO 2026.4.1 infers.

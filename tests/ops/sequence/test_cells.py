@@ -9,11 +9,7 @@ import pytest
 
 from ir_exec.errors import InvalidAttributeError, IRError, ShapeError, raise_error
 from ir_exec.ops.sequence.cells import GRUCell, LSTMCell1, LSTMCell4, RNNCell
-from ir_exec.types import ElementType, Shape, TensorType
-
-
-def kind(text: str, element_type: str = "f32") -> TensorType:
-    return TensorType(ElementType[element_type], Shape.parse(text))
+from tests.helpers.values import typed
 
 
 @pytest.mark.parametrize("cls", [RNNCell, GRUCell, LSTMCell4, LSTMCell1])
@@ -45,7 +41,7 @@ def test_large_gates_neither_overflow_nor_warn() -> None:
 def lstm(
     x: str = "2,3", hidden: str = "2,4", cell: str = "2,4", w: str = "16,3", r: str = "16,4", b: str = "16"
 ) -> str:
-    types = LSTMCell4(hidden_size=4).infer(*(kind(text) for text in (x, hidden, cell, w, r, b)))
+    types = LSTMCell4(hidden_size=4).infer(*(typed(text) for text in (x, hidden, cell, w, r, b)))
     return str(types[1].shape)
 
 
@@ -99,6 +95,6 @@ def test_attributes_that_are_refused(attributes: dict[str, str], code: str, word
 
 def test_element_types_are_shared() -> None:
     faults: list[IRError] = []
-    types = [kind("2,3"), kind("2,4", "f16"), kind("4,3"), kind("4,4"), kind("4")]
+    types = [typed("2,3"), typed("2,4", "f16"), typed("4,3"), typed("4,4"), typed("4")]
     assert not RNNCell(hidden_size=4).check_inputs(types, faults.append)
     assert [fault.message for fault in faults] == ["initial_hidden_state is f16, expected f32 as x is"]

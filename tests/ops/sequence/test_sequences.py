@@ -12,15 +12,12 @@ from hypothesis import strategies as st
 from ir_exec.errors import EvaluationError, ShapeError, raise_error
 from ir_exec.ops.sequence.cells import GRUCell, LSTMCell4, RNNCell
 from ir_exec.ops.sequence.sequences import GRUSequence, LSTMSequence, RNNSequence
-from ir_exec.types import Array, ElementType, Shape, TensorType
+from ir_exec.types import Array
+from tests.helpers.values import typed
 
 CELLS: dict[str, Any] = {"RNN": RNNCell, "GRU": GRUCell, "LSTM": LSTMCell4}
 SEQUENCES: dict[str, Any] = {"RNN": RNNSequence, "GRU": GRUSequence, "LSTM": LSTMSequence}
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
-
-
-def kind(text: str, element_type: str = "f32") -> TensorType:
-    return TensorType(ElementType[element_type], Shape.parse(text))
 
 
 class Weights:
@@ -100,7 +97,7 @@ def test_lengths_that_are_none(lengths: list[int], message: str) -> None:
 
 def test_the_number_of_directions_is_that_of_the_attribute() -> None:
     operator = GRUSequence(hidden_size=4, direction="bidirectional")
-    types = [kind("2,5,3"), kind("2,1,4"), kind("2", "i32"), kind("1,12,3"), kind("1,12,4"), kind("1,12")]
+    types = [typed("2,5,3"), typed("2,1,4"), typed("2", "i32"), typed("1,12,3"), typed("1,12,4"), typed("1,12")]
     with pytest.raises(ShapeError) as error:
         operator.infer(*types)
     message = "num_directions of initial_hidden_state and of the inputs before it must be equal, found 2 and 1"

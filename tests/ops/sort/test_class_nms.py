@@ -8,7 +8,7 @@ import pytest
 from ir_exec.errors import EvaluationError, InvalidAttributeError
 from ir_exec.ops import Op
 from ir_exec.types import Array, Shape, TensorType
-from tests.helpers.indexing import make
+from tests.helpers.operators import make
 
 
 def run(operator: Op, *inputs: Array) -> tuple[Array, ...]:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from ir_exec.errors import ShapeError
 from ir_exec.ops import Op
 from ir_exec.types import Array, Shape, TensorType
-from tests.helpers.indexing import known, make, typed
+from tests.helpers.operators import make
+from tests.helpers.values import known, typed
 
 
 def run(operator: Op, *inputs: Array) -> tuple[Array, ...]:
@@ -74,12 +75,12 @@ def test_rows_up_to_version_4_are_those_of_boxes_that_are_kept() -> None:
 
 
 def test_one_number_of_rows_for_each_version() -> None:
-    inputs = (typed("f32", "2,10,4"), typed("f32", "2,3,10"), known(4))
+    inputs = (typed("2,10,4"), typed("2,3,10"), known(4))
     rows = {since: make("NonMaxSuppression", since).infer(*inputs) for since in (1, 3, 4)}
     assert [rows[since].shape for since in (1, 3, 4)] == [[10, 3], [10, 3], [24, 3]]
     indices, scores, count = make("NonMaxSuppression", 9).infer(*inputs)
     assert (str(indices), str(scores), str(count)) == ("i64[..24,3]", "f32[..24,3]", "i64[1]")
-    unknown = make("NonMaxSuppression", 9).infer(typed("f32", "2..5,?,4"), typed("f32", "?,3,10"), known(4))
+    unknown = make("NonMaxSuppression", 9).infer(typed("2..5,?,4"), typed("?,3,10"), known(4))
     assert str(unknown[0]) == "i64[..60,3]"
 
 
@@ -93,9 +94,9 @@ def test_shapes_that_do_not_fit() -> None:
         ("1,6,4", "1,1,7", "IR502"),
     ):
         with pytest.raises(ShapeError) as caught:
-            nms.infer(typed("f32", boxes), typed("f32", scores))
+            nms.infer(typed(boxes), typed(scores))
         assert caught.value.code == code
     with pytest.raises(ShapeError, match="axis 0 of iou_threshold and one element must be equal, found 2 and 1"):
-        nms.infer(typed("f32", "1,6,4"), typed("f32", "1,1,6"), known(3), typed("f32", "2"))
+        nms.infer(typed("1,6,4"), typed("1,1,6"), known(3), typed("2"))
     with pytest.raises(ShapeError, match=r"max_output_boxes_per_class has rank 1 \(\[1\]\), expected 0"):
-        make("NonMaxSuppression", 4).infer(typed("f32", "1,6,4"), typed("f32", "1,1,6"), typed("i64", "1"))
+        make("NonMaxSuppression", 4).infer(typed("1,6,4"), typed("1,1,6"), typed("1", "i64"))

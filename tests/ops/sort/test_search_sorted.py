@@ -11,13 +11,10 @@ from hypothesis import strategies as st
 
 from ir_exec.errors import ShapeError
 from ir_exec.ops.sort.search_sorted import SearchSorted
-from ir_exec.types import ElementType, Shape, TensorType
+from ir_exec.types import ElementType
+from tests.helpers.values import typed
 
 NUMBERS = st.integers(-5, 5)
-
-
-def kind(text: str) -> TensorType:
-    return TensorType(ElementType.f32, Shape.parse(text))
 
 
 @given(rows=st.lists(st.tuples(st.lists(NUMBERS, min_size=6, max_size=6), NUMBERS), min_size=1), right=st.booleans())
@@ -45,7 +42,7 @@ def test_rows_are_searched_one_by_one(rows: list[tuple[list[int], int]], right: 
     ],
 )
 def test_the_output_has_the_shape_of_values(sequence: str, values: str, expected: str) -> None:
-    found = SearchSorted(output_type=ElementType.i32).infer(kind(sequence), kind(values))
+    found = SearchSorted(output_type=ElementType.i32).infer(typed(sequence), typed(values))
     assert str(found) == "i32" + expected
 
 
@@ -60,5 +57,5 @@ def test_the_output_has_the_shape_of_values(sequence: str, values: str, expected
 )
 def test_shapes_that_do_not_fit(sequence: str, values: str, code: str, message: str) -> None:
     with pytest.raises(ShapeError) as error:
-        SearchSorted().infer(kind(sequence), kind(values))
+        SearchSorted().infer(typed(sequence), typed(values))
     assert (error.value.code, error.value.message) == (code, message)

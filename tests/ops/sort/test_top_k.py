@@ -12,27 +12,16 @@ from hypothesis.extra import numpy as arrays
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, raise_error
 from ir_exec.ops.sort.top_k import TopK, TopK1, TopK3
-from ir_exec.types import Array, ElementType, Shape, TensorType
+from ir_exec.types import Array, ElementType, TensorType
+from tests.helpers.values import between, known, typed
 
 I64_MAX = 2**63 - 1
 
 small = arrays.arrays(np.int64, arrays.array_shapes(min_dims=1, max_dims=3, max_side=4), elements=st.integers(-2, 2))
 
 
-def kind(text: str, element_type: ElementType = ElementType.f32) -> TensorType:
-    return TensorType(element_type, Shape.parse(text))
-
-
 def i64(text: str) -> TensorType:
-    return kind(text, ElementType.i64)
-
-
-def known(value: object) -> TensorType:
-    return TensorType.of(np.array(value))
-
-
-def between(low: int, high: int) -> TensorType:
-    return TensorType(ElementType.i64, Shape([])).with_bounds(np.array(low), np.array(high))
+    return typed(text, ElementType.i64)
 
 
 TOP = {"axis": -1, "mode": "max", "sort": "value"}
@@ -57,7 +46,7 @@ def top_k(**attributes: Any) -> TopK:
 )
 def test_top_k_shapes(data: str, k: TensorType, expected: str) -> None:
     for layer in (top_k(), TopK1(**TOP), TopK3(**TOP)):
-        assert layer.infer(kind(data), k) == (kind(expected), kind(expected, ElementType.i32))
+        assert layer.infer(typed(data), k) == (typed(expected), typed(expected, ElementType.i32))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +61,7 @@ def test_top_k_shapes(data: str, k: TensorType, expected: str) -> None:
 )
 def test_top_k_errors(data: str, k: TensorType, axis: int, code: str, message: str) -> None:
     with pytest.raises(ShapeError) as raised:
-        top_k(axis=axis).infer(kind(data), k)
+        top_k(axis=axis).infer(typed(data), k)
     assert (raised.value.code, raised.value.message) == (code, message)
 
 

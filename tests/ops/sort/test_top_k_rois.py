@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.helpers.indexing import make, run
+from tests.helpers.operators import make, run
 
 
 def test_best_rois_first_of_equal_ones_the_first() -> None:

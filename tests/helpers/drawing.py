@@ -1,45 +1,14 @@
-"""What the tests of index operators share: operators, types, and random data with indices."""
+"""Random shapes, data and indices for properties, and types of which less is known."""
 
 from __future__ import annotations
 
 import numpy as np
 from hypothesis import strategies as st
 
-from ir_exec.errors import IRError, raise_error
-from ir_exec.ops import Op, resolve
-from ir_exec.types import INTEGER, Array, ElementType, Shape, TensorType
+from ir_exec.types import INTEGER, Array, Dim, ElementType, Shape, TensorType
 
 SIZES = st.integers(0, 4)
 INDEX_TYPES = st.sampled_from(sorted(INTEGER, key=lambda kind: kind.name))
-
-
-def make(type_name: str, opset: int, **attributes: object) -> Op:
-    texts = {name: str(value) for name, value in attributes.items()}
-    operator = resolve(type_name, f"opset{opset}").parse(texts, raise_error)
-    assert operator is not None
-    return operator
-
-
-def typed(element_type: str, shape: str) -> TensorType:
-    return TensorType(ElementType[element_type], Shape.parse(shape))
-
-
-def known(*values: object, dtype: str = "i64") -> TensorType:
-    return TensorType.of(np.array(values[0] if len(values) == 1 else values, ElementType[dtype].dtype))
-
-
-def run(operator: Op, *inputs: Array) -> Array:
-    """Infer, evaluate, and hold the result against the inferred type."""
-    inputs = tuple(np.asarray(array) for array in inputs)
-    types = [TensorType.of(array) for array in inputs]
-    assert operator.check_inputs(types, raise_error)
-    inferred = operator.infer(*types)
-    for array in inputs:
-        array.flags.writeable = False
-    output: Array = operator.evaluate(*inputs)
-    assert isinstance(output, np.ndarray)
-    assert TensorType.of(output) == inferred
-    return output
 
 
 def draw_shape(draw: st.DrawFn, least: int = 1, most: int = 4) -> tuple[int, ...]:
@@ -73,5 +42,30 @@ def plain(indices: Array) -> Array:
     return indices.view(np.uint8).astype(np.int64) if indices.dtype.names else indices.astype(np.int64)
 
 
-def told(errors: list[IRError]) -> list[tuple[str, str, str | None]]:
-    return [(error.code, error.severity, error.location.port) for error in errors]
+def draw_wider(draw: st.DrawFn, shape: tuple[int, ...]) -> Shape:
+    """A shape that holds this one: dims known, within bounds or not at all, or not even a rank."""
+    if draw(st.integers(0, 9)) == 0:
+        return Shape.unknown()
+    dims = []
+    for size in shape:
+        lo = draw(st.integers(0, size))
+        hi = draw(st.sampled_from([size, size + 1, size + 5, None]))
+        dims.append(draw(st.sampled_from([Dim(size), Dim(lo, size), Dim.any() if hi is None else Dim(lo, hi)])))
+    return Shape(dims)
+
+
+def draw_unsure(draw: st.DrawFn, values: Array, *, zero_is_known: bool = False) -> TensorType:
+    """The type of integers of which the value, bounds, or only the number are known; -1 is known where bounds are.
+
+    zero_is_known: bounds hold 0 only where the value is 0.
+    """
+    kind = TensorType.of(values)
+    choice = draw(st.sampled_from(["value", "bounds", "nothing"]))
+    if choice == "value":
+        return kind
+    if choice == "nothing":
+        return kind.without_values()
+    least = 1 if zero_is_known else 0
+    lower = [max(value - draw(st.integers(0, 3)), min(value, least)) for value in values.tolist()]
+    upper = [value if value < least else value + draw(st.sampled_from([0, 1, 7, 1000])) for value in values.tolist()]
+    return kind.with_bounds(np.array(lower, values.dtype), np.array(upper, values.dtype))
