@@ -15,7 +15,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints
 
 from ir_exec.types import INDEX, ElementType, Shape
 
