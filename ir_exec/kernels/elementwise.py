@@ -17,12 +17,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import for_ranges
-from ir_exec.kernels.pieces import PIECE, by_pieces
+from ir_exec.kernels.pieces import by_pieces
 from ir_exec.types import Array, ElementType, convert, saturated
 
 __all__ = [
-    "LARGE",
     "Function",
     "calculated",
     "calculated_real",
@@ -34,22 +34,8 @@ __all__ = [
 ]
 
 
-def sigmoid(x: Array) -> Array:
-    # An exponential that overflows is infinite, and its reciprocal 0, as it should be.
-    np.negative(x, out=x)
-    np.exp(x, out=x)
-    x += 1
-    return np.reciprocal(x, out=x)
-
-
 Function: TypeAlias = Callable[..., Any]
 """Computes arrays from arrays, element by element: a ufunc, or an expression of them."""
-
-LARGE = 2**19
-"""How many elements make it worth while to split a function that NumPy has itself."""
-
-FEW = 2**10
-"""Fewer elements than these are done sooner by two of NumPy's functions than by one that takes longer to call."""
 
 
 def _to_nearest(numbers: Array, kind: ElementType) -> Array:
@@ -77,7 +63,7 @@ def calculated(function: Function, *arrays: Array, out: Array | None = None) -> 
     that is given: an array of the result's shape and dtype, which may be one of them."""
     dtype = arrays[0].dtype
     if working_dtype(dtype) is dtype or _has_half_loop(function, dtype):
-        if isinstance(function, np.ufunc) and max(array.size for array in arrays) >= LARGE:
+        if isinstance(function, np.ufunc) and max(array.size for array in arrays) >= costs.SPLIT_ELEMENTS:
             shape = np.broadcast_shapes(*[array.shape for array in arrays])
             return _in_parts(function, arrays, np.empty(shape, dtype) if out is None else out)
         if out is not None and isinstance(function, np.ufunc):
@@ -102,7 +88,7 @@ def _in_parts(function: Function, arrays: tuple[Array, ...], out: Array) -> Arra
     def work(start: int, stop: int) -> None:
         function(*[cut(array, start, stop) for array in arrays], out=cut(out, start, stop))
 
-    for_ranges(out.shape[axis], max(1, LARGE // 4 * out.shape[axis] // out.size), work)
+    for_ranges(out.shape[axis], max(1, costs.SPLIT_ELEMENTS // 4 * out.shape[axis] // out.size), work)
     return out
 
 
@@ -128,7 +114,7 @@ def calculated_real(function: Function, data: Array, out: Array | None = None) -
         result = function(part.astype(working))
         return convert(result, kind) if kind.is_float else _to_nearest(result, kind)
 
-    if data.size <= PIECE and out is None:
+    if data.size <= costs.PIECE_ELEMENTS and out is None:
         return of_part(data.reshape(-1)).reshape(data.shape)
     return by_pieces(of_part, data, np.empty(data.shape, dtype) if out is None else out)
 
@@ -155,14 +141,14 @@ def held_between(data: Array, lowest: float, highest: float, out: Array | None =
     if working_dtype(dtype) is not dtype:
         return calculated(lambda x: np.clip(x, lowest, highest), data, out=out)
     clip = partial(clip_elements, lowest=dtype.type(lowest), highest=dtype.type(highest))
-    if data.size >= LARGE:
+    if data.size >= costs.SPLIT_ELEMENTS:
         return _in_parts(clip, (data,), np.empty(data.shape, dtype) if out is None else out)
     return np.asarray(clip(data, out=out))
 
 
 def clip_elements(data: Array, *, lowest: Any, highest: Any, out: Array | None = None) -> Any:
     # One pass is faster than two, and even than one of np.maximum, which is the shorter call.
-    if data.size < FEW:
+    if data.size < costs.TWO_CALLS_ELEMENTS:
         return np.minimum(np.maximum(data, lowest, out=out), highest, out=out)
     return np.clip(data, lowest, highest, out=out)
 
@@ -170,3 +156,12 @@ def clip_elements(data: Array, *, lowest: Any, highest: Any, out: Array | None =
 def _has_half_loop(function: Function, dtype: np.dtype[Any]) -> bool:
     """Whether this is one of NumPy's own functions of f16, which calculate in f32 and round once, as we would."""
     return dtype == np.float16 and isinstance(function, np.ufunc)
+
+
+def sigmoid(x: Array) -> Array:
+    """1 / (1 + exp(-x)), written over x: an array of f32 or f64."""
+    np.negative(x, out=x)
+    # An exponential that overflows is infinite, and its reciprocal 0, as it should be.
+    np.exp(x, out=x)
+    x += 1
+    return np.reciprocal(x, out=x)

@@ -7,16 +7,11 @@ from math import prod
 
 import numpy as np
 
+from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import for_each, for_ranges
 from ir_exec.types import Array
 
-__all__ = ["EXPONENTIAL", "PIECE", "by_pieces", "by_slices"]
-
-PIECE = 2**16
-"""Elements that go through all steps of a function before the next ones do: a core's cache holds them."""
-
-EXPONENTIAL = 2.0
-"""Nanoseconds that an element of a softmax takes, about."""
+__all__ = ["by_pieces", "by_slices"]
 
 
 def by_pieces(function: Callable[[Array], Array], data: Array, output: Array) -> Array:
@@ -29,7 +24,7 @@ def by_pieces(function: Callable[[Array], Array], data: Array, output: Array) ->
     def work(start: int, stop: int) -> None:
         target[start:stop] = function(source[start:stop])
 
-    for_ranges(source.size, PIECE, work)
+    for_ranges(source.size, costs.PIECE_ELEMENTS, work)
     return output
 
 
@@ -40,14 +35,14 @@ def by_slices(function: Callable[[Array], Array], data: Array, axis: int, *, nan
         a slice along axis 1 depends on no other slice.
     nanoseconds: about how long it takes for an element.
     """
-    if data.size <= PIECE:
+    if data.size <= costs.PIECE_ELEMENTS:
         return function(_along(data, axis)).reshape(data.shape)
     source = _along(data, axis)
     output = np.empty(source.shape, data.dtype)
     before, size, after = source.shape
-    columns = min(after, max(PIECE // size, 1))
+    columns = min(after, max(costs.PIECE_ELEMENTS // size, 1))
     parts = -(-after // columns)
-    rows = max(PIECE // (size * columns), 1)
+    rows = max(costs.PIECE_ELEMENTS // (size * columns), 1)
 
     def work(number: int) -> None:
         row, column = number // parts * rows, number % parts * columns

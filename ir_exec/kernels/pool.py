@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ir_exec.kernels import costs
 from ir_exec.kernels.indices import element_offsets
 from ir_exec.kernels.parallel import for_ranges
 from ir_exec.kernels.precision import rounded, type_limits, widened
@@ -26,9 +27,6 @@ __all__ = [
     "reduced_windows",
     "spread",
 ]
-
-CHUNK = 2**17
-"""How many elements of the data to pool at a time, so that they stay in the cache of one core."""
 
 
 def pooled_along(ufunc: np.ufunc, data: Array, axis: SlidingAxis, position: int, start: object) -> Array:
@@ -56,14 +54,14 @@ def by_images(pool: Callable[[Array], Array], data: Array, axes: Sequence[Slidin
     def work(start: int, stop: int) -> None:
         result[start:stop] = pool(images[start:stop])
 
-    for_ranges(len(images), max(CHUNK // max(prod(sizes), 1), 1), work, nanoseconds=images.size)
+    for_ranges(len(images), max(costs.CHUNK_ELEMENTS // max(prod(sizes), 1), 1), work, nanoseconds=images.size)
     return result.reshape(batch, channels, *counts)
 
 
 def _images(data: Array, sizes: Sequence[int]) -> Iterator[tuple[slice, Array]]:
     count = data.shape[0] * data.shape[1]
     flat = data.reshape(count, *sizes)
-    step = max(CHUNK // max(prod(sizes), 1), 1)
+    step = max(costs.CHUNK_ELEMENTS // max(prod(sizes), 1), 1)
     for first in range(0, count, step):
         some = slice(first, min(first + step, count))
         yield some, flat[some]

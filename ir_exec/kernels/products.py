@@ -6,36 +6,18 @@ from functools import cache
 
 import numpy as np
 
+from ir_exec.kernels import costs
 from ir_exec.types import Array
 
 __all__ = [
-    "LEAST_COLUMNS",
-    "LEAST_ROWS",
     "MOST_SUMMED",
-    "SINGLE_PRODUCT",
-    "SMALL",
     "matrix_product",
     "matrix_products",
     "product_in_pieces",
 ]
 
-SINGLE_PRODUCT = 10**6
-"""Rows times columns times what is summed, up to which OpenBLAS does a product at once: on the thread that asks for it,
-and without arranging the matrices anew."""
-
-SHORT_PRODUCT = 4 * SINGLE_PRODUCT
-"""The same up to which it does not pay to have threads of BLAS help, which may have to be waited for."""
-
-SMALL = 2**20
-"""Bytes of a constant matrix that may be kept in two orders."""
-
 MOST_SUMMED = 2**10
 """Sums of more products lose digits when they are not cut into shorter ones, as OpenBLAS does in large products."""
-
-LEAST_ROWS = 16
-
-LEAST_COLUMNS = 32
-"""Products of fewer rows or columns than these are slow."""
 
 
 def matrix_product(a: Array, b: Array) -> Array:
@@ -52,7 +34,7 @@ def matrix_product(a: Array, b: Array) -> Array:
 
 def _matrix_product(a: Array, b: Array) -> Array:
     """The product of two matrices, for which threads are not called if it is over sooner than they come."""
-    if SINGLE_PRODUCT < len(a) * b.size <= SHORT_PRODUCT:
+    if costs.SINGLE_PRODUCT_MULTIPLICATIONS < len(a) * b.size <= costs.SHORT_PRODUCT_MULTIPLICATIONS:
         return product_in_pieces(a, b, np.empty((len(a), b.shape[1]), a.dtype))
     return np.asarray(a @ b)
 
@@ -95,13 +77,13 @@ def product_in_pieces(a: Array, b: Array, out: Array) -> Array:
 def _pieces(rows: int, column: int, columns: int) -> tuple[int, int]:
     """Into how many equal pieces to cut rows and columns, as few as possible; one of each where nothing helps."""
     whole = rows * column * columns
-    if whole <= SINGLE_PRODUCT or column > MOST_SUMMED:
+    if whole <= costs.SINGLE_PRODUCT_MULTIPLICATIONS or column > MOST_SUMMED:
         return 1, 1
     found = [
         (down * along, abs(rows // down - columns // along), down, along)
-        for down in _divisors(rows, LEAST_ROWS)
-        for along in _divisors(columns, LEAST_COLUMNS)
-        if whole <= SINGLE_PRODUCT * down * along
+        for down in _divisors(rows, costs.LEAST_ROWS)
+        for along in _divisors(columns, costs.LEAST_COLUMNS)
+        if whole <= costs.SINGLE_PRODUCT_MULTIPLICATIONS * down * along
     ]
     return min(found)[2:] if found else (1, 1)
 

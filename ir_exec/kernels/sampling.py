@@ -6,23 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ir_exec.types import Array, ElementType, saturated
+from ir_exec.types import Array
 
 __all__ = [
-    "CHUNK",
-    "MOST_SAMPLES",
     "Line",
     "channels_last",
-    "narrowed",
     "read_between",
     "sample_lattice",
     "sample_points",
 ]
-
-MOST_SAMPLES = 1 << 22
-"""More samples of one region than this are refused: its size is a mistake, and no memory should pay for it."""
-
-CHUNK = 1 << 20
 
 
 class Line(NamedTuple):
@@ -67,10 +59,3 @@ def sample_points(image: Array, rows: Line, columns: Line) -> Array:
     points += image[rows.high, columns.low] * (share * (1 - across))
     points += image[rows.high, columns.high] * (share * across)
     return points
-
-
-def narrowed(values: Array, kind: ElementType) -> Array:
-    """What was read, in the element type of the image."""
-    if not kind.is_integer:
-        return values.astype(kind.dtype, copy=False)
-    return saturated(np.rint(values) if kind.bits <= 8 else values, kind)

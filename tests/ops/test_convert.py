@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from ir_exec.errors import ElementTypeError, InvalidAttributeError, raise_error
-from ir_exec.kernels import pieces as slices
+from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.ops import Op
-from ir_exec.ops import type as converting
 from ir_exec.types import ElementType, Shape, TensorType
 from tests.ops.indexing import make, typed
 from tests.ops.intervals import inferred
@@ -152,8 +151,8 @@ def test_pieces_and_threads_change_nothing(
     data = np.arange(-60, 60).reshape(8, 15).astype(ElementType[source].dtype)
     operator = make("Convert", 1, destination_type=target)
     expected = operator.evaluate(data)
-    monkeypatch.setattr(converting, "LARGE", 10)
-    monkeypatch.setattr(slices, "PIECE", 7)
+    monkeypatch.setattr(costs, "SPLIT_ELEMENTS", 10)
+    monkeypatch.setattr(costs, "PIECE_ELEMENTS", 7)
     before = THREADS.set(threads)
     found = operator.evaluate(data)
     THREADS.reset(before)

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError
-from ir_exec.kernels.boxes import BLOCK, corner_overlaps, keep_best, rotated_overlaps
+from ir_exec.kernels.boxes import corner_overlaps, keep_best, rotated_overlaps
+from ir_exec.kernels.costs import BOXES_AT_ONCE
 from ir_exec.ops import Op
 from ir_exec.types import Array, Shape, TensorType
 from tests.ops.indexing import known, make, typed
@@ -58,7 +59,7 @@ def test_NonMaxSuppression_is_a_loop(sizes: list[tuple[int, ...]], limit: float,
     assert count.tolist() == [len(kept)]
 
 
-@pytest.mark.parametrize("count", [BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK])
+@pytest.mark.parametrize("count", [BOXES_AT_ONCE - 1, BOXES_AT_ONCE, BOXES_AT_ONCE + 1, 3 * BOXES_AT_ONCE])
 def test_blocks_do_not_show(count: int) -> None:
     random = np.random.default_rng(count)
     start = random.uniform(0, 30, (2, count))

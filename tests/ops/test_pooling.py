@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, raise_error
-from ir_exec.kernels import pool
+from ir_exec.kernels import costs
 from ir_exec.ops import resolve
 from ir_exec.ops.pooling.adaptive import AdaptiveAvgPool, AdaptiveMaxPool
 from ir_exec.ops.pooling.windows import AvgPool1, AvgPool14, AvgPool16, MaxPool1, MaxPool8, MaxPool14
@@ -114,7 +114,7 @@ def test_pooling_looks_at_every_window(
         means[True][index] = total / max(len(found), 1)
         means[False][index] = total / (volume if padded else max(len(found), 1))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pool, "CHUNK", chunk)
+        patch.setattr(costs, "CHUNK_ELEMENTS", chunk)
         if axis >= -data.ndim:
             values, indices = MaxPool14(**attributes, axis=axis).evaluate(data)
             assert np.array_equal(values, greatest)

@@ -13,6 +13,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from ir_exec.kernels.elementwise import sigmoid
 from ir_exec.kernels.products import matrix_product
 from ir_exec.ops.base import Op
 from ir_exec.ops.base.attributes import Bool, Float, Floats, Positive
@@ -39,13 +40,6 @@ up to three times faster at products of the weights with few columns than at tho
 """
 
 
-def _sigmoid(x: Array) -> None:
-    np.negative(x, out=x)
-    np.exp(x, out=x)
-    x += 1
-    np.reciprocal(x, out=x)
-
-
 def _tanh(x: Array) -> None:
     np.tanh(x, out=x)
 
@@ -54,7 +48,7 @@ def _relu(x: Array) -> None:
     np.maximum(x, 0, out=x)
 
 
-_ACTIVATIONS: dict[str, Callable[[Array], None]] = {"relu": _relu, "sigmoid": _sigmoid, "tanh": _tanh}
+_ACTIVATIONS: dict[str, Callable[[Array], object]] = {"relu": _relu, "sigmoid": sigmoid, "tanh": _tanh}
 """Each writes over its argument."""
 
 
