@@ -231,7 +231,7 @@ _NATIVE = (np.dtype(np.int32), np.dtype(np.int64))
 
 
 def fits_table(indices: Array) -> bool:
-    return indices.size <= costs.TABLE_ELEMENTS and is_native(indices)
+    return indices.size <= costs.TABLE_ELEMENTS and indices.dtype in _NATIVE
 
 
 def table_offsets(shape: tuple[int, ...], indices: Array, axis: int) -> Array:

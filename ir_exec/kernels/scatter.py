@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from math import prod
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -69,60 +69,53 @@ def put_along_axis(
     indices, updates: one shape; except on `axis` its sizes are at most those of data and output. output: contiguous;
     data itself or no memory of it. negative: whether indices below zero count from the end. Raises OutOfRangeError.
     """
-    given = _AlongAxis(data, indices, updates, axis, output, negative, update)
-    choose(ALONG_AXIS, given).run(given)
+    arguments = (data, indices, updates, axis, output, negative, update)
+    choose(ALONG_AXIS, *arguments).run(*arguments)
 
 
-class _AlongAxis(NamedTuple):
-    """The arguments of `put_along_axis`."""
-
-    data: Array
-    indices: Array
-    updates: Array
-    axis: int
-    output: Array
-    negative: bool
-    update: Update
-
-    @property
-    def window(self) -> tuple[slice, ...]:
-        """The part of data that indices can reach; on axes other than `axis` they may have smaller sizes."""
-        return tuple([slice(None) if i == self.axis else slice(size) for i, size in enumerate(self.indices.shape)])
-
-
-def _fits_table(given: _AlongAxis) -> bool:
-    if given.data.size > costs.FEW_ELEMENTS or not fits_table(given.indices):
-        return False
+def _fits_table(
+    data: Array, indices: Array, updates: Array, axis: int, output: Array, negative: bool, update: Update
+) -> bool:
     # The table counts negative indices from the end.
-    return given.negative or lie_within(given.indices, given.data.shape[given.axis])
+    return (
+        data.size <= costs.FEW_ELEMENTS and fits_table(indices) and (negative or lie_within(indices, data.shape[axis]))
+    )
 
 
-def _put_by_table(given: _AlongAxis) -> None:
-    offsets = table_offsets(given.data.shape, given.indices, given.axis)
-    copy_into(given.output, given.data)
-    pair = offsets.reshape(-1), given.updates.reshape(-1)
-    given.update(given.output.reshape(-1), lambda: iter([pair]), offsets.size)
+def _put_by_table(
+    data: Array, indices: Array, updates: Array, axis: int, output: Array, negative: bool, update: Update
+) -> None:
+    offsets = table_offsets(data.shape, indices, axis)
+    copy_into(output, data)
+    pair = offsets.reshape(-1), updates.reshape(-1)
+    update(output.reshape(-1), lambda: iter([pair]), offsets.size)
 
 
-def _reaches_a_part(given: _AlongAxis) -> bool:
-    return bool(given.data[given.window].shape != given.data.shape)
+def _reaches_a_part(
+    data: Array, indices: Array, updates: Array, axis: int, output: Array, negative: bool, update: Update
+) -> bool:
+    reached, shape = indices.shape, data.shape
+    return bool(reached[:axis] != shape[:axis] or reached[axis + 1 :] != shape[axis + 1 :])
 
 
-def _put_into_part(given: _AlongAxis) -> None:
-    copy_into(given.output, given.data)
-    part = np.ascontiguousarray(given.output[given.window])
-    inner = given._replace(data=part, output=part)
-    choose(ALONG_AXIS, inner).run(inner)
-    given.output[given.window] = part
+def _put_into_part(
+    data: Array, indices: Array, updates: Array, axis: int, output: Array, negative: bool, update: Update
+) -> None:
+    copy_into(output, data)
+    window = tuple([slice(None) if i == axis else slice(size) for i, size in enumerate(indices.shape)])
+    part = np.ascontiguousarray(output[window])
+    put_along_axis(part, indices, updates, axis, part, negative=negative, update=update)
+    output[window] = part
 
 
-def _put_by_tiles(given: _AlongAxis) -> None:
-    data, axis, output = given.data, given.axis, given.output
+def _put_by_tiles(
+    data: Array, indices: Array, updates: Array, axis: int, output: Array, negative: bool, update: Update
+) -> None:
     before, size, after = prod(data.shape[:axis]), data.shape[axis], prod(data.shape[axis + 1 :])
-    way = AlongAxis(before, given.indices.shape[axis], after, size)
-    indices = Indices.of(given.indices, size, negative=given.negative)
+    way = AlongAxis(before, indices.shape[axis], after, size)
+    integers = Indices.of(indices, size, negative=negative)
     source, target = (array.reshape(before, size, after) for array in (data, output))
-    chosen, values = (array.reshape(before, way.length, after) for array in (indices.array, given.updates))
+    chosen, values = (array.reshape(before, way.length, after) for array in (integers.array, updates))
     tiles = way.tiles(target.itemsize, copied=True)
     groups = way.groups(tiles, apart=0)
     # Too few groups to share the copying: then it is shared beforehand.
@@ -131,7 +124,7 @@ def _put_by_tiles(given: _AlongAxis) -> None:
         copy_into(output, data)
 
     def make_worker() -> Worker:
-        offsets = AxisOffsets(prod(tiles), way.size, indices.negative)
+        offsets = AxisOffsets(prod(tiles), way.size, integers.negative)
 
         def work(number: int) -> None:
             group = groups[number]
@@ -146,7 +139,7 @@ def _put_by_tiles(given: _AlongAxis) -> None:
                     found = offsets(chosen[tile], part.shape[2]).reshape(-1)
                     yield found.astype(np.int64, copy=False), values[tile].reshape(-1)
 
-            given.update(part.reshape(-1), pairs, part.shape[0] * way.length * part.shape[2])
+            update(part.reshape(-1), pairs, part.shape[0] * way.length * part.shape[2])
             if part is not into:
                 into[...] = part
 
