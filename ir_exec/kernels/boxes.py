@@ -1,7 +1,7 @@
-"""Boxes: how far they overlap, and which of them are left when of every heap only the best is kept.
+"""Boxes: their overlaps, and which of them non-maximum suppression keeps.
 
-Many boxes are four rows, one for each coordinate: x0, y0, x1, y1 (or y before x, which is all the same for an overlap).
-So each step of the arithmetic runs over all boxes at once, in memory that lies side by side.
+Boxes are four rows, one for each coordinate: x0, y0, x1, y1 (or y before x, which changes no overlap). So each step of
+the arithmetic runs over all boxes at once, in contiguous memory.
 """
 
 from __future__ import annotations

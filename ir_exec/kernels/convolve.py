@@ -1,7 +1,7 @@
-"""How windows of data are multiplied with filters: which parts of the work are done at a time, in what arrangement.
+"""Convolution of groups of channels, in the arrangement that is fastest for the shapes.
 
-Every arrangement works in parts that stay in the cache of a core. The parts follow from the shapes alone, each fills a
-place of its own in the result, and so they may be shared among threads.
+Every arrangement works in parts that stay in the cache of a core. The parts follow from the shapes alone and each fills
+a place of its own in the result, so threads may share them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Functions of every element: the type they are calculated in, on as many threads as pay.
+"""Functions of every element: the type in which they are calculated, and their pieces for threads.
 
 - f32, f64 and integers of 8 bits and more: as they are; integers wrap.
 - f16, bf16, 8-bit and 4-bit floats: in f32, rounded once. i4, u4 and u2: in 8 bits, wrapped.
@@ -39,7 +39,7 @@ Function: TypeAlias = Callable[..., Any]
 
 
 def _to_nearest(numbers: Array, kind: ElementType) -> Array:
-    """Real numbers as integers; see the module for those that the type cannot hold."""
+    """Real numbers as integers; the module says what becomes of those that the type cannot hold."""
     whole = np.rint(numbers)
     result = saturated(whole, kind)
     if not kind.is_signed and kind.bits > 8:
@@ -59,8 +59,10 @@ def working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def calculated(function: Function, *arrays: Array, out: Array | None = None) -> Array:
-    """`function` of arrays of one dtype that NumPy broadcasts together; the result has their dtype, and is `out` if
-    that is given: an array of the result's shape and dtype, which may be one of them."""
+    """`function` of arrays of one dtype, which are broadcast together; the result has their dtype.
+
+    out: where the result is written: an array of its shape and dtype, perhaps one of the arguments.
+    """
     dtype = arrays[0].dtype
     if working_dtype(dtype) is dtype or _has_half_loop(function, dtype):
         if isinstance(function, np.ufunc) and max(array.size for array in arrays) >= costs.SPLIT_ELEMENTS:
@@ -75,7 +77,7 @@ def calculated(function: Function, *arrays: Array, out: Array | None = None) -> 
 
 
 def _in_parts(function: Function, arrays: tuple[Array, ...], out: Array) -> Array:
-    """The same, split along the first axis that can be."""
+    """`calculated` by NumPy's own function, split along the first axis of more than one element."""
     if not out.size:
         return out
     axis = next(axis for axis, size in enumerate(out.shape) if size > 1)
@@ -120,6 +122,7 @@ def calculated_real(function: Function, data: Array, out: Array | None = None) -
 
 
 def of_copy(function: Function, data: Array, *, out: Array | None = None) -> Array:
+    """`function` of a copy of data as a vector, in which it may write; in `out` if that is given."""
     if out is None:
         result: Array = function(data.flatten()).reshape(data.shape)
         return result
@@ -133,10 +136,7 @@ def of_copy(function: Function, data: Array, *, out: Array | None = None) -> Arr
 
 
 def held_between(data: Array, lowest: float, highest: float, out: Array | None = None) -> Array:
-    """Every element, or the limit that it is beyond; NaN stays. The limits are within the range of the type.
-
-    `out`: as for `calculated`.
-    """
+    """Every element clipped to the limits, which are within the range of the type; NaN stays. out: see `calculated`."""
     dtype = data.dtype
     if working_dtype(dtype) is not dtype:
         return calculated(lambda x: np.clip(x, lowest, highest), data, out=out)
@@ -147,7 +147,7 @@ def held_between(data: Array, lowest: float, highest: float, out: Array | None =
 
 
 def clip_elements(data: Array, *, lowest: Any, highest: Any, out: Array | None = None) -> Any:
-    # One pass is faster than two, and even than one of np.maximum, which is the shorter call.
+    # np.clip is one pass instead of two, but a longer call.
     if data.size < costs.TWO_CALLS_ELEMENTS:
         return np.minimum(np.maximum(data, lowest, out=out), highest, out=out)
     return np.clip(data, lowest, highest, out=out)

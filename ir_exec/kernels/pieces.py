@@ -1,4 +1,4 @@
-"""Functions of the elements of a tensor, or of its slices along an axis, for a piece of the tensor at a time."""
+"""A function of elements, or of slices along an axis, applied to a piece of the tensor at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["by_pieces", "by_slices"]
 
 
 def by_pieces(function: Callable[[Array], Array], data: Array, output: Array) -> Array:
-    """`output`, which becomes what `function` makes of the elements of data, on as many threads as the context allows.
+    """output = function(data), on as many threads as the context allows; returns output.
 
     function: takes some of the elements as a vector. output: contiguous, the shape of data.
     """
@@ -29,11 +29,11 @@ def by_pieces(function: Callable[[Array], Array], data: Array, output: Array) ->
 
 
 def by_slices(function: Callable[[Array], Array], data: Array, axis: int, *, nanoseconds: float) -> Array:
-    """What `function` makes of every slice of `data` along `axis`, on as many threads as the context allows.
+    """`function` of every slice of `data` along `axis`, on as many threads as the context allows.
 
-    function: takes (before, size of the axis, after) elements and gives as many, of the dtype of data; what it makes of
-        a slice along axis 1 depends on no other slice.
-    nanoseconds: about how long it takes for an element.
+    function: from an array (before, size of the axis, after) to one of the same shape and the dtype of data; each slice
+        along axis 1 is computed from that slice alone.
+    nanoseconds: the time for an element, about.
     """
     if data.size <= costs.PIECE_ELEMENTS:
         return function(_along(data, axis)).reshape(data.shape)

@@ -11,9 +11,10 @@ import numpy as np
 from ir_exec.kernels import costs
 from ir_exec.kernels.indices import element_offsets
 from ir_exec.kernels.parallel import for_ranges
-from ir_exec.kernels.precision import rounded, type_limits, widened
+from ir_exec.kernels.precision import rounded, type_limits
+from ir_exec.kernels.sorting import comparable
 from ir_exec.kernels.windows import SlidingAxis
-from ir_exec.types import Array, ElementType
+from ir_exec.types import Array
 
 __all__ = [
     "AdaptiveWindows",
@@ -68,13 +69,13 @@ def _images(data: Array, sizes: Sequence[int]) -> Iterator[tuple[slice, Array]]:
 
 
 def _comparable(data: Array) -> tuple[Array, np.ufunc, Any]:
-    """The data in a type that NumPy compares fast, the function to do so, and the lowest value to begin with."""
-    is_float = ElementType.of(data).is_float
-    wide = widened(data) if is_float else data
-    return wide, np.fmax if is_float else np.maximum, wide.dtype.type(type_limits(data.dtype)[0])
+    """The data as NumPy compares it, the greater of two elements, never NaN, and the lowest finite one of its type."""
+    wide = comparable(data)
+    return wide, np.fmax if wide.dtype.kind == "f" else np.maximum, wide.dtype.type(type_limits(data.dtype)[0])
 
 
 def greatest(data: Array, axes: Sequence[SlidingAxis]) -> Array:
+    """The greatest element of each window, [batch, channels, windows...], of the type of data; padding never counts."""
     wide, greater, lowest = _comparable(data)
 
     def pool(images: Array) -> Array:

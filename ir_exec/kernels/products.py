@@ -1,4 +1,4 @@
-"""Matrix products, as BLAS does them best."""
+"""Matrix products, arranged as BLAS is fast at them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ __all__ = [
 ]
 
 MOST_SUMMED = 2**10
-"""Sums of more products lose digits when they are not cut into shorter ones, as OpenBLAS does in large products."""
+"""Longer sums are not computed by small products: OpenBLAS cuts them into shorter ones in large products, which loses
+fewer digits."""
 
 
 def matrix_product(a: Array, b: Array) -> Array:
-    """`np.matmul`, arranged so that one large product is done instead of many small ones, and BLAS can do it."""
+    """`np.matmul`, as one large product instead of many small ones where that is possible, always by BLAS."""
     if a.ndim < 2 or b.ndim < 2:
         return np.asarray(np.matmul(a, b))
     rows, columns = b.shape[-2:]
@@ -33,7 +34,7 @@ def matrix_product(a: Array, b: Array) -> Array:
 
 
 def _matrix_product(a: Array, b: Array) -> Array:
-    """The product of two matrices, for which threads are not called if it is over sooner than they come."""
+    """The product of two matrices. Small ones run on the calling thread: waking BLAS threads costs more."""
     if costs.SINGLE_PRODUCT_MULTIPLICATIONS < len(a) * b.size <= costs.SHORT_PRODUCT_MULTIPLICATIONS:
         return product_in_pieces(a, b, np.empty((len(a), b.shape[1]), a.dtype))
     return np.asarray(a @ b)
@@ -53,12 +54,12 @@ def _for_blas(matrices: Array) -> Array:
 
 
 def matrix_products(rows: Array, columns: Array, out: Array) -> Array:
-    """Products of matrices; NumPy is slow where each is that of a column and a row, so these are not left to it."""
+    """out = rows @ columns; products of a column and a row are multiplications, at which np.matmul is slow."""
     return np.multiply(rows, columns, out=out) if rows.shape[-1] == 1 else np.matmul(rows, columns, out=out)
 
 
 def product_in_pieces(a: Array, b: Array, out: Array) -> Array:
-    """`out` = a @ b by products that BLAS does on the calling thread, so that threads of ours can each do some.
+    """out = a @ b by small products, which BLAS does on the calling thread: so each thread of ours can do some.
 
     a: [..., M, K], b: [..., K, N], out: [..., M, N], of which the batches are broadcast together.
     """
@@ -75,7 +76,7 @@ def product_in_pieces(a: Array, b: Array, out: Array) -> Array:
 
 @cache
 def _pieces(rows: int, column: int, columns: int) -> tuple[int, int]:
-    """Into how many equal pieces to cut rows and columns, as few as possible; one of each where nothing helps."""
+    """Into how many equal pieces to cut rows and columns, as few as possible; (1, 1) where no cut makes them small."""
     whole = rows * column * columns
     if whole <= costs.SINGLE_PRODUCT_MULTIPLICATIONS or column > MOST_SUMMED:
         return 1, 1
@@ -89,5 +90,5 @@ def _pieces(rows: int, column: int, columns: int) -> tuple[int, int]:
 
 
 def _divisors(size: int, least: int) -> list[int]:
-    """Into how many equal parts of at least so many elements `size` can be cut."""
+    """The numbers of equal parts, of at least `least` elements each, into which `size` can be cut."""
     return [count for count in range(1, max(size // least, 1) + 1) if size % count == 0]

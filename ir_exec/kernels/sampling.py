@@ -1,4 +1,4 @@
-"""Images read between their elements, at points or on lattices."""
+"""Bilinear samples of images, at points or on lattices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
 
 
 class Line(NamedTuple):
-    """Places on one axis: element `low` counts 1 - `share`, element `high` counts `share`."""
+    """Places on one axis between two elements: the weight of `low` is 1 - `share`, that of `high` is `share`."""
 
     low: Array
     high: Array
@@ -32,7 +32,7 @@ def read_between(positions: Array) -> Line:
 
 
 def channels_last(images: Array) -> Array:
-    """Images [N, C, H, W] as [N, H, W, C]: the channels of a place are read in one piece then."""
+    """Images [N, C, H, W] as [N, H, W, C], where the channels of a place are contiguous."""
     return np.ascontiguousarray(images.transpose(0, 2, 3, 1))
 
 

@@ -1,8 +1,8 @@
-"""Updates that are reduced with what they meet: sums, products, least, greatest and mean of the scatter family.
+"""Reductions of the scatter family: sum, difference, product, least, greatest and mean of updates and what data holds.
 
-Updates to one element are applied one after the other in their order, so that floating point sums always come out the
-same. `ufunc.at` does this for single elements about as fast as memory allows. Updates that are whole slices are
-grouped by where they go, and applied in waves: one update of each group. A wave meets no element twice and is a few
+Updates to one element are applied one after the other in their order, so that floating point sums are reproducible.
+`ufunc.at` does this for single elements about as fast as memory allows. Updates that are whole slices are grouped by
+the place where they go, and applied in waves: one update of each group. A wave touches no element twice and is a few
 NumPy calls on all of its elements.
 """
 
@@ -25,10 +25,9 @@ Reduction: TypeAlias = Literal["none", "sum", "sub", "prod", "min", "max", "mean
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """An Update: what target holds is reduced with the updates that come there, in their order.
+    """An Update: the target's elements are reduced with the updates to them, in their order.
 
-    Without `use_init_val` what target holds there counts as if it were not there. A NaN among the updates leaves least
-    and greatest as they are.
+    use_init_val: whether what the target holds counts too. A NaN among the updates changes neither least nor greatest.
     """
 
     reduction: Reduction
@@ -130,10 +129,10 @@ class Reduced:
 
 @dataclass(frozen=True, slots=True)
 class _Groups:
-    """Updates by where they go, the largest groups first.
+    """Updates grouped by the place where they go, the largest groups first.
 
-    places: where the updates of each group go. sizes: how many each group has, starts: where in `order` its updates
-    begin; there they stand in the order in which they are applied.
+    places, sizes: the place and the number of updates of each group. starts: where in `order` its updates begin, in
+    the order in which they are applied.
     """
 
     places: Array
@@ -155,7 +154,7 @@ class _Groups:
         return _Groups(self.places[largest], self.sizes[largest], self.starts[largest], self.order)
 
     def longer_than(self, wave: int) -> int:
-        """How many groups have more than so many updates."""
+        """How many groups have more than `wave` updates."""
         return int(np.searchsorted(-self.sizes, -wave))
 
     def wave(self, wave: int, count: int) -> Array:

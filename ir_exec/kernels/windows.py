@@ -1,4 +1,4 @@
-"""Windows that slide over the spatial axes of [batch, channels, spatial...]: what convolution and pooling share.
+"""Windows that slide over the spatial axes of [batch, channels, spatial...], for convolution and pooling.
 
 Window number i of an axis covers the elements `i * stride + k * dilation - pad` of the data, k counting through the
 kernel. Elements before the first and behind the last one of the data are padding.
