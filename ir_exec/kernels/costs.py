@@ -70,7 +70,7 @@ TABLE_ELEMENTS = 2**13
 """Indices, and sizes of axes, up to which a table is kept that saves arithmetic: 64 KiB of offsets, and a look-up that
 checks every index too. For more indices the arithmetic takes longer than NumPy's calls, which a table saves."""
 
-OFFSETS_AT_ONCE_ELEMENTS = 2**18
+OFFSETS_AT_ONCE = 2**18
 """Indices up to which all offsets are found before threads share the moving: many short NumPy calls on several threads
 take longer than on one, for each waits for the interpreter's lock."""
 
@@ -84,7 +84,7 @@ LONG_SLICE_BYTES = 512
 """Slices from which on it pays to find the last update of each place first, so that every slice is written once. Below,
 writing one slice takes 2 to 11 ns, about as long as finding out whether it is needed."""
 
-TUPLES_AT_ONCE_ELEMENTS = 2**20
+TUPLES_AT_ONCE = 2**20
 """Tuples whose offsets exist at the same time where they choose single elements: 8 MiB. It stands for memory."""
 
 WAVE_ELEMENTS = 2**12
@@ -103,7 +103,7 @@ TWO_CALLS_ELEMENTS = 2**10
 EXPONENTIAL_NANOSECONDS = 2.0
 """An element of a softmax: 0.9 within the cache, with f16 and along other axes than the last up to 3."""
 
-SCORES_AT_ONCE_ELEMENTS = 2**22
+SCORES_AT_ONCE = 2**22
 """Attention scores (queries times keys, over all batches) that exist at a time: 16 MiB of f32. It stands for memory;
 larger matrix products are not faster."""
 
@@ -162,7 +162,7 @@ have removed; fewer are more NumPy calls."""
 BOXES_TOGETHER = 512
 """Boxes up to which their overlaps are computed once for all classes: a square of 512 x 512 f32 is 1 MiB."""
 
-MATRIX_SIZE_A_TAP = 128
+ELEMENTS_A_TAP = 128
 """A matrix product with a table of resampling spread out as a matrix beats adding tap by tap while the axis has at most
 so many elements for each tap: the matrix multiplies so many zeros at 50 a nanosecond, a tap takes some 3 ns."""
 

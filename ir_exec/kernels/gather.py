@@ -81,7 +81,7 @@ def _take_by_table(data: Array, indices: Array, axis: int) -> Array:
 
 
 def _is_found_at_once(data: Array, indices: Array, axis: int) -> bool:
-    return indices.size <= costs.OFFSETS_AT_ONCE_ELEMENTS
+    return indices.size <= costs.OFFSETS_AT_ONCE
 
 
 def _take_at_once(data: Array, indices: Array, axis: int) -> Array:
@@ -193,7 +193,7 @@ def _take_batches_by_table(data: Array, indices: Array, axis: int, batch: int) -
 
 
 def _are_few_elements(data: Array, indices: Array, axis: int, batch: int) -> bool:
-    return indices.size <= costs.OFFSETS_AT_ONCE_ELEMENTS and _are_elements(data, indices, axis, batch)
+    return indices.size <= costs.OFFSETS_AT_ONCE and _are_elements(data, indices, axis, batch)
 
 
 def _take_elements_at_once(data: Array, indices: Array, axis: int, batch: int) -> Array:
@@ -299,7 +299,7 @@ def _take_tuples_by_table(data: Array, indices: Array, batch: int) -> Array:
 
 
 def _are_found_at_once(data: Array, indices: Array, batch: int) -> bool:
-    return indices.size <= costs.OFFSETS_AT_ONCE_ELEMENTS
+    return indices.size <= costs.OFFSETS_AT_ONCE
 
 
 def _take_tuples_at_once(data: Array, indices: Array, batch: int) -> Array:

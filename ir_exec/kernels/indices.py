@@ -67,11 +67,13 @@ def count_from_front(indices: Array, size: int, *, negative: bool = True) -> tup
 
     Positions of the masked indices mean nothing. `negative`: whether negative indices count from the end.
     """
-    positions = as_wide_integers(indices, size)
-    if negative and positions.dtype.kind == "i" and not lie_within(positions, size):
-        positions = positions.astype(np.int64)
-        add_to_negative(positions, size)
-    outside = None if lie_within(positions, size) else as_unsigned(positions) >= size
+    positions, outside = as_wide_integers(indices, size), None
+    if not lie_within(positions, size):
+        if negative and positions.dtype.kind == "i":
+            positions = positions.astype(np.int64)
+            add_to_negative(positions, size)
+        mask = as_unsigned(positions) >= size
+        outside = mask if mask.any() else None
     # np.take takes u64 for unsafe; what is left of it within an axis fits into i64.
     return positions.view(np.int64) if positions.dtype == np.uint64 else positions, outside
 

@@ -241,7 +241,9 @@ def table_offsets(shape: tuple[int, ...], indices: Array, axis: int) -> Array:
     """
     places, grid = _tables(shape, indices.shape, axis)
     if places is None:
-        offsets = np.multiply(positions_within(indices, shape[axis]), prod(shape[axis + 1 :]), dtype=np.int64)
+        size, after = shape[axis], prod(shape[axis + 1 :])
+        positions = indices if lie_within(indices, size) else positions_within(indices, size)
+        offsets = np.multiply(positions, after, dtype=np.int64)
     else:
         try:
             # The look-up checks every index, counts the negative ones from the end and multiplies, all at once.

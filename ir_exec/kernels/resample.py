@@ -188,7 +188,7 @@ def resample(data: Array, axis: int, table: Table) -> Array:
         return _copied(rows, table.indices[:, 0]).reshape(shape)
     weights = table.weights.astype(rows.dtype, copy=False)
     taps = weights.shape[1]
-    small = size <= costs.MATRIX_SIZE_A_TAP * taps and size * len(table.indices) <= costs.MATRIX_ELEMENTS
+    small = size <= costs.ELEMENTS_A_TAP * taps and size * len(table.indices) <= costs.MATRIX_ELEMENTS
     # In a product 0 * inf would spread NaN over the whole axis; the sum tells whether there is any such element.
     if small and np.isfinite(rows.sum()):
         return _product(rows, table.matrix(size, rows.dtype)).reshape(shape)

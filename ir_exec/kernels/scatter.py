@@ -186,8 +186,8 @@ def put_tuples(
     copy_into(output, data)
 
     def pairs() -> Iterator[tuple[Array, Array]]:
-        for first in range(0, len(tuples), costs.TUPLES_AT_ONCE_ELEMENTS):
-            part = slice(first, first + costs.TUPLES_AT_ONCE_ELEMENTS)
+        for first in range(0, len(tuples), costs.TUPLES_AT_ONCE):
+            part = slice(first, first + costs.TUPLES_AT_ONCE)
             yield slice_offsets(Indices(tuples[part], indices.negative), sizes), values[part]
 
     update(output.reshape(-1), pairs, len(tuples))

@@ -6,6 +6,7 @@ import tracemalloc
 from itertools import product
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -124,6 +125,16 @@ def test_pooling_looks_at_every_window(
             assert np.allclose(average.evaluate(data), wanted, rtol=1e-5, atol=1e-6)
     operator = AvgPool16(**attributes, exclude_pad=False)
     assert_holds(operator, [TensorType(ElementType.f32, draw_wider(widening.draw, data.shape))], [data])
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16", "f32", "f64"])
+def test_the_greatest_of_nothing_but_nan_is_the_lowest_finite_number(kind: str) -> None:
+    dtype = ElementType[kind].dtype
+    data = np.array([[[np.nan, np.nan, -np.inf, 1]]], dtype)
+    steps = {"strides": (2,), "kernel_sizes": (2,), "pads_begin": (0,), "pads_end": (0,)}
+    found = MaxPool1(**steps).evaluate(data)
+    assert found.dtype == dtype
+    assert found.tolist() == [[[float(ml_dtypes.finfo(dtype).min), 1]]]
 
 
 def refused(operator: Any, *types: TensorType) -> tuple[str, str]:

@@ -139,7 +139,7 @@ def _attend(scores: Array, values: Array, sink: Array | None, output: Array) -> 
 
 
 def _row_blocks(rows: int, scores_a_row: int) -> list[slice]:
-    step = max(costs.SCORES_AT_ONCE_ELEMENTS // max(scores_a_row, 1), 1)
+    step = max(costs.SCORES_AT_ONCE // max(scores_a_row, 1), 1)
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 
