@@ -13,15 +13,13 @@ import numpy as np
 
 from ir_exec.kernels.precision import type_limits
 from ir_exec.ops import Op
+from ir_exec.ops.base.intervals import HUGE
 from ir_exec.types import Array, Bounds, ElementType, TensorType
 
 __all__ = ["LARGEST", "with_known_values"]
 
 LARGEST = 1024
 """Elements of the largest tensor whose values are computed: larger ones do not describe shapes."""
-
-HUGE = 2.0**48
-"""Bounds from here on count as "not bounded": no tensor has so many elements."""
 
 DEEPEST = 32
 """How many values may depend on each other before one is computed, which bounds the recursion."""

@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ir_exec.kernels import costs
 from ir_exec.kernels.indices import element_offsets
 from ir_exec.kernels.parallel import for_ranges
-from ir_exec.kernels.precision import rounded, type_limits, widened
+from ir_exec.kernels.precision import rounded, type_limits
+from ir_exec.kernels.sorting import comparable
 from ir_exec.kernels.windows import SlidingAxis
-from ir_exec.types import Array, ElementType
+from ir_exec.types import Array
 
 __all__ = [
     "AdaptiveWindows",
@@ -26,9 +28,6 @@ __all__ = [
     "reduced_windows",
     "spread",
 ]
-
-CHUNK = 2**17
-"""How many elements of the data to pool at a time, so that they stay in the cache of one core."""
 
 
 def pooled_along(ufunc: np.ufunc, data: Array, axis: SlidingAxis, position: int, start: object) -> Array:
@@ -56,27 +55,27 @@ def by_images(pool: Callable[[Array], Array], data: Array, axes: Sequence[Slidin
     def work(start: int, stop: int) -> None:
         result[start:stop] = pool(images[start:stop])
 
-    for_ranges(len(images), max(CHUNK // max(prod(sizes), 1), 1), work, nanoseconds=images.size)
+    for_ranges(len(images), max(costs.CHUNK_ELEMENTS // max(prod(sizes), 1), 1), work, nanoseconds=images.size)
     return result.reshape(batch, channels, *counts)
 
 
 def _images(data: Array, sizes: Sequence[int]) -> Iterator[tuple[slice, Array]]:
     count = data.shape[0] * data.shape[1]
     flat = data.reshape(count, *sizes)
-    step = max(CHUNK // max(prod(sizes), 1), 1)
+    step = max(costs.CHUNK_ELEMENTS // max(prod(sizes), 1), 1)
     for first in range(0, count, step):
         some = slice(first, min(first + step, count))
         yield some, flat[some]
 
 
 def _comparable(data: Array) -> tuple[Array, np.ufunc, Any]:
-    """The data in a type that NumPy compares fast, the function to do so, and the lowest value to begin with."""
-    is_float = ElementType.of(data).is_float
-    wide = widened(data) if is_float else data
-    return wide, np.fmax if is_float else np.maximum, wide.dtype.type(type_limits(data.dtype)[0])
+    """The data as NumPy compares it, the greater of two elements, never NaN, and the lowest finite one of its type."""
+    wide = comparable(data)
+    return wide, np.fmax if wide.dtype.kind == "f" else np.maximum, wide.dtype.type(type_limits(data.dtype)[0])
 
 
 def greatest(data: Array, axes: Sequence[SlidingAxis]) -> Array:
+    """The greatest element of each window, [batch, channels, windows...], of the type of data; padding never counts."""
     wide, greater, lowest = _comparable(data)
 
     def pool(images: Array) -> Array:

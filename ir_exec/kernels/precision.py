@@ -1,8 +1,7 @@
-"""In which type an operator adds up, and how its result returns to the element type of the output.
+"""The type in which an operator adds up, and the rounding of its result to the element type of the output.
 
-Sums of short types go wrong when they are kept in the type itself: f16 and bf16 are added in f32. Short integers are
-added where nothing overflows, and the result is cut to the type as OpenVINO does: 8 bits and fewer saturate, longer
-ones wrap.
+Sums in a short type lose digits or overflow: f16 and bf16 are added in f32, short integers where nothing overflows. The
+result is cut to the type as OpenVINO does: 8 bits and fewer saturate, longer ones wrap.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Resampling: which elements of the input make an element of the output, and with which weights.
+"""Resampling: a table for each axis says which elements of the input make an element of the output, and their weights.
 
-Interpolation treats one axis after another, so a table for each axis is all that it needs to know.
+Axes are resampled one after another.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from ir_exec.errors import EvaluationError
+from ir_exec.kernels import costs
 from ir_exec.types import Array, ElementType, saturated
 
 __all__ = [
@@ -37,14 +38,6 @@ Coordinates: TypeAlias = Literal[
 ]
 
 Nearest: TypeAlias = Literal["round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"]
-
-_PRODUCT_IS_FASTER = 128
-"""A matrix product with a table spread out as a matrix wins while the axis is at most this many times the taps."""
-
-_LARGEST_MATRIX = 1 << 22
-
-_FEW = 16
-"""Products with fewer columns do not pay."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +188,7 @@ def resample(data: Array, axis: int, table: Table) -> Array:
         return _copied(rows, table.indices[:, 0]).reshape(shape)
     weights = table.weights.astype(rows.dtype, copy=False)
     taps = weights.shape[1]
-    small = size <= _PRODUCT_IS_FASTER * taps and size * len(table.indices) <= _LARGEST_MATRIX
+    small = size <= costs.ELEMENTS_A_TAP * taps and size * len(table.indices) <= costs.MATRIX_ELEMENTS
     # In a product 0 * inf would spread NaN over the whole axis; the sum tells whether there is any such element.
     if small and np.isfinite(rows.sum()):
         return _product(rows, table.matrix(size, rows.dtype)).reshape(shape)
@@ -217,7 +210,7 @@ def _copied(rows: Array, indices: Array) -> Array:
 
 def _product(rows: Array, matrix: Array) -> Array:
     before, size, after = rows.shape
-    if after >= _FEW:
+    if after >= costs.PRODUCT_COLUMNS:
         return np.asarray(matrix @ rows)
     # One product of many rows is faster than many products of few columns.
     flat = rows.swapaxes(1, 2).reshape(before * after, size)
@@ -236,9 +229,6 @@ def _weighted(rows: Array, indices: Array, weights: Array) -> Array:
 
 Mode: TypeAlias = Literal["nearest", "linear", "linear_onnx", "cubic", "bilinear_pillow", "bicubic_pillow"]
 
-SMALL_AXIS = 2**9
-"""Axes up to this size are resampled so fast that making a table takes as long."""
-
 
 @dataclass(frozen=True, slots=True)
 class Filter:
@@ -255,11 +245,11 @@ class Filter:
         return self.mode in ("bilinear_pillow", "bicubic_pillow")
 
     def table(self, size_in: int, size_out: int, scale: np.float32, antialias: bool) -> Table:
-        """How an axis is resampled; small tables are kept."""
-        make = _kept_table if max(size_in, size_out) <= SMALL_AXIS else _new_table
+        """How an axis is resampled; tables of short axes are kept."""
+        make = _kept_table if max(size_in, size_out) <= costs.KEPT_AXIS_ELEMENTS else Filter._new_table
         return make(self, size_in, size_out, scale, antialias)
 
-    def new_table(self, size_in: int, size_out: int, scale: np.float32, antialias: bool) -> Table:
+    def _new_table(self, size_in: int, size_out: int, scale: np.float32, antialias: bool) -> Table:
         if self.of_pillow:
             return pillow_table(size_in, size_out, self.cube_coeff if self.mode == "bicubic_pillow" else None)
         coordinates = source_coordinates(self.coordinates, size_in, size_out, scale)
@@ -272,9 +262,9 @@ class Filter:
         return linear_table(coordinates, size_in, clamped=self.mode == "linear_onnx")
 
 
-_new_table = Filter.new_table
-
-_kept_table = lru_cache(maxsize=32)(Filter.new_table)
+_kept_table = lru_cache(maxsize=32)(Filter._new_table)
+"""32 tables at most. One of 512 elements with four taps holds 24 KiB, and its matrix in f32 1 MiB more: up to 32 MiB in
+usual networks, three times as much where the same axes are resampled in f64 too."""
 
 
 def interpolate(
@@ -293,7 +283,7 @@ def interpolate(
         # Pillow goes from the last axis to the first, and rounds integers in between.
         steps.reverse()
     else:
-        # What shrinks comes first, and of equals the later axis: so the least is moved about.
+        # The axis that shrinks most comes first, of equal ones the last: so the least data is moved.
         steps.sort(key=lambda step: (step[1] / max(data.shape[step[0]], 1), -step[0]))
     antialias = how.antialias and any(scale < 1 for scale in scales)
     kind = ElementType.of(data)

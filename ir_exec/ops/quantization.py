@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from ir_exec.errors import ShapeError
+from ir_exec.kernels import costs
 from ir_exec.kernels.precision import CALCULABLE, rounded, type_limits, widened
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Int, at_least
@@ -16,9 +17,6 @@ from ir_exec.ops.base.shapes import broadcast_shapes, broadcasts_to, merge_shape
 from ir_exec.types import Array, ElementType, Shape, TensorType, convert, element_types
 
 __all__ = ["FakeConvert", "FakeQuantize"]
-
-CHUNK = 2**16
-"""How many elements to quantize at a time, so that they stay in the cache of one core."""
 
 _SHORTENED = element_types("f16 bf16 f32")
 
@@ -148,8 +146,8 @@ def _rows(data: Array, result: Array, limits: Sequence[Array]) -> Iterator[tuple
         kept = limit.reshape(limit.shape[: max(limit.ndim - constant, 0)])
         columns.append(np.broadcast_to(kept, outer).reshape(count, 1))
     flat, target = data.reshape(count, inner), result.reshape(count, inner)
-    wide = min(max(inner, 1), CHUNK)
-    step = max(CHUNK // wide, 1)
+    wide = min(max(inner, 1), costs.PIECE_ELEMENTS)
+    step = max(costs.PIECE_ELEMENTS // wide, 1)
     for row in range(0, count, step):
         for column in range(0, inner, wide):
             chosen: tuple[Any, ...] = (slice(row, row + step), slice(column, column + wide))

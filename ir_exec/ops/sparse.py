@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError
+from ir_exec.kernels import costs
 from ir_exec.kernels.indices import find_indices
 from ir_exec.kernels.precision import accumulator, rounded
 from ir_exec.ops.base import In, Op, op
@@ -35,9 +36,6 @@ __all__ = [
     "EmbeddingSegmentsSum",
     "SparseFillEmptyRows",
 ]
-
-BLOCK = 2**18
-"""How many elements of chosen rows exist at a time."""
 
 _NUMBERS = element_types("bf16 f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64")
 
@@ -260,7 +258,7 @@ def _summed(table: Array, indices: Array, bags: Array, count: int, weights: Arra
     rows = table.reshape(len(table), prod(table.shape[1:]))
     dtype = accumulator(table.dtype) if ElementType.of(table).is_float else table.dtype
     sums = np.zeros((count, rows.shape[1]), dtype)
-    step = max(BLOCK // max(rows.shape[1], 1), 1)
+    step = max(costs.INTERMEDIATE_ELEMENTS // max(rows.shape[1], 1), 1)
     for begin in range(0, len(positions), step):
         chosen = rows[positions[begin : begin + step]].astype(dtype, copy=False)
         if weights is not None:

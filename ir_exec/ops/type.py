@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError
+from ir_exec.kernels import costs
 from ir_exec.kernels.pieces import by_pieces
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, ElementTypeName
@@ -37,10 +38,6 @@ CONVERTIBLE = NUMERIC | BOOLEAN
 
 PROMOTABLE = element_types("boolean f16 f32 f64 i4 i8 i16 i32 i64 u1 u4 u8 u16 u32 u64 f8e4m3 f8e5m2 bf16")
 """What the rules of ConvertPromoteTypes were made for; OpenVINO takes no other types either."""
-
-
-LARGE = 2**19
-"""How many elements make it worth while to convert them in pieces."""
 
 
 _ALIKE = element_types("boolean i8 i16 i32 i64 u8 u16 u32 u64")
@@ -113,7 +110,7 @@ def _require_convertible(target: ElementType) -> None:
 
 def _converted(data: Array, target: ElementType) -> Array:
     """`convert`; of many elements in pieces, on as many threads as the context allows."""
-    if data.size < LARGE or not data.flags.c_contiguous or data.dtype == target.dtype:
+    if data.size < costs.SPLIT_ELEMENTS or not data.flags.c_contiguous or data.dtype == target.dtype:
         return convert(data, target)
     return by_pieces(partial(convert, target=target), data, np.empty(data.shape, target.dtype))
 
@@ -125,7 +122,7 @@ def _conversion(source: TensorType, target: ElementType) -> Callable[[Array], Ar
         return lambda data: data
     into_integer = target in _ALIKE and target is not ElementType.boolean and kind in _ALIKE
     into_float = target in (ElementType.f32, ElementType.f64) and kind in _ALIKE | _FLOATS
-    if (into_integer or into_float) and source.shape.size.lo < LARGE:
+    if (into_integer or into_float) and source.shape.size.lo < costs.SPLIT_ELEMENTS:
         return lambda data: data.astype(dtype)
     return lambda data: _converted(data, target)
 

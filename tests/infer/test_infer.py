@@ -10,7 +10,7 @@ from ir_exec.graph import Graph, Node, build_graph
 from ir_exec.infer import infer_types, inferred_or_declared
 from ir_exec.ir import read_document
 from ir_exec.types import ElementType, Shape, TensorType
-from tests.ir_text import layer, net, parameter, port, result
+from tests.helpers.ir_text import layer, net, parameter, port, result
 
 
 def graph() -> Graph:

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir_exec.kernels.boxes import BLOCK, corner_overlaps, keep_best, rotated_overlaps
+from ir_exec.kernels.boxes import corner_overlaps, keep_best, rotated_overlaps
+from ir_exec.kernels.costs import BOXES_AT_ONCE
 
 
-@pytest.mark.parametrize("count", [BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK])
+@pytest.mark.parametrize("count", [BOXES_AT_ONCE - 1, BOXES_AT_ONCE, BOXES_AT_ONCE + 1, 3 * BOXES_AT_ONCE])
 def test_blocks_do_not_show(count: int) -> None:
     random = np.random.default_rng(count)
     start = random.uniform(0, 30, (2, count))

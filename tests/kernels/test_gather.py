@@ -12,30 +12,27 @@ import numpy as np
 import pytest
 
 from ir_exec.errors import EvaluationError
-from ir_exec.kernels import gather as take
-from ir_exec.kernels import offsets, parallel
-from ir_exec.kernels import scatter as put
-from ir_exec.kernels import scatter_reduced as reduce_updates
+from ir_exec.kernels import costs
 from ir_exec.kernels.offsets import AlongAxis
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.types import Array
 from tests.helpers.operators import make
 
 CONSTANTS = {
-    "CHUNK": (1, 3, 8, 40),
-    "FEW": (1, 2, 30),
-    "TABLE": (0, 0, 5),
-    "AT_ONCE": (0, 0, 10),
-    "PIECE": (1, 10, 100),
-    "NEAR": (1, 16, 64),
-    "FAR": (1, 64, 10**6),
-    "RUN": (1, 4, 64),
-    "LINE": (1, 3),
-    "COPY": (1, 64, 10**6),
-    "LONG": (1, 8, 64),
-    "TUPLES": (1, 3, 100),
-    "WAVE": (1, 4, 16),
-    "WORTH_SHARING": (0,),
+    "CHUNK_ELEMENTS": (1, 3, 8, 40),
+    "FEW_ELEMENTS": (1, 2, 30),
+    "TABLE_ELEMENTS": (0, 0, 5),
+    "OFFSETS_AT_ONCE": (0, 0, 10),
+    "PIECE_NANOSECONDS": (1, 10, 100),
+    "NEAR_CACHE_BYTES": (1, 16, 64),
+    "SHARED_CACHE_BYTES": (1, 64, 10**6),
+    "RUN_ELEMENTS": (1, 4, 64),
+    "CACHE_LINE_ELEMENTS": (1, 3),
+    "COPIED_PART_BYTES": (1, 64, 10**6),
+    "LONG_SLICE_BYTES": (1, 8, 64),
+    "TUPLES_AT_ONCE": (1, 3, 100),
+    "WAVE_ELEMENTS": (1, 4, 16),
+    "WORTH_SHARING_NANOSECONDS": (0,),
 }
 DTYPES = (np.float32, np.float16, np.int8, np.int64, np.bool_, object)
 INDEX_DTYPES = (np.int32, np.int64, np.int8, np.uint8, np.uint64)
@@ -46,10 +43,7 @@ def rng(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
     """Random numbers, in a world of small chunks and up to three threads."""
     rng = np.random.default_rng(request.param)
     for name, values in CONSTANTS.items():
-        value = int(rng.choice(values))
-        for module in (offsets, parallel, put, reduce_updates, take):
-            if hasattr(module, name):
-                monkeypatch.setattr(module, name, value)
+        monkeypatch.setattr(costs, name, int(rng.choice(values)))
     token = THREADS.set(int(rng.integers(1, 4)))
     yield rng
     THREADS.reset(token)

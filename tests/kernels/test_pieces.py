@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ir_exec.kernels import costs
 from ir_exec.kernels import pieces as slices
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.types import Array
@@ -27,7 +28,7 @@ def test_pieces_and_threads_change_nothing(shape: list[int], axis: int, piece: i
     axis %= len(shape)
     data = np.random.default_rng(0).integers(0, 100, shape)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(slices, "PIECE", piece)
+        patch.setattr(costs, "PIECE_ELEMENTS", piece)
         before = THREADS.set(threads)
         found = slices.by_slices(less_the_last, data, axis, nanoseconds=1e6)
         THREADS.reset(before)
@@ -40,7 +41,7 @@ def test_a_scalar_is_a_slice_of_one_element() -> None:
 
 def test_no_piece_is_larger_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
-    monkeypatch.setattr(slices, "PIECE", 100)
+    monkeypatch.setattr(costs, "PIECE_ELEMENTS", 100)
     slices.by_slices(lambda part: sizes.append(part.size) or part, np.zeros((7, 10, 30)), 1, nanoseconds=1.0)
     assert max(sizes) <= 100
     assert sum(sizes) == 2100

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ir_exec.kernels.products import SINGLE_PRODUCT, matrix_product, product_in_pieces
+from ir_exec.kernels.costs import SINGLE_PRODUCT_MULTIPLICATIONS
+from ir_exec.kernels.products import matrix_product, product_in_pieces
 
 
 def test_layouts_that_blas_does_not_take() -> None:
@@ -30,7 +31,7 @@ def test_products_in_pieces_are_the_products(a: tuple[int, ...], b: tuple[int, .
     generator = np.random.default_rng(0)
     left, right = (generator.integers(-8, 9, shape) for shape in (a, b))
     wanted = left @ right
-    assert left.shape[-2] * right.size > SINGLE_PRODUCT
+    assert left.shape[-2] * right.size > SINGLE_PRODUCT_MULTIPLICATIONS
     # Rows of the output that do not follow each other, as in a part of a larger one.
     out = np.zeros((*wanted.shape[:-1], wanted.shape[-1] + 5), np.float32)[..., 2:-3]
     product_in_pieces(left.astype(np.float32), right.astype(np.float32), out)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import InvalidAttributeError, raise_error
-from ir_exec.ops import quantization as quantize
+from ir_exec.kernels import costs
 from ir_exec.ops.quantization import FakeConvert, FakeQuantize
 from ir_exec.types import Array, ElementType, TensorType
 from tests.helpers.operators import refused
@@ -45,7 +45,7 @@ def test_fake_quantize_is_its_formula(problem: tuple[list[Array], int, int]) -> 
     operator = FakeQuantize(levels=levels)
     assert operator.infer(*[TensorType.of(array) for array in arrays]) == TensorType.of(arrays[0])
     with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
-        patch.setattr(quantize, "CHUNK", chunk)
+        patch.setattr(costs, "PIECE_ELEMENTS", chunk)
         found = operator.evaluate(*arrays)
     data, *limits = arrays
     limits = [limit.reshape(limit.shape[max(limit.ndim - data.ndim, 0) :]) for limit in limits]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, ShapeError
-from ir_exec.ops import sparse as segments
+from ir_exec.kernels import costs
 from ir_exec.ops.sparse import (
     EmbeddingBagOffsets,
     EmbeddingBagOffsetsSum,
@@ -56,7 +56,7 @@ def test_bags_are_summed_one_by_one(
     offsets = np.cumsum([0, *(len(bag) for bag in bags[:-1])])
     given_weights = () if weights is None else (np.array([w for ws in weights for w in ws]),)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(segments, "BLOCK", block)
+        patch.setattr(costs, "INTERMEDIATE_ELEMENTS", block)
         found = EmbeddingBagOffsets(reduction="mean" if mean else "sum").evaluate(
             TABLE, indices, offsets, np.array(default), *given_weights
         )

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import ElementTypeError, EvaluationError, InvalidAttributeError, ShapeError, raise_error
-from ir_exec.kernels import pieces as slices
+from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.ops import Op
-from ir_exec.ops import type as converting
 from ir_exec.ops.type import StringTensorPack, StringTensorUnpack
 from ir_exec.types import ElementType, Shape, TensorType
 from tests.helpers.operators import inferred, make
@@ -155,8 +154,8 @@ def test_pieces_and_threads_change_nothing(
     data = np.arange(-60, 60).reshape(8, 15).astype(ElementType[source].dtype)
     operator = make("Convert", 1, destination_type=target)
     expected = operator.evaluate(data)
-    monkeypatch.setattr(converting, "LARGE", 10)
-    monkeypatch.setattr(slices, "PIECE", 7)
+    monkeypatch.setattr(costs, "SPLIT_ELEMENTS", 10)
+    monkeypatch.setattr(costs, "PIECE_ELEMENTS", 7)
     before = THREADS.set(threads)
     found = operator.evaluate(data)
     THREADS.reset(before)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ir_exec.kernels.pieces import EXPONENTIAL, by_slices
+from ir_exec.kernels import costs
+from ir_exec.kernels.pieces import by_slices
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.kernels.softmax import log_softmax, softmax
 from ir_exec.ops.base import In, Op, op
@@ -39,7 +40,7 @@ class SoftMax8(_AlongAxis):
     """
 
     def evaluate(self, data: Array) -> Array:
-        return by_slices(softmax, data, self.axis, nanoseconds=EXPONENTIAL)
+        return by_slices(softmax, data, self.axis, nanoseconds=costs.EXPONENTIAL_NANOSECONDS)
 
 
 @op("SoftMax", since=1)
@@ -60,4 +61,4 @@ class LogSoftmax(_AlongAxis):
     """
 
     def evaluate(self, data: Array) -> Array:
-        return by_slices(log_softmax, data, self.axis, nanoseconds=EXPONENTIAL)
+        return by_slices(log_softmax, data, self.axis, nanoseconds=costs.EXPONENTIAL_NANOSECONDS)

@@ -13,6 +13,7 @@ from ir_exec.kernels.elementwise import calculated
 from ir_exec.ops.base import op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.elementwise import Binary, binary
+from ir_exec.ops.base.intervals import HUGE
 from ir_exec.types import Array, Bounds, ElementType
 
 __all__ = [
@@ -27,10 +28,6 @@ __all__ = [
     "SquaredDifference",
     "Subtract",
 ]
-
-
-HUGE = 2.0**48
-"""Bounds that reach this are not bounds of anything that a tensor could have."""
 
 
 Add = binary(

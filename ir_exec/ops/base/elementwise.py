@@ -12,8 +12,8 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from ir_exec.kernels import costs
 from ir_exec.kernels.elementwise import (
-    LARGE,
     Function,
     calculated,
     calculated_real,
@@ -21,7 +21,6 @@ from ir_exec.kernels.elementwise import (
     of_copy,
     working_dtype,
 )
-from ir_exec.kernels.pieces import PIECE
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base.attributes import LOWER, Int, Named
 from ir_exec.ops.base.operator import In, Op, op
@@ -182,7 +181,7 @@ def real_kernel(function: Function, data: TensorType, otherwise: Callable[..., A
         return otherwise
     if isinstance(function, np.ufunc):
         return function
-    return partial(of_copy, function) if data.shape.size.lo <= PIECE else otherwise
+    return partial(of_copy, function) if data.shape.size.lo <= costs.PIECE_ELEMENTS else otherwise
 
 
 def clip_kernel(data: TensorType, lowest: float, highest: float, otherwise: Callable[..., Any]) -> Callable[..., Any]:
@@ -201,4 +200,6 @@ def is_own_type(data: TensorType) -> bool:
 def is_small(*types: TensorType) -> bool:
     """Whether NumPy's functions may be called as they are: for fewer elements than are split, and for no scalars, of
     which they would not give an array."""
-    return max(type.shape.size.lo for type in types) < LARGE and max(type.rank or 0 for type in types) > 0
+    return (
+        max(type.shape.size.lo for type in types) < costs.SPLIT_ELEMENTS and max(type.rank or 0 for type in types) > 0
+    )

@@ -10,7 +10,16 @@ from ir_exec.ops.base.attributes import LOWER, Ints, Positives
 from ir_exec.ops.base.operator import Op
 from ir_exec.types import Dim, Shape, TensorType
 
-__all__ = ["SPATIAL_RANKS", "AutoPad", "Windowed", "require_spatial", "spatial_dims"]
+__all__ = [
+    "SPATIAL_RANKS",
+    "AutoPad",
+    "Windowed",
+    "changed",
+    "covered",
+    "require_spatial",
+    "spatial_dims",
+    "window_extent",
+]
 
 SPATIAL_RANKS = (1, 2, 3)
 
@@ -65,3 +74,24 @@ def require_spatial(data: TensorType, name: str = "data", others: int = 2) -> No
 def spatial_dims(shape: Shape, count: int, others: int = 2) -> tuple[Dim, ...]:
     """The dims of the spatial axes; unknown ones where the rank is unknown."""
     return (Dim.any(),) * count if shape.dims is None else shape[others:]
+
+
+def window_extent(kernel: Dim, dilation: int) -> Dim:
+    """How many elements a window spans from its first to its last."""
+    return (kernel - 1) * dilation + 1
+
+
+def changed(dim: Dim, amount: int) -> Dim:
+    """The dim with so many more elements, or fewer where the amount is negative."""
+    return dim + amount if amount >= 0 else dim - -amount
+
+
+def covered(dim: Dim, pads: tuple[int, int], extent: Dim, axis: int) -> Dim:
+    """How many elements of the padded data lie behind the first window; ShapeError IR505 where a window cannot fit."""
+    padded = changed(dim, sum(pads))
+    if dim.is_static and extent.is_static and extent.lo > dim.lo + sum(pads):
+        raise ShapeError(
+            f"a window of {extent} elements on spatial axis {axis} does not fit into the "
+            f"{max(dim.lo + sum(pads), 0)} elements of the padded data"
+        )
+    return padded - extent

@@ -9,11 +9,11 @@ import numpy as np
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.kernels.deconvolve import deconvolve
 from ir_exec.kernels.precision import CALCULABLE
-from ir_exec.kernels.windows import SlidingAxis, changed, window_extent
+from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import NonNegatives
 from ir_exec.ops.base.shapes import dims_within, ints, known_bounds, merge_dims, require_rank
-from ir_exec.ops.base.windowed import spatial_dims
+from ir_exec.ops.base.windowed import changed, spatial_dims, window_extent
 from ir_exec.ops.convolution.convolution import Convolving, grouped_channels
 from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
 

@@ -10,11 +10,11 @@ import numpy as np
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.convolve import Convolver, convolve
 from ir_exec.kernels.precision import CALCULABLE
-from ir_exec.kernels.windows import SlidingAxis, covered, window_extent
+from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import Positives
 from ir_exec.ops.base.shapes import merge_dims
-from ir_exec.ops.base.windowed import Windowed, require_spatial, spatial_dims
+from ir_exec.ops.base.windowed import Windowed, covered, require_spatial, spatial_dims, window_extent
 from ir_exec.types import Array, Dim, Shape, TensorType
 
 __all__ = ["Convolution", "Convolving", "GroupConvolution", "grouped_channels"]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ir_exec.errors import ShapeError
+from ir_exec.kernels import costs
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.kernels.windows import Scratch, SlidingAxis, block_sizes, blocks
 from ir_exec.ops.base import In, op
@@ -17,9 +18,6 @@ from ir_exec.ops.convolution.convolution import Convolving
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["DeformableConvolution1", "DeformableConvolution8"]
-
-CHUNK = 2**18
-"""How many elements of windows are interpolated at a time."""
 
 
 class _Deformable(Convolving):
@@ -82,7 +80,7 @@ class _Deformable(Convolving):
         scales = None if mask is None else _calculable(mask).reshape(batch, parts, elements, *counts)
         rows = _calculable(filters).reshape(self.group, len(filters) // self.group, channels // self.group * elements)
         result = np.empty((batch, self.group, rows.shape[1], *counts), images.dtype)
-        sizes = block_sizes(counts, CHUNK // max(channels * elements, 1))
+        sizes = block_sizes(counts, costs.INTERMEDIATE_ELEMENTS // max(channels * elements, 1))
         scratch = Scratch(images.dtype)
         for b in range(batch):
             for block in blocks(counts, sizes):

@@ -15,7 +15,7 @@ from ir_exec.ops.base.named_dims import merged_dims
 from ir_exec.ops.base.shapes import divide_dim, merge_dims
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert
 
-__all__ = ["DetectionOutput1", "DetectionOutput8", "logistic"]
+__all__ = ["DetectionOutput1", "DetectionOutput8"]
 
 _Count = TypeVar("_Count", int, Dim)
 
@@ -237,8 +237,3 @@ class DetectionOutput8(_DetectionOutput):
     As in OpenVINO, priors that count pixels are divided by the size of the image a second time when they move twice.
     Specification: detection/detectionoutput-8.
     """
-
-
-def logistic(values: Array) -> Array:
-    logistic: Array = 1 / (1 + np.exp(-values))
-    return logistic

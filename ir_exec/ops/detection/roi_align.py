@@ -8,9 +8,10 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 
 from ir_exec.errors import EvaluationError
+from ir_exec.kernels import costs
 from ir_exec.kernels.indices import as_integers
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, widened
-from ir_exec.kernels.sampling import CHUNK, MOST_SAMPLES, channels_last, read_between, sample_points
+from ir_exec.kernels.sampling import channels_last, read_between, sample_points
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, NonNegative, Positive
 from ir_exec.ops.base.images import dims_of, images_of
@@ -18,6 +19,9 @@ from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
 
 __all__ = ["ROIAlign3", "ROIAlign9", "ROIAlignRotated"]
+
+MOST_SAMPLES = 2**22
+"""A region with more samples than this is refused: its size is a mistake, and no memory should be spent on it."""
 
 
 class _Align(Op):
@@ -230,7 +234,7 @@ class ROIAlignRotated(_Align):
             for places, size in ((y, rows), (x, columns))
         ]
         pooled = np.empty((self.pooled_h, self.pooled_w, image.shape[2]), image.dtype)
-        step = max(CHUNK // max(y.size, 1), 1)
+        step = max(costs.WINDOW_ELEMENTS // max(y.size, 1), 1)
         for channel in range(0, image.shape[2], step):
             values = sample_points(image[..., channel : channel + step], *lines)
             values[outside.ravel()] = 0

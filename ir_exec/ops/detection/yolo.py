@@ -8,11 +8,12 @@ from typing import Annotated
 import numpy as np
 
 from ir_exec.errors import ShapeError
+from ir_exec.kernels.elementwise import sigmoid
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
+from ir_exec.kernels.softmax import softmax
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, Floats, Int, Ints, NonNegative, Positives, of_length
 from ir_exec.ops.base.shapes import divide_dim, normalize_axis, require_rank
-from ir_exec.ops.detection.output import logistic
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert
 
 __all__ = ["RegionYolo", "ReorgYolo"]
@@ -70,13 +71,11 @@ class RegionYolo(Op):
         given = values[:, : regions * numbers].reshape(batch, regions, numbers, height * width)
         output = total.copy()
         found = output[:, : regions * numbers].reshape(batch, regions, numbers, height * width)
-        found[:, :, :2] = logistic(found[:, :, :2])
+        sigmoid(found[:, :, :2])
         end = self.coords + 1 if self.do_softmax else numbers
-        found[:, :, self.coords : end] = logistic(found[:, :, self.coords : end])
+        sigmoid(found[:, :, self.coords : end])
         if self.do_softmax and self.classes:
-            scores = given[:, :, self.coords + 1 :]
-            powers = np.exp(scores - scores.max(axis=2, keepdims=True))
-            found[:, :, self.coords + 1 :] = powers / powers.sum(axis=2, keepdims=True)
+            found[:, :, self.coords + 1 :] = softmax(given[:, :, self.coords + 1 :], axis=2)
         output[:, : regions * numbers] = found.reshape(batch, regions * numbers, height * width)
         shape = self.infer(TensorType.of(data)).shape.static
         return convert(output, ElementType.of(data)).reshape(shape)

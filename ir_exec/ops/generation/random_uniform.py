@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
+from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import for_ranges
 from ir_exec.kernels.random_bits import mersenne_twister, philox, words_of_number
 from ir_exec.ops.base import In, Op, op
@@ -19,9 +20,6 @@ from ir_exec.types import INDEX, Array, ElementType, TensorType, element_types
 __all__ = ["RandomUniform", "Seed"]
 
 DRAWN = element_types("f16 bf16 f32 f64 i32 i64")
-
-_NUMBERS = 2**16
-"""How many numbers are drawn at once: what is computed on the way stays in the cache."""
 
 
 def _unsigned(seed: int) -> int:
@@ -104,7 +102,7 @@ def _draw_as_tensorflow(output: Array, low: Any, high: Any, seeds: tuple[int, in
         part = output[start * per_block : stop * per_block]
         part[...] = _as_tensorflow(numbers[: len(part)], low, high)
 
-    for_ranges(-(-len(output) // per_block), _NUMBERS // 4, work)
+    for_ranges(-(-len(output) // per_block), costs.PIECE_ELEMENTS // 4, work)
 
 
 def _as_tensorflow(numbers: Array, low: Any, high: Any) -> Array:
@@ -127,8 +125,8 @@ def _draw_as_pytorch(output: Array, low: Any, high: Any, seed: int) -> None:
     """Fill the vector from the Mersenne twister, one number an element, or two where 64 bits must be random."""
     generator = mersenne_twister(words_of_number(seed))
     single = output.itemsize <= 4 or (output.dtype.kind == "i" and max(int(low), int(high)) < 2**32)
-    for start in range(0, len(output), _NUMBERS):
-        part = output[start : start + _NUMBERS]
+    for start in range(0, len(output), costs.PIECE_ELEMENTS):
+        part = output[start : start + costs.PIECE_ELEMENTS]
         numbers = generator.random_raw(len(part) * (1 if single else 2))
         part[...] = _as_pytorch(numbers if single else _joined(numbers, high_first=True), low, high)
 

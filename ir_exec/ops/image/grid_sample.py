@@ -8,12 +8,11 @@ import numpy as np
 
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT
-from ir_exec.kernels.sampling import narrowed
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool
 from ir_exec.ops.base.images import dims_of
 from ir_exec.ops.base.shapes import merge_dims, require_rank
-from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
+from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, saturated
 
 __all__ = ["GridSample"]
 
@@ -58,7 +57,7 @@ class GridSample(Op):
         for n in range(batch if output.size else 0):
             planes = data[n].reshape(channels, -1)
             read = self._read(planes if exact else planes.astype(working, copy=False), places[n].reshape(-1, 2), size)
-            output[n] = (read if exact else narrowed(read, kind)).reshape(output.shape[1:])
+            output[n] = (read if exact else _narrowed(read, kind)).reshape(output.shape[1:])
         return output
 
     def _read(self, planes: Array, places: Array, size: list[int]) -> Array:
@@ -116,3 +115,10 @@ class GridSample(Op):
             return np.where(index < size, index, period - index)
         index %= 2 * size
         return np.where(index < size, index, 2 * size - 1 - index)
+
+
+def _narrowed(values: Array, kind: ElementType) -> Array:
+    """What was read, in the element type of the image."""
+    if not kind.is_integer:
+        return values.astype(kind.dtype, copy=False)
+    return saturated(np.rint(values) if kind.bits <= 8 else values, kind)

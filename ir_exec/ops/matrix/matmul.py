@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ir_exec.errors import ShapeError
+from ir_exec.kernels import costs
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
-from ir_exec.kernels.products import SMALL, matrix_product
+from ir_exec.kernels.products import matrix_product
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.shapes import broadcast_shapes
@@ -71,7 +72,13 @@ class MatMul(Op):
     def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
         """A small constant matrix is transposed once: BLAS is faster then."""
         matrix = constants.get(1)
-        if matrix is None or matrix.ndim != 2 or matrix.nbytes > SMALL or not self.transpose_b or self.transpose_a:
+        if (
+            matrix is None
+            or matrix.ndim != 2
+            or matrix.nbytes > costs.TRANSPOSED_BYTES
+            or not self.transpose_b
+            or self.transpose_a
+        ):
             return None
         return partial(_product_with, matrix.T.copy(order="C")) if matrix.dtype in _OWN_TYPES else None
 

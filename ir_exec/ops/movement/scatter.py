@@ -12,11 +12,11 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
-from ir_exec.kernels.gather import as_bits
-from ir_exec.kernels.indices import Negative, element_offsets, find_indices, tuple_offsets
-from ir_exec.kernels.offsets import Indices, OutOfRangeError
+from ir_exec.kernels.indices import Negative, OutOfRangeError, element_offsets, find_indices, tuple_offsets
+from ir_exec.kernels.offsets import Indices
 from ir_exec.kernels.scatter import copy_into, put_along_axis, put_slices, put_tuples, slice_offsets
 from ir_exec.kernels.scatter_reduced import Reduced, Reduction
+from ir_exec.kernels.views import as_bits
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool
 from ir_exec.ops.base.axes import given_axis, known_axis
@@ -235,7 +235,7 @@ class _ScatterNDUpdate(Op):
         length = indices.shape[-1]
         sizes, after = data.shape[:length], prod(data.shape[length:])
         output = np.empty(data.shape, data.dtype) if out is None else out
-        tuples = Indices.of(indices, self.negative, max(data.shape))
+        tuples = Indices.of(indices, max(data.shape))
         try:
             if after == 1:
                 self._put_elements(data, tuples, updates, sizes, output)

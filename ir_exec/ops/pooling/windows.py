@@ -16,11 +16,11 @@ import numpy as np
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.pool import by_images, element_counts, greatest, greatest_and_places, pooled_along
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
-from ir_exec.kernels.windows import SlidingAxis, covered, window_extent
+from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName, Int, Named, NonNegatives, Positives
 from ir_exec.ops.base.shapes import normalize_axis
-from ir_exec.ops.base.windowed import Windowed, require_spatial
+from ir_exec.ops.base.windowed import Windowed, covered, require_spatial, window_extent
 from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["AvgPool1", "AvgPool14", "AvgPool16", "MaxPool1", "MaxPool8", "MaxPool14"]

@@ -7,19 +7,17 @@ from math import prod
 import numpy as np
 
 from ir_exec.errors import ElementTypeError, ShapeError
+from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import for_ranges
-from ir_exec.kernels.pieces import EXPONENTIAL, PIECE
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
 from ir_exec.kernels.products import matrix_product
+from ir_exec.kernels.softmax import exponentiate
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.shapes import broadcast_shapes, merge_dims
 from ir_exec.types import BOOLEAN, Array, Dim, ElementType, Shape, TensorType
 
-__all__ = ["SCORES_AT_ONCE", "ScaledDotProductAttention"]
-
-SCORES_AT_ONCE = 2**22
-"""How many scores (query times key, over all batches) are held in memory at a time; one row at least."""
+__all__ = ["ScaledDotProductAttention"]
 
 
 @op("ScaledDotProductAttention", since=13)
@@ -131,24 +129,18 @@ def _attend(scores: Array, values: Array, sink: Array | None, output: Array) -> 
     total = np.empty((len(rows), 1), scores.dtype)
     sinks = None if sink is None else np.broadcast_to(sink, (*scores.shape[:-1], 1)).reshape(-1, 1)
 
-    def exponentiate(start: int, stop: int) -> None:
-        part = rows[start:stop]
-        greatest = np.maximum.reduce(part, axis=-1, keepdims=True)
-        if sinks is not None:
-            greatest = np.maximum(greatest, sinks[start:stop])
-        part -= greatest
-        np.exp(part, out=part)
-        np.add.reduce(part, axis=-1, keepdims=True, out=total[start:stop])
-        if sinks is not None:
-            total[start:stop] += np.exp(sinks[start:stop] - greatest)
+    def work(start: int, stop: int) -> None:
+        part, sink = rows[start:stop], None if sinks is None else sinks[start:stop]
+        total[start:stop] = exponentiate(part, -1, out=part, sink=sink)
 
-    for_ranges(len(rows), max(PIECE // keys, 1), exponentiate, nanoseconds=EXPONENTIAL * rows.size)
+    step, cost = max(costs.PIECE_ELEMENTS // keys, 1), costs.EXPONENTIAL_NANOSECONDS * rows.size
+    for_ranges(len(rows), step, work, nanoseconds=cost)
     attended = matrix_product(rows.reshape(scores.shape), values)
     np.divide(attended, total.reshape(*scores.shape[:-1], 1), out=output)
 
 
 def _row_blocks(rows: int, scores_a_row: int) -> list[slice]:
-    step = max(SCORES_AT_ONCE // max(scores_a_row, 1), 1)
+    step = max(costs.SCORES_AT_ONCE // max(scores_a_row, 1), 1)
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 

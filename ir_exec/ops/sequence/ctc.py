@@ -10,6 +10,7 @@ import numpy as np
 
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
+from ir_exec.kernels.softmax import log_softmax
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, IndexTypeName
 from ir_exec.ops.base.named_dims import merged_dims
@@ -146,7 +147,7 @@ class CTCLoss(Op):
         if self.unique or self.preprocess_collapse_repeated:
             kept = _first_of_all(targets, counts) if self.unique else _first_of_run(targets, counts)
             targets, counts = _compacted(targets, kept)
-        scores = _log_softmax(widened(logits))
+        scores = log_softmax(widened(logits), axis=-1)
         return rounded(
             -_log_probability(scores, lengths, targets, counts, blank, self.ctc_merge_repeated), logits.dtype
         )
@@ -216,11 +217,6 @@ def _first_of_all(targets: Array, counts: Array) -> Array:
     is_first = np.empty(targets.shape, np.bool_)
     np.put_along_axis(is_first, order, first, axis=1)
     return kept & is_first
-
-
-def _log_softmax(logits: Array) -> Array:
-    shifted = logits - np.max(logits, axis=-1, keepdims=True, initial=-np.inf)
-    return np.asarray(shifted - np.log(np.sum(np.exp(shifted), axis=-1, keepdims=True)))
 
 
 def _log_probability(scores: Array, lengths: Array, targets: Array, counts: Array, blank: int, merge: bool) -> Array:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from ir_exec.kernels import costs
 from ir_exec.kernels.boxes import (
     Overlaps,
     Selected,
@@ -38,9 +39,6 @@ __all__ = [
     "NonMaxSuppression5",
     "NonMaxSuppression9",
 ]
-
-MOST_TOGETHER = 512
-"""Up to so many boxes are compared each with each, once for all classes."""
 
 
 class _Nms(Family):
@@ -110,7 +108,7 @@ class _Nms(Family):
     def _removals_of_all(self, rows: Array, orders: list[Array], threshold: Any) -> list[int] | None:
         """The removals among all boxes where that is less work than among the candidates of each class, else None."""
         count = rows.shape[1]
-        if count > MOST_TOGETHER or count**2 >= sum(len(order) ** 2 for order in orders):
+        if count > costs.BOXES_TOGETHER or count**2 >= sum(len(order) ** 2 for order in orders):
             return None
         every = np.arange(count)
         return removals(self._overlaps(rows)(every[:, np.newaxis], every), threshold)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from math import prod
 
+import numpy as np
+
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.precision import CALCULABLE, widened
-from ir_exec.kernels.sorting import search_sorted, search_sorted_rows
+from ir_exec.kernels.sorting import search_sorted
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, IndexTypeName
 from ir_exec.ops.base.shapes import merge_dims, require_rank
@@ -44,7 +46,7 @@ class SearchSorted(Op):
         rows = prod(values.shape[:-1])
         if sorted_sequence.ndim > 1 and rows > 1:
             sequences = widened(sorted_sequence).reshape(rows, sorted_sequence.shape[-1])
-            found = search_sorted_rows(
+            found = _search_sorted_rows(
                 sequences, widened(values).reshape(rows, values.shape[-1]), right=self.right_mode
             )
         else:
@@ -52,6 +54,22 @@ class SearchSorted(Op):
                 widened(sorted_sequence).reshape(-1), widened(values).reshape(-1), right=self.right_mode
             )
         return found.reshape(values.shape).astype(self.output_type.dtype)
+
+
+def _search_sorted_rows(sequences: Array, values: Array, *, right: bool) -> Array:
+    """`search_sorted` of each row of values in its row of sequences: one binary search for all values at once."""
+    is_before = np.less_equal if right else np.less
+    size = sequences.shape[1]
+    low = np.zeros(values.shape, np.int64)
+    high = np.full(values.shape, size, np.int64)
+    for _ in range(size.bit_length()):
+        middle = (low + high) // 2
+        # Where the search has ended, middle may be the place behind the last element.
+        found = np.take_along_axis(sequences, np.minimum(middle, size - 1), axis=1)
+        goes_up = is_before(found, values) & (low < high)
+        low = np.where(goes_up, middle + 1, low)
+        high = np.where(goes_up, high, middle)
+    return low
 
 
 def _shape(sorted_sequence: TensorType, values: TensorType) -> Shape:

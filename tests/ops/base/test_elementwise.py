@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from ir_exec.errors import IRError, ShapeError, raise_error
-from ir_exec.kernels.elementwise import LARGE
+from ir_exec.kernels.costs import PIECE_ELEMENTS, SPLIT_ELEMENTS
 from ir_exec.kernels.parallel import THREADS
-from ir_exec.kernels.pieces import PIECE
 from ir_exec.ops import registered, resolve
 from ir_exec.ops.base.elementwise import Binary, Unary
 from ir_exec.types import Array, ElementType, Shape, TensorType, convert
@@ -155,12 +154,12 @@ def test_integers_end_at_their_range_where_a_real_function_leaves_it() -> None:
     assert evaluate(make("Cos"), array("u32", 0, 3)).tolist() == [1, 2**32 - 1]
 
 
-@pytest.mark.parametrize("size", [PIECE - 1, PIECE, PIECE + 1, 2 * PIECE + 5])
+@pytest.mark.parametrize("size", [PIECE_ELEMENTS - 1, PIECE_ELEMENTS, PIECE_ELEMENTS + 1, 2 * PIECE_ELEMENTS + 5])
 def test_large_tensors_are_computed_in_parts_and_whole(size: int) -> None:
     data = np.linspace(-5, 5, size, dtype=np.float32)
     for type, opset in (("Sigmoid", 1), ("Mish", 4), ("Erf", 1)):
         whole = evaluate(make(type, opset), data)
-        for part in (slice(0, 7), slice(PIECE - 9, PIECE + 9), slice(size - 3, size)):
+        for part in (slice(0, 7), slice(PIECE_ELEMENTS - 9, PIECE_ELEMENTS + 9), slice(size - 3, size)):
             assert_array_equal(whole[part], evaluate(make(type, opset), data[part]))
 
 
@@ -321,7 +320,7 @@ UNARY_OF_TYPES = [
 ]
 
 
-@pytest.mark.parametrize("size", [1, 3000, LARGE + 7])
+@pytest.mark.parametrize("size", [1, 3000, SPLIT_ELEMENTS + 7])
 @pytest.mark.parametrize(("cls", "element_type"), UNARY_OF_TYPES)
 def test_the_kernel_of_a_plan_does_the_same(cls: type[Unary], element_type: ElementType, size: int) -> None:
     values = {"alpha": 0.5, "min": -1.5, "max": 2.25}

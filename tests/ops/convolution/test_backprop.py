@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, ShapeError
-from ir_exec.kernels import deconvolve
+from ir_exec.kernels import costs
 from ir_exec.ops.convolution.backprop import ConvolutionBackpropData, GroupConvolutionBackpropData
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.helpers.convolution_problems import problems
@@ -69,8 +69,8 @@ def test_transposed_convolution_is_the_sum_that_defines_it(
         return
     wanted = transposed(data, filters, list(zip(steps["strides"], steps["dilations"], begins, strict=True)), sizes)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deconvolve, "CHUNK", problem["block"])
-        patch.setattr(deconvolve, "COLUMNS", 1)
+        patch.setattr(costs, "INTERMEDIATE_ELEMENTS", problem["block"])
+        patch.setattr(costs, "LEAST_WINDOWS", 1)
         assert np.array_equal(operator.evaluate(*arrays), wanted)
     wider = [TensorType(ElementType.f32, draw_wider(widening.draw, array.shape)) for array in arrays[:2]]
     assert_holds(operator, wider + [TensorType.of(array) for array in arrays[2:]], arrays)

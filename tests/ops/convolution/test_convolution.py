@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import InvalidAttributeError, raise_error
-from ir_exec.kernels import convolve
+from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.ops import resolve
 from ir_exec.ops.convolution.backprop import ConvolutionBackpropData, GroupConvolutionBackpropData
@@ -72,11 +72,11 @@ def test_convolution_is_the_sum_that_defines_it(problem: dict[str, Any], widenin
             pads.append(needed // 2 if problem["auto_pad"] == "same_upper" else needed - needed // 2)
     wanted = convolved(data, filters, list(zip(steps["strides"], steps["dilations"], pads, strict=True)), counts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(convolve, "CHUNK", problem["block"])
-        patch.setattr(convolve, "COLUMNS", 1)
-        patch.setattr(convolve, "LEAST_COLUMNS", 1)
-        patch.setattr(convolve, "SHORT", problem["short"])
-        patch.setattr(convolve, "MANY_CHANNELS", problem["many"])
+        patch.setattr(costs, "WINDOW_ELEMENTS", problem["block"])
+        patch.setattr(costs, "LEAST_WINDOWS", 1)
+        patch.setattr(costs, "LEAST_COLUMNS", 1)
+        patch.setattr(costs, "SHORT_CONVOLUTION_MULTIPLICATIONS", problem["short"])
+        patch.setattr(costs, "MANY_CHANNELS", problem["many"])
         assert np.array_equal(operator.evaluate(data, filters), wanted)
     arrays = [data, filters]
     wider = [TensorType(ElementType.f32, draw_wider(widening.draw, array.shape)) for array in arrays]

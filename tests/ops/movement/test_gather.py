@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError
 from ir_exec.infer.known import with_known_values
-from ir_exec.kernels.gather import few_offsets
+from ir_exec.kernels import costs
+from ir_exec.kernels.indices import OutOfRangeError
+from ir_exec.kernels.offsets import table_offsets
 from ir_exec.ops import Op, resolve
-from ir_exec.ops.movement import gather
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.helpers.drawing import INDEX_TYPES, draw_data, draw_indices, draw_shape, plain
 from tests.helpers.operators import make, run, told
@@ -187,10 +188,10 @@ def test_batches_without_indices(shape: tuple[int, ...]) -> None:
 def test_offsets_of_few_indices_into_a_large_tensor() -> None:
     # Far beyond what the i32 of the indices holds.
     shape, indices = (1, 70_000, 70_000), np.full((1, 1, 2), 69_999, np.int32)
-    offsets = few_offsets(shape, indices, 1)
-    assert offsets is not None
+    offsets = table_offsets(shape, indices, 1)
     assert offsets.tolist() == [[[69_999 * 70_000, 69_999 * 70_000 + 1]]]
-    assert few_offsets(shape, indices + 1, 1) is None
+    with pytest.raises(OutOfRangeError):
+        table_offsets(shape, indices + 1, 1)
 
 
 def test_unsigned_indices_are_never_negative() -> None:
@@ -233,7 +234,7 @@ def test_beams_of_some_batches_at_a_time(monkeypatch: pytest.MonkeyPatch) -> Non
     parent_ids[4, 6, 2] = 3
     lengths[6] = 5
     for followed in (1, 30, 45, 1000):
-        monkeypatch.setattr(gather, "FOLLOWED", followed)
+        monkeypatch.setattr(costs, "CHUNK_ELEMENTS", followed)
         assert np.array_equal(operator.evaluate(step_ids[:, :6], parent_ids[:, :6], lengths[:6], end), wanted[:, :6])
         with pytest.raises(EvaluationError, match="step 4 of batch 6 has the parent 3"):
             operator.evaluate(step_ids, parent_ids, lengths, end)

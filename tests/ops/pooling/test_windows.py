@@ -7,13 +7,14 @@ import tracemalloc
 from itertools import product
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import InvalidAttributeError, ShapeError, raise_error
-from ir_exec.kernels import pool
+from ir_exec.kernels import costs
 from ir_exec.ops import Op, resolve
 from ir_exec.ops.pooling.windows import AvgPool1, AvgPool14, AvgPool16, MaxPool1, MaxPool8, MaxPool14
 from ir_exec.types import Array, ElementType, TensorType
@@ -115,7 +116,7 @@ def test_pooling_looks_at_every_window(
         means[True][index] = total / max(len(found), 1)
         means[False][index] = total / (volume if padded else max(len(found), 1))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pool, "CHUNK", chunk)
+        patch.setattr(costs, "CHUNK_ELEMENTS", chunk)
         if axis >= -data.ndim:
             values, indices = MaxPool14(**attributes, axis=axis).evaluate(data)
             assert np.array_equal(values, greatest)
@@ -125,6 +126,16 @@ def test_pooling_looks_at_every_window(
             assert np.allclose(average.evaluate(data), wanted, rtol=1e-5, atol=1e-6)
     operator = AvgPool16(**attributes, exclude_pad=False)
     assert_holds(operator, [TensorType(ElementType.f32, draw_wider(widening.draw, data.shape))], [data])
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16", "f32", "f64"])
+def test_the_greatest_of_nothing_but_nan_is_the_lowest_finite_number(kind: str) -> None:
+    dtype = ElementType[kind].dtype
+    data = np.array([[[np.nan, np.nan, -np.inf, 1]]], dtype)
+    steps = {"strides": (2,), "kernel_sizes": (2,), "pads_begin": (0,), "pads_end": (0,)}
+    found = MaxPool1(**steps).evaluate(data)
+    assert found.dtype == dtype
+    assert found.tolist() == [[[float(ml_dtypes.finfo(dtype).min), 1]]]
 
 
 @pytest.mark.parametrize(

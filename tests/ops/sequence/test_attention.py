@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ir_exec.errors import ElementTypeError, ShapeError
+from ir_exec.kernels import costs
 from ir_exec.ops.sequence import attention
 from ir_exec.ops.sequence.attention import ScaledDotProductAttention
 from ir_exec.types import Array, ElementType, Shape, TensorType
@@ -126,7 +127,7 @@ def test_blocks_of_queries_change_nothing(monkeypatch: pytest.MonkeyPatch, score
     mask, sink = generator.standard_normal((7, 5)), generator.standard_normal((2, 1, 1))
     shut_out = np.arange(5) > np.arange(7)[:, np.newaxis]
     expected = _plain(query, key, value, np.where(shut_out, -np.inf, 0.0) if causal else mask, sink)
-    monkeypatch.setattr(attention, "SCORES_AT_ONCE", scores_at_once)
+    monkeypatch.setattr(costs, "SCORES_AT_ONCE", scores_at_once)
     operator = ScaledDotProductAttention(causal=causal)
     found = operator.evaluate(query, key, value, mask, np.array(0.5), sink)
     assert np.allclose(found, expected, rtol=1e-12, atol=1e-12)
@@ -144,7 +145,7 @@ def test_a_sink_may_have_batches_that_only_the_value_has() -> None:
 def test_no_more_scores_than_allowed_are_held_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
     product = attention.matrix_product
-    monkeypatch.setattr(attention, "SCORES_AT_ONCE", 1000)
+    monkeypatch.setattr(costs, "SCORES_AT_ONCE", 1000)
     monkeypatch.setattr(attention, "matrix_product", lambda a, b: sizes.append(a.size) or product(a, b))
     query = np.zeros((2, 64, 4), np.float32)
     ScaledDotProductAttention(causal=True).evaluate(query, query, query)
