@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 MOST_TOGETHER = 512
-"""Up to so many boxes are compared each with each, once for all classes."""
+"""So many boxes are compared each with each, at most, for all classes together."""
 
 
 class _Nms(Family):
