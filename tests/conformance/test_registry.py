@@ -188,7 +188,7 @@ def test_members_of_a_family_get_their_inputs_by_name_in_any_order() -> None:
 @pytest.mark.parametrize("cls", registered(), ids=name_of)
 def test_what_a_class_says_of_its_inputs_fits_them(cls: type[Op]) -> None:
     names = {declared.name for declared in cls.inputs}
-    assert {*cls.rising, *cls.monotone, *cls.overwrites} <= names
+    assert {*cls.monotone, *cls.overwrites} <= names
     assert cls.counts_outputs in {"", *names}
     assert cls.own_inputs <= cls.least_inputs
     assert cls.body_names or not (cls.own_inputs or cls.has_condition)

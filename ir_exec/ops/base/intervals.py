@@ -24,16 +24,6 @@ __all__ = [
     "slice_length",
     "sliced_dim",
 ]
-    "ANYWHERE",
-    "BEYOND",
-    "HUGE",
-    "Interval",
-    "clamped",
-    "index_bounds",
-    "index_values",
-    "slice_length",
-    "sliced_dim",
-]
 
 Interval: TypeAlias = tuple[int, int]
 """The least and the greatest value of an index."""

@@ -88,7 +88,7 @@ class Op:
     Graphs inside the layer:
     body_names: the graphs that a layer of this type holds, as the file calls them. Where there are several, one of
         them runs, and an input may be for any of them.
-    own_inputs: how many of the first inputs are for the layer itself. A body may read them, the others it must.
+    own_inputs: how many of the first inputs are for the layer itself: a body may read them, and must read the others.
     has_condition: a body has a Result that says whether another iteration follows.
     """
 

@@ -39,15 +39,15 @@ def _names(text: str) -> tuple[str, ...]:
 Activations = Annotated[tuple[Literal["relu", "sigmoid", "tanh"], ...], _names]
 
 
-def _tanh(x: Array) -> Array:
-    return np.asarray(np.tanh(x, out=x))
+def _tanh(x: Array) -> None:
+    np.tanh(x, out=x)
 
 
-def _relu(x: Array) -> Array:
-    return np.asarray(np.maximum(x, 0, out=x))
+def _relu(x: Array) -> None:
+    np.maximum(x, 0, out=x)
 
 
-_ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"relu": _relu, "sigmoid": sigmoid, "tanh": _tanh}
+_ACTIVATIONS: dict[str, Callable[[Array], object]] = {"relu": _relu, "sigmoid": sigmoid, "tanh": _tanh}
 """Each overwrites its argument."""
 
 Step: TypeAlias = Callable[[Array, tuple[Array, ...]], tuple[Array, ...]]
