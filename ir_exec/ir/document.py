@@ -67,20 +67,23 @@ class _Number:
         return {"type": "integer", "minimum": self.least, "maximum": self.most}
 
 
+def _one_spelling(text: str) -> str:
+    number = int(text)
+    if not 0 <= number <= _LARGEST:
+        raise ValueError("no number from 0 on of 64 bits")
+    return str(number)
+
+
 class _IdText:
-    """The schema of an id: most have the one spelling already, others become numbers and text again."""
+    """The schema of an id: most have the one spelling already, which pydantic sees without a call of Python."""
 
     @staticmethod
     def __get_pydantic_core_schema__(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.union_schema(
             [
                 core_schema.str_schema(pattern="^(?:0|[1-9][0-9]{0,17})$"),
-                core_schema.chain_schema(
-                    [
-                        core_schema.str_schema(pattern="^[+-]?[0-9]{1,40}$"),
-                        core_schema.int_schema(ge=0, le=_LARGEST, strict=False),
-                        core_schema.str_schema(coerce_numbers_to_str=True, strict=False),
-                    ]
+                core_schema.no_info_after_validator_function(
+                    _one_spelling, core_schema.str_schema(pattern="^[+-]?[0-9]{1,40}$")
                 ),
                 core_schema.is_instance_schema(UnreadableId),
             ],

@@ -5,8 +5,8 @@ Each is an annotated Python type, so that a field reads as what it holds: `axis:
 through from left to right: each takes what the one before gives, and raises ValueError for what cannot be. At the end
 a Literal holds only its own values.
 
-This is what pydantic would do. Importing that takes as long as importing NumPy, and its models of the operators of one
-network take longer to build than the network takes to run.
+This is what pydantic does for the document; its models of the operators of one network would take longer to build than
+the network takes to run.
 """
 
 from __future__ import annotations
