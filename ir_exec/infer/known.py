@@ -13,15 +13,13 @@ import numpy as np
 
 from ir_exec.kernels.precision import type_limits
 from ir_exec.ops import Op
+from ir_exec.ops.base.intervals import HUGE
 from ir_exec.types import Array, Bounds, ElementType, TensorType
 
 __all__ = ["LARGEST", "with_known_values"]
 
 LARGEST = 1024
 """Tensors of more elements than this do not describe shapes; nothing is computed for them."""
-
-HUGE = 2.0**48
-"""Arithmetic on bounds that reaches this is arithmetic on "not bounded": no tensor has so many elements."""
 
 DEEPEST = 32
 """How many unasked values may stand on each other before one is computed, so that asking never recurses too deep."""

@@ -152,8 +152,8 @@ def test_ShapeOf_knows_bounds() -> None:
         (UNSQUEEZE, "[2,3]", known([3]), "IR503", "axes 3 is out of range for rank 3 (allowed: -3 to 2)"),
         (UNSQUEEZE, "[2,3]", known(-1, 5), "IR503", "axes 5 is out of range for rank 4 (allowed: -4 to 3)"),
         (UNSQUEEZE, "[2,3]", known(np.zeros(0)), "IR505", "axes are empty, expected one at least"),
-        (TRANSPOSE, "[2,3]", known(0, 0), "IR503", "input_order [0, 0] is no order of the axes 0 to 1"),
-        (TRANSPOSE, "[2,3]", known(-1, 0), "IR503", "input_order [-1, 0] is no order of the axes 0 to 1"),
+        (TRANSPOSE, "[2,3]", known(0, 0), "IR503", "input_order [0, 0] is not an order of the axes 0 to 1"),
+        (TRANSPOSE, "[2,3]", known(-1, 0), "IR503", "input_order [-1, 0] is not an order of the axes 0 to 1"),
         (
             TRANSPOSE,
             "[2,3]",

@@ -13,19 +13,26 @@ import numpy as np
 from ir_exec.kernels.indices import as_integers
 from ir_exec.types import INDEX, UNBOUNDED, Array, Dim, ElementType, TensorType
 
-__all__ = ["ANYWHERE", "BEYOND", "Interval", "clamped", "index_bounds", "index_values", "slice_length", "sliced_dim"]
+__all__ = [
+    "ANYWHERE",
+    "BEYOND",
+    "HUGE",
+    "Interval",
+    "clamped",
+    "index_bounds",
+    "index_values",
+    "slice_length",
+    "sliced_dim",
+]
 
 Interval: TypeAlias = tuple[int, int]
 """The least and the greatest value of an index."""
 
 BEYOND = 2**400
-"""An index beyond every axis, divided by any step still one."""
+"""An index beyond every axis, even after division by any step."""
 
 HUGE = 2**48
-"""No axis has so many elements: a slice of an unbounded axis that may be longer is unbounded too.
-
-But as OpenVINO does, a backward slice that starts at a known place has as upper bound what 2**63 - 1 elements give.
-"""
+"""Sizes and bounds from here on mean nothing: no tensor has so many elements."""
 
 ANYWHERE: Interval = (-BEYOND, BEYOND)
 
@@ -58,6 +65,7 @@ def sliced_dim(dim: Dim, start: Interval, stop: Interval, step: int) -> Dim:
         for size in _turning_sizes(dim.lo, dim.hi, first, end)
     ]
     longest = max(lengths)
+    # As in OpenVINO, a backward slice from a known place is as long at most as an axis of 2**63 - 1 elements makes it.
     if longest >= HUGE and not dim.is_bounded and (step > 0 or start[1] == BEYOND):
         longest = UNBOUNDED
     return Dim(min(lengths), longest)
