@@ -101,6 +101,7 @@ class Clamp(Unary):
     """
 
     rising = ("data",)
+    overwrites = ("data",)
 
     min: Float
     max: Float
@@ -108,8 +109,6 @@ class Clamp(Unary):
     def check_attributes(self) -> None:
         if not self.min <= self.max:
             raise ValueError(f"min={self.min} must not be greater than max={self.max}")
-
-    overwrites = ("data",)
 
     def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
         return held_between(data, *self._limits(ElementType.of(data)), out)
@@ -241,13 +240,12 @@ class Swish(Op):
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("beta", types=CALCULABLE_FLOAT, like="data", optional=True))
+    overwrites = ("data",)
 
     def infer(self, data: TensorType, beta: TensorType | None = None) -> TensorType:
         if beta is not None:
             require_rank(beta, 0, "beta")
         return data.without_values()
-
-    overwrites = ("data",)
 
     def evaluate(self, data: Array, beta: Array | None = None, *, out: Array | None = None) -> Array:
         return calculated_real(_swish if beta is None else partial(_swish, beta=float(beta.reshape(()))), data, out)
@@ -313,9 +311,9 @@ class Elu(Unary):
     Specification: activation/elu-1.
     """
 
-    alpha: Float
-
     overwrites = ("data",)
+
+    alpha: Float
 
     def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
         return calculated_real(partial(_elu, alpha=self.alpha), data, out)
@@ -395,10 +393,9 @@ class Gelu7(Unary):
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)
+    overwrites = ("data",)
 
     approximation_mode: Annotated[Literal["erf", "tanh"], LOWER] = "erf"
-
-    overwrites = ("data",)
 
     def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
         return calculated_real(self._function, data, out)

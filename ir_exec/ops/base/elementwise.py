@@ -26,6 +26,7 @@ from ir_exec.kernels.elementwise import (
 from ir_exec.kernels.pieces import PIECE
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base.attributes import LOWER, Int, Named
+from ir_exec.ops.base.named_dims import element_type_of
 from ir_exec.ops.base.operator import In, Op, op
 from ir_exec.ops.base.shapes import Broadcasting, align_pdpd, broadcast_shapes
 from ir_exec.types import FLOAT, Array, ElementType, TensorType
@@ -112,17 +113,15 @@ class Binary(Op):
     """
 
     inputs = (In("a", types=CALCULABLE), In("b", types=CALCULABLE, like="a"))
+    overwrites: ClassVar[tuple[str, ...]] = ("a", "b")
+    function: ClassVar[Function]
 
     auto_broadcast: AutoBroadcast = "numpy"
     axis: Annotated[Int, Named("auto_broadcast.auto_broadcast_axis")] = 0
 
-    overwrites: ClassVar[tuple[str, ...]] = ("a", "b")
-
-    function: ClassVar[Function]
-
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
         shape = broadcast_shapes(a.shape, b.shape, self.auto_broadcast, self.axis)
-        return TensorType(a.element_type if a.element_type.is_known else b.element_type, shape)
+        return TensorType(element_type_of((a, b)), shape)
 
     def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
         return calculated(type(self).function, a, self.aligned(a, b), out=out)

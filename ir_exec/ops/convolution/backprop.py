@@ -15,6 +15,7 @@ from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.kernels.windows import SlidingAxis, changed, window_extent
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import NonNegatives
+from ir_exec.ops.base.named_dims import element_type_of
 from ir_exec.ops.base.shapes import dims_within, ints, known_bounds, merge_dims, require_rank
 from ir_exec.ops.base.windowed import spatial_dims
 from ir_exec.ops.convolution.convolution import Convolving, grouped_channels
@@ -47,7 +48,7 @@ class _Transposed(Convolving):
         named = None if output_shape is None else _named_dims(output_shape)
         spatial_rank = self._spatial_rank(data, filters, None if named is None else len(named))
         if spatial_rank is None:
-            return self._kind(data, filters).with_shape(Shape.unknown())
+            return TensorType(element_type_of((data, filters)), Shape.unknown())
         steps = {"strides": self.strides, "dilations": self.dilations, "output_padding": self.output_padding}
         self._check_lengths(spatial_rank, **steps)
         if named is not None and len(named) != spatial_rank:

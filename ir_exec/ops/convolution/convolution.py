@@ -13,6 +13,7 @@ from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.kernels.windows import SlidingAxis, covered, window_extent
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import Positives
+from ir_exec.ops.base.named_dims import element_type_of
 from ir_exec.ops.base.shapes import merge_dims
 from ir_exec.ops.base.windowed import Windowed, require_spatial, spatial_dims
 from ir_exec.types import Array, Dim, Shape, TensorType
@@ -26,11 +27,11 @@ class Convolving(Windowed):
     The specification requires strides, dilations and pads; as in OpenVINO they are 1, 1 and 0 in a file without them.
     """
 
-    strides: Positives = ()
-    dilations: Positives = ()
-
     filter_axes: ClassVar[int] = 2
     """The number of axes of the filters before the spatial ones."""
+
+    strides: Positives = ()
+    dilations: Positives = ()
 
     def _spatial_rank(self, data: TensorType, filters: TensorType, told: int | None = None) -> int | None:
         """The number of spatial axes: that of the inputs, else `told`, else that of the attributes; None if unknown."""
@@ -77,11 +78,7 @@ class Convolving(Windowed):
 
     def _output(self, data: TensorType, filters: TensorType, channels: Dim, counts: Sequence[Dim]) -> TensorType:
         batch = Dim.any() if data.shape.dims is None else data.shape[0]
-        return self._kind(data, filters).with_shape(Shape([batch, channels, *counts]))
-
-    @staticmethod
-    def _kind(data: TensorType, filters: TensorType) -> TensorType:
-        return data if data.element_type.is_known else filters
+        return TensorType(element_type_of((data, filters)), Shape([batch, channels, *counts]))
 
 
 @op("Convolution", since=1)
@@ -103,7 +100,7 @@ class Convolution(Convolving):
     def infer(self, data: TensorType, filters: TensorType) -> TensorType:
         spatial_rank = self._spatial_rank(data, filters)
         if spatial_rank is None:
-            return self._kind(data, filters).with_shape(Shape.unknown())
+            return TensorType(element_type_of((data, filters)), Shape.unknown())
         if data.shape.dims is not None and filters.shape.dims is not None:
             merge_dims(data.shape[1], filters.shape[1], "the channels of data and filters", port="filters")
         counts = self._counts(
@@ -140,7 +137,7 @@ class GroupConvolution(Convolving):
     def infer(self, data: TensorType, filters: TensorType) -> TensorType:
         spatial_rank = self._spatial_rank(data, filters)
         if spatial_rank is None:
-            return self._kind(data, filters).with_shape(Shape.unknown())
+            return TensorType(element_type_of((data, filters)), Shape.unknown())
         counts = self._counts(
             spatial_dims(data.shape, spatial_rank), spatial_dims(filters.shape, spatial_rank, self.filter_axes)
         )

@@ -12,6 +12,7 @@ from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.kernels.windows import Scratch, SlidingAxis, block_sizes, blocks
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import Bool, Positive
+from ir_exec.ops.base.named_dims import element_type_of
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.ops.convolution.convolution import Convolving
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
@@ -54,7 +55,7 @@ class _Deformable(Convolving):
             if given is not None:
                 require_rank(given, 4, name)
         if all(tensor.rank is None for tensor in (data, offsets, filters)):
-            return self._kind(data, filters).with_shape(Shape.unknown())
+            return TensorType(element_type_of((data, filters)), Shape.unknown())
         batch, channels, *sizes = data.shape if data.shape.dims is not None else Shape.of_rank(4)
         outputs, each, *kernel = filters.shape if filters.shape.dims is not None else Shape.of_rank(4)
         for name, dim in (("channels of data", channels), ("outputs of filters", outputs)):
