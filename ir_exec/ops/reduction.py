@@ -48,23 +48,24 @@ class _Reduction(Op):
             return data.with_shape(Shape.unknown())
         if values is None:
             return data.with_shape(self._unknown_axes(data.shape, axes.shape))
-        reduced = distinct_axes(values, self._axis_count(len(data.shape)))
-        dims = [Dim.of(1) if axis in reduced else dim for axis, dim in enumerate(data.shape)]
+        along = distinct_axes(values, self._axis_count(len(data.shape)))
+        dims = [Dim.of(1) if axis in along else dim for axis, dim in enumerate(data.shape)]
         if not self.keep_dims:
-            dims = [dim for axis, dim in enumerate(dims) if axis not in reduced]
+            dims = [dim for axis, dim in enumerate(dims) if axis not in along]
         return data.with_shape(Shape(dims))
 
     def evaluate(self, data: Array, axes: Array) -> Array:
-        return self._reduced(axes_of(axes, self._axis_count(data.ndim)), data)
+        return self._along(axes_of(axes, self._axis_count(data.ndim)), data)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         axes = known_ints(types[1])
         if axes is None or types[0].rank is None:
             return self.evaluate
-        return partial(self._reduced, distinct_axes(axes, self._axis_count(types[0].rank)))
+        return partial(self._along, distinct_axes(axes, self._axis_count(types[0].rank)))
 
-    def _reduced(self, reduced: tuple[int, ...], data: Array, axes: Array | None = None) -> Array:
-        result = self._reduce(data, reduced if data.ndim else ())
+    def _along(self, along: tuple[int, ...], data: Array, axes: Array | None = None) -> Array:
+        """The output for axes counted from the front; as a kernel it also gets the input `axes`, which it ignores."""
+        result = self._reduce(data, along if data.ndim else ())
         return rounded(np.asarray(result), data.dtype)
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
