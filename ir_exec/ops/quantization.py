@@ -1,4 +1,4 @@
-"""Numbers restricted to those that a short type could hold, in the long type that they have."""
+"""Numbers rounded to those that a shorter type could hold, still in their own type."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _SHORTENED = element_types("f16 bf16 f32")
 @op("FakeQuantize", since=1)
 class FakeQuantize(Op):
     """output = round((data - input_low) / (input_high - input_low) * (levels - 1)) / (levels - 1)
-    * (output_high - output_low) + output_low; rounded halves become even.
+    * (output_high - output_low) + output_low; ties are rounded to even.
 
     data up to the lesser of input_low and input_high becomes output_low, data above the greater one output_high.
 
-    data: any shape, any numeric type. input_low, input_high, output_low, output_high: of the type of data, and of a
-    shape that NumPy broadcasts to that of data, or with `auto_broadcast` none of the same shape. output: the same
-    shape and type as data. Short floats are quantized in f32, integers in f64 and rounded.
+    data: any shape, any numeric type. input_low, input_high, output_low, output_high: the type of data, and a shape
+    that broadcasts to that of data. levels: 2 or more. auto_broadcast: `numpy` (the default), or `none`: the limits
+    have the shape of data. output: as data. Floats shorter than f32 are quantized in f32, integers in f64 and rounded.
     Errors: IR504 for limits that do not broadcast to data, IR501 and IR502 for other shapes with `none`.
     Specification: quantization/fake-quantize-1, by which data is of a float type; OpenVINO takes integers too. The mode
-    pdpd is taken as numpy, which broadcasts everything that pdpd does.
+    pdpd counts as numpy, which broadcasts everything that pdpd does.
     """
 
     inputs = (
@@ -80,13 +80,13 @@ class FakeQuantize(Op):
 
 @op("FakeConvert", since=13)
 class FakeConvert(Op):
-    """output = (converted(data * scale - shift) + shift) / scale, converted to an 8-bit float and back.
+    """output = (converted(data * scale - shift) + shift) / scale, where converted is to an 8-bit float and back.
 
-    Numbers go by way of f16 to the 8-bit type. What is too large becomes its largest finite value, as in OpenVINO;
-    NaN stays NaN.
+    destination_type: `f8e4m3` or `f8e5m2`. Numbers are converted by way of f16. As in OpenVINO, numbers that are too
+    large become the largest finite value; NaN stays NaN.
 
-    data: any shape, f16, bf16 or f32. scale: of the same type, and of a shape that NumPy broadcasts to that of data.
-    shift: as scale, of the same shape; 0 without it. output: the shape and the type of data.
+    data: any shape, f16, bf16 or f32. scale: the type of data, and a shape that broadcasts to that of data. shift: as
+    scale, of the same shape; 0 without it. output: as data.
     Errors: IR504 for a scale that does not broadcast to data, IR501 and IR502 for another shape of shift.
     Specification: quantization/fake-convert-13.
     """
@@ -130,9 +130,9 @@ def _require_broadcast(limit: Shape, data: Shape, name: str) -> None:
 
 
 def _rows(data: Array, result: Array, limits: Sequence[Array]) -> Iterator[tuple[Array, Array, list[Array]]]:
-    """Parts of the data, where their results go, and the limits that hold for them.
+    """Parts of the data, with the parts of the result, and the limits that hold for them.
 
-    Along the last axes, where no limit changes, a part is a matrix and its limits are columns.
+    The last axes, along which no limit changes, become one: a part is a matrix, its limits are columns.
     """
     limits = [limit.reshape(limit.shape[max(limit.ndim - data.ndim, 0) :]) for limit in limits]
     constant = 0
@@ -166,6 +166,6 @@ def _quantize(data: Array, limits: Sequence[Array], steps: int, out: Array) -> N
     out *= (output_high - output_low) / out.dtype.type(steps)
     out += output_low
     if not (input_low < input_high).all():
-        # The formula gives the other end, or nothing, where the range of the input is turned around or empty.
+        # Where the range of the input is reversed or empty, the formula gives the other end or NaN.
         np.copyto(out, output_low, where=data <= least)
         np.copyto(out, output_high, where=data > most)

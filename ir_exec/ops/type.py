@@ -1,4 +1,4 @@
-"""Element types: values converted to another type, strings packed into bytes and unpacked."""
+"""Conversions: of values to another element type, of strings to bytes and back."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CONVERTIBLE = NUMERIC | BOOLEAN
 
 
 PROMOTABLE = element_types("boolean f16 f32 f64 i4 i8 i16 i32 i64 u1 u4 u8 u16 u32 u64 f8e4m3 f8e5m2 bf16")
-"""What the rules of ConvertPromoteTypes were made for; OpenVINO takes no other types either."""
+"""The types that ConvertPromoteTypes has rules for; OpenVINO takes no others either."""
 
 
 _ALIKE = element_types("boolean i8 i16 i32 i64 u8 u16 u32 u64")
@@ -48,12 +48,15 @@ _FLOATS = element_types("f16 f32 f64")
 
 @op("Convert", since=1)
 class Convert(Op):
-    """output = data with elements of `destination_type`; `ir_exec.types.conversion` says how each value is converted.
+    """output = data, converted to `destination_type`; `ir_exec.types.conversion` says how.
 
-    The specification leaves conversions that lose range undefined; where OpenVINO's reference kernels and its CPU
-    plugin differ there, we do as C++ does: integers wrap, an f64 is not made an f32 on its way to an integer.
+    data: any shape, any numeric type or boolean. output: the shape of data; it may be data itself.
 
-    Specification: type/convert-1.
+    The specification leaves open what becomes of values that the new type cannot hold. Where OpenVINO's reference
+    kernels and its CPU plugin differ there, we do as C++ does: integers wrap, and an f64 does not become an f32 on its
+    way to an integer.
+
+    Errors: IR401 for a destination_type that is neither numeric nor boolean. Specification: type/convert-1.
     """
 
     inputs = (In("data", types=CONVERTIBLE),)
@@ -73,15 +76,17 @@ class Convert(Op):
         return _conversion(types[0], self.destination_type)
 
     def evaluate_bounds(self, data: Bounds) -> Bounds:
-        """Bounds end at the ends of the new type: one that means "not bounded" must not become -1 by wrapping."""
+        """Bounds saturate, where values wrap: one that means "not bounded" must not become -1."""
         return saturated(data[0], self.destination_type), saturated(data[1], self.destination_type)
 
 
 @op("ConvertLike", since=1)
 class ConvertLike(Op):
-    """output = data with elements of the type that `like` has; the values and the shape of `like` do not matter.
+    """output = data, converted as by Convert to the element type of `like`.
 
-    Specification: type/convert-like-1.
+    data: any shape, any numeric type or boolean. like: any shape; only its type counts. output: the shape of data; it
+    may be data itself.
+    Errors: IR401 for a type of like that is neither numeric nor boolean. Specification: type/convert-like-1.
     """
 
     inputs = (In("data", types=CONVERTIBLE), In("like"))
@@ -105,18 +110,18 @@ class ConvertLike(Op):
 
 def _require_convertible(target: ElementType) -> None:
     if target not in CONVERTIBLE:
-        raise ElementTypeError(f"nothing can be converted to {target}", code="IR401")
+        raise ElementTypeError(f"no values can be converted to {target}", code="IR401")
 
 
 def _converted(data: Array, target: ElementType) -> Array:
-    """`convert`; of many elements in pieces, on as many threads as the context allows."""
+    """`convert`, of many elements in pieces on several threads."""
     if data.size < costs.SPLIT_ELEMENTS or not data.flags.c_contiguous or data.dtype == target.dtype:
         return convert(data, target)
     return by_pieces(partial(convert, target=target), data, np.empty(data.shape, target.dtype))
 
 
 def _conversion(source: TensorType, target: ElementType) -> Callable[[Array], Array]:
-    """`convert` for arrays of this type; where NumPy's own conversion does the same, that."""
+    """`convert` for arrays of this type: NumPy's own conversion where it does the same."""
     kind, dtype = source.element_type, target.dtype
     if kind is target:
         return lambda data: data
@@ -129,13 +134,16 @@ def _conversion(source: TensorType, target: ElementType) -> Callable[[Array], Ar
 
 @op("ConvertPromoteTypes", since=14)
 class ConvertPromoteTypes(Op):
-    """Both inputs with elements of the one type that their types promote to.
+    """Both inputs, converted to the type that their element types promote to.
 
-    A float wins over an integer, an integer over a boolean; of two floats or two integers the wider wins, and a signed
-    integer that holds both where only one is signed. `pytorch_scalar_promotion`: of two floats or two integers, one of
-    them a scalar, the other one's type wins. Without `promote_unsafe` every promotion that may lose values is an error
-    (ElementTypeError IR402), also where a type wider than both would have held them, as in OpenVINO.
+    A float wins over an integer, an integer over a boolean. Of two floats or two integers the wider wins; a signed and
+    an unsigned integer become a signed one that holds both, or `u64_integer_promotion_target` (f32 by default) where
+    there is none. pytorch_scalar_promotion (false by default): of two floats or two integers, one of them a scalar, the
+    type of the other wins.
 
+    input_0, input_1: any shapes. output_0, output_1: the shapes of the inputs; they may be the inputs themselves.
+    Errors: IR402 for a promotion that may lose values without `promote_unsafe` (false by default); as in OpenVINO, also
+    where a type wider than both would hold them.
     Specification: type/convert-promote-types-14.
     """
 
@@ -182,7 +190,7 @@ class ConvertPromoteTypes(Op):
             return self._signed_and_unsigned(*(kinds if kinds[0].is_signed else kinds[::-1]))
         if kinds[0].bits != kinds[1].bits:
             return max(kinds, key=lambda kind: kind.bits)
-        # What is left are the two 8-bit floats and the two 16-bit floats, none of which holds the other.
+        # The two floats of 8 bits and the two of 16 bits are left; neither holds the other.
         if not self.promote_unsafe:
             raise _unsafe(*kinds)
         return ElementType.f16 if kinds[0].bits == 8 else ElementType.f32
@@ -222,12 +230,15 @@ def _unsafe(a: ElementType, b: ElementType) -> ElementTypeError:
 class StringTensorPack(Op):
     """output[i] = the bytes symbols[begins[i]:ends[i]] as text.
 
-    begins, ends: i32 or i64, one type and one shape. symbols: a vector of u8, UTF-8. output: strings, shape as begins.
-    A string that ends before it begins is empty. Bytes that are not UTF-8 become the surrogates of Python's
-    `surrogateescape`, of which StringTensorUnpack makes the same bytes again.
+    begins, ends: i32 or i64, one type and one shape. symbols: a vector of u8, UTF-8. output: strings, the shape of
+    begins. A string that ends before it begins is empty. Bytes that are not UTF-8 become the surrogates of Python's
+    `surrogateescape`; StringTensorUnpack turns them into the same bytes again.
 
-    As OpenVINO's kernel, we take strings in any order; its shape inference refuses constant begins or ends that fall.
-    Errors: IR701 for a begin or an end beyond symbols. Specification: type/string-tensor-pack-15.
+    As in OpenVINO's kernel, strings may lie in any order; its shape inference refuses constant begins or ends that
+    fall.
+
+    Errors: IR501 and IR502 for other shapes, IR701 for a begin or an end beyond symbols.
+    Specification: type/string-tensor-pack-15.
     """
 
     inputs = (
@@ -273,10 +284,10 @@ def _check_places(places: Array, length: int, name: str) -> None:
 
 @op("StringTensorUnpack", since=15)
 class StringTensorUnpack(Op):
-    """symbols: the UTF-8 bytes of all strings after each other; begins and ends: where each lies in them.
+    """data[i] = the bytes symbols[begins[i]:ends[i]] as text: strings become bytes, the reverse of StringTensorPack.
 
-    data: strings, any shape. begins, ends: i32, shape as data. symbols: a vector of u8.
-
+    data: strings, any shape. begins, ends: i32, the shape of data. symbols: a vector of u8, the UTF-8 of all strings
+    after each other.
     Specification: type/string-tensor-unpack-15.
     """
 

@@ -68,6 +68,12 @@ def test_a_version_is_told_with_what_it_builds_on() -> None:
     assert "signal_size: for each of them" in text
 
 
+def test_a_description_has_the_attributes_that_a_family_shares() -> None:
+    assert "auto_broadcast: `numpy`" in description_of(resolve("Add", "opset1"))
+    assert "pads_begin, pads_end: the padding" in description_of(resolve("Convolution", "opset1"))
+    assert "output = data" not in description_of(resolve("SoftMax", "opset1"))
+
+
 def test_notes_are_the_sentences_that_compare() -> None:
     assert notes_of(resolve("GatherElements", "opset6")) == [
         "A negative index counts from the end, as OpenVINO does; the specification expects indices from 0 on."

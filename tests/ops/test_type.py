@@ -37,7 +37,7 @@ def test_what_nothing_can_be_converted_to(kind: str) -> None:
         make("Convert", 1, destination_type=kind).infer(typed("[2]"))
     assert caught.value.code == "IR401"
     if kind == "string":
-        with pytest.raises(ElementTypeError, match="nothing can be converted to string"):
+        with pytest.raises(ElementTypeError, match="no values can be converted to string"):
             make("ConvertLike", 1).infer(typed("[2]"), typed("[2]", "string"))
 
 

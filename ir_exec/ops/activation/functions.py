@@ -1,7 +1,7 @@
 """Activation functions, in forms that stay accurate and finite for arguments of any size.
 
-`kernels/elementwise.py` says how integers and short floats are calculated. The functions of this file take a vector of
-f32 or f64 of their own and may write in it.
+`kernels/elementwise.py` says in which types they calculate. The private functions of arrays take a vector of f32 or f64
+that they may overwrite.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, type_limits
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Float
 from ir_exec.ops.base.elementwise import Unary, clip_kernel, real_kernel, unary
+from ir_exec.ops.base.named_dims import element_type_of
 from ir_exec.ops.base.shapes import broadcasts_to, require_rank
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
@@ -48,6 +49,7 @@ __all__ = [
 class Identity(Op):
     """output = data.
 
+    data: any shape, any type. output: as data; it may share the memory of data.
     Specification: activation/identity-16.
     """
 
@@ -69,7 +71,7 @@ Exp = unary("Exp", np.exp, "output = e^data.", page="activation/exp-1")
 class ReLU(Unary):
     """output = data where it is positive, else 0.
 
-    data: any shape and any type that the operator takes. output: the same.
+    data: any shape, any numeric type. output: as data.
     Specification: activation/relu-1.
     """
 
@@ -85,7 +87,7 @@ class ReLU(Unary):
 
 
 def _greatest(kind: ElementType) -> float:
-    """Above all values of the type, or the greatest of them."""
+    """The greatest value of the type."""
     return math.inf if kind.is_float else int(type_limits(kind.dtype)[1])
 
 
@@ -93,12 +95,13 @@ def _greatest(kind: ElementType) -> float:
 class Clamp(Unary):
     """output = min(max(data, min), max). For integers `min` is rounded up and `max` down.
 
-    data: any shape, any numeric type. output: the same.
-    Errors: IR302 for a min above max, or NaN.
+    data: any shape, any numeric type. output: as data.
+    Errors: IR302 where min is above max, or one of them is NaN.
     Specification: activation/clamp-1.
     """
 
     rising = ("data",)
+    overwrites = ("data",)
 
     min: Float
     max: Float
@@ -106,8 +109,6 @@ class Clamp(Unary):
     def check_attributes(self) -> None:
         if not self.min <= self.max:
             raise ValueError(f"min={self.min} must not be greater than max={self.max}")
-
-    overwrites = ("data",)
 
     def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
         return held_between(data, *self._limits(ElementType.of(data)), out)
@@ -121,7 +122,7 @@ class Clamp(Unary):
         if not kind.is_integer:
             return lowest, highest
         least, greatest = type_limits(kind.dtype)
-        # Infinity has no ceil; what lies beyond the type cannot be met by its integers anyway.
+        # Infinity has no ceil, and a limit beyond the type limits none of its integers.
         lowest = math.ceil(min(max(lowest, float(least)), float(greatest)))
         highest = math.floor(min(max(highest, float(least)), float(greatest)))
         return max(lowest, int(least)), min(highest, int(greatest))
@@ -131,9 +132,9 @@ class Clamp(Unary):
 class PReLU(Op):
     """output = data where it is not negative, else slope · data.
 
-    data: any shape; slope: a vector of one slope per channel, axis 1 of data, else any shape that is broadcast to data.
-    Both of one numeric type; the specification has floats only, OpenVINO all. output: as data.
-    Errors: IR504 for a slope that is not broadcast to data; OpenVINO then repeats it in some way or stops.
+    data: any shape. slope: a vector with a slope for each channel (axis 1 of data), else any shape that broadcasts to
+    that of data. Both of one numeric type; the specification has floats only, OpenVINO takes all. output: as data.
+    Errors: IR504 for a slope that does not broadcast to data, which OpenVINO repeats in some way or refuses.
     Specification: activation/prelu-1.
     """
 
@@ -141,15 +142,15 @@ class PReLU(Op):
 
     def infer(self, data: TensorType, slope: TensorType) -> TensorType:
         if not _may_be_slope(data.shape, slope.shape):
-            message = f"slope {slope.shape} is neither one per channel of data {data.shape} nor broadcast to it"
+            message = f"slope {slope.shape} has no slope for each channel of data {data.shape}, nor does it broadcast"
             raise ShapeError(message, code="IR504", port="slope")
-        return data.without_values() if data.element_type.is_known else TensorType(slope.element_type, data.shape)
+        return TensorType(element_type_of((data, slope)), data.shape)
 
     def evaluate(self, data: Array, slope: Array) -> Array:
         if slope.ndim == 1 and data.ndim > 1 and slope.size == data.shape[1]:
             slope = slope.reshape(slope.shape + (1,) * (data.ndim - 2))
         result = calculated(lambda x, factor: np.where(x < 0, x * factor, x), data, slope)
-        # A slope of more dims than data has ones in front, which broadcasting puts there too.
+        # Where slope has more dims than data, broadcasting has put ones in front.
         return result.reshape(data.shape)
 
 
@@ -168,9 +169,9 @@ Sigmoid = unary("Sigmoid", sigmoid, "output = 1 / (1 + e^-data).", page="activat
 class HardSigmoid(Op):
     """output = max(0, min(1, alpha · data + beta)).
 
-    data: any shape; alpha, beta: scalars; all of one numeric type, of which the specification has floats only. output:
-    as data.
-    Errors: IR501 for an alpha or a beta that is no scalar.
+    data: any shape. alpha, beta: scalars. All of one numeric type; the specification has floats only, OpenVINO takes
+    all. output: as data.
+    Errors: IR501 for an alpha or a beta that is not a scalar.
     Specification: activation/hard-sigmoid-1.
     """
 
@@ -196,7 +197,7 @@ class HardSigmoid(Op):
         return calculated_real(hard_sigmoid, data)
 
 
-def _hard_sigmoid(x: Array) -> Array:
+def _hsigmoid(x: Array) -> Array:
     x += 3
     np.clip(x, 0, 6, out=x)
     x /= 6
@@ -205,7 +206,7 @@ def _hard_sigmoid(x: Array) -> Array:
 
 HSigmoid = unary(
     "HSigmoid",
-    _hard_sigmoid,
+    _hsigmoid,
     "output = min(max(data + 3, 0), 6) / 6.",
     page="activation/hsigmoid-5",
     since=5,
@@ -214,7 +215,7 @@ HSigmoid = unary(
 
 HSwish = unary(
     "HSwish",
-    lambda x: x * _hard_sigmoid(x.copy()),
+    lambda x: x * _hsigmoid(x.copy()),
     "output = data · min(max(data + 3, 0), 6) / 6.",
     page="activation/hswish-4",
     since=4,
@@ -233,19 +234,18 @@ def _swish(x: Array, beta: float = 1.0) -> Array:
 class Swish(Op):
     """output = data / (1 + e^-(beta · data)).
 
-    data: any shape, any float type; beta: a scalar of that type, 1 where it is left out. output: as data.
-    Errors: IR501 for a beta that is no scalar.
+    data: any shape, any float type. beta: a scalar of that type, by default 1. output: as data.
+    Errors: IR501 for a beta that is not a scalar.
     Specification: activation/swish-4.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("beta", types=CALCULABLE_FLOAT, like="data", optional=True))
+    overwrites = ("data",)
 
     def infer(self, data: TensorType, beta: TensorType | None = None) -> TensorType:
         if beta is not None:
             require_rank(beta, 0, "beta")
         return data.without_values()
-
-    overwrites = ("data",)
 
     def evaluate(self, data: Array, beta: Array | None = None, *, out: Array | None = None) -> Array:
         return calculated_real(_swish if beta is None else partial(_swish, beta=float(beta.reshape(()))), data, out)
@@ -307,13 +307,13 @@ def _elu(x: Array, alpha: float) -> Array:
 class Elu(Unary):
     """output = data where it is positive, else alpha · (e^data - 1).
 
-    data: any shape, any numeric type; the specification has floats only, OpenVINO all. output: the same.
+    data: any shape, any numeric type; the specification has floats only, OpenVINO takes all. output: as data.
     Specification: activation/elu-1.
     """
 
-    alpha: Float
-
     overwrites = ("data",)
+
+    alpha: Float
 
     def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
         return calculated_real(partial(_elu, alpha=self.alpha), data, out)
@@ -326,12 +326,13 @@ class Elu(Unary):
 class Selu(Op):
     """output = lambda · data where data is positive, else lambda · alpha · (e^data - 1).
 
-    data: any shape; alpha, lambda: one element in any shape; all of one float type. output: as data.
-    Errors: IR505 for an alpha or a lambda that has not one element.
+    data: any shape. alpha, lambda: one element each; the specification has vectors, OpenVINO takes any shape. All of
+    one float type. output: as data.
+    Errors: IR505 for an alpha or a lambda of more or fewer elements.
     Specification: activation/selu-1.
     """
 
-    # The third input is named lambda, which Python keeps for itself.
+    # "lambda" is a keyword of Python.
     inputs = (
         In("data", types=CALCULABLE_FLOAT),
         In("alpha", types=CALCULABLE_FLOAT, like="data"),
@@ -382,19 +383,19 @@ Gelu2 = unary(
 
 @op("Gelu", since=7)
 class Gelu7(Unary):
-    """output = data · Φ(data), Φ being the distribution function of the normal distribution.
+    """output = data · Φ(data), where Φ is the distribution function of the standard normal distribution.
 
-    erf: Φ(x) = (1 + erf(x / √2)) / 2. tanh: about Φ(x) = (1 + tanh(√(2/π) · (x + 0.044715 x³))) / 2.
+    approximation_mode: `erf`, the default, is Φ(x) = (1 + erf(x / √2)) / 2; `tanh` takes
+    (1 + tanh(√(2/π) · (x + 0.044715 x³))) / 2 for it.
 
-    data: any shape, any float type. output: the same.
+    data: any shape, any float type. output: as data.
     Specification: activation/gelu-7.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)
+    overwrites = ("data",)
 
     approximation_mode: Annotated[Literal["erf", "tanh"], LOWER] = "erf"
-
-    overwrites = ("data",)
 
     def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
         return calculated_real(self._function, data, out)

@@ -1,4 +1,7 @@
-"""Arithmetic of every element. `kernels/elementwise.py` says how integers and short floats are calculated."""
+"""Arithmetic functions of every element: signs, rounding, roots, logarithms, trigonometry, the error function.
+
+`kernels/elementwise.py` says in which types they calculate.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ Negative = unary(
 class Abs(Unary):
     """output = |data|; the lowest integer of a signed type wraps to itself.
 
-    data: any shape, any numeric type. output: the same.
+    data: any shape, any numeric type. output: as data.
     Specification: arithmetic/abs-1.
     """
 
@@ -84,7 +87,7 @@ Sign = unary(
 )
 
 
-# np.copy and not the data itself: an output shares memory with an input only in operators that say so.
+# A copy, not the data itself: an output shares memory with an input only in operators that declare it.
 Floor = unary(
     "Floor",
     np.floor,
@@ -107,9 +110,12 @@ Ceiling = unary(
 
 @op("Round", since=5)
 class Round(Unary):
-    """output = the integer next to data; of two that are equally near the even one, or the one away from zero.
+    """output = the integer nearest to data.
 
-    data: any shape, any numeric type. output: the same.
+    mode: which of two integers that are equally near: the even one (`half_to_even`, the default) or the one farther
+    from zero (`half_away_from_zero`).
+
+    data: any shape, any numeric type. output: as data.
     Specification: arithmetic/round-5.
     """
 
@@ -124,7 +130,7 @@ class Round(Unary):
 
 
 def _half_away_from_zero(x: Array) -> Array:
-    # The number before 0.5, not 0.5: adding that to it gives 1 after rounding, though it belongs to 0.
+    # Adding 0.5 would round the number just below 0.5 up to 1.
     almost_half = np.nextafter(x.dtype.type(0.5), x.dtype.type(0))
     x += np.copysign(almost_half, x)
     return np.trunc(x, out=x)
@@ -179,7 +185,7 @@ Erf = unary("Erf", erf, "output = 2/√π · ∫ exp(-t²) dt from 0 to data.", 
 class ErfInv(Unary):
     """output = the y with erf(y) = data; ±inf at ±1, NaN beyond.
 
-    data: any shape, any float type. output: the same.
+    data: any shape, any float type. output: as data.
     Specification: arithmetic/erfinv-17.
     """
 

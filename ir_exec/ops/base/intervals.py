@@ -29,10 +29,10 @@ Interval: TypeAlias = tuple[int, int]
 """The least and the greatest value of an index."""
 
 BEYOND = 2**400
-"""An index beyond every axis, divided by any step still one."""
+"""An index beyond every axis, even after division by any step."""
 
 HUGE = 2**48
-"""Bounds of this size and beyond mean nothing: no tensor has so many elements."""
+"""Sizes and bounds from here on mean nothing: no tensor has so many elements."""
 
 ANYWHERE: Interval = (-BEYOND, BEYOND)
 
@@ -65,7 +65,7 @@ def sliced_dim(dim: Dim, start: Interval, stop: Interval, step: int) -> Dim:
         for size in _turning_sizes(dim.lo, dim.hi, first, end)
     ]
     longest = max(lengths)
-    # As OpenVINO does: a backward slice that starts at a known place keeps what an axis of 2**63 - 1 elements gives.
+    # As in OpenVINO, a backward slice from a known place is as long at most as an axis of 2**63 - 1 elements makes it.
     if longest >= HUGE and not dim.is_bounded and (step > 0 or start[1] == BEYOND):
         longest = UNBOUNDED
     return Dim(min(lengths), longest)

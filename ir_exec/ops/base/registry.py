@@ -1,14 +1,13 @@
-"""Which class stands for a layer's `type` and `version`.
+"""From a layer's `type` and `version` to its operator class.
 
 `opsets.json` is the one table about types, under the names by which files know them:
 - home: the module below `ir_exec.ops` that registers the classes of the type.
 - opsets: the opsets that hold the type. A look-up gives the newest version that the named opset holds.
 - aliases: other names of the type. All names are compared without regard to case, here and nowhere else.
-- versions: other `version` texts that mean an opset, and opset1 for types that were written so before opset2 had them.
+- versions: what else stands in `version` for an opset; some files say opset1 for types that came with opset2.
 
-A module is imported when the first of its types is looked up: a network uses few operators, and every process that
-runs one waits for what it imports. Layers of other types and versions are operators of extensions, for which users
-register classes of their own.
+A module is imported when the first of its types is looked up: a network uses few operators, and a process waits for
+everything that it imports. Other types and versions are operators of extensions, for which users register classes.
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ __all__ = [
 LAST_OPSET = 17
 
 _classes: dict[str, dict[int, type[Op]]] = {}
-"""By type, and then by the opset from which on it stands; modules that were not needed yet are missing."""
+"""By type, then by the opset that first holds the version; modules that no layer needed yet are missing."""
 
 _extensions: dict[tuple[str, str], type[Op]] = {}
-"""What users have registered, by type and version."""
+"""The classes that users registered, by type and version."""
 
 _OPSET = re.compile(r"opset([1-9]\d?)")
 
@@ -60,7 +59,7 @@ class _Type(NamedTuple):
 @cache
 def _table() -> dict[str, _Type]:
     """The table, by every name of a type in lower case."""
-    # importlib.resources would import more than all that reading a network needs.
+    # importlib.resources takes longer to import than all modules that reading a network needs.
     with open(os.path.join(os.path.dirname(__file__), "opsets.json"), encoding="utf-8") as file:
         rows = json.load(file)
     table = {}
@@ -83,7 +82,7 @@ def homes() -> list[str]:
 
 
 def register(cls: type[Op], type_name: str, since: int) -> None:
-    """Add a class; TypeError where another has its place."""
+    """Add the class of a type, from opset `since` on; TypeError where another class has the place."""
     versions = _classes.setdefault(_key(type_name), {})
     if since in versions:
         raise TypeError(f"{type_name}-{since} is {versions[since].__name__} already, {cls.__name__} cannot be too")
@@ -92,7 +91,7 @@ def register(cls: type[Op], type_name: str, since: int) -> None:
 
 
 def register_extension(cls: type[Op], type_name: str, version: str) -> None:
-    """Add a user's class for layers of this type and version; TypeError where another has its place."""
+    """Add a user's class for layers of this type and version; TypeError where another class has the place."""
     key = _key(type_name)
     row = _table().get(key)
     if row is not None and opset_number(type_name, version) in row.opsets:
@@ -118,7 +117,7 @@ def registered() -> list[type[Op]]:
 
 
 def opset_number(type_name: str, version: str) -> int | None:
-    """The opset that a layer's `version` means for this type, or None where it names no opset of OpenVINO."""
+    """The number of the opset that `version` means for this type; None where it is no opset of OpenVINO."""
     row = _table().get(_key(type_name))
     if row is not None and version in row.versions:
         return row.versions[version]

@@ -173,7 +173,7 @@ def dims_within(bounds: Sequence[tuple[int, int]], name: str) -> list[Dim]:
 
 
 def divide_dim(dim: Dim, divisor: int, what: str, *, port: str | None = None) -> Dim:
-    """The dim divided by `divisor`; IR505 where that leaves a rest. `what` begins the message: "axis 1 of data"."""
+    """The dim divided by `divisor`; IR505 where a remainder is left. `what` begins the message: "axis 1 of data"."""
     low = -(-dim.lo // divisor)
     high = dim.hi // divisor if dim.is_bounded else UNBOUNDED
     if low > high:

@@ -25,25 +25,26 @@ _SCALES = element_types("f32 f16 bf16")
 
 
 class _Resize(Op):
-    """What Interpolate-4 and Interpolate-11 share.
+    """First, pads_begin and pads_end zeros are added to the ends of the axes of data (missing numbers are 0). Then the
+    axes in `axes`, by default all, are resampled to sizes, or to floor(size * scale), as `shape_calculation_mode` says.
+    Sizes, scales and axes are vectors, with at least one size or scale for each axis. output: the type of data.
 
-    data: rank 1 or more. First `pads_begin` and `pads_end` zeros are added to the ends of its axes (missing numbers
-    are 0). Then `axes`, by default all, are resampled to the given sizes, or to floor(size * scale). Sizes, scales and
-    axes are vectors; there is at least one size or scale for each axis. output: the element type of data.
-
-    nearest: the nearest element, `nearest_mode` says which of two. linear, linear_onnx: the neighbours weighted by
-    their nearness; they differ only off the ends, and `antialias`, which widens the filter where the output is
-    smaller, is for linear alone. cubic: four neighbours weighted by Keys' cubic with a = `cube_coeff`.
-    bilinear_pillow, bicubic_pillow: as the Pillow library resizes; coordinate modes do not matter.
+    mode: `nearest` takes the nearest element, by nearest_mode (`round_prefer_floor` by default). `linear` and
+    `linear_onnx` weight the neighbours by their nearness; they differ only off the ends, and antialias (false by
+    default), which widens the filter where the output is smaller, is for linear alone. `cubic` weights four neighbours
+    by Keys' cubic with a = cube_coeff (-0.75 by default). `bilinear_pillow` and `bicubic_pillow` resize as the Pillow
+    library does. coordinate_transformation_mode (`half_pixel` by default) says where an element of the output lies in
+    data; it does not matter for pillow.
 
     OpenVINO's sizes from scales are f32, with 1e-6 added to the scale; an axis that keeps its size keeps its elements,
-    whatever the coordinate mode. The specification says nothing about integers: they are rounded to the nearest, ties
-    to even (away from zero for pillow), and saturate, as in OpenVINO's CPU plugin. The plugin takes `linear` of fewer
-    than five axes for linear_onnx, without antialiasing, and -0.5 for every cube_coeff of bicubic_pillow; we follow
-    the specification and OpenVINO's reference kernel.
+    whatever the coordinate mode. The specification says nothing about integers: as in OpenVINO's CPU plugin, they are
+    rounded to the nearest, ties to even (away from zero for pillow), and saturate. The plugin takes linear of fewer
+    than five axes for linear_onnx, without antialiasing, and -0.5 for every cube_coeff of bicubic_pillow; we follow the
+    specification and OpenVINO's reference kernel.
 
-    Errors: IR503 for an axis that data does not have, IR505 for a scale that is negative or not finite, a negative
-    size, or too few of them; IR704 where elements are to be made of none.
+    Errors: IR401 and IR501 for sizes, scales and axes of another type or rank, IR503 for an axis that data does not
+    have, IR505 for a scale that is negative or not finite, a negative size, or too few of them, IR704 where elements
+    are to be made of none.
     """
 
     views = True
@@ -58,7 +59,7 @@ class _Resize(Op):
     cube_coeff: Float = -0.75
 
     def _infer(self, data: TensorType, target: TensorType, axes: TensorType | None) -> TensorType:
-        """`target` holds the sizes or the scales, whichever count."""
+        """target: the sizes or the scales, as shape_calculation_mode says."""
         if axes is not None:
             require_rank(axes, 1, "axes")
         if data.shape.dims is None:
@@ -86,7 +87,7 @@ class _Resize(Op):
     def _way(
         self, shape: tuple[int, ...], target: Array, axes: Array | None
     ) -> tuple[Sequence[int], list[int], list[np.float32]]:
-        """The axes that are resampled, their sizes and scales, for padded data of this shape."""
+        """The axes that are resampled, with their sizes and scales, for padded data of this shape."""
         resized = range(len(shape)) if axes is None else _normal_axes(ints(axes), len(shape))
         before = [shape[axis] for axis in resized]
         if self.shape_calculation_mode == "sizes":
@@ -103,7 +104,7 @@ class _Resize(Op):
     def _kernel(
         self, data: TensorType, target: TensorType, axes: TensorType | None, mode: Mode
     ) -> Callable[..., Any] | None:
-        """What to call where all but the data is known, and there is no padding."""
+        """The function to call where all but the data is known, and there is no padding; None elsewhere."""
         named = None if axes is None else axes.value
         if target.value is None or (axes is not None and named is None) or any(self.pads_begin + self.pads_end):
             return None
@@ -118,9 +119,10 @@ class _Resize(Op):
 
 @op("Interpolate", since=11)
 class Interpolate11(_Resize):
-    """A tensor resampled along some of its axes; see `_Resize`.
+    """A tensor resampled along some of its axes.
 
-    image: numbers. scales_or_sizes: floats if `shape_calculation_mode` is scales, integers if it is sizes.
+    image: rank 1 or more; f16, bf16, f32, f64, i8, u8, i32 or i64. scales_or_sizes: f16, bf16 or f32 if
+    shape_calculation_mode is `scales`, i32, i64, u32 or u64 if it is `sizes`. axes: optional, of one of the latter.
     Specification: image/interpolate-11.
     """
 
@@ -153,9 +155,10 @@ class Interpolate11(_Resize):
 
 @op("Interpolate", since=4)
 class Interpolate4(_Resize):
-    """A tensor resampled along some of its axes; see `_Resize`.
+    """A tensor resampled along some of its axes.
 
-    data: numbers. Of sizes and scales only that counts which `shape_calculation_mode` names.
+    data: rank 1 or more; f16, bf16, f32, f64, i8, u8, i32 or i64. sizes: i32, i64, u32 or u64. scales: f16, bf16 or
+    f32. Only the one that shape_calculation_mode names counts. axes: optional, of a type of sizes.
     Specification: image/interpolate-4.
     """
 
@@ -189,19 +192,20 @@ class Interpolate4(_Resize):
 class Interpolate1(Op):
     """A tensor resampled along `axes` to the sizes in `target_spatial_shape`.
 
-    data: numbers, rank 1 or more. target_spatial_shape: a size for each axis. output: the element type of data.
-    The axes are taken in rising order, each once, in whatever order they stand: the specification would match their
-    order with that of the sizes, OpenVINO sorts them. A single number of `pads_begin` or `pads_end` pads each of the
-    axes, as in the specification; a list has a number for each axis of data, as in OpenVINO.
+    data: rank 1 or more, any numeric type. target_spatial_shape: integers, a size for each of `axes`. output: the type
+    of data. As in OpenVINO, the axes count in rising order, each once; by the specification, their order is that of the
+    sizes. A single number of pads_begin or pads_end (0 by default) pads each of the axes, as in the specification; a
+    list has a number for each axis of data, as in OpenVINO.
 
-    The specification leaves open where an element of the output lies on the input, and OpenVINO has decided so:
-    `align_corners` lays the ends on each other; else the modes linear and linear_onnx lay the centres of elements on
-    each other (half_pixel), except where axes are 2 and 3 of rank 4 or there are pads; there, and in the other modes,
-    the beginnings (asymmetric). nearest goes up when the output is smaller, and else down.
+    The specification leaves open where an element of the output lies on data. As in OpenVINO, `align_corners` (true by
+    default) lays the ends on each other. Without it, the modes linear and linear_onnx lay the centres of elements on
+    each other (half_pixel), except where the axes are 2 and 3 of rank 4 or there are pads; there, and in the other
+    modes, it is the beginnings (asymmetric). nearest rounds up where the output is smaller, and else down, again as in
+    OpenVINO. antialias is false by default.
 
-    Errors: IR503 for an axis that data does not have, IR505 for a negative size or too few of them, or pads on an axis
-    that is not resampled; UnsupportedError for the mode `area`, of which the specification gives only the name and
-    OpenVINO nothing. Specification: image/interpolate-1.
+    Errors: IR503 for an axis that data does not have, IR505 for a negative size, too few of them, or pads on an axis
+    that is not resampled; UnsupportedError for the mode `area`, which the specification only names and OpenVINO does
+    not have. Specification: image/interpolate-1.
     """
 
     inputs = (In("data", types=CALCULABLE), In("target_spatial_shape", types=INTEGER))
@@ -253,7 +257,7 @@ class Interpolate1(Op):
 
     def _filter(self, rank: int, padded: bool) -> Filter:
         if self.mode == "area":
-            raise UnsupportedError("Interpolate-1 in the mode area, which is nowhere defined")
+            raise UnsupportedError("Interpolate-1 in the mode area, which the specification does not define")
         mode: Mode = self.mode
         if mode == "linear" and rank < 5:
             mode = "linear_onnx"
@@ -295,7 +299,7 @@ def _scaled(dim: Dim, scale: np.float32) -> Dim:
         raise ShapeError(f"a scale of {scale} cannot be, expected a number from 0 on", code="IR505", port="scales")
     if scale == 1:
         return dim
-    # So that 1/3 of 3 is 1, though 1/3 in f32 is less than a third.
+    # 1/3 in f32 is less than a third, but 1/3 of 3 is to be 1.
     scale += np.float32(1e-6)
     with np.errstate(over="ignore"):
         low, high = (int(min(np.float32(end) * scale, np.float32(UNBOUNDED))) for end in (dim.lo, dim.hi))

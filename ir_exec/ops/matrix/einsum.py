@@ -1,8 +1,8 @@
 """Einsum: sums of products of elements, described by an equation.
 
-`ij,jk->ik` gives each axis of each input a label; elements whose labels agree are multiplied, and the products are
-summed over the labels that the output has not. Without `->` the output has, in alphabetical order, the labels that
-stand once. `...` covers any number of axes, which are broadcast together.
+`ij,jk->ik` gives each axis of each input a label. Elements whose labels agree are multiplied, and the products are
+summed over the labels that the output does not have. Without `->` the output has the labels that stand once, in
+alphabetical order. `...` covers any number of axes, which are broadcast together.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ir_exec.errors import GraphError, ShapeError
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.kernels.products import matrix_product
 from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.named_dims import element_type_of
 from ir_exec.ops.base.shapes import broadcast_shapes, merge_dims
 from ir_exec.types import Array, Dim, Shape, TensorType
 
@@ -44,7 +45,7 @@ class Equation:
 
 @cache
 def _parse(text: str) -> Equation:
-    """ValueError tells in the user's words what is wrong with the equation."""
+    """The equation of a text; ValueError says in the user's words what is wrong with it."""
     left, arrow, right = "".join(text.split()).partition("->")
     inputs = tuple([_labels(subscript, "input") for subscript in left.split(",")])
     known = {label for labels in inputs for label in labels}
@@ -78,16 +79,17 @@ def _checked(text: str) -> str:
 
 @op("Einsum", since=7)
 class Einsum(Op):
-    """The Einstein summation of its inputs.
+    """The sum of products that `equation` describes, such as `ij,jk->ik`.
 
-    A label that stands twice in one input takes the diagonal of these axes. The axes of a label in several inputs
-    are equal or 1, and broadcast. Short floats are summed in f32; integers are exact: 8 bits saturate, others wrap.
+    A label that stands twice in one input takes the diagonal of these axes. The axes of a label in several inputs are
+    equal, or 1 and broadcast. Floats shorter than f32 are summed in f32. Integers are exact: 8 bits saturate, longer
+    ones wrap.
 
-    inputs: as many as the equation has subscripts, one numeric element type. output: that element type.
-    Errors: IR106 for another number of inputs, IR302 for a bad equation, IR501 where a rank does not fit its
+    inputs: as many as the equation has subscripts, one numeric type. output: that type.
+    Errors: IR106 for another number of inputs, IR302 for a bad equation, IR501 for a rank that does not fit its
     subscript, IR502 for axes of a diagonal that differ, IR504 for axes that do not broadcast.
-    Specification: matrix/einsum-7. OpenVINO's implicit output keeps a label that repeats within one input, and its
-    runtime then fails; we leave it out, as specified (`ii` is the trace).
+    Specification: matrix/einsum-7. OpenVINO's implicit output keeps a label that repeats within one input, with which
+    its runtime fails; as specified, we leave it out (`ii` is the trace).
     """
 
     inputs = (In("inputs", types=CALCULABLE, variadic=True),)
@@ -111,8 +113,8 @@ class Einsum(Op):
                 dims[label] = _broadcast_label(label, dims[label], dim) if label in dims else dim
             if ellipsis is not None:
                 covered = ellipsis if covered is None else broadcast_shapes(covered, ellipsis)
-        kind = next((tensor for tensor in inputs if tensor.element_type.is_known), inputs[0])
-        return kind.with_shape(_output_shape(equation.output, dims, Shape([]) if covered is None else covered))
+        shape = _output_shape(equation.output, dims, Shape([]) if covered is None else covered)
+        return TensorType(element_type_of(inputs), shape)
 
     def evaluate(self, *inputs: Array) -> Array:
         equation = _parse(self.equation)
@@ -134,7 +136,7 @@ class Einsum(Op):
 
 
 def _label_dims(labels: tuple[str, ...], shape: Shape, name: str) -> tuple[dict[str, Dim], Shape | None]:
-    """The dim of each label of one input, and the dims that its ellipsis covers, if it has one."""
+    """The dim of each label of one input, and the dims that its ellipsis covers; None without an ellipsis."""
     if shape.dims is None:
         dims = {label: Dim.any() for label in labels if label != ELLIPSIS}
         return dims, Shape.unknown() if ELLIPSIS in labels else None
@@ -176,13 +178,13 @@ def _output_shape(labels: Sequence[str], dims: dict[str, Dim], covered: Shape) -
 
 @dataclass(frozen=True)
 class _Operand:
-    """An array with one label for each axis, no label twice."""
+    """An array with a label for each axis, no label twice."""
 
     array: Array
     labels: tuple[str, ...]
 
     def without_broadcast_axes(self, sizes: dict[str, int]) -> _Operand:
-        """The same without the axes of size 1 that stand for a larger one in another operand."""
+        """The operand without the axes of size 1 whose label has a larger size elsewhere."""
         keep = [size == sizes[label] for label, size in zip(self.labels, self.array.shape, strict=True)]
         index = tuple(slice(None) if kept else 0 for kept in keep)
         return _Operand(
@@ -206,7 +208,7 @@ class _Operand:
 
 
 def _operand(labels: tuple[str, ...], array: Array) -> _Operand:
-    """Each axis under an ellipsis gets a label by its distance from the last one, then diagonals are taken."""
+    """The operand of an input: axes under the ellipsis are labelled from the last one on, and diagonals are taken."""
     spare = array.ndim - len([label for label in labels if label != ELLIPSIS])
     covered = [f".{distance:02}" for distance in range(spare, 0, -1)]
     names = [name for label in labels for name in (covered if label == ELLIPSIS else [label])]
@@ -222,7 +224,7 @@ def _operand(labels: tuple[str, ...], array: Array) -> _Operand:
 def _cheapest_pair(
     operands: Sequence[_Operand], output: Sequence[str], sizes: dict[str, int]
 ) -> tuple[int, int, set[str]]:
-    """The two operands whose product is the smallest, and the labels that are needed after it."""
+    """The two operands with the smallest product, and the labels that are needed after it."""
     choices = []
     for first, second in combinations(range(len(operands)), 2):
         others = [one for position, one in enumerate(operands) if position not in (first, second)]

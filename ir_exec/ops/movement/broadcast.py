@@ -1,4 +1,4 @@
-"""Elements repeated until a shape is filled."""
+"""Elements repeated: so often (Tile), or until they fill a shape (Broadcast)."""
 
 from __future__ import annotations
 
@@ -33,10 +33,9 @@ Size = TypeVar("Size", int, Dim)
 class Tile(Op):
     """data repeated along each axis as often as `repeats` says.
 
-    The shorter of data's shape and repeats is filled up with ones at its front. Less than no repeats are none, as in
-    OpenVINO.
-
-    Errors: IR501 where repeats are no vector.
+    data: any shape, any type. repeats: a vector of integers; as in OpenVINO, negative ones count as 0. The shorter of
+    repeats and the shape of data gets ones in front. output: the type of data.
+    Errors: IR501 for repeats that are not a vector.
     Specification: movement/tile-1.
     """
 
@@ -66,7 +65,12 @@ def _filled_up(dims: list[Dim], rank: int) -> list[Dim]:
 
 
 class _Broadcast(Op):
-    """What both versions of Broadcast share; `axis` has another name in the files of each."""
+    """data: any shape, any type. target_shape: a vector of integers. axes_mapping: optional, a vector of integers.
+    output: the type of data.
+
+    Errors: IR501 for a target_shape or axes_mapping that is not a vector, IR503 for axes that are out of range or do
+    not rise, IR504 for data that does not fit, IR505 for a negative size; IR704 for those that only the run knows.
+    """
 
     inputs = (In("data"), In("target_shape", types=INTEGER), In("axes_mapping", types=INTEGER, optional=True))
     rising = ("data",)
@@ -99,13 +103,13 @@ class _Broadcast(Op):
                 target = np.broadcast_shapes(data.shape, target)
             return np.broadcast_to(data, target).copy()
         except (ValueError, ShapeError):
-            # Whatever NumPy has to say, it is that these two shapes do not go together.
+            # NumPy's messages all mean that these two shapes do not fit each other.
             raise EvaluationError(
                 f"data of shape {list(data.shape)} cannot be broadcast to {list(target)} ({mode})", port="target_shape"
             ) from None
 
     def _mode(self, mapped: bool) -> str:
-        """How shapes are matched, for a layer with axes_mapping or without."""
+        """How shapes are matched. mapped: whether the layer has axes_mapping."""
         raise NotImplementedError
 
     def _first_axis(self, rank: int, target_rank: int) -> int:
@@ -114,7 +118,7 @@ class _Broadcast(Op):
 
     def _pdpd(self, shape: Shape, target: Shape) -> Shape:
         if target.dims is None or shape.dims is None:
-            # Dims of data may stand where the target has 1.
+            # Where the target has 1, the output may have a dim of data.
             return Shape([Dim.any() if 1 in dim else dim for dim in target]) if target.dims is not None else target
         start = self._first_axis(len(shape), len(target))
         if start < 0 or start + len(shape) > len(target):
@@ -126,13 +130,11 @@ class _Broadcast(Op):
 class Broadcast1(_Broadcast):
     """data repeated so that it fills `target_shape`.
 
-    numpy: the last dims meet; a dim of data is 1 or that of the target. explicit: axes_mapping says which axis of the
-    target each axis of data is; it rises. pdpd, which OpenVINO has beyond the specification: data is laid on axis
-    `axis` of the target, and dims of data stand where the target has 1. OpenVINO writes explicit as `none`, and takes
-    explicit without axes_mapping for numpy.
+    mode: with `numpy`, the default, the last dims meet; a dim of data is 1 or that of the target. With `explicit`,
+    axes_mapping names the axis of the target for each axis of data; they rise. With `pdpd`, which OpenVINO has beyond
+    the specification, the first axis of data lies on `axis` of the target (0 by default), and dims of data stand where
+    the target has 1. OpenVINO writes explicit as `none`, and takes explicit without axes_mapping for numpy.
 
-    Errors: IR501 where target_shape or axes_mapping are no vectors, IR503 for axes out of range or not rising, IR504
-    where data does not fit, IR505 for a negative size.
     Specification: movement/broadcast-1.
     """
 
@@ -149,10 +151,10 @@ class Broadcast1(_Broadcast):
 class Broadcast(_Broadcast):
     """data repeated so that it fills `target_shape`.
 
-    As Broadcast-1, and bidirectional: the output has the shape of both, broadcast together as NumPy does. The axis of
-    pdpd, again beyond the specification, has another name. axes_mapping goes with explicit and with nothing else.
+    mode: those of Broadcast-1, and `bidirectional`: data and the target are broadcast together as in NumPy. The axis of
+    pdpd, again beyond the specification, has another name in the file. Only explicit takes axes_mapping, and needs it.
 
-    Errors: as Broadcast-1, and IR106 for axes_mapping too few or too many.
+    Errors: also IR106 for a missing axes_mapping, or one that the mode does not take.
     Specification: movement/broadcast-3.
     """
 
@@ -171,7 +173,7 @@ class Broadcast(_Broadcast):
 
 
 def _numpy(shape: Shape, target: Shape) -> Shape:
-    """The target, where data has no dims that do not fit into it; its last dim meets the last of data."""
+    """The target, if the dims of data fit into its last dims; ShapeError IR504 otherwise."""
     if shape.dims is None or target.dims is None:
         return target
     front = len(target) - len(shape)
@@ -182,7 +184,7 @@ def _numpy(shape: Shape, target: Shape) -> Shape:
 
 
 def _explicit(shape: Shape, target: Shape, axes_mapping: TensorType) -> Shape:
-    """The target, where each dim of data fits into the one that axes_mapping says."""
+    """The target, if each dim of data fits into the one that axes_mapping names; ShapeError IR504 otherwise."""
     require_rank(axes_mapping, 1, "axes_mapping")
     mapping = known_ints(axes_mapping)
     if mapping is None or shape.dims is None or target.dims is None:
@@ -206,7 +208,7 @@ def _one_way(dim: Dim, size: Dim, shape: Shape, target: Shape) -> Dim:
 
 
 def _require_mapping(mapping: Sequence[int], rank: int, target_rank: int) -> None:
-    # OpenVINO gives a scalar an axis here, too.
+    # As in OpenVINO, a scalar may have an axis here.
     if len(mapping) != rank and not (rank == 0 and len(mapping) == 1):
         raise ShapeError(
             f"axes_mapping has {len(mapping)} elements, expected one for each of the {rank} dims of data",
@@ -222,7 +224,7 @@ def _require_mapping(mapping: Sequence[int], rank: int, target_rank: int) -> Non
 
 
 def _spread(shape: Sequence[Size], axes: Iterable[int], rank: int) -> list[Size | int]:
-    """The dims of a shape at these axes of a shape of ones."""
+    """A shape of ones of this rank with the dims of `shape` at these axes."""
     sizes: list[Size | int] = [1] * rank
     for axis, size in zip(axes, shape, strict=False):
         if not 0 <= axis < rank:

@@ -1,4 +1,4 @@
-"""What is said of indices before a run: those that constants hold out of range, negative or twice."""
+"""What a check finds in constant indices before a run: those out of range, negative ones, duplicates."""
 
 from __future__ import annotations
 

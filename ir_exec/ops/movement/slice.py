@@ -1,7 +1,7 @@
-"""Slices: a part of a tensor along several axes at once, taken out or put back.
+"""Slices: parts of a tensor along several axes at once, read or overwritten.
 
-A slice of an axis goes from `start` to before `stop` in steps of `step`. `ops/base/intervals.py` says
-how indices count.
+A slice of an axis goes from `start` to before `stop` in steps of `step`; `ops/base/intervals.py` says how indices count
+from the end.
 """
 
 from __future__ import annotations
@@ -34,14 +34,16 @@ __all__ = ["Slice", "SliceScatter", "StridedSlice"]
 
 @op("Slice", since=8)
 class Slice(Op):
-    """output = data[start:stop:step], along the axes that `axes` names, or along the first ones.
+    """output = data[start:stop:step] along the axes that `axes` names, by default the first ones.
 
-    data: rank 1 or more. start, stop, step: vectors of one length. axes: a vector of that length, no axis twice.
-    output: the element type and rank of data. A step of 0 is an error.
+    data: rank 1 or more, any type. start, stop, step: vectors of integers of one length. axes: optional, a vector of
+    integers of that length, no axis twice. output: the type and the rank of data; it may share the memory of data.
 
-    The specification refers to Python's slices. OpenVINO departs from them in one place and so do we, for the shape of
-    the output depends on it: a backward slice whose start lies before the axis begins at the first element.
+    The specification refers to Python's slices. OpenVINO departs from them in one place, and so do we, as the shape of
+    the output depends on it: a backward slice that starts before the axis starts at its first element.
 
+    Errors: IR501 and IR502 for other shapes, IR503 for axes that data does not have or that stand twice, IR505 for a
+    step of 0; IR704 for axes and steps that only the run knows.
     Specification: movement/slice-8.
     """
 
@@ -76,11 +78,11 @@ class Slice(Op):
 
 @op("SliceScatter", since=15)
 class SliceScatter(Op):
-    """output = data, with output[start:stop:step] = updates; slices are those of `Slice`.
+    """output = data, with output[start:stop:step] = updates; the slice is that of `Slice`.
 
-    data: rank 1 or more. updates: the element type of data and the shape of the slice. start, stop, step, axes: as in
-    Slice. output: the type of data.
-
+    data: rank 1 or more, any type. updates: the type of data and the shape of the slice. start, stop, step, axes: as in
+    Slice. output: as data.
+    Errors: as Slice; IR501, IR502 and IR704 for updates of another shape.
     Specification: movement/slice-scatter-15.
     """
 
@@ -167,7 +169,7 @@ def _sliced_shape(
 
 
 def _require_vectors(**vectors: TensorType) -> Dim:
-    """How many elements the vectors have; ShapeError where they are no vectors or their lengths differ."""
+    """The length of the vectors; ShapeError IR501 or IR502 for other ranks, or lengths that differ."""
     count = Dim.any()
     for name, vector in vectors.items():
         require_rank(vector, 1, name)
@@ -183,7 +185,7 @@ def _refuse_zero(steps: Iterable[int], name: str) -> None:
 
 
 def _slices(shape: tuple[int, ...], start: Array, stop: Array, step: Array, axes: Array | None) -> tuple[slice, ...]:
-    """The index with which NumPy takes the slice; EvaluationError IR704 for a step of 0 and for axes that cannot be."""
+    """NumPy's index for the slice; EvaluationError IR704 for a step of 0 and for axes that data does not have."""
     steps: list[int] = as_integers(step).ravel().tolist()
     if 0 in steps:
         raise EvaluationError("step is 0, expected a positive or a negative number", port="step")
@@ -222,17 +224,19 @@ Bits = Annotated[Ints, _bits]
 class StridedSlice(Op):
     """output = data[begin:end:stride], position by position as in an index of NumPy.
 
-    At a position whose bit is set in `ellipsis_mask` stands `...`, in `new_axis_mask` `np.newaxis`, in
-    `shrink_axis_mask` the single index `begin`, which must lie on the axis; where several are set, the first of these
-    counts. A bit in `begin_mask` or `end_mask` says that the slice begins or ends where the axis does. Bits that are
-    not given are 0.
+    A position whose bit is set in `ellipsis_mask` is `...`, in `new_axis_mask` `np.newaxis`, in `shrink_axis_mask` the
+    single index `begin`, which must lie on the axis; where several are set, the first of these counts. A bit in
+    `begin_mask` or `end_mask` means that the slice begins or ends where the axis does. Missing bits are 0.
 
-    data: any shape. begin, end, stride: vectors of one length; without `stride` all steps are 1, and 0 is an error.
+    data: any shape, any type. begin, end, stride: vectors of integers of one length; stride is optional, 1 by default.
+    output: the type of data; it may share the memory of data.
 
-    As OpenVINO and against the letter of the specification, a backward slice with its bit in `end_mask` takes the
-    first element too, as `data[::-1]` does. As the specification and against OpenVINO, masks may be of any length,
-    and a bit in `begin_mask` makes a shrunken axis keep its first element.
+    As in OpenVINO and against the letter of the specification, a backward slice with its bit in end_mask takes the
+    first element too, as `data[::-1]` does. As specified and against OpenVINO, masks may have any length, and a bit in
+    begin_mask makes a shrunken axis keep its first element.
 
+    Errors: IR501 and IR502 for other shapes and for more positions than data has axes, IR505 and IR704 for a stride of
+    0, IR701 for a single index that is out of range.
     Specification: movement/strided-slice-1.
     """
 
@@ -300,7 +304,7 @@ class StridedSlice(Op):
                 start = first if _bit(self.begin_mask, position) else begins[position]
                 stop = last if _bit(self.end_mask, position) else ends[position]
                 index.append(_python_slice(data.shape[axis], start, stop, step))
-        # The ellipsis at the end makes a shrunken vector an array of rank 0, not a NumPy scalar.
+        # With the ellipsis, one element of a vector is an array of rank 0, not a NumPy scalar.
         return data[(*index, ...)]
 
     def check_values(self, *types: TensorType) -> list[IRError]:
@@ -318,7 +322,7 @@ class StridedSlice(Op):
         return faults
 
     def _parts(self, count: int, rank: int) -> list[_Part]:
-        """One part for each axis of data and each new axis; ShapeError where the positions name more axes than are."""
+        """A part for each axis of data and each new one; ShapeError IR501 for more positions than data has axes."""
         ellipses = [position for position in range(count) if _bit(self.ellipsis_mask, position)]
         new = [position for position in range(count) if _bit(self.new_axis_mask, position) and position not in ellipses]
         named = count - len(ellipses) - len(new)
@@ -351,9 +355,9 @@ class StridedSlice(Op):
 
 
 class _Part(NamedTuple):
-    """What one position of a StridedSlice, or an axis that no position names, does.
+    """One position of a StridedSlice, or an axis that no position names.
 
-    kind: `whole` (the axis stays as it is), `slice`, `shrink` (one element, the axis goes), `new` (an axis of size 1).
+    kind: `whole` (all of the axis), `slice`, `shrink` (one element, the axis goes), `new` (an axis of size 1).
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""Adaptive pooling: as many windows as are wanted, of such sizes that they cover the data."""
+"""Adaptive pooling: a given number of windows, whose sizes follow from it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["AdaptiveAvgPool", "AdaptiveMaxPool"]
 
 
 class _AdaptivePool(Op):
-    """What both share: window i of n along an axis covers elements floor(i * size / n) to ceil((i + 1) * size / n) - 1.
+    """Window i of n along an axis covers elements floor(i * size / n) to ceil((i + 1) * size / n) - 1.
 
-    data: [batch, channels, spatial...], any numeric type. output_shape: the number of windows of each spatial axis.
-    output: [batch, channels, windows...] of the type of data.
-    Errors: IR501 for ranks other than 3, 4, 5 of data and 1 of output_shape, IR502 for another length of
-    output_shape, IR505 and IR704 for negative numbers of windows, IR704 for windows without elements.
+    data: [batch, channels, spatial...], any numeric type. output_shape: a vector of integers, the number of windows on
+    each spatial axis. output: [batch, channels, windows...], the type of data.
+    Errors: IR501 for a rank of data other than 3, 4, 5 and of output_shape other than 1, IR502 for another length of
+    output_shape, IR505 and IR704 for a negative number of windows, IR704 for windows without elements.
     """
 
     inputs = (In("data", types=CALCULABLE), In("output_shape", types=INTEGER))
@@ -44,7 +44,7 @@ class _AdaptivePool(Op):
         return Shape([*data[:2], *dims_within(bounds, "output_shape")])
 
     def _windows(self, data: Array, output_shape: Array) -> list[AdaptiveWindows]:
-        """The windows of each spatial axis."""
+        """The windows on each spatial axis."""
         counts = ints(output_shape)
         if len(counts) != data.ndim - 2 or any(count < 0 for count in counts):
             message = f"output_shape is {list(counts)}, expected {data.ndim - 2} numbers of windows from 0 on"
@@ -56,10 +56,9 @@ class _AdaptivePool(Op):
 
 @op("AdaptiveAvgPool", since=8)
 class AdaptiveAvgPool(_AdaptivePool):
-    """The mean of each window; that of integers is rounded to the nearest, halves to the even one.
+    """The mean of each window; that of integers is rounded to the nearest, ties to even.
 
-    Windows, shapes, types and errors: see the base class. Specification: pooling/adaptive-avg-pool-8, which names
-    floating point types alone; OpenVINO takes integers too.
+    Specification: pooling/adaptive-avg-pool-8, which names float types alone; OpenVINO takes integers too.
     """
 
     def infer(self, data: TensorType, output_shape: TensorType) -> TensorType:
@@ -78,9 +77,9 @@ class AdaptiveAvgPool(_AdaptivePool):
 
 @op("AdaptiveMaxPool", since=8)
 class AdaptiveMaxPool(_AdaptivePool):
-    """The greatest element of each window, and its place in the flattened spatial axes: the first where several are.
+    """The greatest element of each window, and its index in the flattened spatial axes: the first of equal ones.
 
-    Windows, shapes, types and errors: see the base class. indices: i64 or i32, as `index_element_type` says.
+    indices: the shape of output, the type `index_element_type`: i64 (the default) or i32.
     Specification: pooling/adaptive-max-pool-8.
     """
 
@@ -97,7 +96,7 @@ class AdaptiveMaxPool(_AdaptivePool):
         sizes = data.shape[2:]
         values = widened(data)
         indices = np.broadcast_to(np.arange(prod(sizes), dtype=np.int64).reshape(sizes), data.shape)
-        # From the last axis on, so that of equal elements the first of the flattened window stays.
+        # The last axis first: so the first of equal elements of the flattened window stays.
         for axis in reversed(range(2, data.ndim)):
             values, indices = first_greatest(values, indices, windows[axis - 2].distinct, axis)
         places = indices.astype(self.index_element_type.dtype)

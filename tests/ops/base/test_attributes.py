@@ -201,5 +201,5 @@ class Mistaken(Op):
 
 
 def test_an_annotation_through_which_no_text_can_go() -> None:
-    with pytest.raises(TypeError, match="count: 'an integer' is no function"):
+    with pytest.raises(TypeError, match="count: 'an integer' is not a function"):
         fields_of(Mistaken)
