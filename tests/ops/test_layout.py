@@ -1,7 +1,8 @@
 """The law of the house: from a specification page to the module of its operators without a search, and back.
 
 For a module `ir_exec/ops/X/y.py` that defines types of layers, the tests are `tests/ops/X/test_y.py`, and the cases
-that are compared with OpenVINO are `tests/cases/X/y.py`. Tests of `ir_exec/kernels/y.py` alone are `tests/kernels/test_y.py`.
+that are compared with OpenVINO are `tests/cases/X/y.py`. Tests of a kernel alone, `ir_exec/kernels/y.py`, are
+`tests/kernels/test_y.py`.
 """
 
 from __future__ import annotations
