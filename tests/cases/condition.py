@@ -6,7 +6,7 @@ import numpy as np
 
 from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
-from tests.helpers.values import numbered
+from tests.helpers.values import numbered, of_kind
 
 KINDS = ["boolean", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f16", "bf16", "f32", "f64"]
 
@@ -89,10 +89,6 @@ F32 = np.float32
 SEARCHED = ("f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64")
 
 
-def of_kind(values: object, kind: str) -> Array:
-    return np.asarray(values).astype(ElementType[kind].dtype)
-
-
 def random(*shape: int, seed: int = 0) -> Array:
     # Few values, so that many are equal to a boundary.
     return np.random.default_rng(seed).integers(-6, 6, shape).astype(F32)
@@ -145,10 +141,6 @@ _random = np.random.default_rng(7)
 HOLES = _random.integers(-2, 3, (3, 4, 2)).astype(np.float32)
 
 
-def _typed(values: object, kind: str) -> Array:
-    return np.array(values).astype(ElementType[kind].dtype)
-
-
 CASES += [
     Case(
         "NonZero", 3, (np.array([[1, 0], [1, 1]]),), expected=(np.array([[0, 1, 1], [0, 0, 1]]),), note="specification"
@@ -162,5 +154,5 @@ CASES += [
     Case("NonZero", 3, (np.array([0.0, -0.0, NAN, 1e-45, -1], np.float32),)),
     *(Case("NonZero", 3, (np.array(value, np.float32),), oracle="reference", note=f"{value}") for value in (0, 5)),
     *(Case("NonZero", 3, (np.array(value, np.float32),), constants=(0,), note=f"{value}") for value in (0, 5)),
-    *(Case("NonZero", 3, (_typed([[0, 1, 2], [3, 0, 0]], kind),)) for kind in [*NUMBERS, "boolean"]),
+    *(Case("NonZero", 3, (of_kind([[0, 1, 2], [3, 0, 0]], kind),)) for kind in [*NUMBERS, "boolean"]),
 ]

@@ -1,4 +1,9 @@
-"""Everything that is held against one case, as lines of text; no lines: nothing is wrong."""
+"""Everything that is held against one case, as lines of text; no lines: nothing is wrong.
+
+Every case of every table is replayed in the three forms of `build.FORMS`: static shapes, all dims unknown, and unknown
+rank. In each form `check_types` compares inference with OpenVINO's (`test_types`), and `check_file` reads a file and
+runs it (`test_files`). Values are compared with OpenVINO's once, for static shapes (`check_values`, `test_values`).
+"""
 
 from __future__ import annotations
 
@@ -48,13 +53,13 @@ def check_values(case: Case, oracle: Oracle) -> list[str]:
     except Exception as error:  # the table goes on after any fault
         return [_told("evaluate", error)]
     if case.expected is not None:
-        faults += _prefixed("against `expected`", value_faults(found, case.expected, case.rtol, case.atol))
+        faults += _prefixed("against `expected`", value_faults(found, case.expected, case.rtol, case.atol, case.summed))
     if case.oracle != "nobody":
         answer = oracle.values(build(case), case.oracle)
         if isinstance(answer, Refused):
             faults.append(f"OpenVINO ({case.oracle}) does not answer: {answer.reason}")
         else:
-            differences = value_faults(found, answer, case.rtol, case.atol)
+            differences = value_faults(found, answer, case.rtol, case.atol, case.summed)
             faults += _prefixed(f"against OpenVINO ({case.oracle})", differences)
     if not faults:
         faults += _prefixed("strided inputs", _strided_faults(case, found))

@@ -122,6 +122,24 @@ def test_tolerance() -> None:
     assert value_faults([np.array([-np.inf])], [np.array([np.inf])], rtol=1.0, atol=1.0) != []
 
 
+def test_tolerance_of_long_sums() -> None:
+    """Rounding passes where terms cancel; a product left out, taken twice or of another sign does not."""
+    a, b = (np.random.default_rng(seed).uniform(-1, 1, (64, 1024)).astype(np.float32) for seed in (1, 2))
+    products = a * b
+    exact = products.astype(np.float64).sum(axis=1)
+    summed = [np.abs(products).sum(axis=1)]
+    wanted = [exact.astype(np.float32)]
+    one_by_one = [np.cumsum(products, axis=1, dtype=np.float32)[:, -1]]
+    assert value_faults(one_by_one, wanted, 1e-5, 1e-5, summed) == []
+    for terms in (products[:, 0], -products[:, 0], 2 * products[:, 0]):
+        seen = np.abs(terms) > 1e-3
+        assert seen.sum() > 50
+        for row in np.flatnonzero(seen):
+            wrong = exact.copy()
+            wrong[row] -= terms[row]
+            assert value_faults([wrong.astype(np.float32)], wanted, 1e-5, 1e-5, summed) != []
+
+
 @pytest.mark.parametrize(
     ("ours", "theirs", "sound"),
     [

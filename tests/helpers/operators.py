@@ -22,6 +22,7 @@ __all__ = [
     "outputs",
     "refused",
     "run",
+    "run_all",
     "told",
 ]
 
@@ -67,6 +68,18 @@ def run(operator: Op, *inputs: Array) -> Array:
     assert isinstance(output, np.ndarray)
     assert TensorType.of(output) == inferred
     return output
+
+
+def run_all(operator: Op, *inputs: Array) -> tuple[Array, ...]:
+    """Infer, evaluate, and hold several outputs against the inferred types, which may leave dims open."""
+    types = operator.infer(*(TensorType.of(array) for array in inputs))
+    with np.errstate(all="ignore"):
+        found = operator.evaluate(*inputs)
+    types, found = (types, found) if isinstance(found, tuple) else ((types,), (found,))
+    for kind, array in zip(types, found, strict=True):
+        assert kind.element_type.dtype == array.dtype
+        assert kind.shape & Shape(array.shape) is not None
+    return tuple(found)
 
 
 def told(errors: list[IRError]) -> list[tuple[str, str, str | None]]:

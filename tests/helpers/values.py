@@ -8,7 +8,7 @@ import numpy as np
 
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
-__all__ = ["array", "between", "floats", "ints", "known", "numbered", "scalar", "typed", "uniform"]
+__all__ = ["array", "between", "floats", "ints", "known", "numbered", "of_kind", "scalar", "typed", "uniform"]
 
 
 def array(element_type: str, *values: float) -> Array:
@@ -29,6 +29,11 @@ def floats(*values: object) -> Array:
 def scalar(value: float, kind: str = "i64") -> Array:
     """A value of shape []."""
     return np.array(value).astype(ElementType[kind].dtype)
+
+
+def of_kind(values: object, kind: str) -> Array:
+    """An array of these values, converted as NumPy does."""
+    return np.asarray(values).astype(ElementType[kind].dtype)
 
 
 def numbered(*shape: int, kind: str = "f32", start: int = 0) -> Array:

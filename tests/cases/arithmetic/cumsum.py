@@ -6,17 +6,14 @@ from itertools import product
 
 import numpy as np
 
-from ir_exec.types import Array, ElementType
+from ir_exec.types import Array
 from tests.conformance.case import Case
+from tests.helpers.values import of_kind
 
 NUMBERS = ["bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
 
 _random = np.random.default_rng(7)
 HOLES = _random.integers(-2, 3, (3, 4, 2)).astype(np.float32)
-
-
-def _typed(values: object, kind: str) -> Array:
-    return np.array(values).astype(ElementType[kind].dtype)
 
 
 FIVE = np.array([1, 2, 3, 4, 5], np.float32)
@@ -60,15 +57,15 @@ CASES += [
     Case("CumSum", 3, (HOLES, np.array(-2, np.int32)), constants=(1,)),
     Case("CumSum", 3, (FIVE, np.array([0])), constants=(1,), oracle="reference", note="an axis of one element"),
     Case("CumSum", 3, (HOLES,), expected=(np.cumsum(HOLES, 0),), oracle="nobody", note="without axis OpenVINO throws"),
-    *(Case("CumSum", 3, (_typed([[1, 2, 3], [4, 5, 6]], kind), np.array(1)), {}, (1,)) for kind in NUMBERS),
+    *(Case("CumSum", 3, (of_kind([[1, 2, 3], [4, 5, 6]], kind), np.array(1)), {}, (1,)) for kind in NUMBERS),
     # Adding in the short type itself would stay at 2048.
     Case("CumSum", 3, (np.ones(3000, np.float16), np.array(0)), constants=(1,)),
     Case(
         "CumSum",
         3,
-        (_typed(np.ones(600), "bf16"), np.array(0)),
+        (of_kind(np.ones(600), "bf16"), np.array(0)),
         constants=(1,),
-        expected=(_typed(range(1, 601), "bf16"),),
+        expected=(of_kind(range(1, 601), "bf16"),),
         oracle="nobody",
         note="the plugin stays at 256",
     ),

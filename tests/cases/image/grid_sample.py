@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ir_exec.types import Array, ElementType
+from ir_exec.types import ElementType
 from tests.conformance.case import Case
 from tests.helpers.region_cases import case, numbers
 
@@ -45,16 +45,3 @@ CASES += [
     case("GridSample", 9, (square[:0], corners[:0]), {}, oracle="nobody",
          expected=(np.zeros((0, 1, 2, 2), np.float32),)),
 ]  # fmt: skip
-
-# ROIAlign: boxes within, across and beyond the image, and one that ends before it begins.
-BOXES = np.array(
-    [[0, 0, 3, 2], [1, 1, 1.5, 1.2], [-3, -3, 9, 9], [2.5, 0.5, 5.5, 3], [7, 1, 12, 3], [3, 2, 1, 0.5]], np.float32
-)
-IMAGES = np.array([0, 1, 1, 0, 0, 1])
-
-
-def align(opset: int, kind: str = "f32", index: str = "i64", boxes: Array = BOXES, **attributes: object) -> Case:
-    given = {"pooled_h": 2, "pooled_w": 3, "sampling_ratio": 2, "spatial_scale": 1.0, "mode": "avg"} | attributes
-    data = numbers(2, 3, 4, 6, low=-1, kind=kind)
-    inputs = (data, boxes.astype(data.dtype), IMAGES[: len(boxes)].astype(ElementType[index].dtype))
-    return case("ROIAlign", opset, inputs, given)

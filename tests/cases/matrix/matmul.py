@@ -18,6 +18,10 @@ def data_of(element_type: str, shape: tuple[int, ...], seed: int, low: int = -4,
     return generator.uniform(-1, 1, shape).astype(kind.dtype)
 
 
+def turn_last(array: Array) -> Array:
+    return array.swapaxes(-1, -2) if array.ndim > 1 else array
+
+
 def matmul(
     a: tuple[int, ...], b: tuple[int, ...], turns: tuple[bool, bool] | None = (False, False), kind: str = "f32"
 ) -> Case:
@@ -25,7 +29,10 @@ def matmul(
     inputs = (data_of(kind, a, 1), data_of(kind, b, 2))
     attributes = {} if turns is None else {"transpose_a": turns[0], "transpose_b": turns[1]}
     tolerance = TOLERANCE.get(kind, 0.0)
-    return Case("MatMul", 1, inputs, attributes, rtol=tolerance, atol=tolerance)
+    terms = [np.abs(array.astype(np.float64)) for array in inputs]
+    terms = [turn_last(array) if turn else array for array, turn in zip(terms, turns or (False, False), strict=True)]
+    summed = (np.matmul(*terms),)
+    return Case("MatMul", 1, inputs, attributes, rtol=tolerance, atol=tolerance, summed=summed)
 
 
 def turned(shape: tuple[int, ...], turn: bool) -> tuple[int, ...]:

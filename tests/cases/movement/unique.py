@@ -6,18 +6,15 @@ from itertools import product
 
 import numpy as np
 
-from ir_exec.types import Array, ElementType
+from ir_exec.types import Array
 from tests.conformance.case import Case
+from tests.helpers.values import of_kind
 
 NAN = float("nan")
 NUMBERS = ["bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
 
 _random = np.random.default_rng(7)
 HOLES = _random.integers(-2, 3, (3, 4, 2)).astype(np.float32)
-
-
-def _typed(values: object, kind: str) -> Array:
-    return np.array(values).astype(ElementType[kind].dtype)
 
 
 REPEATED = np.array([3, 1, 3, 2, 1, 0], np.float32)
@@ -62,8 +59,8 @@ CASES += [
     _unique(np.array([3], np.float32), 0),
     _unique(np.array([0.0, -0.0, 0.0], np.float32)),
     _unique(ROWS[:0], 0),
-    *(_unique(_typed([[3, 1], [3, 2], [1, 1]], kind)) for kind in [*NUMBERS, "boolean"]),
-    *(_unique(_typed([[3, 1], [3, 2], [3, 1]], kind), 0) for kind in NUMBERS),
+    *(_unique(of_kind([[3, 1], [3, 2], [1, 1]], kind)) for kind in [*NUMBERS, "boolean"]),
+    *(_unique(of_kind([[3, 1], [3, 2], [3, 1]], kind), 0) for kind in NUMBERS),
     Case(
         "Unique",
         10,

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ir_exec.types import Array, ElementType
+from ir_exec.types import Array
 from tests.conformance.case import Case
+from tests.helpers.values import of_kind
 
 F32 = np.float32
 SEARCHED = ("f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64")
-
-
-def of_kind(values: object, kind: str) -> Array:
-    return np.asarray(values).astype(ElementType[kind].dtype)
 
 
 def random(*shape: int, seed: int = 0) -> Array:

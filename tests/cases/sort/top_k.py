@@ -6,8 +6,9 @@ from itertools import product
 
 import numpy as np
 
-from ir_exec.types import Array, ElementType
+from ir_exec.types import Array
 from tests.conformance.case import Case
+from tests.helpers.values import of_kind
 
 NAN = float("nan")
 NUMBERS = ["bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
@@ -15,10 +16,6 @@ NUMBERS = ["bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", 
 _random = np.random.default_rng(7)
 CUBE = _random.permutation(60).astype(np.float32).reshape(3, 4, 5) - 30
 TIES = np.array([[1, 3, 2, 3, 1, 3, 0], [5, 5, 5, 5, 5, 5, 5]], np.float32)
-
-
-def _typed(values: object, kind: str) -> Array:
-    return np.array(values).astype(ElementType[kind].dtype)
 
 
 def _topk(
@@ -44,7 +41,7 @@ def _topk(
     return Case(
         "TopK",
         opset,
-        (data, _typed(k, kind)),
+        (data, of_kind(k, kind)),
         attributes,
         constants=(1,) if known else (),
         outputs=2,
@@ -89,7 +86,7 @@ CASES += [
     _topk(3, np.zeros((0, 3), np.float32), 2),
     _topk(3, np.ones((1,), np.float32), 1),
     *(
-        _topk(3, _typed([[1, 5, 3, 0], [2, 9, 2, 9]], kind), 3, mode=mode)
+        _topk(3, of_kind([[1, 5, 3, 0], [2, 9, 2, 9]], kind), 3, mode=mode)
         for kind in NUMBERS
         for mode in ("max", "min")
     ),

@@ -34,7 +34,7 @@ def test_types(operator: Any, types: list[TensorType], expected: str) -> None:
     assert str(operator.infer(*types)) == expected
 
 
-INDICES, OFFSETS = np.array([0, 1, 2]), np.array([0, 2])
+INDICES = np.array([0, 1, 2])
 MAX = SegmentMax(fill_mode="zero")
 
 

@@ -175,7 +175,6 @@ def test_order_of_memory_does_not_matter(cls: type[Unary]) -> None:
 
 # Bounds of values, against every value between the bounds of the inputs.
 
-INTERVALS = st.lists(st.tuples(st.integers(-6, 6), st.integers(0, 4)), min_size=1, max_size=3)
 BINARY = ("Add", "Subtract", "Multiply", "Divide", "Mod", "FloorMod", "Power", "Maximum", "Minimum")
 COMPARISONS = ("Equal", "NotEqual", "Greater", "GreaterEqual", "Less", "LessEqual")
 OF_ONE = ("Abs", "Negative", "Sign", "Floor", "Ceiling", "Round", "ReLU")

@@ -6,21 +6,7 @@ import numpy as np
 import pytest
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError
-from ir_exec.ops import Op
-from ir_exec.types import Array, Shape, TensorType
-from tests.helpers.operators import make
-
-
-def run(operator: Op, *inputs: Array) -> tuple[Array, ...]:
-    """Infer, evaluate, and hold the outputs against the inferred types."""
-    types = operator.infer(*(TensorType.of(array) for array in inputs))
-    with np.errstate(all="ignore"):
-        found = operator.evaluate(*inputs)
-    types, found = (types, found) if isinstance(found, tuple) else ((types,), (found,))
-    for kind, array in zip(types, found, strict=True):
-        assert kind.element_type.dtype == array.dtype
-        assert kind.shape & Shape(array.shape) is not None
-    return tuple(found)
+from tests.helpers.operators import make, run_all
 
 
 def test_roisnum_of_more_boxes_than_there_are() -> None:
@@ -31,7 +17,7 @@ def test_roisnum_of_more_boxes_than_there_are() -> None:
             operator.evaluate(boxes, scores, np.array(counts, np.int64))
         assert caught.value.message == "the sum of roisnum is greater than 3, the number of boxes"
         assert (caught.value.code, caught.value.location.port) == ("IR704", "roisnum")
-    outputs = run(operator, boxes + np.array([0, 0, 1, 1], np.float32), scores, np.array([-1, 3], np.int64))
+    outputs = run_all(operator, boxes + np.array([0, 0, 1, 1], np.float32), scores, np.array([-1, 3], np.int64))
     assert outputs[2].tolist() == [0, 2]
 
 

@@ -8,22 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import ShapeError
-from ir_exec.ops import Op
-from ir_exec.types import Array, Shape, TensorType
-from tests.helpers.operators import make
+from ir_exec.types import TensorType
+from tests.helpers.operators import make, run_all
 from tests.helpers.values import known, typed
-
-
-def run(operator: Op, *inputs: Array) -> tuple[Array, ...]:
-    """Infer, evaluate, and hold the outputs against the inferred types."""
-    types = operator.infer(*(TensorType.of(array) for array in inputs))
-    with np.errstate(all="ignore"):
-        found = operator.evaluate(*inputs)
-    types, found = (types, found) if isinstance(found, tuple) else ((types,), (found,))
-    for kind, array in zip(types, found, strict=True):
-        assert kind.element_type.dtype == array.dtype
-        assert kind.shape & Shape(array.shape) is not None
-    return tuple(found)
 
 
 def plain_overlap(one: list[float], other: list[float]) -> float:
@@ -50,7 +37,7 @@ def test_NonMaxSuppression_is_a_loop(sizes: list[tuple[int, ...]], limit: float,
             kept.append(box)
     inputs = (np.array(boxes, np.float32).reshape(1, -1, 4), np.array(scores, np.float32).reshape(1, 1, -1))
     numbers = (np.array(most, np.int64), np.array(limit, np.float32), np.array(0.1, np.float32))
-    indices, chosen, count = run(make("NonMaxSuppression", 9), *inputs, *numbers)
+    indices, chosen, count = run_all(make("NonMaxSuppression", 9), *inputs, *numbers)
     assert indices[:, 2].tolist() == kept
     assert chosen[:, 2].tolist() == [scores[box] for box in kept]
     assert count.tolist() == [len(kept)]
@@ -60,7 +47,7 @@ def test_boxes_that_overlap_by_the_threshold_are_removed_as_openvino_does() -> N
     boxes = np.array([[[0, 0, 1, 1], [0, 0, 1, 2], [0, 5, 1, 6]]], np.float32)
     scores = np.array([[[0.9, 0.8, 0.7]]], np.float32)
     numbers = (np.array(3, np.int64), np.array(0.5, np.float32), np.array(0, np.float32))
-    assert run(make("NonMaxSuppression", 9), boxes, scores, *numbers)[0][:, 2].tolist() == [0, 2]
+    assert run_all(make("NonMaxSuppression", 9), boxes, scores, *numbers)[0][:, 2].tolist() == [0, 2]
 
 
 def test_rows_up_to_version_4_are_those_of_boxes_that_are_kept() -> None:
