@@ -170,8 +170,8 @@ class EmbeddingSegmentsSum(Op):
     in any order. num_segments: a scalar. default_index: a scalar, the row for segments without elements; they are zeros
     if it is -1 or left out. per_sample_weights: the shape of indices, the type of emb_table; ones if left out.
     output: [num_segments, ...], the type of emb_table. Sums of integers wrap.
-    Errors: IR701 for an index out of range, and for a segment id out of range (OpenVINO ignores such elements); IR704
-    for a negative num_segments. Specification: sparse/embedding-segments-sum-3.
+    Errors: IR701 for an index out of range, and for a segment id out of range (OpenVINO ignores such elements);
+    IR704 for a negative num_segments. Specification: sparse/embedding-segments-sum-3.
     """
 
     inputs = (
