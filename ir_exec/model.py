@@ -263,7 +263,7 @@ def _open_weights(document: Document, weights: WeightsSource | None, report: Rep
     if weights is None and document.path is None:
         return None
     path = default_weights_path(document.path or "") if weights is None else os.fspath(weights)
-    if weights is None and not any(layer.type.lower() in ("const", "constant") for layer in document.all_layers()):
+    if weights is None and not any(layer.is_constant for layer in document.all_layers()):
         return Weights.of_bytes(b"") if not os.path.exists(path) else Weights.open(path, order=order)
     try:
         return Weights.open(path, order=order)

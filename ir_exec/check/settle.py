@@ -181,8 +181,8 @@ def _is_declared_as_stored(value: Value, readers: list[End], inferred: TensorTyp
     """
     node = value.node
     marks = [mark.attributes.get("name") for mark in node.layer.rt_info.children]
-    if node.type != "Convert" or "decompression" not in marks:
+    if not node.op_class.is_conversion or "decompression" not in marks:
         return False
     stored = TensorType(types[node.values_in[0].number].element_type, inferred.shape)
     ports = [value.declared, *(reader.declared for reader in readers)]
-    return any(reader.node.type == "Result" for reader in readers) and all(fits(port, stored) for port in ports)
+    return any(reader.node.op_class.is_result for reader in readers) and all(fits(port, stored) for port in ports)

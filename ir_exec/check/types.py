@@ -117,9 +117,12 @@ class _TypeCheck:
         count = len(node.outputs)
         if len(inferred) >= count or not inferred or node.bodies:
             return inferred
-        lengths = self._types_in(node)[2:] if node.type.lower() == "variadicsplit" else ()
-        if not all(type.shape.is_static for type in lengths):
-            # VariadicSplit is the only operator whose number of outputs depends on an input.
+        counting = [
+            type
+            for position, type in enumerate(self._types_in(node))
+            if node.op_class.input_name(position) == node.op_class.counts_outputs
+        ]
+        if not all(type.shape.is_static for type in counting):
             return inferred + [inferred[-1].without_values()] * (count - len(inferred))
         message = f"{count} outputs are declared, and {node.type} gives {len(inferred)}"
         self._findings(fault_at(End(node, len(inferred), is_output=True), Code.too_many_outputs, message))
@@ -157,7 +160,7 @@ class _TypeCheck:
     def _check_rank(self, node: Node) -> None:
         """IR507 for a layer with an output of unknown rank whose inputs all have known ranks."""
         for value in node.outputs:
-            if self._types[value.number].rank is None and node.type != "Parameter":
+            if self._types[value.number].rank is None and not node.op_class.is_parameter:
                 if any(type.rank is None for type in self._types_in(node)):
                     return
                 message = "the rank of this output depends on values, which some devices refuse"

@@ -211,10 +211,10 @@ class _OldAndNew:
         for distance, node in enumerate(order):
             if distance > _FARTHEST:
                 break
-            if isinstance(node.op, Const) or (node.type == "Parameter" and not has_changed[node]):
+            if isinstance(node.op, Const) or (node.op_class.is_parameter and not has_changed[node]):
                 hit = self._sizes(node) & suspects
                 if hit or not has_changed[node]:
-                    kind = (0 if hit else 4) + (2 if node.type == "Parameter" else 0) + has_changed[node]
+                    kind = (0 if hit else 4) + (2 if node.op_class.is_parameter else 0) + has_changed[node]
                     cause = _Cause(_path(node, reached), min(hit) if hit else None, self._shown(node))
                     found.append(((kind, distance), cause))
             for above in node.inputs:
@@ -257,7 +257,7 @@ class _Cause:
     def sentence(self, node: Node) -> str:
         source = self.path[0]
         what = "the shape" if self.size is None else f"dim {self.size}"
-        if source.type == "Parameter":
+        if source.op_class.is_parameter:
             text = f"{what} is that of {_name(source)} {self.shown}, which was given no other shape"
         else:
             text = f"{what} is fixed by {_name(source)} {self.shown}"

@@ -17,14 +17,12 @@ from ir_exec.graph.graph import BodyGraph, Graph, Node, Value
 from ir_exec.graph.order import reachable, topological_order
 from ir_exec.ir import MAX_BODY_DEPTH, Body, Document, Edge, Layer, Port, Weights
 from ir_exec.ops import Op, resolve
-from ir_exec.ops.infrastructure.values import Assign, Assign3, Const, ReadValue, ReadValue3
+from ir_exec.ops.base.registry import newest
+from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
 from ir_exec.types import Dim, ElementType, Shape, TensorType
 
 __all__ = ["build_graph", "declared_type"]
 
-READS = (ReadValue, ReadValue3)
-ASSIGNS = (Assign, Assign3)
-VARIABLES = (*READS, *ASSIGNS)
 
 _OF_ATTRIBUTES = {Code.invalid_attribute, Code.unknown_attribute}
 """Faults of attributes that the file has: they are on the line of `<data>`."""
@@ -54,9 +52,9 @@ class _Builder:
         nodes = self.nodes(layers)
         self.connect(nodes, edges)
         listed = list(nodes.values())
-        parameters = [node for node in listed if node.type == "Parameter"]
-        results = [node for node in listed if node.type == "Result"]
-        sinks = [*results, *(node for node in listed if isinstance(node.op, ASSIGNS))]
+        parameters = [node for node in listed if node.op_class.is_parameter]
+        results = [node for node in listed if node.op_class.is_result]
+        sinks = [*results, *(node for node in listed if isinstance(node.op, AssignsVariable))]
         if not sinks and not is_body:
             message = "the network has no Result, so that nothing would be computed"
             self.report(GraphError(message, code=Code.no_result).located(Location(path=self.path)))
@@ -114,6 +112,7 @@ class _Builder:
             return None
         key = (layer.type, layer.version, *layer.data.items())
         op = self.shared.get(key)
+        node.op_class = type(op) if op is not None else newest(layer.type) or Op
         if op is None:
             faults: list[IRError] = []
             op = self.parse(layer, faults.append)
@@ -201,7 +200,7 @@ class _Builder:
         self.level += 1
         graph = self.build(body.name, body.layers, body.edges, is_body=True)
         self.level -= 1
-        faults = list(check_port_map(node.layer, body, graph))
+        faults = list(check_port_map(node, body, graph))
         for fault in faults:
             self.report(fault.located(node.location))
         depth = 1 + max((inner.depth for one in graph.nodes for inner in one.bodies), default=0)
@@ -209,15 +208,17 @@ class _Builder:
 
     def check_variables(self, graph: Graph) -> None:
         """Report variables that are not both read and assigned, as OpenVINO demands (IR113)."""
-        variables = [node for node in graph.all_nodes(unreachable=True) if isinstance(node.op, VARIABLES)]
-        read = {node.op.variable_id for node in variables if isinstance(node.op, READS)}
-        assigned = {node.op.variable_id for node in variables if isinstance(node.op, ASSIGNS)}
+        variables = [
+            node for node in graph.all_nodes(unreachable=True) if isinstance(node.op, (ReadsVariable, AssignsVariable))
+        ]
+        read = {node.op.variable_id for node in variables if isinstance(node.op, ReadsVariable)}
+        assigned = {node.op.variable_id for node in variables if isinstance(node.op, AssignsVariable)}
         faults: list[GraphError] = []
         for node in variables:
-            if isinstance(node.op, READS) and node.op.variable_id not in assigned:
+            if isinstance(node.op, ReadsVariable) and node.op.variable_id not in assigned:
                 message = f"variable {node.op.variable_id!r} is read, but no layer assigns it"
                 faults.append(GraphError(message, code=Code.variable_without_pair).located(node.location))
-            elif isinstance(node.op, ASSIGNS) and node.op.variable_id not in read:
+            elif isinstance(node.op, AssignsVariable) and node.op.variable_id not in read:
                 message = f"variable {node.op.variable_id!r} is assigned, but no layer reads it"
                 faults.append(GraphError(message, code=Code.variable_without_pair).located(node.location))
         if len(read - assigned) == len(assigned - read) == 1 and len(faults) == 2:

@@ -43,6 +43,7 @@ class Node:
     """A layer with its operator and its inputs.
 
     op: its operator; None if its type is unknown or its attributes are invalid.
+    op_class: what is said of every operator of its type, in whatever version; Op itself if the type is unknown.
     path: the file.
     inputs: the values that it reads, by position; None for an input without an edge.
     declared_inputs: the types that the file declares at the input ports.
@@ -51,6 +52,7 @@ class Node:
     layer: Layer
     op: Op | None
     path: str | None
+    op_class: type[Op] = Op
     inputs: list[Value | None] = field(default_factory=list)
     outputs: tuple[Value, ...] = ()
     declared_inputs: tuple[TensorType, ...] = ()

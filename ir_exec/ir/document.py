@@ -244,6 +244,21 @@ class Layer(_Model):
     line: _Line = 0
     data_line: _Line = 0
 
+    @property
+    def is_parameter(self) -> bool:
+        """Whether it is an input of the network or body that it is in; the case of types means nothing."""
+        return self.type.lower() == "parameter"
+
+    @property
+    def is_result(self) -> bool:
+        """Whether it is an output of the network or body that it is in."""
+        return self.type.lower() == "result"
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether its value lies in the weights."""
+        return self.type.lower() in ("const", "constant")
+
 
 class Document(_Model):
     """A whole file of IR version 10 or 11; `is_complete` is false where the reader had to leave something out."""

@@ -63,7 +63,7 @@ class _Upgrade:
         return self.source.changed(version=11, layers=layers, edges=tuple(self.edges), pre_process=None)
 
     def name_ports(self) -> None:
-        for layer in [layer for layer in self.layers.values() if layer.type == "Parameter"]:
+        for layer in [layer for layer in self.layers.values() if layer.is_parameter]:
             self.name_outputs(layer, [layer.name])
         for edge in self.result_edges():
             source = self.layers.get(edge.from_layer)
@@ -80,7 +80,7 @@ class _Upgrade:
 
     def convert_inputs(self) -> None:
         for layer in list(self.layers.values()):
-            if layer.type != "Parameter" or len(layer.outputs) != 1:
+            if not layer.is_parameter or len(layer.outputs) != 1:
                 continue
             if layer.data.get("element_type", "").lower() not in ("f16", "fp16"):
                 continue
@@ -100,7 +100,7 @@ class _Upgrade:
                 continue
             precision = port.precision.upper()
             wanted = "I32" if precision in _TO_I32 else "FP32"
-            if precision == wanted or source.type == "Parameter":
+            if precision == wanted or source.is_parameter:
                 continue
             converted = port.changed(precision=wanted)
             name = f"{source.name}/Convert"
@@ -121,7 +121,7 @@ class _Upgrade:
         if tree is None:
             return
         wanted = tree.attributes.get("reference-layer-name")
-        inputs = [layer for layer in self.layers.values() if layer.type == "Parameter" and len(layer.outputs) == 1]
+        inputs = [layer for layer in self.layers.values() if layer.is_parameter and len(layer.outputs) == 1]
         named = [layer for layer in inputs if layer.name == wanted] if wanted else inputs[:1]
         channels = list(_channels(tree))
         if not named or not channels:
@@ -197,7 +197,7 @@ class _Upgrade:
     def result_edges(self) -> Iterator[Edge]:
         for edge in self.edges:
             target = self.layers.get(edge.to_layer)
-            if target is not None and target.type == "Result":
+            if target is not None and target.is_result:
                 yield edge
 
 

@@ -26,9 +26,6 @@ __all__ = ["MAX_BODY_DEPTH", "read_document"]
 MAX_BODY_DEPTH = 32
 """Bodies nested deeper than this are refused; real networks nest two or three."""
 
-_STRUCTURAL = {name.lower(): name for name in ("Parameter", "Result", "Const")}
-"""The types that make a graph of a list of layers, whose case does not matter, as that of all others."""
-
 _BODIES = ("body", "then_body", "else_body")
 _BODY_PARTS = frozenset((*_BODIES, "port_map", "then_port_map", "else_port_map", "back_edges"))
 _EXECUTION_GRAPH_MARKS = frozenset(("execOrder", "originalLayersNames"))
@@ -145,7 +142,7 @@ class _Walk:
         plain: Plain = {
             "id": get("id"),
             "name": get("name"),
-            "type": _STRUCTURAL.get(type.lower(), type) if type else type,
+            "type": type,
             "line": line(element),
             "data_line": line(element),
         }

@@ -102,7 +102,7 @@ class _Writer:
             element.set("version", layer.version)
         if layer.output_names:
             element.set("output_names", join_names(layer.output_names))
-        data = self._with_new_offset(layer) if layer.type.lower() in ("const", "constant") else layer.data
+        data = self._with_new_offset(layer) if layer.is_constant else layer.data
         if data:
             etree.SubElement(element, "data", dict(data))
         if layer.rt_info:

@@ -10,7 +10,7 @@ from ir_exec.collector import paused_collector
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer import Types, infer_body, infer_types
 from ir_exec.ops.base.bodies import Ties
-from ir_exec.ops.infrastructure.values import Assign, Assign3, Parameter, Result
+from ir_exec.ops.infrastructure.values import AssignsVariable, Parameter, Result
 from ir_exec.runtime.fold import foldable
 from ir_exec.runtime.loop import Observer, run_steps
 from ir_exec.runtime.plan import Context, Kernel, Plan, Planner, Setting
@@ -167,7 +167,7 @@ class _Body:
         self._executor = Executor(body.graph, context, max_memory, expand_weights=expand_weights)
         self._state: Variables = context["state"]
         self._assigned = frozenset(
-            node.op.variable_id for node in body.graph.all_nodes() if isinstance(node.op, (Assign, Assign3))
+            node.op.variable_id for node in body.graph.all_nodes() if isinstance(node.op, AssignsVariable)
         )
 
     def infer(self, types: list[TensorType]) -> list[TensorType]:

@@ -28,6 +28,7 @@ __all__ = [
     "LAST_OPSET",
     "canonical",
     "homes",
+    "newest",
     "opset_number",
     "register",
     "register_extension",
@@ -153,6 +154,16 @@ def resolve(type_name: str, version: str) -> type[Op]:
     if since is None:
         raise UnsupportedError(f"{type_name} of {version} is not implemented", code="IR901")
     return _classes[key][since]
+
+
+def newest(type_name: str) -> type[Op] | None:
+    """The class of the newest version of a type of OpenVINO; None for other types."""
+    row = _table().get(type_name.lower())
+    if row is None:
+        return None
+    _import(row.home)
+    versions = _classes[row.name.lower()]
+    return versions[max(versions)]
 
 
 def _no_opset(type_name: str, version: str) -> IRError:
