@@ -31,20 +31,15 @@ from ir_exec.types import (
 
 __all__ = ["Convert", "ConvertLike", "ConvertPromoteTypes", "StringTensorPack", "StringTensorUnpack"]
 
-
 CONVERTIBLE = NUMERIC | BOOLEAN
-
 
 PROMOTABLE = element_types("boolean f16 f32 f64 i4 i8 i16 i32 i64 u1 u4 u8 u16 u32 u64 f8e4m3 f8e5m2 bf16")
 """The types that ConvertPromoteTypes has rules for; OpenVINO takes no others either."""
 
-
 LARGE = 2**19
 """From this number of elements on, they are converted in pieces."""
 
-
 _ALIKE = element_types("boolean i8 i16 i32 i64 u8 u16 u32 u64")
-
 
 _FLOATS = element_types("f16 f32 f64")
 

@@ -212,7 +212,6 @@ HSigmoid = unary(
     since=5,
 )
 
-
 HSwish = unary(
     "HSwish",
     lambda x: x * _hsigmoid(x.copy()),

@@ -29,7 +29,6 @@ __all__ = [
     "Subtract",
 ]
 
-
 Add = binary(
     "Add",
     np.add,
@@ -39,7 +38,6 @@ Add = binary(
     is_arithmetic=True,
 )
 
-
 Subtract = binary(
     "Subtract",
     np.subtract,
@@ -48,7 +46,6 @@ Subtract = binary(
     is_monotone=True,
     is_arithmetic=True,
 )
-
 
 Multiply = binary(
     "Multiply",
@@ -72,7 +69,6 @@ SquaredDifference = binary(
     page="arithmetic/squared-difference-1",
 )
 
-
 Maximum = binary(
     "Maximum",
     np.maximum,
@@ -80,7 +76,6 @@ Maximum = binary(
     page="arithmetic/maximum-1",
     is_rising=True,
 )
-
 
 Minimum = binary(
     "Minimum",

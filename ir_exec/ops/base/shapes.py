@@ -41,13 +41,10 @@ __all__ = [
     "shape_of_length",
 ]
 
-
 Broadcasting = Literal["none", "numpy", "pdpd"]
-
 
 LARGEST_RANK = 64
 """The most dims that a NumPy array can have."""
-
 
 LARGEST_SEARCHED = 2**16
 """Known data of more elements is not searched for the size of an output."""

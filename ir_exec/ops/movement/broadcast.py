@@ -25,7 +25,6 @@ from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
 
 __all__ = ["Broadcast", "Broadcast1", "Tile"]
 
-
 Size = TypeVar("Size", int, Dim)
 
 

@@ -34,7 +34,6 @@ __all__ = [
     "SpaceToDepth",
 ]
 
-
 TWO = of_length(2, 2)
 
 
@@ -241,7 +240,8 @@ class SpaceToBatch(Op):
 
     def evaluate(self, data: Array, block_shape: Array, pads_begin: Array, pads_end: Array) -> Array:
         blocks, begins, ends = (numbers.astype(np.int64).tolist() for numbers in (block_shape, pads_begin, pads_end))
-        batch, *space = (padded := surrounded(data, begins, ends)).shape
+        padded = surrounded(data, begins, ends)
+        batch, *space = padded.shape
         places = [size // block for size, block in zip(space, blocks[1:], strict=True)]
         split = padded.reshape(batch, *(size for pair in zip(places, blocks[1:], strict=True) for size in pair))
         order = (*range(2, split.ndim, 2), 0, *range(1, split.ndim, 2))
