@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
@@ -102,6 +102,17 @@ _Int = Annotated[int, _Number()]
 _Version = Annotated[int, _Number(10, 11)]
 _Id = Annotated[str, _IdText]
 _Line = Annotated[int, Field(ge=0)]
+
+_STRUCTURAL = {name.lower(): name for name in ("Parameter", "Result", "Const", "Constant")}
+"""The types that make a network of a list of layers."""
+
+
+def _spelt(type_name: str) -> str:
+    """The type as the format spells it: its case means nothing. The registry of operators knows the other types."""
+    return _STRUCTURAL.get(type_name.lower(), type_name)
+
+
+_Type = Annotated[str, AfterValidator(_spelt)]
 
 
 class _Model(BaseModel):
@@ -233,7 +244,7 @@ class Layer(_Model):
 
     id: _Id
     name: str
-    type: str
+    type: _Type
     version: str | None
     data: dict[str, str] = Field(default_factory=dict)
     inputs: tuple[Port, ...] = ()
@@ -246,18 +257,18 @@ class Layer(_Model):
 
     @property
     def is_parameter(self) -> bool:
-        """Whether it is an input of the network or body that it is in; the case of types means nothing."""
-        return self.type.lower() == "parameter"
+        """Whether it is an input of the network or body that it is in."""
+        return self.type == "Parameter"
 
     @property
     def is_result(self) -> bool:
         """Whether it is an output of the network or body that it is in."""
-        return self.type.lower() == "result"
+        return self.type == "Result"
 
     @property
     def is_constant(self) -> bool:
         """Whether its value lies in the weights."""
-        return self.type.lower() in ("const", "constant")
+        return self.type in ("Const", "Constant")
 
 
 class Document(_Model):

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels.views import as_unsigned
 from ir_exec.types import Array
@@ -120,7 +121,7 @@ def _out_of_range(
     count = int(np.count_nonzero(outside))
     if count > 1:
         message += f" ({count} of {outside.size} indices are out of range)"
-    return EvaluationError(message, code="IR701", port="indices")
+    return EvaluationError(message, code=Code.index_out_of_range, port="indices")
 
 
 def element_offsets(positions: Array, axis: int, shape: Sequence[int]) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels.elementwise import Function, calculated
 from ir_exec.kernels.precision import CALCULABLE
@@ -63,7 +64,7 @@ class _Shift(Binary):
         if a.size and is_outside.any():
             count = int(b[is_outside].flat[0])
             message = f"a shift by {count} bits, expected 0 to {bits - 1} for {ElementType.of(a)}"
-            raise EvaluationError(message, code="IR704", port="b")
+            raise EvaluationError(message, code=Code.bad_value, port="b")
         return super().evaluate(a, b, out=out)
 
 

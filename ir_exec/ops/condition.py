@@ -6,6 +6,7 @@ from typing import Annotated, TypeVar
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, IRError
 from ir_exec.kernels.precision import CALCULABLE, widened
 from ir_exec.kernels.sorting import comparable, search_sorted
@@ -201,7 +202,7 @@ def _of_either(one: TensorType, other: TensorType, position: int) -> TensorType:
     kinds = {type.element_type for type in (one, other) if type.element_type.is_known}
     if len(kinds) > 1:
         message = f"output {position} is {one.element_type} from then_body and {other.element_type} from else_body"
-        raise ElementTypeError(message, code="IR402")
+        raise ElementTypeError(message, code=Code.element_types_differ)
     if {one.rank, other.rank} == {0, 1}:
         one, other = (type.with_shape(Shape([1])) if type.rank == 0 else type for type in (one, other))
     return either(one, other)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
 from ir_exec.kernels.reduce import mean
@@ -254,7 +255,7 @@ class GroupNormalization(Op):
         channels = _channels(data, scale=scale, bias=bias)
         if channels.is_static and (channels.lo % self.num_groups or channels.lo < self.num_groups):
             message = f"{channels} channels cannot be divided into {self.num_groups} groups"
-            raise ShapeError(message, code="IR502", port="data")
+            raise ShapeError(message, code=Code.dims_differ, port="data")
         return data.without_values()
 
     def evaluate(self, data: Array, scale: Array, bias: Array) -> Array:
@@ -330,7 +331,7 @@ def _channels(data: TensorType, **vectors: TensorType) -> Dim:
     if data.shape.dims is not None:
         if len(data.shape) < 2:
             message = f"data has rank {data.rank} ({data.shape}), expected 2 or more: axis 1 holds the channels"
-            raise ShapeError(message, code="IR501", port="data")
+            raise ShapeError(message, code=Code.wrong_rank, port="data")
         channels = data.shape[1]
     for name, vector in vectors.items():
         require_rank(vector, 1, name)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels import costs
 from ir_exec.kernels.precision import CALCULABLE, rounded, type_limits, widened
@@ -105,7 +106,7 @@ class FakeConvert(Op):
             factor = merge_shapes(factor, shift.shape, "the shapes of scale and shift", port="shift")
         if factor.dims is not None and data.rank is not None and len(factor) > data.rank:
             message = f"scale {factor} has more axes than data {data.shape}"
-            raise ShapeError(message, code="IR504", port="scale")
+            raise ShapeError(message, code=Code.no_broadcast, port="scale")
         _require_broadcast(factor, data.shape, "scale")
         return data.with_shape(broadcast_shapes(data.shape, factor))
 
@@ -126,7 +127,7 @@ class FakeConvert(Op):
 def _require_broadcast(limit: Shape, data: Shape, name: str) -> None:
     """Raises ShapeError IR504 where NumPy cannot broadcast the limit to the shape of data."""
     if not broadcasts_to(limit, data):
-        raise ShapeError(f"{name} {limit} does not broadcast to data {data}", code="IR504", port=name)
+        raise ShapeError(f"{name} {limit} does not broadcast to data {data}", code=Code.no_broadcast, port=name)
 
 
 def _rows(data: Array, result: Array, limits: Sequence[Array]) -> Iterator[tuple[Array, Array, list[Array]]]:

@@ -24,7 +24,6 @@ from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, ElementType, Shape, Te
 
 __all__ = ["Reshape", "ShapeOf", "ShapeOf1", "Squeeze", "Squeeze1", "Unsqueeze"]
 
-
 Item = TypeVar("Item")
 
 

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ShapeError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
@@ -69,7 +70,7 @@ class _Fourier(Op):
         least = 2 if self.complex_input else 1
         if len(data.shape) < least:
             message = f"data has rank {data.rank} ({data.shape}), expected {least} or more"
-            raise ShapeError(message, code="IR501", port="data")
+            raise ShapeError(message, code=Code.wrong_rank, port="data")
         if not self.complex_input:
             return data.shape[:]
         merge_dims(data.shape[-1], Dim.of(2), "the last axis of data and the parts of a complex number", port="data")

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError
 from ir_exec.kernels import costs
 from ir_exec.kernels.indices import find_indices
@@ -224,7 +225,7 @@ class EmbeddingSegmentsSum(Op):
 def _bags(emb_table: TensorType, count: Dim) -> TensorType:
     """The type of the output: one row for each of `count` bags."""
     if emb_table.rank == 0:
-        raise ShapeError("emb_table is a scalar, expected rank 1 or more", code="IR501", port="emb_table")
+        raise ShapeError("emb_table is a scalar, expected rank 1 or more", code=Code.wrong_rank, port="emb_table")
     if emb_table.shape.dims is None:
         return emb_table.without_values()
     return emb_table.with_shape(Shape([count, *emb_table.shape[1:]]))
@@ -233,7 +234,7 @@ def _bags(emb_table: TensorType, count: Dim) -> TensorType:
 def _check_reduction(reduction: str, weights: TensorType | None) -> None:
     if reduction == "mean" and weights is not None:
         raise InvalidAttributeError(
-            "reduction=mean takes no per_sample_weights", code="IR302", port="per_sample_weights"
+            "reduction=mean takes no per_sample_weights", code=Code.invalid_attribute, port="per_sample_weights"
         )
 
 

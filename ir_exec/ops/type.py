@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError
 from ir_exec.kernels import costs
 from ir_exec.kernels.pieces import by_pieces
@@ -32,16 +33,13 @@ from ir_exec.types import (
 
 __all__ = ["Convert", "ConvertLike", "ConvertPromoteTypes", "StringTensorPack", "StringTensorUnpack"]
 
-
 CONVERTIBLE = NUMERIC | BOOLEAN
-
 
 PROMOTABLE = element_types("boolean f16 f32 f64 i4 i8 i16 i32 i64 u1 u4 u8 u16 u32 u64 f8e4m3 f8e5m2 bf16")
 """The types that ConvertPromoteTypes has rules for; OpenVINO takes no others either."""
 
 
 _ALIKE = element_types("boolean i8 i16 i32 i64 u8 u16 u32 u64")
-
 
 _FLOATS = element_types("f16 f32 f64")
 
@@ -110,7 +108,7 @@ class ConvertLike(Op):
 
 def _require_convertible(target: ElementType) -> None:
     if target not in CONVERTIBLE:
-        raise ElementTypeError(f"no values can be converted to {target}", code="IR401")
+        raise ElementTypeError(f"no values can be converted to {target}", code=Code.element_type_not_taken)
 
 
 def _converted(data: Array, target: ElementType) -> Array:
@@ -221,7 +219,7 @@ class ConvertPromoteTypes(Op):
 def _unsafe(a: ElementType, b: ElementType) -> ElementTypeError:
     return ElementTypeError(
         f"{a} and {b} have no common type that holds the values of both safely",
-        code="IR402",
+        code=Code.element_types_differ,
         hint="promote_unsafe=true takes a type that may lose values",
     )
 
@@ -279,7 +277,7 @@ def _check_places(places: Array, length: int, name: str) -> None:
     outside = (places < 0) | (places > length)
     if outside.any():
         message = f"{name} holds {int(places[outside][0])}, allowed are 0 to {length}, the length of symbols"
-        raise EvaluationError(message, code="IR701", port=name)
+        raise EvaluationError(message, code=Code.index_out_of_range, port=name)
 
 
 @op("StringTensorUnpack", since=15)

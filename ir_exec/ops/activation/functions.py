@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.elementwise import Function, calculated, calculated_real, held_between, sigmoid
 from ir_exec.kernels.error_function import erf
@@ -143,7 +144,7 @@ class PReLU(Op):
     def infer(self, data: TensorType, slope: TensorType) -> TensorType:
         if not _may_be_slope(data.shape, slope.shape):
             message = f"slope {slope.shape} has no slope for each channel of data {data.shape}, nor does it broadcast"
-            raise ShapeError(message, code="IR504", port="slope")
+            raise ShapeError(message, code=Code.no_broadcast, port="slope")
         return TensorType(element_type_of((data, slope)), data.shape)
 
     def evaluate(self, data: Array, slope: Array) -> Array:
@@ -211,7 +212,6 @@ HSigmoid = unary(
     page="activation/hsigmoid-5",
     since=5,
 )
-
 
 HSwish = unary(
     "HSwish",
@@ -342,7 +342,9 @@ class Selu(Op):
     def infer(self, data: TensorType, alpha: TensorType, lambda_: TensorType) -> TensorType:
         for name, factor in (("alpha", alpha), ("lambda", lambda_)):
             if 1 not in factor.shape.size:
-                raise ShapeError(f"{name} has shape {factor.shape}, expected one element", code="IR505", port=name)
+                raise ShapeError(
+                    f"{name} has shape {factor.shape}, expected one element", code=Code.impossible_shape, port=name
+                )
         return data.without_values()
 
     def evaluate(self, data: Array, alpha: Array, lambda_: Array) -> Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels.elementwise import calculated
 from ir_exec.ops.base import op
@@ -29,7 +30,6 @@ __all__ = [
     "Subtract",
 ]
 
-
 Add = binary(
     "Add",
     np.add,
@@ -39,7 +39,6 @@ Add = binary(
     is_arithmetic=True,
 )
 
-
 Subtract = binary(
     "Subtract",
     np.subtract,
@@ -48,7 +47,6 @@ Subtract = binary(
     is_monotone=True,
     is_arithmetic=True,
 )
-
 
 Multiply = binary(
     "Multiply",
@@ -72,7 +70,6 @@ SquaredDifference = binary(
     page="arithmetic/squared-difference-1",
 )
 
-
 Maximum = binary(
     "Maximum",
     np.maximum,
@@ -80,7 +77,6 @@ Maximum = binary(
     page="arithmetic/maximum-1",
     is_rising=True,
 )
-
 
 Minimum = binary(
     "Minimum",
@@ -219,7 +215,7 @@ def _is_integer(array: Array) -> bool:
 def _require_no_zero(a: Array, b: Array) -> None:
     """Raises EvaluationError IR704 where an integer is divided by zero."""
     if a.size and _is_integer(b) and (b == 0).any():
-        raise EvaluationError("an integer is divided by zero", code="IR704", port="b")
+        raise EvaluationError("an integer is divided by zero", code=Code.bad_value, port="b")
 
 
 @op("Power", since=1)
@@ -265,7 +261,7 @@ def _integer_power(base: Array, exponent: Array) -> Array:
     if not is_negative.any():
         return power
     if ((base == 0) & is_negative).any():
-        raise EvaluationError("the integer 0 is raised to a negative power", code="IR704", port="b")
+        raise EvaluationError("the integer 0 is raised to a negative power", code=Code.bad_value, port="b")
     # Only 1 and -1 have whole reciprocals; the powers of -1 alternate.
     reciprocal = np.where(np.abs(base) == 1, np.power(base, exponent & 1), 0)
     return np.where(is_negative, reciprocal, power)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base import In, Op, op
@@ -35,7 +36,7 @@ class CumSum(Op):
 
     def infer(self, data: TensorType, axis: TensorType | None = None) -> TensorType:
         if data.rank == 0:
-            raise ShapeError("data is a scalar, expected rank 1 or more", code="IR501", port="data")
+            raise ShapeError("data is a scalar, expected rank 1 or more", code=Code.wrong_rank, port="data")
         if axis is not None:
             known_axis(axis, data.rank)
         return data.without_values()

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.kernels.precision import CALCULABLE, rounded, type_limits, widened
 from ir_exec.ops.base import In, Op, op
@@ -44,7 +45,7 @@ class SegmentMax(Op):
         if num_segments is not None:
             require_rank(num_segments, 0, "num_segments")
         if data.rank == 0:
-            raise ShapeError("data is a scalar, expected rank 1 or more", code="IR501", port="data")
+            raise ShapeError("data is a scalar, expected rank 1 or more", code=Code.wrong_rank, port="data")
         if data.shape.dims is None:
             return data.without_values()
         if segment_ids.shape.dims is not None:

@@ -42,7 +42,6 @@ __all__ = [
     "Tanh",
 ]
 
-
 Negative = unary(
     "Negative",
     np.negative,
@@ -86,7 +85,6 @@ Sign = unary(
     is_rising=True,
 )
 
-
 # A copy, not the data itself: an output shares memory with an input only in operators that declare it.
 Floor = unary(
     "Floor",
@@ -96,7 +94,6 @@ Floor = unary(
     of_integers=np.copy,
     is_rising=True,
 )
-
 
 Ceiling = unary(
     "Ceiling",
@@ -138,45 +135,31 @@ def _half_away_from_zero(x: Array) -> Array:
 
 Sqrt = unary("Sqrt", np.sqrt, "output = √data; NaN for negative data.", page="arithmetic/sqrt-1")
 
-
 Log = unary("Log", np.log, "output = ln data; -inf for 0, NaN for negative data.", page="arithmetic/log-1")
-
 
 Sin = unary("Sin", np.sin, "output = sin data, of radians.", page="arithmetic/sin-1")
 
-
 Cos = unary("Cos", np.cos, "output = cos data, of radians.", page="arithmetic/cos-1")
-
 
 Tan = unary("Tan", np.tan, "output = tan data, of radians.", page="arithmetic/tan-1")
 
-
 Asin = unary("Asin", np.arcsin, "output = arcsin data, in radians; NaN beyond [-1, 1].", page="arithmetic/asin-1")
-
 
 Acos = unary("Acos", np.arccos, "output = arccos data, in radians; NaN beyond [-1, 1].", page="arithmetic/acos-1")
 
-
 Atan = unary("Atan", np.arctan, "output = arctan data, in radians.", page="arithmetic/atan-1")
-
 
 Sinh = unary("Sinh", np.sinh, "output = sinh data.", page="arithmetic/sinh-1")
 
-
 Cosh = unary("Cosh", np.cosh, "output = cosh data.", page="arithmetic/cosh-1")
-
 
 Tanh = unary("Tanh", np.tanh, "output = tanh data.", page="arithmetic/tanh-1")
 
-
 Asinh = unary("Asinh", np.arcsinh, "output = arsinh data.", page="arithmetic/asinh-3", since=4)
-
 
 Acosh = unary("Acosh", np.arccosh, "output = arcosh data; NaN below 1.", page="arithmetic/acosh-3", since=4)
 
-
 Atanh = unary("Atanh", np.arctanh, "output = artanh data; ±inf at ±1, NaN beyond.", page="arithmetic/atanh-3", since=4)
-
 
 Erf = unary("Erf", erf, "output = 2/√π · ∫ exp(-t²) dt from 0 to data.", page="arithmetic/erf-1")
 

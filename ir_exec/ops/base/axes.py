@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.ops.base.shapes import known_int, normalize_axis, require_one_element
@@ -29,7 +30,7 @@ def known_axis(axis: TensorType, rank: int | None) -> int | None:
     if rank is None:
         return None
     if rank == 0:
-        raise ShapeError("data is a scalar, expected rank 1 or more: it has no axis", code="IR501", port="data")
+        raise ShapeError("data is a scalar, expected rank 1 or more: it has no axis", code=Code.wrong_rank, port="data")
     value = known_int(axis)
     return None if value is None else normalize_axis(value, rank)
 
@@ -42,7 +43,7 @@ def given_axis(axis: Array, rank: int) -> int:
     return axes[0]
 
 
-def given_axes(axes: Array, rank: int, *, name: str = "axes", code: str = "IR704") -> list[int]:
+def given_axes(axes: Array, rank: int, *, name: str = "axes", code: str = Code.bad_value) -> list[int]:
     """The axes that the input `name` holds, in their order; raises EvaluationError outside of -rank .. rank - 1."""
     try:
         return [normalize_axis(axis, rank, name=name) for axis in as_integers(axes).ravel().tolist()]
@@ -60,4 +61,4 @@ def distinct_axes(axes: Iterable[int], rank: int) -> tuple[int, ...]:
 
 def axes_of(axes: Array, rank: int) -> tuple[int, ...]:
     """The axes that the input `axes` holds, in rising order, each once; raises EvaluationError IR701."""
-    return tuple(sorted(set(given_axes(axes, rank, code="IR701"))))
+    return tuple(sorted(set(given_axes(axes, rank, code=Code.index_out_of_range))))

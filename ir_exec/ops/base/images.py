@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.types import Array, Dim, TensorType
 
@@ -18,7 +19,7 @@ def images_of(numbers: Array, batches: int, port: str) -> list[int]:
         first = int(np.argmax(wrong))
         allowed = f"allowed are 0 to {batches - 1}" if batches else "none is allowed"
         message = f"{port}[{first}] is {numbers[first]}, {allowed}: data has {batches} images"
-        raise EvaluationError(message, code="IR701", port=port)
+        raise EvaluationError(message, code=Code.index_out_of_range, port=port)
     images: list[int] = numbers.astype(np.int64).tolist()
     return images
 

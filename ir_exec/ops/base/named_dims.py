@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.types import UNBOUNDED, Dim, ElementType, Shape, TensorType
@@ -44,7 +45,9 @@ def _part(shape: Shape, axis: int, times: int, port: str) -> Dim:
         return dim
     lo, hi = -(-dim.lo // times), dim.hi // times if dim.is_bounded else UNBOUNDED
     if lo > hi:
-        raise ShapeError(f"axis {axis} of {port} is {dim}, expected a multiple of {times}", code="IR505", port=port)
+        raise ShapeError(
+            f"axis {axis} of {port} is {dim}, expected a multiple of {times}", code=Code.impossible_shape, port=port
+        )
     return Dim(lo, hi)
 
 

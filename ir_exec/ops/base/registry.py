@@ -19,6 +19,7 @@ from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
+from ir_exec.codes import Code
 from ir_exec.errors import GraphError, IRError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -145,14 +146,16 @@ def resolve(type_name: str, version: str) -> type[Op]:
 
         near = difflib.get_close_matches(key, _table(), n=1)
         hint = f"did you mean {_table()[near[0]].name}?" if near else None
-        raise GraphError(f"no opset has an operator of type {type_name}", code="IR116", hint=hint)
+        raise GraphError(f"no opset has an operator of type {type_name}", code=Code.unknown_type, hint=hint)
     if number not in row.opsets:
-        raise GraphError(f"{type_name} is not in {version}; it is in {_ranges(row.opsets)}", code="IR117")
+        raise GraphError(
+            f"{type_name} is not in {version}; it is in {_ranges(row.opsets)}", code=Code.type_not_in_opset
+        )
     if key not in _classes:
         _import(row.home)
     since = max((since for since in _classes.get(key, ()) if since <= number), default=None)
     if since is None:
-        raise UnsupportedError(f"{type_name} of {version} is not implemented", code="IR901")
+        raise UnsupportedError(f"{type_name} of {version} is not implemented", code=Code.operator_not_implemented)
     return _classes[key][since]
 
 
@@ -169,9 +172,9 @@ def newest(type_name: str) -> type[Op] | None:
 def _no_opset(type_name: str, version: str) -> IRError:
     if version.startswith("opset"):
         message = f"there is no {version}; the opsets are opset1 to opset{LAST_OPSET}"
-        return GraphError(message, code="IR118")
+        return GraphError(message, code=Code.unknown_opset)
     message = f"{type_name} of {version!r} is an operator of an extension, which ir_exec does not know"
-    return UnsupportedError(message, code="IR902", hint="ir_exec.register_op registers a class for it")
+    return UnsupportedError(message, code=Code.extension_operator, hint="ir_exec.register_op registers a class for it")
 
 
 def _import(home: str) -> None:

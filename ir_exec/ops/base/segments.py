@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.base.shapes import known_bounds
 from ir_exec.types import UNBOUNDED, Array, Dim, TensorType
@@ -36,7 +37,7 @@ def require_within(numbers: Array, size: int, what: str, port: str) -> None:
     if wrong.any():
         allowed = f"allowed are 0 to {size - 1}" if size else "none is allowed"
         message = f"{what} is {numbers[int(np.argmax(wrong))]}, {allowed}"
-        raise EvaluationError(message, code="IR701", port=port)
+        raise EvaluationError(message, code=Code.index_out_of_range, port=port)
 
 
 def segments_of(segment_ids: Array, count: int) -> Array:

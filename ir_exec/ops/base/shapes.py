@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError, UnsupportedError
 from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType, convert
 
@@ -41,13 +42,10 @@ __all__ = [
     "shape_of_length",
 ]
 
-
 Broadcasting = Literal["none", "numpy", "pdpd"]
-
 
 LARGEST_RANK = 64
 """The most dims that a NumPy array can have."""
-
 
 LARGEST_SEARCHED = 2**16
 """Known data of more elements is not searched for the size of an output."""
@@ -60,7 +58,7 @@ def require_rank(tensor: TensorType, ranks: int | Iterable[int], name: str, *, w
         expected = " or ".join(map(str, allowed))
         raise ShapeError(
             f"{name} has rank {tensor.rank} ({tensor.shape}), expected {expected}{why and ', ' + why}",
-            code="IR501",
+            code=Code.wrong_rank,
             port=name,
         )
 
@@ -69,7 +67,7 @@ def require_one_element(tensor: TensorType, name: str) -> None:
     """Raises ShapeError IR501 or IR502 unless the tensor is, or may be, a scalar or a vector of one element."""
     require_rank(tensor, (0, 1), name)
     if tensor.rank == 1 and 1 not in tensor.shape[0]:
-        raise ShapeError(f"{name} has shape {tensor.shape}, expected one element", code="IR502", port=name)
+        raise ShapeError(f"{name} has shape {tensor.shape}, expected one element", code=Code.dims_differ, port=name)
 
 
 def require_representable(rank: int) -> None:
@@ -82,7 +80,9 @@ def normalize_axis(axis: int, rank: int, *, name: str = "axis") -> int:
     """The axis counted from the front; raises ShapeError IR503 outside of -rank .. rank - 1."""
     if not -rank <= axis < rank:
         allowed = f"{-rank} to {rank - 1}" if rank else "none, the tensor is a scalar"
-        raise ShapeError(f"{name} {axis} is out of range for rank {rank} (allowed: {allowed})", code="IR503")
+        raise ShapeError(
+            f"{name} {axis} is out of range for rank {rank} (allowed: {allowed})", code=Code.axis_out_of_range
+        )
     return axis + rank if axis < 0 else axis
 
 
@@ -90,7 +90,7 @@ def normalize_axes(axes: Iterable[int], rank: int, *, name: str = "axes") -> tup
     """The axes counted from the front, in their order; raises ShapeError IR503, also for one that stands twice."""
     normalized = tuple([normalize_axis(axis, rank, name=name) for axis in axes])
     if len(set(normalized)) != len(normalized):
-        raise ShapeError(f"{name} {list(normalized)} hold the same axis more than once", code="IR503")
+        raise ShapeError(f"{name} {list(normalized)} hold the same axis more than once", code=Code.axis_out_of_range)
     return normalized
 
 
@@ -177,7 +177,7 @@ def divide_dim(dim: Dim, divisor: int, what: str, *, port: str | None = None) ->
     low = -(-dim.lo // divisor)
     high = dim.hi // divisor if dim.is_bounded else UNBOUNDED
     if low > high:
-        raise ShapeError(f"{what} is {dim}, expected a multiple of {divisor}", code="IR505", port=port)
+        raise ShapeError(f"{what} is {dim}, expected a multiple of {divisor}", code=Code.impossible_shape, port=port)
     return Dim(low, high)
 
 
@@ -185,7 +185,7 @@ def merge_dims(a: Dim, b: Dim, what: str, *, port: str | None = None) -> Dim:
     """The sizes that two dims which must be equal share; `what` begins the message: "axis 1 of data and indices"."""
     dim = a & b
     if dim is None:
-        raise ShapeError(f"{what} must be equal, found {a} and {b}", code="IR502", port=port)
+        raise ShapeError(f"{what} must be equal, found {a} and {b}", code=Code.dims_differ, port=port)
     return dim
 
 
@@ -193,7 +193,7 @@ def merge_shapes(a: Shape, b: Shape, what: str, *, port: str | None = None) -> S
     """The shape that two shapes which must be equal share; `what` begins the message: "the shapes of a and b"."""
     shape = a & b
     if shape is None:
-        code = "IR501" if a.rank != b.rank else "IR502"
+        code = Code.wrong_rank if a.rank != b.rank else Code.dims_differ
         raise ShapeError(f"{what} must be equal, found {a} and {b}", code=code, port=port)
     return shape
 
@@ -215,25 +215,27 @@ def broadcast_shapes(a: Shape, b: Shape, mode: Broadcasting = "numpy", axis: int
     for one, other in zip(_padded(a, rank), _padded(b, rank), strict=True):
         dim = one.broadcast(other)
         if dim is None:
-            raise ShapeError(f"the shapes {a} and {b} do not broadcast: {one} meets {other}", code="IR504")
+            raise ShapeError(f"the shapes {a} and {b} do not broadcast: {one} meets {other}", code=Code.no_broadcast)
         dims.append(dim)
     return Shape(dims)
 
 
 def _broadcast_pdpd(a: Shape, b: Shape, axis: int) -> Shape:
     if axis < -1 or axis > len(a):
-        raise ShapeError(f"axis {axis} of pdpd broadcasting is out of range for rank {len(a)}", code="IR503")
+        raise ShapeError(
+            f"axis {axis} of pdpd broadcasting is out of range for rank {len(a)}", code=Code.axis_out_of_range
+        )
     start = len(a) - len(b) if axis == -1 else axis
     trailing = list(b)
     while trailing and trailing[-1] == 1:
         trailing.pop()
     if start < 0 or start + len(trailing) > len(a):
-        raise ShapeError(f"{b} laid on axis {start} does not fit into {a}", code="IR504")
+        raise ShapeError(f"{b} laid on axis {start} does not fit into {a}", code=Code.no_broadcast)
     dims = list(a)
     for position, dim in enumerate(trailing, start):
         met = dims[position] if dim == 1 else dims[position] & dim
         if met is None and 1 not in dim:
-            raise ShapeError(f"{b} does not broadcast to {a}: {dim} meets {dims[position]}", code="IR504")
+            raise ShapeError(f"{b} does not broadcast to {a}: {dim} meets {dims[position]}", code=Code.no_broadcast)
         if met is not None and 1 not in dim:
             dims[position] = met
     return Shape(dims)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.ops.base.attributes import LOWER, Ints, Positives
 from ir_exec.ops.base.operator import Op
@@ -73,7 +74,9 @@ def require_spatial(data: TensorType, name: str = "data", others: int = 2) -> No
     """Raises ShapeError IR501 unless the rank leaves one, two or three spatial axes behind `others`."""
     if data.rank is not None and data.rank - others not in SPATIAL_RANKS:
         expected = " or ".join(str(others + count) for count in SPATIAL_RANKS)
-        raise ShapeError(f"{name} has rank {data.rank} ({data.shape}), expected {expected}", code="IR501", port=name)
+        raise ShapeError(
+            f"{name} has rank {data.rank} ({data.shape}), expected {expected}", code=Code.wrong_rank, port=name
+        )
 
 
 def spatial_dims(shape: Shape, count: int, others: int = 2) -> tuple[Dim, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.kernels.deconvolve import deconvolve
 from ir_exec.kernels.precision import CALCULABLE
@@ -54,7 +55,7 @@ class _Transposed(Convolving):
         if named is not None and len(named) != spatial_rank:
             raise ShapeError(
                 f"output_shape has {len(named)} elements, expected {spatial_rank}, one for each spatial axis",
-                code="IR502",
+                code=Code.dims_differ,
                 port="output_shape",
             )
         if output_shape is None:

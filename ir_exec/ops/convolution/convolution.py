@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.convolve import Convolver, convolve
 from ir_exec.kernels.precision import CALCULABLE
@@ -42,7 +43,7 @@ class Convolving(Windowed):
         if len(set(known)) > 1:
             raise ShapeError(
                 f"filters {filters.shape} have {known[1]} spatial axes, data {data.shape} has {known[0]}",
-                code="IR501",
+                code=Code.wrong_rank,
                 port="filters",
             )
         attributes = (self.strides, self.dilations, self.pads_begin, self.pads_end)
@@ -166,7 +167,7 @@ def grouped_channels(data: Shape, filters: Shape, *, channels: int, outputs: int
         if possible is None:
             raise ShapeError(
                 f"data {data} has {data[1]} channels, filters {filters} take {each} in each of {groups} groups",
-                code="IR502",
+                code=Code.dims_differ,
                 port="filters",
             )
         groups = possible

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels import costs
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
@@ -159,7 +160,7 @@ def _calculable(array: Array) -> Array:
 
 def _require_divisible(dim: Dim, groups: int, what: str, port: str | None = None) -> None:
     if dim.is_bounded and dim.ceil_div(groups).lo > (dim // groups).hi:
-        raise ShapeError(f"the {dim} {what} are no multiple of {groups} groups", code="IR502", port=port)
+        raise ShapeError(f"the {dim} {what} are no multiple of {groups} groups", code=Code.dims_differ, port=port)
 
 
 def _places(axes: list[SlidingAxis], block: tuple[slice, ...], shifts: Array) -> tuple[Array, Array]:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.boxes import Selected, above, best_first, corner_overlaps, keep_best, moved_boxes
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
@@ -62,7 +63,9 @@ class ExperimentalDetectronPriorGridGenerator(Op):
         height, width, count = dims["height"], dims["width"], dims["priors"]
         for name, size, dim in (("h", self.h, height), ("w", self.w, width)):
             if size > dim.hi:
-                raise ShapeError(f"{name} is {size}, more than {dim}, the size of feature_map", code="IR505")
+                raise ShapeError(
+                    f"{name} is {size}, more than {dim}, the size of feature_map", code=Code.impossible_shape
+                )
         shape = [height * width * count] if self.flatten else [height, width, count]
         return TensorType(element_type_of((priors, feature_map, im_data)), Shape([*shape, 4]))
 
@@ -117,7 +120,7 @@ class ExperimentalDetectronROIFeatureExtractor(Op):
     def infer(self, rois: TensorType, *pyramid: TensorType) -> tuple[TensorType, TensorType]:
         if len(pyramid) > len(self.pyramid_scales):
             message = f"there are {len(pyramid)} levels, but {len(self.pyramid_scales)} pyramid_scales"
-            raise ShapeError(message, code="IR505")
+            raise ShapeError(message, code=Code.impossible_shape)
         inputs: dict[str, tuple[TensorType, tuple[str, ...]]] = {"rois": (rois, ("rois", "4 coordinates"))}
         for i, level in enumerate(pyramid):
             inputs[f"pyramid[{i}]"] = (level, ("1 image", "channels", f"height {i}", f"width {i}"))

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, TypeVar
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import GraphError
 from ir_exec.kernels.boxes import Selected, above, as_rows, best_first, corner_overlaps, keep_best
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
@@ -58,7 +59,7 @@ class _DetectionOutput(Op):
         aux_box_preds: TensorType | None = None,
     ) -> TensorType:
         if aux_class_preds is not None and aux_box_preds is None:
-            raise GraphError("expected 3 inputs or 5, found 4", code="IR106")
+            raise GraphError("expected 3 inputs or 5, found 4", code=Code.wrong_number_of_inputs)
         dims = merged_dims(
             {
                 "box_logits": (box_logits, ("images", "moves")),

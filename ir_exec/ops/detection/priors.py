@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, Float, Floats
@@ -55,7 +56,9 @@ class _Priors(Op):
         total = Dim.of(4 * self._count())
         for low, high in known_bounds(output_size) or [(0, UNBOUNDED)]:
             if high < 0:
-                raise ShapeError(f"output_size has {high}, expected 0 or more", code="IR505", port="output_size")
+                raise ShapeError(
+                    f"output_size has {high}, expected 0 or more", code=Code.impossible_shape, port="output_size"
+                )
             total = total * Dim(max(low, 0), high)
         return TensorType(ElementType.f32, Shape([2, total]))
 

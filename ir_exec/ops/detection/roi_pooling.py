@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, widened
 from ir_exec.kernels.sampling import channels_last, read_between, sample_lattice, sample_points
@@ -242,7 +243,9 @@ class DeformablePSROIPooling(_RegionPooling):
         count, channels = self._regions(data, rois)
         least = self.output_dim * self.group_size**2
         if channels.hi < least:
-            raise ShapeError(f"data has {channels} channels, expected {least} or more", code="IR502", port="data")
+            raise ShapeError(
+                f"data has {channels} channels, expected {least} or more", code=Code.dims_differ, port="data"
+            )
         if offsets is not None:
             self._check_offsets(offsets, count)
         return data.with_shape(Shape([count, self.output_dim, self.group_size, self.group_size]))
@@ -256,7 +259,7 @@ class DeformablePSROIPooling(_RegionPooling):
         classes = divide_dim(numbers, 2, "the number of x and y in offsets", port="offsets")
         if classes.is_static and (not classes.size or self.output_dim % classes.size):
             message = f"offsets has {classes} classes of x and y, expected a divisor of output_dim {self.output_dim}"
-            raise ShapeError(message, code="IR505", port="offsets")
+            raise ShapeError(message, code=Code.impossible_shape, port="offsets")
 
     def evaluate(self, data: Array, rois: Array, offsets: Array | None = None) -> Array:
         output = np.zeros((len(rois), self.output_dim, self.group_size, self.group_size), data.dtype)

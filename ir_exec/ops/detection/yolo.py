@@ -7,6 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.elementwise import sigmoid
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
@@ -54,7 +55,7 @@ class RegionYolo(Op):
         dims, channels = list(data.shape), self._regions() * (self.coords + self.classes + 1)
         if dims[1].hi < channels:
             message = f"axis 1 of data is {dims[1]}, expected {channels}: regions * (coords + classes + 1)"
-            raise ShapeError(message, code="IR502", port="data")
+            raise ShapeError(message, code=Code.dims_differ, port="data")
         if not self.do_softmax:
             dims[1] = Dim.of(channels)
             return data.with_shape(Shape(dims))

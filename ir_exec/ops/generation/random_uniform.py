@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
 from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import for_ranges
@@ -64,7 +65,7 @@ class RandomUniform(Op):
             require_one_element(limit, name)
             if limit.element_type not in (self.output_type, ElementType.dynamic):
                 message = f"{name} is {limit.element_type}, output_type is {self.output_type}; both must be equal"
-                raise ElementTypeError(message, code="IR402", port=name)
+                raise ElementTypeError(message, code=Code.element_types_differ, port=name)
         if minval.value is not None and maxval.value is not None:
             _check_range(minval.value, maxval.value, ShapeError)
         return TensorType(self.output_type, known_shape(shape, "shape"))

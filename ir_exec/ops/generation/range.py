@@ -19,9 +19,7 @@ from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType,
 
 __all__ = ["Range", "Range1"]
 
-
 Number: TypeAlias = int | float
-
 
 RANGE_TYPES = CALCULABLE - element_types("i4 u2 u4")
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, ShapeError, UnsupportedError
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.kernels.resample import Coordinates, Filter, Mode, Nearest, interpolate
@@ -141,7 +142,7 @@ class Interpolate11(_Resize):
         if kind.is_known and kind not in allowed:
             expected = ", ".join(sorted(one.name for one in allowed))
             message = f"{port} is {kind}, expected one of {expected} for {self.shape_calculation_mode}"
-            raise ElementTypeError(message, code="IR401", port=port)
+            raise ElementTypeError(message, code=Code.element_type_not_taken, port=port)
         require_rank(scales_or_sizes, 1, port)
         return self._infer(image, scales_or_sizes, axes)
 
@@ -251,7 +252,7 @@ class Interpolate1(Op):
                 for given in (self.pads_begin, self.pads_end)
             )
             if (begin or end) and axis not in self.axes:
-                raise ShapeError(f"there are pads on axis {axis}, which is not resampled", code="IR505")
+                raise ShapeError(f"there are pads on axis {axis}, which is not resampled", code=Code.impossible_shape)
             pads[axis] = begin, end
         return pads
 
@@ -271,7 +272,7 @@ class Interpolate1(Op):
 def _normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
     negative = next((axis for axis in axes if axis < 0), None)
     if negative is not None:
-        raise ShapeError(f"axes hold {negative}, expected axes from 0 on", code="IR503", port="axes")
+        raise ShapeError(f"axes hold {negative}, expected axes from 0 on", code=Code.axis_out_of_range, port="axes")
     return normalize_axes(axes, rank)
 
 
@@ -296,7 +297,9 @@ def _scaled_dims(dims: Sequence[Dim], scales: TensorType) -> list[Dim]:
 
 def _scaled(dim: Dim, scale: np.float32) -> Dim:
     if not (np.isfinite(scale) and scale >= 0):
-        raise ShapeError(f"a scale of {scale} cannot be, expected a number from 0 on", code="IR505", port="scales")
+        raise ShapeError(
+            f"a scale of {scale} cannot be, expected a number from 0 on", code=Code.impossible_shape, port="scales"
+        )
     if scale == 1:
         return dim
     # 1/3 in f32 is less than a third, but 1/3 of 3 is to be 1.
@@ -308,4 +311,4 @@ def _scaled(dim: Dim, scale: np.float32) -> Dim:
 
 def _require_count(found: int, expected: int, name: str) -> None:
     if found < expected:
-        raise ShapeError(f"there are {found} {name} for {expected} axes", code="IR505")
+        raise ShapeError(f"there are {found} {name} for {expected} axes", code=Code.impossible_shape)

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ResourceError, ShapeError
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.bodies import BodyInput, BodyOutput, Part, RunningBody, Ties, TypedBody
@@ -178,7 +179,7 @@ class Loop(_Iteration):
 def _require_one_element(tensor: TensorType, name: str) -> None:
     """One element in any rank, which `shapes.require_one_element` would not allow."""
     if tensor.rank is not None and tensor.shape.size & Dim(1) is None:
-        raise ShapeError(f"{name} has shape {tensor.shape}, expected one element", code="IR502", port=name)
+        raise ShapeError(f"{name} has shape {tensor.shape}, expected one element", code=Code.dims_differ, port=name)
 
 
 def _too_many(iterations: int) -> ResourceError:
@@ -263,7 +264,7 @@ def _parts(ties: Ties, values: list[TensorType]) -> Dim:
             met = agreed & found
             if met is None:
                 message = f"the sliced inputs have {agreed} and {found} parts, expected one number of iterations"
-                raise ShapeError(message, code="IR502")
+                raise ShapeError(message, code=Code.dims_differ)
             agreed = met
     return agreed
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import ElementTypeName, NonNegative, ShapeText
@@ -148,7 +149,7 @@ class ReadValue(ReadsVariable):
         if init_value.element_type.is_known and init_value.element_type is not declared.element_type:
             raise ElementTypeError(
                 f"init_value is {init_value.element_type}, the variable is {declared.element_type}",
-                code="IR402",
+                code=Code.element_types_differ,
                 port="init_value",
             )
         return declared

@@ -18,6 +18,7 @@ from typing import Annotated
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import GraphError, ShapeError
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.kernels.products import matrix_product
@@ -103,7 +104,7 @@ class Einsum(Op):
             raise GraphError(
                 f"equation {self.equation!r} has {len(equation.inputs)} input subscripts, expected {len(inputs)}, one "
                 "for each input",
-                code="IR106",
+                code=Code.wrong_number_of_inputs,
             )
         dims: dict[str, Dim] = {}
         covered: Shape | None = None
@@ -146,7 +147,7 @@ def _label_dims(labels: tuple[str, ...], shape: Shape, name: str) -> tuple[dict[
         raise ShapeError(
             f"{name} {shape} has rank {len(shape)}, expected {least}{len(shape) - spare} "
             f"as in the subscript {''.join(labels)!r}",
-            code="IR501",
+            code=Code.wrong_rank,
             port=name,
         )
     named: dict[str, Dim] = {}
@@ -166,7 +167,7 @@ def _label_dims(labels: tuple[str, ...], shape: Shape, name: str) -> tuple[dict[
 def _broadcast_label(label: str, one: Dim, other: Dim) -> Dim:
     dim = one.broadcast(other)
     if dim is None:
-        raise ShapeError(f"the axes with label {label} do not broadcast: {one} meets {other}", code="IR504")
+        raise ShapeError(f"the axes with label {label} do not broadcast: {one} meets {other}", code=Code.no_broadcast)
     return dim
 
 

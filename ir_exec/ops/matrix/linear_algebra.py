@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ShapeError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, rounded, widened
@@ -40,7 +41,9 @@ class Inverse(Op):
         if data.shape.dims is None:
             return data.without_values()
         if len(data.shape) < 2:
-            raise ShapeError(f"data has rank {data.rank} ({data.shape}), expected 2 or more", code="IR501", port="data")
+            raise ShapeError(
+                f"data has rank {data.rank} ({data.shape}), expected 2 or more", code=Code.wrong_rank, port="data"
+            )
         side = merge_dims(data.shape[-2], data.shape[-1], "the last two axes of data", port="data")
         return data.with_shape(Shape([*data.shape[:-2], side, side]))
 
@@ -153,5 +156,5 @@ def _row_ranges(offsets: Array, groups: int, rows: int) -> list[tuple[int, int]]
     for group, (start, end) in enumerate(pairwise(places)):
         if not start <= end <= rows:
             message = f"offsets[{group}] is {end}, expected {start} to {rows}, where the rows of mat_a end"
-            raise EvaluationError(message, code="IR701", port="offsets")
+            raise EvaluationError(message, code=Code.index_out_of_range, port="offsets")
     return list(pairwise(places))

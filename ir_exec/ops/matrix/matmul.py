@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels import costs
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
@@ -48,7 +49,7 @@ class MatMul(Op):
         kind = element_type_of((a, b))
         for name, tensor in (("a", a), ("b", b)):
             if tensor.rank == 0:
-                raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code="IR501", port=name)
+                raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code=Code.wrong_rank, port=name)
         if a.shape.dims is None or b.shape.dims is None:
             return TensorType(kind, Shape.unknown())
         *batch_a, rows_a, columns_a = _matrix_dims(a.shape, self.transpose_a, (Dim.of(1), *a.shape))
@@ -57,7 +58,7 @@ class MatMul(Op):
             raise ShapeError(
                 f"a has {_count(columns_a, 'column')} ({_told(a.shape, self.transpose_a)}), "
                 f"b has {_count(rows_b, 'row')} ({_told(b.shape, self.transpose_b)}); both must be equal",
-                code="IR502",
+                code=Code.dims_differ,
             )
         batch = broadcast_shapes(Shape(batch_a), Shape(batch_b))
         rows = [rows_a] if len(a.shape) > 1 else []

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, TypeVar
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, ShapeError
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Int, Named
@@ -24,7 +25,6 @@ from ir_exec.ops.base.shapes import (
 from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
 
 __all__ = ["Broadcast", "Broadcast1", "Tile"]
-
 
 Size = TypeVar("Size", int, Dim)
 
@@ -122,7 +122,9 @@ class _Broadcast(Op):
             return Shape([Dim.any() if 1 in dim else dim for dim in target]) if target.dims is not None else target
         start = self._first_axis(len(shape), len(target))
         if start < 0 or start + len(shape) > len(target):
-            raise ShapeError(f"data of shape {shape} laid on axis {start} does not fit into {target}", code="IR504")
+            raise ShapeError(
+                f"data of shape {shape} laid on axis {start} does not fit into {target}", code=Code.no_broadcast
+            )
         return broadcast_shapes(Shape(_spread(shape[:], range(start, start + len(shape)), len(target))), target)
 
 
@@ -165,7 +167,7 @@ class Broadcast(_Broadcast):
         explicit = self._mode(True) == "explicit"
         if explicit is not (axes_mapping is not None):
             need = "needs" if explicit else "does not take"
-            raise GraphError(f"mode {self.mode} {need} the input axes_mapping", code="IR106")
+            raise GraphError(f"mode {self.mode} {need} the input axes_mapping", code=Code.wrong_number_of_inputs)
         return super().infer(data, target_shape, axes_mapping)
 
     def _mode(self, mapped: bool) -> str:
@@ -178,7 +180,9 @@ def _numpy(shape: Shape, target: Shape) -> Shape:
         return target
     front = len(target) - len(shape)
     if front < 0:
-        raise ShapeError(f"data of shape {shape} has more dims than target_shape {target}", code="IR504", port="data")
+        raise ShapeError(
+            f"data of shape {shape} has more dims than target_shape {target}", code=Code.no_broadcast, port="data"
+        )
     met = [_one_way(dim, size, shape, target) for dim, size in zip(shape, target[front:], strict=True)]
     return Shape([*target[:front], *met])
 
@@ -202,7 +206,8 @@ def _one_way(dim: Dim, size: Dim, shape: Shape, target: Shape) -> Dim:
     met = dim & size
     if met is None:
         raise ShapeError(
-            f"data of shape {shape} cannot be broadcast to {target}: {dim} is neither 1 nor {size}", code="IR504"
+            f"data of shape {shape} cannot be broadcast to {target}: {dim} is neither 1 nor {size}",
+            code=Code.no_broadcast,
         )
     return met
 
@@ -212,13 +217,13 @@ def _require_mapping(mapping: Sequence[int], rank: int, target_rank: int) -> Non
     if len(mapping) != rank and not (rank == 0 and len(mapping) == 1):
         raise ShapeError(
             f"axes_mapping has {len(mapping)} elements, expected one for each of the {rank} dims of data",
-            code="IR504",
+            code=Code.no_broadcast,
             port="axes_mapping",
         )
     if any(not 0 <= axis < target_rank for axis in mapping) or any(one >= other for one, other in pairwise(mapping)):
         raise ShapeError(
             f"axes_mapping {list(mapping)} are no rising axes of a target of rank {target_rank}",
-            code="IR503",
+            code=Code.axis_out_of_range,
             port="axes_mapping",
         )
 
@@ -228,6 +233,6 @@ def _spread(shape: Sequence[Size], axes: Iterable[int], rank: int) -> list[Size 
     sizes: list[Size | int] = [1] * rank
     for axis, size in zip(axes, shape, strict=False):
         if not 0 <= axis < rank:
-            raise ShapeError(f"axis {axis} is out of range for rank {rank}", code="IR503")
+            raise ShapeError(f"axis {axis} is out of range for rank {rank}", code=Code.axis_out_of_range)
         sizes[axis] = size
     return sizes

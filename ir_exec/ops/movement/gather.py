@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ShapeError
 from ir_exec.kernels import costs
 from ir_exec.kernels.gather import take_along_axis, take_slices, take_tuples
@@ -42,7 +43,7 @@ class GatherElements(Op):
     def infer(self, data: TensorType, indices: TensorType) -> TensorType:
         for name, tensor in (("data", data), ("indices", indices)):
             if tensor.rank == 0:
-                raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code="IR501", port=name)
+                raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code=Code.wrong_rank, port=name)
         if data.shape.dims is None:
             return data.with_shape(indices.shape)
         axis = normalize_axis(self.axis, len(data.shape))
@@ -86,7 +87,7 @@ class _Gather(Op):
             return data.with_shape(Shape.unknown())
         last = len(data.shape) - 1 if position is None else position
         if batch > last:
-            raise ShapeError(_batch_message(batch, last), code="IR503")
+            raise ShapeError(_batch_message(batch, last), code=Code.axis_out_of_range)
         shared = [
             merge_dims(mine, theirs, f"batch axis {i} of data and indices", port="indices")
             for i, (mine, theirs) in enumerate(zip(data.shape[:batch], indices.shape[:batch], strict=True))
@@ -147,7 +148,7 @@ class _BatchedGather(_Gather):
             return batch if batch >= 0 else None
         if not -rank <= batch <= rank:
             message = f"batch_dims {batch} is out of range for indices of rank {rank} (allowed: {-rank} to {rank})"
-            raise ShapeError(message, code="IR503")
+            raise ShapeError(message, code=Code.axis_out_of_range)
         return batch + rank if batch < 0 else batch
 
 
@@ -210,7 +211,7 @@ class _GatherND(Op):
         for name, tensor in (("data", data), ("indices", indices)):
             if tensor.rank is not None and tensor.rank <= batch:
                 message = f"{name} has rank {tensor.rank}, expected {batch + 1} or more with batch_dims {batch}"
-                raise ShapeError(message, code="IR501", port=name)
+                raise ShapeError(message, code=Code.wrong_rank, port=name)
         if data.shape.dims is None or indices.shape.dims is None:
             return data.with_shape(Shape.unknown())
         shared = [
@@ -223,7 +224,7 @@ class _GatherND(Op):
                 f"the last axis of indices is {length}, expected at most rank(data) - batch_dims = "
                 f"{len(data.shape) - batch}: each tuple counts on that many axes of data"
             )
-            raise ShapeError(message, code="IR505", port="indices")
+            raise ShapeError(message, code=Code.impossible_shape, port="indices")
         if not length.is_static:
             return data.with_shape(Shape.unknown())
         rest = [*indices.shape[batch:-1], *data.shape[batch + length.size :]]
@@ -422,7 +423,7 @@ def _check_followed(parent_ids: Array, parents: Array, inside: Array, lanes: Arr
         message = (
             f"step {time} of batch {first_batch + which} has the parent {parent}, expected a beam from 0 to {beams - 1}"
         )
-        raise EvaluationError(message, code="IR701", port="parent_ids")
+        raise EvaluationError(message, code=Code.index_out_of_range, port="parent_ids")
 
 
 def _check_constant(indices: TensorType, size: Dim, axis: int, negative: Negative) -> list[IRError]:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Int, within
@@ -115,7 +116,9 @@ class VariadicSplit(Op):
     def infer(self, data: TensorType, axis: TensorType, split_lengths: TensorType) -> tuple[TensorType, ...]:
         require_rank(axis, (0, 1), "axis")
         if axis.shape.dims is not None and 1 not in axis.shape.size:
-            raise ShapeError(f"axis has shape {axis.shape}, expected a scalar or [1]", code="IR501", port="axis")
+            raise ShapeError(
+                f"axis has shape {axis.shape}, expected a scalar or [1]", code=Code.wrong_rank, port="axis"
+            )
         require_rank(split_lengths, 1, "split_lengths")
         along, lengths = known_int(axis), known_ints(split_lengths)
         count = _count(split_lengths)

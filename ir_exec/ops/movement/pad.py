@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.ops.base import In, Op, op
@@ -62,7 +63,7 @@ class _Pad(Op):
             for name, pad in (("pads_begin", begin), ("pads_end", end)):
                 fault = self._fault(dim.hi, pad[0], axis, name)
                 if fault is not None:
-                    raise ShapeError(fault, code="IR505", port=name)
+                    raise ShapeError(fault, code=Code.impossible_shape, port=name)
             dims.append(_padded_dim(dim, begin, end))
         return data.with_shape(Shape(dims))
 
@@ -129,7 +130,7 @@ def _check_pad_value(data: TensorType, pad_value: TensorType) -> None:
     both_known = data.element_type.is_known and pad_value.element_type.is_known
     if both_known and pad_value.element_type is not data.element_type:
         message = f"pad_value is {pad_value.element_type}, expected {data.element_type} as data is"
-        raise ElementTypeError(message, code="IR402", port="pad_value")
+        raise ElementTypeError(message, code=Code.element_types_differ, port="pad_value")
 
 
 def _padded_dim(dim: Dim, begin: Interval, end: Interval) -> Dim:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.precision import CALCULABLE, accumulator
 from ir_exec.ops.base import In, Op, op
@@ -33,7 +34,6 @@ __all__ = [
     "SpaceToBatch",
     "SpaceToDepth",
 ]
-
 
 TWO = of_length(2, 2)
 
@@ -84,7 +84,7 @@ class _Depth(Op):
 
     def _require_image(self, data: TensorType) -> None:
         if data.rank is not None and data.rank < 3:
-            raise ShapeError(f"data has rank {data.rank}, expected 3 or more", code="IR501", port="data")
+            raise ShapeError(f"data has rank {data.rank}, expected 3 or more", code=Code.wrong_rank, port="data")
 
 
 @op("DepthToSpace", since=1)
@@ -184,7 +184,7 @@ class BatchToSpace(Op):
             whole, cut = dim * blocks[axis], begins[axis] + ends[axis]
             if whole.hi < cut:
                 message = f"crops_begin and crops_end take {cut} elements from axis {axis}, there are {whole}"
-                raise ShapeError(message, code="IR505")
+                raise ShapeError(message, code=Code.impossible_shape)
             space.append(whole - cut)
         return data.with_shape(Shape([batch, *space]))
 
@@ -241,7 +241,8 @@ class SpaceToBatch(Op):
 
     def evaluate(self, data: Array, block_shape: Array, pads_begin: Array, pads_end: Array) -> Array:
         blocks, begins, ends = (numbers.astype(np.int64).tolist() for numbers in (block_shape, pads_begin, pads_end))
-        batch, *space = (padded := surrounded(data, begins, ends)).shape
+        padded = surrounded(data, begins, ends)
+        batch, *space = padded.shape
         places = [size // block for size, block in zip(space, blocks[1:], strict=True)]
         split = padded.reshape(batch, *(size for pair in zip(places, blocks[1:], strict=True) for size in pair))
         order = (*range(2, split.ndim, 2), 0, *range(1, split.ndim, 2))
@@ -251,7 +252,7 @@ class SpaceToBatch(Op):
 def _require_number_per_axis(data: TensorType, **vectors: TensorType) -> None:
     """Raises ShapeError IR501 or IR502 unless data has rank 2 or more, and each vector a number for each axis of it."""
     if data.rank is not None and data.rank < 2:
-        raise ShapeError(f"data has rank {data.rank}, expected 2 or more", code="IR501", port="data")
+        raise ShapeError(f"data has rank {data.rank}, expected 2 or more", code=Code.wrong_rank, port="data")
     shape = Shape.unknown() if data.rank is None else Shape([data.rank])
     for name, vector in vectors.items():
         require_rank(vector, 1, name)
@@ -266,10 +267,12 @@ def _numbers(vector: TensorType, name: str, least: int) -> tuple[int, ...] | Non
     if values is None:
         return None
     if min(values, default=least) < least:
-        raise ShapeError(f"{name} is {list(values)}, expected numbers from {least} on", code="IR505", port=name)
+        raise ShapeError(
+            f"{name} is {list(values)}, expected numbers from {least} on", code=Code.impossible_shape, port=name
+        )
     if values and values[0] != least:
         message = f"{name} is {list(values)}, expected {least} for the batch axis"
-        raise ShapeError(message, code="IR505", port=name)
+        raise ShapeError(message, code=Code.impossible_shape, port=name)
     return values
 
 
@@ -369,7 +372,7 @@ class Col2Im(Op):
         else:
             if min(kernel) < 1:
                 message = f"kernel_size is {list(kernel)}, expected positive numbers"
-                raise ShapeError(message, code="IR505", port="kernel_size")
+                raise ShapeError(message, code=Code.impossible_shape, port="kernel_size")
             channels = divide_dim(channels, prod(kernel), "the channels of data", port="data")
         sizes = known_bounds(output_size)
         if sizes is None:

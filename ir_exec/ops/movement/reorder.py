@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.ops.base import In, Op, op
@@ -79,7 +80,7 @@ class Reverse(Op):
         if axis.element_type.is_known and axis.element_type not in allowed:
             expected = "boolean" if self.mode == "mask" else "an integer type"
             message = f"axis is {axis.element_type}, expected {expected} in the mode {self.mode}"
-            raise ElementTypeError(message, code="IR401", port="axis")
+            raise ElementTypeError(message, code=Code.element_type_not_taken, port="axis")
         require_rank(axis, 1, "axis")
         if data.rank is None:
             return data.without_values()
@@ -124,11 +125,13 @@ class ReverseSequence(Op):
         if data.shape.dims is None:
             return data.without_values()
         if len(data.shape) < 2:
-            raise ShapeError(f"data has rank {data.rank}, expected 2 or more", code="IR501", port="data")
+            raise ShapeError(f"data has rank {data.rank}, expected 2 or more", code=Code.wrong_rank, port="data")
         batch = normalize_axis(self.batch_axis, len(data.shape), name="batch_axis")
         sequence = normalize_axis(self.seq_axis, len(data.shape), name="seq_axis")
         if batch == sequence:
-            raise ShapeError(f"batch_axis and seq_axis are both axis {batch}, expected two axes", code="IR503")
+            raise ShapeError(
+                f"batch_axis and seq_axis are both axis {batch}, expected two axes", code=Code.axis_out_of_range
+            )
         if seq_lengths.shape.dims is None:
             return data.without_values()
         what = "batch_axis of data and the length of seq_lengths"

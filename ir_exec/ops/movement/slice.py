@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ShapeError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.ops.base import In, Op, op
@@ -112,7 +113,7 @@ class SliceScatter(Op):
             shape = Shape.of_rank(updates.rank)
         expected = _sliced_shape(shape, start, stop, step, axes)
         if expected & updates.shape is None:
-            code = "IR501" if expected.rank != updates.rank else "IR502"
+            code = Code.wrong_rank if expected.rank != updates.rank else Code.dims_differ
             raise ShapeError(
                 f"updates has shape {updates.shape}, but the slice of data has {expected}", code=code, port="updates"
             )
@@ -132,7 +133,7 @@ class SliceScatter(Op):
 
 def _require_axis(tensor: TensorType, name: str) -> None:
     if tensor.rank == 0:
-        raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code="IR501", port=name)
+        raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code=Code.wrong_rank, port=name)
 
 
 def _sliced_shape(
@@ -147,7 +148,9 @@ def _sliced_shape(
         return Shape.unknown()
     rank = len(shape)
     if count.lo > rank:
-        raise ShapeError(f"start has {count} elements, but data has only {rank} axes", code="IR502", port="start")
+        raise ShapeError(
+            f"start has {count} elements, but data has only {rank} axes", code=Code.dims_differ, port="start"
+        )
     if axes is not None:
         sliced = known_axes(axes, rank)
     elif count.is_static:
@@ -181,7 +184,9 @@ def _require_vectors(**vectors: TensorType) -> Dim:
 
 def _refuse_zero(steps: Iterable[int], name: str) -> None:
     if 0 in steps:
-        raise ShapeError(f"{name} is 0, expected a positive or a negative number", code="IR505", port=name)
+        raise ShapeError(
+            f"{name} is 0, expected a positive or a negative number", code=Code.impossible_shape, port=name
+        )
 
 
 def _slices(shape: tuple[int, ...], start: Array, stop: Array, step: Array, axes: Array | None) -> tuple[slice, ...]:
@@ -327,7 +332,7 @@ class StridedSlice(Op):
         new = [position for position in range(count) if _bit(self.new_axis_mask, position) and position not in ellipses]
         named = count - len(ellipses) - len(new)
         if named > rank:
-            raise ShapeError(f"begin names {named} axes, but data has only {rank}", code="IR501", port="begin")
+            raise ShapeError(f"begin names {named} axes, but data has only {rank}", code=Code.wrong_rank, port="begin")
         parts: list[_Part] = []
         axis = 0
         for position in range(count):
@@ -350,7 +355,7 @@ class StridedSlice(Op):
         if not -size <= begin < size:
             allowed = f"allowed are {-size} to {size - 1}" if size else "no index is allowed"
             message = f"begin[{position}] is {begin}, {allowed}: axis {axis} of data has size {size}"
-            raise EvaluationError(message, code="IR701", port="begin")
+            raise EvaluationError(message, code=Code.index_out_of_range, port="begin")
         return begin
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.shapes import ints, known_ints, require_rank, shape_of_length
@@ -39,17 +40,17 @@ class Transpose(Op):
         if 0 not in length and len(dims) not in length:
             raise ShapeError(
                 f"input_order has {length} elements, expected one for each of the {len(dims)} axes, or none",
-                code="IR503",
+                code=Code.axis_out_of_range,
                 port="input_order",
             )
         if order is None:
             return arg.with_shape(Shape.of_rank(len(dims)))
-        _require_permutation(order, len(dims), ShapeError, "IR503")
+        _require_permutation(order, len(dims), ShapeError, Code.axis_out_of_range)
         return arg.with_shape(Shape([dims[axis] for axis in order] if order else dims[::-1]))
 
     def evaluate(self, arg: Array, input_order: Array) -> Array:
         order = ints(input_order)
-        _require_permutation(order, arg.ndim, EvaluationError, "IR704")
+        _require_permutation(order, arg.ndim, EvaluationError, Code.bad_value)
         return arg.transpose(order or None)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:

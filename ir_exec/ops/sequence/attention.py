@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, ShapeError
 from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import for_ranges
@@ -162,7 +163,9 @@ def _split(tensor: TensorType, name: str) -> tuple[Shape | None, Dim, Dim]:
     if tensor.shape.dims is None:
         return None, Dim.any(), Dim.any()
     if len(tensor.shape) < 3:
-        raise ShapeError(f"{name} has rank {tensor.rank} ({tensor.shape}), expected 3 or more", code="IR501", port=name)
+        raise ShapeError(
+            f"{name} has rank {tensor.rank} ({tensor.shape}), expected 3 or more", code=Code.wrong_rank, port=name
+        )
     return Shape(tensor.shape[:-2]), tensor.shape[-2], tensor.shape[-1]
 
 
@@ -177,14 +180,14 @@ def _masked(batch: Shape | None, queries: Dim, keys: Dim, mask: TensorType) -> t
     if len(mask.shape) < 2:
         raise ShapeError(
             f"attention_mask has rank {mask.rank} ({mask.shape}), expected 0, or 2 or more",
-            code="IR501",
+            code=Code.wrong_rank,
             port="attention_mask",
         )
     rows, columns = queries.broadcast(mask.shape[-2]), keys.broadcast(mask.shape[-1])
     if rows is None or columns is None or (keys == 1 and mask.shape[-1].lo > 1):
         raise ShapeError(
             f"attention_mask {mask.shape} does not broadcast to the scores [...,{queries},{keys}]",
-            code="IR504",
+            code=Code.no_broadcast,
             port="attention_mask",
         )
     return _broadcast(batch, Shape(mask.shape[:-2])), rows
@@ -195,14 +198,16 @@ def _check_mask_type(mask: TensorType, expected: ElementType) -> None:
     if found.is_known and expected.is_known and found not in BOOLEAN and found is not expected:
         raise ElementTypeError(
             f"attention_mask is {found}, expected boolean or {expected} as query is",
-            code="IR402",
+            code=Code.element_types_differ,
             port="attention_mask",
         )
 
 
 def _check_scale(scale: TensorType) -> None:
     if scale.rank not in (None, 0, 1):
-        raise ShapeError(f"scale has rank {scale.rank} ({scale.shape}), expected 0 or 1", code="IR501", port="scale")
+        raise ShapeError(
+            f"scale has rank {scale.rank} ({scale.shape}), expected 0 or 1", code=Code.wrong_rank, port="scale"
+        )
     if 1 not in scale.shape.size:
         raise ShapeError(f"scale {scale.shape} has {scale.shape.size} elements, expected 1", port="scale")
 
@@ -212,9 +217,11 @@ def _check_sink(sink: TensorType, rank: int | None, batch: Shape | None, queries
         return
     if sink.rank != rank:
         raise ShapeError(
-            f"sink has rank {sink.rank} ({sink.shape}), expected rank(query) = {rank}", code="IR501", port="sink"
+            f"sink has rank {sink.rank} ({sink.shape}), expected rank(query) = {rank}",
+            code=Code.wrong_rank,
+            port="sink",
         )
     expected = Shape([*batch, queries, 1]) if batch is not None else Shape.unknown()
     found = broadcast_shapes(expected, sink.shape)
     if 1 not in sink.shape[-1] or found & expected is None:
-        raise ShapeError(f"sink {sink.shape} does not broadcast to {expected}", code="IR504", port="sink")
+        raise ShapeError(f"sink {sink.shape} does not broadcast to {expected}", code=Code.no_broadcast, port="sink")

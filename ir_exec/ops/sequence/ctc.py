@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
 from ir_exec.kernels.softmax import log_softmax
@@ -189,13 +190,13 @@ def _compacted(values: Array, kept: Array) -> tuple[Array, Array]:
 def _check_labels(targets: Array, counts: Array, classes: int, blank: int) -> None:
     if not 0 <= blank < classes and counts.size:
         message = f"blank_index is {blank}, allowed are 0 to {classes - 1}"
-        raise EvaluationError(message, code="IR701", port="blank_index")
+        raise EvaluationError(message, code=Code.index_out_of_range, port="blank_index")
     wrong = (targets < 0) | (targets >= classes) | (targets == blank)
     wrong &= np.arange(targets.shape[1]) < counts[:, np.newaxis]
     if wrong.any():
         row, column = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
         message = f"labels[{row},{column}] is {targets[row, column]}, allowed are 0 to {classes - 1} without {blank}"
-        raise EvaluationError(f"{message}, which is the blank", code="IR701", port="labels")
+        raise EvaluationError(f"{message}, which is the blank", code=Code.index_out_of_range, port="labels")
 
 
 def _first_of_run(targets: Array, counts: Array) -> Array:

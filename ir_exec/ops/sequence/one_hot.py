@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.ops.base import In, Op, op
@@ -72,7 +73,7 @@ def _depth_dim(depth: TensorType) -> Dim:
         return Dim.any()
     low, high = bounds[0]
     if high < 0:
-        raise ShapeError(f"depth is {high}, expected 0 or more", code="IR505", port="depth")
+        raise ShapeError(f"depth is {high}, expected 0 or more", code=Code.impossible_shape, port="depth")
     return Dim(max(low, 0), UNBOUNDED if high == BEYOND else high)
 
 

@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.precision import CALCULABLE, widened
 from ir_exec.kernels.sorting import search_sorted
@@ -37,7 +38,7 @@ class SearchSorted(Op):
     def infer(self, sorted_sequence: TensorType, values: TensorType) -> TensorType:
         if sorted_sequence.rank == 0:
             message = "sorted_sequence is a scalar, expected rank 1 or more"
-            raise ShapeError(message, code="IR501", port="sorted_sequence")
+            raise ShapeError(message, code=Code.wrong_rank, port="sorted_sequence")
         if values.rank == 0:
             require_rank(sorted_sequence, 1, "sorted_sequence", why="for values that are a scalar")
         return TensorType(self.output_type, _shape(sorted_sequence, values))

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.kernels.sorting import comparable
@@ -40,7 +41,7 @@ class _TopK(Op):
     def infer(self, data: TensorType, k: TensorType) -> tuple[TensorType, TensorType]:
         require_rank(k, 0, "k")
         if data.rank == 0:
-            raise ShapeError("data is a scalar, expected rank 1 or more", code="IR501", port="data")
+            raise ShapeError("data is a scalar, expected rank 1 or more", code=Code.wrong_rank, port="data")
         shape = data.shape
         if shape.dims is not None:
             dims = list(shape.dims)
@@ -70,7 +71,7 @@ class _TopK(Op):
             return Dim(0, size.hi)
         low, high = bounds[0]
         if high < 0 or low > size.hi:
-            raise ShapeError(_k_fault(high if high < 0 else low, size.hi), code="IR505", port="k")
+            raise ShapeError(_k_fault(high if high < 0 else low, size.hi), code=Code.impossible_shape, port="k")
         return Dim(max(low, 0), min(high, size.hi))
 
 
