@@ -1,10 +1,11 @@
-"""The numbers about speed and memory by which kernels choose how to work. None of them changes a result.
+"""The numbers about speed and memory by which kernels choose how to work. None of them changes what a kernel computes.
 
-Times and sizes are those of one core of an AMD EPYC at about 3 GHz with 1 MiB of cache of its own and 16 MiB shared
-with its neighbour, NumPy 2.4 and its OpenBLAS; the figures in the sentences were measured there with f32. Every number
-may be wrong by a factor of two on another machine, and costs some tens of per cent of the time then.
+`python -m benchmarks.costs` measures what they rest on. The figures below are from one core of an AMD EPYC with 1 MiB of
+cache of its own and 32 MiB that it shares, NumPy 2.4 with its OpenBLAS, and f32. On another machine a number may be wrong
+by a factor of two; some kernels are some tens of per cent slower then. Where a sentence gives no figure, the number was
+chosen by timing whole operators, or stands for memory as it says.
 
-Kernels read them as `costs.NAME`, so that a test may make them small.
+Kernels read the numbers as `costs.NAME`, so that a test may make them small.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from __future__ import annotations
 # Threads
 
 WORTH_SHARING_NANOSECONDS = 200_000
-"""Work from which on it pays to wake another thread: waking it and waiting for its end takes some 50,000 ns, more where
-other processes keep the core."""
+"""Work from which on another thread is woken: handing it eight pieces costs 7,000 to 20,000 ns where it is awake, and
+some 50,000 where its core sleeps."""
 
 SPIN_SECONDS = 100e-6
 """How long the calling thread looks again and again whether its helpers are done: waking it takes about as long."""
@@ -27,23 +28,24 @@ MOST_PIECES = 16
 # Caches
 
 PIECE_ELEMENTS = 2**16
-"""Elements that go through all steps of an expression before the next ones do. Five steps take 0.4 ns an element from
-2**15 to 2**17 elements at a time; 1.5 with 2**13, where NumPy's calls count, and 3 with all of 2**22 at once."""
+"""Elements that go through all steps of an expression before the next ones do. Five steps take 0.3 to 0.4 ns an element
+from 2**15 to 2**17 elements at a time, twice as much and more with 2**13, where NumPy's calls count, and with 2**22,
+which leave the cache between the steps."""
 
 CHUNK_ELEMENTS = 2**17
-"""Elements of a chunk of index arithmetic, pooling and beam search at most: with i32 or i64 offsets beside them they
-fill a core's own cache, and NumPy's calls are below 2 per cent of the time."""
+"""Elements of a chunk of index arithmetic, beam search, pooling and copied windows at most: with i32 or i64 offsets
+beside them they fill a core's own cache, and NumPy's calls are below 2 per cent of the time."""
 
 INTERMEDIATE_ELEMENTS = 2**18
 """Elements of an intermediate array that is much larger than the output: copied windows of a deformable or transposed
 convolution, chosen rows of embeddings, overlaps of boxes. As f32 they fill a core's own cache."""
 
 NEAR_CACHE_BYTES = 2**20
-"""What a core's own cache holds. Within it np.take reads a random element in 0.5 to 0.65 ns; beyond in 0.8 to 1."""
+"""What a core's own cache holds. np.take reads a random element in 0.5 ns within it, in 0.7 to 0.9 ns beyond."""
 
 SHARED_CACHE_BYTES = 2**22
-"""Up to this size of a tensor random elements still take below 0.9 ns, so that going through it column by column costs
-more than it saves; in 64 MiB each takes 2.2 ns."""
+"""Up to this size of a tensor random elements take 0.7 ns, so that going through it column by column costs more than it
+saves; in 64 MiB each takes 2 ns."""
 
 CACHE_LINE_ELEMENTS = 16
 """The fewest adjacent elements that a part of a tensor has: of four bytes each they fill a line of the cache."""
@@ -57,8 +59,7 @@ COPIED_PART_BYTES = 2**23
 # Gather and scatter
 
 ELEMENT_NANOSECONDS = 1.0
-"""Finding and moving one element: 0.5 to 1 for the move in tensors up to 16 MiB, less than half a nanosecond for the
-offset."""
+"""Finding and moving one element: 0.5 to 0.9 ns for the move in tensors up to 16 MiB, the rest for the offset."""
 
 BYTE_NANOSECONDS = 0.04
 """Moving one byte of a slice from memory to memory; within the cache it is half of that."""
@@ -101,7 +102,7 @@ TWO_CALLS_ELEMENTS = 2**10
 16,384 np.clip takes a third of the time."""
 
 EXPONENTIAL_NANOSECONDS = 2.0
-"""An element of a softmax: 0.9 within the cache, with f16 and along other axes than the last up to 3."""
+"""An element of a softmax: 1 ns of f32, 3.4 of f16."""
 
 SCORES_AT_ONCE = 2**22
 """Attention scores (queries times keys, over all batches) that exist at a time: 16 MiB of f32. It stands for memory;
@@ -123,10 +124,10 @@ SHORT_CONVOLUTION_MULTIPLICATIONS = 8 * SINGLE_PRODUCT_MULTIPLICATIONS
 """The same for a convolution of 160 us, whose windows are copied between the products, which BLAS threads do not do."""
 
 LEAST_ROWS = 16
-"""Products of fewer rows than these are slow: 42 multiplications a nanosecond with 16 rows, 30 with 8, 21 with 4."""
+"""Products of fewer rows are slow: 44 multiplications a nanosecond with 16 rows, 32 with 8, 22 with 4."""
 
 LEAST_COLUMNS = 32
-"""Products of fewer columns are slow: 54 multiplications a nanosecond with 32 columns, 37 with 8, 18 with 4."""
+"""Products of fewer columns are slow: 58 multiplications a nanosecond with 32 columns, 42 with 8, 21 with 4."""
 
 TRANSPOSED_BYTES = 2**20
 """A constant matrix that may be kept in two orders. It stands for memory: large products do not care for the order."""
@@ -139,12 +140,6 @@ beside the shared cache, and a product of them is long enough to wake BLAS threa
 
 LEAST_WINDOWS = 512
 """Windows in one such product at least, whatever the copy takes: with fewer columns BLAS does not share it well."""
-
-WINDOW_PARTS = 8
-"""Into so many parts `WINDOW_ELEMENTS` are cut where threads of ours work, each in the cache of its core."""
-
-ROW_PARTS = 16
-"""The same where rows of the kernel are laid along rows of the data: a window's elements are in memory twice then."""
 
 FEW_WINDOWS = 144
 """Up to so many windows (12 x 12), depthwise convolutions run along the channels: the layers of usual networks with
