@@ -1,4 +1,4 @@
-"""What the numbers in `ir_exec/kernels/costs.py` rest on: NumPy's times on either side of each threshold.
+"""What the numbers in `ir_exec/kernels/costs.py` rest on: times on either side of the thresholds.
 
     OPENBLAS_NUM_THREADS=1 python -m benchmarks.costs
 
@@ -8,7 +8,7 @@ It takes about a minute. Each line is the least of many repetitions; other work 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf
 from pathlib import Path
 from statistics import median
@@ -18,7 +18,12 @@ import numpy as np
 
 sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.parent)]
 
+from ir_exec.kernels import costs
+from ir_exec.kernels.boxes import corner_overlaps, keep_best
+from ir_exec.kernels.gather import take_along_axis
 from ir_exec.kernels.parallel import THREADS, Worker, for_each
+from ir_exec.kernels.scatter import put_slices
+from ir_exec.kernels.scatter_reduced import Reduced
 from ir_exec.kernels.softmax import softmax
 
 RNG = np.random.default_rng(0)
@@ -135,8 +140,38 @@ def threads() -> None:
         print("".join(f"{time:12.0f}" for time in times))
 
 
+def kernels() -> None:
+    """Whole kernels with other numbers than those in `costs`."""
+    corners = RNG.random((2, 3000)) * 100
+    boxes = np.concatenate([corners, corners + RNG.random((2, 3000)) * 20]).astype(np.float32)
+    overlaps = corner_overlaps(boxes)
+    with_numbers("BOXES_AT_ONCE", (32, 64, 128, 256, 512), lambda: keep_best(3000, overlaps, 0.3))
+
+    target, places = RNG.random((10**5, 32), dtype=np.float32), RNG.zipf(1.5, 40_000) % 5000
+    updates = RNG.random((len(places), 32), dtype=np.float32)
+    powers = (2**8, 2**10, 2**12, 2**14, 2**16)
+    with_numbers("WAVE_ELEMENTS", powers, lambda: Reduced("sum").slices(target, places, updates))
+
+    data, indices = RNG.random((8, 4000), dtype=np.float32), RNG.integers(0, 4000, (8, 128))
+    with_numbers("TABLE_ELEMENTS", (0, 2**13), lambda: take_along_axis(data, indices, 1))
+
+    rows, values = RNG.random((1, 2**14, 128), dtype=np.float32), RNG.random((1, 2**13, 128), dtype=np.float32)
+    chosen, output = RNG.integers(0, 2**14, 2**13), np.empty_like(rows)
+    with_numbers("LONG_SLICE_BYTES", (1, 10**9), lambda: put_slices(rows, chosen, values, output))
+
+
+def with_numbers(name: str, numbers: Sequence[int], function: Callable[[], object]) -> None:
+    """Print what the function takes when `costs` has each of these numbers in turn."""
+    print(f"\n{name}: us")
+    own = getattr(costs, name)
+    for number in numbers:
+        setattr(costs, name, number)
+        print(f"{number:>14,} {nanoseconds(function) / 1000:12.1f}")
+    setattr(costs, name, own)
+
+
 def main() -> None:
-    for experiment in (random_elements, slices, pieces, functions, products, threads):
+    for experiment in (random_elements, slices, pieces, functions, products, threads, kernels):
         experiment()
 
 
