@@ -2,7 +2,7 @@
 
     OPENBLAS_NUM_THREADS=1 python -m benchmarks.costs
 
-It takes about a minute. Each line is the least of many repetitions; other work on the machine shows all the same.
+It takes about a minute. Each figure is the least of many repetitions; only an idle machine gives sound ones.
 """
 
 from __future__ import annotations

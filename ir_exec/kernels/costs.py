@@ -63,8 +63,8 @@ FEW_ELEMENTS = 2**15
 scatter of slices takes 4.5 us instead of 9.4 at 2**15 elements, 17 instead of 20 at 2**17."""
 
 TABLE_ELEMENTS = 2**13
-"""Indices, and sizes of axes, up to which a table of offsets is kept (64 KiB): it saves 7 us of the 10 that 1,024 indices
-take without it, and 6 of 15 with 8,192."""
+"""Indices, and sizes of axes, up to which a table of offsets is kept (64 KiB): it saves 7 us of the 10 that 1,024
+indices take without it, and 6 of 15 with 8,192."""
 
 OFFSETS_AT_ONCE = 2**18
 """Indices up to which all offsets are found before threads share the moving: many short NumPy calls on several threads
@@ -77,15 +77,15 @@ FEW_GROUPS = 4
 """Fewer groups than these do not keep all threads busy: then data is copied by all threads before the groups begin."""
 
 LONG_SLICE_BYTES = 512
-"""Slices from which on the last update of each place is found first, so that threads write every slice once. On two busy
-cores, with 8 MiB, that was the slower way for slices of every length: repeat it on idle ones before you change this."""
+"""Slices from which on the last update of each place is found first, so that threads write every slice once. On two
+busy cores, with 8 MiB, that was the slower way for slices of every length: measure on idle ones before a change."""
 
 TUPLES_AT_ONCE = 2**20
 """Tuples whose offsets exist at the same time where they choose single elements: 8 MiB. It stands for memory."""
 
 WAVE_ELEMENTS = 2**12
-"""Elements of one wave of reduced updates that are worth its NumPy calls: 40,000 updates of 32 elements to a few hundred
-places take 2.1 ms with 2**10 to 2**12, 28 ms and more with 2**8 and with 2**16."""
+"""Elements of one wave of reduced updates that are worth its NumPy calls: 40,000 updates of 32 elements to a few
+hundred places take 2 ms with 2**10 and 2**12, 4 with 2**8, 3 to 7 with 2**16."""
 
 SPLIT_ELEMENTS = 2**19
 """Elements from which on a function of NumPy's own, or a conversion, is split among threads: about 0.2 ms of work."""
@@ -138,15 +138,15 @@ MANY_CHANNELS = 32
 """Channels from which on they are worth running along: a vector instruction takes 8 or 16 of them."""
 
 BOXES_AT_ONCE = 128
-"""Candidates that non-maximum suppression compares with each other at once: with 128 it takes least, 90 ms for 3,000
-boxes. More compare boxes that better ones would have removed; fewer are more NumPy calls."""
+"""Candidates that non-maximum suppression compares with each other at once: 3,000 boxes take 20 ms with 16 to 512, 30
+with 1,024, which compare more boxes that better ones would have removed."""
 
 BOXES_TOGETHER = 512
 """Boxes up to which their overlaps are computed once for all classes: a square of 512 x 512 f32 is 1 MiB."""
 
 ELEMENTS_A_TAP = 128
-"""A matrix product with a table of resampling spread out as a matrix beats adding tap by tap while the axis has at most so
-many elements for each tap. Along the last axis both take as long at about 100, along others at 30 already."""
+"""A matrix product with a table of resampling spread out as a matrix beats adding tap by tap while the axis has at most
+so many elements for each tap. Along the last axis both take as long at about 100, along others at 30 already."""
 
 MATRIX_ELEMENTS = 2**22
 """The largest of these matrices: 16 MiB of f32. It stands for memory."""
