@@ -88,23 +88,20 @@ class Convolver:
             self._nanoseconds *= costs.MULTIPLICATIONS_A_NANOSECOND / 4
             if windows <= costs.FEW_WINDOWS and groups >= costs.MANY_CHANNELS and self._column <= costs.FEW_WINDOWS:
                 self._make_worker = self._by_channels
-                each = max(costs.WINDOW_ELEMENTS // costs.WINDOW_PARTS // (windows * max(self._column, 1)), 1)
+                each = max(costs.CHUNK_ELEMENTS // (windows * max(self._column, 1)), 1)
                 self._parts = self._portions(self._counts, each)
             else:
                 self._make_worker = self._by_rows
-                sizes = block_sizes(self._counts, costs.WINDOW_ELEMENTS // costs.ROW_PARTS)
-                self._parts = self._portions(sizes, costs.WINDOW_ELEMENTS // (costs.ROW_PARTS * max(prod(sizes), 1)))
+                # A window's elements are in memory several times, so that fewer windows fill the cache.
+                sizes = block_sizes(self._counts, costs.PIECE_ELEMENTS)
+                self._parts = self._portions(sizes, costs.PIECE_ELEMENTS // max(prod(sizes), 1))
             return
         if not self._is_pointwise:
             self._nanoseconds += prod(self._shape) // max(outputs, 1) * self._column / 3
         if self._is_short:
             longest = max(self._column, min(outputs, 256), 1)
-            sizes = block_sizes(
-                self._counts, max(costs.WINDOW_ELEMENTS // costs.WINDOW_PARTS // longest, costs.LEAST_COLUMNS)
-            )
-            self._parts = self._portions(
-                sizes, costs.WINDOW_ELEMENTS // costs.WINDOW_PARTS // max(longest * prod(sizes), 1)
-            )
+            sizes = block_sizes(self._counts, max(costs.CHUNK_ELEMENTS // longest, costs.LEAST_COLUMNS))
+            self._parts = self._portions(sizes, costs.CHUNK_ELEMENTS // max(longest * prod(sizes), 1))
         else:
             # BLAS shares it among threads by itself.
             self._nanoseconds = 0

@@ -61,9 +61,6 @@ def take_tuples(data: Array, indices: Array, batch: int) -> Array:
     return choose(TUPLES, data, indices, batch).run(data, indices, batch)
 
 
-# Along an axis
-
-
 def _chooses_little(data: Array, indices: Array, axis: int) -> bool:
     return not data.flags.c_contiguous and 8 * indices.size < data.size
 
@@ -156,9 +153,6 @@ def _move_rows(source: Array, rows: Array, target: Array) -> None:
 
     nbytes = prod(source.shape[1:]) * source.itemsize
     for_ranges(len(rows), slices_of_piece(len(rows), nbytes), work, nanoseconds=slices_cost(len(rows), nbytes))
-
-
-# Slices
 
 
 def _is_short(data: Array, indices: Array, axis: int, batch: int) -> bool:
@@ -269,9 +263,6 @@ def _slice_tiles(way: AlongAxis, nbytes: int) -> tuple[int, int, int]:
 
 def _output_shape(data: Array, indices: Array, axis: int, batch: int) -> tuple[int, ...]:
     return (*data.shape[:axis], *indices.shape[batch:], *data.shape[axis + 1 :])
-
-
-# Tuples
 
 
 def _are_few_tuples(data: Array, indices: Array, batch: int) -> bool:

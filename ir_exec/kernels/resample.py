@@ -17,21 +17,7 @@ from ir_exec.errors import EvaluationError
 from ir_exec.kernels import costs
 from ir_exec.types import Array, ElementType, saturated
 
-__all__ = [
-    "Coordinates",
-    "Filter",
-    "Mode",
-    "Nearest",
-    "Table",
-    "antialiased_table",
-    "cubic_table",
-    "interpolate",
-    "linear_table",
-    "nearest_table",
-    "pillow_table",
-    "resample",
-    "source_coordinates",
-]
+__all__ = ["Coordinates", "Filter", "Mode", "Nearest", "Table", "interpolate"]
 
 Coordinates: TypeAlias = Literal[
     "half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners"
@@ -68,7 +54,7 @@ class Table:
         return {}
 
 
-def source_coordinates(mode: Coordinates, size_in: int, size_out: int, scale: np.float32) -> Array:
+def _source_coordinates(mode: Coordinates, size_in: int, size_out: int, scale: np.float32) -> Array:
     """Where on the input axis each element of the output axis lies, in f32 as OpenVINO calculates.
 
     An axis that keeps its size keeps its elements, whatever the mode.
@@ -88,7 +74,7 @@ def source_coordinates(mode: Coordinates, size_in: int, size_out: int, scale: np
     return (places + half) / scale - half
 
 
-def nearest_table(coordinates: Array, size_in: int, rounding: Nearest, downsampled: bool) -> Table:
+def _nearest_table(coordinates: Array, size_in: int, rounding: Nearest, downsampled: bool) -> Table:
     """The one element that is nearest to each coordinate."""
     # In f64 the halves are exact.
     exact = coordinates.astype(np.float64)
@@ -103,7 +89,7 @@ def nearest_table(coordinates: Array, size_in: int, rounding: Nearest, downsampl
     return Table(np.clip(exact, 0, size_in - 1).astype(np.int64)[:, np.newaxis], None)
 
 
-def linear_table(coordinates: Array, size_in: int, *, clamped: bool) -> Table:
+def _linear_table(coordinates: Array, size_in: int, *, clamped: bool) -> Table:
     """The two neighbours of each coordinate, the nearer with the greater weight.
 
     clamped: a coordinate off the axis counts as its end. Otherwise only neighbours on the axis count, and where there
@@ -115,7 +101,7 @@ def linear_table(coordinates: Array, size_in: int, *, clamped: bool) -> Table:
     return _triangle_table(coordinates, first[:, np.newaxis] + np.arange(2, dtype=np.float32), np.float32(1), size_in)
 
 
-def antialiased_table(coordinates: Array, size_in: int, scale: np.float32) -> Table:
+def _antialiased_table(coordinates: Array, size_in: int, scale: np.float32) -> Table:
     """A triangle that is wider the smaller the scale, so that no element of the input is left out."""
     radius = 2 if scale > 1 else int(np.ceil(np.float32(2) / scale))
     # No tap lies off the axis by more than its size, however small the scale.
@@ -131,7 +117,7 @@ def _triangle_table(coordinates: Array, taps: Array, slope: np.float32, size_in:
     return Table(np.clip(taps, 0, size_in - 1).astype(np.int64), _shares(weights))
 
 
-def cubic_table(coordinates: Array, size_in: int, cube_coeff: float) -> Table:
+def _cubic_table(coordinates: Array, size_in: int, cube_coeff: float) -> Table:
     """The four elements around each coordinate, weighted by Keys' cubic with the parameter a; ends are repeated."""
     a = np.float32(cube_coeff)
     first = np.floor(coordinates)
@@ -150,7 +136,7 @@ def cubic_table(coordinates: Array, size_in: int, cube_coeff: float) -> Table:
     return Table(np.clip(taps, 0, size_in - 1).astype(np.int64), weights)
 
 
-def pillow_table(size_in: int, size_out: int, cube_coeff: float | None) -> Table:
+def _pillow_table(size_in: int, size_out: int, cube_coeff: float | None) -> Table:
     """The filter of the Pillow library: a triangle, or a cubic with this parameter, stretched when shrinking."""
     scale = size_in / size_out
     stretch = max(scale, 1.0)
@@ -179,7 +165,7 @@ def _shares(weights: Array) -> Array:
     return weights
 
 
-def resample(data: Array, axis: int, table: Table) -> Array:
+def _resample(data: Array, axis: int, table: Table) -> Array:
     """The tensor with this axis resampled; nothing is empty. With weights, data is f32 or f64, and so is the result."""
     shape = (*data.shape[:axis], len(table.indices), *data.shape[axis + 1 :])
     before, size = prod(shape[:axis]), data.shape[axis]
@@ -251,15 +237,15 @@ class Filter:
 
     def _new_table(self, size_in: int, size_out: int, scale: np.float32, antialias: bool) -> Table:
         if self.of_pillow:
-            return pillow_table(size_in, size_out, self.cube_coeff if self.mode == "bicubic_pillow" else None)
-        coordinates = source_coordinates(self.coordinates, size_in, size_out, scale)
+            return _pillow_table(size_in, size_out, self.cube_coeff if self.mode == "bicubic_pillow" else None)
+        coordinates = _source_coordinates(self.coordinates, size_in, size_out, scale)
         if self.mode == "nearest":
-            return nearest_table(coordinates, size_in, self.nearest, bool(scale < 1))
+            return _nearest_table(coordinates, size_in, self.nearest, bool(scale < 1))
         if self.mode == "cubic":
-            return cubic_table(coordinates, size_in, self.cube_coeff)
+            return _cubic_table(coordinates, size_in, self.cube_coeff)
         if self.mode == "linear" and antialias:
-            return antialiased_table(coordinates, size_in, scale)
-        return linear_table(coordinates, size_in, clamped=self.mode == "linear_onnx")
+            return _antialiased_table(coordinates, size_in, scale)
+        return _linear_table(coordinates, size_in, clamped=self.mode == "linear_onnx")
 
 
 _kept_table = lru_cache(maxsize=32)(Filter._new_table)
@@ -289,11 +275,11 @@ def interpolate(
     kind = ElementType.of(data)
     if how.mode == "nearest":
         for axis, size, scale in steps:
-            data = resample(data, axis, how.table(data.shape[axis], size, scale, antialias))
+            data = _resample(data, axis, how.table(data.shape[axis], size, scale, antialias))
         return data
     for axis, size, scale in steps:
         table = how.table(data.shape[axis], size, scale, antialias)
-        data = resample(data.astype(_working_dtype(kind, how), copy=False), axis, table)
+        data = _resample(data.astype(_working_dtype(kind, how), copy=False), axis, table)
         if kind.is_integer and how.of_pillow:
             data = saturated(np.trunc(data + np.copysign(0.5, data)), kind)
     if kind.is_integer:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar, TypeVarTuple
+from typing import Generic, NamedTuple, TypeVar, TypeVarTuple
 
 __all__ = ["Strategy", "always", "choose"]
 
@@ -13,8 +12,7 @@ Args = TypeVarTuple("Args")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
-class Strategy(Generic[*Args, R]):
+class Strategy(NamedTuple, Generic[*Args, R]):
     """applies: whether the strategy can work on these arguments and pays. run: does the work. why: what it saves.
 
     Both functions take the arguments of the kernel whose list this stands in.

@@ -5,7 +5,7 @@ A window is a box, so it can be pooled along one axis after the other: that read
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
 from typing import Annotated, Any, Literal
@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from ir_exec.errors import ShapeError
-from ir_exec.kernels.pool import by_images, element_counts, greatest, greatest_and_places, pooled_along
+from ir_exec.kernels.pool import by_images, greatest, greatest_and_places, pooled_along
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.ops.base import In, op
@@ -192,7 +192,7 @@ class _AvgPool(_Pooling):
     def evaluate(self, data: Array) -> Array:
         axes = self._sliding(data.shape)
         padded = any(any(self._pads(axis.size, i)) for i, axis in enumerate(axes))
-        sizes = np.asarray(prod(self.kernel_sizes)) if padded and not self.exclude_pad else element_counts(axes)
+        sizes = np.asarray(prod(self.kernel_sizes)) if padded and not self.exclude_pad else _element_counts(axes)
         is_integer = ElementType.of(data).is_integer
 
         def mean(images: Array) -> Array:
@@ -235,3 +235,16 @@ class AvgPool16(AvgPool14):
     @property
     def _spacing(self) -> tuple[int, ...]:
         return self.dilations or super()._spacing
+
+
+def _element_counts(axes: Sequence[SlidingAxis]) -> Array:
+    """How many elements each window has without padding, at least 1: [windows...]."""
+    counts = np.ones((), np.int64)
+    for axis in axes:
+        along = np.zeros(axis.count, np.int64)
+        for k in axis.positions():
+            reach = axis.reach(k)
+            if reach is not None:
+                along[reach[0]] += 1
+        counts = counts[..., np.newaxis] * along
+    return np.maximum(counts, 1)

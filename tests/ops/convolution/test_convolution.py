@@ -73,6 +73,8 @@ def test_convolution_is_the_sum_that_defines_it(problem: dict[str, Any], widenin
     wanted = convolved(data, filters, list(zip(steps["strides"], steps["dilations"], pads, strict=True)), counts)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(costs, "WINDOW_ELEMENTS", problem["block"])
+        patch.setattr(costs, "CHUNK_ELEMENTS", problem["block"] // 8)
+        patch.setattr(costs, "PIECE_ELEMENTS", problem["block"] // 16)
         patch.setattr(costs, "LEAST_WINDOWS", 1)
         patch.setattr(costs, "LEAST_COLUMNS", 1)
         patch.setattr(costs, "SHORT_CONVOLUTION_MULTIPLICATIONS", problem["short"])
