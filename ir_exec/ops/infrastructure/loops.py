@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import ClassVar
 
 import numpy as np
 
 from ir_exec.errors import EvaluationError, ResourceError, ShapeError
+from ir_exec.kernels.limits import MOST_ITERATIONS, current_limits
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.bodies import BodyInput, BodyOutput, Part, RunningBody, Ties, TypedBody
 from ir_exec.ops.base.body_types import AnyValue, by_position, either, known_truth, require_one_element
@@ -58,7 +60,10 @@ class _Iteration(Op):
         parts: dict[int, list[Array]] = {tie.result: [] for tie in ties.outputs if tie.part is not None}
         results: list[Array] | None = None
         done = 0
+        limits = current_limits()
         while iterations is None or done < iterations:
+            limits.iterate()
+            limits.require(done * len(parts) * PART_OVERHEAD)
             for parameter, part, data in sliced:
                 arrays[parameter] = part.take(data, done)
             for parameter, counter in counters.items():
@@ -66,14 +71,14 @@ class _Iteration(Op):
             results = body.run(arrays)
             body.advance()
             done += 1
+            for array in results:
+                limits.keep(array, besides=values)
             for result, collected in parts.items():
                 collected.append(results[result])
             for edge in ties.back_edges:
                 arrays[edge.parameter] = results[edge.result]
             if not all(bool(results[result].ravel()[0]) for result in conditions):
                 break
-            if done == MOST_ITERATIONS and iterations is None:
-                raise _too_many(done)
             if done == PATIENCE and iterations is None and _always_goes_on(body, values):
                 raise _endless()
         if results is None:
@@ -87,8 +92,8 @@ MAX_ROUNDS = 4
 MAX_DEPTH = 4
 """Rounds multiply with every body inside a body; deeper ones get none, for no file may keep inference busy forever."""
 
-MOST_ITERATIONS = 1_000_000
-"""No network of any use runs longer; a damaged file may ask for more than the age of the universe allows."""
+PART_OVERHEAD = 128
+"""Bytes that a part takes beside its elements, be it a view, until the parts are put together."""
 
 PATIENCE = 1000
 """After so many iterations of a loop without a trip count it pays to look whether it can end at all."""
@@ -289,11 +294,15 @@ def _outputs(ties: Ties, results: list[Array], parts: dict[int, list[Array]]) ->
 def _concatenated(tie: BodyOutput, parts: list[Array]) -> Array:
     assert tie.part is not None
     axis = normalize_axis(tie.part.axis, max(parts[0].ndim, 1))
+    limits = current_limits()
+    limits.require(sum([part.nbytes for part in parts]))
     shapes = {part.shape[:axis] + part.shape[axis + 1 :] for part in parts}
     if len(shapes) > 1 or len({part.ndim for part in parts}) > 1:
         found = " and ".join(str(list(shape)) for shape in sorted({part.shape for part in parts})[:2])
         raise EvaluationError(f"parts of output {tie.position} do not fit together along axis {axis}: {found}")
-    return np.concatenate([np.atleast_1d(part) for part in (parts[::-1] if tie.part.stride < 0 else parts)], axis)
+    whole = np.concatenate([np.atleast_1d(part) for part in (parts[::-1] if tie.part.stride < 0 else parts)], axis)
+    limits.keep(whole)
+    return whole
 
 
 def _outputs_of_nothing(body: RunningBody, values: list[Array]) -> tuple[Array, ...]:
@@ -308,6 +317,8 @@ def _outputs_of_nothing(body: RunningBody, values: list[Array]) -> tuple[Array, 
             type = _output_type(tie, results[tie.result], Dim(0), None)
             sizes = [dim.size if dim.is_static else 0 for dim in type.shape.dims or ()]
             is_initial = tie.part is None and tie.result in initial
+            if not is_initial:
+                current_limits().require(prod(sizes) * type.element_type.dtype.itemsize)
             found[tie.position] = initial[tie.result] if is_initial else np.zeros(sizes, type.element_type.dtype)
     return tuple(found[position] for position in sorted(found))
 
