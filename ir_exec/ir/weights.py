@@ -39,10 +39,10 @@ class Weights:
     """The bytes that constants are taken from; `path` is None where they did not come from a file.
 
     Arrays that were read keep the mapping alive, so the object may be dropped at any time. Files of up to 1 MiB are
-    read whole. Larger ones must not change while they are mapped: who reads a constant, and a run before it begins, gets a
-    WeightsError where size or time stamp are not what they were. A file that is cut short at the very moment at which
-    its lost part is looked at still ends the process; the operating system gives no other way. `of_bytes` has no such
-    moment.
+    read whole. Larger ones must not change while they are mapped: who reads a constant, and a run before it begins,
+    gets a WeightsError where size or time stamp are not what they were. A file that is cut short while a run looks at
+    its lost part still ends the process; the operating system gives no other way. Bytes in memory (`of_bytes`) are safe
+    from that.
 
     Pickled are the path and a digest of the file, and where there is no file the bytes themselves. Unpickling maps the
     file anew, and raises WeightsError where it is not the same any more.
