@@ -170,7 +170,8 @@ def _wrong_type(found: str, kind: ElementType, name: str) -> ElementTypeError:
 
 def whole_number(value: Any, name: str, least: int) -> int:
     """The argument as an int; EvaluationError IR704 for anything but a whole number from `least` on."""
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
+    is_whole = isinstance(value, (int, np.integer)) or (isinstance(value, float) and value.is_integer())
+    if not is_whole or isinstance(value, bool):
         raise EvaluationError(f"{name} is {_shown(value)}, expected a whole number from {least} on")
     if value < least:
         raise EvaluationError(f"{name} is {value}, expected {least} or more")
