@@ -31,6 +31,7 @@ from ir_exec.model import (
 from ir_exec.runtime import (
     CompiledModel as CompiledModel,
     Results as Results,
+    Session as Session,
     compile_model as compile_model,
 )
 from ir_exec.types import (

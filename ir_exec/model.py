@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple, Self, TypeAlias
 
+import numpy as np
+
 from ir_exec.codes import Code
 from ir_exec.collector import paused_collector
-from ir_exec.errors import EvaluationError, Location, Report, ShapeError, WeightsError, raise_error
+from ir_exec.errors import EvaluationError, IRError, Location, Report, ShapeError, WeightsError, raise_error
 from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.infer import Types, infer_types
 from ir_exec.ir import BitOrder, Document, Weights, default_weights_path, read_document
@@ -123,6 +125,8 @@ class Model:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the network as IR version 11: the .xml at `path` and the .bin beside it."""
+        if not isinstance(path, (str, os.PathLike)):
+            raise IRError(f"expected a path to write to, found {type(path).__name__}", code=Code.unwritable)
         # Reading does without the modules of the writer.
         from ir_exec.ir.writer import write_document
 
@@ -258,6 +262,10 @@ def load(source: Source, weights: WeightsSource | None = None, *, report: Report
 
 def _open_weights(document: Document, weights: WeightsSource | None, report: Report) -> Weights | None:
     order = BitOrder.of(document)
+    if weights is not None and not isinstance(weights, (str, os.PathLike, bytes, bytearray, memoryview)):
+        message = f"weights are a path or bytes, found {type(weights).__name__}"
+        report(WeightsError(message, code=Code.weights_missing))
+        return None
     if isinstance(weights, (bytes, bytearray, memoryview)):
         return Weights.of_bytes(weights, order=order)
     if weights is None and document.path is None:
@@ -276,7 +284,14 @@ def as_shape(shape: ShapeLike) -> Shape:
     """A shape from any of the forms that callers use; ShapeError for anything else."""
     if isinstance(shape, Shape):
         return shape
+    if not isinstance(shape, (str, Sequence, np.ndarray)) or any(_is_fraction(dim) for dim in shape):
+        expected = "expected a list of dims, [1, None, (1, 512)], or text, '1,?,1..512'"
+        raise ShapeError(f"{shape!r} is not a shape: {expected}")
     try:
         return Shape.parse(shape) if isinstance(shape, str) else Shape(shape)
     except (ValueError, TypeError) as error:
         raise ShapeError(f"{shape!r} is not a shape: {error}") from None
+
+
+def _is_fraction(dim: object) -> bool:
+    return isinstance(dim, (float, np.floating)) and not dim.is_integer()

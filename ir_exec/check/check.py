@@ -23,7 +23,7 @@ from ir_exec.check.types import check_types
 from ir_exec.check.what_if import InputShapes, check_shapes, given_types
 from ir_exec.codes import Code
 from ir_exec.collector import paused_collector
-from ir_exec.errors import IRError, Location, ResourceError, WeightsError, internal_error
+from ir_exec.errors import IRError, ResourceError, internal_error
 from ir_exec.graph import Value
 from ir_exec.model import Loaded, Source, WeightsSource, load
 from ir_exec.types import TensorType
@@ -72,7 +72,7 @@ def run_check(
     layers = checked = 0
     requires: Requirement | None = None
     try:
-        loaded = load(source, _usable(weights, findings), report=findings)
+        loaded = load(source, weights, report=findings)
         if loaded is not None:
             graphs = list(all_graphs(loaded.graph))
             layers = sum(len(graph.nodes) + len(graph.unreachable) for graph in graphs)
@@ -137,20 +137,12 @@ def _what_if(loaded: Loaded, findings: Findings, wanted: _Wanted) -> None:
         findings(fault)
     if wanted.target is not None:
         try:
-            target = Release.parse(wanted.target)
+            target = Release.parse(str(wanted.target))
         except ValueError as error:
             findings(IRError(str(error), code=Code.unknown_input))
             return
         for fault in newer_than(target, loaded.document, loaded.version):
             findings(fault)
-
-
-def _usable(weights: WeightsSource | None, findings: Findings) -> WeightsSource | None:
-    if weights is None or isinstance(weights, (str, os.PathLike, bytes, bytearray, memoryview)):
-        return weights
-    message = f"weights are a path or bytes, found {type(weights).__name__}"
-    findings(WeightsError(message, code=Code.weights_missing, location=Location(path=None)))
-    return None
 
 
 def _path(source: Source) -> str | None:

@@ -61,6 +61,11 @@ def given_types(graph: Graph, shapes: InputShapes | None, batch: int | None) -> 
     batch: the new size of the dim N where the file gives the layout of an input, else of its first dim. An input of
         rank 1 without a layout gets it only if its dim is unknown.
     """
+    if not (shapes is None or isinstance(shapes, (str, Mapping))):
+        message = f"expected shapes as a mapping or as text, x[1..8,3],y[2], found {type(shapes).__name__}"
+        raise EvaluationError(message, code=Code.unknown_input)
+    if not (batch is None or (isinstance(batch, int) and batch >= 0)):
+        raise EvaluationError(f"batch is {batch!r}, expected a whole number from 0 on", code=Code.unknown_input)
     given: dict[Value, TensorType] = {}
     if batch is not None:
         for node in graph.parameters:

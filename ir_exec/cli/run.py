@@ -34,6 +34,7 @@ _PATIENCE = 0.5
 @click.option("--shape", "shapes", multiple=True, metavar="NAME=1,3,224,224", help="The shape of an input to draw.")
 @click.option("--output", metavar="FILE.npz", help="Where to write the outputs, by their names.")
 @click.option("--weights", metavar="FILE.bin", help="Weights other than those beside the .xml.")
+@click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True), help="Stop a run that takes longer.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For inputs that are drawn.")
 def command(
     model: str,
@@ -42,6 +43,7 @@ def command(
     shapes: tuple[str, ...],
     output: str | None,
     weights: str | None,
+    max_seconds: float | None,
     seed: int,
 ) -> None:
     """Run a network and show its outputs.
@@ -54,7 +56,7 @@ def command(
     keep_freed_memory()
     with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
         network = read_model(model, weights=weights)
-        compiled = compile_model(network)
+        compiled = compile_model(network, max_seconds=max_seconds)
     ports = compiled.inputs
     given = read_arrays(archive, ports) if archive is not None else {}
     for text in named:

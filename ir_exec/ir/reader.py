@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from typing import Any
 
 from lxml import etree
 from pydantic_core import ErrorDetails, ValidationError
@@ -232,5 +233,12 @@ class _Walk:
         }
 
 
+_MANY = 256
+"""Attributes from which on XPath lists them sooner than `items`, which takes quadratic time."""
+
+
 def _attributes(element: etree._Element) -> dict[str, str]:
+    if len(element.attrib) > _MANY:
+        found: Any = element.xpath("@*")
+        return {value.attrname: str(value) for value in found}
     return dict(element.items())  # type: ignore[arg-type]  # bytes are of Python 2

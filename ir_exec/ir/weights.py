@@ -23,6 +23,9 @@ __all__ = ["Weights", "default_weights_path"]
 
 _MAX_OFFSET = 2**63 - 1
 
+_COPIED = 2**20
+"""Bytes of files that are read whole instead of mapped: nothing that happens to such a file afterwards matters."""
+
 _SMALL = 2**10
 """Bytes of constants that are kept once decoded: every rule that axes and shapes have a part in asks for them."""
 
@@ -35,20 +38,24 @@ def default_weights_path(path: str | os.PathLike[str]) -> str:
 class Weights:
     """The bytes that constants are taken from; `path` is None where they did not come from a file.
 
-    Arrays that were read keep the mapping alive, so the object may be dropped at any time. The file must not be cut
-    short while it is mapped: the operating system then ends the process that looks at the lost part.
+    Arrays that were read keep the mapping alive, so the object may be dropped at any time. Files of up to 1 MiB are
+    read whole. Larger ones must not change while they are mapped: who reads a constant, and a run before it begins,
+    gets a WeightsError where size or time stamp are not what they were. A file that is cut short while a run looks at
+    its lost part still ends the process; the operating system gives no other way. Bytes in memory (`of_bytes`) are safe
+    from that.
 
     Pickled are the path and a digest of the file, and where there is no file the bytes themselves. Unpickling maps the
     file anew, and raises WeightsError where it is not the same any more.
     """
 
-    __slots__ = ("_appended", "_bytes", "_decoded", "_digest", "order", "path")
+    __slots__ = ("_appended", "_bytes", "_decoded", "_digest", "_mapped", "order", "path")
 
     def __init__(self, stored: Array, path: str | None, order: BitOrder) -> None:
         self._bytes = stored
         self._appended: Array = np.empty(0, np.uint8)
         self._decoded: dict[tuple[ElementType, tuple[int, ...], int, int], Array] = {}
         self._digest: str | None = None
+        self._mapped: _MappedFile | None = None
         self.path = path
         self.order = order
 
@@ -69,15 +76,19 @@ class Weights:
                     "the weights file does not exist", code=Code.weights_missing, location=Location(path=name)
                 )
             with open(name, "rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                mapped: mmap.mmap | bytes = b""
-                if size:
-                    mapped = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+                status = os.fstat(file.fileno())
+                mapped: mmap.mmap | None = None
+                if status.st_size > _COPIED:
+                    mapped = mmap.mmap(file.fileno(), status.st_size, access=mmap.ACCESS_READ)
+                stored = file.read(status.st_size) if mapped is None else mapped
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             message = f"cannot read the weights: {reason}"
             raise WeightsError(message, code=Code.weights_missing, location=Location(path=name)) from None
-        return cls(_not_a_pointer(np.frombuffer(mapped, np.uint8), name), name, order)
+        weights = cls(_not_a_pointer(np.frombuffer(stored, np.uint8), name), name, order)
+        if mapped is not None:
+            weights._mapped = _MappedFile(name, mapped, status)
+        return weights
 
     @classmethod
     def of_bytes(cls, stored: bytes | bytearray | memoryview, *, order: BitOrder = CURRENT_ORDER) -> Self:
@@ -95,6 +106,7 @@ class Weights:
     def _sha256(self) -> str:
         from hashlib import sha256  # reading a network does without it
 
+        self.require_unchanged()
         if self._digest is None:
             self._digest = sha256(self._bytes.data).hexdigest()
         return self._digest
@@ -107,8 +119,14 @@ class Weights:
     def appended(self, extra: bytes) -> Weights:
         """The same weights with more bytes behind their end; neither is copied."""
         longer = Weights(self._bytes, self.path, self.order)
+        longer._mapped = self._mapped
         longer._appended = np.frombuffer(self._appended.tobytes() + extra, np.uint8)
         return longer
+
+    def require_unchanged(self) -> None:
+        """Raise WeightsError (IR200) where the mapped file was written to, or cut short, since it was opened."""
+        if self._mapped is not None:
+            self._mapped.require_unchanged()
 
     def check(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> None:
         """Whether a constant can be read, without touching its bytes.
@@ -163,12 +181,41 @@ class Weights:
 
     def _stored(self, offset: int, size: int) -> Array:
         end = len(self._bytes)
+        self.require_unchanged()
         return self._appended[offset - end :][:size] if offset >= end else self._bytes[offset : offset + size]
 
     def close(self) -> None:
         """Let go of the file as soon as no array that was read from it is left; nothing can be read afterwards."""
         self._bytes = np.empty(0, np.uint8)
+        self._mapped = None
         self._decoded.clear()
+
+
+class _MappedFile:
+    """A mapped file, and what it was like when it was opened."""
+
+    __slots__ = ("_inode", "_mapping", "_path", "_size", "_written")
+
+    def __init__(self, path: str, mapping: mmap.mmap, status: os.stat_result) -> None:
+        self._path = path
+        self._mapping = mapping
+        self._size = status.st_size
+        self._written = status.st_mtime_ns
+        self._inode = status.st_dev, status.st_ino
+
+    def require_unchanged(self) -> None:
+        try:
+            status = os.stat(self._path)
+        except OSError:
+            status = None
+        if status is not None and (status.st_dev, status.st_ino) == self._inode:
+            is_same = (status.st_size, status.st_mtime_ns) == (self._size, self._written)
+        else:
+            # A file that was replaced or deleted lives on for who has it mapped.
+            is_same = self._mapping.size() == self._size
+        if not is_same:
+            message = "the weights have changed since they were opened"
+            raise WeightsError(message, hint="read the model again", location=Location(path=self._path))
 
 
 def _unpickled(stored: bytes, path: str | None, digest: str | None, appended: bytes, order: BitOrder) -> Weights:

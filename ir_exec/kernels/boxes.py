@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ir_exec.kernels import costs
+from ir_exec.kernels.limits import current_limits
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = [
@@ -244,6 +245,10 @@ def _integral(end: Array, limit: Any) -> Array:
     return total
 
 
+ROW_BYTES = 64
+"""Bytes that a box takes in `Selected` and in the rows of an output."""
+
+
 class Selected(NamedTuple):
     """Boxes that are kept, one element of each array for each of them; `box` counts within its batch element."""
 
@@ -259,6 +264,8 @@ class Selected(NamedTuple):
 
     @staticmethod
     def joined(parts: list[Selected]) -> Selected:
+        """All parts as one; ResourceError where there is no room for them and for the outputs that tell of them."""
+        current_limits().require(ROW_BYTES * sum([len(part.box) for part in parts]))
         nothing = np.zeros(0, np.int64)
         empty = Selected(nothing, nothing, nothing, np.zeros(0, np.float32))
         return Selected(*map(np.concatenate, zip(empty, *parts, strict=True)))

@@ -8,6 +8,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, IRError
+from ir_exec.kernels.limits import current_limits
 from ir_exec.kernels.precision import CALCULABLE, widened
 from ir_exec.kernels.sorting import comparable, search_sorted
 from ir_exec.ops.base import In, Op, op
@@ -86,7 +87,10 @@ class NonZero(Op):
         if data.ndim == 0:
             count = int(np.count_nonzero(comparable(data)))
             return np.zeros((count, count), self.output_type.dtype)
-        indices = np.nonzero(comparable(data))
+        elements = comparable(data)
+        kept = np.dtype(np.int64).itemsize + self.output_type.dtype.itemsize
+        current_limits().require(int(np.count_nonzero(elements)) * data.ndim * kept)
+        indices = np.nonzero(elements)
         output = np.empty((data.ndim, len(indices[0])), self.output_type.dtype)
         for row, index in zip(output, indices, strict=True):
             row[...] = index

@@ -1,6 +1,6 @@
 """Running: plans, the loop over layers, input arrays, variables and memory."""
 
-from ir_exec.runtime.compiled import CompiledModel, Results, compile_model
+from ir_exec.runtime.compiled import CompiledModel, Results, Session, compile_model
 from ir_exec.runtime.loop import Observer
 
-__all__ = ["CompiledModel", "Observer", "Results", "compile_model"]
+__all__ = ["CompiledModel", "Observer", "Results", "Session", "compile_model"]

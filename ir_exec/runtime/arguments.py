@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isnan
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +13,7 @@ from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
 from ir_exec.model import ModelPort, ShapeLike, as_shape
 from ir_exec.types import STRING, Array, ElementType, Shape
 
-__all__ = ["Inputs", "bind_inputs", "bind_shapes"]
+__all__ = ["Inputs", "bind_inputs", "bind_shapes", "checked", "require_callable", "seconds", "whole_number"]
 
 Inputs: TypeAlias = Mapping[str, Any] | Mapping[int, Any] | Sequence[Any]
 
@@ -39,7 +40,7 @@ def bind_inputs(given: Inputs | None, ports: Sequence[ModelPort]) -> list[Array]
     else:
         kind = type(given).__name__
         raise EvaluationError(f"expected a mapping or a sequence of inputs, found {kind}", code=Code.unknown_input)
-    return [_checked(value, port) for value, port in zip(values, ports, strict=True)]
+    return [checked(value, port) for value, port in zip(values, ports, strict=True)]
 
 
 def bind_shapes(
@@ -49,6 +50,10 @@ def bind_shapes(
 
     Raises EvaluationError (IR705) for unknown names, ShapeError (IR506) for a shape that does not fit or is open.
     """
+    if given is not None and not isinstance(given, Mapping):
+        kind = type(given).__name__
+        message = f"expected shapes as a mapping from names or positions of inputs, found {kind}"
+        raise EvaluationError(message, code=Code.unknown_input)
     shapes = [port.shape for port in ports]
     for key, shape in (given or {}).items():
         position = _position(key, ports)
@@ -61,10 +66,10 @@ def bind_shapes(
     return [(port, shape.static) for port, shape in zip(ports, shapes, strict=True)]
 
 
-def _met(port: ModelPort, shape: Shape) -> Shape:
+def _met(port: ModelPort, shape: Shape, kind: str = "input") -> Shape:
     met = shape & port.shape
     if met is None:
-        raise ShapeError(f"input {port.name!r} has shape {shape}, expected {port.shape}", code=Code.input_array_shape)
+        raise ShapeError(f"{kind} {port.name!r} has shape {shape}, expected {port.shape}", code=Code.input_array_shape)
     return met
 
 
@@ -93,10 +98,14 @@ def _position(key: Any, ports: Sequence[ModelPort]) -> int:
     raise EvaluationError(f"{problem} {key!r}; the inputs are: {names}", code=Code.unknown_input)
 
 
-def _checked(value: Any, port: ModelPort) -> Array:
-    array = _as_array(value, port)
+def checked(value: Any, port: ModelPort, kind: str = "input") -> Array:
+    """The value as an array of the port's element type that fits its shape; `kind` is what the port is in messages.
+
+    Raises as `bind_inputs` does.
+    """
+    array = _as_array(value, port.element_type, f"{kind} {port.name!r}")
     if not _fits(array.shape, port.shape):
-        _met(port, Shape(array.shape))
+        _met(port, Shape(array.shape), kind)
     return array
 
 
@@ -112,45 +121,81 @@ def _fits(sizes: tuple[int, ...], shape: Shape) -> bool:
     return True
 
 
-def _as_array(value: Any, port: ModelPort) -> Array:
-    kind = port.element_type
+def _as_array(value: Any, kind: ElementType, name: str) -> Array:
     try:
         array = np.asarray(value)
-    except ValueError as error:
-        raise EvaluationError(f"input {port.name!r} is no array: {error}", code=Code.unknown_input) from None
+    except MemoryError:
+        raise
+    except Exception as error:
+        # Whatever `__array__` of the caller's object raises.
+        message = f"{name} is no array: {type(error).__name__}: {error}"
+        raise EvaluationError(message, code=Code.unknown_input) from error
     if not kind.is_known or array.dtype == kind.dtype:
-        return _as_strings(array, port) if kind in STRING else array
+        return _as_strings(array, kind, name) if kind in STRING else array
     if kind in STRING:
-        return _as_strings(array, port)
+        return _as_strings(array, kind, name)
     if isinstance(value, np.ndarray | np.generic):
         if np.can_cast(array.dtype, kind.dtype, "safe"):
             return array.astype(kind.dtype)
-        raise _wrong_type(str(array.dtype), port)
+        raise _wrong_type(str(array.dtype), kind, name)
     # Python's numbers have no element type, so their values decide.
-    return _from_python(array, kind, port)
+    return _from_python(array, kind, name)
 
 
-def _from_python(array: Array, kind: ElementType, port: ModelPort) -> Array:
+def _from_python(array: Array, kind: ElementType, name: str) -> Array:
     if array.dtype.kind not in "biuf":
-        raise _wrong_type(str(array.dtype), port)
+        raise _wrong_type(str(array.dtype), kind, name)
     try:
         with np.errstate(all="ignore"):
             cast = array.astype(kind.dtype)
             exact = kind.is_float or np.array_equal(cast.astype(array.dtype), array)
     except (ValueError, TypeError):
-        raise _wrong_type(str(array.dtype), port) from None
+        raise _wrong_type(str(array.dtype), kind, name) from None
     if not exact:
-        raise ElementTypeError(f"input {port.name!r} holds numbers that {kind} cannot hold", code=Code.input_array_type)
+        raise ElementTypeError(f"{name} holds numbers that {kind} cannot hold", code=Code.input_array_type)
     return cast
 
 
-def _as_strings(array: Array, port: ModelPort) -> Array:
+def _as_strings(array: Array, kind: ElementType, name: str) -> Array:
     if array.dtype.kind not in "UOT" or not all(isinstance(text, str) for text in array.ravel().tolist()):
-        raise _wrong_type(str(array.dtype), port)
+        raise _wrong_type(str(array.dtype), kind, name)
     return array.astype(object)
 
 
-def _wrong_type(found: str, port: ModelPort) -> ElementTypeError:
-    message = f"input {port.name!r} is {found}, expected {port.element_type}; the cast could lose something"
-    hint = f"cast it with .astype({port.element_type.dtype.name!r}) if that is meant"
+def _wrong_type(found: str, kind: ElementType, name: str) -> ElementTypeError:
+    message = f"{name} is {found}, expected {kind}; the cast could lose something"
+    hint = f"cast it with .astype({kind.dtype.name!r}) if that is meant"
     return ElementTypeError(message, code=Code.input_array_type, hint=hint)
+
+
+def whole_number(value: Any, name: str, least: int) -> int:
+    """The argument as an int; EvaluationError IR704 for anything but a whole number from `least` on."""
+    is_whole = isinstance(value, (int, np.integer)) or (isinstance(value, float) and value.is_integer())
+    if not is_whole or isinstance(value, bool):
+        raise EvaluationError(f"{name} is {_shown(value)}, expected a whole number from {least} on")
+    if value < least:
+        raise EvaluationError(f"{name} is {value}, expected {least} or more")
+    return int(value)
+
+
+def seconds(value: Any, name: str) -> float:
+    """The argument as a float; EvaluationError IR704 for anything but a number above 0."""
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+        number = float(value)
+        if not isnan(number) and number > 0:
+            return number
+    raise EvaluationError(f"{name} is {_shown(value)}, expected a number of seconds above 0")
+
+
+def require_callable(value: Any, name: str) -> None:
+    """Raise EvaluationError IR704 for what cannot be called."""
+    if value is not None and not callable(value):
+        raise EvaluationError(f"{name} is {_shown(value)}, expected a function")
+
+
+def _shown(value: object) -> str:
+    """The argument in a message: short, whatever it is."""
+    if value is None or isinstance(value, (bool, int, float, str, np.number)):
+        text = repr(value)
+        return text if len(text) <= 50 else f"{text[:50]}..."
+    return f"a {type(value).__name__}"

@@ -5,25 +5,37 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from copy import copy
+from dataclasses import dataclass
 from functools import partial
+from threading import RLock
 from typing import Any, Literal
 
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import Location, UnsupportedError
+from ir_exec.errors import EvaluationError, Location, UnsupportedError
 from ir_exec.graph import Graph
+from ir_exec.ir import Weights
+from ir_exec.kernels.limits import LIMITS, Budget, Limits
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.model import Model, ModelPort, ShapeLike, Source, WeightsSource, described, described_in_html, read_model
-from ir_exec.runtime.arguments import Inputs, bind_inputs, bind_shapes
+from ir_exec.runtime.arguments import (
+    Inputs,
+    bind_inputs,
+    bind_shapes,
+    checked,
+    require_callable,
+    seconds,
+    whole_number,
+)
 from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.loop import Observer
 from ir_exec.runtime.memory import MemoryPlan, default_budget
-from ir_exec.runtime.state import Variables
+from ir_exec.runtime.state import VARIABLES, CurrentVariables, Variables, variables_of
 from ir_exec.runtime.threads import chosen_threads
 from ir_exec.types import Array, TensorType
 
-__all__ = ["CompiledModel", "Results", "compile_model"]
+__all__ = ["CompiledModel", "Results", "Session", "States", "compile_model"]
 
 
 class Results(Mapping[str | int, Array]):
@@ -55,8 +67,132 @@ class Results(Mapping[str | int, Array]):
         return f"Results({', '.join(f'{port.name}: {type}' for port, type in zip(self._ports, types, strict=True))})"
 
 
-class CompiledModel:
-    """A network to call; `compile_model` makes one. Calls share the variables, so one call runs at a time.
+@dataclass(frozen=True, slots=True)
+class _Network:
+    """What the sessions of a compiled model share.
+
+    variables: with the types that their values have. is_stateful: whether a run depends on the one before.
+    """
+
+    executor: Executor
+    inputs: list[ModelPort]
+    outputs: list[ModelPort]
+    variables: list[ModelPort]
+    is_stateful: bool
+    weights: Weights | None
+    budget: Budget
+    threads: int
+    max_seconds: float | None
+
+
+class States(Mapping[str, Array | None]):
+    """The variables of a session by their ids: read-only arrays, None for one that still has its initial value.
+
+    `state[id] = array` gives a variable the value that the next run reads, None its initial one. The array is copied;
+    it must fit the variable as an input array must fit its input. Raises EvaluationError IR705 for an unknown variable,
+    ElementTypeError IR403 and ShapeError IR506 for an array that does not fit.
+    """
+
+    def __init__(self, variables: list[ModelPort], values: Variables, lock: RLock) -> None:
+        self._ports = {port.name: port for port in variables}
+        self._values = values
+        self._lock = lock
+
+    def __getitem__(self, variable_id: str) -> Array | None:
+        if variable_id not in self._ports:
+            raise KeyError(variable_id)
+        with self._lock:
+            return self._values.kept(variable_id)
+
+    def __setitem__(self, variable_id: str, value: Any) -> None:
+        port = self._ports.get(variable_id)
+        if port is None:
+            names = ", ".join(map(repr, self._ports)) or "none"
+            message = f"there is no variable {variable_id!r}; the variables are: {names}"
+            raise EvaluationError(message, code=Code.unknown_input)
+        array = None if value is None else checked(value, port, "variable")
+        with self._lock:
+            self._values.set(variable_id, array)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ports)
+
+    def __len__(self) -> int:
+        return len(self._ports)
+
+    def __repr__(self) -> str:
+        types = {name: "initial" if value is None else str(TensorType.of(value)) for name, value in self.items()}
+        return f"States({', '.join(f'{name}: {type}' for name, type in types.items())})"
+
+
+class Session:
+    """Calls of a compiled model with variables of their own; `CompiledModel.session` makes one.
+
+    Several threads may call. Where a run depends on the one before, by variables or by random numbers, the calls of a
+    session wait for each other; calls of other networks, and of other sessions, run side by side.
+    """
+
+    def __init__(self, network: _Network) -> None:
+        self._network = network
+        self._variables = Variables()
+        self._lock = RLock()
+        self._is_running = False
+        self.state = States(network.variables, self._variables, self._lock)
+
+    def __call__(self, inputs: Inputs | None = None, *, observe: Observer | None = None) -> Results:
+        """Run the network.
+
+        inputs: arrays by name or position, or a sequence in the order of the inputs; they are never written to. Arrays
+            of another element type are cast where the cast keeps every value, and refused otherwise.
+        observe: called after each layer with its node, its inputs and its outputs; the arrays are read-only.
+        Raises IRError: EvaluationError, ElementTypeError or ShapeError for inputs that do not fit and for layers that
+        fail on them, WeightsError where the .bin has changed since it was opened, ResourceError where the run exceeds
+        the memory budget, the time limit or the number of iterations. Variables and sequences of random numbers then
+        stand where they stood before.
+        """
+        network = self._network
+        require_callable(observe, "observe")
+        arrays = bind_inputs(inputs, network.inputs)
+        if network.weights is not None:
+            network.weights.require_unchanged()
+        limits = Limits(network.budget, network.max_seconds)
+        around = LIMITS.set(limits), THREADS.set(network.threads)
+        try:
+            with np.errstate(all="ignore"):
+                if network.is_stateful:
+                    found = self._run_in_turn(arrays, observe, limits)
+                else:
+                    found = _owned(network.executor.run(arrays, observe), arrays, limits)
+            return Results(network.outputs, found)
+        finally:
+            limits.close()
+            LIMITS.reset(around[0])
+            THREADS.reset(around[1])
+
+    def reset_state(self) -> None:
+        """Give all variables their initial values, and begin the sequences of random numbers anew."""
+        with self._lock:
+            self._variables.reset()
+
+    def _run_in_turn(self, arrays: list[Array], observe: Observer | None, limits: Limits) -> list[Array]:
+        with self._lock:
+            if self._is_running:
+                raise EvaluationError("the network is called while it runs, by its observer: a session() can be called")
+            self._is_running = True
+            around = VARIABLES.set(self._variables)
+            limits.planned = self._variables.nbytes
+            try:
+                found = _owned(self._network.executor.run(arrays, observe), arrays, limits)
+                self._variables.commit()
+            finally:
+                self._variables.discard()
+                self._is_running = False
+                VARIABLES.reset(around)
+        return found
+
+
+class CompiledModel(Session):
+    """A network to call; `compile_model` makes one. Its calls share the variables, those of a `session` have their own.
 
     It can be copied and pickled as a Model can, so process pools take it. The copy is compiled anew with the same
     options, and its variables have their initial values, as after `reset_state`.
@@ -67,6 +203,7 @@ class CompiledModel:
         model: Model,
         *,
         max_memory: int | None = None,
+        max_seconds: float | None = None,
         expand_weights: bool = True,
         threads: int | None = None,
     ) -> None:
@@ -75,16 +212,28 @@ class CompiledModel:
         self._model = copy(model)
         self._options: dict[str, Any] = {
             "max_memory": max_memory,
+            "max_seconds": max_seconds,
             "expand_weights": expand_weights,
             "threads": threads,
         }
-        self._threads = chosen_threads(threads)
+        budget = Budget(default_budget() if max_memory is None else whole_number(max_memory, "max_memory", 0))
+        context = {"weights": model.weights, "state": CurrentVariables()}
         self.inputs: list[ModelPort] = model.inputs
         self.outputs: list[ModelPort] = model.outputs
-        self._variables = Variables()
-        context = {"weights": model.weights, "state": self._variables}
-        budget = default_budget() if max_memory is None else max_memory
         self._executor = Executor(model.graph, context, budget, expand_weights=expand_weights, types=model.types)
+        super().__init__(
+            _Network(
+                self._executor,
+                self.inputs,
+                self.outputs,
+                variables_of(model),
+                any(node.op is not None and "state" in node.op.evaluate_context for node in model.graph.all_nodes()),
+                model.weights,
+                budget,
+                chosen_threads(threads),
+                None if max_seconds is None else seconds(max_seconds, "max_seconds"),
+            )
+        )
 
     def __repr__(self) -> str:
         return described(type(self).__name__, self._model)
@@ -95,27 +244,9 @@ class CompiledModel:
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(type(self), **self._options), (self._model,)
 
-    def __call__(self, inputs: Inputs | None = None, *, observe: Observer | None = None) -> Results:
-        """Run the network.
-
-        inputs: arrays by name or position, or a sequence in the order of the inputs; they are never written to. Arrays
-            of another element type are cast where the cast keeps every value, and refused otherwise.
-        observe: called after each layer with its node, its inputs and its outputs.
-        Raises IRError: EvaluationError, ElementTypeError or ShapeError for inputs that do not fit and for layers that
-        fail on them, ResourceError where the run exceeds the memory budget.
-        """
-        arrays = bind_inputs(inputs, self.inputs)
-        around = THREADS.set(self._threads)
-        try:
-            with np.errstate(all="ignore"):
-                found = self._executor.run(arrays, observe)
-        except BaseException:
-            self._variables.discard()
-            raise
-        finally:
-            THREADS.reset(around)
-        self._variables.commit()
-        return Results(self.outputs, _owned(found, arrays))
+    def session(self) -> Session:
+        """The same network with variables of its own, which have their initial values; plans and weights are shared."""
+        return Session(self._network)
 
     def memory_plan(self, shapes: Mapping[str | int, ShapeLike] | None = None) -> MemoryPlan:
         """The memory of a run on inputs of these shapes, without running it; static inputs may be left out.
@@ -133,16 +264,13 @@ class CompiledModel:
             layer=None if peak is None else plan.steps[peak].node.name,
         )
 
-    def reset_state(self) -> None:
-        """Give all variables their initial values."""
-        self._variables.reset()
-
 
 def compile_model(
     model: Model | Source,
     *,
     weights: Literal["expand", "keep"] | WeightsSource | None = None,
     max_memory: int | None = None,
+    max_seconds: float | None = None,
     threads: int | None = None,
 ) -> CompiledModel:
     """Make a network ready to run; `model` is a Model, or what `read_model` takes.
@@ -150,16 +278,23 @@ def compile_model(
     weights: "expand", the default, computes values that depend on weights alone once, in the first run, for instance
         f32 from u4. "keep" computes those that take more memory than the weights in every run, and frees them again.
         Anything else is another .bin, as for `read_model`.
-    max_memory: the most bytes that the tensors of a run may take together; None: the machine's memory.
+    max_memory: the most bytes that the tensors of a run, those in bodies among them, and folded constants may take
+        together; None: the machine's memory.
+    max_seconds: the most that a run may take; the time is looked at before each layer and each iteration. None: no
+        limit.
     threads: the number of threads of a run; None: the environment's IR_EXEC_THREADS, or else the cores that the process
         may use. Results do not depend on it.
-    Raises what `read_model` raises, EvaluationError IR704 for a number of threads below 1, and one UnsupportedError
-    that names every operator that ir_exec does not have.
+    Raises what `read_model` raises, EvaluationError IR704 for arguments that are no such numbers, and one
+    UnsupportedError that names every operator that ir_exec does not have.
     """
     mode = weights if isinstance(weights, str) and weights in ("expand", "keep") else None
     if not isinstance(model, Model):
         model = read_model(model, weights=None if mode else weights)
-    return CompiledModel(model, max_memory=max_memory, expand_weights=mode != "keep", threads=threads)
+    elif weights is not None and mode is None:
+        raise EvaluationError('weights is another .bin, but the model is read already, expected "expand" or "keep"')
+    return CompiledModel(
+        model, max_memory=max_memory, max_seconds=max_seconds, expand_weights=mode != "keep", threads=threads
+    )
 
 
 def refuse_unsupported(graph: Graph) -> None:
@@ -171,10 +306,14 @@ def refuse_unsupported(graph: Graph) -> None:
         raise UnsupportedError(message, code=Code.operator_not_implemented, location=Location(path=graph.path))
 
 
-def _owned(outputs: list[Array], inputs: list[Array]) -> list[Array]:
+def _owned(outputs: list[Array], inputs: list[Array], limits: Limits) -> list[Array]:
     """The outputs as arrays that the caller may write to: they share no memory with inputs, constants or each other."""
     owned: list[Array] = []
     for output in outputs:
         shared = any(np.may_share_memory(output, other) for other in (*inputs, *owned))
-        owned.append(output.copy() if shared or not output.flags.writeable else output)
+        if shared or not output.flags.writeable:
+            limits.require(output.nbytes)
+            output = output.copy()
+            limits.keep(output)
+        owned.append(output)
     return owned

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from functools import cached_property
 
-import numpy as np
-
 from ir_exec.collector import paused_collector
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer import Types, infer_body, infer_types
+from ir_exec.kernels.limits import Budget, current_limits, owner_of
 from ir_exec.ops.base.bodies import Ties
 from ir_exec.ops.infrastructure.values import AssignsVariable, Parameter, Result
 from ir_exec.runtime.fold import foldable
-from ir_exec.runtime.loop import Observer, run_steps
+from ir_exec.runtime.loop import Observer, read_only, run_steps
 from ir_exec.runtime.plan import Context, Kernel, Plan, Planner, Setting
 from ir_exec.runtime.plans import Input, Plans
-from ir_exec.runtime.state import Variables
+from ir_exec.runtime.state import CurrentVariables
 from ir_exec.types import Array, TensorType
 
 __all__ = ["Executor"]
@@ -26,6 +25,7 @@ class Executor:
 
     expand_weights: whether constants that take more memory than the weights they come from are computed once and kept;
         smaller ones always are.
+    budget: the memory of all runs, which the network and its bodies share.
     types: the types of all values for the input types among them, so that these are not inferred again.
     """
 
@@ -33,7 +33,7 @@ class Executor:
         self,
         graph: Graph,
         context: Context,
-        max_memory: int,
+        budget: Budget,
         *,
         expand_weights: bool = True,
         types: Types | None = None,
@@ -42,15 +42,15 @@ class Executor:
         self.weights = context["weights"]
         self._expand_weights = expand_weights
         self._types = types
-        self._plans = Plans(self._new_plan, max_memory)
+        self._plans = Plans(self._new_plan, budget.max_memory)
         self._constants: list[Array | None] | None = None
         self._kernels: dict[Node, Kernel | None] = {}
         bodies = {
-            node: tuple(_Body(body, context, max_memory, expand_weights) for body in node.bodies)
+            node: tuple(_Body(body, context, budget, expand_weights) for body in node.bodies)
             for node in graph.nodes
             if node.bodies
         }
-        self._setting = Setting(context, bodies, max_memory, self._with_constants)
+        self._setting = Setting(context, bodies, budget, self._with_constants)
 
     def run(self, arrays: list[Array], observe: Observer | None = None) -> list[Array]:
         """The values of the Results from those of the Parameters, both in the order of the file."""
@@ -58,7 +58,7 @@ class Executor:
         slots = plan.slots.copy()
         for node, given in zip(self._graph.parameters, arrays, strict=True):
             slots[node.outputs[0].number] = given
-        run_steps(plan.steps, slots, observe)
+        _run(plan, slots, observe)
         return [array for number in plan.results if (array := slots[number]) is not None]
 
     def plan(self, inputs: list[Input]) -> Plan:
@@ -68,7 +68,10 @@ class Executor:
     @property
     def constant_bytes(self) -> int:
         """The bytes of folded constants; views of the mapped file take none."""
-        return sum(array.nbytes for array in self._constants or () if array is not None and not _lies_in_file(array))
+        owners = {
+            id(owner): owner for array in self._constants or () if array is not None for owner in [owner_of(array)]
+        }
+        return sum(owner.nbytes for owner in owners.values() if owner.base is None)
 
     @cached_property
     def _folded(self) -> set[Value]:
@@ -80,6 +83,7 @@ class Executor:
         types = self._inferred(given)
         if self._constants is None:
             self._constants = self._fold(types, overwrite)
+            self._setting.budget.constants += self.constant_bytes
         results = [node.values_in[0].number for node in self._graph.results]
         nodes = [node for node in self._steps() if not self._is_folded(node)]
         slots = self._constants.copy()
@@ -100,7 +104,7 @@ class Executor:
             values = [types[value.number].value for value in node.outputs] if node.op and node.op.deterministic else []
             if all(value is not None for value in values):
                 for output, value in zip(node.outputs, values, strict=False):
-                    slots[output.number] = _read_only(value)
+                    slots[output.number] = None if value is None else read_only(value)
         wanted = {number for number in results if slots[number] is None}
         needed = []
         for node in reversed(nodes):
@@ -122,8 +126,8 @@ class Executor:
         }
         slots: list[Array | None] = [None] * len(self._graph.values)
         plan = Planner(self._setting, nodes, types, slots, sorted(used), overwrite=overwrite).plan()
-        run_steps(plan.steps, slots)
-        return [_read_only(array) for array in slots]
+        _run(plan, slots)
+        return [None if array is None else _kept(array) for array in slots]
 
     def _with_constants(self, node: Node) -> Kernel | None:
         """`Op.with_constants` of a node, called once: all plans have the same constants."""
@@ -142,30 +146,31 @@ class Executor:
         return bool(node.outputs) and node.outputs[0] in self._folded
 
 
-def _read_only(array: Array | None) -> Array | None:
-    """A read-only view, safe from layers and from callers who get it as an output."""
-    if array is not None and array.flags.writeable:
-        array = array.view()
-        array.flags.writeable = False
-    return array
+def _run(plan: Plan, slots: list[Array | None], observe: Observer | None = None) -> None:
+    limits = current_limits()
+    plan.require_room(limits)
+    run_steps(plan.steps, slots, limits, observe)
 
 
-def _lies_in_file(array: Array) -> bool:
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array.base is not None
+def _kept(array: Array) -> Array:
+    """A constant, safe from layers and from callers who get it as an output; the run counts its memory no more."""
+    owner = owner_of(array)
+    if owner.flags.writeable:
+        current_limits().keep(owner, planned=owner.nbytes)
+        owner.flags.writeable = False
+    return read_only(array)
 
 
 class _Body:
     """A body with its executor; the RunningBody of the operator that holds it."""
 
-    def __init__(self, body: BodyGraph, context: Context, max_memory: int, expand_weights: bool) -> None:
+    def __init__(self, body: BodyGraph, context: Context, budget: Budget, expand_weights: bool) -> None:
         assert body.ties is not None, "a graph with bodies that are not tied is refused when it is built"
         self.ties: Ties = body.ties
         self.depth = body.depth
         self._graph = body.graph
-        self._executor = Executor(body.graph, context, max_memory, expand_weights=expand_weights)
-        self._state: Variables = context["state"]
+        self._executor = Executor(body.graph, context, budget, expand_weights=expand_weights)
+        self._state: CurrentVariables = context["state"]
         self._assigned = frozenset(
             node.op.variable_id for node in body.graph.all_nodes() if isinstance(node.op, AssignsVariable)
         )
@@ -177,7 +182,8 @@ class _Body:
         return self._executor.run(arrays)
 
     def advance(self) -> None:
-        self._state.advance(self._assigned)
+        if self._assigned:
+            self._state.advance(self._assigned)
 
     def parameter_types(self) -> list[TensorType]:
         return [_declared(node) for node in self._graph.parameters]

@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.graph import Node
-from ir_exec.runtime.plan import Step
+from ir_exec.kernels.limits import Limits
+from ir_exec.runtime.plan import Held, Step
 from ir_exec.types import Array
 
-__all__ = ["Observer", "run_steps"]
+__all__ = ["Observer", "read_only", "run_steps"]
 
 Observer: TypeAlias = Callable[[Node, list[Array], list[Array]], None]
-"""Called after each node with its inputs and outputs, which it must not change."""
+"""Called after each node with its inputs and outputs, which it cannot change: the arrays are read-only."""
 
 
-def run_steps(steps: list[Step], slots: list[Array | None], observe: Observer | None = None) -> None:
+def run_steps(steps: list[Step], slots: list[Array | None], limits: Limits, observe: Observer | None = None) -> None:
     """Run the steps in order on the arrays in `slots`; a slot is None before its value and after the last use.
 
+    limits: what the run may take; what planning did not know is counted in it.
     An IRError gains the place of its layer; any other exception of an operator becomes an EvaluationError.
     """
+    around, is_timed = limits.planned, limits.is_timed
     for step in steps:
         arrays: list[Array] = [slots[slot] for slot in step.inputs]  # type: ignore[misc]  # filled by earlier steps
         try:
+            if is_timed:
+                limits.check_time()
+            if step.held is not None:
+                limits.planned = around + step.held.beside
             if step.check is not None:
                 step.check(arrays)
             result = step.evaluate(*arrays)
+            if step.held is not None:
+                _keep(step.held, arrays, result, limits)
         except Exception as error:
             raise _placed(error, step.node) from (error.__cause__ if isinstance(error, IRError) else error)
         if type(result) is tuple:
@@ -36,9 +45,25 @@ def run_steps(steps: list[Step], slots: list[Array | None], observe: Observer | 
         else:
             slots[step.outputs[0]] = result
         if observe is not None:
-            observe(step.node, arrays, list(result) if isinstance(result, tuple) else [result])
+            outputs = result if isinstance(result, tuple) else [result]
+            observe(step.node, [read_only(array) for array in arrays], [read_only(array) for array in outputs])
         for slot in step.dying:
             slots[slot] = None
+    limits.planned = around
+
+
+def _keep(held: Held, arrays: list[Array], result: Any, limits: Limits) -> None:
+    outputs = result if isinstance(result, tuple) else (result,)
+    for output, planned in zip(outputs, held.outputs, strict=False):
+        limits.keep(output, planned=planned, besides=arrays)
+
+
+def read_only(array: Array) -> Array:
+    """A view that cannot be written to, or the array itself where it already cannot."""
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
 
 
 def _placed(error: Exception, node: Node) -> IRError:

@@ -90,6 +90,10 @@ class Buffers:
     def _of(self, number: int) -> frozenset[int]:
         return self._owners.get(number, frozenset([_OTHERS]))
 
+    def size(self, number: int) -> int:
+        """The known bytes of a value's own buffer, 0 where it lies in buffers of others."""
+        return self._sizes.get(number, 0)
+
     def enter(self, index: int) -> int:
         """The bytes in use when node `index` has computed its outputs."""
         self._live += sum(self._sizes.get(value.number, 0) for value in self._nodes[index].outputs)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ir_exec.errors import IRError, ResourceError, raise_error
 from ir_exec.graph import Node, last_uses
 from ir_exec.infer import Types, infer_outputs
+from ir_exec.kernels.limits import Budget, Limits, current_limits
 from ir_exec.ops import Op
 from ir_exec.runtime.memory import Buffers, byte_size
 from ir_exec.types import Array, TensorType
@@ -26,12 +27,23 @@ OVERWRITE_FROM = 2**14
 """Bytes of an output from which on it pays to reuse the buffer of an input."""
 
 
+class Held(NamedTuple):
+    """The memory around a step whose own memory shows itself in the run alone.
+
+    beside: bytes of the tensors of known size that exist beside its outputs. outputs: the known bytes of each output.
+    """
+
+    beside: int
+    outputs: tuple[int, ...]
+
+
 @dataclass(slots=True)
 class Step:
     """One node in the loop.
 
     inputs, outputs: slots, which are the numbers of the values. dying: slots that are empty after this step.
     check: None where planning has proven the types; elsewhere it infers them from the arrays of the run.
+    held: None where planning has counted all memory of the step.
     """
 
     node: Node
@@ -40,6 +52,7 @@ class Step:
     outputs: tuple[int, ...]
     dying: tuple[int, ...]
     check: Callable[[list[Array]], None] | None
+    held: Held | None
 
 
 @dataclass(slots=True)
@@ -57,18 +70,26 @@ class Plan:
     results: list[int]
     live: list[int] = field(default_factory=list)
 
+    def require_room(self, limits: Limits) -> None:
+        """Raise ResourceError at the first layer at which a run by this plan is over the budget."""
+        try:
+            limits.require(max(self.live, default=0))
+        except ResourceError:
+            for live, step in zip(self.live, self.steps, strict=True):
+                _at_layer(step.node, limits.require, live)
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What all plans of a graph share.
 
-    bodies: the running bodies of the nodes that have any. max_memory: the budget of a run in bytes.
+    bodies: the running bodies of the nodes that have any.
     with_constants: the kernel of a node whose constant inputs make a better one than `evaluate`, None for other nodes.
     """
 
     context: Context
     bodies: Mapping[Node, tuple[Any, ...]]
-    max_memory: int
+    budget: Budget
     with_constants: Callable[[Node], Kernel | None]
 
 
@@ -106,24 +127,26 @@ class Planner:
         plan = Plan([], self._slots, self._results)
         for index, node in enumerate(self._nodes):
             live = self._buffers.enter(index)
-            _check_budget(live, node, self._setting.max_memory)
+            _at_layer(node, self._setting.budget.require, live)
             plan.live.append(live)
-            plan.steps.append(self._step(index, node))
+            plan.steps.append(self._step(index, node, live))
             self._buffers.leave(index)
         return plan
 
-    def _step(self, index: int, node: Node) -> Step:
+    def _step(self, index: int, node: Node, live: int) -> Step:
         context = {**self._setting.context, "bodies": self._setting.bodies.get(node, ())}
         inputs = tuple([value.number for value in node.values_in])
         outputs = tuple([value.number for value in node.outputs])
         proven = self._is_static(inputs) and (bool(node.bodies) or self._is_static(outputs))
+        sizes = tuple([self._buffers.size(number) for number in outputs])
         return Step(
             node=node,
             evaluate=self._kernel(index, context, proven),
             inputs=inputs,
             outputs=outputs,
             dying=tuple([slot for slot in self._dying[index] if slot not in self._keep]),
-            check=None if proven else partial(_check, node, context, self._setting.max_memory),
+            check=None if proven else partial(_check, node, context),
+            held=None if proven and not node.bodies else Held(live - sum(sizes), sizes),
         )
 
     def _is_static(self, numbers: tuple[int, ...]) -> bool:
@@ -167,18 +190,21 @@ def _operator(node: Node) -> Op:
     return node.op
 
 
-def _check(node: Node, context: Context, max_memory: int, arrays: list[Array]) -> None:
+def _check(node: Node, context: Context, arrays: list[Array]) -> None:
     """Infer from the arrays of the run; raises what `infer` finds wrong with them."""
     types = [TensorType.of(array) for array in arrays]
-    for type in infer_outputs(_operator(node), types, context, raise_error) or ():
-        _check_budget(byte_size(type), node, max_memory)
+    op = _operator(node)
+    sizes = [byte_size(type) for type in infer_outputs(op, types, context, raise_error) or ()]
+    # What may be a view of an input, and is not larger than one, is counted when it is there.
+    least = max(map(byte_size, types), default=0) if op.views else -1
+    current_limits().require(sum([size for size in sizes if size > least]))
 
 
-def _check_budget(size: int, node: Node, max_memory: int) -> None:
-    if size > max_memory:
-        message = f"the run takes {size:,} bytes at this layer, the budget is {max_memory:,}"
-        hint = "max_memory of compile_model sets the budget"
-        raise ResourceError(message, hint=hint).located(node.location)
+def _at_layer(node: Node, require: Callable[[int], None], size: int) -> None:
+    try:
+        require(size)
+    except ResourceError as error:
+        raise error.located(node.location) from None
 
 
 def _overwrite(kernel: Kernel, position: int, *arrays: Array) -> Any:

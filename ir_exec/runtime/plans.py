@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
+from threading import Lock
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -35,6 +36,8 @@ Input: TypeAlias = tuple[np.dtype[Any], tuple[int, ...]]
 class Plans:
     """The plans of one graph.
 
+    Several threads may ask at once; one of them plans at a time.
+
     make: makes a plan for inputs of these types; the flag says whether its steps may reuse buffers.
     max_memory: the budget of a run, in bytes.
     """
@@ -48,6 +51,7 @@ class Plans:
         self._planned_bytes: int | None = None
         self._open_inputs: list[tuple[np.dtype[Any], tuple[int | None, ...]]] = []
         self._open: Plan | None = None
+        self._planning = Lock()
 
     def get(self, inputs: list[Input], *, observed: bool) -> Plan:
         """The plan to run by.
@@ -56,15 +60,20 @@ class Plans:
         """
         key = (observed, *inputs)
         plan = self._exact.get(key)
-        if plan is None:
+        if plan is not None:
+            return plan
+        with self._planning:
             if observed or key in self._recent or not self._may_stay_open(inputs):
-                return self.exact(inputs, observed=observed)
+                return self._exactly(inputs, observed=observed)
             _remember(self._recent, key, None)
-            plan = self._open_for(inputs)
-        return plan
+            return self._open_for(inputs)
 
     def exact(self, inputs: list[Input], *, observed: bool = False) -> Plan:
         """The plan for these input shapes and no others."""
+        with self._planning:
+            return self._exactly(inputs, observed=observed)
+
+    def _exactly(self, inputs: list[Input], *, observed: bool) -> Plan:
         key = (observed, *inputs)
         plan = self._exact.get(key)
         if plan is None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextvars import ContextVar
 
+from ir_exec.kernels.limits import current_limits
+from ir_exec.model import Model, ModelPort
+from ir_exec.ops.infrastructure.values import ReadValue, ReadValue3
 from ir_exec.types import Array
 
-__all__ = ["Variables"]
+__all__ = ["VARIABLES", "CurrentVariables", "Variables", "variables_of"]
 
 
 class Variables:
@@ -21,18 +25,29 @@ class Variables:
         self._current: dict[str, Array] = {}
         self._written: dict[str, Array] = {}
         self._drawn: dict[int, int] = {}
+        self._drawn_now: dict[int, int] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all values between runs."""
+        return sum([value.nbytes for value in self._values.values()])
 
     def read(self, variable_id: str) -> Array | None:
         value = self._current.get(variable_id)
         return self._values.get(variable_id) if value is None else value
+
+    def kept(self, variable_id: str) -> Array | None:
+        """The value between runs, None for the initial one."""
+        return self._values.get(variable_id)
 
     def write(self, variable_id: str, value: Array) -> None:
         self._written[variable_id] = value
 
     def draw(self, layer: object, count: int) -> int:
         # Layers with equal attributes are equal, but not one.
-        drawn = self._drawn.get(id(layer), 0)
-        self._drawn[id(layer)] = drawn + count
+        key = id(layer)
+        drawn = self._drawn_now.get(key, self._drawn.get(key, 0))
+        self._drawn_now[key] = drawn + count
         return drawn
 
     def advance(self, variable_ids: Iterable[str]) -> None:
@@ -42,21 +57,68 @@ class Variables:
                 self._current[variable_id] = self._written.pop(variable_id)
 
     def commit(self) -> None:
-        """Keep what this run has written. The arrays are copied, as callers may hold them."""
+        """Keep what this run has written and drawn. The arrays are copied, as callers may hold them."""
         self.advance(list(self._written))
-        for variable_id, value in self._current.items():
-            kept = value.copy()
-            kept.flags.writeable = False
-            self._values[variable_id] = kept
-        self._current.clear()
+        current_limits().require(sum([value.nbytes for value in self._current.values()]))
+        self._values |= {variable_id: _copied(value) for variable_id, value in self._current.items()}
+        self._drawn |= self._drawn_now
+        self.discard()
 
     def discard(self) -> None:
-        """Forget what this run has written."""
+        """Forget what this run has written, and which random numbers it has drawn."""
         self._current.clear()
         self._written.clear()
+        self._drawn_now.clear()
+
+    def set(self, variable_id: str, value: Array | None) -> None:
+        """Give a variable a copy of this value, or its initial value."""
+        if value is None:
+            self._values.pop(variable_id, None)
+        else:
+            self._values[variable_id] = _copied(value)
 
     def reset(self) -> None:
         """Forget all values, and where the sequences of random numbers stand."""
         self.discard()
         self._values.clear()
         self._drawn.clear()
+
+
+def variables_of(model: Model) -> list[ModelPort]:
+    """Each variable that the network reads, with the type of its values."""
+    found: dict[str, ModelPort] = {}
+    around = set(model.graph.nodes)
+    for node in model.graph.all_nodes():
+        if isinstance(node.op, (ReadValue, ReadValue3)):
+            value = node.outputs[0]
+            type = model.types[value.number] if node in around else value.declared
+            name = node.op.variable_id
+            found.setdefault(name, ModelPort(name, frozenset([name]), type.element_type, type.shape))
+    return list(found.values())
+
+
+def _copied(value: Array) -> Array:
+    copy = value.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+VARIABLES: ContextVar[Variables] = ContextVar("VARIABLES")
+"""The variables of the session that runs in this context."""
+
+
+class CurrentVariables:
+    """What operators read, write and draw: of the session that runs, as all sessions share the plans."""
+
+    def read(self, variable_id: str) -> Array | None:
+        return VARIABLES.get().read(variable_id)
+
+    def write(self, variable_id: str, value: Array) -> None:
+        VARIABLES.get().write(variable_id, value)
+
+    def draw(self, layer: object, count: int) -> int:
+        return VARIABLES.get().draw(layer, count)
+
+    def advance(self, variable_ids: Iterable[str]) -> None:
+        """Let the run read what it has written to these variables."""
+        VARIABLES.get().advance(variable_ids)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from math import ceil
 
 from ir_exec.errors import EvaluationError
+from ir_exec.runtime.arguments import whole_number
 
 __all__ = ["VARIABLE", "available_cores", "chosen_threads"]
 
@@ -19,20 +20,15 @@ def chosen_threads(threads: int | None = None) -> int:
     Raises EvaluationError IR704 for a number below 1 and for text that is no number.
     """
     if threads is not None:
-        return _at_least_one(threads, "threads")
+        return whole_number(threads, "threads", 1)
     text = os.environ.get(VARIABLE, "").strip()
     if not text:
         return available_cores()
     try:
-        return _at_least_one(int(text), VARIABLE)
+        number = int(text)
     except ValueError:
         raise EvaluationError(f"{VARIABLE} is {text!r}, expected a whole number") from None
-
-
-def _at_least_one(threads: int, name: str) -> int:
-    if threads < 1:
-        raise EvaluationError(f"{name} is {threads}, expected 1 or more")
-    return threads
+    return whole_number(number, VARIABLE, 1)
 
 
 def available_cores(root: str | os.PathLike[str] = "/") -> int:

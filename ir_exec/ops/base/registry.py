@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
@@ -142,10 +143,8 @@ def resolve(type_name: str, version: str) -> type[Op]:
         raise _no_opset(type_name, version)
     row = _table().get(key)
     if row is None:
-        import difflib  # seldom needed
-
-        near = difflib.get_close_matches(key, _table(), n=1)
-        hint = f"did you mean {_table()[near[0]].name}?" if near else None
+        near = _nearest(key)
+        hint = f"did you mean {_table()[near].name}?" if near else None
         raise GraphError(f"no opset has an operator of type {type_name}", code=Code.unknown_type, hint=hint)
     if number not in row.opsets:
         raise GraphError(
@@ -167,6 +166,39 @@ def newest(type_name: str) -> type[Op] | None:
     _import(row.home)
     versions = _classes[row.name.lower()]
     return versions[max(versions)]
+
+
+SHORT = 6
+"""Letters of a type up to which a slip may leave no pair of letters as it was."""
+
+MOST_COMPARED = 8
+"""Types that are compared letter by letter with an unknown one; a file may have thousands of these."""
+
+
+@lru_cache(maxsize=1024)
+def _nearest(key: str) -> str | None:
+    """The known type that is spelt most like this one."""
+    import difflib  # seldom needed
+
+    if len(key) < SHORT:
+        return next(iter(difflib.get_close_matches(key, _table(), n=1)), None)
+    shared = Counter(known for pair in _pairs(key) for known in _types_by_pair().get(pair, ()))
+    best = sorted(shared, key=lambda known: -shared[known] / (len(known) + len(key)))[:MOST_COMPARED]
+    return next(iter(difflib.get_close_matches(key, best, n=1)), None)
+
+
+@cache
+def _types_by_pair() -> dict[str, list[str]]:
+    """The known types by the pairs of letters that stand in them side by side."""
+    found: dict[str, list[str]] = {}
+    for known in _table():
+        for pair in _pairs(known):
+            found.setdefault(pair, []).append(known)
+    return found
+
+
+def _pairs(key: str) -> set[str]:
+    return {key[place : place + 2] for place in range(len(key) - 1)}
 
 
 def _no_opset(type_name: str, version: str) -> IRError:

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import ClassVar
 
 import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ResourceError, ShapeError
+from ir_exec.kernels.limits import MOST_ITERATIONS, current_limits
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.bodies import BodyInput, BodyOutput, Part, RunningBody, Ties, TypedBody
 from ir_exec.ops.base.body_types import AnyValue, by_position, either, known_truth
@@ -27,8 +29,8 @@ _MAX_ROUNDS = 4
 _MAX_DEPTH = 4
 """Rounds multiply with every body inside a body; deeper bodies get none, so that no file keeps inference busy."""
 
-_MOST_ITERATIONS = 1_000_000
-"""No useful network has longer loops; a damaged file may ask for any number."""
+_PART_OVERHEAD = 128
+"""Bytes that a part takes beside its elements, be it a view, until the parts are put together."""
 
 _PATIENCE = 1000
 """After so many iterations of a loop without a trip count it is checked whether it can end at all."""
@@ -59,7 +61,7 @@ class _Iteration(Op):
 
     def _evaluate(self, body: RunningBody, values: list[Array], iterations: int | None) -> tuple[Array, ...]:
         """Run the body `iterations` times or until its condition is false; None: until its condition is false."""
-        if iterations is not None and iterations > _MOST_ITERATIONS:
+        if iterations is not None and iterations > MOST_ITERATIONS:
             if _always_goes_on(body, values):
                 raise _too_many(iterations)
             # Converters that know no trip count write the largest integer; such loops end by their condition.
@@ -75,7 +77,10 @@ class _Iteration(Op):
         parts: dict[int, list[Array]] = {tie.result: [] for tie in ties.outputs if tie.part is not None}
         results: list[Array] | None = None
         done = 0
+        limits = current_limits()
         while iterations is None or done < iterations:
+            limits.iterate()
+            limits.require(done * len(parts) * _PART_OVERHEAD)
             for parameter, part, data in sliced:
                 arrays[parameter] = part.take(data, done)
             for parameter, counter in counters.items():
@@ -83,14 +88,14 @@ class _Iteration(Op):
             results = body.run(arrays)
             body.advance()
             done += 1
+            for array in results:
+                limits.keep(array, besides=values)
             for result, collected in parts.items():
                 collected.append(results[result])
             for edge in ties.back_edges:
                 arrays[edge.parameter] = results[edge.result]
             if not all(bool(results[result].ravel()[0]) for result in conditions):
                 break
-            if done == _MOST_ITERATIONS and iterations is None:
-                raise _too_many(done)
             if done == _PATIENCE and iterations is None and _always_goes_on(body, values):
                 raise _endless()
         if results is None:
@@ -183,7 +188,7 @@ def _require_one_element(tensor: TensorType, name: str) -> None:
 
 
 def _too_many(iterations: int) -> ResourceError:
-    return ResourceError(f"{iterations:,} iterations or more, the limit is {_MOST_ITERATIONS:,}")
+    return ResourceError(f"{iterations:,} iterations or more, the limit is {MOST_ITERATIONS:,}")
 
 
 def _goes_on(ties: Ties, results: list[TensorType]) -> bool | None:
@@ -303,11 +308,15 @@ def _outputs(ties: Ties, results: list[Array], parts: dict[int, list[Array]]) ->
 def _concatenated(tie: BodyOutput, parts: list[Array]) -> Array:
     assert tie.part is not None
     axis = normalize_axis(tie.part.axis, max(parts[0].ndim, 1))
+    limits = current_limits()
+    limits.require(sum([part.nbytes for part in parts]))
     shapes = {part.shape[:axis] + part.shape[axis + 1 :] for part in parts}
     if len(shapes) > 1 or len({part.ndim for part in parts}) > 1:
         found = " and ".join(str(list(shape)) for shape in sorted({part.shape for part in parts})[:2])
         raise EvaluationError(f"parts of output {tie.position} do not fit together along axis {axis}: {found}")
-    return np.concatenate([np.atleast_1d(part) for part in (parts[::-1] if tie.part.stride < 0 else parts)], axis)
+    whole = np.concatenate([np.atleast_1d(part) for part in (parts[::-1] if tie.part.stride < 0 else parts)], axis)
+    limits.keep(whole)
+    return whole
 
 
 def _outputs_of_nothing(body: RunningBody, values: list[Array]) -> tuple[Array, ...]:
@@ -322,6 +331,8 @@ def _outputs_of_nothing(body: RunningBody, values: list[Array]) -> tuple[Array, 
             type = _output_type(tie, results[tie.result], Dim(0), None)
             sizes = [dim.size if dim.is_static else 0 for dim in type.shape.dims or ()]
             is_initial = tie.part is None and tie.result in initial
+            if not is_initial:
+                current_limits().require(prod(sizes) * type.element_type.dtype.itemsize)
             found[tie.position] = initial[tie.result] if is_initial else np.zeros(sizes, type.element_type.dtype)
     return tuple(found[position] for position in sorted(found))
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, ShapeError
+from ir_exec.kernels.limits import current_limits
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.kernels.products import matrix_product
 from ir_exec.ops.base import In, Op, op
@@ -30,6 +31,9 @@ from ir_exec.types import Array, Dim, Shape, TensorType
 __all__ = ["Einsum", "Equation"]
 
 ELLIPSIS = "..."
+
+MOST_PAIRED = 32
+"""Operands that are considered for the next product."""
 
 _SUBSCRIPT = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")
 
@@ -225,12 +229,16 @@ def _operand(labels: tuple[str, ...], array: Array) -> _Operand:
 def _cheapest_pair(
     operands: Sequence[_Operand], output: Sequence[str], sizes: dict[str, int]
 ) -> tuple[int, int, set[str]]:
-    """The two operands with the smallest product, and the labels that are needed after it."""
+    """The two operands whose product is the smallest, and the labels that are needed after it.
+
+    Of many operands only the smallest are paired: the pairs of all would take longer than the products.
+    """
+    readers = Counter([*output, *[label for one in operands for label in one.labels]])
+    smallest = sorted(range(len(operands)), key=lambda position: operands[position].array.size)[:MOST_PAIRED]
     choices = []
-    for first, second in combinations(range(len(operands)), 2):
-        others = [one for position, one in enumerate(operands) if position not in (first, second)]
-        needed = set(output).union(*[one.labels for one in others])
-        kept = needed & {*operands[first].labels, *operands[second].labels}
+    for first, second in combinations(sorted(smallest), 2):
+        one, other = operands[first].labels, operands[second].labels
+        kept = {label for label in {*one, *other} if readers[label] > (label in one) + (label in other)}
         choices.append((prod(sizes[label] for label in kept), first, second, kept))
     _, first, second, kept = min(choices, key=lambda choice: choice[:3])
     return first, second, kept
@@ -244,6 +252,7 @@ def _contracted(a: _Operand, b: _Operand, kept: set[str]) -> _Operand:
     rows = [label for label in a.labels if label not in b.labels]
     columns = [label for label in b.labels if label not in a.labels]
     shape = a.sizes([*batch, *rows]) + b.sizes(columns)
+    current_limits().require(prod(shape) * a.array.itemsize)
     labels = (*batch, *rows, *columns)
     if not inner:
         left = a.grouped(batch, rows).reshape((*a.sizes([*batch, *rows]), *[1] * len(columns)))

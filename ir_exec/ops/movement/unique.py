@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ir_exec.kernels.limits import current_limits
 from ir_exec.kernels.sorting import comparable
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, IndexTypeName
@@ -79,6 +80,8 @@ class Unique(Op):
         if not self.sorted:
             groups = _by_first(groups)
         index, count = self.index_element_type.dtype, self.count_element_type.dtype
+        row = rows.shape[1] * data.itemsize + index.itemsize + count.itemsize
+        current_limits().require(len(groups.first) * row + len(rows) * index.itemsize)
         unique = data.reshape(-1)[groups.first] if axis is None else np.take(data, groups.first, axis)
         return unique, groups.first.astype(index), groups.inverse.astype(index), groups.counts.astype(count)
 
