@@ -5,6 +5,7 @@ import pytest
 
 import ir_exec
 from tests.helpers.ir_text import layer, net, parameter, port, result
+from tests.helpers.network_text import NetworkText
 
 
 def binary(id, type="Add", dims=(-1, 3), element_type="f32"):
@@ -208,3 +209,19 @@ def test_inputs_of_the_declared_shapes_are_not_inferred_again(monkeypatch):
     monkeypatch.setattr("ir_exec.runtime.executor.infer_types", None)
     ones = np.ones((2, 3), np.float32)
     assert compiled([ones, ones])[0].shape == (2, 3)
+
+
+def test_an_observer_sees_outputs_that_no_layer_reads():
+    """Without one the places of the maxima are left out, as nothing takes them."""
+    text = NetworkText()
+    pool = {"strides": "1,1", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0", "kernel": "2,2"}
+    values, _ = text.outputs(2, "MaxPool", text.parameter("1,1,3,3"), opset=8, axis=0, **pool)
+    text.result(values)
+    file = text.file()
+    seen = []
+    given = [np.arange(9, dtype=np.float32).reshape(1, 1, 3, 3)]
+    compiled = ir_exec.compile_model(file.xml)
+    for _ in range(2):
+        compiled(given)
+        compiled(given, observe=lambda node, inputs, outputs: seen.append([array.tolist() for array in outputs]))
+    assert seen == [[[[[[4, 5], [7, 8]]]]] * 2] * 2
