@@ -19,6 +19,15 @@ from ir_exec.runtime.arguments import Inputs, bind_inputs, bind_shapes
 from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.loop import Observer
 from ir_exec.runtime.memory import MemoryPlan, default_budget
+from ir_exec.runtime.precision import (
+    AS_IN_FILE,
+    Precision,
+    as_declared,
+    as_f32,
+    checked_precision,
+    run_as_f32,
+    widened_type,
+)
 from ir_exec.runtime.state import Variables
 from ir_exec.runtime.threads import chosen_threads
 from ir_exec.types import Array, TensorType
@@ -69,6 +78,7 @@ class CompiledModel:
         max_memory: int | None = None,
         expand_weights: bool = True,
         threads: int | None = None,
+        precision: Precision = "f32",
     ) -> None:
         refuse_unsupported(model.graph)
         # Whoever compiled the model may reshape it.
@@ -77,14 +87,20 @@ class CompiledModel:
             "max_memory": max_memory,
             "expand_weights": expand_weights,
             "threads": threads,
+            "precision": precision,
         }
         self._threads = chosen_threads(threads)
         self.inputs: list[ModelPort] = model.inputs
         self.outputs: list[ModelPort] = model.outputs
-        self._variables = Variables()
+        wide = run_as_f32(model) if checked_precision(precision) == "f32" else AS_IN_FILE
+        self._is_wide = bool(wide.ops)
+        self._variables = Variables(wide.variables)
         context = {"weights": model.weights, "state": self._variables}
         budget = default_budget() if max_memory is None else max_memory
-        self._executor = Executor(model.graph, context, budget, expand_weights=expand_weights, types=model.types)
+        types = None if self._is_wide else model.types
+        self._executor = Executor(
+            model.graph, context, budget, expand_weights=expand_weights, types=types, ops=wide.ops
+        )
 
     def __repr__(self) -> str:
         return described(type(self).__name__, self._model)
@@ -108,7 +124,8 @@ class CompiledModel:
         around = THREADS.set(self._threads)
         try:
             with np.errstate(all="ignore"):
-                found = self._executor.run(arrays, observe)
+                computed = self._executor.run(list(map(as_f32, arrays)) if self._is_wide else arrays, observe)
+                found = self._as_declared(computed) if self._is_wide else computed
         except BaseException:
             self._variables.discard()
             raise
@@ -123,7 +140,7 @@ class CompiledModel:
         Tensors whose shapes depend on values count with their least possible size. Raises what planning a call raises,
         and ShapeError IR506 for an input whose shape stays open.
         """
-        found = [(port.element_type.dtype, shape) for port, shape in bind_shapes(shapes, self.inputs)]
+        found = [(self._dtype(port), shape) for port, shape in bind_shapes(shapes, self.inputs)]
         with np.errstate(all="ignore"):
             plan = self._executor.plan(found)
         peak = max(range(len(plan.live)), key=plan.live.__getitem__, default=None)
@@ -137,6 +154,14 @@ class CompiledModel:
         """Give all variables their initial values."""
         self._variables.reset()
 
+    def _dtype(self, port: ModelPort) -> np.dtype[Any]:
+        type = TensorType(port.element_type, port.shape)
+        return (widened_type(type) if self._is_wide else type).element_type.dtype
+
+    def _as_declared(self, outputs: list[Array]) -> list[Array]:
+        """Outputs of a run in f32, rounded to 16-bit floats where the network says so."""
+        return [as_declared(array, port.element_type) for array, port in zip(outputs, self.outputs, strict=True)]
+
 
 def compile_model(
     model: Model | Source,
@@ -144,6 +169,7 @@ def compile_model(
     weights: Literal["expand", "keep"] | WeightsSource | None = None,
     max_memory: int | None = None,
     threads: int | None = None,
+    precision: Precision = "f32",
 ) -> CompiledModel:
     """Make a network ready to run; `model` is a Model, or what `read_model` takes.
 
@@ -153,13 +179,19 @@ def compile_model(
     max_memory: the most bytes that the tensors of a run may take together; None: the machine's memory.
     threads: the number of threads of a run; None: the environment's IR_EXEC_THREADS, or else the cores that the process
         may use. Results do not depend on it.
-    Raises what `read_model` raises, EvaluationError IR704 for a number of threads below 1, and one UnsupportedError
-    that names every operator that ir_exec does not have.
+    precision: what the f16 and bf16 values of a network are computed in. "f32", the default, is fast, and is what
+        OpenVINO's CPU plugin does: values are rounded to the types of the file where Convert and ConvertLike say so, in
+        variables that Assign writes, and in the outputs. Weights of 16 bits take twice their memory then, unless
+        weights="keep" converts them in every run. "file" rounds after every layer.
+    Raises what `read_model` raises, EvaluationError IR704 for a number of threads below 1 and for another precision,
+    and one UnsupportedError that names every operator that ir_exec does not have.
     """
     mode = weights if isinstance(weights, str) and weights in ("expand", "keep") else None
     if not isinstance(model, Model):
         model = read_model(model, weights=None if mode else weights)
-    return CompiledModel(model, max_memory=max_memory, expand_weights=mode != "keep", threads=threads)
+    return CompiledModel(
+        model, max_memory=max_memory, expand_weights=mode != "keep", threads=threads, precision=precision
+    )
 
 
 def refuse_unsupported(graph: Graph) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 
 from ir_exec.collector import paused_collector
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer import Types, infer_body, infer_types
+from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
 from ir_exec.ops.infrastructure.values import Assign, Assign3, Parameter, Result
 from ir_exec.runtime.fold import foldable
@@ -27,6 +30,7 @@ class Executor:
     expand_weights: whether constants that take more memory than the weights they come from are computed once and kept;
         smaller ones always are.
     types: the types of all values for the input types among them, so that these are not inferred again.
+    ops: operators that run in place of those of their nodes, in bodies too.
     """
 
     def __init__(
@@ -37,20 +41,22 @@ class Executor:
         *,
         expand_weights: bool = True,
         types: Types | None = None,
+        ops: Mapping[Node, Op] = MappingProxyType({}),
     ) -> None:
         self._graph = graph
         self.weights = context["weights"]
         self._expand_weights = expand_weights
         self._types = types
+        self._ops = ops
         self._plans = Plans(self._new_plan, max_memory)
         self._constants: list[Array | None] | None = None
         self._kernels: dict[Node, Kernel | None] = {}
         bodies = {
-            node: tuple(_Body(body, context, max_memory, expand_weights) for body in node.bodies)
+            node: tuple(_Body(body, context, max_memory, expand_weights, ops) for body in node.bodies)
             for node in graph.nodes
             if node.bodies
         }
-        self._setting = Setting(context, bodies, max_memory, self._with_constants)
+        self._setting = Setting(context, bodies, max_memory, self._with_constants, ops)
 
     def run(self, arrays: list[Array], observe: Observer | None = None) -> list[Array]:
         """The values of the Results from those of the Parameters, both in the order of the file."""
@@ -72,7 +78,7 @@ class Executor:
 
     @cached_property
     def _folded(self) -> set[Value]:
-        return foldable(self._graph, expand_weights=self._expand_weights)
+        return foldable(self._graph, expand_weights=self._expand_weights, in_f32=bool(self._ops))
 
     @paused_collector()
     def _new_plan(self, inputs: list[TensorType], overwrite: bool) -> Plan:
@@ -90,7 +96,7 @@ class Executor:
     def _inferred(self, given: dict[Value, TensorType]) -> Types:
         if self._types is not None and all(self._types[value.number] == type for value, type in given.items()):
             return self._types
-        return infer_types(self._graph, weights=self.weights, given=given)
+        return infer_types(self._graph, weights=self.weights, given=given, ops=self._ops)
 
     def _without_known(
         self, nodes: list[Node], types: Types, slots: list[Array | None], results: list[int]
@@ -127,12 +133,13 @@ class Executor:
 
     def _with_constants(self, node: Node) -> Kernel | None:
         """`Op.with_constants` of a node, called once: all plans have the same constants."""
-        if self._constants is None or node.op is None:
+        op = self._ops.get(node, node.op)
+        if self._constants is None or op is None:
             return None
         if node not in self._kernels:
             arrays = [self._constants[value.number] for value in node.values_in]
             known = {position: array for position, array in enumerate(arrays) if array is not None}
-            self._kernels[node] = node.op.with_constants(known)
+            self._kernels[node] = op.with_constants(known)
         return self._kernels[node]
 
     def _steps(self) -> list[Node]:
@@ -159,19 +166,22 @@ def _lies_in_file(array: Array) -> bool:
 class _Body:
     """A body with its executor; the RunningBody of the operator that holds it."""
 
-    def __init__(self, body: BodyGraph, context: Context, max_memory: int, expand_weights: bool) -> None:
+    def __init__(
+        self, body: BodyGraph, context: Context, max_memory: int, expand_weights: bool, ops: Mapping[Node, Op]
+    ) -> None:
         assert body.ties is not None, "a graph with bodies that are not tied is refused when it is built"
         self.ties: Ties = body.ties
         self.depth = body.depth
         self._graph = body.graph
-        self._executor = Executor(body.graph, context, max_memory, expand_weights=expand_weights)
+        self._ops = ops
+        self._executor = Executor(body.graph, context, max_memory, expand_weights=expand_weights, ops=ops)
         self._state: Variables = context["state"]
         self._assigned = frozenset(
             node.op.variable_id for node in body.graph.all_nodes() if isinstance(node.op, (Assign, Assign3))
         )
 
     def infer(self, types: list[TensorType]) -> list[TensorType]:
-        return infer_body(self._graph, types, self._executor.weights)
+        return infer_body(self._graph, types, self._executor.weights, ops=self._ops)
 
     def run(self, arrays: list[Array]) -> list[Array]:
         return self._executor.run(arrays)
@@ -180,9 +190,9 @@ class _Body:
         self._state.advance(self._assigned)
 
     def parameter_types(self) -> list[TensorType]:
-        return [_declared(node) for node in self._graph.parameters]
+        return [_declared(self._ops.get(node, node.op)) for node in self._graph.parameters]
 
 
-def _declared(node: Node) -> TensorType:
-    assert isinstance(node.op, Parameter)
-    return node.op.infer()
+def _declared(op: Op | None) -> TensorType:
+    assert isinstance(op, Parameter)
+    return op.infer()

@@ -64,12 +64,19 @@ class Setting:
 
     bodies: the running bodies of the nodes that have any. max_memory: the budget of a run in bytes.
     with_constants: the kernel of a node whose constant inputs make a better one than `evaluate`, None for other nodes.
+    ops: operators that run in place of those of their nodes.
     """
 
     context: Context
     bodies: Mapping[Node, tuple[Any, ...]]
     max_memory: int
     with_constants: Callable[[Node], Kernel | None]
+    ops: Mapping[Node, Op]
+
+    def operator(self, node: Node) -> Op:
+        op = self.ops.get(node, node.op)
+        assert op is not None, "networks with unsupported operators are refused before"
+        return op
 
 
 class Planner:
@@ -113,25 +120,25 @@ class Planner:
         return plan
 
     def _step(self, index: int, node: Node) -> Step:
+        op = self._setting.operator(node)
         context = {**self._setting.context, "bodies": self._setting.bodies.get(node, ())}
         inputs = tuple([value.number for value in node.values_in])
         outputs = tuple([value.number for value in node.outputs])
         proven = self._is_static(inputs) and (bool(node.bodies) or self._is_static(outputs))
         return Step(
             node=node,
-            evaluate=self._kernel(index, context, proven),
+            evaluate=self._kernel(index, op, context, proven),
             inputs=inputs,
             outputs=outputs,
             dying=tuple([slot for slot in self._dying[index] if slot not in self._keep]),
-            check=None if proven else partial(_check, node, context, self._setting.max_memory),
+            check=None if proven else partial(_check, node, op, context, self._setting.max_memory),
         )
 
     def _is_static(self, numbers: tuple[int, ...]) -> bool:
         return all(self._types[number].shape.is_static for number in numbers)
 
-    def _kernel(self, index: int, context: Context, proven: bool) -> Kernel:
+    def _kernel(self, index: int, op: Op, context: Context, proven: bool) -> Kernel:
         node = self._nodes[index]
-        op = _operator(node)
         if op.evaluate_context:
             return partial(op.evaluate, **{name: context[name] for name in op.evaluate_context})
         better = self._setting.with_constants(node)
@@ -162,15 +169,10 @@ class Planner:
         return None
 
 
-def _operator(node: Node) -> Op:
-    assert node.op is not None, "networks with unsupported operators are refused before"
-    return node.op
-
-
-def _check(node: Node, context: Context, max_memory: int, arrays: list[Array]) -> None:
+def _check(node: Node, op: Op, context: Context, max_memory: int, arrays: list[Array]) -> None:
     """Infer from the arrays of the run; raises what `infer` finds wrong with them."""
     types = [TensorType.of(array) for array in arrays]
-    for type in infer_outputs(_operator(node), types, context, raise_error) or ():
+    for type in infer_outputs(op, types, context, raise_error) or ():
         _check_budget(byte_size(type), node, max_memory)
 
 
