@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -49,6 +48,7 @@ class Executor:
         self._types = types
         self._ops = ops
         self._plans = Plans(self._new_plan, max_memory)
+        self._folded: set[Value] = set()
         self._constants: list[Array | None] | None = None
         self._kernels: dict[Node, Kernel | None] = {}
         bodies = {
@@ -76,15 +76,12 @@ class Executor:
         """The bytes of folded constants; views of the mapped file take none."""
         return sum(array.nbytes for array in self._constants or () if array is not None and not _lies_in_file(array))
 
-    @cached_property
-    def _folded(self) -> set[Value]:
-        return foldable(self._graph, expand_weights=self._expand_weights, in_f32=bool(self._ops))
-
     @paused_collector()
     def _new_plan(self, inputs: list[TensorType], overwrite: bool) -> Plan:
         given = {node.outputs[0]: type for node, type in zip(self._graph.parameters, inputs, strict=True)}
         types = self._inferred(given)
         if self._constants is None:
+            self._folded = foldable(self._graph, types, expand_weights=self._expand_weights)
             self._constants = self._fold(types, overwrite)
         results = [node.values_in[0].number for node in self._graph.results]
         nodes = [node for node in self._steps() if not self._is_folded(node)]

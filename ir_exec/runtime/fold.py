@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ir_exec.graph import Graph, Node, Value
+from ir_exec.infer import Types
 from ir_exec.ops.infrastructure.values import Const, Parameter
 from ir_exec.runtime.memory import byte_size
-from ir_exec.runtime.precision import widened_type
 
 __all__ = ["foldable"]
 
@@ -13,12 +13,12 @@ SMALL = 2**12
 """Bytes: constants up to this size are kept whatever they come from."""
 
 
-def foldable(graph: Graph, *, expand_weights: bool, in_f32: bool = False) -> set[Value]:
+def foldable(graph: Graph, types: Types, *, expand_weights: bool) -> set[Value]:
     """The values that depend on no input, no variable and no random number.
 
     Without `expand_weights` only those that take no more memory than the weights they come from: the others, for
     instance f32 from u4, are computed in every run and freed again.
-    in_f32: whether 16-bit floats are computed, and so take memory, as f32.
+    types: of every value, as the run has it.
     """
     constant: set[Value] = set()
     stored: dict[Value, int] = {}
@@ -28,8 +28,7 @@ def foldable(graph: Graph, *, expand_weights: bool, in_f32: bool = False) -> set
         sources = sum(stored[value] for value in node.values_in)
         if isinstance(node.op, Const):
             sources = node.op.size
-        types = [value.declared for value in node.outputs]
-        sizes = [byte_size(widened_type(type) if in_f32 else type) for type in types]
+        sizes = [byte_size(types[value.number]) for value in node.outputs]
         if not expand_weights and sum(sizes) > max(sources, SMALL):
             continue
         for value, size in zip(node.outputs, sizes, strict=True):

@@ -123,7 +123,7 @@ def _replaced(
         assert op is not None, "networks with unsupported operators are refused before"
         inputs = [types.get(value, value.declared) for value in node.values_in]
         is_short = any(kind in _SHORT for kind in _kinds(node.outputs, types))
-        if op.rounds:
+        if op.rounds and not _keeps_type(node, inputs, types):
             if is_short or _names_short(op):
                 only_types = {place: kind for place, kind in _short(inputs).items() if op.inputs[place].only_type}
                 yield node, _wide(op, only_types)
@@ -136,6 +136,11 @@ def _replaced(
 
 def _kinds(values: Sequence[Value], types: Mapping[Value, TensorType]) -> list[ElementType]:
     return [types.get(value, value.declared).element_type for value in values]
+
+
+def _keeps_type(node: Node, inputs: Sequence[TensorType], types: Mapping[Value, TensorType]) -> bool:
+    """Whether a conversion is none, as its input has the output's element type already."""
+    return bool(inputs) and [inputs[0].element_type] == _kinds(node.outputs, types)
 
 
 def _short(inputs: Sequence[TensorType]) -> dict[int, ElementType]:
@@ -180,7 +185,7 @@ def _wide(op: Op, narrow: Mapping[int, ElementType]) -> Op:
 
     narrow: inputs, by position, that it still gets in these types of the file.
     """
-    return _changed(op, _wide_class(type(op)), {"_narrow": narrow})  # type: ignore[arg-type]  # mypy takes a class for one of its objects
+    return _changed(op, _wide_class(type(op)), {"_op": op, "_narrow": narrow})  # type: ignore[arg-type]  # mypy takes a class for one of its objects
 
 
 @cache
@@ -190,27 +195,28 @@ def _wide_class(cls: type[Op]) -> type[Op]:
 
 
 class _Wide(Op):
-    """Goes before the class of an operator: 16-bit floats that it computes become f32."""
+    """Goes before the class of an operator `_op`: 16-bit floats that this computes become f32."""
 
     overwrites = ()
 
+    _op: Op
     _narrow: Mapping[int, ElementType]
 
     def check_inputs(self, types: list[TensorType], report: Callable[[IRError], None]) -> bool:
-        return super().check_inputs(self._types(types), report)
+        return self._op.check_inputs(self._types(types), report)
 
     def infer(self, *types: TensorType, **context: Any) -> Any:
-        outputs = super().infer(*self._types(types), **context)
+        outputs = self._op.infer(*self._types(types), **context)
         return tuple(map(widened_type, outputs)) if isinstance(outputs, tuple) else widened_type(outputs)
 
     def evaluate(self, *arrays: Array, **context: Any) -> Any:
-        return self._call(super().evaluate, *arrays, **context)
+        return self._call(self._op.evaluate, *arrays, **context)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        return partial(self._call, super().kernel(*self._types(types), unread=unread))
+        return partial(self._call, self._op.kernel(*self._types(types), unread=unread))
 
     def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
-        better = super().with_constants({place: self._array(place, array) for place, array in constants.items()})
+        better = self._op.with_constants({place: self._array(place, array) for place, array in constants.items()})
         return None if better is None else partial(self._call, better)
 
     def _call(self, function: Callable[..., Any], *arrays: Array, **context: Any) -> Any:
