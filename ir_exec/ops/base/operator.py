@@ -185,6 +185,8 @@ class Op:
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         """What to call for arrays of exactly these static types: `evaluate`, or a faster function with its results.
 
+        Where `evaluate` gives fewer elements than the static type of the output has, this is what fills them up.
+
         It has the keyword `out` where `evaluate` has it.
         unread: outputs that no later layer reads; those behind the last output that is read may be left out.
         """
