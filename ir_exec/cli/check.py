@@ -24,6 +24,7 @@ from ir_exec.check import (
     Style,
     Summary,
     fix,
+    inert,
     plain,
     printable,
     render,
@@ -172,7 +173,7 @@ class _Shown:
     def lines(self, lines: Iterable[str]) -> None:
         for line in lines:
             if self.to_file:
-                self.kept.append(line)
+                self.kept.append(inert(line))
             else:
                 echo(line)
 
@@ -195,7 +196,7 @@ def _finish(reports: Reports, output_format: str, output: str | None, shown: _Sh
         echo(styled(_role(reports.summary), line))
     elif not is_text:
         if content:
-            echo(content)
+            click.echo(content)
         echo(styled(_role(reports.summary), line), to_stderr=True)
 
 

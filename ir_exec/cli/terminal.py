@@ -14,6 +14,7 @@ import click
 from ir_exec.check import Diagnostic, render_diagnostic
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, ResourceError, internal_error
+from ir_exec.printable import inert, printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -45,9 +46,9 @@ def styled(role: str, text: str) -> str:
 
 
 def echo(text: str, *, to_stderr: bool = False) -> None:
-    """Print a line, coloured on a terminal or with FORCE_COLOR set, never with NO_COLOR set."""
+    """Print lines, coloured on a terminal or with FORCE_COLOR set, never with NO_COLOR set."""
     color = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
-    click.echo(text, err=to_stderr, color=color)
+    click.echo("\n".join(map(inert, text.split("\n"))), err=to_stderr, color=color)
 
 
 def terminal_width() -> int | None:
@@ -61,7 +62,7 @@ class Unusable(click.ClickException):
     exit_code = UNUSABLE
 
     def show(self, file: IO[Any] | None = None) -> None:
-        echo(f"{styled('error', 'error')}{styled('message', ': ' + self.message)}", to_stderr=True)
+        echo(f"{styled('error', 'error')}{styled('message', ': ' + printable(self.message))}", to_stderr=True)
 
 
 @contextmanager
@@ -99,7 +100,7 @@ def show(*parts: Table | str) -> None:
     console.width = _WIDE
     with console.capture() as captured:
         console.print(*_spaced(parts), sep="\n")
-    click.echo("\n".join(line.rstrip() for line in captured.get().rstrip().split("\n")))
+    echo("\n".join(line.rstrip() for line in captured.get().rstrip().split("\n")))
 
 
 def _spaced(parts: Iterable[Table | str]) -> Iterator[Table | str]:
