@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["UNUSABLE", "Unusable", "echo", "errors_as_messages", "show", "styled", "table", "terminal_width"]
 
 UNUSABLE = 2
-"""The exit code for arguments that cannot be used and paths that cannot be read."""
+"""The exit code for arguments that cannot be used, paths that cannot be read, and output that cannot be written."""
 
 _STYLES = {
     "error": {"fg": "red", "bold": True},
@@ -53,7 +53,8 @@ def echo(text: str, *, to_stderr: bool = False) -> None:
 
 def terminal_width() -> int | None:
     """The columns of the terminal, None where stdout is no terminal."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    return shutil.get_terminal_size().columns if is_terminal else None
 
 
 class Unusable(click.ClickException):
@@ -67,7 +68,10 @@ class Unusable(click.ClickException):
 
 @contextmanager
 def errors_as_messages(*, hint: str | None = None) -> Iterator[None]:
-    """Errors end the program with exit code 1 and one message on stderr; `hint` is for those that have none."""
+    """Errors end the program with one message on stderr; `hint` is for those that have none.
+
+    Exit code: 1 for what is wrong with the network, 2 where a path cannot be read or written.
+    """
     try:
         yield
     except IRError as error:
@@ -86,7 +90,7 @@ def _fail(error: IRError, hint: str | None) -> NoReturn:
     diagnostic = Diagnostic.of(error).model_copy(update={"severity": "error", "hint": error.hint or hint})
     for line in render_diagnostic(diagnostic, style=styled):
         echo(line, to_stderr=True)
-    sys.exit(1)
+    sys.exit(UNUSABLE if error.code in (Code.unreadable_path, Code.unwritable) else 1)
 
 
 def show(*parts: Table | str) -> None:
