@@ -263,7 +263,7 @@ def _fix_all(paths: tuple[str, ...], *, writes: bool, declare: bool) -> _Fixed:
         except IRError:
             continue  # the report that follows says why
         if result.reason is not None and (result.has_changed or not was_found):
-            _tell_what_is_left(path, result, declare=declare)
+            _tell_what_is_left(path, result, declare=declare, writes=writes)
         if not result.has_changed:
             continue
         if writes:
@@ -283,8 +283,9 @@ def _fix_all(paths: tuple[str, ...], *, writes: bool, declare: bool) -> _Fixed:
     return done
 
 
-def _tell_what_is_left(path: str, result: Fix, *, declare: bool) -> None:
-    how = "is fixed in part" if result.has_changed else "is left as it is"
+def _tell_what_is_left(path: str, result: Fix, *, declare: bool, writes: bool) -> None:
+    partly = "is fixed in part" if writes else "would be fixed in part"
+    how = partly if result.has_changed else "is left as it is"
     echo(f"{printable(path)} {how}: {printable(result.reason or '')}", to_stderr=True)
     if not declare and any(error.code in _OF_DECLARATIONS for error in result.left):
         text = "if an attribute was edited on purpose, --declare has everything below it declared again"

@@ -11,6 +11,7 @@ import pytest
 from ir_exec import check_model
 from ir_exec.check import fix
 from ir_exec.errors import ParseError
+from tests.helpers.ir_text import layer, net, parameter, port, result
 
 BAD = Path(__file__).parents[1] / "bad"
 NETWORKS = Path(__file__).parents[1] / "networks"
@@ -165,3 +166,26 @@ def test_one_line_crlf_and_encodings(tmp_path: Path) -> None:
     wide = tmp_path / "wide.xml"
     wide.write_bytes(raw.decode().replace("1.0", "1.0", 1).encode("utf-16"))
     assert fix(wide).reason == "the file is not plain UTF-8"
+
+
+def test_at_a_tie_what_the_layer_gives_is_declared(tmp_path: Path) -> None:
+    """One of two readers agrees with the port and one with the layer."""
+
+    def relu(id: int, given: int, declared: int) -> str:
+        return layer(id, "ReLU", inputs=[port(0, "f32", (given,))], outputs=[port(1, "f32", (declared,))])
+
+    layers = [
+        parameter(0, dims=(3,)),
+        relu(1, 3, 5),
+        relu(2, 5, 3),
+        relu(3, 3, 3),
+        result(4, dims=(3,)),
+        result(5, dims=(3,)),
+    ]
+    raw = net(layers, [(0, 0, 1, 0), (1, 1, 2, 0), (1, 1, 3, 0), (2, 1, 4, 0), (3, 1, 5, 0)])
+    path = tmp_path / "m.xml"
+    path.write_bytes(raw)
+    result_of_fix = fix(path)
+    assert result_of_fix.reason is None
+    assert b"<dim>5</dim>" not in result_of_fix.after
+    assert check_model(result_of_fix.after).ok
