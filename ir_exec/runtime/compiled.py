@@ -18,7 +18,18 @@ from ir_exec.graph import Graph
 from ir_exec.ir import Weights
 from ir_exec.kernels.limits import LIMITS, Budget, Limits
 from ir_exec.kernels.parallel import THREADS
-from ir_exec.model import Model, ModelPort, ShapeLike, Source, WeightsSource, described, described_in_html, read_model
+from ir_exec.model import (
+    Model,
+    ModelPort,
+    PortKey,
+    ShapesByPort,
+    Source,
+    WeightsSource,
+    chosen_port,
+    described,
+    described_in_html,
+    read_model,
+)
 from ir_exec.runtime.arguments import (
     Inputs,
     bind_inputs,
@@ -40,6 +51,7 @@ from ir_exec.runtime.precision import (
     run_as_f32,
     widened_type,
 )
+from ir_exec.runtime.requests import InferRequest, VariableState, states_of
 from ir_exec.runtime.state import VARIABLES, CurrentVariables, Variables, variables_of
 from ir_exec.runtime.threads import chosen_threads
 from ir_exec.types import Array, ElementType, TensorType
@@ -47,29 +59,48 @@ from ir_exec.types import Array, ElementType, TensorType
 __all__ = ["CompiledModel", "Results", "Session", "States", "compile_model"]
 
 
-class Results(Mapping[str | int, Array]):
-    """The outputs of a run, by position or by any of their names. Iteration gives one name of each output."""
+class _NoSuchOutputError(KeyError, IndexError):
+    """A position is the key of a mapping, and an index too."""
+
+
+class Results(Mapping[PortKey, Array]):
+    """The outputs of a run, by position, by any of their names or by port. Iteration gives one name of each output."""
 
     def __init__(self, ports: list[ModelPort], arrays: list[Array]) -> None:
         self._ports = ports
         self._arrays = arrays
 
-    def __getitem__(self, key: str | int) -> Array:
+    def __getitem__(self, key: PortKey) -> Array:
         if isinstance(key, (int, np.integer)):
+            if not -len(self._arrays) <= key < len(self._arrays):
+                raise _NoSuchOutputError(key)
             return self._arrays[key]
+        name = key.name if isinstance(key, ModelPort) else key
         for port, array in zip(self._ports, self._arrays, strict=True):
-            if key == port.name:
+            if name == port.name:
                 return array
         for port, array in zip(self._ports, self._arrays, strict=True):
-            if key in port.names:
+            if name in port.names:
                 return array
-        raise KeyError(key)
+        raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter([port.name for port in self._ports])
 
     def __len__(self) -> int:
         return len(self._arrays)
+
+    def to_dict(self) -> dict[ModelPort, Array]:
+        """The arrays by their ports, as OpenVINO's results give them."""
+        return dict(zip(self._ports, self._arrays, strict=True))
+
+    def to_tuple(self) -> tuple[Array, ...]:
+        """The arrays in the order of the outputs."""
+        return tuple(self._arrays)
+
+    def names(self) -> tuple[frozenset[str], ...]:
+        """All names of each output."""
+        return tuple([port.names for port in self._ports])
 
     def __repr__(self) -> str:
         types = [TensorType.of(array) for array in self._arrays]
@@ -124,6 +155,10 @@ class States(Mapping[str, Array | None]):
         with self._lock:
             return self._values.kept(variable_id)
 
+    def port(self, variable_id: str) -> ModelPort:
+        """The element type and shape that the values of a variable have."""
+        return self._ports[variable_id]
+
     def __setitem__(self, variable_id: str, value: Any) -> None:
         port = self._ports.get(variable_id)
         if port is None:
@@ -162,8 +197,9 @@ class Session:
     def __call__(self, inputs: Inputs | None = None, *, observe: Observer | None = None) -> Results:
         """Run the network.
 
-        inputs: arrays by name or position, or a sequence in the order of the inputs; they are never written to. Arrays
-            of another element type are cast where the cast keeps every value, and refused otherwise.
+        inputs: arrays by name, position or port, or a sequence in the order of the inputs; they are never written to.
+            Arrays of floats are rounded to the float type of the input; those of another element type are cast where
+            the cast keeps every value, and refused otherwise.
         observe: called after each layer with its node, its inputs and its outputs; the arrays are read-only.
         Raises IRError: EvaluationError, ElementTypeError or ShapeError for inputs that do not fit and for layers that
         fail on them, WeightsError where the .bin has changed since it was opened, ResourceError where the run exceeds
@@ -277,7 +313,23 @@ class CompiledModel(Session):
         """The same network with variables of its own, which have their initial values; plans and weights are shared."""
         return Session(self._network)
 
-    def memory_plan(self, shapes: Mapping[str | int, ShapeLike] | None = None) -> MemoryPlan:
+    def create_infer_request(self) -> InferRequest:
+        """A session as OpenVINO's infer requests are: it keeps the tensors of its last run."""
+        return InferRequest(self.session(), self.inputs, self.outputs)
+
+    def query_state(self) -> list[VariableState]:
+        """The variables of the calls of the compiled model itself."""
+        return states_of(self)
+
+    def input(self, key: PortKey | None = None) -> ModelPort:
+        """The input of this name or position, or the only one; EvaluationError IR705 where there is none."""
+        return chosen_port(self.inputs, key, "input")
+
+    def output(self, key: PortKey | None = None) -> ModelPort:
+        """The output of this name or position, or the only one; EvaluationError IR705 where there is none."""
+        return chosen_port(self.outputs, key, "output")
+
+    def memory_plan(self, shapes: ShapesByPort | None = None) -> MemoryPlan:
         """The memory of a run on inputs of these shapes, without running it; static inputs may be left out.
 
         Tensors whose shapes depend on values count with their least possible size. Raises what planning a call raises,
@@ -300,6 +352,7 @@ class CompiledModel(Session):
 
 def compile_model(
     model: Model | Source,
+    device_name: str = "CPU",
     *,
     weights: Literal["expand", "keep"] | WeightsSource | None = None,
     max_memory: int | None = None,
@@ -309,6 +362,7 @@ def compile_model(
 ) -> CompiledModel:
     """Make a network ready to run; `model` is a Model, or what `read_model` takes.
 
+    device_name: "CPU", or "AUTO", which is the same; there are no other devices.
     weights: "expand", the default, computes values that depend on weights alone once, in the first run, for instance
         f32 from u4. "keep" computes those that take more memory than the weights in every run, and frees them again.
         Anything else is another .bin, as for `read_model`.
@@ -322,9 +376,11 @@ def compile_model(
         OpenVINO's CPU plugin does: values are rounded to the types of the file where Convert and ConvertLike say so, in
         variables that Assign writes, and in the outputs. Weights of 16 bits take twice their memory then, unless
         weights="keep" converts them in every run. "file" rounds after every layer.
-    Raises what `read_model` raises, EvaluationError IR704 for arguments that are no such numbers, and one
-    UnsupportedError that names every operator that ir_exec does not have.
+    Raises what `read_model` raises, EvaluationError IR704 for other devices and for arguments that are no such numbers,
+    and one UnsupportedError that names every operator that ir_exec does not have.
     """
+    if device_name not in ("CPU", "AUTO"):
+        raise EvaluationError(f'there is no device {device_name!r}, expected "CPU" or "AUTO"')
     mode = weights if isinstance(weights, str) and weights in ("expand", "keep") else None
     if not isinstance(model, Model):
         model = read_model(model, weights=None if mode else weights)
