@@ -8,7 +8,7 @@ layer that did not follow the new shapes, past the layers where the change was l
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -24,10 +24,10 @@ from ir_exec.model import ShapeLike, as_shape
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import Dim, Shape, TensorType
 
-__all__ = ["InputShapes", "check_shapes", "given_types", "parse_shapes"]
+__all__ = ["InputShapes", "check_shapes", "given_types", "join_shapes", "parse_shapes"]
 
-InputShapes: TypeAlias = Mapping[str | int, ShapeLike] | str
-"""Shapes by name or position of the inputs, or text in the syntax of OpenVINO's tools: `x[1..10,3,?,?],y[2]`."""
+InputShapes: TypeAlias = Mapping[str | int, ShapeLike] | Mapping[str, ShapeLike] | Mapping[str, Shape] | str
+"""Shapes by name or position of the inputs, or text that `parse_shapes` reads."""
 
 _MOST_LAYERS_OF_A_PATH = 8
 _FARTHEST = 10_000
@@ -35,22 +35,34 @@ _FARTHEST = 10_000
 
 _ITEM = re.compile(r"\s*(?P<name>[^\[\]]*?)\s*\[(?P<dims>[^\[\]]*)\]\s*(?:,|$)")
 
+_BARE = re.compile(r"\s*[-\d?.]+\s*(,|$)")
+"""The first dim of a shape without brackets and without a name."""
+
+_BRACKETED = re.compile(r"\s*\[[^\[\]]*\]\s*")
+
 
 def parse_shapes(text: str) -> dict[str, Shape]:
-    """The shapes in `x[1..10,3,?,?],y[2]` by name; the name of `[1,3]` alone is "".
+    """The shapes of inputs by name, in the syntax of OpenVINO's tools, `x[1..10,3,?,?],y[2]`, or as `x=1,3`, `x=[1,3]`.
 
-    Raises ShapeError or EvaluationError (IR705) for other text.
+    The name may be left out, `[1,3]` or `1,3`; it is "" then. Raises ShapeError or EvaluationError (IR705) for other
+    text.
     """
+    alone, equals, dims = text.rpartition("=")
+    if "[" not in dims and (equals or _BARE.match(dims)):
+        return {alone.strip(): as_shape(dims)}
     shapes: dict[str, Shape] = {}
     position = 0
     while position < len(text):
         match = _ITEM.match(text, position)
+        if match is None and equals and _BRACKETED.fullmatch(dims):
+            return {alone.strip(): as_shape(dims.strip())}
         if match is None:
             message = f"{text!r} does not name inputs with their dims, as x[1..8,3,?,?],y[2] does"
             raise EvaluationError(message, code=Code.unknown_input)
-        if match["name"] in shapes:
-            raise EvaluationError(f"input {match['name']!r} is given two shapes", code=Code.unknown_input)
-        shapes[match["name"]] = as_shape(f"[{match['dims']}]")
+        name = match["name"].removesuffix("=").rstrip()
+        if name in shapes:
+            raise EvaluationError(f"input {name!r} is given two shapes", code=Code.unknown_input)
+        shapes[name] = as_shape(f"[{match['dims']}]")
         position = match.end()
     return shapes
 
@@ -126,9 +138,20 @@ def _layout(node: Node) -> list[str] | None:
     return None
 
 
-def check_shapes(graph: Graph, weights: Weights | None, given: Mapping[Value, TensorType], findings: Findings) -> None:
-    """Report every layer that fails with the new input shapes and not with the old ones."""
-    infer_types(graph, weights=weights, given=given, settle=_OldAndNew(graph, weights, given, findings).settle)
+def join_shapes(texts: Iterable[str]) -> dict[str, Shape]:
+    """The shapes in several texts; raises as `parse_shapes` does, and where an input gets two shapes."""
+    shapes: dict[str, Shape] = {}
+    for text in texts:
+        for name, shape in parse_shapes(text).items():
+            if name in shapes:
+                raise EvaluationError(f"input {name!r} is given two shapes", code=Code.unknown_input)
+            shapes[name] = shape
+    return shapes
+
+
+def check_shapes(graph: Graph, weights: Weights | None, given: Mapping[Value, TensorType], findings: Findings) -> Types:
+    """Report every layer that fails with the new input shapes and not with the old ones; returns the new types."""
+    return infer_types(graph, weights=weights, given=given, settle=_OldAndNew(graph, weights, given, findings).settle)
 
 
 class _OldAndNew:

@@ -34,10 +34,10 @@ from ir_exec.check import (
     summary_line,
 )
 from ir_exec.check.releases import Release
-from ir_exec.check.what_if import parse_shapes
 from ir_exec.cli.config import Config, find_config, prefixes, read_config
 from ir_exec.cli.files import files_in, read_text, repository, write_bytes
 from ir_exec.cli.parallel import Bar, Question, check_all
+from ir_exec.cli.shapes import read_shapes, shape_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, styled, terminal_width
 from ir_exec.codes import Code
 from ir_exec.errors import IRError
@@ -49,7 +49,7 @@ _OF_DECLARATIONS = (Code.declared_dims, Code.declared_rank, Code.declared_elemen
 
 @click.command("check")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--shape", "shapes", multiple=True, metavar="NAME[DIMS]", help='Other input shapes: "x[1..8,3,?,?]".')
+@shape_option("What if inputs had other shapes: what cannot take them, and the shapes of the outputs")
 @click.option("--batch", type=click.IntRange(min=1), help="Another size of the batch of all inputs.")
 @click.option("--requires", is_flag=True, help="Show which OpenVINO each file needs, and what demands it.")
 @click.option("--target", metavar="RELEASE", help="What this OpenVINO, say 2023.0, does not read is an error.")
@@ -113,7 +113,7 @@ def command(
     strict = strict or config.strict
     known = None if write_baseline else _baseline(baseline or config.baseline)
     question = Question(
-        shapes=_shapes(shapes),
+        shapes=read_shapes(shapes),
         batch=batch,
         target=_target(target or config.target),
         weights_values=weights_values or config.weights_values,
@@ -178,6 +178,7 @@ class _Shown:
             report = report.model_copy(update={"diagnostics": report.errors})
         width = None if self.to_file else terminal_width()
         found = list(render(report, style=self.style, lines_of=_lines, width=width))
+        found += _new_outputs(report, self.style)
         return [*found, _requirement(report, self.style), ""] if self.requires else found
 
     def lines(self, lines: Iterable[str]) -> None:
@@ -235,6 +236,15 @@ def _requirement(report: Report, style: Style) -> str:
         demands.append(f"{printable(demand.what)}{times}")
     head = style("message", f"{path} needs OpenVINO {report.requires.release} or newer")
     return f"{head}: {'; '.join(demands)}"
+
+
+def _new_outputs(report: Report, style: Style) -> list[str]:
+    """The types of the outputs with the input shapes that were asked for, a line each."""
+    if report.outputs is None:
+        return []
+    head = style("message", f"{printable(report.path or '<bytes>')}: outputs with these input shapes")
+    width = max((len(printable(name)) for name in report.outputs), default=0)
+    return [head, *(f"  {printable(name):{width}}  {type}" for name, type in report.outputs.items()), ""]
 
 
 def _statistics(reports: list[Report]) -> Iterator[str]:
@@ -308,17 +318,6 @@ def _selection(config: Config, select: tuple[str, ...], ignore: tuple[str, ...])
         per_file_ignores=per_file,
         severities=severities,
     )
-
-
-def _shapes(texts: tuple[str, ...]) -> str | None:
-    if not texts:
-        return None
-    text = ",".join(texts)
-    try:
-        parse_shapes(text)
-    except IRError as error:
-        raise Unusable(f"--shape: {error.message}") from None
-    return text
 
 
 def _target(text: str | None) -> str | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 
 from ir_exec.check import printable
+from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import errors_as_messages, show, table
 from ir_exec.graph import Graph, Node
 from ir_exec.infer import Types, infer_types, inferred_or_declared
@@ -16,9 +17,6 @@ from ir_exec.ir import Weights, read_document
 from ir_exec.model import Model, ModelPort, read_model
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import ElementType
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 
 @click.command("inspect")

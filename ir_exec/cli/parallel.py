@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ir_exec.check import Report, check_model
+from ir_exec.types import Shape
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -28,7 +29,7 @@ _AHEAD = 4
 class Question:
     """The options of `check_model` for every file."""
 
-    shapes: str | None = None
+    shapes: Mapping[str, Shape] | None = None
     batch: int | None = None
     target: str | None = None
     weights_values: bool = False

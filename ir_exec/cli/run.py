@@ -13,6 +13,8 @@ import numpy as np
 from ir_exec.check import printable
 from ir_exec.cli.allocator import keep_freed_memory
 from ir_exec.cli.arrays import draw, read_array, read_arrays, split_named, statistics, write_arrays
+from ir_exec.cli.shapes import shape_option, shapes_by_input
+from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import Unusable, echo, errors_as_messages, show, table
 from ir_exec.graph import Node
 from ir_exec.model import ModelPort, read_model
@@ -21,7 +23,6 @@ from ir_exec.types import Array, ElementType, Shape
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
-    from rich.table import Table
 
 _PATIENCE = 0.5
 """Seconds until a run shows a progress bar."""
@@ -31,7 +32,7 @@ _PATIENCE = 0.5
 @click.argument("model", metavar="MODEL")
 @click.option("--input", "named", multiple=True, metavar="NAME=FILE.npy", help="An array for one input; repeatable.")
 @click.option("--inputs", "archive", metavar="FILE.npz", help="Arrays by names of inputs, or by in0, in1, ...")
-@click.option("--shape", "shapes", multiple=True, metavar="NAME=1,3,224,224", help="The shape of an input to draw.")
+@shape_option("The shape of an input to draw")
 @click.option("--output", metavar="FILE.npz", help="Where to write the outputs, by their names.")
 @click.option("--weights", metavar="FILE.bin", help="Weights other than those beside the .xml.")
 @click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True), help="Stop a run that takes longer.")
@@ -62,7 +63,7 @@ def command(
     for text in named:
         port, path = split_named(text, ports, "--input")
         given[port.name] = read_array(path, port)
-    wanted = dict(_shape(text, ports) for text in shapes)
+    wanted = shapes_by_input(shapes, ports)
     if unused := [name for name in wanted if name in given]:
         raise Unusable(f"--shape is for inputs that are drawn; {', '.join(unused)} is given")
     drawn_hint = "inputs that are drawn need not fit the network: --input gives others, --shape other shapes"
@@ -82,14 +83,6 @@ def command(
         if output is not None:
             write_arrays(output, results)  # type: ignore[arg-type]  # a mapping by name, that takes positions too
         show(_outputs(results), f"ran in {seconds:.3g} s" + (f", outputs written to {output}" if output else ""))
-
-
-def _shape(text: str, ports: list[ModelPort]) -> tuple[str, Shape]:
-    port, shape = split_named(text, ports, "--shape")
-    try:
-        return port.name, Shape.parse(shape)
-    except ValueError as error:
-        raise Unusable(f"--shape {text!r}: {error}") from None
 
 
 def _inputs(ports: list[ModelPort], arrays: dict[str, Array], given: set[str], seed: int) -> Table:
