@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.graph import Node
@@ -58,7 +60,7 @@ SMALL = 2**10
 
 def _keep(held: Held, arrays: list[Array], result: Any, limits: Limits) -> None:
     outputs = result if type(result) is tuple else (result,)
-    large = [(output, planned) for output, planned in zip(outputs, held.outputs, strict=False) if output.nbytes > SMALL]
+    large = [pair for pair in zip(outputs, held.outputs, strict=False) if np.asarray(pair[0]).nbytes > SMALL]
     given = owners(arrays) if large else ()
     for output, planned in large:
         limits.keep(output, planned=planned, besides=given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from click.testing import CliRunner, Result
 import ir_exec
 from ir_exec.cli import allocator, main
 from ir_exec.cli.arrays import draw, statistics
+from ir_exec.kernels import limits
 from ir_exec.model import ModelPort
 from ir_exec.types import ALL, ElementType, Shape
 from tests.helpers.ir_text import layer, net, parameter, port, result
@@ -127,6 +129,7 @@ class TestErrors:
             (["--inputs", "no/such.npz"], "cannot read arrays from no/such.npz"),
             (["--shape", "x=1,two"], "'two' is not a dim"),
             (["--shape", "q=1"], "the inputs are: x, y"),
+            (["--max-seconds", "0"], "Invalid value for '--max-seconds'"),
             (["--seed", "-1"], "Invalid value for '--seed'"),
             (["--output", "no/such/folder/out.npz"], "cannot write no/such/folder/out.npz"),
         ],
@@ -158,6 +161,15 @@ class TestErrors:
         assert "error[IR504 no-broadcast]" in result.stderr
         assert 'layer 2 "sum" (Add)' in result.stderr
         assert "inputs that are drawn need not fit" in result.stderr
+
+    def test_a_run_that_takes_too_long(self, sum_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert run(sum_file, "--max-seconds", "1000").exit_code == 0
+        clock = count(0, 100)
+        monkeypatch.setattr(limits, "monotonic", lambda: next(clock))
+        result = run(sum_file, "--max-seconds", "50")
+        assert result.exit_code == 1
+        assert "error[IR006 limit-exceeded]" in result.stderr
+        assert "the run takes longer than 50 seconds" in result.stderr
 
     def test_a_broken_file(self) -> None:
         path = BAD / "IR107-cycle.xml"
