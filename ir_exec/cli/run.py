@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from time import perf_counter
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import click
 import numpy as np
@@ -34,6 +34,13 @@ _PATIENCE = 0.5
 @click.option("--shape", "shapes", multiple=True, metavar="NAME=1,3,224,224", help="The shape of an input to draw.")
 @click.option("--output", metavar="FILE.npz", help="Where to write the outputs, by their names.")
 @click.option("--weights", metavar="FILE.bin", help="Weights other than those beside the .xml.")
+@click.option(
+    "--precision",
+    type=click.Choice(["f32", "file"]),
+    default="f32",
+    show_default=True,
+    help="What f16 and bf16 are computed in: f32, as OpenVINO's CPU plugin does, or the types of the file.",
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For inputs that are drawn.")
 def command(
     model: str,
@@ -42,6 +49,7 @@ def command(
     shapes: tuple[str, ...],
     output: str | None,
     weights: str | None,
+    precision: Literal["f32", "file"],
     seed: int,
 ) -> None:
     """Run a network and show its outputs.
@@ -54,7 +62,7 @@ def command(
     keep_freed_memory()
     with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
         network = read_model(model, weights=weights)
-        compiled = compile_model(network)
+        compiled = compile_model(network, precision=precision)
     ports = compiled.inputs
     given = read_arrays(archive, ports) if archive is not None else {}
     for text in named:

@@ -116,7 +116,8 @@ class CompiledModel:
 
         inputs: arrays by name or position, or a sequence in the order of the inputs; they are never written to. Arrays
             of another element type are cast where the cast keeps every value, and refused otherwise.
-        observe: called after each layer with its node, its inputs and its outputs.
+        observe: called after each layer with its node, its inputs and its outputs, as they are computed: with f32 for
+            the f16 and bf16 of the file, unless the precision is "file".
         Raises IRError: EvaluationError, ElementTypeError or ShapeError for inputs that do not fit and for layers that
         fail on them, ResourceError where the run exceeds the memory budget.
         """

@@ -14,7 +14,10 @@ from ir_exec.types import Array
 __all__ = ["Observer", "run_steps"]
 
 Observer: TypeAlias = Callable[[Node, list[Array], list[Array]], None]
-"""Called after each node with its inputs and outputs, which it must not change."""
+"""Called after each node with its inputs and outputs, which it must not change.
+
+They are what is computed: f32 where the file says f16 or bf16, unless the model is compiled with precision="file".
+"""
 
 
 def run_steps(steps: list[Step], slots: list[Array | None], observe: Observer | None = None) -> None:

@@ -245,7 +245,7 @@ def test_branches_are_computed_in_f32(kind: str, condition: bool) -> None:
 # In bf16 some Converts of the others round: of weights of f16, of the steps of a diffusion.
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [(name, "f16") for name in NETWORKS if name != "nms9"]  # OpenVINO refuses nms9 in f16, and so do we
+    [(name, "f16") for name in NETWORKS]
     + [(name, "bf16") for name in ("conv_zoo", "gnn_gcn_gat", "lstm", "matrix_ops", "script_if")],
 )
 def test_a_network_in_short_floats_gives_what_its_f32_weights_give(name: str, kind: str) -> None:
