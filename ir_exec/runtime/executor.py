@@ -12,7 +12,7 @@ from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer import Types, infer_body, infer_types
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
-from ir_exec.ops.infrastructure.values import Assign, Assign3, Parameter, Result
+from ir_exec.ops.infrastructure.values import Assign, Assign3, Const, Parameter, Result
 from ir_exec.runtime.fold import foldable
 from ir_exec.runtime.loop import Observer, run_steps
 from ir_exec.runtime.plan import Context, Kernel, Plan, Planner, Setting
@@ -84,7 +84,7 @@ class Executor:
             self._folded = foldable(self._graph, types, expand_weights=self._expand_weights)
             self._constants = self._fold(types, overwrite)
         results = [node.values_in[0].number for node in self._graph.results]
-        nodes = [node for node in self._steps() if not self._is_folded(node)]
+        nodes = _constants_late([node for node in self._steps() if not self._is_folded(node)])
         slots = self._constants.copy()
         if overwrite:
             nodes = self._without_known(nodes, types, slots, results)
@@ -144,6 +144,19 @@ class Executor:
 
     def _is_folded(self, node: Node) -> bool:
         return bool(node.outputs) and node.outputs[0] in self._folded
+
+
+def _constants_late(nodes: list[Node]) -> list[Node]:
+    """The nodes with every constant that is not kept right before the first node that reads it: it is freed sooner."""
+    waiting: dict[Value, Node] = {}
+    ordered: list[Node] = []
+    for node in nodes:
+        if isinstance(node.op, Const):
+            waiting[node.outputs[0]] = node
+            continue
+        ordered += [waiting.pop(value) for value in dict.fromkeys(node.values_in) if value in waiting]
+        ordered.append(node)
+    return ordered + list(waiting.values())
 
 
 def _read_only(array: Array | None) -> Array | None:
