@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from time import perf_counter
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import click
 import numpy as np
@@ -36,6 +36,13 @@ _PATIENCE = 0.5
 @click.option("--output", metavar="FILE.npz", help="Where to write the outputs, by their names.")
 @click.option("--weights", metavar="FILE.bin", help="Weights other than those beside the .xml.")
 @click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True), help="Stop a run that takes longer.")
+@click.option(
+    "--precision",
+    type=click.Choice(["f32", "file"]),
+    default="f32",
+    show_default=True,
+    help="What f16 and bf16 are computed in: f32, as OpenVINO's CPU plugin does, or the types of the file.",
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For inputs that are drawn.")
 def command(
     model: str,
@@ -45,6 +52,7 @@ def command(
     output: str | None,
     weights: str | None,
     max_seconds: float | None,
+    precision: Literal["f32", "file"],
     seed: int,
 ) -> None:
     """Run a network and show its outputs.
@@ -57,7 +65,7 @@ def command(
     keep_freed_memory()
     with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
         network = read_model(model, weights=weights)
-        compiled = compile_model(network, max_seconds=max_seconds)
+        compiled = compile_model(network, max_seconds=max_seconds, precision=precision)
     ports = compiled.inputs
     given = read_arrays(archive, ports) if archive is not None else {}
     for text in named:

@@ -200,7 +200,8 @@ class Session:
         inputs: arrays by name, position or port, or a sequence in the order of the inputs; they are never written to.
             Arrays of floats are rounded to the float type of the input; those of another element type are cast where
             the cast keeps every value, and refused otherwise.
-        observe: called after each layer with its node, its inputs and its outputs; the arrays are read-only.
+        observe: called after each layer with its node, its inputs and its outputs, as they are computed: with f32 for
+            the f16 and bf16 of the file, unless the precision is "file". The arrays are read-only.
         Raises IRError: EvaluationError, ElementTypeError or ShapeError for inputs that do not fit and for layers that
         fail on them, WeightsError where the .bin has changed since it was opened, ResourceError where the run exceeds
         the memory budget, the time limit or the number of iterations. Variables and sequences of random numbers then

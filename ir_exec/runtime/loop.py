@@ -17,7 +17,10 @@ from ir_exec.types import Array
 __all__ = ["Observer", "read_only", "run_steps"]
 
 Observer: TypeAlias = Callable[[Node, list[Array], list[Array]], None]
-"""Called after each node with its inputs and outputs, which it cannot change: the arrays are read-only."""
+"""Called after each node with its inputs and outputs, which it cannot change: the arrays are read-only.
+
+They are what is computed: f32 where the file says f16 or bf16, unless the model is compiled with precision="file".
+"""
 
 
 def run_steps(steps: list[Step], slots: list[Array | None], limits: Limits, observe: Observer | None = None) -> None:

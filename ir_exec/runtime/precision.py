@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
+import numpy as np
+
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import infer_outputs, infer_types
@@ -38,6 +40,9 @@ Precision: TypeAlias = Literal["f32", "file"]
 """What 16-bit floats are computed in: f32, or the types of the file."""
 
 _SHORT = element_types("f16 bf16")
+
+_SMALL = 2**12
+"""Elements up to which NumPy converts in the time that the choice of a faster way takes."""
 
 
 class Widened(NamedTuple):
@@ -73,12 +78,16 @@ def widened_type(type: TensorType) -> TensorType:
 
 def as_f32(array: Array) -> Array:
     """16-bit floats as f32; other arrays as they are."""
+    if array.dtype == np.float16 and array.size <= _SMALL:
+        return array.astype(np.float32)
     return converted(array, ElementType.f32) if ElementType.of(array) in _SHORT else array
 
 
 def as_declared(array: Array, kind: ElementType) -> Array:
     """An output of the network as the 16-bit floats that its type says; other arrays as they are."""
-    return converted(array, kind) if kind in _SHORT else array
+    if kind not in _SHORT:
+        return array
+    return array.astype(np.float16) if kind is ElementType.f16 and array.size <= _SMALL else converted(array, kind)
 
 
 def run_as_f32(model: Model) -> Widened:
