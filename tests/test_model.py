@@ -55,3 +55,16 @@ def test_long_lists_are_cut(count: int, lines: int) -> None:
     shown = repr(ir_exec.read_model(text.file().xml)).splitlines()
     assert len(shown) == lines
     assert (f"... {count - 20} more" in shown[-2]) == (count > 20)
+
+
+@pytest.mark.parametrize("text", ['<?xml version="1.0"?><net secret="1"/>', '\ufeff\n <net name="secret">' + "x" * 9999])
+def test_text_is_no_path(text: str) -> None:
+    with pytest.raises(ir_exec.IRError) as caught:
+        ir_exec.read_model(text)
+    assert caught.value.code == "IR001"
+    assert "the text of an XML file" in str(caught.value)
+    assert 'text.encode("utf-8")' in str(caught.value)
+    report = ir_exec.check_model(text)
+    assert report.path is None
+    assert "secret" not in str(caught.value) + str(report) + repr(report)
+    assert ir_exec.check_model(text.encode()).diagnostics[0].code != "IR001"

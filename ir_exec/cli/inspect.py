@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 @click.command("inspect")
-@click.argument("model", metavar="MODEL")
-@click.option("--weights", metavar="FILE.bin", help="Weights other than those beside the .xml.")
+@click.argument("model", metavar="MODEL", type=click.Path())
+@click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml.")
 @click.option(
     "--format",
     "format_name",

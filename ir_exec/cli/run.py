@@ -28,12 +28,14 @@ _PATIENCE = 0.5
 
 
 @click.command("run")
-@click.argument("model", metavar="MODEL")
+@click.argument("model", metavar="MODEL", type=click.Path())
 @click.option("--input", "named", multiple=True, metavar="NAME=FILE.npy", help="An array for one input; repeatable.")
-@click.option("--inputs", "archive", metavar="FILE.npz", help="Arrays by names of inputs, or by in0, in1, ...")
+@click.option(
+    "--inputs", "archive", metavar="FILE.npz", type=click.Path(), help="Arrays by names of inputs, or by in0, in1, ..."
+)
 @click.option("--shape", "shapes", multiple=True, metavar="NAME=1,3,224,224", help="The shape of an input to draw.")
-@click.option("--output", metavar="FILE.npz", help="Where to write the outputs, by their names.")
-@click.option("--weights", metavar="FILE.bin", help="Weights other than those beside the .xml.")
+@click.option("--output", metavar="FILE.npz", type=click.Path(), help="Where to write the outputs, by their names.")
+@click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For inputs that are drawn.")
 def command(
     model: str,
