@@ -20,8 +20,8 @@ from ir_exec.types import ElementType
 
 
 @click.command("inspect")
-@click.argument("model", metavar="MODEL")
-@click.option("--weights", metavar="FILE.bin", help="Weights other than those beside the .xml.")
+@click.argument("model", metavar="MODEL", type=click.Path())
+@click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml.")
 @click.option(
     "--format",
     "format_name",

@@ -29,12 +29,14 @@ _PATIENCE = 0.5
 
 
 @click.command("run")
-@click.argument("model", metavar="MODEL")
+@click.argument("model", metavar="MODEL", type=click.Path())
 @click.option("--input", "named", multiple=True, metavar="NAME=FILE.npy", help="An array for one input; repeatable.")
-@click.option("--inputs", "archive", metavar="FILE.npz", help="Arrays by names of inputs, or by in0, in1, ...")
+@click.option(
+    "--inputs", "archive", metavar="FILE.npz", type=click.Path(), help="Arrays by names of inputs, or by in0, in1, ..."
+)
 @shape_option("The shape of an input to draw")
-@click.option("--output", metavar="FILE.npz", help="Where to write the outputs, by their names.")
-@click.option("--weights", metavar="FILE.bin", help="Weights other than those beside the .xml.")
+@click.option("--output", metavar="FILE.npz", type=click.Path(), help="Where to write the outputs, by their names.")
+@click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml.")
 @click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True), help="Stop a run that takes longer.")
 @click.option(
     "--precision",

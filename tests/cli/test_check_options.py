@@ -144,7 +144,7 @@ class TestSelection:
         ("text", "message"),
         [
             ("ignore = 3", "ir-exec.toml: ignore: "),
-            ("ignroe = []", "ir-exec.toml: ignroe: Extra inputs are not permitted"),
+            ("ignroe = []", "ir-exec.toml: there is no setting 'ignroe'; did you mean 'ignore'?"),
             ("ignore = [", "ir-exec.toml is not TOML"),
             ('ignore = ["x"]', "ignore: 'x' is no code"),
             ('severity = {IR6 = "fatal"}', "severity.IR6"),
@@ -177,7 +177,9 @@ def test_baseline(tmp_path: Path) -> None:
     assert "Nonesuch" in result.stdout
     assert "Tahn" not in result.stdout
     (tmp_path / "known.json").write_text("{}")
-    assert run("old.xml").stderr == "error: cannot read the baseline known.json: this is no baseline of ir-exec\n"
+    refusal = "cannot read the baseline known.json: this is no baseline of ir-exec\n"
+    assert run("old.xml").stderr == f"error: {tmp_path / 'ir-exec.toml'}: baseline: {refusal}"
+    assert run("old.xml", "--baseline", "known.json").stderr == f"error: {refusal}"
 
 
 class TestOutput:
