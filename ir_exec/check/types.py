@@ -146,7 +146,7 @@ class _TypeCheck:
 
     def _is_checked(self, node: Node) -> bool:
         """Whether enough is known to check the node; IR905 if only the types of its inputs are unknown."""
-        if not node.is_whole or (isinstance(node.op, Const) and self._weights is None):
+        if not node.is_whole:
             return False
         for position, value in enumerate(node.values_in if self._unknown else ()):
             if value in self._unknown:

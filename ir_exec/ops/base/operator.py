@@ -79,6 +79,10 @@ class Op:
         contiguous, and shares memory with no other input. The result is written there and returned.
     deterministic: the same inputs always give the same outputs, so that a result may be computed once and kept.
 
+    The file:
+    expected_attributes: attributes that have a default because OpenVINO reads layers without them, although the
+        specification requires them.
+
     The place in a graph:
     is_parameter: an input of the graph; whoever runs the graph gives its value.
     is_result: an output of the graph.
@@ -110,6 +114,8 @@ class Op:
     views: ClassVar[bool] = False
     overwrites: ClassVar[tuple[str, ...]] = ()
     deterministic: ClassVar[bool] = True
+
+    expected_attributes: ClassVar[tuple[str, ...]] = ()
 
     is_parameter: ClassVar[bool] = False
     is_result: ClassVar[bool] = False
