@@ -30,6 +30,7 @@ from ir_exec.model import (
 )
 from ir_exec.runtime import (
     CompiledModel as CompiledModel,
+    InferRequest as InferRequest,
     Results as Results,
     Session as Session,
     compile_model as compile_model,

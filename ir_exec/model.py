@@ -23,20 +23,33 @@ __all__ = [
     "Loaded",
     "Model",
     "ModelPort",
+    "PortKey",
     "ShapeLike",
+    "ShapesByPort",
     "Source",
     "WeightsSource",
     "as_shape",
+    "chosen_port",
     "described",
     "described_in_html",
+    "find_port",
     "load",
     "read_model",
 ]
 
+PortKey: TypeAlias = "str | int | ModelPort"
+"""What names an input or an output: one of its names, its position, or itself."""
+
 Source: TypeAlias = str | os.PathLike[str] | bytes
 WeightsSource: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview
 ShapeLike: TypeAlias = str | Shape | Sequence[int | tuple[int, int] | Dim | None]
-
+ShapesByPort: TypeAlias = (
+    Mapping[str, ShapeLike]
+    | Mapping[int, ShapeLike]
+    | Mapping[str | int, ShapeLike]
+    | Mapping["ModelPort", ShapeLike]
+    | Mapping[PortKey, ShapeLike]
+)
 
 MOST_SHOWN = 20
 """Of the inputs and of the outputs no more are shown: decoders have hundreds."""
@@ -54,6 +67,16 @@ class ModelPort(NamedTuple):
     names: frozenset[str]
     element_type: ElementType
     shape: Shape
+
+    @property
+    def any_name(self) -> str:
+        """The same as `name`, as OpenVINO's ports call it."""
+        return self.name
+
+    @property
+    def partial_shape(self) -> Shape:
+        """The same as `shape`, as OpenVINO's ports call a shape whose dims may be open."""
+        return self.shape
 
     def __str__(self) -> str:
         return f"{self.name} {self.element_type}{self.shape}"
@@ -102,12 +125,20 @@ class Model:
         taken: set[str] = set()
         return [self._port(node, node.values_in[0], taken) for node in self.graph.results]
 
-    def reshape(self, shapes: Mapping[str | int, ShapeLike] | ShapeLike) -> Self:
+    def input(self, key: PortKey | None = None) -> ModelPort:
+        """The input of this name or position, or the only one; EvaluationError IR705 where there is none."""
+        return chosen_port(self.inputs, key, "input")
+
+    def output(self, key: PortKey | None = None) -> ModelPort:
+        """The output of this name or position, or the only one; EvaluationError IR705 where there is none."""
+        return chosen_port(self.outputs, key, "output")
+
+    def reshape(self, shapes: ShapesByPort | ShapeLike) -> Self:
         """Give inputs new shapes, infer every type anew, and return the model itself.
 
-        `shapes` maps names or positions of inputs to shapes (`"1..8,?,64"`, `[1, None, (1, 512)]`); a single shape is
-        that of the only input. Raises ShapeError where a layer does not accept the new shapes, and EvaluationError for
-        an unknown input; the model then stays as it was.
+        `shapes` maps inputs, by name, position or port, to shapes (`"1..8,?,64"`, `[1, None, (1, 512)]`); a single
+        shape is that of the only input. Raises ShapeError where a layer does not accept the new shapes, and
+        EvaluationError for an unknown input; the model then stays as it was.
         """
         if isinstance(shapes, Mapping):
             wanted = {self._input(key): as_shape(shape) for key, shape in shapes.items()}
@@ -158,17 +189,8 @@ class Model:
         users = sorted(module for module in modules if not module.startswith("ir_exec."))
         return _unpickled, (type(self), self.document, self.weights, shapes, users)
 
-    def _input(self, key: str | int) -> Value:
-        if isinstance(key, int):
-            if not 0 <= key < len(self.graph.parameters):
-                count = len(self.graph.parameters)
-                raise EvaluationError(f"there is no input {key}; the network has {count}", code=Code.unknown_input)
-            return self.graph.parameters[key].outputs[0]
-        for node, port in zip(self.graph.parameters, self.inputs, strict=True):
-            if key == port.name or key in port.names:
-                return node.outputs[0]
-        names = ", ".join(port.name for port in self.inputs)
-        raise EvaluationError(f"there is no input {key!r}; the inputs are: {names}", code=Code.unknown_input)
+    def _input(self, key: PortKey) -> Value:
+        return self.graph.parameters[find_port(self.inputs, key)].outputs[0]
 
     def _port(self, node: Node, value: Value, taken: set[str]) -> ModelPort:
         """Outputs of one value share its names; each gets a `name` of its own."""
@@ -178,6 +200,33 @@ class Model:
         taken.add(name)
         type = self.types[value.number]
         return ModelPort(name, frozenset((*choices, name)), type.element_type, type.shape)
+
+
+def find_port(ports: Sequence[ModelPort], key: PortKey, kind: str = "input") -> int:
+    """The position of an input or output; `kind` says which of both in messages.
+
+    A port is found by its name, so that one from before a `reshape`, or of the compiled model, is the same. Raises
+    EvaluationError (IR705) for a key that names no port, or several.
+    """
+    if isinstance(key, (int, np.integer)) and 0 <= key < len(ports):
+        return int(key)
+    name = key.name if isinstance(key, ModelPort) else key
+    exact = [position for position, port in enumerate(ports) if name == port.name]
+    found = exact or [position for position, port in enumerate(ports) if name in port.names]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(port.name for port in ports) or "none"
+    problem = f"more than one {kind} is named" if found else f"there is no {kind}"
+    raise EvaluationError(f"{problem} {name!r}; the {kind}s are: {names}", code=Code.unknown_input)
+
+
+def chosen_port(ports: Sequence[ModelPort], key: PortKey | None, kind: str) -> ModelPort:
+    """The port with this key, or the only one where there is no key."""
+    if key is None and len(ports) != 1:
+        names = ", ".join(port.name for port in ports) or "none"
+        message = f"{kind}() without a name or position, and the network has {len(ports)} {kind}s: {names}"
+        raise EvaluationError(message, code=Code.unknown_input)
+    return ports[0 if key is None else find_port(ports, key, kind)]
 
 
 def described(title: str, model: Model) -> str:
@@ -235,7 +284,7 @@ def _unpickled(
 
 
 @paused_collector()
-def read_model(source: Source, *, weights: WeightsSource | None = None) -> Model:
+def read_model(source: Source, weights: WeightsSource | None = None) -> Model:
     """Read a network from an .xml, a path or bytes, and infer the type of every value.
 
     weights: the .bin, a path or bytes, where it is not the one beside the .xml. Raises the first IRError that is found;

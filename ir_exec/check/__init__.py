@@ -9,7 +9,7 @@ from ir_exec.check.formats import FORMATS, Places
 from ir_exec.check.report import Demand, Report, Reports, Requirement, Summary, summary_line
 from ir_exec.check.rules import GROUPS, RULES, Rule, find_rule, rule_of
 from ir_exec.check.selection import Selection, code_prefix
-from ir_exec.check.text import LinesOf, Style, plain, printable, render, render_diagnostic
+from ir_exec.check.text import LinesOf, Style, counted, inert, plain, printable, render, render_diagnostic
 
 __all__ = [
     "FORMATS",
@@ -30,9 +30,11 @@ __all__ = [
     "Summary",
     "check_model",
     "code_prefix",
+    "counted",
     "explain",
     "find_rule",
     "fix",
+    "inert",
     "plain",
     "printable",
     "render",

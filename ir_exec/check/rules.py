@@ -11,12 +11,12 @@ from ir_exec.check.rule import GROUPS, Rule
 from ir_exec.codes import Code
 from ir_exec.errors import Severity
 
-__all__ = ["GROUPS", "RULES", "Rule", "find_rule", "lesser", "rule_of"]
+__all__ = ["GROUPS", "RULES", "Rule", "find_rule", "lesser", "rule_of", "weight"]
 
 RULES: dict[str, Rule] = {rule.code: rule for rule in CATALOGUE}
 """Every rule by its code."""
 
-_WEIGHT: dict[Severity, int] = {"info": 0, "warning": 1, "error": 2}
+_WEIGHTS: dict[Severity, int] = {"info": 0, "warning": 1, "error": 2}
 
 
 def rule_of(code: str) -> Rule:
@@ -32,4 +32,9 @@ def find_rule(text: str) -> Rule | None:
 
 def lesser(a: Severity, b: Severity) -> Severity:
     """The milder of two severities."""
-    return min(a, b, key=_WEIGHT.__getitem__)
+    return min(a, b, key=weight)
+
+
+def weight(severity: Severity) -> int:
+    """A number that grows with the severity, to sort and compare by."""
+    return _WEIGHTS[severity]

@@ -19,7 +19,7 @@ from ir_exec.ir import Weights
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import TensorType
 
-__all__ = ["Settler"]
+__all__ = ["Settler", "is_declared_as_stored"]
 
 
 class Settler:
@@ -52,7 +52,7 @@ class Settler:
         ):
             # The common case: nothing to report.
             return self._without_lost_values(value, inferred)
-        if inferred is not None and _is_declared_as_stored(value, readers, inferred, self.types):
+        if inferred is not None and is_declared_as_stored(value, readers, inferred, self.types):
             return inferred
         if inferred is None:
             settled = self._from_ports(value)
@@ -174,7 +174,7 @@ def _likeness(one: TensorType, other: TensorType) -> int:
     return (one.element_type is other.element_type) + (one.shape == other.shape)
 
 
-def _is_declared_as_stored(value: Value, readers: list[End], inferred: TensorType, types: Types) -> bool:
+def is_declared_as_stored(value: Value, readers: list[End], inferred: TensorType, types: Types) -> bool:
     """Whether a decompressed constant is declared in the precision in which it is stored.
 
     OpenVINO's writer does so if the constant is an output of the network, for all of its readers.

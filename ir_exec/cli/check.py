@@ -17,13 +17,16 @@ from ir_exec import __version__
 from ir_exec.check import (
     FORMATS,
     Baseline,
+    Fix,
     Places,
     Report,
     Reports,
     Selection,
     Style,
     Summary,
+    counted,
     fix,
+    inert,
     plain,
     printable,
     render,
@@ -41,6 +44,8 @@ from ir_exec.errors import IRError
 from ir_exec.ir import default_weights_path
 from ir_exec.ir.markup import load
 
+_OF_DECLARATIONS = (Code.declared_dims, Code.declared_rank, Code.declared_element_type)
+
 
 @click.command("check")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
@@ -55,6 +60,7 @@ from ir_exec.ir.markup import load
 @click.option("--baseline", metavar="FILE", help="Do not report the findings that this file holds.")
 @click.option("--write-baseline", metavar="FILE", help="Write all findings to a file for --baseline, and succeed.")
 @click.option("--fix", "fixes", is_flag=True, help="Rewrite wrong declared dims and precisions.")
+@click.option("--declare", is_flag=True, help="With --fix or --diff: declare again what is below an edited attribute.")
 @click.option("--diff", "diffs", is_flag=True, help="Show what --fix would change, and change nothing.")
 @click.option(
     "--format",
@@ -83,6 +89,7 @@ def command(
     baseline: str | None,
     write_baseline: str | None,
     fixes: bool,
+    declare: bool,
     diffs: bool,
     output_format: str,
     output: str | None,
@@ -111,7 +118,9 @@ def command(
         target=_target(target or config.target),
         weights_values=weights_values or config.weights_values,
     )
-    changed = _fix_all(paths, writes=not diffs) if fixes or diffs else 0
+    if declare and not (fixes or diffs):
+        raise Unusable("--declare is for --fix or --diff")
+    fixed = _fix_all(paths, writes=not diffs, declare=declare) if fixes or diffs else _Fixed()
     is_text = output_format == "text"
     shown = _Shown(is_quiet=quiet, requires=requires, to_file=output is not None)
     reports: list[Report] = []
@@ -145,7 +154,9 @@ def command(
     _finish(everything, output_format, output, shown)
     if strict and not summary.errors and (summary.warnings or summary.layers_not_checked):
         echo("strict: warnings, and layers that were not checked, fail", to_stderr=True)
-    sys.exit(_exit_code(reports, strict=strict, is_to_change=diffs and changed > 0))
+    if fixed.refused:
+        sys.exit(UNUSABLE)
+    sys.exit(_exit_code(reports, strict=strict, is_to_change=diffs and fixed.changed > 0))
 
 
 @dataclass
@@ -172,7 +183,7 @@ class _Shown:
     def lines(self, lines: Iterable[str]) -> None:
         for line in lines:
             if self.to_file:
-                self.kept.append(line)
+                self.kept.append(inert(line))
             else:
                 echo(line)
 
@@ -195,7 +206,7 @@ def _finish(reports: Reports, output_format: str, output: str | None, shown: _Sh
         echo(styled(_role(reports.summary), line))
     elif not is_text:
         if content:
-            echo(content)
+            click.echo(content)
         echo(styled(_role(reports.summary), line), to_stderr=True)
 
 
@@ -235,30 +246,50 @@ def _statistics(reports: list[Report]) -> Iterator[str]:
         yield ""
 
 
-def _fix_all(paths: tuple[str, ...], *, writes: bool) -> int:
-    """Fix every file, or print the diff; returns the number of files with something to fix."""
-    changed = 0
+@dataclass
+class _Fixed:
+    """How many files were changed, or would be, and how many could not be written."""
+
+    changed: int = 0
+    refused: int = 0
+
+
+def _fix_all(paths: tuple[str, ...], *, writes: bool, declare: bool) -> _Fixed:
+    """Fix every file, or print the diff, and say what was not fixed."""
+    done = _Fixed()
     for path, was_found in files_in(paths):
         try:
-            result = fix(path)
+            result = fix(path, declare=declare)
         except IRError:
             continue  # the report that follows says why
-        if result.reason is not None:
-            if not was_found:
-                echo(f"{printable(path)} is left as it is: {printable(result.reason)}", to_stderr=True)
-            continue
+        if result.reason is not None and (result.has_changed or not was_found):
+            _tell_what_is_left(path, result, declare=declare, writes=writes)
         if not result.has_changed:
             continue
-        changed += 1
         if writes:
-            write_bytes(path, result.after)
+            try:
+                write_bytes(path, result.after)
+            except Unusable as error:
+                error.show()
+                done.refused += 1
+                continue
         else:
             for line in _diff(path, result.before, result.after):
                 echo(line)
+        done.changed += 1
     if writes:
-        echo(f"fixed {changed} {'file' if changed == 1 else 'files'}", to_stderr=True)
+        echo(f"fixed {counted(done.changed, 'file')}", to_stderr=True)
         _lines.cache_clear()
-    return changed
+    return done
+
+
+def _tell_what_is_left(path: str, result: Fix, *, declare: bool, writes: bool) -> None:
+    partly = "is fixed in part" if writes else "would be fixed in part"
+    how = partly if result.has_changed else "is left as it is"
+    echo(f"{printable(path)} {how}: {printable(result.reason or '')}", to_stderr=True)
+    if not declare and any(error.code in _OF_DECLARATIONS for error in result.left):
+        text = "if an attribute was edited on purpose, --declare has everything below it declared again"
+        echo(f"{styled('hint', 'hint:')} {text}", to_stderr=True)
 
 
 def _diff(path: str, before: bytes, after: bytes) -> Iterator[str]:

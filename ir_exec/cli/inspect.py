@@ -104,7 +104,7 @@ def _layers(network: Model) -> Table:
     for id, node, types in _rows(network.graph, network.types, network.weights, ""):
         inputs = ", ".join(_source(value.node, value.position) for value in node.inputs if value is not None)
         outputs = ", ".join(str(types[value.number]) for value in node.outputs)
-        shown.add_row(id, printable(node.type), printable(node.name), inputs, outputs)
+        shown.add_row(printable(id), printable(node.type), printable(node.name), printable(inputs), outputs)
     return shown
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -48,7 +49,9 @@ def check_all(files: Iterable[tuple[str, bool]], question: Question, jobs: int) 
             yield path, was_found, question.answer(path)
         return
     # A process that is copied from one with threads may hang, so each begins anew.
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    # Ctrl-C goes to all of them; this one alone answers.
+    quiet = (signal.SIGINT, signal.SIG_IGN)
+    with ProcessPoolExecutor(jobs, get_context("spawn"), signal.signal, quiet) as pool:
         waiting: deque[tuple[str, bool, Future[Report]]] = deque()
         for path, was_found in files:
             waiting.append((path, was_found, pool.submit(question.answer, path)))

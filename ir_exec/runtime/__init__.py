@@ -2,5 +2,6 @@
 
 from ir_exec.runtime.compiled import CompiledModel, Results, Session, compile_model
 from ir_exec.runtime.loop import Observer
+from ir_exec.runtime.requests import InferRequest
 
-__all__ = ["CompiledModel", "Observer", "Results", "Session", "compile_model"]
+__all__ = ["CompiledModel", "InferRequest", "Observer", "Results", "Session", "compile_model"]

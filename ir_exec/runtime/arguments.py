@@ -1,4 +1,5 @@
-"""Input arrays: matched by name or position, checked against the inputs, cast where no value changes."""
+"""Input arrays: matched by name, position or port, checked against the inputs, cast between floats and where no value
+changes."""
 
 from __future__ import annotations
 
@@ -10,12 +11,14 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
-from ir_exec.model import ModelPort, ShapeLike, as_shape
+from ir_exec.model import ModelPort, PortKey, ShapesByPort, as_shape, find_port
 from ir_exec.types import STRING, Array, ElementType, Shape
 
 __all__ = ["Inputs", "bind_inputs", "bind_shapes", "checked", "require_callable", "seconds", "whole_number"]
 
-Inputs: TypeAlias = Mapping[str, Any] | Mapping[int, Any] | Sequence[Any]
+Inputs: TypeAlias = (
+    Mapping[str, Any] | Mapping[int, Any] | Mapping[ModelPort, Any] | Mapping[PortKey, Any] | Sequence[Any]
+)
 
 
 def bind_inputs(given: Inputs | None, ports: Sequence[ModelPort]) -> list[Array]:
@@ -43,9 +46,7 @@ def bind_inputs(given: Inputs | None, ports: Sequence[ModelPort]) -> list[Array]
     return [checked(value, port) for value, port in zip(values, ports, strict=True)]
 
 
-def bind_shapes(
-    given: Mapping[str | int, ShapeLike] | None, ports: Sequence[ModelPort]
-) -> list[tuple[ModelPort, tuple[int, ...]]]:
+def bind_shapes(given: ShapesByPort | None, ports: Sequence[ModelPort]) -> list[tuple[ModelPort, tuple[int, ...]]]:
     """The static shape of every input: the given one, or its own where that is static.
 
     Raises EvaluationError (IR705) for unknown names, ShapeError (IR506) for a shape that does not fit or is open.
@@ -56,7 +57,7 @@ def bind_shapes(
         raise EvaluationError(message, code=Code.unknown_input)
     shapes = [port.shape for port in ports]
     for key, shape in (given or {}).items():
-        position = _position(key, ports)
+        position = find_port(ports, key)
         shapes[position] = _met(ports[position], as_shape(shape))
     for port, shape in zip(ports, shapes, strict=True):
         if not shape.is_static:
@@ -76,7 +77,7 @@ def _met(port: ModelPort, shape: Shape, kind: str = "input") -> Shape:
 def _by_name(given: Mapping[Any, Any], ports: Sequence[ModelPort]) -> list[Any]:
     found: dict[int, Any] = {}
     for key, value in given.items():
-        position = _position(key, ports)
+        position = find_port(ports, key)
         if position in found:
             raise EvaluationError(f"input {ports[position].name!r} is given more than once", code=Code.unknown_input)
         found[position] = value
@@ -84,18 +85,6 @@ def _by_name(given: Mapping[Any, Any], ports: Sequence[ModelPort]) -> list[Any]:
     if missing:
         raise EvaluationError(f"no value for input {', '.join(map(repr, missing))}", code=Code.unknown_input)
     return [found[position] for position in range(len(ports))]
-
-
-def _position(key: Any, ports: Sequence[ModelPort]) -> int:
-    if isinstance(key, int) and 0 <= key < len(ports):
-        return key
-    exact = [position for position, port in enumerate(ports) if key == port.name]
-    found = exact or [position for position, port in enumerate(ports) if key in port.names]
-    if len(found) == 1:
-        return found[0]
-    names = ", ".join(repr(port.name) for port in ports) or "none"
-    problem = "more than one input is named" if found else "there is no input"
-    raise EvaluationError(f"{problem} {key!r}; the inputs are: {names}", code=Code.unknown_input)
 
 
 def checked(value: Any, port: ModelPort, kind: str = "input") -> Array:
@@ -135,7 +124,10 @@ def _as_array(value: Any, kind: ElementType, name: str) -> Array:
     if kind in STRING:
         return _as_strings(array, kind, name)
     if isinstance(value, np.ndarray | np.generic):
-        if np.can_cast(array.dtype, kind.dtype, "safe"):
+        # NumPy computes in f64 where nobody says otherwise, so floats are rounded; that integers fit is for callers
+        # to say.
+        is_rounding = array.dtype.kind == "f" and kind.is_float and kind.bits >= 16
+        if is_rounding or np.can_cast(array.dtype, kind.dtype, "safe"):
             return array.astype(kind.dtype)
         raise _wrong_type(str(array.dtype), kind, name)
     # Python's numbers have no element type, so their values decide.

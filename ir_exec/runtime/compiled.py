@@ -18,7 +18,18 @@ from ir_exec.graph import Graph
 from ir_exec.ir import Weights
 from ir_exec.kernels.limits import LIMITS, Budget, Limits
 from ir_exec.kernels.parallel import THREADS
-from ir_exec.model import Model, ModelPort, ShapeLike, Source, WeightsSource, described, described_in_html, read_model
+from ir_exec.model import (
+    Model,
+    ModelPort,
+    PortKey,
+    ShapesByPort,
+    Source,
+    WeightsSource,
+    chosen_port,
+    described,
+    described_in_html,
+    read_model,
+)
 from ir_exec.runtime.arguments import (
     Inputs,
     bind_inputs,
@@ -31,36 +42,65 @@ from ir_exec.runtime.arguments import (
 from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.loop import Observer
 from ir_exec.runtime.memory import MemoryPlan, default_budget
+from ir_exec.runtime.precision import (
+    AS_IN_FILE,
+    Precision,
+    as_declared,
+    as_f32,
+    checked_precision,
+    run_as_f32,
+    widened_type,
+)
+from ir_exec.runtime.requests import InferRequest, VariableState, states_of
 from ir_exec.runtime.state import VARIABLES, CurrentVariables, Variables, variables_of
 from ir_exec.runtime.threads import chosen_threads
-from ir_exec.types import Array, TensorType
+from ir_exec.types import Array, ElementType, TensorType
 
 __all__ = ["CompiledModel", "Results", "Session", "States", "compile_model"]
 
 
-class Results(Mapping[str | int, Array]):
-    """The outputs of a run, by position or by any of their names. Iteration gives one name of each output."""
+class _NoSuchOutputError(KeyError, IndexError):
+    """A position is the key of a mapping, and an index too."""
+
+
+class Results(Mapping[PortKey, Array]):
+    """The outputs of a run, by position, by any of their names or by port. Iteration gives one name of each output."""
 
     def __init__(self, ports: list[ModelPort], arrays: list[Array]) -> None:
         self._ports = ports
         self._arrays = arrays
 
-    def __getitem__(self, key: str | int) -> Array:
+    def __getitem__(self, key: PortKey) -> Array:
         if isinstance(key, (int, np.integer)):
+            if not -len(self._arrays) <= key < len(self._arrays):
+                raise _NoSuchOutputError(key)
             return self._arrays[key]
+        name = key.name if isinstance(key, ModelPort) else key
         for port, array in zip(self._ports, self._arrays, strict=True):
-            if key == port.name:
+            if name == port.name:
                 return array
         for port, array in zip(self._ports, self._arrays, strict=True):
-            if key in port.names:
+            if name in port.names:
                 return array
-        raise KeyError(key)
+        raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter([port.name for port in self._ports])
 
     def __len__(self) -> int:
         return len(self._arrays)
+
+    def to_dict(self) -> dict[ModelPort, Array]:
+        """The arrays by their ports, as OpenVINO's results give them."""
+        return dict(zip(self._ports, self._arrays, strict=True))
+
+    def to_tuple(self) -> tuple[Array, ...]:
+        """The arrays in the order of the outputs."""
+        return tuple(self._arrays)
+
+    def names(self) -> tuple[frozenset[str], ...]:
+        """All names of each output."""
+        return tuple([port.names for port in self._ports])
 
     def __repr__(self) -> str:
         types = [TensorType.of(array) for array in self._arrays]
@@ -72,6 +112,7 @@ class _Network:
     """What the sessions of a compiled model share.
 
     variables: with the types that their values have. is_stateful: whether a run depends on the one before.
+    is_wide: whether f16 and bf16 are computed in f32. rounded: the variables that keep such values.
     """
 
     executor: Executor
@@ -83,6 +124,16 @@ class _Network:
     budget: Budget
     threads: int
     max_seconds: float | None
+    is_wide: bool
+    rounded: Mapping[str, ElementType]
+
+    def run(self, arrays: list[Array], observe: Observer | None, limits: Limits) -> list[Array]:
+        """The outputs in their declared types, in memory of the caller's own."""
+        if not self.is_wide:
+            return _owned(self.executor.run(arrays, observe), arrays, limits)
+        computed = self.executor.run(list(map(as_f32, arrays)), observe)
+        found = [as_declared(array, port.element_type) for array, port in zip(computed, self.outputs, strict=True)]
+        return _owned(found, arrays, limits)
 
 
 class States(Mapping[str, Array | None]):
@@ -103,6 +154,10 @@ class States(Mapping[str, Array | None]):
             raise KeyError(variable_id)
         with self._lock:
             return self._values.kept(variable_id)
+
+    def port(self, variable_id: str) -> ModelPort:
+        """The element type and shape that the values of a variable have."""
+        return self._ports[variable_id]
 
     def __setitem__(self, variable_id: str, value: Any) -> None:
         port = self._ports.get(variable_id)
@@ -134,7 +189,7 @@ class Session:
 
     def __init__(self, network: _Network) -> None:
         self._network = network
-        self._variables = Variables()
+        self._variables = Variables(network.rounded)
         self._lock = RLock()
         self._is_running = False
         self.state = States(network.variables, self._variables, self._lock)
@@ -142,8 +197,9 @@ class Session:
     def __call__(self, inputs: Inputs | None = None, *, observe: Observer | None = None) -> Results:
         """Run the network.
 
-        inputs: arrays by name or position, or a sequence in the order of the inputs; they are never written to. Arrays
-            of another element type are cast where the cast keeps every value, and refused otherwise.
+        inputs: arrays by name, position or port, or a sequence in the order of the inputs; they are never written to.
+            Arrays of floats are rounded to the float type of the input; those of another element type are cast where
+            the cast keeps every value, and refused otherwise.
         observe: called after each layer with its node, its inputs and its outputs; the arrays are read-only.
         Raises IRError: EvaluationError, ElementTypeError or ShapeError for inputs that do not fit and for layers that
         fail on them, WeightsError where the .bin has changed since it was opened, ResourceError where the run exceeds
@@ -162,7 +218,7 @@ class Session:
                 if network.is_stateful:
                     found = self._run_in_turn(arrays, observe, limits)
                 else:
-                    found = _owned(network.executor.run(arrays, observe), arrays, limits)
+                    found = network.run(arrays, observe, limits)
             return Results(network.outputs, found)
         finally:
             limits.close()
@@ -182,7 +238,7 @@ class Session:
             around = VARIABLES.set(self._variables)
             limits.planned = self._variables.nbytes
             try:
-                found = _owned(self._network.executor.run(arrays, observe), arrays, limits)
+                found = self._network.run(arrays, observe, limits)
                 self._variables.commit()
             finally:
                 self._variables.discard()
@@ -206,6 +262,7 @@ class CompiledModel(Session):
         max_seconds: float | None = None,
         expand_weights: bool = True,
         threads: int | None = None,
+        precision: Precision = "f32",
     ) -> None:
         refuse_unsupported(model.graph)
         # Whoever compiled the model may reshape it.
@@ -215,12 +272,18 @@ class CompiledModel(Session):
             "max_seconds": max_seconds,
             "expand_weights": expand_weights,
             "threads": threads,
+            "precision": precision,
         }
         budget = Budget(default_budget() if max_memory is None else whole_number(max_memory, "max_memory", 0))
         context = {"weights": model.weights, "state": CurrentVariables()}
         self.inputs: list[ModelPort] = model.inputs
         self.outputs: list[ModelPort] = model.outputs
-        self._executor = Executor(model.graph, context, budget, expand_weights=expand_weights, types=model.types)
+        wide = run_as_f32(model) if checked_precision(precision) == "f32" else AS_IN_FILE
+        self._is_wide = bool(wide.ops)
+        types = None if self._is_wide else model.types
+        self._executor = Executor(
+            model.graph, context, budget, expand_weights=expand_weights, types=types, ops=wide.ops
+        )
         super().__init__(
             _Network(
                 self._executor,
@@ -232,6 +295,8 @@ class CompiledModel(Session):
                 budget,
                 chosen_threads(threads),
                 None if max_seconds is None else seconds(max_seconds, "max_seconds"),
+                self._is_wide,
+                wide.variables,
             )
         )
 
@@ -248,13 +313,29 @@ class CompiledModel(Session):
         """The same network with variables of its own, which have their initial values; plans and weights are shared."""
         return Session(self._network)
 
-    def memory_plan(self, shapes: Mapping[str | int, ShapeLike] | None = None) -> MemoryPlan:
+    def create_infer_request(self) -> InferRequest:
+        """A session as OpenVINO's infer requests are: it keeps the tensors of its last run."""
+        return InferRequest(self.session(), self.inputs, self.outputs)
+
+    def query_state(self) -> list[VariableState]:
+        """The variables of the calls of the compiled model itself."""
+        return states_of(self)
+
+    def input(self, key: PortKey | None = None) -> ModelPort:
+        """The input of this name or position, or the only one; EvaluationError IR705 where there is none."""
+        return chosen_port(self.inputs, key, "input")
+
+    def output(self, key: PortKey | None = None) -> ModelPort:
+        """The output of this name or position, or the only one; EvaluationError IR705 where there is none."""
+        return chosen_port(self.outputs, key, "output")
+
+    def memory_plan(self, shapes: ShapesByPort | None = None) -> MemoryPlan:
         """The memory of a run on inputs of these shapes, without running it; static inputs may be left out.
 
         Tensors whose shapes depend on values count with their least possible size. Raises what planning a call raises,
         and ShapeError IR506 for an input whose shape stays open.
         """
-        found = [(port.element_type.dtype, shape) for port, shape in bind_shapes(shapes, self.inputs)]
+        found = [(self._dtype(port), shape) for port, shape in bind_shapes(shapes, self.inputs)]
         with np.errstate(all="ignore"):
             plan = self._executor.plan(found)
         peak = max(range(len(plan.live)), key=plan.live.__getitem__, default=None)
@@ -264,17 +345,24 @@ class CompiledModel(Session):
             layer=None if peak is None else plan.steps[peak].node.name,
         )
 
+    def _dtype(self, port: ModelPort) -> np.dtype[Any]:
+        type = TensorType(port.element_type, port.shape)
+        return (widened_type(type) if self._is_wide else type).element_type.dtype
+
 
 def compile_model(
     model: Model | Source,
+    device_name: str = "CPU",
     *,
     weights: Literal["expand", "keep"] | WeightsSource | None = None,
     max_memory: int | None = None,
     max_seconds: float | None = None,
     threads: int | None = None,
+    precision: Precision = "f32",
 ) -> CompiledModel:
     """Make a network ready to run; `model` is a Model, or what `read_model` takes.
 
+    device_name: "CPU", or "AUTO", which is the same; there are no other devices.
     weights: "expand", the default, computes values that depend on weights alone once, in the first run, for instance
         f32 from u4. "keep" computes those that take more memory than the weights in every run, and frees them again.
         Anything else is another .bin, as for `read_model`.
@@ -284,16 +372,27 @@ def compile_model(
         limit.
     threads: the number of threads of a run; None: the environment's IR_EXEC_THREADS, or else the cores that the process
         may use. Results do not depend on it.
-    Raises what `read_model` raises, EvaluationError IR704 for arguments that are no such numbers, and one
-    UnsupportedError that names every operator that ir_exec does not have.
+    precision: what the f16 and bf16 values of a network are computed in. "f32", the default, is fast, and is what
+        OpenVINO's CPU plugin does: values are rounded to the types of the file where Convert and ConvertLike say so, in
+        variables that Assign writes, and in the outputs. Weights of 16 bits take twice their memory then, unless
+        weights="keep" converts them in every run. "file" rounds after every layer.
+    Raises what `read_model` raises, EvaluationError IR704 for other devices and for arguments that are no such numbers,
+    and one UnsupportedError that names every operator that ir_exec does not have.
     """
+    if device_name not in ("CPU", "AUTO"):
+        raise EvaluationError(f'there is no device {device_name!r}, expected "CPU" or "AUTO"')
     mode = weights if isinstance(weights, str) and weights in ("expand", "keep") else None
     if not isinstance(model, Model):
         model = read_model(model, weights=None if mode else weights)
     elif weights is not None and mode is None:
         raise EvaluationError('weights is another .bin, but the model is read already, expected "expand" or "keep"')
     return CompiledModel(
-        model, max_memory=max_memory, max_seconds=max_seconds, expand_weights=mode != "keep", threads=threads
+        model,
+        max_memory=max_memory,
+        max_seconds=max_seconds,
+        expand_weights=mode != "keep",
+        threads=threads,
+        precision=precision,
     )
 
 

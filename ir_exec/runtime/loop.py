@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.graph import Node
-from ir_exec.kernels.limits import Limits
+from ir_exec.kernels.limits import Limits, owners
 from ir_exec.runtime.plan import Held, Step
 from ir_exec.types import Array
 
@@ -52,10 +52,16 @@ def run_steps(steps: list[Step], slots: list[Array | None], limits: Limits, obse
     limits.planned = around
 
 
+SMALL = 2**10
+"""Bytes of an output up to which it is not counted: a layer takes more than that itself."""
+
+
 def _keep(held: Held, arrays: list[Array], result: Any, limits: Limits) -> None:
-    outputs = result if isinstance(result, tuple) else (result,)
-    for output, planned in zip(outputs, held.outputs, strict=False):
-        limits.keep(output, planned=planned, besides=arrays)
+    outputs = result if type(result) is tuple else (result,)
+    large = [(output, planned) for output, planned in zip(outputs, held.outputs, strict=False) if output.nbytes > SMALL]
+    given = owners(arrays) if large else ()
+    for output, planned in large:
+        limits.keep(output, planned=planned, besides=given)
 
 
 def read_only(array: Array) -> Array:

@@ -175,7 +175,7 @@ class TestErrors:
 
     def test_a_file_that_does_not_exist(self) -> None:
         result = run("no/such.xml")
-        assert result.exit_code == 1
+        assert result.exit_code == 2
         assert "error[IR001 unreadable-path]: cannot read the file" in result.stderr
         assert "hint" not in result.stderr
 

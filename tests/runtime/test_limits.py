@@ -12,7 +12,7 @@ import pytest
 
 import ir_exec
 from ir_exec.kernels import limits as limiting
-from ir_exec.kernels.limits import Budget, Limits, current_limits
+from ir_exec.kernels.limits import Budget, Limits, current_limits, owners
 from ir_exec.runtime import loop as running
 from ir_exec.types import Array
 from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output
@@ -360,7 +360,7 @@ def test_memory_is_counted_for_as_long_as_it_lives() -> None:
     limits.keep(first)
     view = first[10:]
     limits.keep(view)
-    limits.keep(np.zeros(2000, np.uint8), besides=[first])
+    limits.keep(np.zeros(2000, np.uint8), besides=owners([first]))
     limits.require(5000)
     with pytest.raises(ir_exec.ResourceError):
         limits.require(6000)
@@ -370,7 +370,7 @@ def test_memory_is_counted_for_as_long_as_it_lives() -> None:
     del view
     limits.require(10_000)
     shared = np.zeros(9000, np.uint8)
-    limits.keep(shared[:10], besides=[shared[20:]])
+    limits.keep(shared[:10], besides=owners([shared[20:]]))
     limits.require(10_000)
     limits.keep(shared, planned=9000)
     with pytest.raises(ir_exec.ResourceError):

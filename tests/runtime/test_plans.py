@@ -108,6 +108,18 @@ def test_no_more_plans_are_kept_than_allowed(monkeypatch: pytest.MonkeyPatch) ->
     assert made.get((2,)) == []
 
 
+def test_only_the_oldest_plan_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choosing, "MAX_PLANS", 3)
+    made = Made()
+    for size in (1, 2, 3, 4):
+        made.plans.exact([(F32, (size,))])
+    assert made.types == ["f32[1]", "f32[2]", "f32[3]", "f32[4]"]
+    for size in (2, 3, 4):
+        assert made.get((size,)) == []
+    made.plans.exact([(F32, (1,))])
+    assert made.types[4:] == ["f32[1]"]
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_growing_cache_gives_what_plans_of_their_own_give(threads: int) -> None:
     path = PATHS["llama_int4_asym"]

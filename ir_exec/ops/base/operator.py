@@ -50,6 +50,7 @@ class In(NamedTuple):
     optional: the port may be left out; the parameter of both methods has a default.
     variadic: any number of ports from here on, one at least if it is not optional; the parameter is a `*parameter`.
     mixed: the ports of a variadic input may differ in element type; otherwise they share one.
+    only_type: the element type of the input counts, its values do not.
     """
 
     name: str
@@ -58,6 +59,7 @@ class In(NamedTuple):
     optional: bool = False
     variadic: bool = False
     mixed: bool = False
+    only_type: bool = False
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -82,6 +84,11 @@ class Op:
     The file:
     expected_attributes: attributes that have a default because OpenVINO reads layers without them, although the
         specification requires them.
+
+    Precision:
+    rounds: values are stored in the output's element type, or rounded to it on purpose. So they are where a network
+        whose file says f16 or bf16 is computed in f32; all other operators compute in f32 there, whatever 16-bit float
+        type an attribute names.
 
     The place in a graph:
     is_parameter: an input of the graph; whoever runs the graph gives its value.
@@ -116,6 +123,7 @@ class Op:
     deterministic: ClassVar[bool] = True
 
     expected_attributes: ClassVar[tuple[str, ...]] = ()
+    rounds: ClassVar[bool] = False
 
     is_parameter: ClassVar[bool] = False
     is_result: ClassVar[bool] = False
@@ -181,6 +189,8 @@ class Op:
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         """What to call for arrays of exactly these static types: `evaluate`, or a faster function with its results.
+
+        Where `evaluate` gives fewer elements than the static type of the output has, this is what fills them up.
 
         It has the keyword `out` where `evaluate` has it.
         unread: outputs that no later layer reads; those behind the last output that is read may be left out.

@@ -13,7 +13,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ResourceError, ShapeError
-from ir_exec.kernels.limits import MOST_ITERATIONS, current_limits
+from ir_exec.kernels.limits import MOST_ITERATIONS, current_limits, owners
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.bodies import BodyInput, BodyOutput, Part, RunningBody, Ties, TypedBody
 from ir_exec.ops.base.body_types import AnyValue, by_position, either, known_truth
@@ -77,10 +77,9 @@ class _Iteration(Op):
         parts: dict[int, list[Array]] = {tie.result: [] for tie in ties.outputs if tie.part is not None}
         results: list[Array] | None = None
         done = 0
-        limits = current_limits()
+        limits, given = current_limits(), owners(values)
         while iterations is None or done < iterations:
-            limits.iterate()
-            limits.require(done * len(parts) * _PART_OVERHEAD)
+            limits.iterate(done * len(parts) * _PART_OVERHEAD)
             for parameter, part, data in sliced:
                 arrays[parameter] = part.take(data, done)
             for parameter, counter in counters.items():
@@ -89,7 +88,7 @@ class _Iteration(Op):
             body.advance()
             done += 1
             for array in results:
-                limits.keep(array, besides=values)
+                limits.keep(array, besides=given)
             for result, collected in parts.items():
                 collected.append(results[result])
             for edge in ties.back_edges:

@@ -59,6 +59,8 @@ class Const(Op):
     Specification: infrastructure/constant-1.
     """
 
+    rounds = True
+
     element_type: Annotated[ElementTypeName, _storable]
     shape: ShapeText
     offset: NonNegative
