@@ -6,12 +6,14 @@ type, something in this layer was changed; if they agree with the inferred one, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ir_exec.check.compare import contradiction, difference, fits, merged
 from ir_exec.check.declarations import check_edges, check_readers
 from ir_exec.check.ends import End, fault_at, layer_of, readers_of_values, source_of
 from ir_exec.check.findings import Findings
+from ir_exec.check.habits import severity_at_source
 from ir_exec.errors import IRError
 from ir_exec.graph import Graph, Value
 from ir_exec.infer import Types, infer_node
@@ -29,11 +31,14 @@ class Settler:
     readers: the input ports to which each value goes.
     """
 
-    def __init__(self, graph: Graph, weights: Weights | None, findings: Findings) -> None:
+    def __init__(
+        self, graph: Graph, weights: Weights | None, findings: Findings, joined: Mapping[Value, TensorType]
+    ) -> None:
         self.types: Types = [value.declared for value in graph.values]
         self.readers = readers_of_values(graph)
         self._weights = weights
         self._findings = findings
+        self._joined = joined
         # Ports with equal declarations share one TensorType.
         self._disputed = {
             value
@@ -80,7 +85,9 @@ class Settler:
         message = (
             f"{source.name} is declared as {declared}, but the layer gives {inferred}: {difference(declared, inferred)}"
         )
-        error = fault_at(source, contradiction(declared, inferred), message, hint=hint)
+        code = contradiction(declared, inferred)
+        severity = severity_at_source(value, self.readers[value], code, self._joined)
+        error = fault_at(source, code, message, hint=hint if severity == "error" else None).changed(severity=severity)
         self._findings(error)
         if for_inferred >= for_declared:
             self._findings.repair(error, source.port, inferred)

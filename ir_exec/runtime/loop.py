@@ -47,7 +47,7 @@ def run_steps(steps: list[Step], slots: list[Array | None], limits: Limits, obse
         if type(result) is tuple:
             for slot, output in zip(step.outputs, result, strict=False):
                 slots[slot] = output
-        else:
+        elif step.outputs:  # files may leave out the output port of an Assign
             slots[step.outputs[0]] = result
         if observe is not None:
             outputs = result if isinstance(result, tuple) else [result]

@@ -81,6 +81,10 @@ class Op:
         contiguous, and shares memory with no other input. The result is written there and returned.
     deterministic: the same inputs always give the same outputs, so that a result may be computed once and kept.
 
+    The file:
+    expected_attributes: attributes that have a default because OpenVINO reads layers without them, although the
+        specification requires them.
+
     Precision:
     rounds: values are stored in the output's element type, or rounded to it on purpose. So they are where a network
         whose file says f16 or bf16 is computed in f32; all other operators compute in f32 there, whatever 16-bit float
@@ -118,6 +122,7 @@ class Op:
     overwrites: ClassVar[tuple[str, ...]] = ()
     deterministic: ClassVar[bool] = True
 
+    expected_attributes: ClassVar[tuple[str, ...]] = ()
     rounds: ClassVar[bool] = False
 
     is_parameter: ClassVar[bool] = False
