@@ -32,6 +32,7 @@ from ir_exec.check import (
 )
 from ir_exec.check.releases import Release
 from ir_exec.cli.config import Config, find_config, prefixes, read_config
+from ir_exec.cli.extensions import extension_option, import_extensions
 from ir_exec.cli.files import files_in, read_text, repository, write_bytes
 from ir_exec.cli.parallel import Bar, Question, check_all
 from ir_exec.cli.shapes import read_shapes, shape_option
@@ -68,6 +69,7 @@ from ir_exec.ir.markup import load
 @click.option("--quiet", is_flag=True, help="In text, show errors only.")
 @click.option("--statistics", is_flag=True, help="In text, show how often each rule was broken.")
 @click.option("--skip-others", is_flag=True, help="Skip named files that are no IR, as those in folders are.")
+@extension_option
 @click.option("--jobs", type=click.IntRange(min=1), help="How many processes check files.  [default: 1]")
 @click.option("--config", "config_path", metavar="FILE.toml", help="Settings; by default those of the nearest folder.")
 def command(
@@ -89,6 +91,7 @@ def command(
     quiet: bool,
     statistics: bool,
     skip_others: bool,
+    extensions: tuple[str, ...],
     jobs: int | None,
     config_path: str | None,
 ) -> None:
@@ -98,18 +101,21 @@ def command(
     have no .bin beside them, are skipped and counted. `ir-exec explain CODE` tells what a finding means.
 
     Settings may stand in [tool.ir-exec] of pyproject.toml, or in ir-exec.toml: select, ignore, per-file-ignores,
-    severity, strict, target, baseline, jobs, weights-values.
+    severity, strict, target, baseline, jobs, weights-values, extensions.
 
     Exit code: 0 without errors, 1 with errors, 2 where a path or an argument cannot be used.
     """
     config = read_config(config_path if config_path is not None else find_config("."))
     strict = strict or config.strict
+    modules = (*config.extensions, *extensions)
+    import_extensions(modules)
     known = None if write_baseline else _baseline(baseline or config.baseline)
     question = Question(
         shapes=read_shapes(shapes),
         batch=batch,
         target=_target(target or config.target),
         weights_values=weights_values or config.weights_values,
+        extensions=modules,
     )
     changed = _fix_all(paths, writes=not diffs) if fixes or diffs else 0
     is_text = output_format == "text"

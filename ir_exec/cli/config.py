@@ -5,6 +5,7 @@
     target = "2023.0"
     strict = true
     baseline = "ir-baseline.json"
+    extensions = ["operators.py", "my_package.operators"]
 
     [tool.ir-exec.severity]
     unknown-attribute = "error"
@@ -46,6 +47,7 @@ class Config(BaseModel):
     baseline: str | None = None
     jobs: int = Field(default=1, ge=1)
     weights_values: bool = Field(default=False, alias="weights-values")
+    extensions: tuple[str, ...] = ()
 
 
 def find_config(start: str) -> str | None:
@@ -74,10 +76,14 @@ def read_config(path: str | None) -> Config:
         fault = error.errors(include_url=False)[0]
         name = ".".join(map(str, fault["loc"])) or "settings"
         raise Unusable(f"{path}: {name}: {fault['msg']}") from None
-    if config.baseline is None:
-        return config
-    beside = os.path.relpath(os.path.join(os.path.dirname(os.path.abspath(path)), config.baseline))
-    return config.model_copy(update={"baseline": beside})
+    folder = os.path.dirname(os.path.abspath(path))
+    extensions = [_beside(folder, text) if text.endswith(".py") else text for text in config.extensions]
+    baseline = None if config.baseline is None else _beside(folder, config.baseline)
+    return config.model_copy(update={"baseline": baseline, "extensions": tuple(extensions)})
+
+
+def _beside(folder: str, path: str) -> str:
+    return os.path.relpath(os.path.join(folder, path))
 
 
 def prefixes(texts: tuple[str, ...] | list[str], where: str) -> frozenset[str]:

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ir_exec.check import Report, check_model
+from ir_exec.cli.extensions import import_extensions
 from ir_exec.types import Shape
 
 if TYPE_CHECKING:
@@ -26,12 +27,13 @@ _AHEAD = 4
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The options of `check_model` for every file."""
+    """The options of `check_model` for every file; extensions: what each process imports first."""
 
     shapes: Mapping[str, Shape] | None = None
     batch: int | None = None
     target: str | None = None
     weights_values: bool = False
+    extensions: tuple[str, ...] = ()
 
     def answer(self, path: str) -> Report:
         return check_model(
@@ -49,7 +51,10 @@ def check_all(files: Iterable[tuple[str, bool]], question: Question, jobs: int) 
             yield path, was_found, question.answer(path)
         return
     # A process that is copied from one with threads may hang, so each begins anew.
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    context = get_context("spawn")
+    with ProcessPoolExecutor(
+        jobs, mp_context=context, initializer=import_extensions, initargs=(question.extensions,)
+    ) as pool:
         waiting: deque[tuple[str, bool, Future[Report]]] = deque()
         for path, was_found in files:
             waiting.append((path, was_found, pool.submit(question.answer, path)))

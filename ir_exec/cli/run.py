@@ -13,6 +13,7 @@ import numpy as np
 from ir_exec.check import printable
 from ir_exec.cli.allocator import keep_freed_memory
 from ir_exec.cli.arrays import draw, read_array, read_arrays, split_named, statistics, write_arrays
+from ir_exec.cli.extensions import extension_option, load_extensions
 from ir_exec.cli.shapes import shape_option, shapes_by_input
 from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import Unusable, echo, errors_as_messages, show, table
@@ -37,6 +38,7 @@ _PATIENCE = 0.5
 @click.option("--weights", metavar="FILE.bin", help="Weights other than those beside the .xml.")
 @click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True), help="Stop a run that takes longer.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For inputs that are drawn.")
+@extension_option
 def command(
     model: str,
     named: tuple[str, ...],
@@ -46,6 +48,7 @@ def command(
     weights: str | None,
     max_seconds: float | None,
     seed: int,
+    extensions: tuple[str, ...],
 ) -> None:
     """Run a network and show its outputs.
 
@@ -55,6 +58,7 @@ def command(
     Exit code: 0 when it ran, 1 when the network cannot be read or run, 2 for arguments that cannot be used.
     """
     keep_freed_memory()
+    load_extensions(extensions)
     with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
         network = read_model(model, weights=weights)
         compiled = compile_model(network, max_seconds=max_seconds)
