@@ -13,6 +13,7 @@ import numpy as np
 from ir_exec.check import printable
 from ir_exec.cli.allocator import keep_freed_memory
 from ir_exec.cli.arrays import draw, read_array, read_arrays, split_named, statistics, write_arrays
+from ir_exec.cli.extensions import extension_option, load_extensions
 from ir_exec.cli.shapes import shape_option, shapes_by_input
 from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import Unusable, echo, errors_as_messages, show, table
@@ -46,6 +47,7 @@ _PATIENCE = 0.5
     help="What f16 and bf16 are computed in: f32, as OpenVINO's CPU plugin does, or the types of the file.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For inputs that are drawn.")
+@extension_option
 def command(
     model: str,
     named: tuple[str, ...],
@@ -56,6 +58,7 @@ def command(
     max_seconds: float | None,
     precision: Literal["f32", "file"],
     seed: int,
+    extensions: tuple[str, ...],
 ) -> None:
     """Run a network and show its outputs.
 
@@ -65,6 +68,7 @@ def command(
     Exit code: 0 when it ran, 1 when the network cannot be read or run, 2 for arguments that cannot be used.
     """
     keep_freed_memory()
+    load_extensions(extensions)
     with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
         network = read_model(model, weights=weights)
         compiled = compile_model(network, max_seconds=max_seconds, precision=precision)
