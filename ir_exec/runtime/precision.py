@@ -3,8 +3,8 @@
 f16 and bf16 take part as f32: NumPy computes f16 in software, and every layer would round. The model and its graph stay
 as the file has them. Other operators take the place of those that name a 16-bit float or make one, so that every value
 of a run is f32 where the file says f16 or bf16. Values are rounded to the type of the file where a layer rounds on
-purpose (`Op.rounds`), in variables, and in the outputs of the network. OpenVINO's CPU plugin computes in f32 as well;
-it also leaves the rounding of Convert and of variables out.
+purpose (`Op.rounds`), in variables, and in the outputs of the network. OpenVINO's CPU plugin computes f16 in f32 as
+well, and leaves the rounding of Convert out too; bf16 it rounds on processors that calculate with them.
 """
 
 from __future__ import annotations
