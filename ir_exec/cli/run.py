@@ -44,7 +44,7 @@ _PATIENCE = 0.5
     type=click.Choice(["f32", "file"]),
     default="f32",
     show_default=True,
-    help="What f16 and bf16 are computed in: f32, as OpenVINO's CPU plugin does, or the types of the file.",
+    help="What f16 and bf16 are computed in: f32, or the types of the file.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For inputs that are drawn.")
 @extension_option
