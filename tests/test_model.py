@@ -57,7 +57,9 @@ def test_long_lists_are_cut(count: int, lines: int) -> None:
     assert (f"... {count - 20} more" in shown[-2]) == (count > 20)
 
 
-@pytest.mark.parametrize("text", ['<?xml version="1.0"?><net secret="1"/>', '\ufeff\n <net name="secret">' + "x" * 9999])
+@pytest.mark.parametrize(
+    "text", ['<?xml version="1.0"?><net secret="1"/>', '\ufeff\n <net name="secret">' + "x" * 9999]
+)
 def test_text_is_no_path(text: str) -> None:
     with pytest.raises(ir_exec.IRError) as caught:
         ir_exec.read_model(text)
