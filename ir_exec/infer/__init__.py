@@ -8,6 +8,7 @@ from ir_exec.infer.infer import (
     infer_outputs,
     infer_types,
     inferred_or_declared,
+    tells_outputs,
 )
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "infer_outputs",
     "infer_types",
     "inferred_or_declared",
+    "tells_outputs",
 ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
-from ir_exec.errors import IRError, ResourceError, raise_error
+from ir_exec.errors import EvaluationError, IRError, ResourceError, raise_error
 from ir_exec.graph import Node, last_uses
 from ir_exec.infer import Types, infer_outputs
 from ir_exec.ops import Op
@@ -169,8 +169,12 @@ def _operator(node: Node) -> Op:
 
 def _check(node: Node, context: Context, max_memory: int, arrays: list[Array]) -> None:
     """Infer from the arrays of the run; raises what `infer` finds wrong with them."""
-    types = [TensorType.of(array) for array in arrays]
-    for type in infer_outputs(_operator(node), types, context, raise_error) or ():
+    op = _operator(node)
+    outputs = infer_outputs(op, [TensorType.of(array) for array in arrays], context, raise_error) or []
+    if op.counts_outputs and len(outputs) != len(node.outputs):
+        message = f"{op.counts_outputs} has {len(outputs)} elements, but the layer has {len(node.outputs)} outputs"
+        raise EvaluationError(message, port=op.counts_outputs).located(node.location)
+    for type in outputs:
         _check_budget(byte_size(type), node, max_memory)
 
 
