@@ -30,6 +30,9 @@ __all__ = ["Einsum", "Equation"]
 
 ELLIPSIS = "..."
 
+MOST_COMPARED = 16
+"""Operands up to which every pair of them is compared."""
+
 _SUBSCRIPT = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")
 
 _LABEL = re.compile(r"\.\.\.|[A-Za-z]")
@@ -224,12 +227,21 @@ def _operand(labels: tuple[str, ...], array: Array) -> _Operand:
 def _cheapest_pair(
     operands: Sequence[_Operand], output: Sequence[str], sizes: dict[str, int]
 ) -> tuple[int, int, set[str]]:
-    """The two operands with the smallest product, and the labels that are needed after it."""
+    """The two operands with the smallest product, and the labels that are needed after it.
+
+    Among many operands only the products of the smallest one are compared, so that the search stays short.
+    """
+    uses = Counter(label for operand in operands for label in operand.labels)
+    uses.update(output)
+    if len(operands) <= MOST_COMPARED:
+        pairs = list(combinations(range(len(operands)), 2))
+    else:
+        least = min(range(len(operands)), key=lambda position: operands[position].array.size)
+        pairs = [(min(least, one), max(least, one)) for one in range(len(operands)) if one != least]
     choices = []
-    for first, second in combinations(range(len(operands)), 2):
-        others = [one for position, one in enumerate(operands) if position not in (first, second)]
-        needed = set(output).union(*[one.labels for one in others])
-        kept = needed & {*operands[first].labels, *operands[second].labels}
+    for first, second in pairs:
+        ours = Counter((*operands[first].labels, *operands[second].labels))
+        kept = {label for label, count in ours.items() if uses[label] > count}
         choices.append((prod(sizes[label] for label in kept), first, second, kept))
     _, first, second, kept = min(choices, key=lambda choice: choice[:3])
     return first, second, kept

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import string
+from collections.abc import Iterable
 from itertools import product
+from math import prod
 
 import numpy as np
 import pytest
@@ -10,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import GraphError, InvalidAttributeError, ShapeError, raise_error
+from ir_exec.ops.matrix import einsum
 from ir_exec.ops.matrix.einsum import Einsum
 from ir_exec.types import Array, Shape, TensorType
+from tests.helpers.operators import make
 from tests.helpers.values import typed
 
 
@@ -139,3 +144,33 @@ def test_the_order_of_products_keeps_intermediates_small() -> None:
     vector = np.ones(100_000, np.float32)
     found = Einsum(equation="i,j,i,j->").evaluate(vector, vector, vector, vector)
     assert found == 1e10
+
+
+@pytest.mark.parametrize("count", [17, 40, 160])
+def test_the_order_of_many_operands_is_found_by_few_comparisons(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chain of 51 matrices at most, there being 52 letters, and vectors that scale its labels."""
+    compared = 0
+
+    def counted(factors: Iterable[int]) -> int:
+        nonlocal compared
+        compared += 1
+        return prod(factors)
+
+    monkeypatch.setattr(einsum, "prod", counted)
+    letters = string.ascii_letters
+    names = [letters[i] for i in range(min(count, 51) + 1)]
+    chain = [names[i] + names[i + 1] for i in range(len(names) - 1)]
+    subscripts = [*chain, *[names[i % len(names)] for i in range(count - len(chain))]]
+    generator = np.random.default_rng(0)
+    arrays = [generator.uniform(0.5, 1, (2,) * len(labels)) for labels in subscripts]
+    operator = make("Einsum", 7, equation=",".join(subscripts) + f"->{names[0]}{names[len(chain)]}")
+    found = operator.evaluate(*arrays)
+    expected = np.eye(2)
+    vectors = dict.fromkeys(names, np.ones(2))
+    for labels, array in zip(subscripts, arrays, strict=True):
+        if len(labels) == 1:
+            vectors[labels] = vectors[labels] * array
+    for labels, array in zip(chain, arrays, strict=False):
+        expected = (expected * vectors[labels[0]]) @ array
+    np.testing.assert_allclose(found, expected * vectors[chain[-1][1]], rtol=1e-12)
+    assert compared < 4 * count**2
