@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, InvalidAttributeError, IRError
 from ir_exec.infer.known import with_known_values
 from ir_exec.ops import Op
@@ -424,14 +425,17 @@ def test_memory_follows_the_output() -> None:
 
 
 @pytest.mark.parametrize("kind", ["i32", "i64"])
-def test_negative_indices_of_either_type_count_from_the_end(kind: str) -> None:
+def test_negative_indices_of_either_type(kind: str) -> None:
+    """Version 3 refuses them, as specified; from version 12 on they count from the end."""
     data, updates = np.zeros((3, 4), np.float32), np.arange(1, 7, dtype=np.float32).reshape(2, 3)
     indices, expected = np.array([[-1, 0, -3], [2, -2, -1]], kind.replace("i", "int")), data.copy()
     for row, column in np.ndindex(indices.shape):
         expected[indices[row, column], column] = updates[row, column]
-    for opset, attributes in ((3, {}), (12, {"reduction": "none"})):
-        operator = make("ScatterElementsUpdate", opset, **attributes)
-        np.testing.assert_array_equal(operator.evaluate(data, indices, updates, np.array(0)), expected)
+    found = make("ScatterElementsUpdate", 12).evaluate(data, indices, updates, np.array(0))
+    np.testing.assert_array_equal(found, expected)
+    with pytest.raises(EvaluationError, match=r"indices\[0,0\] is -1, allowed are 0 to 2") as error:
+        make("ScatterElementsUpdate", 3).evaluate(data, indices, updates, np.array(0))
+    assert error.value.code == Code.index_out_of_range
 
 
 @pytest.mark.parametrize("size", [3, 200_000])
@@ -447,7 +451,7 @@ def test_the_last_of_duplicates_wins_on_a_long_axis(size: int, kind: type) -> No
     np.testing.assert_array_equal(elements, expected)
     slices = make("ScatterUpdate", 3).evaluate(data, indices, updates, np.array(0))
     np.testing.assert_array_equal(slices, expected)
-    tuples = make("ScatterNDUpdate", 3).evaluate(data, indices[:, np.newaxis], updates)
+    tuples = make("ScatterNDUpdate", 4).evaluate(data, indices[:, np.newaxis], updates)
     np.testing.assert_array_equal(tuples, expected)
 
 
