@@ -10,10 +10,12 @@ import click
 
 from ir_exec.check import printable
 from ir_exec.cli.terminal import errors_as_messages, show, table
+from ir_exec.codes import Code
+from ir_exec.errors import IRError, raise_error
 from ir_exec.graph import Graph, Node
 from ir_exec.infer import Types, infer_types, inferred_or_declared
 from ir_exec.ir import Weights, read_document
-from ir_exec.model import Model, ModelPort, read_model
+from ir_exec.model import Loaded, Model, ModelPort, load
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import ElementType
 
@@ -42,29 +44,49 @@ def command(model: str, weights: str | None, format_name: str) -> None:
             assert document is not None, "a reader that raises leaves nothing unread"
             click.echo(document.model_dump_json(indent=2))
             return
-        network = read_model(model, weights=weights)
+        loaded = load(model, weights, report=_raise_unless_without_weights)
+        assert loaded is not None, "a reader that raises leaves nothing unread"
+        network = Model(loaded)
         show(
-            _heading(network),
-            _ports("Inputs", network.inputs),
-            _ports("Outputs", network.outputs),
+            _heading(loaded),
+            _ports("Inputs", network.inputs, _added_names(loaded)),
+            _ports("Outputs", network.outputs, _added_names(loaded)),
             _operators(network.graph),
             _constants(network.graph),
             _layers(network),
         )
 
 
-def _heading(network: Model) -> str:
-    document = network.document
-    written = document.runtime_version
-    by = f", written by OpenVINO {written[0]}.{written[1]}" if written is not None else ""
-    count = sum(1 for _ in document.all_layers())
-    return f"{printable(network.name) or 'network'}: IR version {document.version}, {count:,} layers{by}"
+def _raise_unless_without_weights(fault: IRError) -> None:
+    """The report for `load`: nothing that is shown needs the values of constants."""
+    if fault.code != Code.weights_missing:
+        raise_error(fault)
 
 
-def _ports(title: str, ports: list[ModelPort]) -> Table:
+def _heading(loaded: Loaded) -> str:
+    """Name, version and writer as the file has them, with the number of its layers."""
+    source = loaded.source
+    by = f", written by {printable(source.writer)}" if source.writer is not None else ""
+    count = sum(1 for _ in source.all_layers())
+    added = len(loaded.document.layers) - len(source.layers)
+    more = f" and {added:,} for inputs and outputs of version 10" if added else ""
+    missing = "; the weights are missing" if _lacks_weights(loaded) else ""
+    return f"{printable(source.name) or 'network'}: IR version {source.version}, {count:,} layers{more}{by}{missing}"
+
+
+def _lacks_weights(loaded: Loaded) -> bool:
+    return loaded.weights is None and any(layer.is_constant for layer in loaded.source.all_layers())
+
+
+def _added_names(loaded: Loaded) -> set[str]:
+    """The names of layers that are not in the file: those that convert inputs and outputs of version 10."""
+    return {layer.name for layer in loaded.document.layers} - {layer.name for layer in loaded.source.layers}
+
+
+def _ports(title: str, ports: list[ModelPort], hidden: set[str]) -> Table:
     shown = table(title, name="left", element_type="left", shape="left", other_names="left")
     for port in ports:
-        others = ", ".join(sorted(port.names - {port.name}))
+        others = ", ".join(sorted(port.names - hidden - {port.name}))
         shown.add_row(printable(port.name), str(port.element_type), str(port.shape), printable(others))
     return shown
 
