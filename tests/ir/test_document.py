@@ -148,8 +148,8 @@ def test_trees_may_be_deep() -> None:
             "OpenVINO 2024.6, NNCF 2.14",
         ),
         (
-            '<rt_info><Runtime_version value="2024.6.0"/><optimum><optimum_intel_version value="1.21"/></optimum></rt_info>',
-            "OpenVINO 2024.6, optimum-intel 1.21",
+            '<rt_info><Runtime_version value="2024.6"/><optimum><optimum_intel_version value="1"/></optimum></rt_info>',
+            "OpenVINO 2024.6, optimum-intel 1",
         ),
         ("<quantization_parameters/>", "Post-training Optimization Tool"),
     ],
