@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple, Self, TypeAlias
 
@@ -34,6 +34,7 @@ __all__ = [
     "described_in_html",
     "find_port",
     "load",
+    "ports_of",
     "read_model",
 ]
 
@@ -122,14 +123,12 @@ class Model:
     @property
     def inputs(self) -> list[ModelPort]:
         """The inputs in the order of the file."""
-        taken: set[str] = set()
-        return [self._port(node, node.outputs[0], taken) for node in self.graph.parameters]
+        return ports_of(((node, node.outputs[0]) for node in self.graph.parameters), self.types)
 
     @property
     def outputs(self) -> list[ModelPort]:
         """The outputs in the order of the file."""
-        taken: set[str] = set()
-        return [self._port(node, node.values_in[0], taken) for node in self.graph.results]
+        return ports_of(((node, node.values_in[0]) for node in self.graph.results), self.types)
 
     def input(self, key: PortKey | None = None) -> ModelPort:
         """The input of this name or position, or the only one; EvaluationError IR705 where there is none."""
@@ -198,14 +197,20 @@ class Model:
     def _input(self, key: PortKey) -> Value:
         return self.graph.parameters[find_port(self.inputs, key)].outputs[0]
 
-    def _port(self, node: Node, value: Value, taken: set[str]) -> ModelPort:
-        """Outputs of one value share its names; each gets a `name` of its own."""
+
+def ports_of(ends: Iterable[tuple[Node, Value]], types: Types) -> list[ModelPort]:
+    """The ports of Parameters or Results with their values. Outputs of one value share its names; each gets a `name` of
+    its own."""
+    ports: list[ModelPort] = []
+    taken: set[str] = set()
+    for node, value in ends:
         tensor_names = (*node.layer.output_names, *value.names)
         choices = (*([node.name] if node.name in tensor_names else []), *tensor_names, value.name, node.name)
         name = next((name for name in choices if name not in taken), f"{node.name}#{node.id}")
         taken.add(name)
-        type = self.types[value.number]
-        return ModelPort(name, frozenset((*choices, name)), type.element_type, type.shape)
+        type = types[value.number]
+        ports.append(ModelPort(name, frozenset((*choices, name)), type.element_type, type.shape))
+    return ports
 
 
 def find_port(ports: Sequence[ModelPort], key: PortKey, kind: str = "input") -> int:

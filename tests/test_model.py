@@ -107,3 +107,18 @@ def test_arguments_of_a_check(arguments: dict[str, Any], code: str, words: str) 
     (found,) = ir_exec.check_model(GATHER, **arguments).diagnostics
     assert found.code == code
     assert words in found.message
+
+
+@pytest.mark.parametrize(
+    "text", ['<?xml version="1.0"?><net secret="1"/>', '\ufeff\n <net name="secret">' + "x" * 9999]
+)
+def test_text_is_no_path(text: str) -> None:
+    with pytest.raises(ir_exec.IRError) as caught:
+        ir_exec.read_model(text)
+    assert caught.value.code == "IR001"
+    assert "the text of an XML file" in str(caught.value)
+    assert 'text.encode("utf-8")' in str(caught.value)
+    report = ir_exec.check_model(text)
+    assert report.path is None
+    assert "secret" not in str(caught.value) + str(report) + repr(report)
+    assert ir_exec.check_model(text.encode()).diagnostics[0].code != "IR001"

@@ -7,9 +7,9 @@ from ir_exec.check.explain import explain, rules_page
 from ir_exec.check.fix import Fix, fix
 from ir_exec.check.formats import FORMATS, Places
 from ir_exec.check.report import Demand, Report, Reports, Requirement, Summary, summary_line
-from ir_exec.check.rules import GROUPS, RULES, Rule, find_rule, rule_of
+from ir_exec.check.rules import GROUPS, RULES, Rule, find_rule, nearest_rule, rule_of, weight
 from ir_exec.check.selection import Selection, code_prefix
-from ir_exec.check.text import LinesOf, Style, counted, inert, plain, printable, render, render_diagnostic
+from ir_exec.check.text import LinesOf, Style, counted, inert, plain, printable, render, render_diagnostic, wrapped
 
 __all__ = [
     "FORMATS",
@@ -35,6 +35,7 @@ __all__ = [
     "find_rule",
     "fix",
     "inert",
+    "nearest_rule",
     "plain",
     "printable",
     "render",
@@ -42,4 +43,6 @@ __all__ = [
     "rule_of",
     "rules_page",
     "summary_line",
+    "weight",
+    "wrapped",
 ]

@@ -26,7 +26,8 @@ from ir_exec.codes import Code
 from ir_exec.collector import paused_collector
 from ir_exec.errors import IRError, ResourceError, internal_error
 from ir_exec.graph import Value
-from ir_exec.model import Loaded, Source, WeightsSource, load
+from ir_exec.ir.markup import is_text
+from ir_exec.model import Loaded, Source, WeightsSource, load, ports_of
 from ir_exec.types import TensorType
 
 __all__ = ["check_model", "run_check"]
@@ -45,7 +46,8 @@ def check_model(
 
     source: the .xml, as a path or as bytes. A path that cannot be read gives a report that says so.
     weights: the .bin, as a path or as bytes, where it is not the one beside the .xml.
-    shapes: new shapes of inputs, by name or as `"x[1..8,3],y[2]"`; layers that cannot take them are reported too.
+    shapes: new shapes of inputs, by name or as `"x[1..8,3],y[2]"`; layers that cannot take them are reported too, and
+        the report holds the types that the outputs have then.
     batch: a new batch size, in the same way: the first dim of the inputs, or the one that their layout calls N.
     target: a release of OpenVINO, `"2023.0"`; whatever it cannot read is an error (IR119).
     weights_values: look for NaN, infinities and saturated f16 in constants of every size, not only up to 1 MiB.
@@ -72,13 +74,16 @@ def run_check(
     findings = Findings(_path(source))
     layers = checked = 0
     requires: Requirement | None = None
+    outputs: dict[str, str] | None = None
     try:
         loaded = load(source, weights, report=findings)
         if loaded is not None:
             graphs = list(all_graphs(loaded.graph))
             layers = sum(len(graph.nodes) + len(graph.unreachable) for graph in graphs)
             requires = requirement(loaded.document, loaded.version)
-            checked = _check(loaded, findings, wanted or _Wanted())
+            wanted = wanted or _Wanted()
+            checked = _check(loaded, findings, wanted)
+            outputs = _what_if(loaded, findings, wanted)
     except IRError as error:
         findings(error)
     except MemoryError:
@@ -91,6 +96,7 @@ def run_check(
         layers_checked=checked,
         layers_not_checked=layers - checked,
         requires=requires,
+        outputs=outputs,
     )
     return report, findings.repairs
 
@@ -123,19 +129,22 @@ def _check(loaded: Loaded, findings: Findings, wanted: _Wanted) -> int:
             loaded.graph, loaded.weights, everything=wanted.weights_values, skip=findings.is_faulty
         ):
             findings(error)
-    _what_if(loaded, findings, wanted)
     return checked
 
 
-def _what_if(loaded: Loaded, findings: Findings, wanted: _Wanted) -> None:
-    """The questions beyond the file itself: other input shapes, an older release."""
+def _what_if(loaded: Loaded, findings: Findings, wanted: _Wanted) -> dict[str, str] | None:
+    """The questions beyond the file itself: other input shapes, an older release. The types of the outputs with other
+    input shapes, None where there are none."""
+    outputs: dict[str, str] | None = None
     given: dict[Value, TensorType] = {}
     try:
         given = given_types(loaded.graph, wanted.shapes, wanted.batch)
     except IRError as error:
         findings(error)
     if given:
-        check_shapes(loaded.graph, loaded.weights, given, findings)
+        types = check_shapes(loaded.graph, loaded.weights, given, findings)
+        ends = ((node, node.values_in[0]) for node in loaded.graph.results if node.values_in)
+        outputs = {port.name: f"{port.element_type}{port.shape}" for port in ports_of(ends, types)}
     for fault in unbounded_inputs(loaded.graph, given):
         findings(fault)
     if wanted.target is not None:
@@ -143,13 +152,14 @@ def _what_if(loaded: Loaded, findings: Findings, wanted: _Wanted) -> None:
             target = Release.parse(str(wanted.target))
         except ValueError as error:
             findings(IRError(str(error), code=Code.unknown_input))
-            return
+            return outputs
         for fault in newer_than(target, loaded.document, loaded.version):
             findings(fault)
+    return outputs
 
 
 def _path(source: Source) -> str | None:
-    if isinstance(source, (bytes, bytearray, memoryview)):
+    if isinstance(source, (bytes, bytearray, memoryview)) or is_text(source):
         return None
     try:
         return os.fsdecode(source)

@@ -38,6 +38,8 @@ class Report(Record):
     layers_checked, layers_not_checked: layers of bodies included. A layer is not checked if ir_exec lacks its
         operator, if the types of its inputs are unknown, if its weights are missing, or if no Result depends on it.
     requires: the release of OpenVINO that the file needs; None if the file could not be read.
+    outputs: the type of each output by its name, `f32[1..8,32]`, with the input shapes or the batch that were asked
+        for; None where none were.
     """
 
     path: str | None
@@ -45,6 +47,7 @@ class Report(Record):
     layers_checked: int
     layers_not_checked: int
     requires: Requirement | None = None
+    outputs: dict[str, str] | None = None
 
     @computed_field  # type: ignore[prop-decorator]  # the way that pydantic documents; mypy has no case for it
     @property

@@ -6,12 +6,14 @@ but never with a higher one.
 
 from __future__ import annotations
 
+import difflib
+
 from ir_exec.check.catalogue import CATALOGUE
 from ir_exec.check.rule import GROUPS, Rule
 from ir_exec.codes import Code
 from ir_exec.errors import Severity
 
-__all__ = ["GROUPS", "RULES", "Rule", "find_rule", "lesser", "rule_of", "weight"]
+__all__ = ["GROUPS", "RULES", "Rule", "find_rule", "lesser", "nearest_rule", "rule_of", "weight"]
 
 RULES: dict[str, Rule] = {rule.code: rule for rule in CATALOGUE}
 """Every rule by its code."""
@@ -28,6 +30,12 @@ def find_rule(text: str) -> Rule | None:
     """The rule with this code or name, in upper or lower case, with hyphens or underscores."""
     wanted = text.strip().lower().replace("_", "-")
     return next((rule for rule in CATALOGUE if wanted in (rule.code.lower(), rule.name)), None)
+
+
+def nearest_rule(text: str) -> str:
+    """`; did you mean declared-dims?`, where the text is like the name of a rule; else empty."""
+    near = difflib.get_close_matches(text.strip().lower().replace("_", "-"), [rule.name for rule in CATALOGUE], n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def lesser(a: Severity, b: Severity) -> Severity:

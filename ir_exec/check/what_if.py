@@ -1,20 +1,21 @@
 """The network with other input shapes: which layers cannot take them, and why.
 
 Every type is inferred twice, with the input shapes of the file and with the new ones. A layer that fails only with the
-new ones is reported. The cause is a constant that holds an old dim; it is searched upwards from those inputs of the
-layer that did not follow the new shapes, past the layers where the change was lost.
+new ones is reported. The cause is the pattern of a Reshape that drops or moves the change (`stray.py`), or else a
+constant that holds an old dim; it is searched upwards from the inputs of the layer that did not follow the new shapes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from ir_exec.check.findings import Findings
+from ir_exec.check.stray import FARTHEST, path_down, stray
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, Location
 from ir_exec.graph import Graph, Node, Value
@@ -24,33 +25,43 @@ from ir_exec.model import ShapeLike, as_shape
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import Dim, Shape, TensorType
 
-__all__ = ["InputShapes", "check_shapes", "given_types", "parse_shapes"]
+__all__ = ["InputShapes", "check_shapes", "given_types", "join_shapes", "parse_shapes"]
 
-InputShapes: TypeAlias = Mapping[str | int, ShapeLike] | str
-"""Shapes by name or position of the inputs, or text in the syntax of OpenVINO's tools: `x[1..10,3,?,?],y[2]`."""
+InputShapes: TypeAlias = Mapping[str | int, ShapeLike] | Mapping[str, ShapeLike] | Mapping[str, Shape] | str
+"""Shapes by name or position of the inputs, or text that `parse_shapes` reads."""
 
 _MOST_LAYERS_OF_A_PATH = 8
-_FARTHEST = 10_000
-"""How many layers are visited in the search for a constant."""
 
 _ITEM = re.compile(r"\s*(?P<name>[^\[\]]*?)\s*\[(?P<dims>[^\[\]]*)\]\s*(?:,|$)")
 
+_BARE = re.compile(r"\s*[-\d?.]+\s*(,|$)")
+"""The first dim of a shape without brackets and without a name."""
+
+_BRACKETED = re.compile(r"\s*\[[^\[\]]*\]\s*")
+
 
 def parse_shapes(text: str) -> dict[str, Shape]:
-    """The shapes in `x[1..10,3,?,?],y[2]` by name; the name of `[1,3]` alone is "".
+    """The shapes of inputs by name, in the syntax of OpenVINO's tools, `x[1..10,3,?,?],y[2]`, or as `x=1,3`, `x=[1,3]`.
 
-    Raises ShapeError or EvaluationError (IR705) for other text.
+    The name may be left out, `[1,3]` or `1,3`; it is "" then. Raises ShapeError or EvaluationError (IR705) for other
+    text.
     """
+    alone, equals, dims = text.rpartition("=")
+    if "[" not in dims and (equals or _BARE.match(dims)):
+        return {alone.strip(): as_shape(dims)}
     shapes: dict[str, Shape] = {}
     position = 0
     while position < len(text):
         match = _ITEM.match(text, position)
+        if match is None and equals and _BRACKETED.fullmatch(dims):
+            return {alone.strip(): as_shape(dims.strip())}
         if match is None:
             message = f"{text!r} does not name inputs with their dims, as x[1..8,3,?,?],y[2] does"
             raise EvaluationError(message, code=Code.unknown_input)
-        if match["name"] in shapes:
-            raise EvaluationError(f"input {match['name']!r} is given two shapes", code=Code.unknown_input)
-        shapes[match["name"]] = as_shape(f"[{match['dims']}]")
+        name = match["name"].removesuffix("=").rstrip()
+        if name in shapes:
+            raise EvaluationError(f"input {name!r} is given two shapes", code=Code.unknown_input)
+        shapes[name] = as_shape(f"[{match['dims']}]")
         position = match.end()
     return shapes
 
@@ -126,9 +137,20 @@ def _layout(node: Node) -> list[str] | None:
     return None
 
 
-def check_shapes(graph: Graph, weights: Weights | None, given: Mapping[Value, TensorType], findings: Findings) -> None:
-    """Report every layer that fails with the new input shapes and not with the old ones."""
-    infer_types(graph, weights=weights, given=given, settle=_OldAndNew(graph, weights, given, findings).settle)
+def join_shapes(texts: Iterable[str]) -> dict[str, Shape]:
+    """The shapes in several texts; raises as `parse_shapes` does, and where an input gets two shapes."""
+    shapes: dict[str, Shape] = {}
+    for text in texts:
+        for name, shape in parse_shapes(text).items():
+            if name in shapes:
+                raise EvaluationError(f"input {name!r} is given two shapes", code=Code.unknown_input)
+            shapes[name] = shape
+    return shapes
+
+
+def check_shapes(graph: Graph, weights: Weights | None, given: Mapping[Value, TensorType], findings: Findings) -> Types:
+    """Report every layer that fails with the new input shapes and not with the old ones; returns the new types."""
+    return infer_types(graph, weights=weights, given=given, settle=_OldAndNew(graph, weights, given, findings).settle)
 
 
 class _OldAndNew:
@@ -183,6 +205,9 @@ class _OldAndNew:
 
     def _cause(self, node: Node) -> _Cause | None:
         """The constant or input that most likely explains why the layer fails, if any does."""
+        lost = stray(node, self.before, self.after)
+        if lost is not None:
+            return _Cause(lost.path, lost.size, self._shown(lost.path[0]))
         inputs = [value for value in node.inputs if value is not None]
         suspects = self._suspects(inputs)
         ranked = [found for value in inputs for found in self._sources(value, suspects)]
@@ -214,13 +239,13 @@ class _OldAndNew:
         has_changed = {value.node: self._has_changed(value)}
         order = [value.node]
         for distance, node in enumerate(order):
-            if distance > _FARTHEST:
+            if distance > FARTHEST:
                 break
             if isinstance(node.op, Const) or (node.op_class.is_parameter and not has_changed[node]):
                 hit = self._sizes(node) & suspects
                 if hit or not has_changed[node]:
                     kind = (0 if hit else 4) + (2 if node.op_class.is_parameter else 0) + has_changed[node]
-                    cause = _Cause(_path(node, reached), min(hit) if hit else None, self._shown(node))
+                    cause = _Cause(path_down(node, reached), min(hit) if hit else None, self._shown(node))
                     found.append(((kind, distance), cause))
             for above in node.inputs:
                 if above is not None and above.node not in reached:
@@ -271,15 +296,6 @@ class _Cause:
             left_out = len(steps) - _MOST_LAYERS_OF_A_PATH + 1
             steps = [*steps[:3], f"{left_out} more", *steps[-4:]]
         return f"{text}; from there to {' -> '.join(steps)}"
-
-
-def _path(node: Node, reached: dict[Node, Node | None]) -> list[Node]:
-    path = [node]
-    below = reached[node]
-    while below is not None:
-        path.append(below)
-        below = reached[below]
-    return path
 
 
 def _name(node: Node) -> str:

@@ -32,33 +32,57 @@ from ir_exec.check import (
     render,
     rule_of,
     summary_line,
+    weight,
 )
 from ir_exec.check.releases import Release
-from ir_exec.check.what_if import parse_shapes
+from ir_exec.cli.completion import complete_releases, complete_rules
 from ir_exec.cli.config import Config, find_config, prefixes, read_config
+from ir_exec.cli.extensions import extension_option, import_extensions
 from ir_exec.cli.files import files_in, read_text, repository, write_bytes
 from ir_exec.cli.parallel import Bar, Question, check_all
+from ir_exec.cli.shapes import read_shapes, shape_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, styled, terminal_width
 from ir_exec.codes import Code
-from ir_exec.errors import IRError
+from ir_exec.errors import IRError, Severity
 from ir_exec.ir import default_weights_path
 from ir_exec.ir.markup import load
+
+_LEVELS: tuple[Severity, ...] = ("error", "warning", "info")
 
 _OF_DECLARATIONS = (Code.declared_dims, Code.declared_rank, Code.declared_element_type)
 
 
 @click.command("check")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--shape", "shapes", multiple=True, metavar="NAME[DIMS]", help='Other input shapes: "x[1..8,3,?,?]".')
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path())
+@shape_option("What if inputs had other shapes: what cannot take them, and the shapes of the outputs")
 @click.option("--batch", type=click.IntRange(min=1), help="Another size of the batch of all inputs.")
 @click.option("--requires", is_flag=True, help="Show which OpenVINO each file needs, and what demands it.")
-@click.option("--target", metavar="RELEASE", help="What this OpenVINO, say 2023.0, does not read is an error.")
+@click.option(
+    "--target",
+    metavar="RELEASE",
+    shell_complete=complete_releases,
+    help="What this OpenVINO, say 2023.0, does not read is an error.",
+)
 @click.option("--weights-values", is_flag=True, help="Look for NaN and the like in constants of more than 1 MiB too.")
-@click.option("--select", multiple=True, metavar="RULES", help="Report these rules alone: codes, names, groups.")
-@click.option("--ignore", multiple=True, metavar="RULES", help="Do not report these rules.")
+@click.option(
+    "--select",
+    multiple=True,
+    metavar="RULES",
+    shell_complete=complete_rules,
+    help="Report these rules alone: codes, names, groups.",
+)
+@click.option(
+    "--ignore", multiple=True, metavar="RULES", shell_complete=complete_rules, help="Do not report these rules."
+)
+@click.option("--level", type=click.Choice(_LEVELS), help="Report nothing milder than this.  [default: info]")
 @click.option("--strict", is_flag=True, help="Warnings, and layers that could not be checked, fail too.")
-@click.option("--baseline", metavar="FILE", help="Do not report the findings that this file holds.")
-@click.option("--write-baseline", metavar="FILE", help="Write all findings to a file for --baseline, and succeed.")
+@click.option("--baseline", metavar="FILE", type=click.Path(), help="Do not report the findings that this file holds.")
+@click.option(
+    "--write-baseline",
+    metavar="FILE",
+    type=click.Path(),
+    help="Write all findings to a file for --baseline, and succeed.",
+)
 @click.option("--fix", "fixes", is_flag=True, help="Rewrite wrong declared dims and precisions.")
 @click.option("--declare", is_flag=True, help="With --fix or --diff: declare again what is below an edited attribute.")
 @click.option("--diff", "diffs", is_flag=True, help="Show what --fix would change, and change nothing.")
@@ -70,12 +94,19 @@ _OF_DECLARATIONS = (Code.declared_dims, Code.declared_rank, Code.declared_elemen
     show_default=True,
     help="text is for people; schemas/report.schema.json describes json.",
 )
-@click.option("--output", metavar="FILE", help="Where to write the report.")
+@click.option("--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
 @click.option("--quiet", is_flag=True, help="In text, show errors only.")
 @click.option("--statistics", is_flag=True, help="In text, show how often each rule was broken.")
 @click.option("--skip-others", is_flag=True, help="Skip named files that are no IR, as those in folders are.")
+@extension_option
 @click.option("--jobs", type=click.IntRange(min=1), help="How many processes check files.  [default: 1]")
-@click.option("--config", "config_path", metavar="FILE.toml", help="Settings; by default those of the nearest folder.")
+@click.option(
+    "--config",
+    "config_path",
+    metavar="FILE.toml",
+    type=click.Path(),
+    help="Settings; by default those of the nearest folder.",
+)
 def command(
     paths: tuple[str, ...],
     shapes: tuple[str, ...],
@@ -85,6 +116,7 @@ def command(
     weights_values: bool,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
+    level: Severity | None,
     strict: bool,
     baseline: str | None,
     write_baseline: str | None,
@@ -96,6 +128,7 @@ def command(
     quiet: bool,
     statistics: bool,
     skip_others: bool,
+    extensions: tuple[str, ...],
     jobs: int | None,
     config_path: str | None,
 ) -> None:
@@ -105,24 +138,31 @@ def command(
     have no .bin beside them, are skipped and counted. `ir-exec explain CODE` tells what a finding means.
 
     Settings may stand in [tool.ir-exec] of pyproject.toml, or in ir-exec.toml: select, ignore, per-file-ignores,
-    severity, strict, target, baseline, jobs, weights-values.
+    severity, level, strict, target, baseline, jobs, weights-values, extensions.
 
-    Exit code: 0 without errors, 1 with errors, 2 where a path or an argument cannot be used.
+    The summary counts what --level leaves out too.
+
+    Exit code: 0 without errors, 1 with errors, 2 where a path or an argument cannot be used or a file not be written.
     """
-    config = read_config(config_path if config_path is not None else find_config("."))
+    settings = config_path if config_path is not None else find_config(".")
+    config = read_config(settings)
     strict = strict or config.strict
-    known = None if write_baseline else _baseline(baseline or config.baseline)
+    modules = (*config.extensions, *extensions)
+    import_extensions(modules)
+    known = None if write_baseline else _known(baseline, config, settings)
     question = Question(
-        shapes=_shapes(shapes),
+        shapes=read_shapes(shapes),
         batch=batch,
-        target=_target(target or config.target),
+        target=config.target if target is None else _target(target),
         weights_values=weights_values or config.weights_values,
+        extensions=modules,
     )
     if declare and not (fixes or diffs):
         raise Unusable("--declare is for --fix or --diff")
     fixed = _fix_all(paths, writes=not diffs, declare=declare) if fixes or diffs else _Fixed()
     is_text = output_format == "text"
-    shown = _Shown(is_quiet=quiet, requires=requires, to_file=output is not None)
+    level = level or config.level
+    shown = _Shown("error" if quiet else level, requires=requires, to_file=output is not None)
     reports: list[Report] = []
     skipped: list[str] = []
     files = partial(files_in, paths, skips_others=skip_others)
@@ -150,7 +190,8 @@ def command(
         return
     if is_text and statistics:
         shown.lines(_statistics(reports))
-    everything = Reports(version=__version__, files=tuple(reports), skipped=tuple(skipped), summary=summary)
+    files_shown = tuple(_from_level(report, level) for report in reports)
+    everything = Reports(version=__version__, files=files_shown, skipped=tuple(skipped), summary=summary)
     _finish(everything, output_format, output, shown)
     if strict and not summary.errors and (summary.warnings or summary.layers_not_checked):
         echo("strict: warnings, and layers that were not checked, fail", to_stderr=True)
@@ -163,7 +204,7 @@ def command(
 class _Shown:
     """Text that is printed at once, or collected for a file."""
 
-    is_quiet: bool
+    level: Severity
     requires: bool
     to_file: bool
     kept: list[str] = field(default_factory=list)
@@ -174,10 +215,10 @@ class _Shown:
 
     def text(self, report: Report) -> list[str]:
         """The lines of one file's findings."""
-        if self.is_quiet:
-            report = report.model_copy(update={"diagnostics": report.errors})
+        report = _from_level(report, self.level)
         width = None if self.to_file else terminal_width()
         found = list(render(report, style=self.style, lines_of=_lines, width=width))
+        found += _new_outputs(report, self.style)
         return [*found, _requirement(report, self.style), ""] if self.requires else found
 
     def lines(self, lines: Iterable[str]) -> None:
@@ -186,6 +227,12 @@ class _Shown:
                 self.kept.append(inert(line))
             else:
                 echo(line)
+
+
+def _from_level(report: Report, level: Severity) -> Report:
+    """The report without the findings that are milder."""
+    kept = tuple(found for found in report.diagnostics if weight(found.severity) >= weight(level))
+    return report if len(kept) == len(report.diagnostics) else report.model_copy(update={"diagnostics": kept})
 
 
 def _finish(reports: Reports, output_format: str, output: str | None, shown: _Shown) -> None:
@@ -235,6 +282,15 @@ def _requirement(report: Report, style: Style) -> str:
         demands.append(f"{printable(demand.what)}{times}")
     head = style("message", f"{path} needs OpenVINO {report.requires.release} or newer")
     return f"{head}: {'; '.join(demands)}"
+
+
+def _new_outputs(report: Report, style: Style) -> list[str]:
+    """The types of the outputs with the input shapes that were asked for, a line each."""
+    if report.outputs is None:
+        return []
+    head = style("message", f"{printable(report.path or '<bytes>')}: outputs with these input shapes")
+    width = max((len(printable(name)) for name in report.outputs), default=0)
+    return [head, *(f"  {printable(name):{width}}  {type}" for name, type in report.outputs.items()), ""]
 
 
 def _statistics(reports: list[Report]) -> Iterator[str]:
@@ -300,39 +356,35 @@ def _diff(path: str, before: bytes, after: bytes) -> Iterator[str]:
 
 
 def _selection(config: Config, select: tuple[str, ...], ignore: tuple[str, ...]) -> Selection:
-    per_file = {glob: prefixes(codes, "per-file-ignores") for glob, codes in config.per_file_ignores.items()}
-    severities = {next(iter(prefixes((name,), "severity"))): kind for name, kind in config.severity.items()}
     return Selection(
         select=prefixes(select or config.select, "select"),
         ignore=prefixes((*config.ignore, *ignore), "ignore"),
-        per_file_ignores=per_file,
-        severities=severities,
+        per_file_ignores={glob: prefixes(rules, "per-file-ignores") for glob, rules in config.per_file_ignores.items()},
+        severities={one: kind for name, kind in config.severity.items() for one in prefixes((name,), "severity")},
     )
 
 
-def _shapes(texts: tuple[str, ...]) -> str | None:
-    if not texts:
-        return None
-    text = ",".join(texts)
+def _target(text: str) -> str:
     try:
-        parse_shapes(text)
-    except IRError as error:
-        raise Unusable(f"--shape: {error.message}") from None
+        Release.parse(text)
+    except ValueError as error:
+        raise Unusable(f"--target: {error}") from None
     return text
 
 
-def _target(text: str | None) -> str | None:
-    if text is not None:
-        try:
-            Release.parse(text)
-        except ValueError as error:
-            raise Unusable(f"--target: {error}") from None
-    return text
-
-
-def _baseline(path: str | None) -> Baseline | None:
-    if path is None:
+def _known(path: str | None, config: Config, settings: str | None) -> Baseline | None:
+    """The baseline that an argument names, or else the settings."""
+    if path is not None:
+        return _baseline(path)
+    if config.baseline is None:
         return None
+    try:
+        return _baseline(config.baseline)
+    except Unusable as error:
+        raise Unusable(f"{settings}: baseline: {error.message}") from None
+
+
+def _baseline(path: str) -> Baseline:
     try:
         return Baseline.parse(read_text(path, "the baseline"), _folder(path))
     except ValueError as error:

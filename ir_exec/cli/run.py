@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from time import perf_counter
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import click
 import numpy as np
@@ -13,6 +13,9 @@ import numpy as np
 from ir_exec.check import printable
 from ir_exec.cli.allocator import keep_freed_memory
 from ir_exec.cli.arrays import draw, read_array, read_arrays, split_named, statistics, write_arrays
+from ir_exec.cli.extensions import extension_option, load_extensions
+from ir_exec.cli.shapes import shape_option, shapes_by_input
+from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import Unusable, echo, errors_as_messages, show, table
 from ir_exec.graph import Node
 from ir_exec.model import ModelPort, read_model
@@ -21,21 +24,30 @@ from ir_exec.types import Array, ElementType, Shape
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
-    from rich.table import Table
 
 _PATIENCE = 0.5
 """Seconds until a run shows a progress bar."""
 
 
 @click.command("run")
-@click.argument("model", metavar="MODEL")
+@click.argument("model", metavar="MODEL", type=click.Path())
 @click.option("--input", "named", multiple=True, metavar="NAME=FILE.npy", help="An array for one input; repeatable.")
-@click.option("--inputs", "archive", metavar="FILE.npz", help="Arrays by names of inputs, or by in0, in1, ...")
-@click.option("--shape", "shapes", multiple=True, metavar="NAME=1,3,224,224", help="The shape of an input to draw.")
-@click.option("--output", metavar="FILE.npz", help="Where to write the outputs, by their names.")
-@click.option("--weights", metavar="FILE.bin", help="Weights other than those beside the .xml.")
+@click.option(
+    "--inputs", "archive", metavar="FILE.npz", type=click.Path(), help="Arrays by names of inputs, or by in0, in1, ..."
+)
+@shape_option("The shape of an input to draw")
+@click.option("--output", metavar="FILE.npz", type=click.Path(), help="Where to write the outputs, by their names.")
+@click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml.")
 @click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True), help="Stop a run that takes longer.")
+@click.option(
+    "--precision",
+    type=click.Choice(["f32", "file"]),
+    default="f32",
+    show_default=True,
+    help="What f16 and bf16 are computed in: f32, or the types of the file.",
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For inputs that are drawn.")
+@extension_option
 def command(
     model: str,
     named: tuple[str, ...],
@@ -44,7 +56,9 @@ def command(
     output: str | None,
     weights: str | None,
     max_seconds: float | None,
+    precision: Literal["f32", "file"],
     seed: int,
+    extensions: tuple[str, ...],
 ) -> None:
     """Run a network and show its outputs.
 
@@ -54,15 +68,16 @@ def command(
     Exit code: 0 when it ran, 1 when the network cannot be read or run, 2 for arguments that cannot be used.
     """
     keep_freed_memory()
+    load_extensions(extensions)
     with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
         network = read_model(model, weights=weights)
-        compiled = compile_model(network, max_seconds=max_seconds)
+        compiled = compile_model(network, max_seconds=max_seconds, precision=precision)
     ports = compiled.inputs
     given = read_arrays(archive, ports) if archive is not None else {}
     for text in named:
         port, path = split_named(text, ports, "--input")
         given[port.name] = read_array(path, port)
-    wanted = dict(_shape(text, ports) for text in shapes)
+    wanted = shapes_by_input(shapes, ports)
     if unused := [name for name in wanted if name in given]:
         raise Unusable(f"--shape is for inputs that are drawn; {', '.join(unused)} is given")
     drawn_hint = "inputs that are drawn need not fit the network: --input gives others, --shape other shapes"
@@ -82,14 +97,6 @@ def command(
         if output is not None:
             write_arrays(output, results)  # type: ignore[arg-type]  # a mapping by name, that takes positions too
         show(_outputs(results), f"ran in {seconds:.3g} s" + (f", outputs written to {output}" if output else ""))
-
-
-def _shape(text: str, ports: list[ModelPort]) -> tuple[str, Shape]:
-    port, shape = split_named(text, ports, "--shape")
-    try:
-        return port.name, Shape.parse(shape)
-    except ValueError as error:
-        raise Unusable(f"--shape {text!r}: {error}") from None
 
 
 def _inputs(ports: list[ModelPort], arrays: dict[str, Array], given: set[str], seed: int) -> Table:

@@ -8,15 +8,16 @@ import click
 from pydantic import BaseModel
 
 from ir_exec.check import Reports
+from ir_exec.cli.facts import NetworkFacts
 from ir_exec.ir import Document
 
-_MODELS: dict[str, type[BaseModel]] = {"report": Reports, "document": Document}
+_MODELS: dict[str, type[BaseModel]] = {"report": Reports, "document": Document, "summary": NetworkFacts}
 
 
 @click.command("schema", hidden=True)
 @click.argument("of", type=click.Choice(list(_MODELS)), default="report")
 def command(of: str) -> None:
-    """Print the JSON Schema of the JSON report, or of a document."""
+    """Print the JSON Schema of the JSON report, of a document or of a summary."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **_MODELS[of].model_json_schema(mode="serialization"),

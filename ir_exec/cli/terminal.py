@@ -5,19 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, Literal, NoReturn
+from typing import IO, Any, Literal, NoReturn
 
 import click
 
 from ir_exec.check import Diagnostic, render_diagnostic
+from ir_exec.cli.tables import Table, columns_of, wrapped
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, ResourceError, internal_error
 from ir_exec.printable import inert, printable
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 __all__ = ["UNUSABLE", "Unusable", "echo", "errors_as_messages", "show", "styled", "table", "terminal_width"]
 
@@ -33,10 +31,9 @@ _STYLES = {
     "hint": {"bold": True},
     "added": {"fg": "green"},
     "removed": {"fg": "red"},
+    "title": {"bold": True},
+    "heading": {"dim": True},
 }
-
-_WIDE = 100_000
-"""Columns of a pipe or a file, where nothing is cut."""
 
 
 def styled(role: str, text: str) -> str:
@@ -95,39 +92,19 @@ def _fail(error: IRError, hint: str | None) -> NoReturn:
 
 def show(*parts: Table | str) -> None:
     """Print tables and lines with empty lines between them, as wide as the terminal; uncut elsewhere."""
-    from rich.console import Console
-
-    console = Console(highlight=False, markup=False, emoji=False)
-    if console.is_terminal:
-        console.print(*_spaced(parts), sep="\n")
-        return
-    console.width = _WIDE
-    with console.capture() as captured:
-        console.print(*_spaced(parts), sep="\n")
-    echo("\n".join(line.rstrip() for line in captured.get().rstrip().split("\n")))
-
-
-def _spaced(parts: Iterable[Table | str]) -> Iterator[Table | str]:
+    width = terminal_width()
     for index, part in enumerate(parts):
         if index:
-            yield ""
-        yield part
+            echo("")
+        if isinstance(part, Table):
+            for role, line in part.lines(width):
+                echo(styled(role, line))
+        else:
+            for line in part.split("\n"):
+                for shown in [line] if width is None or columns_of(line) <= width else wrapped(line, width):
+                    echo(shown)
 
 
 def table(title: str, **columns: Literal["left", "right"]) -> Table:
     """An empty table; `columns` maps headings, with `_` for blanks, to the alignment of their cells."""
-    from rich import box
-    from rich.table import Table
-
-    made = Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        header_style="dim",
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        pad_edge=False,
-    )
-    for heading, justify in columns.items():
-        made.add_column(heading.replace("_", " "), justify=justify, overflow="fold")
-    return made
+    return Table(title, {heading.replace("_", " "): side for heading, side in columns.items()})

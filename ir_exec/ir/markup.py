@@ -22,7 +22,7 @@ from ir_exec.errors import IRError, Location, ParseError, ResourceError
 from ir_exec.ir.lookalikes import recognise
 from ir_exec.types import Array
 
-__all__ = ["MAX_XML_BYTES", "Markup", "load", "parse", "start_tags"]
+__all__ = ["MAX_XML_BYTES", "Markup", "is_text", "load", "parse", "start_tags"]
 
 MAX_XML_BYTES = 128 * 2**20
 """No network comes near this size: a layer takes half a kilobyte, and the weights are not in this file."""
@@ -63,6 +63,10 @@ def load(source: str | os.PathLike[str] | bytes) -> tuple[str | None, bytes]:
         _check_size(len(source), None)
         return None, bytes(source)
     path = None
+    if is_text(source):
+        message = "this is the text of an XML file, and a path was expected"
+        hint = 'text is read as bytes: text.encode("utf-8")'
+        raise ParseError(message, code=Code.unreadable_path, hint=hint)
     try:
         path = os.fsdecode(source)
         status = os.stat(path)
@@ -80,6 +84,11 @@ def load(source: str | os.PathLike[str] | bytes) -> tuple[str | None, bytes]:
         ) from None
     _check_size(len(raw), path)
     return path, raw
+
+
+def is_text(source: object) -> bool:
+    """Whether what should be a path is the content of a file."""
+    return isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<") and not os.path.exists(source)
 
 
 def parse(raw: bytes) -> Markup:

@@ -200,7 +200,8 @@ class Session:
         inputs: arrays by name, position or port, or a sequence in the order of the inputs; they are never written to.
             Arrays of floats are rounded to the float type of the input; those of another element type are cast where
             the cast keeps every value, and refused otherwise.
-        observe: called after each layer with its node, its inputs and its outputs; the arrays are read-only.
+        observe: called after each layer with its node, its inputs and its outputs, as they are computed: with f32 for
+            the f16 and bf16 of the file, unless the precision is "file". The arrays are read-only.
         Raises IRError: EvaluationError, ElementTypeError or ShapeError for inputs that do not fit and for layers that
         fail on them, WeightsError where the .bin has changed since it was opened, ResourceError where the run exceeds
         the memory budget, the time limit or the number of iterations. Variables and sequences of random numbers then
@@ -373,9 +374,10 @@ def compile_model(
     threads: the number of threads of a run; None: the environment's IR_EXEC_THREADS, or else the cores that the process
         may use. Results do not depend on it.
     precision: what the f16 and bf16 values of a network are computed in. "f32", the default, is fast, and is what
-        OpenVINO's CPU plugin does: values are rounded to the types of the file where Convert and ConvertLike say so, in
-        variables that Assign writes, and in the outputs. Weights of 16 bits take twice their memory then, unless
-        weights="keep" converts them in every run. "file" rounds after every layer.
+        OpenVINO's CPU plugin does with f16: values are rounded to the types of the file where Convert and ConvertLike
+        say so, in variables that Assign writes, and in the outputs. Weights of 16 bits take twice their memory then,
+        unless weights="keep" converts them in every run. "file" rounds after every layer; so does a network with an
+        input whose element type the file leaves open.
     Raises what `read_model` raises, EvaluationError IR704 for other devices and for arguments that are no such numbers,
     and one UnsupportedError that names every operator that ir_exec does not have.
     """

@@ -11,7 +11,7 @@ from ir_exec.infer import Types, infer_body, infer_types
 from ir_exec.kernels.limits import Budget, current_limits, owner_of
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
-from ir_exec.ops.infrastructure.values import AssignsVariable, Parameter, Result
+from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, Result
 from ir_exec.runtime.fold import foldable
 from ir_exec.runtime.loop import Observer, read_only, run_steps
 from ir_exec.runtime.plan import Context, Kernel, Plan, Planner, Setting
@@ -88,7 +88,7 @@ class Executor:
             self._constants = self._fold(types, overwrite)
             self._setting.budget.constants += self.constant_bytes
         results = [node.values_in[0].number for node in self._graph.results]
-        nodes = [node for node in self._steps() if not self._is_folded(node)]
+        nodes = _constants_late([node for node in self._steps() if not self._is_folded(node)])
         slots = self._constants.copy()
         if overwrite:
             nodes = self._without_known(nodes, types, slots, results)
@@ -154,6 +154,19 @@ def _run(plan: Plan, slots: list[Array | None], observe: Observer | None = None)
     limits = current_limits()
     plan.require_room(limits)
     run_steps(plan.steps, slots, limits, observe)
+
+
+def _constants_late(nodes: list[Node]) -> list[Node]:
+    """The nodes with every constant that is not kept right before the first node that reads it: it is freed sooner."""
+    waiting: dict[Value, Node] = {}
+    ordered: list[Node] = []
+    for node in nodes:
+        if isinstance(node.op, Const):
+            waiting[node.outputs[0]] = node
+            continue
+        ordered += [waiting.pop(value) for value in dict.fromkeys(node.values_in) if value in waiting]
+        ordered.append(node)
+    return ordered + list(waiting.values())
 
 
 def _kept(array: Array) -> Array:

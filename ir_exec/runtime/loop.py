@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.graph import Node
@@ -15,7 +17,10 @@ from ir_exec.types import Array
 __all__ = ["Observer", "read_only", "run_steps"]
 
 Observer: TypeAlias = Callable[[Node, list[Array], list[Array]], None]
-"""Called after each node with its inputs and outputs, which it cannot change: the arrays are read-only."""
+"""Called after each node with its inputs and outputs, which it cannot change: the arrays are read-only.
+
+They are what is computed: f32 where the file says f16 or bf16, unless the model is compiled with precision="file".
+"""
 
 
 def run_steps(steps: list[Step], slots: list[Array | None], limits: Limits, observe: Observer | None = None) -> None:
@@ -58,7 +63,7 @@ SMALL = 2**10
 
 def _keep(held: Held, arrays: list[Array], result: Any, limits: Limits) -> None:
     outputs = result if type(result) is tuple else (result,)
-    large = [(output, planned) for output, planned in zip(outputs, held.outputs, strict=False) if output.nbytes > SMALL]
+    large = [pair for pair in zip(outputs, held.outputs, strict=False) if np.asarray(pair[0]).nbytes > SMALL]
     given = owners(arrays) if large else ()
     for output, planned in large:
         limits.keep(output, planned=planned, besides=given)

@@ -30,12 +30,24 @@ class TestSyntax:
             ("a[1],b/c:0[2, ?] , d[]", {"a": "1", "b/c:0": "2,?", "d": ""}),
             ("x[...]", {"x": "..."}),
             ("", {}),
+            ("x=1,3", {"x": "1,3"}),
+            ("x = [1, 2..8]", {"x": "1,2..8"}),
+            ("x=[1],y=[2]", {"x": "1", "y": "2"}),
+            ("a=b=?", {"a=b": "?"}),
+            ("a=b[1]", {"a=b": "1"}),
+            ("x[0]=1,3", {"x[0]": "1,3"}),
+            ("x[0]=[1,3]", {"x[0]": "1,3"}),
+            ("x=", {"x": ""}),
+            ("1,3", {"": "1,3"}),
+            ("?, 3", {"": "?,3"}),
+            ("...", {"": "..."}),
+            ("-1", {"": "?"}),
         ],
     )
     def test_shapes(self, text: str, expected: dict[str, str]) -> None:
         assert parse_shapes(text) == {name: Shape.parse(f"[{dims}]") for name, dims in expected.items()}
 
-    @pytest.mark.parametrize("text", ["x", "x[1", "x]1[", "x[1]y", "x[1],x[2]"])
+    @pytest.mark.parametrize("text", ["x", "x2", "x2,3", "x[1", "x]1[", "x[1]y", "x[1],x[2]"])
     def test_what_is_no_list_of_shapes(self, text: str) -> None:
         with pytest.raises(EvaluationError) as caught:
             parse_shapes(text)
@@ -72,6 +84,16 @@ def test_every_layer_that_cannot_take_a_batch() -> None:
     assert 'dim 2 is fixed by layer 14 "Constant_387" (Const) = [2,1,16,7,-1]' in reshape.hint
     assert divide.hint is not None
     assert 'dim 2 is fixed by layer 22 "Constant_486" (Const) = [2,16,7,15]' in divide.hint
+
+
+def test_the_outputs_with_other_shapes() -> None:
+    assert check_model(BERT).outputs is None
+    report = check_model(BERT, shapes="input_ids[2..4,64],attention_mask[2..4,64],token_type_ids[2..4,64]")
+    pooled = "__module.m.pooler.activation/aten::tanh/Tanh"
+    assert report.outputs == {"224": "f32[2..4,64,128]", pooled: "f32[2..4,128]"}
+    batched = check_model(BERT, batch=3).outputs
+    assert batched is not None
+    assert batched[pooled] == "f32[3,128]"
 
 
 def test_the_shapes_of_the_file_itself_are_no_fault() -> None:

@@ -63,7 +63,7 @@ def test_variables_can_be_read_and_set() -> None:
     [
         ("none", ONES, ir_exec.EvaluationError, "there is no variable 'none'; the variables are: 'sum'"),
         ("sum", np.ones(3, np.float32), ir_exec.ShapeError, "variable 'sum' has shape [3], expected [2]"),
-        ("sum", np.ones(2), ir_exec.ElementTypeError, "variable 'sum' is float64, expected f32"),
+        ("sum", np.ones(2, complex), ir_exec.ElementTypeError, "variable 'sum' is complex128, expected f32"),
         ("sum", "abc", ir_exec.ElementTypeError, "expected f32"),
     ],
 )

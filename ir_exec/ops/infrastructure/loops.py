@@ -284,7 +284,7 @@ def _sliced(ties: Ties, values: list[AnyValue]) -> list[tuple[int, Part, AnyValu
 
 def _output_type(tie: BodyOutput, type: TensorType, iterations: Dim, initial: TensorType | None) -> TensorType:
     if tie.part is None:
-        return either(type, initial) if initial is not None and iterations.lo == 0 else type.without_values()
+        return _last_type(type, initial) if initial is not None and iterations.lo == 0 else type.without_values()
     if type.shape.dims is None:
         return type.without_values()
     # Scalars are concatenated to a vector.
@@ -292,6 +292,20 @@ def _output_type(tie: BodyOutput, type: TensorType, iterations: Dim, initial: Te
     axis = normalize_axis(tie.part.axis, len(dims))
     dims[axis] = dims[axis] * iterations
     return type.with_shape(Shape(dims))
+
+
+def _last_type(type: TensorType, initial: TensorType) -> TensorType:
+    """The type of a last value that is the initial one if the body never runs.
+
+    As in OpenVINO, a size of the initial value that is not known is taken to be that of the Result.
+    """
+    last = either(type, initial)
+    if type.shape.dims is None or initial.shape.dims is None:
+        return type.without_values() if initial.shape.dims is None else last
+    if len(type.shape) != len(initial.shape):
+        return last
+    pairs = zip(type.shape, initial.shape, strict=True)
+    return last.with_shape(Shape([dim if dim & before is not None else dim | before for dim, before in pairs]))
 
 
 def _outputs(ties: Ties, results: list[Array], parts: dict[int, list[Array]]) -> tuple[Array, ...]:
