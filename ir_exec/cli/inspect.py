@@ -15,9 +15,11 @@ from ir_exec.cli.facts import Constants, LayerFacts, NetworkFacts, PlacedNode, P
 from ir_exec.cli.shapes import shape_option, shapes_by_input
 from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import Unusable, errors_as_messages, show, table
+from ir_exec.codes import Code
+from ir_exec.errors import IRError, raise_error
 from ir_exec.graph import Node
 from ir_exec.ir import read_document
-from ir_exec.model import Model, read_model
+from ir_exec.model import Loaded, Model, load
 
 
 @click.command("inspect")
@@ -65,7 +67,9 @@ def command(
             assert document is not None, "a reader that raises leaves nothing unread"
             click.echo(document.model_dump_json(indent=2))
             return
-        network = read_model(model, weights=weights)
+        loaded = load(model, weights, report=_raise_unless_without_weights)
+        assert loaded is not None, "a reader that raises leaves nothing unread"
+        network = Model(loaded)
         if shapes:
             network.reshape(shapes_by_input(shapes, network.inputs))
         if names or (is_json and all_layers):
@@ -76,17 +80,23 @@ def command(
                 return
             show(*(part for layer in layers for part in _told(layer)))
             return
-        facts = facts_of(network)
+        facts = facts_of(network, loaded.source)
         if is_json:
             click.echo(facts.model_dump_json(indent=2))
             return
-        show(*_summary(network, facts), *([_layers(network)] if all_layers else []))
+        show(*_summary(loaded, facts), *([_layers(network)] if all_layers else []))
 
 
-def _summary(network: Model, facts: NetworkFacts) -> list[Table | str]:
+def _raise_unless_without_weights(fault: IRError) -> None:
+    """The report for `load`: little that is shown needs the values of constants."""
+    if fault.code != Code.weights_missing:
+        raise_error(fault)
+
+
+def _summary(loaded: Loaded, facts: NetworkFacts) -> list[Table | str]:
     variables = [_ports("Variables", facts.variables)] if facts.variables else []
     return [
-        _heading(network),
+        _heading(loaded, facts),
         _totals(facts),
         _ports("Inputs", facts.inputs),
         _ports("Outputs", facts.outputs),
@@ -96,12 +106,16 @@ def _summary(network: Model, facts: NetworkFacts) -> list[Table | str]:
     ]
 
 
-def _heading(network: Model) -> str:
-    document = network.document
-    written = document.runtime_version
-    by = f", written by OpenVINO {written[0]}.{written[1]}" if written is not None else ""
-    count = sum(1 for _ in document.all_layers())
-    return f"{printable(network.name) or 'network'}: IR version {document.version}, {count:,} layers{by}"
+def _heading(loaded: Loaded, facts: NetworkFacts) -> str:
+    """Name, version and writer as the file has them, with the number of its layers."""
+    by = f", written by {printable(facts.writer)}" if facts.writer is not None else ""
+    added = len(loaded.document.layers) - len(loaded.source.layers)
+    more = f" and {added:,} for inputs and outputs of version 10" if added else ""
+    is_missing = loaded.weights is None and any(layer.is_constant for layer in loaded.source.all_layers())
+    missing = "; the weights are missing" if is_missing else ""
+    return (
+        f"{printable(facts.name) or 'network'}: IR version {facts.version}, {facts.layers:,} layers{more}{by}{missing}"
+    )
 
 
 def _totals(facts: NetworkFacts) -> str:
