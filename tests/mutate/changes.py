@@ -68,6 +68,9 @@ _SYMMETRIC: Final = (
 SYMMETRIC: Final = frozenset(_SYMMETRIC.split())
 """Functions whose first two arguments may be swapped."""
 
+UNTESTED: Final = frozenset({"hint", "doc", "strict"})
+"""Keywords that say something to people, or state what holds anyway (`zip(..., strict=True)`)."""
+
 STATEMENTS: Final = (ast.Expr, ast.AugAssign, ast.Raise, ast.Return, ast.Continue, ast.Break, ast.Delete)
 """Those that can be left out."""
 
@@ -207,6 +210,10 @@ class _Finder(ast.NodeVisitor):
     def visit_Assert(self, node: ast.Assert) -> None:
         """States what type checkers cannot see."""
 
+    def visit_keyword(self, node: ast.keyword) -> None:
+        if node.arg not in UNTESTED:
+            self.generic_visit(node)
+
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
         """Text for people."""
 
@@ -293,7 +300,7 @@ def _replacements(node: ast.AST) -> Iterator[ast.AST]:
 
 def _without_keywords(call: ast.Call) -> Iterator[ast.AST]:
     for i, keyword in enumerate(call.keywords):
-        if keyword.arg not in (None, "hint", "doc"):
+        if keyword.arg not in (None, *UNTESTED):
             yield _copy(call, keywords=call.keywords[:i] + call.keywords[i + 1 :])
 
 

@@ -13,6 +13,9 @@ __all__ = ["Stage", "stages"]
 
 PACKAGE: Final = "ir_exec"
 
+OF_NETWORKS: Final = ("tests/runtime/test_bodies.py", "tests/runtime/test_state.py")
+"""The own tests of ir_exec/ops/infrastructure, of which one layer alone makes no case."""
+
 ELSEWHERE: Final = ("kernels", "types", "ops", "infer", "graph", "runtime", "ir", "check", "cli", "conformance")
 """The folders of tests that come last, in this order. Of tests/conformance what is not about single rows."""
 
@@ -53,6 +56,8 @@ def stages(root: Path, path: str) -> list[Stage]:
 
 def _mirror(root: Path, path: str) -> tuple[str, ...]:
     module = Path(path).relative_to(PACKAGE)
+    if module.parts[:2] == ("ops", "infrastructure"):
+        return OF_NETWORKS
     if module.name == "__init__.py":
         return ()
     mirrored = Path("tests") / module.parent / f"test_{module.name}"
