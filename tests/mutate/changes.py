@@ -62,8 +62,8 @@ NAMES: Final[dict[str, str]] = {**{b: a for a, b in reversed(_PAIRS)}, **dict(_P
 """Functions, types and fields that are easily taken one for the other."""
 
 _SYMMETRIC: Final = (
-    "min max minimum maximum add multiply logical_and logical_or logical_xor equal not_equal array_equal isclose gcd "
-    "lcm may_share_memory shares_memory broadcast_shapes"
+    "min max minimum maximum clip add multiply logical_and logical_or logical_xor equal not_equal array_equal isclose "
+    "gcd lcm may_share_memory shares_memory broadcast_shapes"
 )
 SYMMETRIC: Final = frozenset(_SYMMETRIC.split())
 """Functions whose first two arguments may be swapped."""
@@ -144,7 +144,7 @@ class _Finder(ast.NodeVisitor):
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self._names.append(node.name)
         for decorator in node.decorator_list:
-            if isinstance(decorator, ast.Call) and _name_of(decorator.func) != "dataclass":
+            if isinstance(decorator, ast.Call) and _name_of(decorator.func) not in ("dataclass", "dataclass_transform"):
                 self.visit(decorator)
         self._body(node.body)
         self._names.pop()
