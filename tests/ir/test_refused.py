@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 import tracemalloc
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from ir_exec.ir import read_document
 from ir_exec.ir.markup import MAX_XML_BYTES
 from ir_exec.ir.reader import MAX_BODY_DEPTH
 from tests.helpers.ir_files import RELU
+from tests.helpers.steps import steps_of
 
 
 def refused(source: bytes | str | os.PathLike[str]) -> IRError:
@@ -149,9 +149,8 @@ FETCHED = '<!DOCTYPE net [<!ENTITY x SYSTEM "file:///etc/passwd">]><net name="&x
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_doctypes_and_entities_are_refused_at_once(text: str, encoding: str) -> None:
     raw = text.replace('<?xml version="1.0"?>', "").encode(encoding)
-    start = time.process_time()
     assert refused(raw).code == "IR003"
-    assert time.process_time() - start < 1
+    steps_of(lambda: refused(raw), limit=5_000)
 
 
 def test_a_doctype_that_is_only_mentioned_is_no_fault() -> None:
@@ -180,10 +179,9 @@ def test_an_error_in_the_markup_has_its_line() -> None:
 
 
 @pytest.mark.parametrize("opening", ["<!--", "<![CDATA[", "<?x ", "<", "<a ", "<!", "&", "<a>", "<net>"])
-def test_markup_that_never_closes_takes_linear_time(opening: str) -> None:
-    start = time.process_time()
+def test_markup_that_never_closes(opening: str) -> None:
+    """How long it takes `python -m benchmarks.hostile` measures."""
     assert refused(("<net>" + opening * (2**20 // len(opening))).encode()).code in ("IR002", "IR003", "IR006")
-    assert time.process_time() - start < 3
 
 
 def test_deep_nesting_is_refused() -> None:
