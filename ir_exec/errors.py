@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 from ir_exec.codes import Code
+from ir_exec.printable import printable
 
 __all__ = [
     "ElementTypeError",
@@ -84,7 +85,7 @@ class Location:
             layer += f" ({self.layer_type})" if self.layer_type is not None else ""
         port = f"port {self.port}" if self.port is not None else ""
         what = ", ".join(part for part in (layer, port) if part)
-        return ": ".join(part for part in (where, what) if part)
+        return printable(": ".join(part for part in (where, what) if part))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ class Fault:
 
 
 class IRError(Exception):
-    """The base of every error of ir_exec; `str(error)` is place and message.
+    """The base of every error of ir_exec; `str(error)` is place, message and hint, in text that can be shown.
 
     Errors do not change: `located` and `changed` return another one of the same class.
     """
@@ -184,7 +185,9 @@ class IRError(Exception):
 
     def __str__(self) -> str:
         where = str(self.location)
-        return f"{where}: {self.message}" if where else self.message
+        told = printable(self.message)
+        hint = f"\nhint: {printable(self.hint)}" if self.hint else ""
+        return f"{where}: {told}{hint}" if where else f"{told}{hint}"
 
 
 class ParseError(IRError):

@@ -13,7 +13,7 @@ from ir_exec.codes import Code
 from ir_exec.collector import paused_collector
 from ir_exec.errors import EvaluationError, IRError, Location, Report, ShapeError, WeightsError, raise_error
 from ir_exec.graph import Graph, Node, Value, build_graph
-from ir_exec.infer import Types, infer_types
+from ir_exec.infer import Types, infer_types, inferred_or_declared
 from ir_exec.ir import BitOrder, Document, Weights, default_weights_path, read_document
 from ir_exec.notebook import html_table
 from ir_exec.ops.infrastructure.values import Const
@@ -308,10 +308,18 @@ def load(source: Source, weights: WeightsSource | None = None, *, report: Report
     opened = _open_weights(document, weights, report)
     version = document.version
     if version < 11:
-        from ir_exec.ir.legacy import upgrade  # few files are so old
+        from ir_exec.ir.legacy import upgrade, with_outputs_converted  # few files are so old
 
         document, opened = upgrade(document, opened, report)
+        document = with_outputs_converted(document, _output_types(document, opened))
     return Loaded(document, build_graph(document, opened, report=report), opened, version)
+
+
+def _output_types(document: Document, weights: Weights | None) -> dict[str, ElementType]:
+    """The inferred element types of the Results' values, by the Result's id; faults are left to later passes."""
+    graph = build_graph(document, weights, report=lambda fault: None)
+    types = infer_types(graph, weights=weights, settle=inferred_or_declared)
+    return {node.id: types[value.number].element_type for node in graph.results for value in node.values_in}
 
 
 def _open_weights(document: Document, weights: WeightsSource | None, report: Report) -> Weights | None:

@@ -48,7 +48,7 @@ def test_an_error_says_what_its_fault_says() -> None:
     )
     assert (ERROR.message, ERROR.code, ERROR.hint) == ("the shapes differ", "IR502", "transpose b")
     assert (ERROR.severity, ERROR.location, ERROR.related) == ("warning", Location(line=9, port="b"), (LAYER,))
-    assert str(ERROR) == "line 9: port b: the shapes differ"
+    assert str(ERROR) == "line 9: port b: the shapes differ\nhint: transpose b"
 
 
 def test_an_error_is_made_from_a_fault() -> None:

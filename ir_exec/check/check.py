@@ -25,6 +25,7 @@ from ir_exec.codes import Code
 from ir_exec.collector import paused_collector
 from ir_exec.errors import IRError, ResourceError, internal_error
 from ir_exec.graph import Value
+from ir_exec.ir.markup import is_text
 from ir_exec.model import Loaded, Source, WeightsSource, load, ports_of
 from ir_exec.types import TensorType
 
@@ -155,7 +156,7 @@ def _what_if(loaded: Loaded, findings: Findings, wanted: _Wanted) -> dict[str, s
 
 
 def _path(source: Source) -> str | None:
-    if isinstance(source, (bytes, bytearray, memoryview)):
+    if isinstance(source, (bytes, bytearray, memoryview)) or is_text(source):
         return None
     try:
         return os.fsdecode(source)

@@ -8,6 +8,7 @@ from functools import lru_cache
 from ir_exec.check.compare import contradiction, difference, fits
 from ir_exec.check.ends import End, fault_at, layer_of, source_of
 from ir_exec.check.findings import Findings
+from ir_exec.check.habits import severity_at_reader
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, ShapeError
 from ir_exec.graph import Node, Value
@@ -64,6 +65,7 @@ def check_readers(value: Value, readers: list[End], settled: TensorType, finding
             f"{difference(reader.declared, settled)}"
         )
         error = fault_at(reader, contradiction(reader.declared, settled), message)
+        error = error.changed(severity=severity_at_reader(reader))
         findings(error)
         findings.repair(error, reader.port, settled)
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ir_exec.check.rules import lesser, rule_of
 from ir_exec.errors import IRError, Location, Severity
+from ir_exec.printable import printable
 
 __all__ = ["Diagnostic", "Record"]
 
@@ -50,4 +51,4 @@ class Diagnostic(Record):
 
     def __str__(self) -> str:
         where = str(self.location)
-        return f"{where}: {self.severity}[{self.code} {self.name}]: {self.message}"
+        return f"{where}: {self.severity}[{self.code} {self.name}]: {printable(self.message)}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ir_exec.check.diagnostic import Diagnostic
+from ir_exec.check.leftovers import with_leftovers_folded
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location
 from ir_exec.graph import Node
@@ -88,7 +89,7 @@ class Findings:
         """Every finding once, by line, those of the whole file first; consequences of other errors are left out."""
         follows = self._consequences()
         kept = dict.fromkeys(one for one in self._found if one.severity != "error" or not follows(one))
-        return tuple(sorted(kept, key=lambda one: one.location.line or 0))
+        return tuple(sorted(with_leftovers_folded(kept), key=lambda one: one.location.line or 0))
 
     def _consequences(self) -> Callable[[Diagnostic], bool]:
         """A test for errors that are only the consequence of others."""

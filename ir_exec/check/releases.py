@@ -22,7 +22,7 @@ from ir_exec.errors import GraphError, IRError, Location
 from ir_exec.ir import Document, Layer
 from ir_exec.types import ElementType
 
-__all__ = ["Release", "newer_than", "requirement"]
+__all__ = ["Release", "known_releases", "newer_than", "requirement"]
 
 _TYPE_ATTRIBUTES = ("element_type", "destination_type", "variable_type", "output_type", "index_element_type")
 
@@ -46,6 +46,15 @@ class Release(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.year}.{self.number}"
+
+
+def known_releases() -> list[Release]:
+    """The releases in the table, oldest first: at each of them something became readable."""
+    table = _table()
+    single = (table.ir_versions, table.opsets, table.operators, table.element_types)
+    found = {release for releases in single for release in releases.values()}
+    found |= {novelty.release for entries in table.novelties.values() for novelty in entries}
+    return sorted(found | {table.dim_of_0})
 
 
 class _Need(NamedTuple):

@@ -11,6 +11,7 @@ from ir_exec.check.diagnostic import Diagnostic, Record
 from ir_exec.check.text import counted, render
 from ir_exec.errors import Location, Severity
 from ir_exec.notebook import html_table
+from ir_exec.printable import printable
 
 __all__ = ["Demand", "Report", "Reports", "Requirement", "Summary", "summary_line"]
 
@@ -62,6 +63,10 @@ class Report(Record):
     def warnings(self) -> tuple[Diagnostic, ...]:
         return self._of("warning")
 
+    @property
+    def infos(self) -> tuple[Diagnostic, ...]:
+        return self._of("info")
+
     def _of(self, severity: Severity) -> tuple[Diagnostic, ...]:
         return tuple(found for found in self.diagnostics if found.severity == severity)
 
@@ -77,7 +82,7 @@ class Report(Record):
     def _repr_html_(self) -> str:
         """A row for each finding, for notebooks."""
         rows = [
-            (found.severity, f"{found.code} {found.name}", str(found.location), found.message)
+            (found.severity, f"{found.code} {found.name}", str(found.location), printable(found.message))
             for found in self.diagnostics
         ]
         return html_table(repr(self), ("severity", "rule", "place", "message"), rows)
@@ -91,6 +96,7 @@ class Summary(Record):
     layers_not_checked: int
     errors: int
     warnings: int
+    infos: int = 0
 
     @classmethod
     def of(cls, reports: Iterable[Report]) -> Self:
@@ -101,15 +107,17 @@ class Summary(Record):
             layers_not_checked=sum(report.layers_not_checked for report in reports),
             errors=sum(len(report.errors) for report in reports),
             warnings=sum(len(report.warnings) for report in reports),
+            infos=sum(len(report.infos) for report in reports),
         )
 
 
 def summary_line(summary: Summary) -> str:
-    """`3 files: 412 layers checked, 7 not checked; 2 errors, 1 warning`."""
+    """`3 files: 412 layers checked, 7 not checked; 2 errors, 1 warning, 4 infos`; infos only where there are any."""
+    infos = f", {counted(summary.infos, 'info')}" if summary.infos else ""
     return (
         f"{counted(summary.files, 'file')}: {counted(summary.layers_checked, 'layer')} checked, "
         f"{summary.layers_not_checked} not checked; "
-        f"{counted(summary.errors, 'error')}, {counted(summary.warnings, 'warning')}"
+        f"{counted(summary.errors, 'error')}, {counted(summary.warnings, 'warning')}{infos}"
     )
 
 

@@ -6,17 +6,19 @@ but never with a higher one.
 
 from __future__ import annotations
 
+import difflib
+
 from ir_exec.check.catalogue import CATALOGUE
 from ir_exec.check.rule import GROUPS, Rule
 from ir_exec.codes import Code
 from ir_exec.errors import Severity
 
-__all__ = ["GROUPS", "RULES", "Rule", "find_rule", "lesser", "rule_of"]
+__all__ = ["GROUPS", "RULES", "Rule", "find_rule", "lesser", "nearest_rule", "rule_of", "weight"]
 
 RULES: dict[str, Rule] = {rule.code: rule for rule in CATALOGUE}
 """Every rule by its code."""
 
-_WEIGHT: dict[Severity, int] = {"info": 0, "warning": 1, "error": 2}
+_WEIGHTS: dict[Severity, int] = {"info": 0, "warning": 1, "error": 2}
 
 
 def rule_of(code: str) -> Rule:
@@ -30,6 +32,17 @@ def find_rule(text: str) -> Rule | None:
     return next((rule for rule in CATALOGUE if wanted in (rule.code.lower(), rule.name)), None)
 
 
+def nearest_rule(text: str) -> str:
+    """`; did you mean declared-dims?`, where the text is like the name of a rule; else empty."""
+    near = difflib.get_close_matches(text.strip().lower().replace("_", "-"), [rule.name for rule in CATALOGUE], n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
 def lesser(a: Severity, b: Severity) -> Severity:
     """The milder of two severities."""
-    return min(a, b, key=_WEIGHT.__getitem__)
+    return min(a, b, key=weight)
+
+
+def weight(severity: Severity) -> int:
+    """A number that grows with the severity, to sort and compare by."""
+    return _WEIGHTS[severity]

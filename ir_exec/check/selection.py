@@ -10,7 +10,7 @@ from pathlib import PurePath
 
 from ir_exec.check.diagnostic import Diagnostic
 from ir_exec.check.report import Report
-from ir_exec.check.rules import GROUPS, find_rule
+from ir_exec.check.rules import GROUPS, find_rule, nearest_rule
 from ir_exec.errors import Severity
 
 __all__ = ["Selection", "code_prefix"]
@@ -30,7 +30,8 @@ def code_prefix(text: str) -> str:
             return f"IR{number}"
     rule = find_rule(wanted)
     if rule is None:
-        raise ValueError(f"{text!r} is no code, no name of a rule and no group ({', '.join(GROUPS.values())})")
+        groups = ", ".join(GROUPS.values())
+        raise ValueError(f"{text!r} is no code, no name of a rule and no group ({groups}){nearest_rule(text)}")
     return rule.code
 
 

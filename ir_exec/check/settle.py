@@ -6,12 +6,14 @@ type, something in this layer was changed; if they agree with the inferred one, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ir_exec.check.compare import contradiction, difference, fits, merged
 from ir_exec.check.declarations import check_edges, check_readers
 from ir_exec.check.ends import End, fault_at, layer_of, readers_of_values, source_of
 from ir_exec.check.findings import Findings
+from ir_exec.check.habits import severity_at_source
 from ir_exec.errors import IRError
 from ir_exec.graph import Graph, Value
 from ir_exec.infer import Types, infer_node
@@ -19,7 +21,7 @@ from ir_exec.ir import Weights
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import TensorType
 
-__all__ = ["Settler"]
+__all__ = ["Settler", "is_declared_as_stored"]
 
 
 class Settler:
@@ -29,11 +31,14 @@ class Settler:
     readers: the input ports to which each value goes.
     """
 
-    def __init__(self, graph: Graph, weights: Weights | None, findings: Findings) -> None:
+    def __init__(
+        self, graph: Graph, weights: Weights | None, findings: Findings, joined: Mapping[Value, TensorType]
+    ) -> None:
         self.types: Types = [value.declared for value in graph.values]
         self.readers = readers_of_values(graph)
         self._weights = weights
         self._findings = findings
+        self._joined = joined
         # Ports with equal declarations share one TensorType.
         self._disputed = {
             value
@@ -52,7 +57,7 @@ class Settler:
         ):
             # The common case: nothing to report.
             return self._without_lost_values(value, inferred)
-        if inferred is not None and _is_declared_as_stored(value, readers, inferred, self.types):
+        if inferred is not None and is_declared_as_stored(value, readers, inferred, self.types):
             return inferred
         if inferred is None:
             settled = self._from_ports(value)
@@ -80,7 +85,9 @@ class Settler:
         message = (
             f"{source.name} is declared as {declared}, but the layer gives {inferred}: {difference(declared, inferred)}"
         )
-        error = fault_at(source, contradiction(declared, inferred), message, hint=hint)
+        code = contradiction(declared, inferred)
+        severity = severity_at_source(value, self.readers[value], code, self._joined)
+        error = fault_at(source, code, message, hint=hint if severity == "error" else None).changed(severity=severity)
         self._findings(error)
         if for_inferred >= for_declared:
             self._findings.repair(error, source.port, inferred)
@@ -174,7 +181,7 @@ def _likeness(one: TensorType, other: TensorType) -> int:
     return (one.element_type is other.element_type) + (one.shape == other.shape)
 
 
-def _is_declared_as_stored(value: Value, readers: list[End], inferred: TensorType, types: Types) -> bool:
+def is_declared_as_stored(value: Value, readers: list[End], inferred: TensorType, types: Types) -> bool:
     """Whether a decompressed constant is declared in the precision in which it is stored.
 
     OpenVINO's writer does so if the constant is an output of the network, for all of its readers.

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ir_exec.check.ends import End
 from ir_exec.codes import Code
-from ir_exec.errors import GraphError, IRError, Location, WeightsError
+from ir_exec.errors import GraphError, IRError, Location, Severity, WeightsError
 from ir_exec.graph import Graph, Node
 from ir_exec.ir import Edge, Layer, Weights
 from ir_exec.ops.infrastructure.values import Const
@@ -58,8 +58,12 @@ def unreachable_layers(graph: Graph) -> Iterator[IRError]:
 
 
 def duplicate_names(graph: Graph) -> Iterator[IRError]:
-    """IR110 for each layer with the name of an earlier layer, IR111 for each that repeats a tensor name."""
+    """IR110 for each layer with the name of an earlier layer, IR111 for each that repeats a tensor name.
+
+    Only inputs and outputs of a network are asked for by name: where another value shares one, it is an info.
+    """
     layers: dict[str, Node] = {}
+    asked = _ends(graph)
     tensors: dict[str, Node] = {}
     for node in sorted((*graph.nodes, *graph.unreachable), key=lambda node: node.layer.line):
         first = layers.setdefault(node.name, node)
@@ -76,7 +80,14 @@ def duplicate_names(graph: Graph) -> Iterator[IRError]:
                     continue  # In version 10 tensors are named after layers, whose names may repeat.
                 message = f'tensor name {name!r} is that of an output of layer {first.id} "{first.name}" too'
                 place = End(node, position, is_output=True).location
-                yield GraphError(message, code=Code.duplicate_tensor_name, severity="warning", location=place)
+                severity: Severity = "warning" if {node.id, first.id} <= asked else "info"
+                yield GraphError(message, code=Code.duplicate_tensor_name, severity=severity, location=place)
+
+
+def _ends(graph: Graph) -> set[str]:
+    """The ids of the layers that hold the inputs and compute the outputs of a network."""
+    outputs = [value.node.id for node in graph.results for value in node.inputs if value is not None]
+    return {*outputs, *(node.id for node in graph.parameters)}
 
 
 def duplicate_port_ids(graph: Graph) -> Iterator[IRError]:

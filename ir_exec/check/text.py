@@ -13,15 +13,28 @@ The caller chooses the colours: a style maps the role of a piece of text and the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeAlias
 
 from ir_exec.check.diagnostic import Diagnostic
+from ir_exec.check.rules import weight
 from ir_exec.codes import Code
 from ir_exec.errors import Location
+from ir_exec.printable import inert, printable
 
-__all__ = ["LinesOf", "Style", "counted", "marked", "plain", "printable", "render", "render_diagnostic"]
+__all__ = [
+    "LinesOf",
+    "Style",
+    "by_severity",
+    "counted",
+    "inert",
+    "marked",
+    "plain",
+    "printable",
+    "render",
+    "render_diagnostic",
+]
 
 Style: TypeAlias = Callable[[str, str], str]
 """Takes a role (error, warning, info, message, frame, place, hint, source) and the text."""
@@ -36,6 +49,13 @@ _NARROWEST_EXCERPT = 30
 _LEFT_OUT = "..."
 
 MOST_LAYERS_LISTED = 12
+
+
+_OF_MANY_LAYERS = {Code.unknown_type, Code.type_not_in_opset, Code.unknown_opset, Code.newer_than_target}
+"""Errors whose cause is seldom in the layer: what says the same of several layers is one block, as with warnings."""
+
+_ONE_CAUSE = {Code.duplicate_tensor_name}
+"""Each message names something else, but the cause is one: how the file was written."""
 
 
 class HasDiagnostics(Protocol):
@@ -53,14 +73,19 @@ def plain(role: str, text: str) -> str:
 def render(
     report: HasDiagnostics, *, style: Style = plain, lines_of: LinesOf | None = None, width: int | None = None
 ) -> Iterator[str]:
-    """The lines of every block, with an empty line after each.
+    """The lines of every block, with an empty line after each: errors first, then warnings, then infos.
 
-    Warnings and infos with the same message for several layers share a block. width: characters into which lines of the
+    What several layers share is one block. width: characters into which lines of the
     file must fit; longer ones are cut around the marked place.
     """
     for diagnostic, others in _folded(report.diagnostics):
         yield from _block(diagnostic, others, style, lines_of, width)
         yield ""
+
+
+def by_severity(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Errors, then warnings, then infos, each in the order in which they are given."""
+    return sorted(diagnostics, key=lambda one: -weight(one.severity))
 
 
 def render_diagnostic(diagnostic: Diagnostic, *, style: Style = plain) -> Iterator[str]:
@@ -74,18 +99,28 @@ def counted(number: int, noun: str) -> str:
 
 
 def _folded(diagnostics: Sequence[Diagnostic]) -> list[tuple[Diagnostic, list[Diagnostic]]]:
-    """Each finding with later ones of the same message; every error is on its own."""
+    """Each finding with later ones that say the same, by severity."""
     blocks: list[tuple[Diagnostic, list[Diagnostic]]] = []
-    first: dict[tuple[str, str], list[Diagnostic]] = {}
-    for diagnostic in diagnostics:
-        key = (diagnostic.code, diagnostic.message)
-        if diagnostic.severity != "error" and key in first:
+    first: dict[tuple[str, ...], list[Diagnostic]] = {}
+    for diagnostic in by_severity(diagnostics):
+        key = _sameness(diagnostic)
+        if key in first:
             first[key].append(diagnostic)
             continue
         others: list[Diagnostic] = []
-        first[key] = others
+        if key is not None:
+            first[key] = others
         blocks.append((diagnostic, others))
     return blocks
+
+
+def _sameness(diagnostic: Diagnostic) -> tuple[str, ...] | None:
+    """What findings have in common that share a block; None for an error of one layer."""
+    if diagnostic.code in _ONE_CAUSE:
+        return diagnostic.severity, diagnostic.code
+    if diagnostic.severity == "error" and diagnostic.code not in _OF_MANY_LAYERS:
+        return None
+    return diagnostic.severity, diagnostic.code, diagnostic.message
 
 
 def _block(
@@ -153,7 +188,9 @@ def _place(location: Location) -> str:
 
 def _layers(others: list[Diagnostic]) -> str:
     ids = list(dict.fromkeys(one.location.layer_id or f"line {one.location.line}" for one in others))
-    shown = ", ".join(ids[:MOST_LAYERS_LISTED]) + (", ..." if len(ids) > MOST_LAYERS_LISTED else "")
+    shown = ", ".join(printable(id) for id in ids[:MOST_LAYERS_LISTED]) + (
+        ", ..." if len(ids) > MOST_LAYERS_LISTED else ""
+    )
     noun = "layer" if others[0].location.layer_id is not None else "place"
     return f"{counted(len(ids), 'other ' + noun)} ({shown})"
 
@@ -178,10 +215,3 @@ def _cut(text: str, start: int, length: int, room: int) -> tuple[str, int, int]:
     if len(shown) == len(text):
         behind = ""
     return before + shown + behind, start + len(before), min(length, len(shown) - start)
-
-
-def printable(text: str) -> str:
-    """The text with control characters escaped: names in broken files may contain sequences that terminals obey."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)

@@ -6,13 +6,14 @@ below go on with the more likely type (`settle.py`). So one pass finds each inde
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ir_exec.check.bodies import body_input_types
 from ir_exec.check.compare import fits, merged
 from ir_exec.check.declarations import meaningless_ports
 from ir_exec.check.ends import End, fault_at, layer_of
 from ir_exec.check.findings import Findings
+from ir_exec.check.habits import joined_types
 from ir_exec.check.settle import Settler
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, ShapeError, internal_error
@@ -28,7 +29,12 @@ __all__ = ["check_types"]
 
 def check_types(graph: Graph, weights: Weights | None, findings: Findings) -> int:
     """Infer and compare every reachable layer of the graph and of its bodies; returns how many could be checked."""
-    check = _TypeCheck(graph, weights, findings)
+    return _check(graph, weights, findings, {})
+
+
+def _check(graph: Graph, weights: Weights | None, findings: Findings, joined: Mapping[Value, TensorType]) -> int:
+    """joined: the types of a layer's outputs that it joins from values of this graph, its body."""
+    check = _TypeCheck(graph, weights, findings, joined)
     infer_types(graph, weights=weights, settle=check.settle)
     check.repair_odd_ports()
     return check.checked
@@ -40,11 +46,13 @@ class _TypeCheck:
     checked: how many layers were checked so far, those of bodies included.
     """
 
-    def __init__(self, graph: Graph, weights: Weights | None, findings: Findings) -> None:
+    def __init__(
+        self, graph: Graph, weights: Weights | None, findings: Findings, joined: Mapping[Value, TensorType]
+    ) -> None:
         self.checked = 0
         self._weights = weights
         self._findings = findings
-        self._settler = Settler(graph, weights, findings)
+        self._settler = Settler(graph, weights, findings, joined)
         self._shared = _SharedConstants(self._settler.readers)
         self._odd_ports: list[tuple[IRError, End]] = []
         # Values about which neither inference nor the file says enough.
@@ -100,8 +108,9 @@ class _TypeCheck:
             for inner, fault in body_input_types(node, self._types_in(node)):
                 if not self._findings.is_faulty(inner):
                     self._findings(fault)
+        joined = joined_types(node)
         for body in node.bodies:
-            self.checked += check_types(body.graph, self._weights, self._findings)
+            self.checked += _check(body.graph, self._weights, self._findings, joined)
         return not any(self._findings.is_faulty(inner) for body in node.bodies for inner in body.graph.all_nodes())
 
     def _report(self, node: Node, faults: Iterable[IRError]) -> None:
@@ -146,7 +155,7 @@ class _TypeCheck:
 
     def _is_checked(self, node: Node) -> bool:
         """Whether enough is known to check the node; IR905 if only the types of its inputs are unknown."""
-        if not node.is_whole or (isinstance(node.op, Const) and self._weights is None):
+        if not node.is_whole:
             return False
         for position, value in enumerate(node.values_in if self._unknown else ()):
             if value in self._unknown:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 import click
 
 from ir_exec import __version__
+from ir_exec.cli.endings import endings
 
 __all__ = ["main"]
 
@@ -23,6 +25,16 @@ _COMMANDS = {
 
 class _Commands(click.Group):
     """Imports the module of a command when it is asked for: the help and other commands do without it."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        with endings():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with endings():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)

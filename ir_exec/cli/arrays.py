@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ir_exec.cli.files import writing
 from ir_exec.cli.terminal import Unusable
 from ir_exec.errors import ResourceError
 from ir_exec.model import ModelPort
@@ -119,14 +120,10 @@ def draw(port: ModelPort, wanted: Shape | None, random: np.random.Generator) -> 
 
 def write_arrays(path: str, arrays: Mapping[str, Array]) -> None:
     """Write an .npz with these names as keys; what .npy cannot hold is written as f32, i8 or u8."""
-    try:
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-            for name, array in arrays.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                    np.lib.format.write_array(file, _as_native(array), allow_pickle=False)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise Unusable(f"cannot write {path}: {reason}") from None
+    with writing(path) as whole, zipfile.ZipFile(whole, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, _as_native(array), allow_pickle=False)
 
 
 def _as_native(array: Array) -> Array:

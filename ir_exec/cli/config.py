@@ -18,6 +18,7 @@ ir-exec.toml holds the same without `tool.ir-exec`. Arguments of the command lin
 
 from __future__ import annotations
 
+import difflib
 import os
 import tomllib
 from pathlib import Path
@@ -26,6 +27,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ir_exec.check import code_prefix
+from ir_exec.check.releases import Release
 from ir_exec.cli.files import read_text
 from ir_exec.cli.terminal import Unusable
 from ir_exec.errors import Severity
@@ -42,12 +44,31 @@ class Config(BaseModel):
     ignore: tuple[str, ...] = ()
     per_file_ignores: dict[str, tuple[str, ...]] = Field(default_factory=dict, alias="per-file-ignores")
     severity: dict[str, Severity] = Field(default_factory=dict)
+    level: Severity = "info"
     strict: bool = False
     target: str | None = None
     baseline: str | None = None
     jobs: int = Field(default=1, ge=1)
     weights_values: bool = Field(default=False, alias="weights-values")
     extensions: tuple[str, ...] = ()
+
+
+_EXPECTED = {
+    "select": "a list of rules",
+    "ignore": "a list of rules",
+    "per-file-ignores": "a table of lists of rules",
+    "severity": "a table of severities",
+    "level": "error, warning or info",
+    "strict": "true or false",
+    "target": 'a release of OpenVINO, as "2023.1" is',
+    "baseline": "a path",
+    "jobs": "a number from 1 on",
+    "weights-values": "true or false",
+    "extensions": "a list of modules and files",
+}
+"""What each setting is, in words."""
+
+_EXPECTED_INSIDE = {"severity": "error, warning or info", "per-file-ignores": "a list of rules"}
 
 
 def find_config(start: str) -> str | None:
@@ -73,9 +94,8 @@ def read_config(path: str | None) -> Config:
     try:
         config = Config.model_validate(content)
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        name = ".".join(map(str, fault["loc"])) or "settings"
-        raise Unusable(f"{path}: {name}: {fault['msg']}") from None
+        raise Unusable(f"{path}: {_fault(error)}") from None
+    _check_words(config, path)
     folder = os.path.dirname(os.path.abspath(path))
     extensions = [_beside(folder, text) if text.endswith(".py") else text for text in config.extensions]
     baseline = None if config.baseline is None else _beside(folder, config.baseline)
@@ -84,6 +104,37 @@ def read_config(path: str | None) -> Config:
 
 def _beside(folder: str, path: str) -> str:
     return os.path.relpath(os.path.join(folder, path))
+
+
+def _fault(error: ValidationError) -> str:
+    """The first fault of settings in one sentence."""
+    fault = error.errors(include_url=False)[0]
+    place = [str(part) for part in fault["loc"]]
+    name = ".".join(place)
+    if fault["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(name, _EXPECTED, n=1)
+        return f"there is no setting {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+    if not place:
+        return "[tool.ir-exec] is no table"
+    expected = _EXPECTED[place[0]] if len(place) == 1 else _EXPECTED_INSIDE.get(place[0], "a text")
+    return f"{name}: expected {expected}, found {repr(fault['input'])[:60]}"
+
+
+def _check_words(config: Config, path: str) -> None:
+    """Refuse rules and releases that there are not, by the name of the file: no argument is to blame."""
+    rules = {
+        "select": config.select,
+        "ignore": config.ignore,
+        "severity": tuple(config.severity),
+        **{f"per-file-ignores.{glob}": rules for glob, rules in config.per_file_ignores.items()},
+    }
+    for name, texts in rules.items():
+        prefixes(texts, f"{path}: {name}")
+    if config.target is not None:
+        try:
+            Release.parse(config.target)
+        except ValueError as error:
+            raise Unusable(f"{path}: target: {error}") from None
 
 
 def prefixes(texts: tuple[str, ...] | list[str], where: str) -> frozenset[str]:

@@ -21,8 +21,8 @@ from ir_exec.model import Model, read_model
 
 
 @click.command("inspect")
-@click.argument("model", metavar="MODEL")
-@click.option("--weights", metavar="FILE.bin", help="Weights other than those beside the .xml.")
+@click.argument("model", metavar="MODEL", type=click.Path())
+@click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml.")
 @shape_option("Other shapes of inputs, with the types that follow from them")
 @click.option("--layers", "all_layers", is_flag=True, help="List the layers with their inferred types.")
 @click.option("--layer", "names", multiple=True, metavar="NAME", help="Tell about a layer, by its name or id.")

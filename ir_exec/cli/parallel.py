@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -51,9 +52,8 @@ def check_all(files: Iterable[tuple[str, bool]], question: Question, jobs: int) 
             yield path, was_found, question.answer(path)
         return
     # A process that is copied from one with threads may hang, so each begins anew.
-    context = get_context("spawn")
     with ProcessPoolExecutor(
-        jobs, mp_context=context, initializer=import_extensions, initargs=(question.extensions,)
+        jobs, mp_context=get_context("spawn"), initializer=_prepared, initargs=(question.extensions,)
     ) as pool:
         waiting: deque[tuple[str, bool, Future[Report]]] = deque()
         for path, was_found in files:
@@ -110,3 +110,9 @@ class Bar:
         yield
         if self._progress is not None:
             self._progress.start()
+
+
+def _prepared(extensions: tuple[str, ...]) -> None:
+    """What each process does first. Ctrl-C goes to all of them; the one that started them alone answers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    import_extensions(extensions)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from time import perf_counter
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import click
 import numpy as np
@@ -30,13 +30,22 @@ _PATIENCE = 0.5
 
 
 @click.command("run")
-@click.argument("model", metavar="MODEL")
+@click.argument("model", metavar="MODEL", type=click.Path())
 @click.option("--input", "named", multiple=True, metavar="NAME=FILE.npy", help="An array for one input; repeatable.")
-@click.option("--inputs", "archive", metavar="FILE.npz", help="Arrays by names of inputs, or by in0, in1, ...")
+@click.option(
+    "--inputs", "archive", metavar="FILE.npz", type=click.Path(), help="Arrays by names of inputs, or by in0, in1, ..."
+)
 @shape_option("The shape of an input to draw")
-@click.option("--output", metavar="FILE.npz", help="Where to write the outputs, by their names.")
-@click.option("--weights", metavar="FILE.bin", help="Weights other than those beside the .xml.")
+@click.option("--output", metavar="FILE.npz", type=click.Path(), help="Where to write the outputs, by their names.")
+@click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml.")
 @click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True), help="Stop a run that takes longer.")
+@click.option(
+    "--precision",
+    type=click.Choice(["f32", "file"]),
+    default="f32",
+    show_default=True,
+    help="What f16 and bf16 are computed in: f32, or the types of the file.",
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For inputs that are drawn.")
 @extension_option
 def command(
@@ -47,6 +56,7 @@ def command(
     output: str | None,
     weights: str | None,
     max_seconds: float | None,
+    precision: Literal["f32", "file"],
     seed: int,
     extensions: tuple[str, ...],
 ) -> None:
@@ -61,7 +71,7 @@ def command(
     load_extensions(extensions)
     with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
         network = read_model(model, weights=weights)
-        compiled = compile_model(network, max_seconds=max_seconds)
+        compiled = compile_model(network, max_seconds=max_seconds, precision=precision)
     ports = compiled.inputs
     given = read_arrays(archive, ports) if archive is not None else {}
     for text in named:

@@ -15,11 +15,12 @@ from ir_exec.check import Diagnostic, render_diagnostic
 from ir_exec.cli.tables import Table, columns_of, wrapped
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, ResourceError, internal_error
+from ir_exec.printable import inert, printable
 
 __all__ = ["UNUSABLE", "Unusable", "echo", "errors_as_messages", "show", "styled", "table", "terminal_width"]
 
 UNUSABLE = 2
-"""The exit code for arguments that cannot be used and paths that cannot be read."""
+"""The exit code for arguments that cannot be used, paths that cannot be read, and output that cannot be written."""
 
 _STYLES = {
     "error": {"fg": "red", "bold": True},
@@ -42,14 +43,15 @@ def styled(role: str, text: str) -> str:
 
 
 def echo(text: str, *, to_stderr: bool = False) -> None:
-    """Print a line, coloured on a terminal or with FORCE_COLOR set, never with NO_COLOR set."""
+    """Print lines, coloured on a terminal or with FORCE_COLOR set, never with NO_COLOR set."""
     color = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
-    click.echo(text, err=to_stderr, color=color)
+    click.echo("\n".join(map(inert, text.split("\n"))), err=to_stderr, color=color)
 
 
 def terminal_width() -> int | None:
     """The columns of the terminal, None where stdout is no terminal."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    return shutil.get_terminal_size().columns if is_terminal else None
 
 
 class Unusable(click.ClickException):
@@ -58,12 +60,15 @@ class Unusable(click.ClickException):
     exit_code = UNUSABLE
 
     def show(self, file: IO[Any] | None = None) -> None:
-        echo(f"{styled('error', 'error')}{styled('message', ': ' + self.message)}", to_stderr=True)
+        echo(f"{styled('error', 'error')}{styled('message', ': ' + printable(self.message))}", to_stderr=True)
 
 
 @contextmanager
 def errors_as_messages(*, hint: str | None = None) -> Iterator[None]:
-    """Errors end the program with exit code 1 and one message on stderr; `hint` is for those that have none."""
+    """Errors end the program with one message on stderr; `hint` is for those that have none.
+
+    Exit code: 1 for what is wrong with the network, 2 where a path cannot be read or written.
+    """
     try:
         yield
     except IRError as error:
@@ -82,7 +87,7 @@ def _fail(error: IRError, hint: str | None) -> NoReturn:
     diagnostic = Diagnostic.of(error).model_copy(update={"severity": "error", "hint": error.hint or hint})
     for line in render_diagnostic(diagnostic, style=styled):
         echo(line, to_stderr=True)
-    sys.exit(1)
+    sys.exit(UNUSABLE if error.code in (Code.unreadable_path, Code.unwritable) else 1)
 
 
 def show(*parts: Table | str) -> None:

@@ -11,7 +11,7 @@ from ir_exec.graph.graph import Graph, Node
 from ir_exec.ir import Body, Layer, PortMapEntry
 from ir_exec.ops.base.bodies import BackEdge, BodyInput, BodyOutput, Part, Ties
 
-__all__ = ["check_port_map", "tie_body"]
+__all__ = ["check_port_map", "tie_body", "with_port_ids"]
 
 
 def check_port_map(node: Node, body: Body, graph: Graph) -> Iterator[GraphError]:
@@ -96,6 +96,24 @@ def _entry_fault(entry: PortMapEntry, ports: set[str], inside: set[str]) -> str 
 
 def _fault(message: str, line: int) -> GraphError:
     return GraphError(message, code=Code.body_port_map, location=Location(line=line))
+
+
+def with_port_ids(layer: Layer, body: Body) -> Body | None:
+    """The body whose port map names the layer's output ports by their ids, where the file counts them from 0.
+
+    None where the file's ids are those of the ports already, or no count. OpenVINO takes them as an order.
+    """
+    outputs = [entry.external_port_id for entry in body.port_map if entry.direction == "output"]
+    named = sorted({id for id in outputs if id != -1})
+    if named != list(range(len(layer.outputs))) or {str(id) for id in named} == {port.id for port in layer.outputs}:
+        return None
+    entries = tuple(
+        entry.changed(external_port_id=int(layer.outputs[entry.external_port_id].id))
+        if entry.direction == "output" and entry.external_port_id != -1
+        else entry
+        for entry in body.port_map
+    )
+    return body.changed(port_map=entries)
 
 
 def tie_body(layer: Layer, body: Body, graph: Graph) -> Ties | None:

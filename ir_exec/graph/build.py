@@ -12,10 +12,10 @@ from functools import lru_cache
 
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, InvalidAttributeError, IRError, Location, Report, WeightsError, raise_error
-from ir_exec.graph.bodies import check_port_map, tie_body
+from ir_exec.graph.bodies import check_port_map, tie_body, with_port_ids
 from ir_exec.graph.graph import BodyGraph, Graph, Node, Value
 from ir_exec.graph.order import reachable, topological_order
-from ir_exec.ir import MAX_BODY_DEPTH, Body, Document, Edge, Layer, Port, Weights
+from ir_exec.ir import MAX_BODY_DEPTH, Body, Document, Edge, Layer, Port, Weights, spare_bytes
 from ir_exec.ops import Op, resolve
 from ir_exec.ops.base.registry import newest
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
@@ -23,6 +23,8 @@ from ir_exec.types import Dim, ElementType, Shape, TensorType
 
 __all__ = ["build_graph", "declared_type"]
 
+
+_OF_VARIABLES = (ReadsVariable, AssignsVariable)
 
 _OF_ATTRIBUTES = {Code.invalid_attribute, Code.unknown_attribute}
 """Faults of attributes that the file has: they are on the line of `<data>`."""
@@ -137,17 +139,27 @@ class _Builder:
         for name in cls.unknown_attributes(layer.data):
             message = f"{layer.type} has no attribute {name}; it is ignored"
             report_attribute(InvalidAttributeError(message, code=Code.unknown_attribute, severity="warning"))
+        for name in cls.expected_attributes:
+            if name not in layer.data:
+                message = f"attribute {name} is missing; what it says is taken from the input"
+                report(InvalidAttributeError(message, code=Code.missing_attribute, severity="warning"))
         return cls.parse(layer.data, report_attribute)
 
     def check_constant(self, op: Const, node: Node) -> None:
         if not op.shape.is_static:
             return
-        if self.weights is not None:
-            try:
+        try:
+            spare = spare_bytes(op.element_type, op.shape.static, op.offset, op.size)
+            if self.weights is not None:
                 self.weights.check(op.element_type, op.shape.static, op.offset, op.size)
-            except IRError as error:
+            if spare:
+                message = f"{op.element_type}{list(op.shape.static)} takes {op.size - spare} bytes, and the size is "
+                message += f"{op.size}: the last {spare} are not read"
+                error = WeightsError(message, code=Code.constant_size, severity="warning")
                 self.report(error.located(node.location))
-        elif not self.weights_missed:
+        except IRError as error:
+            self.report(error.located(node.location))
+        if self.weights is None and not self.weights_missed:
             self.weights_missed = True
             message = "the network has constants, but there is no weights file"
             hint = "the weights are expected beside the .xml, with the extension .bin"
@@ -175,6 +187,10 @@ class _Builder:
                 faults.append((edge, error.located(node.location)))
                 continue
             node.inputs[position] = nodes[edge.from_layer].outputs[source]
+        astray = {edge.to_port for edge, _ in faults}
+        for node in nodes.values():
+            if _is_last_left_out(node) and node.layer.inputs[-1].id not in astray:
+                self.leave_out_last_input(node)
         unfed: dict[str, list[tuple[Node, int]]] = {}
         for node in nodes.values():
             for position, value in enumerate(node.inputs):
@@ -190,6 +206,18 @@ class _Builder:
             name = _port_name(node, position)
             self.report(GraphError(message, code=Code.input_without_edge, port=name).located(node.location))
 
+    def leave_out_last_input(self, node: Node) -> None:
+        """Go on as if the layer did not have its last input port, to which no edge leads."""
+        port = node.layer.inputs[-1]
+        name = _port_name(node, len(node.inputs) - 1)
+        message = f"no edge leads to input port {port.id}; the layer is read as if it did not have this optional input"
+        place = Location(line=port.line, port=name)
+        error = GraphError(message, code=Code.input_without_edge, severity="warning", location=place)
+        self.report(error.located(node.location))
+        node.layer = node.layer.changed(inputs=node.layer.inputs[:-1])
+        node.inputs.pop()
+        node.declared_inputs = node.declared_inputs[:-1]
+
     def number(self, order: list[Node]) -> list[Value]:
         values = [value for node in order for value in node.outputs]
         for number, value in enumerate(values):
@@ -200,6 +228,13 @@ class _Builder:
         self.level += 1
         graph = self.build(body.name, body.layers, body.edges, is_body=True)
         self.level -= 1
+        counted = with_port_ids(node.layer, body)
+        if counted is not None:
+            line = next(entry.line for entry in body.port_map if entry.direction == "output")
+            message = f"the port map of {body.name} counts the output ports from 0; their ids in the layer are others"
+            error = GraphError(message, code=Code.body_port_map, severity="warning", location=Location(line=line))
+            self.report(error.located(node.location))
+            body = counted
         faults = list(check_port_map(node, body, graph))
         for fault in faults:
             self.report(fault.located(node.location))
@@ -207,12 +242,20 @@ class _Builder:
         return BodyGraph(body.name, graph, None if faults else tie_body(node.layer, body, graph), depth)
 
     def check_variables(self, graph: Graph) -> None:
-        """Report variables that are not both read and assigned, as OpenVINO demands (IR113)."""
-        variables = [
-            node for node in graph.all_nodes(unreachable=True) if isinstance(node.op, (ReadsVariable, AssignsVariable))
-        ]
+        """Report variables that are not both read and assigned, as OpenVINO demands (IR113).
+
+        Layers that have a fault already, so that they have no operator, may be the other half of a pair.
+        """
+        nodes = list(graph.all_nodes(unreachable=True))
+        variables = [node for node in nodes if isinstance(node.op, _OF_VARIABLES)]
         read = {node.op.variable_id for node in variables if isinstance(node.op, ReadsVariable)}
         assigned = {node.op.variable_id for node in variables if isinstance(node.op, AssignsVariable)}
+        lost = [node for node in nodes if node.op is None]
+        if any(issubclass(node.op_class, _OF_VARIABLES) and "variable_id" not in node.layer.data for node in lost):
+            return
+        named = {node.layer.data["variable_id"] for node in lost if "variable_id" in node.layer.data}
+        read |= named
+        assigned |= named
         faults: list[GraphError] = []
         for node in variables:
             if isinstance(node.op, ReadsVariable) and node.op.variable_id not in assigned:
@@ -255,6 +298,14 @@ def _declared_type(precision: str | None, dims: tuple[int, ...]) -> TensorType:
 
 def _positions(ports: tuple[Port, ...]) -> dict[str, int]:
     return {port.id: position for position, port in enumerate(ports)}
+
+
+def _is_last_left_out(node: Node) -> bool:
+    """Whether only the last input has no edge, and the operator can do without it."""
+    if node.op is None or not node.inputs or node.inputs[-1] is not None or None in node.inputs[:-1]:
+        return False
+    last = len(node.inputs) - 1
+    return last < len(node.op.inputs) and node.op.inputs[last].optional and not node.op.inputs[last].variadic
 
 
 def _port_name(node: Node, position: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -54,15 +54,19 @@ def infer_types(
     weights: WeightsReader | None = None,
     given: Mapping[Value, TensorType] | None = None,
     settle: Settle = stop_at_fault,
+    ops: Mapping[Node, Op] | None = None,
+    seen: dict[Value, TensorType] | None = None,
 ) -> Types:
     """The type of every value of the graph, from its Parameters down.
 
     given: types that take the place of what the operator would infer: new input shapes, inputs of a body.
     settle: what happens to faults, and the types for the layers below each node.
+    ops: operators that take the place of those of their nodes, in bodies too.
+    seen: gets the type of every value that is inferred, in bodies too.
     """
     given = given or {}
     told = {value.node for value in given}
-    context: dict[str, Any] = {"weights": weights, "bodies": ()}
+    around = _Around(weights, ops or {}, seen)
     types: Types = [value.declared for value in graph.values]
     with np.errstate(all="ignore"):
         for node in graph.nodes:
@@ -71,9 +75,11 @@ def infer_types(
             if node in told:
                 inferred = [given.get(value, value.declared) for value in node.outputs]
             else:
-                inferred = _infer(node, types, context, faults)
+                inferred = _infer(node, types, around, faults)
             for value, type in zip(node.outputs, settle(node, inferred, faults), strict=False):
                 types[value.number] = type
+    if seen is not None:
+        seen.update(zip(graph.values, types, strict=True))
     return types
 
 
@@ -110,40 +116,55 @@ def infer_outputs(
     return list(result) if isinstance(result, tuple) else [result]
 
 
-def infer_body(graph: Graph, parameters: list[TensorType], weights: WeightsReader | None) -> list[TensorType]:
+def infer_body(
+    graph: Graph,
+    parameters: list[TensorType],
+    weights: WeightsReader | None,
+    *,
+    ops: Mapping[Node, Op] | None = None,
+    seen: dict[Value, TensorType] | None = None,
+) -> list[TensorType]:
     """The types of a body's Results from those of its Parameters; raises the first error inside.
 
-    A Parameter of unknown type keeps the one that the file declares.
+    A Parameter of unknown type keeps the one that the file declares. ops, seen: as for `infer_types`.
     """
     given = {
         node.outputs[0]: type
         for node, type in zip(graph.parameters, parameters, strict=True)
         if type.element_type.is_known or type.rank is not None
     }
-    types = infer_types(graph, weights=weights, given=given)
+    types = infer_types(graph, weights=weights, given=given, ops=ops, seen=seen)
     return [types[node.values_in[0].number] for node in graph.results]
+
+
+class _Around(NamedTuple):
+    """What one pass over a graph hands on to the passes over the bodies inside."""
+
+    weights: WeightsReader | None
+    ops: Mapping[Node, Op]
+    seen: dict[Value, TensorType] | None
 
 
 class _Body:
     """A body whose types are inferred; the TypedBody of the operator that holds it."""
 
-    def __init__(self, body: BodyGraph, weights: WeightsReader | None) -> None:
+    def __init__(self, body: BodyGraph, around: _Around) -> None:
         assert body.ties is not None, "a node with bodies that are not tied is not whole"
         self.ties: Ties = body.ties
         self.depth = body.depth
         self._graph = body.graph
-        self._weights = weights
+        self._around = around
 
     def infer(self, types: list[TensorType]) -> list[TensorType]:
-        return infer_body(self._graph, types, self._weights)
+        weights, ops, seen = self._around
+        return infer_body(self._graph, types, weights, ops=ops, seen=seen)
 
 
-def _infer(node: Node, types: Types, context: Mapping[str, Any], faults: list[IRError]) -> list[TensorType] | None:
+def _infer(node: Node, types: Types, around: _Around, faults: list[IRError]) -> list[TensorType] | None:
     """The inferred types of a node's outputs; its faults are added to `faults`."""
-    op = node.op
+    op = around.ops.get(node, node.op)
     if op is None or not node.is_whole:
         return None
     inputs = [types[value.number] for value in node.inputs if value is not None]
-    if node.bodies:
-        context = {**context, "bodies": tuple([_Body(body, context["weights"]) for body in node.bodies])}
+    context = {"weights": around.weights, "bodies": tuple([_Body(body, around) for body in node.bodies])}
     return infer_node(op, inputs, context, lambda error: faults.append(error.located(node.location)))

@@ -2,29 +2,31 @@
 
 OpenVINO changes the inputs and outputs of old files: f16 inputs become f32; i64, u64, i32 and u32 outputs become i32,
 and every other output that is not f32 becomes f32. Inputs and outputs are named after their layers, and `<pre-process>`
-subtracts a mean from an input. All of this becomes layers of the document, so that no other module knows version 10.
+subtracts a mean from an input. All of this becomes layers of the document. The element types of the outputs are known
+only when types have been inferred, so they are converted in a second step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import IRError, Location, ParseError, Report
+from ir_exec.errors import IRError, Location, ParseError, Report, raise_error
 from ir_exec.ir.document import Document, Edge, Layer, Port, RtInfo
 from ir_exec.ir.weights import Weights
 from ir_exec.types import Array, ElementType
 
-__all__ = ["upgrade"]
+__all__ = ["upgrade", "with_outputs_converted"]
 
-_TO_I32 = {"I64", "U64", "I32", "U32"}
+_TO_I32 = {ElementType.i64, ElementType.u64, ElementType.i32, ElementType.u32}
+_NOT_CONVERTED = {ElementType.dynamic, ElementType.string}
 
 
 def upgrade(document: Document, weights: Weights | None, report: Report) -> tuple[Document, Weights | None]:
-    """A document of version 10 as one of version 11, and the weights with the means appended.
+    """A document of version 10 as one of version 11, and the weights with the means appended; its outputs stay.
 
     Documents of version 11 are returned unchanged. Raises nothing; a `<pre-process>` that cannot be used is reported.
     """
@@ -34,8 +36,18 @@ def upgrade(document: Document, weights: Weights | None, report: Report) -> tupl
     upgrade.name_ports()
     upgrade.subtract_means()
     upgrade.convert_inputs()
-    upgrade.convert_outputs()
     return upgrade.document(), upgrade.weights
+
+
+def with_outputs_converted(document: Document, types: Mapping[str, ElementType]) -> Document:
+    """An upgraded document whose outputs have the element types that OpenVINO gives those of version 10.
+
+    types: the element types that the values of the Results really have, by the Result's id; what the ports declare says
+    nothing about them.
+    """
+    upgrade = _Upgrade(document, None, raise_error)
+    upgrade.convert_outputs(types)
+    return upgrade.document()
 
 
 @dataclass
@@ -92,27 +104,33 @@ class _Upgrade:
             data = {**layer.data, "element_type": "f32"}
             self.layers[layer.id] = layer.changed(data=data, outputs=(as_f32,))
 
-    def convert_outputs(self) -> None:
+    def convert_outputs(self, types: Mapping[str, ElementType]) -> None:
+        converts: dict[tuple[str, str], Layer] = {}
         for edge in list(self.result_edges()):
             source = self.layers.get(edge.from_layer)
+            inferred = types.get(edge.to_layer, ElementType.dynamic)
             port = next((port for port in source.outputs if port.id == edge.from_port), None) if source else None
-            if source is None or port is None or port.precision is None:
+            if source is None or port is None or inferred in _NOT_CONVERTED:
                 continue
-            precision = port.precision.upper()
-            wanted = "I32" if precision in _TO_I32 else "FP32"
-            if precision == wanted or source.is_parameter:
+            wanted = ElementType.i32 if inferred in _TO_I32 else ElementType.f32
+            if inferred is wanted:
                 continue
-            converted = port.changed(precision=wanted)
-            name = f"{source.name}/Convert"
-            data = {"destination_type": ElementType.parse(wanted).name}
-            convert = self.add_layer("Convert", name, source, data, [port], converted)
-            outputs = tuple(_unnamed(other) if other is port else other for other in source.outputs)
-            self.layers[source.id] = source.changed(outputs=outputs)
+            place = edge.from_layer, edge.from_port
+            if place not in converts:
+                # The port is declared as nothing: what the source declares wrongly is said at the source alone.
+                given, converted = port.changed(precision=None), port.changed(precision=wanted.precision)
+                data = {"destination_type": wanted.name}
+                converts[place] = self.add_layer("Convert", f"{source.name}/Convert", source, data, [given], converted)
+                outputs = tuple(_unnamed(other) if other is port else other for other in source.outputs)
+                self.layers[source.id] = source.changed(outputs=outputs)
+                self.connect(*place, converts[place], 0)
+            convert = converts[place]
             self.edges[self.edges.index(edge)] = edge.changed(from_layer=convert.id, from_port=convert.outputs[0].id)
-            self.connect(edge.from_layer, edge.from_port, convert, 0)
             result = self.layers[edge.to_layer]
+            unconverted = {port.precision, inferred.precision, inferred.name}
             inputs = tuple(
-                one.changed(precision=wanted) if one.precision == port.precision else one for one in result.inputs
+                one.changed(precision=wanted.precision) if one.precision in unconverted else one
+                for one in result.inputs
             )
             self.layers[result.id] = result.changed(inputs=inputs)
 

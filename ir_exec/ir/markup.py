@@ -22,14 +22,16 @@ from ir_exec.errors import IRError, Location, ParseError, ResourceError
 from ir_exec.ir.lookalikes import recognise
 from ir_exec.types import Array
 
-__all__ = ["MAX_XML_BYTES", "Markup", "load", "parse", "start_tags"]
+__all__ = ["MAX_XML_BYTES", "Markup", "is_text", "load", "parse", "start_tags"]
 
 MAX_XML_BYTES = 128 * 2**20
 """No network comes near this size: a layer takes half a kilobyte, and the weights are not in this file."""
 
 _ASIDE = {b"<!--": b"-->", b"<![CDATA[": b"]]>", b"<?": b"?>"}
 _ASIDE_OR_DECLARATION = re.compile(rb"<!--|<!\[CDATA\[|<\?|<!(?:DOCTYPE|ENTITY|ELEMENT|ATTLIST|NOTATION)")
-_DECLARED_ENCODING = re.compile(rb"""<\?xml[^>]{0,200}?\bencoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]{0,39})["']""")
+_DECLARED_ENCODING = re.compile(rb"""\s*<\?xml[^>]{0,200}?\bencoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]{0,39})["']""")
+_LATE_DECLARATION = re.compile(rb"\s+<\?xml\s[^>]{0,400}?\?>")
+_END = re.compile(rb"</net\s*>")
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -61,6 +63,10 @@ def load(source: str | os.PathLike[str] | bytes) -> tuple[str | None, bytes]:
         _check_size(len(source), None)
         return None, bytes(source)
     path = None
+    if is_text(source):
+        message = "this is the text of an XML file, and a path was expected"
+        hint = 'text is read as bytes: text.encode("utf-8")'
+        raise ParseError(message, code=Code.unreadable_path, hint=hint)
     try:
         path = os.fsdecode(source)
         status = os.stat(path)
@@ -80,6 +86,11 @@ def load(source: str | os.PathLike[str] | bytes) -> tuple[str | None, bytes]:
     return path, raw
 
 
+def is_text(source: object) -> bool:
+    """Whether what should be a path is the content of a file."""
+    return isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<") and not os.path.exists(source)
+
+
 def parse(raw: bytes) -> Markup:
     """The elements of an XML file in any encoding that XML files are written in.
 
@@ -89,7 +100,7 @@ def parse(raw: bytes) -> Markup:
     found = recognise(raw)
     if found is not None:
         raise found
-    text = _to_utf8(raw)
+    text = _without_surroundings(_to_utf8(raw))
     markup = _without_asides(text)
     root = _element_tree(text)
     if root.getroottree().docinfo.internalDTD is not None:
@@ -136,6 +147,20 @@ def _to_utf8(raw: bytes) -> bytes:
     except UnicodeError as error:
         raise ParseError(f"the file is not {encoding}: {error}", code=Code.not_well_formed) from None
     return text.encode("utf-8", "surrogatepass")
+
+
+def _without_surroundings(text: bytes) -> bytes:
+    """The text without what other readers of IR pass over: a declaration behind white space, and text behind the end.
+
+    Every other byte stays at its place. A `<` behind the end stays, and is refused later on.
+    """
+    if text[:1].isspace() and (declaration := _LATE_DECLARATION.match(text)) is not None:
+        start, end = text.index(b"<"), declaration.end()
+        text = text[:start] + re.sub(rb"[^\r\n]", b" ", text[start:end]) + text[end:]
+    end_tag = _END.match(text, max(text.rfind(b"</net"), 0))
+    if end_tag is not None and (behind := text[end_tag.end() :].strip()) and b"<" not in behind:
+        text = text[: end_tag.end()]
+    return text
 
 
 def _without_asides(text: bytes) -> bytes:

@@ -19,7 +19,7 @@ from ir_exec.ir.lookalikes import LFS_HINT, LFS_POINTER
 from ir_exec.ir.packing import CURRENT_ORDER, BitOrder, decode, packed_size
 from ir_exec.types import Array, ElementType
 
-__all__ = ["Weights", "default_weights_path"]
+__all__ = ["Weights", "default_weights_path", "spare_bytes"]
 
 _MAX_OFFSET = 2**63 - 1
 
@@ -33,6 +33,26 @@ _SMALL = 2**10
 def default_weights_path(path: str | os.PathLike[str]) -> str:
     """Where the weights of an .xml lie: the same path with the extension .bin."""
     return os.path.splitext(os.fspath(path))[0] + ".bin"
+
+
+def spare_bytes(element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> int:
+    """How many of a constant's bytes its elements do not need; OpenVINO reads the first ones.
+
+    0 for strings, and for the one byte that OpenVINO gives a constant without elements. Raises WeightsError: IR205
+    offset, size or shape is negative or beyond 64 bits; IR204 the size is less than the elements need.
+    """
+    if not (0 <= offset <= _MAX_OFFSET and 0 <= size <= _MAX_OFFSET):
+        raise WeightsError(f"no bytes lie at offset {offset} with size {size}", code=Code.constant_offset)
+    if min(shape, default=0) < 0:
+        raise WeightsError(f"a constant cannot have the shape {list(shape)}", code=Code.constant_offset)
+    count = math.prod(shape)
+    is_text = element_type is ElementType.string
+    needed = 4 * (2 + count) if is_text else packed_size(element_type, count)
+    if size < needed:
+        at_least = "at least " if is_text else ""
+        message = f"{element_type}{list(shape)} takes {at_least}{needed} bytes, and the size is {size}"
+        raise WeightsError(message, code=Code.constant_size)
+    return 0 if is_text or size <= max(needed, 1) else size - needed
 
 
 class Weights:
@@ -131,30 +151,20 @@ class Weights:
     def check(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> None:
         """Whether a constant can be read, without touching its bytes.
 
-        Raises WeightsError: IR205 offset, size or shape is negative or beyond 64 bits; IR204 the size is not what the
-        element type and the shape need; IR202 the constant reaches past the end of the weights.
+        Raises WeightsError as `spare_bytes` does; IR202 where the constant reaches past the end of the weights, and
+        IR204 where only bytes that its elements do not need are there.
         """
-        if not (0 <= offset <= _MAX_OFFSET and 0 <= size <= _MAX_OFFSET):
-            raise WeightsError(f"no bytes lie at offset {offset} with size {size}", code=Code.constant_offset)
-        if min(shape, default=0) < 0:
-            raise WeightsError(f"a constant cannot have the shape {list(shape)}", code=Code.constant_offset)
-        count = math.prod(shape)
-        if element_type is ElementType.string:
-            needed, enough = 4 * (2 + count), size >= 4 * (2 + count)
-        else:
-            needed = packed_size(element_type, count)
-            # OpenVINO gives a constant without elements one byte.
-            enough = size == needed or (count == 0 and size <= 1)
-        if not enough:
-            at_least = "at least " if element_type is ElementType.string else ""
-            message = f"{element_type}{list(shape)} takes {at_least}{needed} bytes, and the size is {size}"
-            raise WeightsError(message, code=Code.constant_size)
-        if offset + size > self.size and count > 0:
-            raise WeightsError(
-                f"the constant lies in bytes {offset} to {offset + size} of the weights, which end at {self.size}",
-                code=Code.weights_short,
-                hint="is this the .bin of this .xml, and was it copied whole?",
-            )
+        spare = spare_bytes(element_type, shape, offset, size)
+        if offset + size <= self.size or math.prod(shape) == 0:
+            return
+        if spare and offset + size - spare <= self.size:
+            message = f"{element_type}{list(shape)} takes {size - spare} bytes, and the size is {size}, past the end"
+            raise WeightsError(f"{message} of the weights", code=Code.constant_size)
+        raise WeightsError(
+            f"the constant lies in bytes {offset} to {offset + size} of the weights, which end at {self.size}",
+            code=Code.weights_short,
+            hint="is this the .bin of this .xml, and was it copied whole?",
+        )
 
     def read(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> Array:
         """The constant as a read-only array of this shape: a view of the mapping where alignment allows, else a copy.
@@ -169,7 +179,8 @@ class Weights:
         if math.prod(shape) == 0:
             array = np.empty(shape, element_type.dtype)
         else:
-            array = decode(element_type, shape, self._stored(offset, size), self.order)
+            needed = size - spare_bytes(element_type, shape, offset, size)
+            array = decode(element_type, shape, self._stored(offset, needed), self.order)
         array.flags.writeable = False
         if size <= _SMALL:
             self._decoded[key] = array

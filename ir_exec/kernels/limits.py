@@ -8,7 +8,7 @@ an array asks first: `current_limits().require(size)`. Outside of a run nothing 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Container, Iterable
 from contextvars import ContextVar
 from time import monotonic
 from typing import Final
@@ -19,7 +19,7 @@ import numpy as np
 from ir_exec.errors import ResourceError
 from ir_exec.types import Array
 
-__all__ = ["LIMITS", "MOST_ITERATIONS", "Budget", "Limits", "current_limits", "owner_of"]
+__all__ = ["LIMITS", "MOST_ITERATIONS", "Budget", "Limits", "current_limits", "owner_of", "owners"]
 
 MOST_ITERATIONS = 1_000_000
 """Of all loops of a run together. No network of any use makes more; a damaged file may ask for more than the age of the
@@ -70,30 +70,38 @@ class Limits:
         """Raise ResourceError where there is no room for `size` more bytes."""
         self._budget.require(self.planned + self._counted + size)
 
-    def keep(self, array: Array, *, planned: int = 0, besides: Sequence[Array] = ()) -> None:
+    def keep(self, array: Array, *, planned: int = 0, besides: Container[int] = ()) -> None:
         """Count the memory of an array for as long as it lives.
 
-        planned: bytes of it that are counted already. besides: arrays whose memory is counted elsewhere; views of them
-        take none. Read-only memory is that of constants, of variables or of the caller.
+        planned: bytes of it that are counted already. besides: `owners` of memory that is counted elsewhere; views of
+        it take none. Read-only memory is that of constants, of variables or of the caller.
         """
         owner = owner_of(array)
-        if not owner.flags.writeable or any(owner is owner_of(other) for other in besides):
+        key = id(owner)
+        if not owner.flags.writeable or key in besides:
             return
         size = max(owner.nbytes + OVERHEAD - planned, 0)
-        kept = self._kept.get(id(owner))
+        kept = self._kept.get(key)
         if kept is None:
-            kept = self._kept[id(owner)] = _Kept(owner, self)
+            kept = self._kept[key] = _Kept(owner, _freed)
+            kept.key, kept.limits, kept.size = key, self, 0
         self._counted += size - kept.size
         kept.size = size
-        self.require(0)
+        if self.planned + self._counted + self._budget.constants > self._budget.max_memory:
+            self.require(0)
 
-    def iterate(self) -> None:
-        """Count an iteration of a loop; raises ResourceError where there were too many, or no time is left."""
+    def iterate(self, size: int) -> None:
+        """Count an iteration of a loop, which has left `size` bytes that nobody else counts.
+
+        Raises ResourceError where there were too many iterations, or no time or memory is left.
+        """
         self._iterations += 1
         if self._iterations > MOST_ITERATIONS:
             raise ResourceError(f"the loops of the run make more than {MOST_ITERATIONS:,} iterations together")
         if self.is_timed:
             self.check_time()
+        if self.planned + self._counted + self._budget.constants + size > self._budget.max_memory:
+            self.require(size)
 
     def check_time(self) -> None:
         """Raise ResourceError where the run takes longer than it may."""
@@ -115,14 +123,9 @@ class _Kept(ref[Array]):
     """An array whose memory is counted, until it is freed."""
 
     __slots__ = ("key", "limits", "size")
-
-    def __new__(cls, array: Array, limits: Limits) -> _Kept:
-        return super().__new__(cls, array, _freed)
-
-    def __init__(self, array: Array, limits: Limits) -> None:
-        self.key = id(array)
-        self.limits = limits
-        self.size = 0
+    key: int
+    limits: Limits
+    size: int
 
 
 def _freed(kept: ref[Array]) -> None:
@@ -144,3 +147,8 @@ def owner_of(array: Array) -> Array:
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
+
+
+def owners(arrays: Iterable[Array]) -> frozenset[int]:
+    """Whose memory the arrays are views of, for `Limits.keep`; good for as long as the arrays live."""
+    return frozenset([id(owner_of(array)) for array in arrays])

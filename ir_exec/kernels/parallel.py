@@ -79,6 +79,8 @@ class _Job:
                 self._all_done.wait()
             # Gives the interpreter's lock to the helpers.
             sleep(0)
+        # A helper that has not woken up yet holds this job, which must not keep the arrays alive until then.
+        del self._make_worker
         if self._failure is not None:
             raise self._failure[1]
 

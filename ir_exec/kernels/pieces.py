@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 
 import numpy as np
 
 from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import for_each, for_ranges
-from ir_exec.types import Array
+from ir_exec.types import Array, ElementType, convert
 
-__all__ = ["by_pieces", "by_slices"]
+__all__ = ["by_pieces", "by_slices", "converted"]
 
 
 def by_pieces(function: Callable[[Array], Array], data: Array, output: Array) -> Array:
@@ -26,6 +27,13 @@ def by_pieces(function: Callable[[Array], Array], data: Array, output: Array) ->
 
     for_ranges(source.size, costs.PIECE_ELEMENTS, work)
     return output
+
+
+def converted(data: Array, target: ElementType) -> Array:
+    """`convert`, of many elements in pieces on several threads."""
+    if data.size < costs.SPLIT_ELEMENTS or not data.flags.c_contiguous or data.dtype == target.dtype:
+        return convert(data, target)
+    return by_pieces(partial(convert, target=target), data, np.empty(data.shape, target.dtype))
 
 
 def by_slices(function: Callable[[Array], Array], data: Array, axis: int, *, nanoseconds: float) -> Array:

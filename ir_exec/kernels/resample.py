@@ -136,24 +136,24 @@ def _cubic_table(coordinates: Array, size_in: int, cube_coeff: float) -> Table:
     return Table(np.clip(taps, 0, size_in - 1).astype(np.int64), weights)
 
 
-def _pillow_table(size_in: int, size_out: int, cube_coeff: float | None) -> Table:
-    """The filter of the Pillow library: a triangle, or a cubic with this parameter, stretched when shrinking."""
+def _pillow_table(size_in: int, size_out: int, *, cubic: bool) -> Table:
+    """The filter of the Pillow library: a triangle, or Keys' cubic with a = -0.5, stretched when shrinking."""
     scale = size_in / size_out
     stretch = max(scale, 1.0)
-    support = (1 if cube_coeff is None else 2) * stretch
+    support = (2 if cubic else 1) * stretch
     centers = (np.arange(size_out) + 0.5) * scale
     begin = np.maximum(np.trunc(centers - support + 0.5), 0)
     end = np.minimum(np.trunc(centers + support + 0.5), size_in)
     taps = begin[:, np.newaxis] + np.arange(int(np.max(end - begin, initial=0)))
     distance = np.abs(taps - centers[:, np.newaxis] + 0.5) / stretch
-    weights = np.maximum(1 - distance, 0) if cube_coeff is None else _pillow_cubic(distance, cube_coeff)
+    weights = _pillow_cubic(distance) if cubic else np.maximum(1 - distance, 0)
     weights[taps >= end[:, np.newaxis]] = 0
     return Table(np.clip(taps, 0, size_in - 1).astype(np.int64), _shares(weights))
 
 
-def _pillow_cubic(distance: Array, a: float) -> Array:
-    inner = ((a + 2) * distance - (a + 3)) * distance * distance + 1
-    outer = (((distance - 5) * distance + 8) * distance - 4) * a
+def _pillow_cubic(distance: Array) -> Array:
+    inner = (1.5 * distance - 2.5) * distance * distance + 1
+    outer = (((distance - 5) * distance + 8) * distance - 4) * -0.5
     return np.where(distance < 1, inner, np.where(distance < 2, outer, 0))
 
 
@@ -237,7 +237,7 @@ class Filter:
 
     def _new_table(self, size_in: int, size_out: int, scale: np.float32, antialias: bool) -> Table:
         if self.of_pillow:
-            return _pillow_table(size_in, size_out, self.cube_coeff if self.mode == "bicubic_pillow" else None)
+            return _pillow_table(size_in, size_out, cubic=self.mode == "bicubic_pillow")
         coordinates = _source_coordinates(self.coordinates, size_in, size_out, scale)
         if self.mode == "nearest":
             return _nearest_table(coordinates, size_in, self.nearest, bool(scale < 1))

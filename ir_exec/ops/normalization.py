@@ -237,15 +237,16 @@ class GroupNormalization(Op):
 
     Mean and variance are those of a group of channels in one batch; scale and bias belong to a channel.
 
-    data: [batch, channels, ...], any float type. scale, bias: [channels], of the same type. output: the same as data.
+    data: [batch, channels, ...], any float type. scale, bias: [channels], any float types: as in OpenVINO, they need
+    not be that of data. output: the same as data.
     Errors: IR501 for data of rank 0 or 1 and others that are not vectors, IR502 where the channels differ or are no
     multiple of num_groups. Specification: normalization/group-normalization-12.
     """
 
     inputs = (
         In("data", types=CALCULABLE_FLOAT),
-        In("scale", types=CALCULABLE_FLOAT, like="data"),
-        In("bias", types=CALCULABLE_FLOAT, like="data"),
+        In("scale", types=CALCULABLE_FLOAT),
+        In("bias", types=CALCULABLE_FLOAT),
     )
 
     num_groups: Positive

@@ -11,7 +11,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels import costs
-from ir_exec.kernels.precision import CALCULABLE, rounded, type_limits, widened
+from ir_exec.kernels.precision import CALCULABLE, accumulator, rounded, type_limits, widened
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Int, at_least
 from ir_exec.ops.base.shapes import broadcast_shapes, broadcasts_to, merge_shapes
@@ -29,9 +29,10 @@ class FakeQuantize(Op):
 
     data up to the lesser of input_low and input_high becomes output_low, data above the greater one output_high.
 
-    data: any shape, any numeric type. input_low, input_high, output_low, output_high: the type of data, and a shape
-    that broadcasts to that of data. levels: 2 or more. auto_broadcast: `numpy` (the default), or `none`: the limits
-    have the shape of data. output: as data. Floats shorter than f32 are quantized in f32, integers in f64 and rounded.
+    data: any shape, any numeric type. input_low, input_high, output_low, output_high: numeric, in OpenVINO not always
+    of the type of data; a shape that broadcasts to that of data. levels: 2 or more. auto_broadcast: `numpy` (the
+    default), or `none`: the limits have the shape of data. output: as data. Floats shorter than f32 are quantized in
+    f32, integers in f64 and rounded.
     Errors: IR504 for limits that do not broadcast to data, IR501 and IR502 for other shapes with `none`.
     Specification: quantization/fake-quantize-1, by which data is of a float type; OpenVINO takes integers too. The mode
     pdpd counts as numpy, which broadcasts everything that pdpd does.
@@ -39,10 +40,10 @@ class FakeQuantize(Op):
 
     inputs = (
         In("data", types=CALCULABLE),
-        In("input_low", types=CALCULABLE, like="data"),
-        In("input_high", types=CALCULABLE, like="data"),
-        In("output_low", types=CALCULABLE, like="data"),
-        In("output_high", types=CALCULABLE, like="data"),
+        In("input_low", types=CALCULABLE),
+        In("input_high", types=CALCULABLE),
+        In("output_low", types=CALCULABLE),
+        In("output_high", types=CALCULABLE),
     )
 
     levels: Annotated[Int, at_least(2)]
@@ -69,9 +70,9 @@ class FakeQuantize(Op):
         self, data: Array, input_low: Array, input_high: Array, output_low: Array, output_high: Array
     ) -> Array:
         is_integer = ElementType.of(data).is_integer
+        dtype = np.dtype(np.float64) if is_integer else accumulator(data.dtype)
         wide, *limits = [
-            array.astype(np.float64) if is_integer else widened(array)
-            for array in (data, input_low, input_high, output_low, output_high)
+            array.astype(dtype, copy=False) for array in (data, input_low, input_high, output_low, output_high)
         ]
         result = np.empty(wide.shape, wide.dtype)
         for some, into, bounds in _rows(wide, result, limits):

@@ -138,14 +138,15 @@ class _Extreme(_Reduction):
         shape = tuple(1 if axis in axes else size for axis, size in enumerate(data.shape))
         if not self.keep_dims:
             shape = tuple(size for axis, size in enumerate(data.shape) if axis not in axes)
-        return np.full(shape, type_limits(data.dtype)[self.of_nothing], data.dtype)
+        return np.full(shape, _ends_of_range(data.dtype)[self.of_nothing], data.dtype)
 
 
 @op("ReduceMax", since=1)
 class ReduceMax(_Extreme):
-    """The greatest element; of no elements the lowest finite value of the type, as in OpenVINO.
+    """The greatest element; of no elements minus infinity, or the lowest value of a type without infinity.
 
-    Specification: reduction/reduce-max-1. It leaves the reduction of no elements undefined.
+    Specification: reduction/reduce-max-1. It leaves the reduction of no elements undefined; ONNX has infinity, and
+    OpenVINO infinity or the lowest finite value, depending on its kernel.
     """
 
     extreme = np.maximum
@@ -154,13 +155,22 @@ class ReduceMax(_Extreme):
 
 @op("ReduceMin", since=1)
 class ReduceMin(_Extreme):
-    """The least element; of no elements the greatest finite value of the type, as in OpenVINO.
+    """The least element; of no elements infinity, or the greatest value of a type without infinity.
 
-    Specification: reduction/reduce-min-1. It leaves the reduction of no elements undefined.
+    Specification: reduction/reduce-min-1. It leaves the reduction of no elements undefined; ONNX has infinity, and
+    OpenVINO infinity or the greatest finite value, depending on its kernel.
     """
 
     extreme = np.minimum
     of_nothing = 1
+
+
+def _ends_of_range(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """The infinities of a dtype, or its lowest and highest values where it has none."""
+    if not ElementType.of_dtype(dtype).is_float:
+        return type_limits(dtype)
+    infinity = np.array(np.inf).astype(dtype)[()]
+    return (-infinity, infinity) if np.isinf(infinity) else type_limits(dtype)
 
 
 @op("ReduceL1", since=4)

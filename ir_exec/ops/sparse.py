@@ -18,6 +18,7 @@ from ir_exec.kernels.indices import find_indices
 from ir_exec.kernels.precision import accumulator, rounded
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER
+from ir_exec.ops.base.mixed_types import require_convertible
 from ir_exec.ops.base.named_dims import merged_dims
 from ir_exec.ops.base.segments import (
     given_count,
@@ -27,7 +28,7 @@ from ir_exec.ops.base.segments import (
     segments_of,
 )
 from ir_exec.ops.base.shapes import known_ints
-from ir_exec.types import INDEX, Array, Dim, ElementType, Shape, TensorType, element_types
+from ir_exec.types import INDEX, Array, Dim, ElementType, Shape, TensorType, convert, element_types
 
 __all__ = [
     "EmbeddingBagOffsets",
@@ -293,9 +294,10 @@ class SparseFillEmptyRows(Op):
     """A sparse matrix with `default_value` in the first column of every empty row.
 
     values: [M], any element type. dense_shape: [2], rows and columns. indices: [M, 2], row and column of every value.
-    default_value: a scalar of the type of values.
+    default_value: a scalar; as in OpenVINO, any type is converted to that of values.
     Outputs: indices and values, sorted by row and column, equal ones in their order; and whether each row was empty.
-    Errors: IR701 for a row or a column that the matrix does not have, which OpenVINO's CPU plugin accepts.
+    Errors: IR402 for a number among strings and a string among numbers; IR701 for a row or a column that the matrix
+    does not have, which OpenVINO's CPU plugin accepts.
     Specification: sparse/fill-empty-rows-16.
     """
 
@@ -303,7 +305,7 @@ class SparseFillEmptyRows(Op):
         In("values"),
         In("dense_shape", types=INDEX),
         In("indices", types=INDEX, like="dense_shape"),
-        In("default_value", like="values"),
+        In("default_value"),
     )
     outputs = ("output_indices", "output_values", "empty_row_indicator")
 
@@ -319,13 +321,13 @@ class SparseFillEmptyRows(Op):
             },
             known={"axes": Dim(2)},
         )
+        require_convertible(default_value, values, "default_value", "values")
         rows = number_of_rows(dense_shape, "dense_shape")
         taken = known_ints(indices)
         added = Dim(0, rows.hi)
         if taken is not None and rows.is_static:
             added = Dim(max(rows.lo - len(set(taken[::2])), 0))
         count = dims["M"] + added
-        values = values if values.element_type.is_known else default_value
         kind = indices if indices.element_type.is_known else dense_shape
         return (
             kind.with_shape(Shape([count, Dim(2)])),
@@ -346,6 +348,7 @@ class SparseFillEmptyRows(Op):
         empty = np.flatnonzero(is_empty).astype(indices.dtype)
         added = np.stack([empty, np.zeros_like(empty)], axis=1)
         all_indices = np.concatenate([indices, added])
-        all_values = np.concatenate([values, np.full(len(empty), default_value, values.dtype)])
+        fill = convert(default_value, ElementType.of(values))
+        all_values = np.concatenate([values, np.full(len(empty), fill, values.dtype)])
         order = np.lexsort((all_indices[:, 1], all_indices[:, 0]))
         return all_indices[order], all_values[order], is_empty

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError
 from ir_exec.kernels import costs
-from ir_exec.kernels.pieces import by_pieces
+from ir_exec.kernels.pieces import converted
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, ElementTypeName
 from ir_exec.ops.base.shapes import merge_shapes, require_rank
@@ -26,7 +25,6 @@ from ir_exec.types import (
     ElementType,
     Shape,
     TensorType,
-    convert,
     element_types,
     saturated,
 )
@@ -59,6 +57,7 @@ class Convert(Op):
 
     inputs = (In("data", types=CONVERTIBLE),)
     views = True
+    rounds = True
     is_conversion = True
 
     destination_type: ElementTypeName
@@ -68,7 +67,7 @@ class Convert(Op):
         return TensorType(self.destination_type, data.shape)
 
     def evaluate(self, data: Array) -> Array:
-        return _converted(data, self.destination_type)
+        return converted(data, self.destination_type)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         return _conversion(types[0], self.destination_type)
@@ -87,8 +86,9 @@ class ConvertLike(Op):
     Errors: IR401 for a type of like that is neither numeric nor boolean. Specification: type/convert-like-1.
     """
 
-    inputs = (In("data", types=CONVERTIBLE), In("like"))
+    inputs = (In("data", types=CONVERTIBLE), In("like", only_type=True))
     views = True
+    rounds = True
 
     def infer(self, data: TensorType, like: TensorType) -> TensorType:
         if like.element_type.is_known:
@@ -96,7 +96,7 @@ class ConvertLike(Op):
         return TensorType(like.element_type, data.shape)
 
     def evaluate(self, data: Array, like: Array) -> Array:
-        return _converted(data, ElementType.of(like))
+        return converted(data, ElementType.of(like))
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         data, like = types
@@ -111,13 +111,6 @@ def _require_convertible(target: ElementType) -> None:
         raise ElementTypeError(f"no values can be converted to {target}", code=Code.element_type_not_taken)
 
 
-def _converted(data: Array, target: ElementType) -> Array:
-    """`convert`, of many elements in pieces on several threads."""
-    if data.size < costs.SPLIT_ELEMENTS or not data.flags.c_contiguous or data.dtype == target.dtype:
-        return convert(data, target)
-    return by_pieces(partial(convert, target=target), data, np.empty(data.shape, target.dtype))
-
-
 def _conversion(source: TensorType, target: ElementType) -> Callable[[Array], Array]:
     """`convert` for arrays of this type: NumPy's own conversion where it does the same."""
     kind, dtype = source.element_type, target.dtype
@@ -127,7 +120,7 @@ def _conversion(source: TensorType, target: ElementType) -> Callable[[Array], Ar
     into_float = target in (ElementType.f32, ElementType.f64) and kind in _ALIKE | _FLOATS
     if (into_integer or into_float) and source.shape.size.lo < costs.SPLIT_ELEMENTS:
         return lambda data: data.astype(dtype)
-    return lambda data: _converted(data, target)
+    return lambda data: converted(data, target)
 
 
 @op("ConvertPromoteTypes", since=14)
@@ -160,7 +153,7 @@ class ConvertPromoteTypes(Op):
 
     def evaluate(self, input_0: Array, input_1: Array) -> tuple[Array, Array]:
         common = self._common(TensorType.of(input_0), TensorType.of(input_1))
-        return _converted(input_0, common), _converted(input_1, common)
+        return converted(input_0, common), converted(input_1, common)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         common = self._common(*types)

@@ -42,10 +42,19 @@ from ir_exec.runtime.arguments import (
 from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.loop import Observer
 from ir_exec.runtime.memory import MemoryPlan, default_budget
+from ir_exec.runtime.precision import (
+    AS_IN_FILE,
+    Precision,
+    as_declared,
+    as_f32,
+    checked_precision,
+    run_as_f32,
+    widened_type,
+)
 from ir_exec.runtime.requests import InferRequest, VariableState, states_of
 from ir_exec.runtime.state import VARIABLES, CurrentVariables, Variables, variables_of
 from ir_exec.runtime.threads import chosen_threads
-from ir_exec.types import Array, TensorType
+from ir_exec.types import Array, ElementType, TensorType
 
 __all__ = ["CompiledModel", "Results", "Session", "States", "compile_model"]
 
@@ -103,6 +112,7 @@ class _Network:
     """What the sessions of a compiled model share.
 
     variables: with the types that their values have. is_stateful: whether a run depends on the one before.
+    is_wide: whether f16 and bf16 are computed in f32. rounded: the variables that keep such values.
     """
 
     executor: Executor
@@ -114,6 +124,16 @@ class _Network:
     budget: Budget
     threads: int
     max_seconds: float | None
+    is_wide: bool
+    rounded: Mapping[str, ElementType]
+
+    def run(self, arrays: list[Array], observe: Observer | None, limits: Limits) -> list[Array]:
+        """The outputs in their declared types, in memory of the caller's own."""
+        if not self.is_wide:
+            return _owned(self.executor.run(arrays, observe), arrays, limits)
+        computed = self.executor.run(list(map(as_f32, arrays)), observe)
+        found = [as_declared(array, port.element_type) for array, port in zip(computed, self.outputs, strict=True)]
+        return _owned(found, arrays, limits)
 
 
 class States(Mapping[str, Array | None]):
@@ -169,7 +189,7 @@ class Session:
 
     def __init__(self, network: _Network) -> None:
         self._network = network
-        self._variables = Variables()
+        self._variables = Variables(network.rounded)
         self._lock = RLock()
         self._is_running = False
         self.state = States(network.variables, self._variables, self._lock)
@@ -180,7 +200,8 @@ class Session:
         inputs: arrays by name, position or port, or a sequence in the order of the inputs; they are never written to.
             Arrays of floats are rounded to the float type of the input; those of another element type are cast where
             the cast keeps every value, and refused otherwise.
-        observe: called after each layer with its node, its inputs and its outputs; the arrays are read-only.
+        observe: called after each layer with its node, its inputs and its outputs, as they are computed: with f32 for
+            the f16 and bf16 of the file, unless the precision is "file". The arrays are read-only.
         Raises IRError: EvaluationError, ElementTypeError or ShapeError for inputs that do not fit and for layers that
         fail on them, WeightsError where the .bin has changed since it was opened, ResourceError where the run exceeds
         the memory budget, the time limit or the number of iterations. Variables and sequences of random numbers then
@@ -198,7 +219,7 @@ class Session:
                 if network.is_stateful:
                     found = self._run_in_turn(arrays, observe, limits)
                 else:
-                    found = _owned(network.executor.run(arrays, observe), arrays, limits)
+                    found = network.run(arrays, observe, limits)
             return Results(network.outputs, found)
         finally:
             limits.close()
@@ -218,7 +239,7 @@ class Session:
             around = VARIABLES.set(self._variables)
             limits.planned = self._variables.nbytes
             try:
-                found = _owned(self._network.executor.run(arrays, observe), arrays, limits)
+                found = self._network.run(arrays, observe, limits)
                 self._variables.commit()
             finally:
                 self._variables.discard()
@@ -242,6 +263,7 @@ class CompiledModel(Session):
         max_seconds: float | None = None,
         expand_weights: bool = True,
         threads: int | None = None,
+        precision: Precision = "f32",
     ) -> None:
         refuse_unsupported(model.graph)
         # Whoever compiled the model may reshape it.
@@ -251,12 +273,18 @@ class CompiledModel(Session):
             "max_seconds": max_seconds,
             "expand_weights": expand_weights,
             "threads": threads,
+            "precision": precision,
         }
         budget = Budget(default_budget() if max_memory is None else whole_number(max_memory, "max_memory", 0))
         context = {"weights": model.weights, "state": CurrentVariables()}
         self.inputs: list[ModelPort] = model.inputs
         self.outputs: list[ModelPort] = model.outputs
-        self._executor = Executor(model.graph, context, budget, expand_weights=expand_weights, types=model.types)
+        wide = run_as_f32(model) if checked_precision(precision) == "f32" else AS_IN_FILE
+        self._is_wide = bool(wide.ops)
+        types = None if self._is_wide else model.types
+        self._executor = Executor(
+            model.graph, context, budget, expand_weights=expand_weights, types=types, ops=wide.ops
+        )
         super().__init__(
             _Network(
                 self._executor,
@@ -268,6 +296,8 @@ class CompiledModel(Session):
                 budget,
                 chosen_threads(threads),
                 None if max_seconds is None else seconds(max_seconds, "max_seconds"),
+                self._is_wide,
+                wide.variables,
             )
         )
 
@@ -306,7 +336,7 @@ class CompiledModel(Session):
         Tensors whose shapes depend on values count with their least possible size. Raises what planning a call raises,
         and ShapeError IR506 for an input whose shape stays open.
         """
-        found = [(port.element_type.dtype, shape) for port, shape in bind_shapes(shapes, self.inputs)]
+        found = [(self._dtype(port), shape) for port, shape in bind_shapes(shapes, self.inputs)]
         with np.errstate(all="ignore"):
             plan = self._executor.plan(found)
         peak = max(range(len(plan.live)), key=plan.live.__getitem__, default=None)
@@ -315,6 +345,10 @@ class CompiledModel(Session):
             peak=0 if peak is None else plan.live[peak],
             layer=None if peak is None else plan.steps[peak].node.name,
         )
+
+    def _dtype(self, port: ModelPort) -> np.dtype[Any]:
+        type = TensorType(port.element_type, port.shape)
+        return (widened_type(type) if self._is_wide else type).element_type.dtype
 
 
 def compile_model(
@@ -325,6 +359,7 @@ def compile_model(
     max_memory: int | None = None,
     max_seconds: float | None = None,
     threads: int | None = None,
+    precision: Precision = "f32",
 ) -> CompiledModel:
     """Make a network ready to run; `model` is a Model, or what `read_model` takes.
 
@@ -338,6 +373,11 @@ def compile_model(
         limit.
     threads: the number of threads of a run; None: the environment's IR_EXEC_THREADS, or else the cores that the process
         may use. Results do not depend on it.
+    precision: what the f16 and bf16 values of a network are computed in. "f32", the default, is fast, and is what
+        OpenVINO's CPU plugin does with f16: values are rounded to the types of the file where Convert and ConvertLike
+        say so, in variables that Assign writes, and in the outputs. Weights of 16 bits take twice their memory then,
+        unless weights="keep" converts them in every run. "file" rounds after every layer; so does a network with an
+        input whose element type the file leaves open.
     Raises what `read_model` raises, EvaluationError IR704 for other devices and for arguments that are no such numbers,
     and one UnsupportedError that names every operator that ir_exec does not have.
     """
@@ -349,7 +389,12 @@ def compile_model(
     elif weights is not None and mode is None:
         raise EvaluationError('weights is another .bin, but the model is read already, expected "expand" or "keep"')
     return CompiledModel(
-        model, max_memory=max_memory, max_seconds=max_seconds, expand_weights=mode != "keep", threads=threads
+        model,
+        max_memory=max_memory,
+        max_seconds=max_seconds,
+        expand_weights=mode != "keep",
+        threads=threads,
+        precision=precision,
     )
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from ir_exec.collector import paused_collector
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer import Types, infer_body, infer_types
 from ir_exec.kernels.limits import Budget, current_limits, owner_of
+from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
-from ir_exec.ops.infrastructure.values import AssignsVariable, Parameter, Result
+from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, Result
 from ir_exec.runtime.fold import foldable
 from ir_exec.runtime.loop import Observer, read_only, run_steps
 from ir_exec.runtime.plan import Context, Kernel, Plan, Planner, Setting
@@ -27,6 +29,7 @@ class Executor:
         smaller ones always are.
     budget: the memory of all runs, which the network and its bodies share.
     types: the types of all values for the input types among them, so that these are not inferred again.
+    ops: operators that run in place of those of their nodes, in bodies too.
     """
 
     def __init__(
@@ -37,20 +40,23 @@ class Executor:
         *,
         expand_weights: bool = True,
         types: Types | None = None,
+        ops: Mapping[Node, Op] = MappingProxyType({}),
     ) -> None:
         self._graph = graph
         self.weights = context["weights"]
         self._expand_weights = expand_weights
         self._types = types
+        self._ops = ops
         self._plans = Plans(self._new_plan, budget.max_memory)
+        self._folded: set[Value] = set()
         self._constants: list[Array | None] | None = None
         self._kernels: dict[Node, Kernel | None] = {}
         bodies = {
-            node: tuple(_Body(body, context, budget, expand_weights) for body in node.bodies)
+            node: tuple(_Body(body, context, budget, expand_weights, ops) for body in node.bodies)
             for node in graph.nodes
             if node.bodies
         }
-        self._setting = Setting(context, bodies, budget, self._with_constants)
+        self._setting = Setting(context, bodies, budget, self._with_constants, ops)
 
     def run(self, arrays: list[Array], observe: Observer | None = None) -> list[Array]:
         """The values of the Results from those of the Parameters, both in the order of the file."""
@@ -73,19 +79,16 @@ class Executor:
         }
         return sum(owner.nbytes for owner in owners.values() if owner.base is None)
 
-    @cached_property
-    def _folded(self) -> set[Value]:
-        return foldable(self._graph, expand_weights=self._expand_weights)
-
     @paused_collector()
     def _new_plan(self, inputs: list[TensorType], overwrite: bool) -> Plan:
         given = {node.outputs[0]: type for node, type in zip(self._graph.parameters, inputs, strict=True)}
         types = self._inferred(given)
         if self._constants is None:
+            self._folded = foldable(self._graph, types, expand_weights=self._expand_weights)
             self._constants = self._fold(types, overwrite)
             self._setting.budget.constants += self.constant_bytes
         results = [node.values_in[0].number for node in self._graph.results]
-        nodes = [node for node in self._steps() if not self._is_folded(node)]
+        nodes = _constants_late([node for node in self._steps() if not self._is_folded(node)])
         slots = self._constants.copy()
         if overwrite:
             nodes = self._without_known(nodes, types, slots, results)
@@ -94,7 +97,7 @@ class Executor:
     def _inferred(self, given: dict[Value, TensorType]) -> Types:
         if self._types is not None and all(self._types[value.number] == type for value, type in given.items()):
             return self._types
-        return infer_types(self._graph, weights=self.weights, given=given)
+        return infer_types(self._graph, weights=self.weights, given=given, ops=self._ops)
 
     def _without_known(
         self, nodes: list[Node], types: Types, slots: list[Array | None], results: list[int]
@@ -131,12 +134,13 @@ class Executor:
 
     def _with_constants(self, node: Node) -> Kernel | None:
         """`Op.with_constants` of a node, called once: all plans have the same constants."""
-        if self._constants is None or node.op is None:
+        op = self._ops.get(node, node.op)
+        if self._constants is None or op is None:
             return None
         if node not in self._kernels:
             arrays = [self._constants[value.number] for value in node.values_in]
             known = {position: array for position, array in enumerate(arrays) if array is not None}
-            self._kernels[node] = node.op.with_constants(known)
+            self._kernels[node] = op.with_constants(known)
         return self._kernels[node]
 
     def _steps(self) -> list[Node]:
@@ -152,6 +156,19 @@ def _run(plan: Plan, slots: list[Array | None], observe: Observer | None = None)
     run_steps(plan.steps, slots, limits, observe)
 
 
+def _constants_late(nodes: list[Node]) -> list[Node]:
+    """The nodes with every constant that is not kept right before the first node that reads it: it is freed sooner."""
+    waiting: dict[Value, Node] = {}
+    ordered: list[Node] = []
+    for node in nodes:
+        if isinstance(node.op, Const):
+            waiting[node.outputs[0]] = node
+            continue
+        ordered += [waiting.pop(value) for value in dict.fromkeys(node.values_in) if value in waiting]
+        ordered.append(node)
+    return ordered + list(waiting.values())
+
+
 def _kept(array: Array) -> Array:
     """A constant, safe from layers and from callers who get it as an output; the run counts its memory no more."""
     owner = owner_of(array)
@@ -164,19 +181,22 @@ def _kept(array: Array) -> Array:
 class _Body:
     """A body with its executor; the RunningBody of the operator that holds it."""
 
-    def __init__(self, body: BodyGraph, context: Context, budget: Budget, expand_weights: bool) -> None:
+    def __init__(
+        self, body: BodyGraph, context: Context, budget: Budget, expand_weights: bool, ops: Mapping[Node, Op]
+    ) -> None:
         assert body.ties is not None, "a graph with bodies that are not tied is refused when it is built"
         self.ties: Ties = body.ties
         self.depth = body.depth
         self._graph = body.graph
-        self._executor = Executor(body.graph, context, budget, expand_weights=expand_weights)
+        self._ops = ops
+        self._executor = Executor(body.graph, context, budget, expand_weights=expand_weights, ops=ops)
         self._state: CurrentVariables = context["state"]
         self._assigned = frozenset(
             node.op.variable_id for node in body.graph.all_nodes() if isinstance(node.op, AssignsVariable)
         )
 
     def infer(self, types: list[TensorType]) -> list[TensorType]:
-        return infer_body(self._graph, types, self._executor.weights)
+        return infer_body(self._graph, types, self._executor.weights, ops=self._ops)
 
     def run(self, arrays: list[Array]) -> list[Array]:
         return self._executor.run(arrays)
@@ -186,9 +206,9 @@ class _Body:
             self._state.advance(self._assigned)
 
     def parameter_types(self) -> list[TensorType]:
-        return [_declared(node) for node in self._graph.parameters]
+        return [_declared(self._ops.get(node, node.op)) for node in self._graph.parameters]
 
 
-def _declared(node: Node) -> TensorType:
-    assert isinstance(node.op, Parameter)
-    return node.op.infer()
+def _declared(op: Op | None) -> TensorType:
+    assert isinstance(op, Parameter)
+    return op.infer()

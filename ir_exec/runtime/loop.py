@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.graph import Node
-from ir_exec.kernels.limits import Limits
+from ir_exec.kernels.limits import Limits, owners
 from ir_exec.runtime.plan import Held, Step
 from ir_exec.types import Array
 
 __all__ = ["Observer", "read_only", "run_steps"]
 
 Observer: TypeAlias = Callable[[Node, list[Array], list[Array]], None]
-"""Called after each node with its inputs and outputs, which it cannot change: the arrays are read-only."""
+"""Called after each node with its inputs and outputs, which it cannot change: the arrays are read-only.
+
+They are what is computed: f32 where the file says f16 or bf16, unless the model is compiled with precision="file".
+"""
 
 
 def run_steps(steps: list[Step], slots: list[Array | None], limits: Limits, observe: Observer | None = None) -> None:
@@ -42,7 +47,7 @@ def run_steps(steps: list[Step], slots: list[Array | None], limits: Limits, obse
         if type(result) is tuple:
             for slot, output in zip(step.outputs, result, strict=False):
                 slots[slot] = output
-        else:
+        elif step.outputs:  # files may leave out the output port of an Assign
             slots[step.outputs[0]] = result
         if observe is not None:
             outputs = result if isinstance(result, tuple) else [result]
@@ -52,10 +57,16 @@ def run_steps(steps: list[Step], slots: list[Array | None], limits: Limits, obse
     limits.planned = around
 
 
+SMALL = 2**10
+"""Bytes of an output up to which it is not counted: a layer takes more than that itself."""
+
+
 def _keep(held: Held, arrays: list[Array], result: Any, limits: Limits) -> None:
-    outputs = result if isinstance(result, tuple) else (result,)
-    for output, planned in zip(outputs, held.outputs, strict=False):
-        limits.keep(output, planned=planned, besides=arrays)
+    outputs = result if type(result) is tuple else (result,)
+    large = [pair for pair in zip(outputs, held.outputs, strict=False) if np.asarray(pair[0]).nbytes > SMALL]
+    given = owners(arrays) if large else ()
+    for output, planned in large:
+        limits.keep(output, planned=planned, besides=given)
 
 
 def read_only(array: Array) -> Array:

@@ -78,6 +78,9 @@ class Buffers:
             # A variable or a body may keep what it was given.
             for owner in frozenset[int]().union(*inputs):
                 self._last[owner] = len(self._nodes)
+        if node.op.evaluate_context == {"weights"}:
+            # What is decoded from the file is free after its last use.
+            handed_on |= {node.outputs[0].number}
         given = [types[value.number] for value in node.values_in]
         largest = max(map(byte_size, given), default=0) if all(type.shape.is_static for type in given) else math.inf
         for value in node.outputs:

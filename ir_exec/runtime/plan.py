@@ -85,12 +85,19 @@ class Setting:
 
     bodies: the running bodies of the nodes that have any.
     with_constants: the kernel of a node whose constant inputs make a better one than `evaluate`, None for other nodes.
+    ops: operators that run in place of those of their nodes.
     """
 
     context: Context
     bodies: Mapping[Node, tuple[Any, ...]]
     budget: Budget
     with_constants: Callable[[Node], Kernel | None]
+    ops: Mapping[Node, Op]
+
+    def operator(self, node: Node) -> Op:
+        op = self.ops.get(node, node.op)
+        assert op is not None, "networks with unsupported operators are refused before"
+        return op
 
 
 class Planner:
@@ -134,6 +141,7 @@ class Planner:
         return plan
 
     def _step(self, index: int, node: Node, live: int) -> Step:
+        op = self._setting.operator(node)
         context = {**self._setting.context, "bodies": self._setting.bodies.get(node, ())}
         inputs = tuple([value.number for value in node.values_in])
         outputs = tuple([value.number for value in node.outputs])
@@ -141,20 +149,19 @@ class Planner:
         sizes = tuple([self._buffers.size(number) for number in outputs])
         return Step(
             node=node,
-            evaluate=self._kernel(index, context, proven),
+            evaluate=self._kernel(index, op, context, proven),
             inputs=inputs,
             outputs=outputs,
             dying=tuple([slot for slot in self._dying[index] if slot not in self._keep]),
-            check=None if proven else partial(_check, node, context),
+            check=None if proven else partial(_check, op, context),
             held=None if proven and not node.bodies else Held(live - sum(sizes), sizes),
         )
 
     def _is_static(self, numbers: tuple[int, ...]) -> bool:
         return all(self._types[number].shape.is_static for number in numbers)
 
-    def _kernel(self, index: int, context: Context, proven: bool) -> Kernel:
+    def _kernel(self, index: int, op: Op, context: Context, proven: bool) -> Kernel:
         node = self._nodes[index]
-        op = _operator(node)
         if op.evaluate_context:
             return partial(op.evaluate, **{name: context[name] for name in op.evaluate_context})
         better = self._setting.with_constants(node)
@@ -185,15 +192,9 @@ class Planner:
         return None
 
 
-def _operator(node: Node) -> Op:
-    assert node.op is not None, "networks with unsupported operators are refused before"
-    return node.op
-
-
-def _check(node: Node, context: Context, arrays: list[Array]) -> None:
+def _check(op: Op, context: Context, arrays: list[Array]) -> None:
     """Infer from the arrays of the run; raises what `infer` finds wrong with them."""
     types = [TensorType.of(array) for array in arrays]
-    op = _operator(node)
     sizes = [byte_size(type) for type in infer_outputs(op, types, context, raise_error) or ()]
     # What may be a view of an input, and is not larger than one, is counted when it is there.
     least = max(map(byte_size, types), default=0) if op.views else -1

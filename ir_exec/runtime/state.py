@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
+from types import MappingProxyType
 
 from ir_exec.kernels.limits import current_limits
+from ir_exec.kernels.pieces import converted
 from ir_exec.model import Model, ModelPort
 from ir_exec.ops.infrastructure.values import ReadValue, ReadValue3
-from ir_exec.types import Array
+from ir_exec.types import Array, ElementType
 
 __all__ = ["VARIABLES", "CurrentVariables", "Variables", "variables_of"]
 
@@ -18,9 +20,12 @@ class Variables:
 
     A body reads in an iteration what it wrote in the one before, by `advance`. Layers that draw random numbers continue
     their sequences in the next run and in the next iteration.
+
+    rounded: variables that keep their values as f16 or bf16 while the network is computed in f32.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rounded: Mapping[str, ElementType] = MappingProxyType({})) -> None:
+        self._rounded = rounded
         self._values: dict[str, Array] = {}
         self._current: dict[str, Array] = {}
         self._written: dict[str, Array] = {}
@@ -34,14 +39,16 @@ class Variables:
 
     def read(self, variable_id: str) -> Array | None:
         value = self._current.get(variable_id)
-        return self._values.get(variable_id) if value is None else value
+        value = self._values.get(variable_id) if value is None else value
+        return value if value is None or variable_id not in self._rounded else converted(value, ElementType.f32)
 
     def kept(self, variable_id: str) -> Array | None:
         """The value between runs, None for the initial one."""
         return self._values.get(variable_id)
 
     def write(self, variable_id: str, value: Array) -> None:
-        self._written[variable_id] = value
+        kind = self._rounded.get(variable_id)
+        self._written[variable_id] = value if kind is None else converted(value, kind)
 
     def draw(self, layer: object, count: int) -> int:
         # Layers with equal attributes are equal, but not one.

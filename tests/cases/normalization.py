@@ -83,6 +83,15 @@ CASES += [
     normalization(
         "GroupNormalization",
         12,
+        (data_of((2, 4, 3), kind), data_of((4,), scale, 1), data_of((4,), bias, 2)),
+        {"num_groups": 2, "epsilon": 1e-5},
+    )
+    for kind, scale, bias in (("f32", "f16", "f32"), ("f16", "f32", "f32"), ("f32", "f64", "f16"))
+]
+CASES += [
+    normalization(
+        "GroupNormalization",
+        12,
         tuple(np.array(values, ElementType.bf16.dtype) for values in ([[1, 3]], [1, 2], [0, 0.5])),
         {"num_groups": 1, "epsilon": 3.0},
         expected=(np.array([[-0.5, 1.5]], ElementType.bf16.dtype),),

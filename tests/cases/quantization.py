@@ -74,6 +74,23 @@ CASES += [quantize(spread((2, 90000)), (-1, 1, 0, 1), 255, oracle="reference")]
 CASES += [quantize(spread((2, 3)), (*[spread((2, 3)) + shift for shift in (-3, 3, -3, 3)],), 5, auto_broadcast="none")]
 CASES += [quantize(spread((2, 3)), UNIT, 5, auto_broadcast=mode) for mode in ("NUMPY", None)]
 CASES += [quantize(spread((2, 3, 4), kind), UNIT, 9) for kind in ("f64", "f16", "bf16")]
+CASES += [
+    Case(
+        "FakeQuantize",
+        1,
+        (spread((2, 3, 4), kind), *[np.array(limit, ElementType[limits].dtype) for limit in (-4.25, 4.25, -2.5, 2.5)]),
+        {"levels": 17},
+        constants=constants,
+        rtol=TOLERANCE[kind],
+        atol=TOLERANCE[kind],
+    )
+    for constants, types in (
+        ((), (("f16", "f32"), ("f32", "f16"), ("bf16", "f32"), ("f32", "f64"))),
+        # The plugin takes integers only where they are constants.
+        ((1, 2, 3, 4), (("f16", "f32"), ("f32", "i32"))),
+    )
+    for kind, limits in types
+]
 CASES += [quantize(np.array([-2, 0, 1, 2, 3], np.int32), (-1, 3, 0, 8), 5)]
 
 # Both ends of the range, its middle, and what is no number.

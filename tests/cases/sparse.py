@@ -168,6 +168,10 @@ CASES += [
 CASES += [sparse(FOUR[:2], [2, 2], [[0, 1], [1, 1]]), sparse(FOUR[:0], [3, 2], []), sparse(FOUR[:0], [0, 2], [])]
 CASES += [sparse(FOUR.astype(ElementType[kind].dtype), [5, 6], PLACES) for kind in (*KINDS, "boolean") if kind != "f32"]
 CASES += [
+    sparse(FOUR.astype(ElementType[kind].dtype), [5, 6], PLACES, default=np.array(value, ElementType[other].dtype))
+    for kind, other, value in (("f16", "f32", 2.5), ("f32", "i32", 300), ("f32", "f64", 2.75), ("i32", "i64", 9))
+]
+CASES += [
     sparse(
         np.array([1, 3], F32),
         [3, 3],

@@ -313,9 +313,7 @@ class TestConsequences:
         path.write_bytes(raw)
         report = check_model(path)
         assert places(report) == [(Code.weights_missing, None, None)]
-        constants = raw.count(b'type="Const"')
-        assert report.layers_not_checked == constants
-        assert report.layers_checked == raw.count(b"<layer ") - constants
+        assert (report.layers_checked, report.layers_not_checked) == (raw.count(b"<layer "), 0)
 
 
 class TestPrecisions:
@@ -473,3 +471,22 @@ class TestCompressedConstants:
     def test_other_precisions(self, declared: str, taken: str) -> None:
         report = check_model(self.text(declared, taken), weights=bytes(4))
         assert [found.code for found in report.errors] == [Code.declared_element_type]
+
+
+class TestSmallRules:
+    @pytest.mark.parametrize(("dim", "is_odd"), [(-1, False), (-2, True), (-5, True)])
+    def test_minus_one_is_the_only_negative_dim(self, dim: int, is_odd: bool) -> None:
+        text = net(
+            [parameter(0, dims=(2, 3)), relu(1, declared=(2, dim)), result(2, dims=(2, 3))],
+            [(0, 0, 1, 0), (1, 1, 2, 0)],
+        )
+        assert (places(check_model(text)) == [(Code.declared_dims, "1", "output")]) == is_odd
+
+    def test_no_result_is_not_said_where_ids_are_in_doubt(self) -> None:
+        """The Result may be the layer whose id is taken."""
+        doubtful = [parameter(0, dims=(2, 3)), relu(1), relu(1)]
+        codes = [code for code, _, _ in places(check_model(net(doubtful, [(0, 0, 1, 0)])))]
+        assert Code.duplicate_layer_id in codes
+        assert Code.no_result not in codes
+        clear = [parameter(0, dims=(2, 3)), relu(1)]
+        assert Code.no_result in [code for code, _, _ in places(check_model(net(clear, [(0, 0, 1, 0)])))]

@@ -11,6 +11,7 @@ from ir_exec import Report, check_model
 from ir_exec.check.constants import LARGEST_BY_DEFAULT
 from ir_exec.codes import Code
 from ir_exec.types import Array, ElementType
+from tests.helpers.ir_text import const, net, parameter, result
 
 BAD = Path(__file__).parents[1] / "bad"
 TEXT = (BAD / "IR208-nan-in-weights.xml").read_text("utf-8")
@@ -59,3 +60,15 @@ def test_large_constants_are_looked_at_on_request() -> None:
     assert codes(check(array)) == []
     assert codes(check(array, everything=True)) == [Code.nan_in_weights]
     assert codes(check(array[1:])) == [Code.nan_in_weights]
+
+
+def test_no_more_than_64_mib_are_looked_at_unasked() -> None:
+    """Constants may overlap: a small .xml can name the bytes of the .bin as often as it likes."""
+    size, count = LARGEST_BY_DEFAULT, 67
+    weights = np.zeros(size // 4 + count, np.float32)
+    weights[count] = np.nan  # in all of them
+    layers = [const(2 + index, "f32", (size // 4,), 4 * index, size) for index in range(count)]
+    raw = net([parameter(0, dims=(2,)), result(1, dims=(2,)), *layers], [(0, 0, 1, 0)])
+    assert codes(check_model(raw, weights=weights.tobytes())).count(Code.nan_in_weights) == 64
+    everything = check_model(raw, weights=weights.tobytes(), weights_values=True)
+    assert codes(everything).count(Code.nan_in_weights) == count

@@ -70,6 +70,8 @@ def test_bytes_have_no_path() -> None:
 def test_summary() -> None:
     one = report_of(found("warning", "a", "1"), found("error", "b", "1"), found("error", "c", "1"))
     assert summary_line(Summary.of([one])) == "1 file: 1 layer checked, 0 not checked; 2 errors, 1 warning"
+    told = report_of(found("info", "a", "1"), found("info", "b", "1"))
+    assert summary_line(Summary.of([told])) == "1 file: 1 layer checked, 0 not checked; 0 errors, 0 warnings, 2 infos"
     assert summary_line(Summary.of([])) == "0 files: 0 layers checked, 0 not checked; 0 errors, 0 warnings"
     big = Report(path=None, diagnostics=(), layers_checked=410, layers_not_checked=7)
     assert (
@@ -86,6 +88,43 @@ def test_warnings_that_say_the_same_make_one_block() -> None:
 
 def test_every_error_has_its_block() -> None:
     assert "\n".join(render(report_of(*[found("error", "same", str(id)) for id in range(3)]))).count("error[") == 3
+
+
+def test_errors_lead_then_warnings() -> None:
+    text = "\n".join(
+        render(
+            report_of(
+                found("info", "a", "1"), found("error", "b", "2"), found("warning", "c", "3"), found("error", "d", "4")
+            )
+        )
+    )
+    heads = [line.partition("[")[0] for line in text.split("\n") if "[IR303" in line]
+    assert heads == ["error", "error", "warning", "info"]
+    assert text.index(": b") < text.index(": d")
+
+
+def test_what_a_target_does_not_read_is_one_block() -> None:
+    newer = [found("error", "Gelu is of opset7", str(id), code="IR119", name="newer-than-target") for id in range(5)]
+    other = found("error", "Mish is of opset4", "9", code="IR119", name="newer-than-target")
+    text = "\n".join(render(report_of(*newer, other)))
+    assert text.count("error[") == 2
+    assert "= also: 4 other layers (1, 2, 3, 4)" in text
+
+
+def test_tensor_names_that_repeat_are_one_block() -> None:
+    same = [
+        found("warning", f"tensor name {id}", str(id), code="IR111", name="duplicate-tensor-name") for id in range(5)
+    ]
+    text = "\n".join(render(report_of(*same)))
+    assert text.count("warning[") == 1
+    assert "= also: 4 other layers (1, 2, 3, 4)" in text
+
+
+def test_ids_cannot_speak_to_the_terminal() -> None:
+    same = [found("warning", "a", f"{id}\n::error::x\x1b") for id in range(3)]
+    lines = list(render(report_of(*same)))
+    assert not any(char in line for line in lines for char in "\x1b\n")
+    assert r"also: 2 other layers (1\n::error::x\x1b, 2\n::error::x\x1b)" in "\n".join(lines)
 
 
 def test_names_cannot_speak_to_the_terminal() -> None:

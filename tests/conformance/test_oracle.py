@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from tests.conformance.build import build
 from tests.conformance.case import Case
 from tests.conformance.checks import check_types, check_values
 from tests.conformance.compare import type_faults, value_faults
+from tests.conformance.kept import KeptAnswers
 from tests.conformance.oracle import Oracle, Refused, Request
 from tests.conformance.packing import pack, unpack
 
@@ -27,6 +30,13 @@ CODES = {
     "u6": [17, 59, 13, 18],
     "nf4": [11, 1, 2, 13, 1, 7],
 }
+
+
+@pytest.fixture(scope="module")
+def oracle() -> Iterator[Oracle]:
+    """One that asks: what earlier processes were answered says nothing about how it asks."""
+    with Oracle(disk=KeptAnswers(None)) as oracle:
+        yield oracle
 
 
 @pytest.mark.parametrize("name", CODES)
@@ -86,7 +96,7 @@ def test_crash_is_an_answer_and_the_next_one_comes(oracle: Oracle) -> None:
 
 
 def test_timeout_is_an_answer() -> None:
-    with Oracle(timeout=0.0) as hasty:
+    with Oracle(timeout=0.0, disk=KeptAnswers(None)) as hasty:
         assert hasty.values(build(GATHER)) == Refused("timed out")
 
 

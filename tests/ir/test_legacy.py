@@ -50,6 +50,69 @@ def test_inputs_and_outputs_are_converted(oracle, declared_in, declared_out, rea
     assert actual[0].dtype == expected[0].dtype
 
 
+def relabelled(type, really, declared, outputs=1):
+    """A layer of two f32 inputs, or of the element type `really`, whose output is declared as another type."""
+    inputs = [parameter(0, really, DIMS, "x").replace(' names="x"', ""), parameter(1, really, DIMS, "y")]
+    ports = [port(0, really, DIMS), port(1, really, DIMS)]
+    both = layer(2, type, name="both", inputs=ports, outputs=[port(2, declared, DIMS)])
+    results = [result(3 + place, declared, DIMS) for place in range(outputs)]
+    ends = [(0, 0, 2, 0), (1, 0, 2, 1), *((2, 2, 3 + place, 0) for place in range(outputs))]
+    return net([*inputs, both, *results], ends, version=10)
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize(
+    ("type", "really", "declared", "given"),
+    [
+        ("Greater", "f32", "f32", "f32"),
+        ("Greater", "i32", "boolean", "f32"),
+        ("Add", "i64", "i32", "i32"),
+        ("Add", "i64", "f32", "i32"),
+        ("Add", "f32", "i64", "f32"),
+        ("Add", "u8", "u8", "f32"),
+        ("Add", "f32", "f16", "f32"),
+    ],
+)
+def test_the_inferred_type_of_an_output_decides(oracle, type, really, declared, given, outputs):
+    xml = relabelled(type, really, declared, outputs)
+    model = ir_exec.read_model(xml)
+    assert [str(port.element_type) for port in model.outputs] == [given] * outputs
+    assert all("both" in port.names for port in model.outputs)
+    one, other = (np.arange(12).astype(model.inputs[0].element_type.dtype).reshape(DIMS) for _ in range(2))
+    expected = oracle.values(IRFile(xml, b"", (one, other)), "reference")
+    actual = ir_exec.compile_model(model)([one, other])
+    for place in range(outputs):
+        np.testing.assert_array_equal(actual[place], expected[place])
+        assert actual[place].dtype == expected[place].dtype
+
+
+@pytest.mark.parametrize(
+    ("element_type", "given"), [("i64", "i32"), ("u8", "f32"), ("boolean", "f32"), ("f16", "f32"), ("f32", "f32")]
+)
+def test_an_input_that_is_an_output_is_converted_too(oracle, element_type, given):
+    image = parameter(0, element_type, DIMS, "image").replace(' names="image"', "")
+    xml = net([image, result(1, element_type, DIMS)], [(0, 0, 1, 0)], version=10)
+    model = ir_exec.read_model(xml)
+    assert [(port.name, str(port.element_type)) for port in model.inputs] == [
+        ("image", "f32" if element_type == "f16" else element_type)
+    ]
+    assert [str(port.element_type) for port in model.outputs] == [given]
+    value = np.arange(12).astype(model.inputs[0].element_type.dtype).reshape(DIMS)
+    expected = oracle.values(IRFile(xml, b"", (value,)), "reference")[0]
+    np.testing.assert_array_equal(ir_exec.compile_model(model)([value])[0], expected)
+
+
+@pytest.mark.parametrize("input_type", ["f32", "f16"])
+def test_means_go_by_the_ids_of_their_channels(oracle, input_type):
+    channels = PRE_PROCESS.split("<channel")
+    shuffled = "<channel".join([channels[0], channels[3].removesuffix("</pre-process>"), channels[1], channels[2]])
+    xml = network(input_type, "f32", shuffled + "</pre-process>")
+    image = np.full(DIMS, 10, np.float32)
+    actual = ir_exec.compile_model(xml)({"image": image})
+    np.testing.assert_array_equal(actual[0], oracle.values(IRFile(xml, b"", (image,)))[0])
+    assert actual["converted"][0, :, 0, 0].tolist() == [8.5, 7.5, 6.5]
+
+
 @pytest.mark.parametrize("input_type", ["f32", "f16"])
 def test_a_mean_is_subtracted(oracle, input_type):
     xml = network(input_type, "f32", PRE_PROCESS)

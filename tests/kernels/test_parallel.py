@@ -6,12 +6,15 @@ import multiprocessing
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 
+from ir_exec.kernels import parallel
 from ir_exec.kernels.parallel import THREADS, for_each, for_ranges
+from ir_exec.types import Array
 
 
 @pytest.fixture(params=[1, 2, 5])
@@ -137,6 +140,24 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
     child.start()
     child.join(timeout=60)
     assert child.exitcode == 0
+
+
+def test_a_helper_that_has_not_woken_up_keeps_no_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    asleep: list[object] = []
+    monkeypatch.setattr(parallel._POOL, "submit", lambda job, context, size: asleep.append(job))
+    array = np.zeros(4)
+    alive = weakref.ref(array)
+
+    def make_worker(array: Array = array) -> Callable[[int], None]:
+        return lambda number: array.put(number, 1)
+
+    token = THREADS.set(2)
+    for_each(4, make_worker)
+    THREADS.reset(token)
+    assert asleep
+    assert array.tolist() == [1, 1, 1, 1]
+    del array, make_worker
+    assert alive() is None
 
 
 def test_idle_threads_do_not_keep_the_interpreter() -> None:

@@ -6,13 +6,18 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from weakref import ref
 
 import numpy as np
 import pytest
 
 import ir_exec
+from ir_exec.collector import paused_collector
 from ir_exec.kernels import limits as limiting
-from ir_exec.kernels.limits import Budget, Limits, current_limits
+from ir_exec.kernels.limits import Budget, Limits, current_limits, owners
+from ir_exec.ops.base.shapes import LARGEST_SEARCHED
+from ir_exec.runtime import executor
 from ir_exec.runtime import loop as running
 from ir_exec.types import Array
 from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output
@@ -136,6 +141,24 @@ def a_body_beside_a_large_value() -> NetworkText:
     return net
 
 
+def copies_of_a_constant() -> NetworkText:
+    """2 GiB made of one constant of 1 MiB, whose parts take no memory until they are put together."""
+    net = NetworkText()
+    row = np.ones((1, MIB // 4), np.float32)
+    net.result(loop(net, net.parameter("1,1"), lambda body, *_: body.const(row), trips=int64(-1), goes_on=until(2048)))
+    return net
+
+
+def a_size_that_data_tells() -> NetworkText:
+    """[1, 1] becomes [1, 2^29], as a product of values says."""
+    net = NetworkText()
+    x = net.parameter("1,1")
+    size = net.op("Convert", net.op("Multiply", x, net.const(np.float32(2**29))), destination_type="i64")
+    sizes = net.op("Concat", net.const(int64([1])), net.op("Squeeze", size, net.const(int64([0]))), axis=0)
+    net.result(net.op("ReduceSum", net.op("Tile", x, sizes), net.const(int64([1])), keep_dims="true"))
+    return net
+
+
 HOSTILE = {
     maker.__name__: maker
     for maker in (
@@ -145,6 +168,8 @@ HOSTILE = {
         small_parts,
         places_that_data_tells,
         a_body_beside_a_large_value,
+        copies_of_a_constant,
+        a_size_that_data_tells,
     )
 }
 
@@ -248,7 +273,8 @@ def test_what_data_decides_is_counted_before_it_is_made(type: str, monkeypatch: 
         outputs = net.outputs(
             4 if type == "Unique" else 1, type, net.parameter("?"), opset=10 if type == "Unique" else 3
         )
-        inputs = [np.arange(1, 1001, dtype=np.float32)]
+        # More than inference searches.
+        inputs = [np.arange(1, LARGEST_SEARCHED + 2, dtype=np.float32)]
     for output in outputs:
         net.result(output)
     compiled_of(net)(inputs)
@@ -280,6 +306,23 @@ def test_views_of_inputs_and_of_constants_take_no_memory() -> None:
     # The copies of the outputs, which are the caller's, take 4 MB.
     compiled = compiled_of(net, max_memory=6 * 10**6)
     assert compiled([np.ones((2500, 1000), np.float32)])[0].shape == (1, 1000)
+
+
+def test_folded_constants_are_counted_once() -> None:
+    """4 MB of a constant that is every part, and 8 MB of two of them."""
+    net = NetworkText()
+    row = np.ones((1, 10**6), np.float16)
+    net.result(
+        loop(
+            net,
+            net.parameter("1,1"),
+            lambda body, *_: body.op("Convert", body.const(row), destination_type="f32"),
+            trips=int64(2),
+        )
+    )
+    compiled = compiled_of(net, max_memory=13 * 10**6)
+    for _ in range(2):
+        assert compiled([X])[0].shape == (2, 10**6)
 
 
 def nested(trips: int) -> NetworkText:
@@ -360,7 +403,7 @@ def test_memory_is_counted_for_as_long_as_it_lives() -> None:
     limits.keep(first)
     view = first[10:]
     limits.keep(view)
-    limits.keep(np.zeros(2000, np.uint8), besides=[first])
+    limits.keep(np.zeros(2000, np.uint8), besides=owners([first]))
     limits.require(5000)
     with pytest.raises(ir_exec.ResourceError):
         limits.require(6000)
@@ -370,7 +413,7 @@ def test_memory_is_counted_for_as_long_as_it_lives() -> None:
     del view
     limits.require(10_000)
     shared = np.zeros(9000, np.uint8)
-    limits.keep(shared[:10], besides=[shared[20:]])
+    limits.keep(shared[:10], besides=owners([shared[20:]]))
     limits.require(10_000)
     limits.keep(shared, planned=9000)
     with pytest.raises(ir_exec.ResourceError):
@@ -384,12 +427,20 @@ def test_outside_of_a_run_nothing_is_limited() -> None:
 
 
 def test_limits_end_with_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Limits] = []
+    """They are gone while the caller holds the outputs, without waiting for the collector of garbage."""
+    seen: list[ref[Limits]] = []
     original = running.run_steps
-    monkeypatch.setattr("ir_exec.runtime.executor.run_steps", lambda *given: (seen.append(given[2]), original(*given)))
-    compiled = compiled_of(parts_that_grow(), max_memory=4 * MIB)
-    with pytest.raises(ir_exec.ResourceError):
-        compiled([X])
+
+    def noted(steps: Any, slots: Any, limits: Limits, observe: Any) -> None:
+        seen.append(ref(limits))
+        original(steps, slots, limits, observe)
+
+    monkeypatch.setattr(executor, "run_steps", noted)
+    net = NetworkText()
+    net.result(net.op("NonZero", net.parameter("?"), opset=3))
+    compiled = compiled_of(net)
+    with paused_collector():
+        outputs = compiled([np.ones(10**4, np.float32)])
+        assert outputs[0].shape == (1, 10**4)
+        assert [limits() for limits in seen] == [None, None]
     assert limiting.LIMITS.get() is None
-    seen[0].planned = 0
-    seen[0].require(4 * MIB - 1000)

@@ -37,6 +37,8 @@ class Made:
         self._live = live
 
     def make(self, types: list[TensorType], overwrite: bool) -> Plan:
+        # Two threads that plan at once would mix up the open plan and its inputs.
+        assert self.plans._planning.locked()
         self.types.append(" ".join(map(str, types)) + (" " * (not overwrite)))
         return Plan([], [], [], [self._live])
 
@@ -106,6 +108,18 @@ def test_no_more_plans_are_kept_than_allowed(monkeypatch: pytest.MonkeyPatch) ->
     assert made.types == ["f32[1]", "f32[?]", "f32[3]", "f32[4]"]
     # Forgotten as a plan, and as a set of shapes that came lately.
     assert made.get((2,)) == []
+
+
+def test_only_the_oldest_plan_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choosing, "MAX_PLANS", 3)
+    made = Made()
+    for size in (1, 2, 3, 4):
+        made.plans.exact([(F32, (size,))])
+    assert made.types == ["f32[1]", "f32[2]", "f32[3]", "f32[4]"]
+    for size in (2, 3, 4):
+        assert made.get((size,)) == []
+    made.plans.exact([(F32, (1,))])
+    assert made.types[4:] == ["f32[1]"]
 
 
 @pytest.mark.parametrize("threads", [1, 2])

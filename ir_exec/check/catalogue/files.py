@@ -61,7 +61,8 @@ FILE_RULES = (
         "error",
         "Something is larger or deeper than the limits against hostile files.",
         why="A file may ask for more memory or a deeper recursion than any machine has. The limits are far beyond "
-        "every real network: 128 MiB of XML, bodies 32 deep.",
+        "every real network: 128 MiB of XML, bodies 32 deep. A run is limited too: by the memory of the machine or by "
+        "max_memory, by max_seconds where it is given, and to a million iterations of all its loops together.",
         bad="33 bodies, each inside the one before",
         good="2 or 3 bodies inside each other",
     ),

@@ -13,6 +13,7 @@ from ir_exec.check.baseline import fingerprint
 from ir_exec.check.diagnostic import Diagnostic
 from ir_exec.check.report import Report, Reports
 from ir_exec.check.text import LinesOf, marked
+from ir_exec.printable import printable
 
 __all__ = ["Places", "identified", "sentence"]
 
@@ -56,9 +57,9 @@ class Places:
 
 
 def sentence(found: Diagnostic) -> str:
-    """The message with its layer, which the line of the file often does not show."""
+    """The message with its layer, which the line of the file often does not show, in text that can be shown."""
     layer = str(replace(found.location, path=None, line=None))
-    return f"{layer}: {found.message}" if layer else found.message
+    return printable(f"{layer}: {found.message}" if layer else found.message)
 
 
 def identified(reports: Reports, places: Places) -> Iterator[tuple[Report, Diagnostic, str]]:

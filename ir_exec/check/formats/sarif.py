@@ -16,6 +16,7 @@ from ir_exec.check.report import Report, Reports
 from ir_exec.check.rules import RULES, Rule
 from ir_exec.codes import Code
 from ir_exec.errors import Location
+from ir_exec.printable import printable
 
 __all__ = ["sarif"]
 
@@ -74,7 +75,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 def _result(report: Report, found: Diagnostic, identity: str, index: dict[str, int], places: Places) -> dict[str, Any]:
-    hint = f"\nhint: {found.hint}" if found.hint else ""
+    hint = f"\nhint: {printable(found.hint)}" if found.hint else ""
     result: dict[str, Any] = {
         "ruleId": found.code,
         "level": _LEVELS[found.severity],
@@ -106,13 +107,13 @@ def _location(
     if place.layer_id is not None:
         name = f"layer {place.layer_id}" + (f", port {place.port}" if place.port else "")
         location["logicalLocations"] = [
-            {"name": place.layer_name or name, "fullyQualifiedName": name, "kind": "element"}
+            {"name": printable(place.layer_name or name), "fullyQualifiedName": printable(name), "kind": "element"}
         ]
     return location
 
 
 def _layer(place: Location) -> str:
-    return f'layer {place.layer_id} "{place.layer_name}" ({place.layer_type})'
+    return printable(f'layer {place.layer_id} "{place.layer_name}" ({place.layer_type})')
 
 
 def _artifact(path: PurePath, places: Places) -> dict[str, str]:

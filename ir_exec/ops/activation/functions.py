@@ -15,15 +15,21 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
-from ir_exec.kernels.elementwise import Function, calculated, calculated_real, held_between, sigmoid
+from ir_exec.kernels.elementwise import (
+    Function,
+    calculated,
+    calculated_real,
+    held_between,
+    sigmoid,
+    working_dtype,
+)
 from ir_exec.kernels.error_function import erf
-from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, type_limits
+from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, rounded, type_limits
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Float
 from ir_exec.ops.base.elementwise import Unary, clip_kernel, real_kernel, unary
-from ir_exec.ops.base.named_dims import element_type_of
 from ir_exec.ops.base.shapes import broadcasts_to, require_rank
-from ir_exec.types import Array, ElementType, Shape, TensorType
+from ir_exec.types import Array, ElementType, Shape, TensorType, convert
 
 __all__ = [
     "Clamp",
@@ -134,25 +140,36 @@ class PReLU(Op):
     """output = data where it is not negative, else slope · data.
 
     data: any shape. slope: a vector with a slope for each channel (axis 1 of data), else any shape that broadcasts to
-    that of data. Both of one numeric type; the specification has floats only, OpenVINO takes all. output: as data.
+    that of data. The specification has one float type for both; OpenVINO takes any two numeric types, and so do we: f16
+    and bf16 are multiplied in f32, integers by floats in f64, rounded to the nearest. output: as data.
     Errors: IR504 for a slope that does not broadcast to data, which OpenVINO repeats in some way or refuses.
     Specification: activation/prelu-1.
     """
 
-    inputs = (In("data", types=CALCULABLE), In("slope", types=CALCULABLE, like="data"))
+    inputs = (In("data", types=CALCULABLE), In("slope", types=CALCULABLE))
 
     def infer(self, data: TensorType, slope: TensorType) -> TensorType:
         if not _may_be_slope(data.shape, slope.shape):
             message = f"slope {slope.shape} has no slope for each channel of data {data.shape}, nor does it broadcast"
             raise ShapeError(message, code=Code.no_broadcast, port="slope")
-        return TensorType(element_type_of((data, slope)), data.shape)
+        return data.without_values()
 
     def evaluate(self, data: Array, slope: Array) -> Array:
         if slope.ndim == 1 and data.ndim > 1 and slope.size == data.shape[1]:
             slope = slope.reshape(slope.shape + (1,) * (data.ndim - 2))
-        result = calculated(lambda x, factor: np.where(x < 0, x * factor, x), data, slope)
+        if slope.dtype == data.dtype:
+            result = calculated(_leaky, data, slope)
+        else:
+            is_real = ElementType.of(data).is_integer and ElementType.of(slope).is_float
+            working = np.dtype(np.float64) if is_real else working_dtype(data.dtype)
+            result = _leaky(data.astype(working), convert(slope, ElementType.of_dtype(working)))
+            result = rounded(np.rint(result) if is_real else result, data.dtype)
         # Where slope has more dims than data, broadcasting has put ones in front.
         return result.reshape(data.shape)
+
+
+def _leaky(data: Array, slope: Array) -> Array:
+    return np.where(data < 0, data * slope, data)
 
 
 def _may_be_slope(data: Shape, slope: Shape) -> bool:

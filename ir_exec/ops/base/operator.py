@@ -50,6 +50,7 @@ class In(NamedTuple):
     optional: the port may be left out; the parameter of both methods has a default.
     variadic: any number of ports from here on, one at least if it is not optional; the parameter is a `*parameter`.
     mixed: the ports of a variadic input may differ in element type; otherwise they share one.
+    only_type: the element type of the input counts, its values do not.
     """
 
     name: str
@@ -58,6 +59,7 @@ class In(NamedTuple):
     optional: bool = False
     variadic: bool = False
     mixed: bool = False
+    only_type: bool = False
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -78,6 +80,15 @@ class Op:
         these inputs, which no later layer reads. It has the output's shape and element type, is writable and
         contiguous, and shares memory with no other input. The result is written there and returned.
     deterministic: the same inputs always give the same outputs, so that a result may be computed once and kept.
+
+    The file:
+    expected_attributes: attributes that have a default because OpenVINO reads layers without them, although the
+        specification requires them.
+
+    Precision:
+    rounds: values are stored in the output's element type, or rounded to it on purpose. So they are where a network
+        whose file says f16 or bf16 is computed in f32; all other operators compute in f32 there, whatever 16-bit float
+        type an attribute names.
 
     The place in a graph:
     is_parameter: an input of the graph; whoever runs the graph gives its value.
@@ -110,6 +121,9 @@ class Op:
     views: ClassVar[bool] = False
     overwrites: ClassVar[tuple[str, ...]] = ()
     deterministic: ClassVar[bool] = True
+
+    expected_attributes: ClassVar[tuple[str, ...]] = ()
+    rounds: ClassVar[bool] = False
 
     is_parameter: ClassVar[bool] = False
     is_result: ClassVar[bool] = False
@@ -180,6 +194,8 @@ class Op:
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         """What to call for arrays of exactly these static types: `evaluate`, or a faster function with its results.
+
+        Where `evaluate` gives fewer elements than the static type of the output has, this is what fills them up.
 
         It has the keyword `out` where `evaluate` has it.
         unread: outputs that no later layer reads; those behind the last output that is read may be left out.

@@ -42,10 +42,11 @@ class RandomUniform(Op):
     run gives other numbers. As in OpenVINO's CPU plugin, tensorflow goes on from run to run, 256 blocks of four further
     for every element drawn before, until `reset_state`; pytorch gives the same numbers in every run.
 
-    The plugin draws f16, f64 and i64 as f32 and i32; the specification, OpenVINO's reference kernel and we do not. bf16
-    are as in the plugin: computed in f32 and rounded once, for pytorch up from one half on if the last bit kept is odd,
-    and down if it is even. The specification leaves open which of two numbers of 32 bits is the higher half of an i64:
-    in OpenVINO the first for pytorch, the second for tensorflow.
+    The plugin draws f16, f64 and i64 as f32 and i32; the specification, OpenVINO's reference kernel and we do not. In a
+    network that is computed in f32, though, f16 and bf16 are drawn as f32. bf16 are otherwise as in the plugin:
+    computed in f32 and rounded once, for pytorch up from one half on if the last bit kept is odd, and down if it is
+    even. The specification leaves open which of two numbers of 32 bits is the higher half of an i64: in OpenVINO the
+    first for pytorch, the second for tensorflow.
 
     Errors: IR402 for limits of another type, IR505 and IR704 for a minval that is not less than maxval and for a
     negative size. Specification: generation/random-uniform-8.

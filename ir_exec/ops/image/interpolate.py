@@ -35,13 +35,13 @@ class _Resize(Op):
     default), which widens the filter where the output is smaller, is for linear alone. `cubic` weights four neighbours
     by Keys' cubic with a = cube_coeff (-0.75 by default). `bilinear_pillow` and `bicubic_pillow` resize as the Pillow
     library does. coordinate_transformation_mode (`half_pixel` by default) says where an element of the output lies in
-    data; it does not matter for pillow.
+    data; it does not matter for pillow, and neither does cube_coeff, which is -0.5 there: OpenVINO's preprocessing
+    leaves the attribute at its default, and its CPU plugin takes it for -0.5.
 
     OpenVINO's sizes from scales are f32, with 1e-6 added to the scale; an axis that keeps its size keeps its elements,
     whatever the coordinate mode. The specification says nothing about integers: as in OpenVINO's CPU plugin, they are
     rounded to the nearest, ties to even (away from zero for pillow), and saturate. The plugin takes linear of fewer
-    than five axes for linear_onnx, without antialiasing, and -0.5 for every cube_coeff of bicubic_pillow; we follow the
-    specification and OpenVINO's reference kernel.
+    than five axes for linear_onnx, without antialiasing; we follow the specification and OpenVINO's reference kernel.
 
     Errors: IR401 and IR501 for sizes, scales and axes of another type or rank, IR503 for an axis that data does not
     have, IR505 for a scale that is negative or not finite, a negative size, or too few of them, IR704 where elements

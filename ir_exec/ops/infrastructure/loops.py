@@ -13,7 +13,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ResourceError, ShapeError
-from ir_exec.kernels.limits import MOST_ITERATIONS, current_limits
+from ir_exec.kernels.limits import MOST_ITERATIONS, current_limits, owners
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.bodies import BodyInput, BodyOutput, Part, RunningBody, Ties, TypedBody
 from ir_exec.ops.base.body_types import AnyValue, by_position, either, known_truth
@@ -77,10 +77,9 @@ class _Iteration(Op):
         parts: dict[int, list[Array]] = {tie.result: [] for tie in ties.outputs if tie.part is not None}
         results: list[Array] | None = None
         done = 0
-        limits = current_limits()
+        limits, given = current_limits(), owners(values)
         while iterations is None or done < iterations:
-            limits.iterate()
-            limits.require(done * len(parts) * _PART_OVERHEAD)
+            limits.iterate(done * len(parts) * _PART_OVERHEAD)
             for parameter, part, data in sliced:
                 arrays[parameter] = part.take(data, done)
             for parameter, counter in counters.items():
@@ -89,7 +88,7 @@ class _Iteration(Op):
             body.advance()
             done += 1
             for array in results:
-                limits.keep(array, besides=values)
+                limits.keep(array, besides=given)
             for result, collected in parts.items():
                 collected.append(results[result])
             for edge in ties.back_edges:
@@ -285,7 +284,7 @@ def _sliced(ties: Ties, values: list[AnyValue]) -> list[tuple[int, Part, AnyValu
 
 def _output_type(tie: BodyOutput, type: TensorType, iterations: Dim, initial: TensorType | None) -> TensorType:
     if tie.part is None:
-        return either(type, initial) if initial is not None and iterations.lo == 0 else type.without_values()
+        return _last_type(type, initial) if initial is not None and iterations.lo == 0 else type.without_values()
     if type.shape.dims is None:
         return type.without_values()
     # Scalars are concatenated to a vector.
@@ -293,6 +292,20 @@ def _output_type(tie: BodyOutput, type: TensorType, iterations: Dim, initial: Te
     axis = normalize_axis(tie.part.axis, len(dims))
     dims[axis] = dims[axis] * iterations
     return type.with_shape(Shape(dims))
+
+
+def _last_type(type: TensorType, initial: TensorType) -> TensorType:
+    """The type of a last value that is the initial one if the body never runs.
+
+    As in OpenVINO, a size of the initial value that is not known is taken to be that of the Result.
+    """
+    last = either(type, initial)
+    if type.shape.dims is None or initial.shape.dims is None:
+        return type.without_values() if initial.shape.dims is None else last
+    if len(type.shape) != len(initial.shape):
+        return last
+    pairs = zip(type.shape, initial.shape, strict=True)
+    return last.with_shape(Shape([dim if dim & before is not None else dim | before for dim, before in pairs]))
 
 
 def _outputs(ties: Ties, results: list[Array], parts: dict[int, list[Array]]) -> tuple[Array, ...]:

@@ -12,7 +12,7 @@ from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import ElementTypeName, NonNegative, ShapeText
 from ir_exec.ops.base.context import State, WeightsReader
-from ir_exec.types import Array, ElementType, TensorType
+from ir_exec.types import Array, ElementType, Shape, TensorType
 
 __all__ = [
     "Assign",
@@ -59,14 +59,18 @@ class Const(Op):
     Specification: infrastructure/constant-1.
     """
 
+    rounds = True
+
     element_type: Annotated[ElementTypeName, _storable]
     shape: ShapeText
     offset: NonNegative
     size: NonNegative
 
-    def infer(self, *, weights: WeightsReader) -> TensorType:
+    def infer(self, *, weights: WeightsReader | None) -> TensorType:
         if not self.shape.is_static:
             raise ShapeError(f"the shape of a constant must be static, found {self.shape}")
+        if weights is None:
+            return TensorType(self.element_type, self.shape)
         return TensorType(self.element_type, self.shape, source=partial(self._bounds, weights))
 
     def evaluate(self, *, weights: WeightsReader) -> Array:
@@ -126,15 +130,16 @@ class ReadValue(ReadsVariable):
     """The value of a variable of a declared type; in the first run and after a reset `init_value`, or zeros without it.
 
     Dynamic dims of `variable_shape` are 0 in those zeros. As in OpenVINO, element type and shape are those of
-    `init_value` where `variable_type` or the rank of `variable_shape` is dynamic.
+    `init_value` where `variable_type` or the rank of `variable_shape` is dynamic, or left out.
 
     Specification: infrastructure/read-value-6.
     """
 
     inputs = (In("init_value", optional=True),)
+    expected_attributes = ("variable_type", "variable_shape")
 
-    variable_type: ElementTypeName
-    variable_shape: ShapeText
+    variable_type: ElementTypeName = ElementType.dynamic
+    variable_shape: ShapeText = Shape.unknown()
 
     def infer(self, init_value: TensorType | None = None) -> TensorType:
         declared = TensorType(self.variable_type, self.variable_shape)
@@ -161,6 +166,8 @@ class ReadValue(ReadsVariable):
         return self._zeros() if init_value is None else init_value
 
     def _zeros(self) -> Array:
+        if not self.variable_type.is_known:
+            raise EvaluationError("the variable has no value, and without init_value its element type is not known")
         dims = self.variable_shape.dims or ()
         return np.zeros([dim.lo if dim.is_static else 0 for dim in dims], self.variable_type.dtype)
 

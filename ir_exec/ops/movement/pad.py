@@ -134,10 +134,19 @@ def _check_pad_value(data: TensorType, pad_value: TensorType) -> None:
 
 
 def _padded_dim(dim: Dim, begin: Interval, end: Interval) -> Dim:
-    low = max(dim.lo + begin[0] + end[0], 0)
+    low = max(dim.lo + _least_pads(begin) + _least_pads(end), 0)
     if not dim.is_bounded or BEYOND in (begin[1], end[1]):
         return Dim(low, UNBOUNDED)
     return Dim(low, max(dim.hi + begin[1] + end[1], 0))
+
+
+def _least_pads(pads: Interval) -> int:
+    """The least number of pads; 0 where it has no bound, and elements may be added.
+
+    So OpenVINO infers too. Such numbers come of `size - dim`, which networks write to pad and not to cut.
+    """
+    low, high = pads
+    return 0 if low == -BEYOND and high > 0 else low
 
 
 def surrounded(data: Array, begins: list[int], ends: list[int], fill: Array | None = None) -> Array:

@@ -202,9 +202,9 @@ class BatchToSpace(Op):
 class SpaceToBatch(Op):
     """Zeros added to the ends of the spatial axes; then blocks in space laid along the batch axis.
 
-    data: [batch, D1, D2, ...], rank 2 or more, any type. block_shape, pads_begin, pads_end: vectors of integers, one
-    for each axis of data, the first ones 1, 0 and 0. output: [batch * product of block_shape, (D1 + pads_begin[1] +
-    pads_end[1]) / block_shape[1], ...], the type of data.
+    data: [batch, D1, D2, ...], rank 2 or more, any type. block_shape, pads_begin, pads_end: vectors of integers (as in
+    OpenVINO, perhaps of three types), one for each axis of data, the first ones 1, 0 and 0. output: [batch * product of
+    block_shape, (D1 + pads_begin[1] + pads_end[1]) / block_shape[1], ...], the type of data.
 
     Errors: IR501 and IR502 for other shapes, IR505 for numbers out of range, or a padded size that is not a multiple of
     the block; also for other first numbers, with which OpenVINO's outputs do not have the shape that it infers.
@@ -214,8 +214,8 @@ class SpaceToBatch(Op):
     inputs = (
         In("data"),
         In("block_shape", types=INTEGER),
-        In("pads_begin", types=INTEGER, like="block_shape"),
-        In("pads_end", types=INTEGER, like="block_shape"),
+        In("pads_begin", types=INTEGER),
+        In("pads_end", types=INTEGER),
     )
 
     def infer(

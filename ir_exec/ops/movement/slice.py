@@ -27,8 +27,9 @@ from ir_exec.ops.base.intervals import (
     slice_length,
     sliced_dim,
 )
+from ir_exec.ops.base.mixed_types import require_convertible, require_same_values
 from ir_exec.ops.base.shapes import known_axes, known_ints, merge_dims, require_rank
-from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
+from ir_exec.types import INTEGER, Array, Dim, ElementType, Shape, TensorType, convert
 
 __all__ = ["Slice", "SliceScatter", "StridedSlice"]
 
@@ -81,15 +82,16 @@ class Slice(Op):
 class SliceScatter(Op):
     """output = data, with output[start:stop:step] = updates; the slice is that of `Slice`.
 
-    data: rank 1 or more, any type. updates: the type of data and the shape of the slice. start, stop, step, axes: as in
-    Slice. output: as data.
-    Errors: as Slice; IR501, IR502 and IR704 for updates of another shape.
+    data: rank 1 or more, any type. updates: the shape of the slice; as in OpenVINO, other types than that of data are
+    converted to it. start, stop, step, axes: as in Slice. output: as data.
+    Errors: as Slice; IR402 for numbers among strings and strings among numbers, IR501, IR502 and IR704 for updates of
+    another shape.
     Specification: movement/slice-scatter-15.
     """
 
     inputs = (
         In("data"),
-        In("updates", like="data"),
+        In("updates"),
         In("start", types=INTEGER),
         In("stop", types=INTEGER),
         In("step", types=INTEGER),
@@ -108,6 +110,7 @@ class SliceScatter(Op):
     ) -> TensorType:
         _require_axis(data, "data")
         _require_axis(updates, "updates")
+        require_convertible(updates, data, "updates", "data")
         shape = data.shape
         if shape.dims is None and updates.rank is not None:
             shape = Shape.of_rank(updates.rank)
@@ -127,8 +130,13 @@ class SliceScatter(Op):
         if region.shape != updates.shape:
             message = f"updates has shape {list(updates.shape)}, but the slice of data has {list(region.shape)}"
             raise EvaluationError(message, port="updates")
-        region[...] = updates
+        region[...] = convert(updates, ElementType.of(data))
         return output
+
+    def evaluate_known(self, *arrays: Array) -> Array:
+        data, updates = arrays[:2]
+        require_same_values(updates, ElementType.of(data))
+        return self.evaluate(*arrays)
 
 
 def _require_axis(tensor: TensorType, name: str) -> None:

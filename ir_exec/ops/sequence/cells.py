@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ir_exec.kernels.precision import rounded, widened
-from ir_exec.ops.base import op
+from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER, Bool
 from ir_exec.ops.base.named_dims import element_type_of, merged_dims
 from ir_exec.ops.sequence.recurrent import GRU, LSTM, RNN, Recurrence, X, like_x, project
@@ -52,7 +52,7 @@ class _Cell(Recurrence):
         hidden = dims["hidden_size"]
         if isinstance(self, LSTM) and not hidden.is_static and self.hidden_size in hidden:
             hidden = Dim(self.hidden_size)
-        kind = element_type_of([x, *states.values(), w, r, b])
+        kind = element_type_of([x, *states.values(), r, b])
         return (TensorType(kind, Shape([dims["batch_size"], hidden])),) * len(states)
 
     def evaluate_inputs(
@@ -60,7 +60,8 @@ class _Cell(Recurrence):
     ) -> tuple[Array, ...]:
         """The states after the step, in the element type of x."""
         bias = None if b is None else widened(b)
-        projected = project(widened(x), widened(w), self.input_bias(bias))
+        wide = widened(x)
+        projected = project(wide, w.astype(wide.dtype, copy=False), self.input_bias(bias))
         updated = self.step(widened(r), bias)(projected.T, tuple(widened(state).T for state in states.values()))
         return tuple(rounded(np.ascontiguousarray(state.T), x.dtype) for state in updated)
 
@@ -80,10 +81,11 @@ class GRUCell(GRU, _Cell):
     """H' = (1 - z) . h + z . H, with the gates z, r and h; `GRU` has their formulas.
 
     With linear_before_reset b has four parts of hidden_size elements: those of z, r and h, and that of H * rh^T.
+    As in OpenVINO, w may have another float type than the rest.
     Specification: sequence/gru-cell-3.
     """
 
-    inputs = (X, like_x("initial_hidden_state"), *_WEIGHTS)
+    inputs = (X, like_x("initial_hidden_state"), In("w", types=X.types), *_WEIGHTS[1:])
 
 
 @op("LSTMCell", since=4)
@@ -103,10 +105,10 @@ class LSTMCell1(LSTM, _Cell):
 
     Files have `weights_format`, `input_forget` and peepholes p, [3 * hidden_size], of which the specification says
     nothing. Whatever they are, OpenVINO's CPU plugin takes the gates to lie in the order f, i, c, o and ignores the
-    peepholes, and so do we. Specification: sequence/lstm-cell-1.
+    peepholes, and so do we; their float type does not matter either. Specification: sequence/lstm-cell-1.
     """
 
-    inputs = (*LSTMCell4.inputs, like_x("p", optional=True))
+    inputs = (*LSTMCell4.inputs, In("p", types=X.types, optional=True))
     outputs = ("hidden_state", "cell_state")
 
     weights_format: Annotated[Literal["fico", "icof", "ifco", "ifoc", "iofc"], LOWER] = "fico"

@@ -26,18 +26,17 @@ class CTCGreedyDecoder(Op):
     """The labels of the most probable path, the last class being the blank; -1 behind the last label.
 
     data: [T, N, C], steps, sequences and classes. sequence_mask: [T, N]; a sequence ends where it is 0 for the first
-    time. Both have one float type, and so has the output, [N, T, 1, 1]. With ctc_merge_repeated a run of one class is
-    one label. Specification: sequence/ctc-greedy-decoder-1.
+    time. Both have float types, perhaps two; the output, [N, T, 1, 1], has that of data. With ctc_merge_repeated a run
+    of one class is one label. Specification: sequence/ctc-greedy-decoder-1.
     """
 
-    inputs = (In("data", types=CALCULABLE_FLOAT), In("sequence_mask", types=CALCULABLE_FLOAT, like="data"))
+    inputs = (In("data", types=CALCULABLE_FLOAT), In("sequence_mask", types=CALCULABLE_FLOAT))
 
     ctc_merge_repeated: Bool = True
 
     def infer(self, data: TensorType, sequence_mask: TensorType) -> TensorType:
         dims = merged_dims({"data": (data, ["T", "N", "C"]), "sequence_mask": (sequence_mask, ["T", "N"])})
-        kind = data if data.element_type.is_known else sequence_mask
-        return kind.with_shape(Shape([dims["N"], dims["T"], Dim(1), Dim(1)]))
+        return data.with_shape(Shape([dims["N"], dims["T"], Dim(1), Dim(1)]))
 
     def evaluate(self, data: Array, sequence_mask: Array) -> Array:
         inside = np.logical_and.accumulate(widened(sequence_mask).T != 0, axis=1)

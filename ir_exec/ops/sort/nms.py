@@ -6,6 +6,8 @@ All arithmetic is in f32. Only a run tells how many boxes are left: inference gi
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -139,8 +141,8 @@ class _IndicesOnlyNms(_BoxNms):
     """NonMaxSuppression up to version 4: one output, no soft suppression, thresholds that are scalars.
 
     The number of rows: inference follows OpenVINO, whose shape has as many rows as there can be at most, where the
-    inputs are known; a run gives only the rows of boxes that are kept, as OpenVINO's CPU plugin does too. The
-    specification fills up with rows of -1.
+    inputs are known. A run fills up with rows of -1 to that number, as specified. Where max_output_boxes_per_class is
+    known only then, the rows are those of the boxes that are kept, as OpenVINO's CPU plugin has them always.
     """
 
     inputs = (
@@ -163,6 +165,16 @@ class _IndicesOnlyNms(_BoxNms):
 
     def _arrays(self, found: Selected) -> Array:
         return _indices(found, self.output_type)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        rows = self.infer(*types).shape[0]
+        return partial(self._filled, rows.size) if rows.is_static else self.evaluate
+
+    def _filled(self, rows: int, *arrays: Array) -> Array:
+        # In versions 1 and 3 several batches may keep more boxes than the shape has rows; none is dropped.
+        kept: Array = self.evaluate(*arrays)
+        missing = np.full((max(rows - len(kept), 0), 3), -1, kept.dtype)
+        return np.concatenate([kept, missing])
 
     def _declared_rows(self, batches: Dim, classes: Dim, count: Dim, most: int | None) -> Dim | None:
         """The number of rows in OpenVINO's shape, None where it has an interval."""

@@ -94,6 +94,12 @@ CASES += [case("PReLU", data_of("f32", a), data_of("f32", b, -1, 2, 1), constant
 CASES += [case("PReLU", data_of("f32", a), data_of("f32", b, -1, 2, 1)) for a, b in PRELU[:4]]
 CASES += [case("PReLU", data_of(kind, (2, 3, 4)), data_of(kind, (3,), -1, 2, 1)) for kind in ("f16", "bf16", "f64")]
 CASES += [case("PReLU", array(kind, -3, -1, 0, 5), array(kind, 2)) for kind in ("i32", "i8", "i64")]
+CASES += [
+    case("PReLU", data_of(kind, (2, 3, 4)), data_of(slope, (3,), -1, 2, 1), constants=constants)
+    for kind, slope in (("f16", "f32"), ("bf16", "f32"), ("f32", "f16"), ("f32", "f64"), ("f64", "f32"), ("f16", "i32"))
+    for constants in ((), {1})
+]
+CASES += [case("PReLU", array(kind, -8, -3, -1, 0, 5), array("f32", 0.3)) for kind in ("i32", "i8", "i64")]
 
 CASES += [case("Swish", data_of(kind, (3, 4)), scalar(kind, 0.5)) for kind in ("f32", "f64", "f16")]
 CASES += [case("Swish", data_of("bf16", (3, 4)), scalar("bf16", 0.5), constants={1})]

@@ -197,3 +197,7 @@ CASES += [
     fold((1, 4, 6), (3, 4), (2, 2), constants={1}),
     fold((1, 4, 6), (3, 4), (2, 2), constants={2}),
 ]  # fmt: skip
+CASES += [
+    Case("SpaceToBatch", 2, (numbered(2, 3, 3), ints(1, 2, 1), ints(0, 1, 0, kind="i32"), ints(0, 0, 1, kind="u8")),
+         constants={1, 2, 3}),
+]  # fmt: skip

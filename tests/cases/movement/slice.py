@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Literal, TypeAlias
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
+from tests.helpers.values import of_kind
 
 Oracle: TypeAlias = Literal["plugin", "reference", "nobody"]
 
@@ -431,6 +433,16 @@ SCATTERS = [
     _scatter(CUBE[:, :0], MINUS[:, :0], [0], [5], [1], [1], known=False),
     _scatter(np.zeros((1,), np.float32), np.ones((1,), np.float32), [0], [1], [1]),
     *(_scatter(_typed(name, (4, 6)), _typed(name, (2, 3)), [0, 5], [4, 0], [3, -2]) for name in ELEMENT_TYPES[:12]),
+    # The plugin writes bytes of another type into the output as they are.
+    *(
+        replace(_scatter(of_kind(TEN, kind), of_kind(values, other), [1], [6], [2]), oracle="nobody")
+        for kind, other, values in [
+            ("i32", "f32", [2.7, -1.5, 300]),
+            ("f16", "f32", [2.5, -1.5, 300]),
+            ("f32", "i64", [2, -1, 300]),
+            ("u8", "i32", [2, 200, 44]),
+        ]
+    ),
 ]
 
 CASES: list[Case] = [*SLICES, *STRIDED, *_strings(), *SCATTERS]

@@ -83,3 +83,12 @@ CASES += [
     for functions in FUNCTIONS["GRU"]
 ]
 CASES += [cell("GRU", linear_before_reset=True, element_type=name) for name in ("f16", "bf16")]
+for case in (cell("GRU"), cell("LSTM", opset=1)):
+    arrays = Arrays("f16", seed=1)
+    mixed = (
+        (*case.inputs[:2], arrays(12, 3), *case.inputs[3:]) if case.type == "GRUCell" else (*case.inputs, arrays(12))
+    )
+    CASES += [
+        Case(case.type, case.opset, mixed, case.attributes, (2, 3, 4), outputs=case.outputs, rtol=1e-5, atol=1e-5,
+             note="an input of f16"),
+    ]  # fmt: skip

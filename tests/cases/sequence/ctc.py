@@ -42,6 +42,10 @@ for merge in (True, False):
     CASES += [greedy(scores(2, 5, 3, kind=kind), [5, 2], kind, ctc_merge_repeated=merge) for kind in ("f16", "bf16")]
 CASES += [greedy(REPEATED, [6, 4, 2])]
 CASES += [
+    Case("CTCGreedyDecoder", 1, (REPEATED.swapaxes(0, 1).copy(), mask([6, 4, 2], 6, kind)), note=f"a mask of {kind}")
+    for kind in ("f16", "bf16", "f64")
+]
+CASES += [
     Case(
         "CTCGreedyDecoder",
         1,

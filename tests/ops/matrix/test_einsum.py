@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import product
+import string
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir_exec.errors import GraphError, InvalidAttributeError, ShapeError, raise_error
+from ir_exec.errors import GraphError, InvalidAttributeError, ResourceError, ShapeError, raise_error
+from ir_exec.kernels.limits import LIMITS, Budget, Limits
+from ir_exec.ops.matrix import einsum
 from ir_exec.ops.matrix.einsum import Einsum
 from ir_exec.types import Array, Shape, TensorType
 from tests.helpers.values import typed
@@ -139,3 +142,33 @@ def test_the_order_of_products_keeps_intermediates_small() -> None:
     vector = np.ones(100_000, np.float32)
     found = Einsum(equation="i,j,i,j->").evaluate(vector, vector, vector, vector)
     assert found == 1e10
+
+
+def test_the_order_of_many_products_is_found_in_a_time_that_grows_with_their_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A chain of 160 matrices; pairing all of them again for each product would look at 700,000 pairs."""
+    looked_at = []
+    monkeypatch.setattr(
+        einsum, "combinations", lambda of, count: looked_at.extend(p := [*combinations(of, count)]) or p
+    )
+    letters = string.ascii_letters
+    subscripts = [letters[i % 52] + letters[(i + 1) % 52] for i in range(160)]
+    turn = np.array([[0, 1], [1, 0]], np.float32)
+    found = Einsum(equation=f"{','.join(subscripts[:50])}->{subscripts[0][0]}{subscripts[49][1]}").evaluate(
+        *[turn] * 50
+    )
+    assert found.tolist() == np.eye(2).tolist()
+    found = Einsum(equation=f"{','.join(subscripts)}->").evaluate(*[np.eye(2, dtype=np.float32)] * 160)
+    assert found == 2
+    assert len(looked_at) < (50 + 160) * einsum.MOST_PAIRED**2 / 2
+
+
+def test_what_a_product_takes_is_counted_before_it_is_made() -> None:
+    vectors = [np.ones(1000, np.float32)] * 3
+    around = LIMITS.set(Limits(Budget(10**6)))
+    try:
+        with pytest.raises(ResourceError):
+            Einsum(equation="i,j,k->ijk").evaluate(*vectors)
+    finally:
+        LIMITS.reset(around)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import ir_exec
 from ir_exec.errors import ElementTypeError, EvaluationError, InvalidAttributeError, IRError, ShapeError, raise_error
 from ir_exec.ops.movement.pad import Pad
 from ir_exec.types import ElementType, Shape, TensorType
+from tests.conformance.compare import type_faults
+from tests.conformance.oracle import Oracle, Refused
+from tests.helpers.network_text import NetworkText
 from tests.helpers.values import between, ints, known, typed
 
-I64_MAX = 2**63 - 1
+I64_MIN, I64_MAX = -(2**63), 2**63 - 1
 
 
 @pytest.mark.parametrize(
@@ -24,6 +28,11 @@ I64_MAX = 2**63 - 1
         ("4", between([2], [5]), known([2]), "8..11"),
         ("4", between([0], [I64_MAX]), known([2]), "6.."),
         ("4", between([3], [I64_MAX]), known([2]), "9.."),
+        ("9..", known([0]), between([I64_MIN], [20]), "9.."),
+        ("9..", between([I64_MIN], [20]), known([-2]), "7.."),
+        ("4", between([I64_MIN], [20]), between([I64_MIN], [20]), "4..44"),
+        ("4", between([I64_MIN], [0]), known([0]), "..4"),
+        ("4", between([I64_MIN], [-3]), known([0]), "..1"),
         ("3,4", known([-2, 0]), known([-2, 0]), "0,4"),
         ("?", known([I64_MAX]), known([I64_MAX]), str(I64_MAX)),
     ],
@@ -135,3 +144,21 @@ def test_element_types_that_openvino_cannot_pad(name: str) -> None:
     assert found.view(np.uint8).tolist() == [[1], [1], [1]]
     found = Pad(pad_mode="symmetric").evaluate(data, ints(1, 0), ints(0, 1))
     assert found.view(np.uint8).tolist() == [[1, 0, 0], [1, 0, 0], [1, 1, 1]]
+
+
+@pytest.mark.parametrize("data", ["1,?,16", "1,9..,16", "1,3..7,16", "1,4,16"])
+@pytest.mark.parametrize("other", ["?", "9..", "..30", "3..7"])
+def test_pads_up_to_a_size_keep_the_lower_bound_of_data(data: str, other: str, oracle: Oracle) -> None:
+    net = NetworkText()
+    size = net.op("ShapeOf", net.parameter(other), opset=3, output_type="i64")
+    zero = net.const(ints(0))
+    ends = net.op("Concat", zero, net.op("Subtract", net.const(ints(20)), size), zero, axis=0)
+    padded = net.op("Pad", net.parameter(data), net.const(ints(0, 0, 0)), ends, opset=12, pad_mode="constant")
+    net.result(padded)
+    file = net.file()
+    model = ir_exec.read_model(file.xml, weights=file.weights)
+    (node,) = (node for node in model.graph.nodes if node.type == "Pad")
+    answer = oracle.types(file)
+    assert not isinstance(answer, Refused), answer.reason
+    theirs = next(one.outputs for one in answer if one.type == "Pad")
+    assert type_faults([model.types[node.outputs[0].number]], theirs, None) == []

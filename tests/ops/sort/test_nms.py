@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import ir_exec
 from ir_exec.errors import ShapeError
 from ir_exec.types import TensorType
+from tests.helpers.network_text import NetworkText
 from tests.helpers.operators import make, run_all
 from tests.helpers.values import known, typed
 
@@ -59,6 +61,31 @@ def test_rows_up_to_version_4_are_those_of_boxes_that_are_kept() -> None:
         # As OpenVINO 2026.4 does: a static type, and an output of the rows that are there.
         assert operator.infer(*map(TensorType.of, (boxes, scores, *numbers))).shape == [3, 3]
         assert operator.evaluate(boxes, scores, *numbers).tolist() == [[0, 0, 2], [0, 0, 0]]
+
+
+@pytest.mark.parametrize(("since", "rows"), [(1, 4), (3, 4), (4, 8)])
+def test_rows_up_to_version_4_are_filled_up_to_a_known_number(since: int, rows: int) -> None:
+    boxes = np.array([[[0, 0, 1, 1], [0, 0.05, 1, 1.05], [0, 10, 1, 11], [0, 20, 1, 21]]], np.float32)
+    scores = np.array([[[0.9, 0.8, 0.7, 0.1], [0.1, 0.1, 0.6, 0.1]]], np.float32)
+    net = NetworkText()
+    most, overlap, least = net.const(np.array(4)), net.const(np.float32(0.5)), net.const(np.float32(0.2))
+    inputs = (net.parameter("1,4,4"), net.parameter("1,2,4"), most, overlap, least)
+    kept = net.op("NonMaxSuppression", *inputs, opset=since)
+    net.result(net.op("Reshape", kept, net.const(np.array([1, rows, 3])), special_zero="false"))
+    file = net.file()
+    (found,) = ir_exec.compile_model(ir_exec.read_model(file.xml, weights=file.weights))([boxes, scores]).values()
+    assert found[0].tolist() == [[0, 0, 0], [0, 0, 2], [0, 1, 2], *[[-1, -1, -1]] * (rows - 3)]
+    assert found.dtype == np.int64
+
+
+def test_no_row_of_version_1_is_dropped() -> None:
+    boxes = np.array([[[0, 0, 1, 1], [0, 10, 1, 11]]] * 2, np.float32)
+    scores = np.array([[[0.9, 0.8]], [[0.7, 0.6]]], np.float32)
+    operator, numbers = make("NonMaxSuppression", 1), (np.array(4), np.array(0.5, np.float32))
+    types = [TensorType.of(array) for array in (boxes, scores, *numbers)]
+    assert operator.infer(*types).shape == [2, 3]
+    found = operator.kernel(*types)(boxes, scores, *numbers)
+    assert found.tolist() == [[0, 0, 0], [0, 0, 1], [1, 0, 0], [1, 0, 1]]
 
 
 def test_one_number_of_rows_for_each_version() -> None:
