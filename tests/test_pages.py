@@ -33,7 +33,9 @@ def test_in_python_at_length() -> None:
     check(PYTHON, 8, {})
 
 
-@pytest.mark.parametrize("name", ["save", "memory_plan", "max_memory", 'weights="keep"', "Node", "Value", "model.document"])
+@pytest.mark.parametrize(
+    "name", ["save", "memory_plan", "max_memory", 'weights="keep"', "Node", "Value", "model.document"]
+)
 def test_what_is_public_is_told(name: str) -> None:
     assert f"`{name}`" in PYTHON
 

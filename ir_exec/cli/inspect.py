@@ -14,7 +14,7 @@ from ir_exec.cli.extensions import extension_option, load_extensions
 from ir_exec.cli.facts import Constants, LayerFacts, NetworkFacts, PlacedNode, Port, facts_of, layer_facts, placed_nodes
 from ir_exec.cli.shapes import shape_option, shapes_by_input
 from ir_exec.cli.tables import Table
-from ir_exec.cli.terminal import Unusable, errors_as_messages, show, table
+from ir_exec.cli.terminal import Unusable, errors_as_messages, show, show_json, table
 from ir_exec.graph import Node
 from ir_exec.ir import read_document
 from ir_exec.model import Model, read_model
@@ -63,7 +63,7 @@ def command(
                 raise Unusable("--shape does not change the document: it is for --summary, --layers or --layer")
             document = read_document(model)
             assert document is not None, "a reader that raises leaves nothing unread"
-            click.echo(document.model_dump_json(indent=2))
+            show_json(document.model_dump_json(indent=2))
             return
         network = read_model(model, weights=weights)
         if shapes:
@@ -72,13 +72,13 @@ def command(
             found = _named(network, names) if names else list(placed_nodes(network))
             layers = [layer_facts(one) for one in found]
             if is_json:
-                click.echo(TypeAdapter(list[LayerFacts]).dump_json(layers, indent=2))
+                show_json(TypeAdapter(list[LayerFacts]).dump_json(layers, indent=2).decode())
                 return
             show(*(part for layer in layers for part in _told(layer)))
             return
         facts = facts_of(network)
         if is_json:
-            click.echo(facts.model_dump_json(indent=2))
+            show_json(facts.model_dump_json(indent=2))
             return
         show(*_summary(network, facts), *([_layers(network)] if all_layers else []))
 
