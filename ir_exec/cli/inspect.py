@@ -31,10 +31,9 @@ from ir_exec.model import Model, read_model
     "format_name",
     type=click.Choice(["text", "json"]),
     default="text",
-    help="json: the document, word for word as the .xml has it, by schemas/document.schema.json. "
-    "With --summary, --layers or --layer those.",
+    help="json: the document, word for word as the .xml has it; with --summary, --layers or --layer those.",
 )
-@click.option("--summary", is_flag=True, help="In json, the summary, by schemas/summary.schema.json.")
+@click.option("--summary", is_flag=True, help="In json, the summary instead of the document.")
 @extension_option
 def command(
     model: str,
@@ -49,7 +48,8 @@ def command(
     """Show a summary of a network: inputs, outputs, variables, operators, weights, and how much it computes.
 
     Multiply-adds are those of matrix products, convolutions, recurrent cells and attention; where dims are open, they
-    count with their least size, at least 1, and --shape gives them others.
+    count with their least size, at least 1, and --shape gives them others. The JSON of the document is described by
+    schemas/document.schema.json, that of the summary by schemas/summary.schema.json.
 
     Exit code: 0 when it was shown, 1 when the network cannot be read, 2 for arguments that cannot be used.
     """
