@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import doctest
-import io
 import re
 import shlex
 from pathlib import Path
@@ -13,14 +11,14 @@ import pytest
 from click.testing import CliRunner
 
 from ir_exec.cli import main
+from tests.helpers.examples import blocks_of, run_example
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-SHELL = [text.strip() for language, text in BLOCKS if language == "sh"]
-CONSOLE = [text for language, text in BLOCKS if language == "console"]
-PYTHON = [text for language, text in BLOCKS if language == "python"]
+SHELL = [text.strip() for text in blocks_of(README, "sh")]
+CONSOLE = blocks_of(README, "console")
+PYTHON = blocks_of(README, "python")
 
 
 @pytest.fixture(autouse=True)
@@ -63,11 +61,7 @@ def test_commands_print_what_is_shown(block):
 def test_python_examples_run_in_their_order_and_print_what_their_comments_say():
     namespace: dict[str, object] = {}
     for block in PYTHON:
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile(block, "README.md", "exec"), namespace)
-        expected = re.findall(r"print\(.*\)  # (.*)", block)
-        lines = printed.getvalue().splitlines()
+        expected, lines = run_example(block, namespace)
         assert lines[: len(expected)] == expected, block
 
 

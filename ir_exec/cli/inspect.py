@@ -14,7 +14,7 @@ from ir_exec.cli.extensions import extension_option, load_extensions
 from ir_exec.cli.facts import Constants, LayerFacts, NetworkFacts, PlacedNode, Port, facts_of, layer_facts, placed_nodes
 from ir_exec.cli.shapes import shape_option, shapes_by_input
 from ir_exec.cli.tables import Table
-from ir_exec.cli.terminal import Unusable, errors_as_messages, show, table
+from ir_exec.cli.terminal import Unusable, errors_as_messages, show, show_json, table
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, raise_error
 from ir_exec.graph import Node
@@ -33,10 +33,9 @@ from ir_exec.model import Loaded, Model, load
     "format_name",
     type=click.Choice(["text", "json"]),
     default="text",
-    help="json: the document, word for word as the .xml has it, by schemas/document.schema.json. "
-    "With --summary, --layers or --layer those.",
+    help="json: the document, word for word as the .xml has it; with --summary, --layers or --layer those.",
 )
-@click.option("--summary", is_flag=True, help="In json, the summary, by schemas/summary.schema.json.")
+@click.option("--summary", is_flag=True, help="In json, the summary instead of the document.")
 @extension_option
 def command(
     model: str,
@@ -51,7 +50,8 @@ def command(
     """Show a summary of a network: inputs, outputs, variables, operators, weights, and how much it computes.
 
     Multiply-adds are those of matrix products, convolutions, recurrent cells and attention; where dims are open, they
-    count with their least size, at least 1, and --shape gives them others.
+    count with their least size, at least 1, and --shape gives them others. The JSON of the document is described by
+    schemas/document.schema.json, that of the summary by schemas/summary.schema.json.
 
     Exit code: 0 when it was shown, 1 when the network cannot be read, 2 for arguments that cannot be used.
     """
@@ -65,7 +65,7 @@ def command(
                 raise Unusable("--shape does not change the document: it is for --summary, --layers or --layer")
             document = read_document(model)
             assert document is not None, "a reader that raises leaves nothing unread"
-            click.echo(document.model_dump_json(indent=2))
+            show_json(document.model_dump_json(indent=2))
             return
         loaded = load(model, weights, report=_raise_unless_without_weights)
         assert loaded is not None, "a reader that raises leaves nothing unread"
@@ -76,13 +76,13 @@ def command(
             found = _named(network, names) if names else list(placed_nodes(network))
             layers = [layer_facts(one) for one in found]
             if is_json:
-                click.echo(TypeAdapter(list[LayerFacts]).dump_json(layers, indent=2))
+                show_json(TypeAdapter(list[LayerFacts]).dump_json(layers, indent=2).decode())
                 return
             show(*(part for layer in layers for part in _told(layer)))
             return
         facts = facts_of(network, loaded.source)
         if is_json:
-            click.echo(facts.model_dump_json(indent=2))
+            show_json(facts.model_dump_json(indent=2))
             return
         show(*_summary(loaded, facts), *([_layers(network)] if all_layers else []))
 
