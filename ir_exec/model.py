@@ -73,8 +73,12 @@ class Model:
     @property
     def outputs(self) -> list[ModelPort]:
         """The outputs in the order of the file."""
+        return self.ports_of(self.graph.results)
+
+    def ports_of(self, results: Sequence[Node]) -> list[ModelPort]:
+        """The outputs that these Results stand for."""
         taken: set[str] = set()
-        return [self._port(node, node.values_in[0], taken) for node in self.graph.results]
+        return [self._port(node, node.values_in[0], taken) for node in results]
 
     def reshape(self, shapes: Mapping[str | int, ShapeLike] | ShapeLike) -> Self:
         """Give inputs new shapes, infer every type anew, and return the model itself.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
 
 from ir_exec.errors import Location, UnsupportedError
 from ir_exec.graph import Graph
+from ir_exec.graph.outputs import with_outputs
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.model import Model, ModelPort, ShapeLike, Source, WeightsSource, read_model
 from ir_exec.runtime.arguments import Inputs, bind_inputs, bind_shapes
@@ -62,16 +63,18 @@ class CompiledModel:
         max_memory: int | None = None,
         expand_weights: bool = True,
         threads: int | None = None,
+        outputs: Sequence[str] | None = None,
     ) -> None:
-        refuse_unsupported(model.graph)
+        graph = model.graph if outputs is None else with_outputs(model.graph, outputs)
+        refuse_unsupported(graph)
         self._threads = chosen_threads(threads)
         keep_freed_memory()
         self.inputs: list[ModelPort] = model.inputs
-        self.outputs: list[ModelPort] = model.outputs
+        self.outputs: list[ModelPort] = model.ports_of(graph.results)
         self._variables = Variables()
         context = {"weights": model.weights, "state": self._variables}
         budget = default_budget() if max_memory is None else max_memory
-        self._executor = Executor(model.graph, context, budget, expand_weights=expand_weights, types=model.types)
+        self._executor = Executor(graph, context, budget, expand_weights=expand_weights, types=model.types)
 
     def __call__(self, inputs: Inputs | None = None, *, observe: Observer | None = None) -> Results:
         """Run the network.
@@ -122,6 +125,7 @@ def compile_model(
     weights: Literal["expand", "keep"] | WeightsSource | None = None,
     max_memory: int | None = None,
     threads: int | None = None,
+    outputs: Sequence[str] | None = None,
 ) -> CompiledModel:
     """Make a network ready to run; `model` is a Model, or what `read_model` takes.
 
@@ -131,13 +135,16 @@ def compile_model(
     max_memory: the most bytes that the tensors of a run may take together, the machine's memory where it is None.
     threads: how many threads a run may use; where it is None the environment's IR_EXEC_THREADS, and where that is not
         set the cores that the process may use. Every number gives the same results.
-    Raises what `read_model` raises, EvaluationError IR704 for a number of threads below 1, and one UnsupportedError
+    outputs: names of tensors or layers (`split:1` where a layer has several outputs) whose values are the outputs, in
+        this order, instead of those of the network. Only what they and the variables need is computed.
+    Raises what `read_model` raises, EvaluationError IR704 for a number of threads below 1 and IR705 for outputs that do
+    not exist, and one UnsupportedError
     that names every operator that ir_exec does not have.
     """
     mode = weights if isinstance(weights, str) and weights in ("expand", "keep") else None
     if not isinstance(model, Model):
         model = read_model(model, weights=None if mode else weights)
-    return CompiledModel(model, max_memory=max_memory, expand_weights=mode != "keep", threads=threads)
+    return CompiledModel(model, max_memory=max_memory, expand_weights=mode != "keep", threads=threads, outputs=outputs)
 
 
 def refuse_unsupported(graph: Graph) -> None:

@@ -10,7 +10,7 @@ from ir_exec.graph import Node
 from ir_exec.runtime.plan import Step
 from ir_exec.types import Array
 
-__all__ = ["Observer", "run_steps"]
+__all__ = ["Observer", "placed", "run_steps"]
 
 Observer: TypeAlias = Callable[[Node, list[Array], list[Array]], None]
 """Called after each node with its inputs and outputs, which it must not change."""
@@ -28,7 +28,7 @@ def run_steps(steps: list[Step], slots: list[Array | None], observe: Observer | 
                 step.check(arrays)
             result = step.evaluate(*arrays)
         except Exception as error:
-            raise _placed(error, step.node) from (None if isinstance(error, IRError) else error)
+            raise placed(error, step.node) from (None if isinstance(error, IRError) else error)
         if type(result) is tuple:
             for slot, output in zip(step.outputs, result, strict=False):
                 slots[slot] = output
@@ -40,7 +40,8 @@ def run_steps(steps: list[Step], slots: list[Array | None], observe: Observer | 
             slots[slot] = None
 
 
-def _placed(error: Exception, node: Node) -> IRError:
+def placed(error: Exception, node: Node) -> IRError:
+    """The IRError that an exception of an operator becomes, with the place of its layer."""
     if isinstance(error, IRError):
         return error.located(node.location)
     if isinstance(error, MemoryError):

@@ -55,6 +55,13 @@ class Variables:
         self._current.clear()
         self._written.clear()
 
+    def fork(self) -> Variables:
+        """Variables of the same values that go their own way; arrays are shared, for nobody writes to them."""
+        other = Variables()
+        other._values, other._current = self._values.copy(), self._current.copy()
+        other._written, other._drawn = self._written.copy(), self._drawn.copy()
+        return other
+
     def reset(self) -> None:
         """Forget all values and what was drawn: the next run starts from the initial ones."""
         self.discard()

@@ -1,0 +1,240 @@
+"""The values that a network has, by name, and which value of another network each of them stands for."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from ir_exec.errors import EvaluationError
+from ir_exec.graph import Graph
+from ir_exec.graph.outputs import suggested
+from ir_exec.ir import RtInfo, split_names
+from ir_exec.ops.infrastructure.values import Const, Parameter
+
+__all__ = ["Entry", "Key", "by_key", "entries_of", "find", "matched"]
+
+Key = tuple[tuple[str, ...], str, int]
+"""A value of a network: the scope that its layer is in, the id of the layer, and the position of the output."""
+
+_GENERATED = re.compile(r"^[A-Za-z][A-Za-z0-9]*_\d+$")
+"""Names that converters count up (`Add_45`): two files that were made apart share them by chance."""
+
+_AGREEMENT = 0.9
+"""The share of equal generated names whose layers must be of one type for these names to count."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A value that can be compared.
+
+    scope: names of layers and bodies around it. port: the position of the output, of `ports` outputs.
+    names: its tensor names. fused: names of the layers that the layer was made of. output: whether it is an output of
+    the network. shape: as far as it is declared; None where it is not known.
+    """
+
+    scope: tuple[str, ...]
+    layer_id: str
+    layer_name: str
+    type: str
+    port: int = 0
+    ports: int = 1
+    names: tuple[str, ...] = ()
+    fused: tuple[str, ...] = ()
+    element_type: str | None = None
+    shape: str | None = None
+    output: bool = False
+
+    @property
+    def key(self) -> Key:
+        return self.scope, self.layer_id, self.port
+
+    @property
+    def path(self) -> str:
+        """`loop/body/name`, with the position of the output where there are several."""
+        return "/".join((*self.scope, self.layer_name)) + (f":{self.port}" if self.ports > 1 else "")
+
+    @property
+    def is_constant(self) -> bool:
+        return self.type.lower() in ("const", "constant")
+
+    @property
+    def is_input(self) -> bool:
+        return self.type.lower() == "parameter" and not self.scope
+
+
+def entries_of(graph: Graph, scope: tuple[str, ...] = ()) -> Iterator[Entry]:
+    """Every value of a network in the order of computation, those of bodies before the outputs of their layer."""
+    outputs = {result.values_in[0] for result in graph.results} if not scope else set()
+    output_names: dict[object, list[str]] = defaultdict(list)
+    for result in graph.results if not scope else ():
+        output_names[result.values_in[0]] += [*result.layer.output_names, result.name]
+    for node in graph.nodes:
+        for body in node.bodies:
+            yield from entries_of(body.graph, (*scope, node.name, body.name))
+        for value in node.outputs:
+            kind = "Const" if isinstance(node.op, Const) else "Parameter" if isinstance(node.op, Parameter) else node.type
+            yield Entry(
+                scope=scope,
+                layer_id=node.id,
+                layer_name=node.name,
+                type=kind,
+                port=value.position,
+                ports=len(node.outputs),
+                names=tuple(dict.fromkeys((*value.names, *output_names[value]))),
+                fused=_fused(node.layer.rt_info),
+                element_type=str(value.declared.element_type),
+                shape=str(value.declared.shape),
+                output=value in outputs,
+            )
+
+
+def _fused(info: RtInfo) -> tuple[str, ...]:
+    for child in info.children:
+        if child.attributes.get("name") == "fused_names":
+            return split_names(child.attributes.get("value"))
+    return ()
+
+
+def by_key(entries: Iterable[Entry]) -> dict[Key, Entry]:
+    return {entry.key: entry for entry in entries}
+
+
+def find(entries: Sequence[Entry], name: str) -> Entry:
+    """The value of this tensor name, path (`loop/body/name`, `split:1`), layer name or layer id.
+
+    Raises EvaluationError, with names that are like it, where there is none.
+    """
+    for test in (
+        lambda entry: name in entry.names and not entry.scope,
+        lambda entry: name in entry.names,
+        lambda entry: name == entry.path,
+        lambda entry: name == "/".join((*entry.scope, entry.layer_name)),
+        lambda entry: name == entry.layer_name,
+    ):
+        for entry in entries:
+            if test(entry):
+                return entry
+    known = [text for entry in entries for text in (*entry.names, entry.path)]
+    raise EvaluationError(f"there is no layer or tensor {name!r}", code="IR705", hint=suggested(name, known))
+
+
+def matched(ours: Sequence[Entry], theirs: Sequence[Entry]) -> dict[Key, Entry]:
+    """For each of our values the one of theirs that it stands for, where there is one.
+
+    They go together by tensor name, then by layer name, by `fused_names`, and by position among layers of one type.
+    Bodies are matched where the layers around them are.
+    """
+    found: dict[Key, Entry] = {}
+    our_scopes, their_scopes = _by_scope(ours), _by_scope(theirs)
+    pending: list[tuple[tuple[str, ...], tuple[str, ...]]] = [((), ())]
+    while pending:
+        mine, other = pending.pop()
+        pairs = _in_scope(our_scopes.get(mine, []), their_scopes.get(other, []))
+        found |= {entry.key: partner for entry, partner in pairs}
+        partners = {entry.layer_name: partner.layer_name for entry, partner in pairs}
+        for scope in our_scopes:
+            if len(scope) == len(mine) + 2 and scope[:-2] == mine and scope[-2] in partners:
+                pending.append((scope, (*other, partners[scope[-2]], scope[-1])))
+    return found
+
+
+def _by_scope(entries: Iterable[Entry]) -> dict[tuple[str, ...], list[Entry]]:
+    scopes: dict[tuple[str, ...], list[Entry]] = defaultdict(list)
+    for entry in entries:
+        scopes[entry.scope].append(entry)
+    return scopes
+
+
+def _in_scope(ours: list[Entry], theirs: list[Entry]) -> list[tuple[Entry, Entry]]:
+    taken: dict[Key, tuple[Entry, Entry]] = {}
+    used: set[Key] = set()
+    trusts_generated = _agree_in_names(ours, theirs)
+
+    def pair(entry: Entry, partner: Entry | None) -> None:
+        if partner is None or entry.key in taken or partner.key in used or not _comparable(entry, partner):
+            return
+        taken[entry.key] = (entry, partner)
+        used.add(partner.key)
+
+    def counts(name: str) -> bool:
+        return trusts_generated or not _GENERATED.match(name)
+
+    tensors = _unique((name, entry) for entry in theirs for name in entry.names if counts(name))
+    for entry in ours:
+        for name in entry.names:
+            pair(entry, tensors.get(name) if counts(name) else None)
+    layers = _unique(((entry.layer_name, entry.port), entry) for entry in theirs if counts(entry.layer_name))
+    own_layers = _unique(((entry.layer_name, entry.port), entry) for entry in ours if counts(entry.layer_name))
+    for (name, port), entry in own_layers.items():
+        pair(entry, layers.get((name, port)))
+        # Files of arrays know names alone: that of a layer may stand there as a tensor's.
+        pair(entry, tensors.get(name) if entry.ports == 1 else tensors.get(f"{name}:{port}"))
+    _pair_fused(ours, theirs, pair)
+    _pair_fused(theirs, ours, lambda partner, entry: pair(entry, partner) if entry is not None else None)
+    _pair_by_position(
+        [entry for entry in ours if entry.key not in taken], [entry for entry in theirs if entry.key not in used], pair
+    )
+    return list(taken.values())
+
+
+def _comparable(entry: Entry, partner: Entry) -> bool:
+    """A constant of integers is not one of floats under the same name: it is the first of a chain that makes it."""
+    if not (entry.is_constant and partner.is_constant):
+        return True
+    kinds = [("f" in kind) if kind else None for kind in (entry.element_type, partner.element_type)]
+    return None in kinds or kinds[0] == kinds[1]
+
+
+def _agree_in_names(ours: Sequence[Entry], theirs: Sequence[Entry]) -> bool:
+    """Whether generated names mean the same on both sides."""
+    types = {entry.layer_name: entry.type for entry in theirs if _GENERATED.match(entry.layer_name)}
+    shared = [entry.type == types[entry.layer_name] for entry in ours if types.get(entry.layer_name)]
+    return not shared or sum(shared) >= _AGREEMENT * len(shared) - 1
+
+
+def _unique(pairs: Iterable[tuple[object, Entry]]) -> dict[object, Entry]:  # type: ignore[type-arg]
+    """By name, those whose name is the name of one value alone."""
+    found: dict[object, Entry] = {}
+    counts: Counter[object] = Counter()
+    for name, entry in pairs:
+        if found.get(name) != entry:
+            counts[name] += 1
+        found[name] = entry
+    return {name: entry for name, entry in found.items() if counts[name] == 1}
+
+
+def _pair_fused(made: Sequence[Entry], parts: Sequence[Entry], pair: object) -> None:
+    """A layer that was made of others stands for the last of these."""
+    assert callable(pair)
+    place = {entry.layer_name: (position, entry) for position, entry in enumerate(parts) if entry.ports == 1}
+    for entry in made:
+        if len(entry.fused) > 1 or (entry.fused and entry.fused[0] != entry.layer_name):
+            held = [place[name] for name in entry.fused if name in place]
+            if held and entry.ports == 1 and not entry.is_constant:
+                pair(entry, max(held, key=lambda one: one[0])[1])
+
+
+def _pair_by_position(ours: list[Entry], theirs: list[Entry], pair: object) -> None:
+    assert callable(pair)
+    types: Mapping[str, list[Entry]] = defaultdict(list)
+    others: Mapping[str, list[Entry]] = defaultdict(list)
+    for entry in ours:
+        types[entry.type].append(entry)
+    for entry in theirs:
+        others[entry.type].append(entry)
+    for kind, entries in types.items():
+        partners = others.get(kind, [])
+        if len(entries) == len(partners):
+            for entry, partner in zip(entries, partners, strict=True):
+                if entry.port == partner.port and entry.ports == partner.ports:
+                    pair(entry, partner)
+            continue
+        signs = [[(one.port, one.ports, one.element_type, one.shape) for one in side] for side in (entries, partners)]
+        for block in SequenceMatcher(None, *signs, autojunk=False).get_matching_blocks():
+            for step in range(block.size):
+                pair(entries[block.a + step], partners[block.b + step])
+
+
