@@ -2,90 +2,129 @@
 
 from __future__ import annotations
 
+import statistics as moments
 import sys
+from collections.abc import Mapping
 from time import perf_counter
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import click
-import numpy as np
 
 from ir_exec.check import printable
-from ir_exec.cli.arrays import draw, read_array, read_arrays, split_named, statistics, write_arrays
-from ir_exec.cli.terminal import Unusable, echo, errors_as_messages, show, table
-from ir_exec.graph import Node
-from ir_exec.model import ModelPort, read_model
+from ir_exec.cli.arrays import statistics, write_arrays
+from ir_exec.cli.inputs import Asked, input_options
+from ir_exec.cli.progress import LayerBar
+from ir_exec.cli.terminal import echo, errors_as_messages, show, styled, table
+from ir_exec.debug import Comparison, compare
+from ir_exec.debug.finite import NotFinite, first_not_finite
+from ir_exec.debug.text import told
+from ir_exec.model import Model, ModelPort, read_model
 from ir_exec.runtime import Results, compile_model
 from ir_exec.types import Array, ElementType, Shape
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
     from rich.table import Table
-
-_PATIENCE = 0.5
-"""Seconds after which a run gets a progress bar."""
 
 
 @click.command("run")
 @click.argument("model", metavar="MODEL")
-@click.option("--input", "named", multiple=True, metavar="NAME=FILE.npy", help="An array for one input; repeatable.")
-@click.option("--inputs", "archive", metavar="FILE.npz", help="Arrays by names of inputs, or by in0, in1, ...")
-@click.option("--shape", "shapes", multiple=True, metavar="NAME=1,3,224,224", help="The shape of an input to draw.")
+@input_options
 @click.option("--output", metavar="FILE.npz", help="Where to write the outputs, by their names.")
-@click.option("--weights", metavar="FILE.bin", help="Weights other than those beside the .xml.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For inputs that are drawn.")
+@click.option("--validate", is_flag=True, help="Fail at the first layer that makes NaN or infinity of finite inputs.")
+@click.option("--expected", metavar="FILE.npz", help="Fail where outputs differ from these, by name or out0, out1, ...")
+@click.option("--rtol", type=click.FloatRange(min=0), help="For --expected: relative tolerance.")
+@click.option("--atol", type=click.FloatRange(min=0), help="For --expected: absolute tolerance.")
+@click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True, help="Run so often, and time it.")
 def command(
     model: str,
     named: tuple[str, ...],
     archive: str | None,
     shapes: tuple[str, ...],
-    output: str | None,
     weights: str | None,
     seed: int,
+    output: str | None,
+    validate: bool,
+    expected: str | None,
+    rtol: float | None,
+    atol: float | None,
+    repeat: int,
 ) -> None:
     """Run a network and show its outputs.
 
     Inputs that are not given are drawn: floats from the normal distribution, integers of 16 bits and more 0 or 1,
     narrower ones over their whole range. A dim that is not known has its least size, 1 or more, unless --shape says so.
 
-    Exit code: 0 when it ran, 1 when the network cannot be read or run, 2 for arguments that cannot be used.
+    Exit code: 0 when it ran, 1 when the network cannot be read or run, or does not pass --validate or --expected, 2 for
+    arguments that cannot be used.
     """
     with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
         network = read_model(model, weights=weights)
         compiled = compile_model(network)
     ports = compiled.inputs
-    given = read_arrays(archive, ports) if archive is not None else {}
-    for text in named:
-        port, path = split_named(text, ports, "--input")
-        given[port.name] = read_array(path, port)
-    wanted = dict(_shape(text, ports) for text in shapes)
-    if unused := [name for name in wanted if name in given]:
-        raise Unusable(f"--shape is for inputs that are drawn; {', '.join(unused)} is given")
+    asked = Asked(named, archive, shapes, seed)
+    given = asked.given(ports)
     drawn_hint = "inputs that are drawn need not fit the network: --input gives others, --shape other shapes"
     with errors_as_messages(hint=drawn_hint if any(port.name not in given for port in ports) else None):
-        random = np.random.default_rng(seed)
-        arrays = {
-            port.name: given[port.name] if port.name in given else draw(port, wanted.get(port.name), random)
-            for port in ports
-        }
+        arrays = asked.drawn(ports, given)
         if ports:
             show(_inputs(ports, arrays, set(given), seed))
             echo("")
-        start = perf_counter()
-        with _Bar(len(network.graph.nodes)) as bar:
-            results = compiled(arrays, observe=bar.advance if bar.is_wanted else None)
-        seconds = perf_counter() - start
+        if validate:
+            _validate(network, arrays)
+        seconds = []
+        for _ in range(repeat):
+            compiled.reset_state()
+            start = perf_counter()
+            with LayerBar(len(network.graph.nodes)) as bar:
+                observe = (
+                    (lambda node, *_: bar.advance(f"{node.type} {node.name}")) if bar.is_wanted else None
+                )  # called before the next bar
+                results = compiled(arrays, observe=observe)
+            seconds.append(perf_counter() - start)
         if output is not None:
             write_arrays(output, results)  # type: ignore[arg-type]  # a mapping by name, that takes positions too
-        show(_outputs(results), f"ran in {seconds:.3g} s" + (f", outputs written to {output}" if output else ""))
+        show(_outputs(results), _timing(seconds) + (f", outputs written to {output}" if output else ""))
+    if expected is not None:
+        with errors_as_messages(exit_code=2):
+            _expect(network, arrays, expected, rtol, atol)
 
 
-def _shape(text: str, ports: list[ModelPort]) -> tuple[str, Shape]:
-    port, shape = split_named(text, ports, "--shape")
-    try:
-        return port.name, Shape.parse(shape)
-    except ValueError as error:
-        raise Unusable(f"--shape {text!r}: {error}") from None
+def _timing(seconds: list[float]) -> str:
+    if len(seconds) == 1:
+        return f"ran in {seconds[0]:.3g} s"
+    warm = seconds[1:]
+    rest = f"then {moments.median(warm):.3g} s (median), least {min(warm):.3g} s"
+    return f"ran {len(seconds)} times: first {seconds[0]:.3g} s, {rest}"
+
+
+def _validate(network: Model, arrays: Mapping[str, Array]) -> None:
+    with LayerBar(len(network.graph.nodes)) as bar:
+        found: NotFinite | None = first_not_finite(network, arrays, bar.advance if bar.is_wanted else None)
+    if found is not None:
+        echo(f"{styled('error', 'error')}{styled('message', ': ' + found.message)}", to_stderr=True)
+        echo(f"  --> {found.location}", to_stderr=True)
+        sys.exit(1)
+
+
+def _expect(network: Model, arrays: Mapping[str, Array], path: str, rtol: float | None, atol: float | None) -> None:
+    """Compare the outputs alone with those of a file; ends the program with 1 where they differ."""
+    report: Comparison = compare(network, path, arrays, rtol=rtol, atol=atol)
+    layers = {layer.path: layer for layer in report.layers}
+    lines = []
+    for port, name in zip(network.outputs, report.outputs, strict=False):
+        layer = layers.get(name.rpartition(":")[0] if name not in layers else name)
+        if layer is None or layer.carried is None:
+            lines.append(f"  {printable(port.name)}: {path} has no value for it")
+        elif not layer.carried.is_within:
+            lines.append(f"  {printable(port.name)}: {told(layer.carried)}")
+    echo("")
+    if not lines:
+        echo(f"as expected: every output is within the tolerance of {path}")
+        return
+    echo(f"not as expected: {len(lines)} of {len(network.outputs)} outputs differ from {path}")
+    for line in lines:
+        echo(line)
+    sys.exit(1)
 
 
 def _inputs(ports: list[ModelPort], arrays: dict[str, Array], given: set[str], seed: int) -> Table:
@@ -108,52 +147,8 @@ def _outputs(results: Results) -> Table:
     return shown
 
 
-def _element_type(array: Array) -> ElementType | np.dtype[np.generic]:
+def _element_type(array: Array) -> object:
     try:
         return ElementType.of(array)
     except ValueError:
         return array.dtype
-
-
-class _Bar:
-    """A progress bar on stderr for runs that last; nothing where stderr is no terminal."""
-
-    def __init__(self, total: int) -> None:
-        self.is_wanted = sys.stderr.isatty()
-        self._total = total
-        self._done = 0
-        self._start = perf_counter()
-        self._bar: tuple[Progress, TaskID] | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar[0].stop()
-
-    def advance(self, node: Node, inputs: list[Array], outputs: list[Array]) -> None:
-        """The observer: one more layer is done."""
-        self._done += 1
-        if self._bar is None:
-            if perf_counter() - self._start < _PATIENCE:
-                return
-            self._bar = self._open()
-        progress, task = self._bar
-        progress.update(task, completed=self._done, description=printable(f"{node.type} {node.name}")[:60])
-
-    def _open(self) -> tuple[Progress, TaskID]:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-        columns = (
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.description}", markup=False),
-        )
-        progress = Progress(*columns, console=Console(stderr=True), transient=True)
-        progress.start()
-        return progress, progress.add_task("", total=self._total)

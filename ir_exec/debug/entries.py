@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
@@ -75,7 +75,9 @@ def entries_of(graph: Graph, scope: tuple[str, ...] = ()) -> Iterator[Entry]:
         for body in node.bodies:
             yield from entries_of(body.graph, (*scope, node.name, body.name))
         for value in node.outputs:
-            kind = "Const" if isinstance(node.op, Const) else "Parameter" if isinstance(node.op, Parameter) else node.type
+            kind = (
+                "Const" if isinstance(node.op, Const) else "Parameter" if isinstance(node.op, Parameter) else node.type
+            )
             yield Entry(
                 scope=scope,
                 layer_id=node.id,
@@ -135,9 +137,11 @@ def matched(ours: Sequence[Entry], theirs: Sequence[Entry]) -> dict[Key, Entry]:
         pairs = _in_scope(our_scopes.get(mine, []), their_scopes.get(other, []))
         found |= {entry.key: partner for entry, partner in pairs}
         partners = {entry.layer_name: partner.layer_name for entry, partner in pairs}
-        for scope in our_scopes:
-            if len(scope) == len(mine) + 2 and scope[:-2] == mine and scope[-2] in partners:
-                pending.append((scope, (*other, partners[scope[-2]], scope[-1])))
+        pending += [
+            (scope, (*other, partners[scope[-2]], scope[-1]))
+            for scope in our_scopes
+            if len(scope) == len(mine) + 2 and scope[:-2] == mine and scope[-2] in partners
+        ]
     return found
 
 
@@ -148,16 +152,26 @@ def _by_scope(entries: Iterable[Entry]) -> dict[tuple[str, ...], list[Entry]]:
     return scopes
 
 
-def _in_scope(ours: list[Entry], theirs: list[Entry]) -> list[tuple[Entry, Entry]]:
-    taken: dict[Key, tuple[Entry, Entry]] = {}
-    used: set[Key] = set()
-    trusts_generated = _agree_in_names(ours, theirs)
+class _Pairs:
+    """What was matched so far in one scope; nothing is matched twice."""
 
-    def pair(entry: Entry, partner: Entry | None) -> None:
-        if partner is None or entry.key in taken or partner.key in used or not _comparable(entry, partner):
+    def __init__(self) -> None:
+        self.found: list[tuple[Entry, Entry]] = []
+        self.taken: set[Key] = set()
+        self.used: set[Key] = set()
+
+    def add(self, entry: Entry | None, partner: Entry | None) -> None:
+        if entry is None or partner is None or entry.key in self.taken or partner.key in self.used:
             return
-        taken[entry.key] = (entry, partner)
-        used.add(partner.key)
+        if _comparable(entry, partner):
+            self.found.append((entry, partner))
+            self.taken.add(entry.key)
+            self.used.add(partner.key)
+
+
+def _in_scope(ours: list[Entry], theirs: list[Entry]) -> list[tuple[Entry, Entry]]:
+    pairs = _Pairs()
+    trusts_generated = _agree_in_names(ours, theirs)
 
     def counts(name: str) -> bool:
         return trusts_generated or not _GENERATED.match(name)
@@ -165,19 +179,21 @@ def _in_scope(ours: list[Entry], theirs: list[Entry]) -> list[tuple[Entry, Entry
     tensors = _unique((name, entry) for entry in theirs for name in entry.names if counts(name))
     for entry in ours:
         for name in entry.names:
-            pair(entry, tensors.get(name) if counts(name) else None)
-    layers = _unique(((entry.layer_name, entry.port), entry) for entry in theirs if counts(entry.layer_name))
-    own_layers = _unique(((entry.layer_name, entry.port), entry) for entry in ours if counts(entry.layer_name))
-    for (name, port), entry in own_layers.items():
-        pair(entry, layers.get((name, port)))
+            pairs.add(entry, tensors.get(name))
+    layers = _unique((_port_name(entry), entry) for entry in theirs if counts(entry.layer_name))
+    for name, entry in _unique((_port_name(entry), entry) for entry in ours if counts(entry.layer_name)).items():
+        pairs.add(entry, layers.get(name))
         # Files of arrays know names alone: that of a layer may stand there as a tensor's.
-        pair(entry, tensors.get(name) if entry.ports == 1 else tensors.get(f"{name}:{port}"))
-    _pair_fused(ours, theirs, pair)
-    _pair_fused(theirs, ours, lambda partner, entry: pair(entry, partner) if entry is not None else None)
-    _pair_by_position(
-        [entry for entry in ours if entry.key not in taken], [entry for entry in theirs if entry.key not in used], pair
-    )
-    return list(taken.values())
+        pairs.add(entry, tensors.get(name))
+    _pair_fused(ours, theirs, pairs.add)
+    _pair_fused(theirs, ours, lambda partner, entry: pairs.add(entry, partner))
+    left = [entry for entry in ours if entry.key not in pairs.taken]
+    _pair_by_position(left, [entry for entry in theirs if entry.key not in pairs.used], pairs)
+    return pairs.found
+
+
+def _port_name(entry: Entry) -> str:
+    return entry.layer_name if entry.ports == 1 else f"{entry.layer_name}:{entry.port}"
 
 
 def _comparable(entry: Entry, partner: Entry) -> bool:
@@ -195,30 +211,28 @@ def _agree_in_names(ours: Sequence[Entry], theirs: Sequence[Entry]) -> bool:
     return not shared or sum(shared) >= _AGREEMENT * len(shared) - 1
 
 
-def _unique(pairs: Iterable[tuple[object, Entry]]) -> dict[object, Entry]:  # type: ignore[type-arg]
+def _unique(pairs: Iterable[tuple[str, Entry]]) -> dict[str, Entry]:
     """By name, those whose name is the name of one value alone."""
-    found: dict[object, Entry] = {}
-    counts: Counter[object] = Counter()
+    found: dict[str, Entry] = {}
+    shared: set[str] = set()
     for name, entry in pairs:
-        if found.get(name) != entry:
-            counts[name] += 1
-        found[name] = entry
-    return {name: entry for name, entry in found.items() if counts[name] == 1}
+        if found.setdefault(name, entry).key != entry.key:
+            shared.add(name)
+    return {name: entry for name, entry in found.items() if name not in shared}
 
 
-def _pair_fused(made: Sequence[Entry], parts: Sequence[Entry], pair: object) -> None:
+def _pair_fused(made: Sequence[Entry], parts: Sequence[Entry], pair: Callable[[Entry, Entry], None]) -> None:
     """A layer that was made of others stands for the last of these."""
-    assert callable(pair)
     place = {entry.layer_name: (position, entry) for position, entry in enumerate(parts) if entry.ports == 1}
     for entry in made:
-        if len(entry.fused) > 1 or (entry.fused and entry.fused[0] != entry.layer_name):
+        if entry.ports == 1 and not entry.is_constant and entry.fused not in ((), (entry.layer_name,)):
             held = [place[name] for name in entry.fused if name in place]
-            if held and entry.ports == 1 and not entry.is_constant:
+            if held:
                 pair(entry, max(held, key=lambda one: one[0])[1])
 
 
-def _pair_by_position(ours: list[Entry], theirs: list[Entry], pair: object) -> None:
-    assert callable(pair)
+def _pair_by_position(ours: list[Entry], theirs: list[Entry], pairs: _Pairs) -> None:
+    """The first of a type is the first there; where their numbers differ, in the longest runs of equal types."""
     types: Mapping[str, list[Entry]] = defaultdict(list)
     others: Mapping[str, list[Entry]] = defaultdict(list)
     for entry in ours:
@@ -230,11 +244,13 @@ def _pair_by_position(ours: list[Entry], theirs: list[Entry], pair: object) -> N
         if len(entries) == len(partners):
             for entry, partner in zip(entries, partners, strict=True):
                 if entry.port == partner.port and entry.ports == partner.ports:
-                    pair(entry, partner)
+                    pairs.add(entry, partner)
             continue
-        signs = [[(one.port, one.ports, one.element_type, one.shape) for one in side] for side in (entries, partners)]
-        for block in SequenceMatcher(None, *signs, autojunk=False).get_matching_blocks():
+        matcher = SequenceMatcher(None, _signs(entries), _signs(partners), autojunk=False)
+        for block in matcher.get_matching_blocks():
             for step in range(block.size):
-                pair(entries[block.a + step], partners[block.b + step])
+                pairs.add(entries[block.a + step], partners[block.b + step])
 
 
+def _signs(entries: Sequence[Entry]) -> list[tuple[int, int, str | None, str | None]]:
+    return [(one.port, one.ports, one.element_type, one.shape) for one in entries]

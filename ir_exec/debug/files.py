@@ -1,4 +1,4 @@
-"""Arrays and texts on disk: every element type in .npy without loss, and files that are whole before they have a name."""
+"""Arrays and texts on disk: every element type in .npy without loss, files that are whole before they have a name."""
 
 from __future__ import annotations
 

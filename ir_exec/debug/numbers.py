@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from ir_exec.types import STRING, Array, ElementType, convert
 
 __all__ = ["PIECE", "as_numbers", "pieces"]

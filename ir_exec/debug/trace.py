@@ -19,6 +19,7 @@ from ir_exec.debug.walk import Visit, Walker
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph.outputs import suggested
 from ir_exec.model import Model, Source, read_model
+from ir_exec.ops.infrastructure.values import Const
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.types import Array, ElementType
 
@@ -238,6 +239,8 @@ class _Writer:
         node, where = visit.node, visit.where
         if self._progress is not None:
             self._progress(node.name)
+        if isinstance(node.op, Const) and any(where.iterations):
+            return  # the constants of a body are the same in each iteration
         for position, array in enumerate(visit.outputs[: len(node.outputs)]):
             entry = self._entries[where.scope, node.id, position]
             if self._is_wanted(entry):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ir_exec.errors import raise_error
+from ir_exec.errors import EvaluationError, raise_error
 from ir_exec.graph import BodyGraph, Graph, Node, last_uses
 from ir_exec.infer import infer_body, infer_outputs
 from ir_exec.kernels.parallel import THREADS
@@ -110,10 +110,12 @@ class Walker:
                 continue
             inputs = [slots[value.number] for value in node.values_in]
             outputs = [given[node]] if isinstance(node.op, Parameter) else self._outputs(node, inputs, where, visit)
+            if len(outputs) < len(node.outputs):
+                message = f"the layer gives {len(outputs)} outputs, the file declares {len(node.outputs)}"
+                raise EvaluationError(message, code="IR700", location=node.location)
             dead = [number for number in dying[position] if number not in results]
             position += 1
-            # The constants of a body are the same in each iteration.
-            if visit is not None and not (isinstance(node.op, Const) and any(where.iterations)):
+            if visit is not None:
                 outputs = visit(Visit(node, where, inputs, outputs, dead)) or outputs
             for value, array in zip(node.outputs, outputs, strict=False):
                 slots[value.number] = array

@@ -27,7 +27,7 @@ def with_outputs(graph: Graph, names: Sequence[str]) -> Graph:
 
 
 def find_value(graph: Graph, name: str) -> Value:
-    """The value of this tensor name, layer name (its only output), `layer:1` (one of several), or output of the network.
+    """The value of this tensor name, layer name (its only output), `layer:1` (one of several) or output name.
 
     Raises EvaluationError, with a name that is like it, where there is none, and for a layer of several outputs.
     """
