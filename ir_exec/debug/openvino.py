@@ -56,6 +56,7 @@ class OpenVINOReference:
         self._child = Child("openvino_child.py", timeout)
         self._folder = tempfile.TemporaryDirectory(prefix="ir-exec-")
         self._splits = 0
+        self._changes = False
         self._stored: dict[Key, Stored] = {}
         self._outputs: dict[Key, Stored] = {}
         self._inputs: list[Stored] = []
@@ -119,7 +120,9 @@ class OpenVINOReference:
             self._outputs[(), value.node.id, value.position] = stored
         if self._probe == "all":
             self._run_all(probes)
-        elif self._probe == "bisect":
+        if self._probe == "bisect" or (self._probe == "all" and self._changes):
+            # What all probes show is not what runs without them.
+            self._stored.clear()
             _Bisection(self, probes).run()
         for key, stored in self._outputs.items():
             self._stored.setdefault(key, stored)
@@ -178,10 +181,11 @@ class OpenVINOReference:
             old, new = load_stored(before), load_stored(after)
             change = difference(new, old, tolerance_of((ElementType.of(old),)))
             if not change.is_within:
+                self._changes = True
                 what = f"{len(probes)} probes" if len(probes) != 1 else f"a probe at {probes[0].path}"
                 self.notes.append(
                     f"OpenVINO's own answer changes with {what}: output {port.name!r} by {change.max_abs:.4g}; what it "
-                    "fuses there is the culprit" + ("; --probe bisect closes in on it" if self._probe == "all" else "")
+                    "fuses there is the culprit"
                 )
 
 
