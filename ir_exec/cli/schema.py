@@ -1,19 +1,30 @@
-"""`ir-exec schema`: the JSON Schema of the JSON report, from which schemas/report.schema.json is made."""
+"""`ir-exec schema`: the JSON Schemas of JSON reports, from which those in schemas/ are made."""
 
 from __future__ import annotations
 
 import json
 
 import click
+from pydantic import BaseModel
 
 from ir_exec.check import Reports
+from ir_exec.debug import Comparison, TraceIndex
+from ir_exec.debug.precision import PrecisionReport
+
+_MODELS: dict[str, type[BaseModel]] = {
+    "report": Reports,
+    "compare": Comparison,
+    "trace": TraceIndex,
+    "precision": PrecisionReport,
+}
 
 
 @click.command("schema", hidden=True)
-def command() -> None:
-    """Print the JSON Schema of the JSON report."""
+@click.argument("kind", type=click.Choice(list(_MODELS)), default="report")
+def command(kind: str) -> None:
+    """Print the JSON Schema of a JSON report: of `check`, `compare`, its --precision, or of the index of a trace."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **Reports.model_json_schema(mode="serialization"),
+        **_MODELS[kind].model_json_schema(mode="serialization"),
     }
     click.echo(json.dumps(schema, indent=2))

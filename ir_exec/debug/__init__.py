@@ -9,7 +9,7 @@ report = compare("model.xml", "openvino", inputs)
 from ir_exec.debug.api import compare, drawn_inputs
 from ir_exec.debug.metrics import Difference
 from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Unmatched
-from ir_exec.debug.trace import Trace, TraceIndex, trace
+from ir_exec.debug.tracing import Trace, TraceIndex, trace
 
 __all__ = [
     "ComparedLayer",

@@ -10,12 +10,12 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from ir_exec.debug.compare import Settings, compare_with
+from ir_exec.debug.comparing import Settings, compare_with
 from ir_exec.debug.entries import entries_of
 from ir_exec.debug.metrics import Metric, load_metric
 from ir_exec.debug.reference import ArraysReference, IRReference, Reference, TraceReference, arrays_in
 from ir_exec.debug.report import Comparison
-from ir_exec.debug.trace import INDEX, Trace
+from ir_exec.debug.tracing import INDEX, Trace
 from ir_exec.errors import EvaluationError
 from ir_exec.model import Model, ShapeLike, Source, as_shape, read_model
 from ir_exec.runtime.arguments import Inputs, bind_inputs

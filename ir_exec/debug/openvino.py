@@ -51,6 +51,7 @@ class OpenVINOReference:
         self.failure: str | None = None
         self.is_partial = False
         self._model = model
+        self._walker = Walker(model, threads=threads)
         self._probe = probe
         self._threads = threads
         self._child = Child("openvino_child.py", timeout)
@@ -129,7 +130,7 @@ class OpenVINOReference:
 
     def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
         if key in self._constants:
-            return Walker(self._model).constant(self._constants[key])
+            return self._walker.constant(self._constants[key])
         node = self._nodes.get(key[1])
         if node is not None and node in self._model.graph.parameters:
             return self._arrays[self._model.graph.parameters.index(node)]

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from ir_exec.debug.api import drawn_inputs
-from ir_exec.debug.compare import Settings
+from ir_exec.debug.comparing import Settings
 from ir_exec.debug.facts import Record
 from ir_exec.debug.files import Spill
 from ir_exec.debug.metrics import Difference, Tolerance, difference, tolerance_of

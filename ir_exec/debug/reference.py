@@ -12,7 +12,7 @@ import numpy as np
 
 from ir_exec.debug.entries import Entry, Key, entries_of
 from ir_exec.debug.files import Spill, damaged, load_npz, nearest
-from ir_exec.debug.trace import INDEX, Trace
+from ir_exec.debug.tracing import INDEX, Trace
 from ir_exec.debug.walk import Visit, Walker
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Graph, Node

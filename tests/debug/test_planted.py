@@ -115,7 +115,9 @@ def thousand(random: Random) -> tuple[bytes, bytes]:
 def test_in_a_network_of_a_thousand_layers(number: int) -> None:
     xml, weights = thousand(Random(5))
     good = read_model(xml, weights=weights)
-    layer = [node for node in good.graph.nodes if node.type in ("Add", "Maximum", "Tanh", "Sin", "Sigmoid")][number // 2]
+    layer = [node for node in good.graph.nodes if node.type in ("Add", "Maximum", "Tanh", "Sin", "Sigmoid")][
+        number // 2
+    ]
     other = {"Add": "Subtract", "Maximum": "Minimum"}.get(layer.type, "Cos")
     mark = f'name="{layer.name}" type="{layer.type}"'.encode()
     assert xml.count(mark) == 1
