@@ -13,6 +13,7 @@ from ir_exec.graph import Graph
 from ir_exec.graph.outputs import suggested
 from ir_exec.ir import RtInfo, split_names
 from ir_exec.ops.infrastructure.values import Const, Parameter
+from ir_exec.types import ElementType
 
 __all__ = ["Entry", "Key", "by_key", "entries_of", "find", "matched"]
 
@@ -87,7 +88,7 @@ def entries_of(graph: Graph, scope: tuple[str, ...] = ()) -> Iterator[Entry]:
                 ports=len(node.outputs),
                 names=tuple(dict.fromkeys((*value.names, *output_names[value]))),
                 fused=_fused(node.layer.rt_info),
-                element_type=str(value.declared.element_type),
+                element_type=str(node.op.element_type if isinstance(node.op, Const) else value.declared.element_type),
                 shape=str(value.declared.shape),
                 output=value in outputs,
             )
@@ -200,8 +201,10 @@ def _comparable(entry: Entry, partner: Entry) -> bool:
     """A constant of integers is not one of floats under the same name: it is the first of a chain that makes it."""
     if not (entry.is_constant and partner.is_constant):
         return True
-    kinds = [("f" in kind) if kind else None for kind in (entry.element_type, partner.element_type)]
-    return None in kinds or kinds[0] == kinds[1]
+    kinds = [entry.element_type, partner.element_type]
+    if None in kinds or str(ElementType.dynamic) in kinds:
+        return True
+    return ("f" in str(kinds[0])) == ("f" in str(kinds[1]))
 
 
 def _agree_in_names(ours: Sequence[Entry], theirs: Sequence[Entry]) -> bool:

@@ -127,7 +127,7 @@ class TraceReference:
         self.notes: list[str] = []
         self.rounds = 0
         self.failure: str | None = None
-        self.is_partial = self._trace.index.filtered or not self._trace.index.complete
+        self.is_partial = self._trace.index.filtered
         if not self._trace.index.complete:
             self.notes.append(f"the trace is not complete: {self._trace.index.error}")
         self._names = {}

@@ -155,7 +155,7 @@ class TestTolerance:
         report = compare(network(), network(middle="Sin"), [X], metrics=[signs, f"{__name__}:always"])
         layer = next(layer for layer in report.layers if layer.layer_name == "middle")
         assert layer.own is not None
-        assert layer.own.custom == {"signs": 1.0, "always": 7.0}
+        assert layer.own.custom == {"signs": 2.0, "always": 7.0}
         with pytest.raises(EvaluationError, match="there is no metric"):
             compare(network(), network(), [X], metrics=["no.such:thing"])
 
@@ -193,6 +193,7 @@ class TestFiles:
         report = compare(network(), tmp_path, [X])
         assert "the trace is not complete: KeyboardInterrupt" in report.notes
         assert {one.path for one in report.unmatched} == {"middle", "abs5"}
+        assert not report.equal
 
     def test_a_damaged_trace(self, tmp_path: Path) -> None:
         written = trace(network(), [X], output=tmp_path)
