@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import doctest
-import io
 import re
 import shlex
 from pathlib import Path
@@ -13,11 +10,12 @@ import pytest
 from click.testing import CliRunner
 
 from ir_exec.cli import main
+from tests.examples import blocks, check_console, check_python
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+BLOCKS = blocks(README)
 SHELL = [text.strip() for language, text in BLOCKS if language == "sh"]
 CONSOLE = [text for language, text in BLOCKS if language == "console"]
 PYTHON = [text for language, text in BLOCKS if language == "python"]
@@ -50,25 +48,13 @@ def test_the_first_command_runs_a_sample(command):
 
 @pytest.mark.parametrize("block", CONSOLE, ids=lambda block: block.splitlines()[0])
 def test_commands_print_what_is_shown(block):
-    for example in re.split(r"^\$ ir-exec ", block, flags=re.MULTILINE)[1:]:
-        arguments, _, shown = example.partition("\n")
-        result = CliRunner().invoke(main, shlex.split(arguments))
-        assert not result.exception or isinstance(result.exception, SystemExit)
-        if shown.strip():
-            checker = doctest.OutputChecker()
-            printed = "\n".join(line.rstrip() for line in result.output.strip().splitlines())
-            assert checker.check_output(shown.strip(), printed, doctest.ELLIPSIS), printed
+    check_console(block)
 
 
 def test_python_examples_run_in_their_order_and_print_what_their_comments_say():
     namespace: dict[str, object] = {}
     for block in PYTHON:
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile(block, "README.md", "exec"), namespace)
-        expected = re.findall(r"print\(.*\)  # (.*)", block)
-        lines = printed.getvalue().splitlines()
-        assert lines[: len(expected)] == expected, block
+        check_python(block, namespace)
 
 
 def test_every_sample_is_described_and_every_file_named_exists():

@@ -37,7 +37,7 @@ class Child:
     """
 
     def __init__(self, script: str, timeout: float) -> None:
-        self._script = Path(__file__).with_name(script)
+        self._script = Path(__file__).parent / script
         self._timeout = timeout
         self._process: subprocess.Popen[bytes] | None = None
         self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()

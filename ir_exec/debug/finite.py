@@ -25,7 +25,7 @@ class NotFinite(NamedTuple):
     location: Location
 
 
-class _Found(BaseException):  # noqa: N818  # no error of a layer: it ends the run, from inside of bodies too
+class _Found(BaseException):  # no error of a layer: it ends the run, from inside of bodies too
     def __init__(self, found: NotFinite) -> None:
         super().__init__()
         self.found = found

@@ -23,6 +23,9 @@ __all__ = ["PrecisionReport", "RoundedLayer", "lower_precision"]
 
 _LAYERS_SHOWN = 10
 
+_MOST_ROUNDS = 400
+"""Runs after which the search for fewer layers to keep ends."""
+
 
 class RoundedLayer(Record):
     """A layer computed from inputs of the shorter type, its outputs rounded to it as well.
@@ -56,9 +59,9 @@ class PrecisionReport(Record):
     """What a network loses in a shorter type.
 
     equal: whether all outputs stay within the tolerance with every layer in that type. keep: the paths of the layers to
-    keep in f32, with their constants, so that they do; none of them can be left out. proven: whether a run with these
-    kept has shown it. outputs, kept_outputs: how far each output is with every layer rounded, and with these kept.
-    rounds: how many runs that took.
+    keep in f32, with their constants, so that they do; none of them can be left out, unless `rounds` came to 400 first.
+    proven: whether a run with these kept has shown it. outputs, kept_outputs: how far each output is with every layer
+    rounded, and with these kept. rounds: how many runs that took.
     """
 
     format: Literal[1] = 1
@@ -199,7 +202,10 @@ class _Rounding:
         own: Difference | None = None
         note = None
         try:
-            inputs = [self._rounded(array) for array in visit.inputs]
+            inputs = [
+                self._rounded(array, bounded=not isinstance(value.node.op, Const))
+                for value, array in zip(node.values_in, visit.inputs, strict=True)
+            ]
             outputs = self._walker.again(node, inputs) if visit.inputs and not node.bodies else visit.outputs
         except IRError as error:
             outputs, note = [], error.message
@@ -239,10 +245,12 @@ class _Rounding:
             **numbers,
         )
 
-    def _rounded(self, array: Array) -> Array:
+    def _rounded(self, array: Array, *, bounded: bool = False) -> Array:
+        """bounded: what is beyond the range of the type stays, for the layer that gave it is told of it."""
         if not _is_wide(array):
             return array
-        return convert(convert(array, self._kind), ElementType.of(array))
+        found = convert(convert(array, self._kind), ElementType.of(array))
+        return np.where(np.isinf(found), array, found) if bounded else found
 
     def _differences(self, keep: Collection[Place]) -> dict[str, Difference]:
         """How far the outputs are with every layer rounded except these and the constants that they take."""
@@ -284,20 +292,23 @@ class _Rounding:
                 high = middle
             else:
                 low = middle
-        keep = order[:high]
+        keep = self._without_parts(order[:high])
+        return sorted(keep, key=places.index)
+
+    def _without_parts(self, keep: list[Place]) -> list[Place]:
         size = max(len(keep) // 2, 1)
-        while True:
-            start = 0
-            while start < len(keep):
+        while self.rounds < _MOST_ROUNDS:
+            before, start = len(keep), 0
+            while start < len(keep) and len(keep) > 1 and self.rounds < _MOST_ROUNDS:
                 fewer = keep[:start] + keep[start + size :]
-                if len(keep) > 1 and self._holds(fewer):
+                if self._holds(fewer):
                     keep = fewer
                 else:
                     start += size
-            if size == 1:
+            if size == 1 and len(keep) == before:
                 break
-            size //= 2
-        return sorted(keep, key=places.index)
+            size = max(size // 2, 1)
+        return keep
 
 
 def _is_wide(array: Array) -> bool:
