@@ -95,7 +95,6 @@ def _reference(
     timeout: float,
     threads: int | None,
 ) -> Reference:
-    entries = list(entries_of(model.graph))
     outputs = [port.name for port in model.outputs]
     if isinstance(reference, Model):
         return IRReference(reference, reference.graph.path or reference.name, threads=threads)
@@ -112,12 +111,11 @@ def _reference(
         from ir_exec.debug.onnx import ONNXReference
 
         return ONNXReference(path, timeout=timeout)
-    if path.is_dir():
-        if (path / INDEX).exists():
-            return TraceReference(path)
-        return ArraysReference(arrays_in(path, entries), os.fspath(path), outputs)
-    if path.suffix.lower() == ".npz":
-        return ArraysReference(arrays_in(path, entries), os.fspath(path), outputs)
+    if (path / INDEX).exists():
+        return TraceReference(path)
+    if path.is_dir() or path.suffix.lower() == ".npz":
+        arrays = arrays_in(path, list(entries_of(model.graph)))
+        return ArraysReference(arrays, os.fspath(path), outputs)
     if path.suffix.lower() == ".xml" or path.exists():
         return IRReference(read_model(path), os.fspath(path), threads=threads)
     choices = "openvino, an .xml, an .onnx, an .npz, or a folder of a trace or of .npy files"

@@ -88,7 +88,7 @@ def compare_with(
         raise EvaluationError(message, code="IR705")
     given = _given(model, ours, theirs, partners, arrays)
     reference.run(given, {partner.key for partner in partners.values()})
-    comparing = _Comparing(model, reference, partners, settings)
+    comparing = _Comparing(model, reference, by_key(ours), partners, settings)
     comparing.run(arrays)
     return comparing.report(ours, theirs, seed, name)
 
@@ -136,13 +136,20 @@ class _Found:
 class _Comparing:
     """The visitor of our run."""
 
-    def __init__(self, model: Model, reference: Reference, partners: Mapping[Key, Entry], settings: Settings) -> None:
+    def __init__(
+        self,
+        model: Model,
+        reference: Reference,
+        entries: Mapping[Key, Entry],
+        partners: Mapping[Key, Entry],
+        settings: Settings,
+    ) -> None:
         self._model = model
         self._reference = reference
         self._partners = partners
         self._settings = settings
         self._walker = Walker(model, threads=settings.threads)
-        self._entries = by_key(entries_of(model.graph))
+        self._entries = entries
         self._frames: dict[Where, dict[int, _Anchor]] = defaultdict(dict)
         self._found: dict[tuple[tuple[str, ...], str], _Found] = {}
         self._output_errors: dict[Key, Difference | None] = {}
