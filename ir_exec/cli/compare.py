@@ -92,8 +92,8 @@ def command(
     inputs = asked.drawn(network.inputs, given) if given else None
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "shapes": asked.wanted(network.inputs)}
     drawn_hint = "inputs that are drawn need not fit the network: --input gives others, --shape other shapes"
-    hint_text = None if inputs is not None else drawn_hint
-    with errors_as_messages(hint=hint_text, exit_code=UNUSABLE), LayerBar(len(network.graph.nodes)) as bar:
+    run_hint = None if inputs is not None else drawn_hint
+    with errors_as_messages(hint=run_hint, exit_code=UNUSABLE), LayerBar(len(network.graph.nodes)) as bar:
         progress = bar.advance if bar.is_wanted else None
         if precision is not None:
             asked_for = {**options, "inputs": inputs, "seed": seed, "progress": progress}

@@ -13,7 +13,7 @@ import numpy as np
 from ir_exec.debug.comparing import Settings, compare_with
 from ir_exec.debug.entries import entries_of
 from ir_exec.debug.metrics import Metric, load_metric
-from ir_exec.debug.reference import ArraysReference, IRReference, Reference, TraceReference, arrays_in
+from ir_exec.debug.reference import ArraysReference, IRReference, Reference, TraceReference, arrays_in, kinds_of
 from ir_exec.debug.report import Comparison
 from ir_exec.debug.tracing import INDEX, Trace
 from ir_exec.errors import EvaluationError
@@ -77,6 +77,9 @@ def compare(
 def drawn_inputs(model: Model, seed: int, shapes: Mapping[str, ShapeLike] | None = None) -> dict[str, Array]:
     """Inputs at random, by name; those of one seed are the same everywhere."""
     wanted = {name: as_shape(shape) for name, shape in (shapes or {}).items()}
+    if unknown := sorted(wanted.keys() - {port.name for port in model.inputs}):
+        names = ", ".join(port.name for port in model.inputs)
+        raise EvaluationError(f"there is no input {unknown[0]!r}; the inputs are: {names}", code="IR705")
     random = np.random.default_rng(seed)
     return {port.name: draw(port, wanted.get(port.name), random) for port in model.inputs}
 
@@ -101,7 +104,7 @@ def _reference(
     if isinstance(reference, Trace):
         return TraceReference(reference.folder)
     if isinstance(reference, Mapping):
-        return ArraysReference(reference, "the given arrays", outputs)
+        return ArraysReference(reference, "the given arrays", outputs, kinds_of(entries_of(model)))
     path = Path(reference)
     if os.fspath(reference) == "openvino":
         from ir_exec.debug.openvino import OpenVINOReference
@@ -114,8 +117,8 @@ def _reference(
     if (path / INDEX).exists():
         return TraceReference(path)
     if path.is_dir() or path.suffix.lower() == ".npz":
-        arrays = arrays_in(path, list(entries_of(model.graph)))
-        return ArraysReference(arrays, os.fspath(path), outputs)
+        entries = list(entries_of(model))
+        return ArraysReference(arrays_in(path, entries), os.fspath(path), outputs, kinds_of(entries))
     if path.suffix.lower() == ".xml" or path.exists():
         return IRReference(read_model(path), os.fspath(path), threads=threads)
     choices = "openvino, an .xml, an .onnx, an .npz, or a folder of a trace or of .npy files"

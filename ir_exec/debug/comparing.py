@@ -80,7 +80,7 @@ def compare_with(
 
     Raises what a run raises; a reference that fails on its way is told by `notes` and leaves values without partner.
     """
-    ours = list(entries_of(model.graph))
+    ours = list(entries_of(model))
     theirs = reference.entries()
     partners = matched(ours, theirs)
     if not any(not entry.is_input and not entry.is_constant for entry in ours if entry.key in partners):

@@ -11,7 +11,9 @@ from difflib import SequenceMatcher
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Graph
 from ir_exec.graph.outputs import suggested
+from ir_exec.infer import Types
 from ir_exec.ir import RtInfo, split_names
+from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import Const, Parameter
 from ir_exec.types import ElementType
 
@@ -66,16 +68,22 @@ class Entry:
         return self.type.lower() == "parameter" and not self.scope
 
 
-def entries_of(graph: Graph, scope: tuple[str, ...] = ()) -> Iterator[Entry]:
+def entries_of(model: Model) -> Iterator[Entry]:
     """Every value of a network in the order of computation, those of bodies before the outputs of their layer."""
+    return _entries(model.graph, (), model.types)
+
+
+def _entries(graph: Graph, scope: tuple[str, ...], types: Types | None) -> Iterator[Entry]:
+    """types: as they are inferred; what bodies declare is all that is known of them before a run."""
     outputs = {result.values_in[0] for result in graph.results} if not scope else set()
     output_names: dict[object, list[str]] = defaultdict(list)
     for result in graph.results if not scope else ():
         output_names[result.values_in[0]] += [*result.layer.output_names, result.name]
     for node in graph.nodes:
         for body in node.bodies:
-            yield from entries_of(body.graph, (*scope, node.name, body.name))
+            yield from _entries(body.graph, (*scope, node.name, body.name), None)
         for value in node.outputs:
+            type = value.declared if types is None else types[value.number]
             kind = (
                 "Const" if isinstance(node.op, Const) else "Parameter" if isinstance(node.op, Parameter) else node.type
             )
@@ -88,8 +96,8 @@ def entries_of(graph: Graph, scope: tuple[str, ...] = ()) -> Iterator[Entry]:
                 ports=len(node.outputs),
                 names=tuple(dict.fromkeys((*value.names, *output_names[value]))),
                 fused=_fused(node.layer.rt_info),
-                element_type=str(node.op.element_type if isinstance(node.op, Const) else value.declared.element_type),
-                shape=str(value.declared.shape),
+                element_type=str(node.op.element_type if isinstance(node.op, Const) else type.element_type),
+                shape=str(type.shape),
                 output=value in outputs,
             )
 

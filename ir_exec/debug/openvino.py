@@ -101,7 +101,7 @@ class OpenVINOReference:
 
     def entries(self) -> list[Entry]:
         """The values of the network itself, those of bodies left out: they cannot be made outputs."""
-        return [entry for entry in entries_of(self._model.graph) if not entry.scope]
+        return [entry for entry in entries_of(self._model) if not entry.scope]
 
     def inputs(self) -> dict[str, Array]:
         return {}
@@ -109,7 +109,7 @@ class OpenVINOReference:
     def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key]) -> None:
         self._arrays = [arrays[(), node.id, 0] for node in self._model.graph.parameters]
         self._inputs = store_arrays(self._arrays, Path(self._folder.name))
-        entries = by_key(entries_of(self._model.graph))
+        entries = by_key(entries_of(self._model))
         probes = [entries[key] for key in entries if key in wanted and _can_be_seen(entries[key])]
         try:
             plain = self._run([])

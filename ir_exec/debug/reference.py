@@ -20,7 +20,7 @@ from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import Array, ElementType
 
-__all__ = ["ArraysReference", "IRReference", "Reference", "TraceReference", "arrays_in"]
+__all__ = ["ArraysReference", "IRReference", "Reference", "TraceReference", "arrays_in", "kinds_of"]
 
 
 class Reference(Protocol):
@@ -71,7 +71,7 @@ class IRReference:
         self._constants = dict(_constants(model.graph))
 
     def entries(self) -> list[Entry]:
-        return list(entries_of(self._model.graph))
+        return list(entries_of(self._model))
 
     def inputs(self) -> dict[str, Array]:
         return {}
@@ -167,10 +167,17 @@ class TraceReference:
 class ArraysReference:
     """Arrays by the names of tensors or layers, from an .npz, a folder of .npy or a mapping.
 
-    outputs: the names of the outputs of the network, for which `out0`, `out1`, ... stand as well.
+    outputs: the names of the outputs of the network, for which `out0`, `out1`, ... stand as well. kinds: the element
+    types of what has these names, for types that .npy files do not have.
     """
 
-    def __init__(self, arrays: Mapping[str, Array | Path], title: str, outputs: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        arrays: Mapping[str, Array | Path],
+        title: str,
+        outputs: Sequence[str] = (),
+        kinds: Mapping[str, str | None] | None = None,
+    ) -> None:
         self.title = title
         self.notes: list[str] = []
         self.rounds = 0
@@ -178,6 +185,7 @@ class ArraysReference:
         self.is_partial = True
         self._arrays = dict(arrays)
         self._outputs = list(outputs)
+        self._kinds = kinds or {}
 
     def entries(self) -> list[Entry]:
         return [Entry((), name, name, "", names=self._names(name)) for name in self._arrays]
@@ -195,8 +203,15 @@ class ArraysReference:
         """Nothing is to be done: the values are there."""
 
     def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
-        found = self._arrays[key[1]]
-        return found if isinstance(found, np.ndarray) else _load_npy(found)
+        name = key[1]
+        found = self._arrays[name]
+        array = _typed(found if isinstance(found, np.ndarray) else _load_npy(found), self._kinds.get(name))
+        try:
+            ElementType.of(array)
+        except ValueError:
+            message = f"{self.title} holds {array.dtype} for {name!r}, which no layer gives"
+            raise EvaluationError(message, code="IR705") from None
+        return array
 
     def output(self, key: Key) -> Array | None:
         return self.value(key, ())
@@ -224,13 +239,12 @@ def arrays_in(path: Path, entries: Sequence[Entry]) -> dict[str, Array | Path]:
     Raises EvaluationError where there are none.
     """
     if path.suffix == ".npz":
-        kinds = {name: entry.element_type for entry in entries for name in (entry.layer_name, *entry.names)}
-        return {name: _typed(array, kinds.get(name)) for name, array in load_npz(path).items()}
+        return dict(load_npz(path))
     if (path / INDEX).exists():
         raise EvaluationError(f"{path} is a trace", code="IR705")
     plain = {_plain(name): name for entry in entries for name in (entry.path, entry.layer_name, *entry.names)}
     found: dict[str, Array | Path] = {}
-    names = by_names(entries)
+    names = kinds_of(entries)
     for file in sorted(path.rglob("*.npy")):
         name = file.relative_to(path).with_suffix("").as_posix()
         found[name if name in names else plain.get(_plain(name), name)] = file
@@ -239,8 +253,9 @@ def arrays_in(path: Path, entries: Sequence[Entry]) -> dict[str, Array | Path]:
     return found
 
 
-def by_names(entries: Iterable[Entry]) -> set[str]:
-    return {name for entry in entries for name in (entry.path, entry.layer_name, *entry.names)}
+def kinds_of(entries: Iterable[Entry]) -> dict[str, str | None]:
+    """The element type of every name."""
+    return {name: entry.element_type for entry in entries for name in (entry.path, entry.layer_name, *entry.names)}
 
 
 def _plain(name: str) -> str:

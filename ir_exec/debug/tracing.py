@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from ir_exec.debug.entries import Entry, Key, by_key, entries_of
 from ir_exec.debug.facts import Facts, Record, digest, facts_of
@@ -57,7 +57,7 @@ class TracedValue(Record):
     output: bool = False
     element_type: str
     shape: tuple[int, ...]
-    file: str
+    file: Annotated[str, Field(pattern=r"^\d{6,}-[\w.\-]*\.npy$")]
     digest: str
     facts: Facts
 
@@ -190,7 +190,7 @@ class _Writer:
         self._types = types
         self._constants = constants
         self._progress = progress
-        self._entries: dict[Key, Entry] = by_key(entries_of(model.graph))
+        self._entries: dict[Key, Entry] = by_key(entries_of(model))
         self._written: list[TracedValue] = []
         self._reserved = 0
 
@@ -225,7 +225,7 @@ class _Writer:
             example = min(held - old - {INDEX, _RESERVE})
             message = f"{self._folder} holds other files than a trace ({example}): name an empty or a new folder"
             raise EvaluationError(message, code="IR705")
-        for name in (INDEX, *old, _RESERVE):
+        for name in (INDEX, *sorted(held & old), _RESERVE):
             (self._folder / name).unlink(missing_ok=True)
 
     def _reserve(self) -> None:

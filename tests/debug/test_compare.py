@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -128,6 +129,8 @@ class TestBetweenFiles:
     def test_dims_that_are_not_known(self) -> None:
         report = compare(network(shape="?,4"), network(shape="?,4"), shapes={"parameter0": "5,4"})
         assert report.layers[0].shape == (5, 4)
+        with pytest.raises(EvaluationError, match="there is no input 'y'; the inputs are: parameter0"):
+            compare(network(shape="?,4"), network(shape="?,4"), shapes={"y": "5,4"})
 
     def test_a_reference_that_takes_other_inputs(self) -> None:
         net = NetworkText()
@@ -234,6 +237,18 @@ class TestFiles:
         np.save(tmp_path / f"{name.replace('/', '_').replace('::', '_')}.npy", value)
         report = compare(model, tmp_path, inputs)
         assert next(layer.status for layer in report.layers if layer.layer_name == name) == "equal"
+
+    def test_types_that_npy_has_not(self, tmp_path: Path) -> None:
+        model = network(np.eye(4, dtype=ml_dtypes.bfloat16) * 2, kind="bf16")
+        x = X.astype(ml_dtypes.bfloat16)
+        value = ir_exec.compile_model(model, outputs=["matmul3"])([x])[0]
+        np.save(tmp_path / "matmul3.npy", value)
+        np.savez(tmp_path / "values.npz", matmul3=value)
+        for reference in (tmp_path, tmp_path / "values.npz", {"matmul3": value}):
+            report = compare(model, reference, [x])
+            assert next(layer.status for layer in report.layers if layer.layer_name == "matmul3") == "equal"
+        with pytest.raises(EvaluationError, match="holds complex128 for 'matmul3', which no layer gives"):
+            compare(model, {"matmul3": value.astype(np.complex128)}, [x])
 
     def test_outputs_as_out0(self) -> None:
         report = compare(GNN, GNN.with_name("gnn_gcn_gat.outputs.npz"), arrays(GNN, "inputs"))

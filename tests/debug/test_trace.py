@@ -199,6 +199,18 @@ class TestTrouble:
         assert (tmp_path / "mine.txt").read_text() == "kept"
         assert len(Trace(tmp_path)) == len(again)
 
+    def test_an_index_that_names_other_files_deletes_none(self, tmp_path: Path) -> None:
+        file = chain("ReLU").file()
+        model = read_model(file.xml, weights=file.weights)
+        trace(model, [np.ones((2, 3), np.float32)], output=tmp_path / "t")
+        (tmp_path / "mine.npy").write_text("kept")
+        text = (tmp_path / "t" / "index.json").read_text()
+        name = Trace(tmp_path / "t").value("relu1").file
+        (tmp_path / "t" / "index.json").write_text(text.replace(name, "../mine.npy"))
+        with pytest.raises(EvaluationError, match="no index of a trace"):
+            trace(model, [np.ones((2, 3), np.float32)], output=tmp_path / "t")
+        assert (tmp_path / "mine.npy").read_text() == "kept"
+
     def test_damaged_dumps(self, tmp_path: Path) -> None:
         file = chain("ReLU").file()
         model = read_model(file.xml, weights=file.weights)
