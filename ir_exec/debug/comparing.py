@@ -12,7 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ir_exec.debug.entries import Entry, Key, by_key, entries_of, matched
-from ir_exec.debug.metrics import Difference, Metric, Tolerance, difference, own_tolerance, same_bits, tolerance_of
+from ir_exec.debug.metrics import (
+    Difference,
+    Metric,
+    Tolerance,
+    difference,
+    no_difference,
+    own_tolerance,
+    same_bits,
+    tolerance_of,
+)
 from ir_exec.debug.reference import Reference
 from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Status, Unmatched
 from ir_exec.debug.steps import on_steps
@@ -266,12 +275,17 @@ class _Comparing:
         settings = self._settings
         kinds = ElementType.of(ours), ElementType.of(wanted)
         same = same_bits(ours, wanted)
-        carried = difference(ours, wanted, settings.carried(kinds), settings.metrics)
+        if same:
+            carried = no_difference(ours, wanted, settings.metrics)
+        else:
+            carried = difference(ours, wanted, settings.carried(kinds), settings.metrics)
         own = None
-        if made is not None and not (isinstance(visit.node.op, Parameter)):
-            # The rounding of a chain of layers is that of a network.
-            tolerance = settings.carried(kinds) if includes else settings.own(visit.node, inputs or (), kinds)
-            own = carried if made is ours and same else difference(made, wanted, tolerance, settings.metrics)
+        if made is not None and not isinstance(visit.node.op, Parameter):
+            own = carried
+            if made is not ours or not same:
+                # The rounding of a chain of layers is that of a network.
+                tolerance = settings.carried(kinds) if includes else settings.own(visit.node, inputs or (), kinds)
+                own = difference(made, wanted, tolerance, settings.metrics)
         if entry.output:
             plain = self._reference.output(self._partners[entry.key].key)
             self._output_errors[entry.key] = carried

@@ -23,6 +23,7 @@ __all__ = [
     "Tolerance",
     "difference",
     "load_metric",
+    "no_difference",
     "own_tolerance",
     "same_bits",
     "tolerance_of",
@@ -199,9 +200,9 @@ def difference(
     kinds = ElementType.of(ours), ElementType.of(reference)
     if any(kind in STRING for kind in kinds):
         return _of_strings(ours, reference)
-    custom = {name: float(metric(ours, reference)) for name, metric in (metrics or {}).items()}
     if same_bits(ours, reference):
-        return Difference(elements=size, cosine=1.0 if size else None, custom=custom)
+        return no_difference(ours, reference, metrics)
+    custom = _custom(ours, reference, metrics)
     atol = tolerance.atol
     if tolerance.scale:
         atol += tolerance.scale * _greatest(reference)
@@ -210,6 +211,16 @@ def difference(
         for start, (a, b) in pieces(ours, reference):
             sums.add(start, as_numbers(a), as_numbers(b), atol, tolerance.rtol)
     return sums.result(ours, reference, atol, tolerance.rtol, custom)
+
+
+def no_difference(ours: Array, reference: Array, metrics: Mapping[str, Metric] | None = None) -> Difference:
+    """The difference of values of the same bits."""
+    custom = _custom(ours, reference, metrics)
+    return Difference(elements=ours.size, cosine=1.0 if ours.size else None, custom=custom)
+
+
+def _custom(ours: Array, reference: Array, metrics: Mapping[str, Metric] | None) -> dict[str, float]:
+    return {name: float(metric(ours, reference)) for name, metric in (metrics or {}).items()}
 
 
 def _greatest(array: Array) -> float:
