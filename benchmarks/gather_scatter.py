@@ -27,6 +27,7 @@ sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.paren
 
 import ir_exec
 from benchmarks.measure import Paired, draw_chart, geometric_mean, measure_pair, print_table, write_json
+from ir_exec.cli.allocator import keep_freed_memory
 from ir_exec.types import Array, ElementType
 from tests.conformance.build import build
 from tests.conformance.case import Case
@@ -361,6 +362,7 @@ def main() -> None:
     parser.add_argument("--shared-outputs", action="store_true", help="OpenVINO overwrites its outputs with each call")
     options = parser.parse_args()
     seconds = options.seconds or (0.1 if options.quick else 1.5)
+    keep_freed_memory()
     core = start_openvino(options.threads)
     found = []
     for row in select(options.quick, options.only):

@@ -6,6 +6,9 @@ anything is timed.
 
     python -m benchmarks.networks [--only TEXT] [--seconds 2] [--encoder-seconds 10]
     python -m benchmarks.networks --cold [--only TEXT] [--runs 7]
+    python -m benchmarks.networks --fp16 [--only TEXT] [--seconds 2]
+
+--fp16 holds FP16 files against the FP32 files of the same networks, both run by ir_exec.
 """
 
 from __future__ import annotations
@@ -30,7 +33,9 @@ from benchmarks.built import BUILT, write
 from benchmarks.cold import measure_cold
 from benchmarks.decoder import measure_decoder
 from benchmarks.encoder import write_encoder
+from benchmarks.fp16 import measure_fp16
 from benchmarks.measure import Paired, draw_chart, measure_pair, print_table, write_json
+from ir_exec.cli.allocator import keep_freed_memory
 from ir_exec.types import Array
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,17 +46,20 @@ TOLERANCE = 1e-3
 """Of the largest absolute value of an output."""
 
 
+FOLDER = Path(tempfile.gettempdir()) / "ir_exec-benchmarks"
+"""Where networks are written that are built here."""
+
+
 def networks() -> Iterator[tuple[str, Path, list[Array]]]:
     """Name, file and inputs of every network."""
-    folder = Path(tempfile.gettempdir()) / "ir_exec-benchmarks"
-    folder.mkdir(exist_ok=True)
-    encoder = folder / "encoder.xml"
+    FOLDER.mkdir(exist_ok=True)
+    encoder = FOLDER / "encoder.xml"
     if not encoder.exists():
         write_encoder(encoder)
     random = np.random.default_rng(0)
     yield "encoder 1 x 128", encoder, [random.integers(0, 30_000, (1, 128)), np.ones((1, 128), np.int64)]
     for name in BUILT:
-        yield name, *write(name, folder)
+        yield name, *write(name, FOLDER)
     for path in sorted((SHARED if SHARED.exists() else ROOT / "tests" / "networks").glob("*.xml")):
         with np.load(path.with_suffix(".inputs.npz")) as stored:
             yield path.stem, path, [stored[f"in{i}"] for i in range(len(stored.files))]
@@ -84,16 +92,28 @@ def cold(only: str, runs: int) -> None:
     draw_chart("cold", rows, "From process start to the first output: speed relative to OpenVINO")
 
 
+def fp16(only: str, seconds: float) -> None:
+    found = [measure_fp16(name, path, inputs, FOLDER, seconds) for name, path, inputs in networks() if only in name]
+    rows = [row for row in found if row]
+    print_table(rows, ours="FP16", theirs="FP32")
+    write_json("fp16", rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="networks whose name holds this text")
     parser.add_argument("--seconds", type=float, default=2.0, help="how long each network is measured")
     parser.add_argument("--encoder-seconds", type=float, default=10.0, help="the same for the encoder")
     parser.add_argument("--cold", action="store_true", help="measure from process start to the first output")
+    parser.add_argument("--fp16", action="store_true", help="FP16 files against the FP32 files of the same networks")
     parser.add_argument("--runs", type=int, default=7, help="how many processes each, with --cold")
     arguments = parser.parse_args()
     if arguments.cold:
         cold(arguments.only, arguments.runs)
+        return
+    keep_freed_memory()
+    if arguments.fp16:
+        fp16(arguments.only, arguments.seconds)
         return
     rows = []
     for name, path, inputs in networks():

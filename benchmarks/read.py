@@ -34,7 +34,7 @@ def repeated(document: Document, least: int) -> Document:
     """The network several times side by side, as often as it takes to have `least` layers."""
     step = 1 + max(int(layer.id) for layer in document.layers)
     copies = range(-(-least // sum(1 for _ in document.all_layers())))
-    return document._replace(
+    return document.changed(
         layers=tuple(_copy(layer, copy, step) for copy in copies for layer in document.layers),
         edges=tuple(_moved(edge, copy * step) for copy in copies for edge in document.edges),
     )
@@ -44,15 +44,15 @@ def _copy(layer: Layer, copy: int, step: int) -> Layer:
     def mark(name: str) -> str:
         return f"{name}~{copy}"
 
-    outputs = [port._replace(names=tuple(map(mark, port.names))) for port in layer.outputs]
+    outputs = [port.changed(names=tuple(map(mark, port.names))) for port in layer.outputs]
     data = {name: mark(value) if name == "variable_id" else value for name, value in layer.data.items()}
     id = str(int(layer.id) + copy * step)
     names = tuple(map(mark, layer.output_names))
-    return layer._replace(id=id, name=mark(layer.name), outputs=tuple(outputs), data=data, output_names=names)
+    return layer.changed(id=id, name=mark(layer.name), outputs=tuple(outputs), data=data, output_names=names)
 
 
 def _moved(edge: Edge, by: int) -> Edge:
-    return edge._replace(from_layer=str(int(edge.from_layer) + by), to_layer=str(int(edge.to_layer) + by))
+    return edge.changed(from_layer=str(int(edge.from_layer) + by), to_layer=str(int(edge.to_layer) + by))
 
 
 def files(folder: Path, least: int) -> Iterator[tuple[str, Path, int]]:

@@ -1,4 +1,4 @@
-"""What can go wrong, as one flat tree.
+"""Every error of ir_exec, in one flat tree.
 
 IRError
  ├── ParseError             the file is not IR, or not well-formed
@@ -11,21 +11,24 @@ IRError
  ├── UnsupportedError       an operator, opset or element type that ir_exec does not have
  └── ResourceError          a size is over the limit or over the memory budget
 
-An error is raised where it is found and learns its place on the way out: an operator knows only the name of the
-input at fault (`port`), whoever walks the layers adds layer, file and line with `located`. Each error has a `code`,
-which names the rule that was broken and never changes its meaning; the first digit is the group (0 file, 1 graph,
-2 weights, 3 attributes, 4 element types, 5 shapes, 6 declared against inferred, 7 values, 9 not checked).
+The content of an error is a `Fault`, a record that never changes. An operator raises an error that knows only the name
+of the input at fault (`port`); its caller passes on `error.located(...)`, which knows layer, file and line as well.
+Each error has a code, which names the rule that was broken (`ir_exec.codes`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
+
+from ir_exec.codes import Code
+from ir_exec.printable import printable
 
 __all__ = [
     "ElementTypeError",
     "EvaluationError",
+    "Fault",
     "GraphError",
     "IRError",
     "InvalidAttributeError",
@@ -46,10 +49,10 @@ Severity = Literal["error", "warning", "info"]
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in an IR file; what is not known is None.
+    """A place in an IR file; unknown parts are None.
 
-    `port` names an input or output of the layer (`indices`, `output`), or gives its id where it has no name.
-    `line` counts from 1. `layer_id` is the id in the file as text: broken files hold ids that are no numbers.
+    port: the name of an input or output of the layer (`indices`, `output`), or its id if it has no name.
+    line: counts from 1. layer_id: as text, because ids in broken files may not be numbers.
     """
 
     path: str | None = None
@@ -59,8 +62,19 @@ class Location:
     layer_type: str | None = None
     port: str | None = None
 
+    def filled_from(self, other: Location) -> Location:
+        """This place, its unknown parts filled in from the other."""
+        return Location(
+            path=self.path if self.path is not None else other.path,
+            line=self.line if self.line is not None else other.line,
+            layer_id=self.layer_id if self.layer_id is not None else other.layer_id,
+            layer_name=self.layer_name if self.layer_name is not None else other.layer_name,
+            layer_type=self.layer_type if self.layer_type is not None else other.layer_type,
+            port=self.port if self.port is not None else other.port,
+        )
+
     def __str__(self) -> str:
-        """`model.xml:42: layer 7 "gather" (GatherElements), port indices`, as far as it is known."""
+        """`model.xml:42: layer 7 "gather" (GatherElements), port indices`, without the unknown parts."""
         where = self.path or ""
         if self.line is not None:
             where = f"{where}:{self.line}" if where else f"line {self.line}"
@@ -71,17 +85,32 @@ class Location:
             layer += f" ({self.layer_type})" if self.layer_type is not None else ""
         port = f"port {self.port}" if self.port is not None else ""
         what = ", ".join(part for part in (layer, port) if part)
-        return ": ".join(part for part in (where, what) if part)
+        return printable(": ".join(part for part in (where, what) if part))
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The content of an error.
+
+    message: what is wrong, without the place. code: the rule that was broken.
+    hint: a likely repair. related: further places that explain it, in reading order.
+    """
+
+    message: str
+    code: str
+    hint: str | None = None
+    severity: Severity = "error"
+    location: Location = Location()
+    related: tuple[Location, ...] = ()
 
 
 class IRError(Exception):
-    """The base of every error that leaves ir_exec.
+    """The base of every error of ir_exec; `str(error)` is place, message and hint, in text that can be shown.
 
-    `message` is in the user's words and names no place; `str(error)` is place and message. `related` are further
-    places that explain it, in the order in which a reader should look at them.
+    Errors do not change: `located` and `changed` return another one of the same class.
     """
 
-    default_code = "IR000"
+    default_code: ClassVar[str] = Code.unspecified
 
     def __init__(
         self,
@@ -92,100 +121,140 @@ class IRError(Exception):
         hint: str | None = None,
         severity: Severity = "error",
         location: Location | None = None,
+        related: tuple[Location, ...] = (),
     ) -> None:
         super().__init__(message)
-        self.message = message
-        self.code = code or self.default_code
-        self.hint = hint
-        self.severity = severity
-        self.related: tuple[Location, ...] = ()
-        self.location = location or Location()
+        place = location or Location()
         if port is not None:
-            self.location = replace(self.location, port=port)
+            place = replace(place, port=port)
+        self._fault = Fault(message, code or self.default_code, hint, severity, place, related)
+
+    @classmethod
+    def of(cls, fault: Fault) -> Self:
+        """The error of this class with this content."""
+        error = cls.__new__(cls, fault.message)
+        error._fault = fault
+        return error
+
+    @property
+    def fault(self) -> Fault:
+        return self._fault
+
+    @property
+    def message(self) -> str:
+        return self._fault.message
+
+    @property
+    def code(self) -> str:
+        return self._fault.code
+
+    @property
+    def hint(self) -> str | None:
+        return self._fault.hint
+
+    @property
+    def severity(self) -> Severity:
+        return self._fault.severity
+
+    @property
+    def location(self) -> Location:
+        return self._fault.location
+
+    @property
+    def related(self) -> tuple[Location, ...]:
+        return self._fault.related
+
+    def changed(self, **parts: Any) -> Self:
+        """A new error with these parts of the fault replaced, and the same traceback, cause, context and notes.
+
+        To raise it in place of a caught one: `raise error.changed(...) from error.__cause__`.
+        """
+        other = type(self).__new__(type(self), *self.args)
+        vars(other).update(vars(self), _fault=replace(self._fault, **parts))
+        if hasattr(self, "__notes__"):
+            other.__notes__ = list(self.__notes__)
+        other.__cause__ = self.__cause__
+        other.__context__ = self.__context__
+        other.__suppress_context__ = self.__suppress_context__
+        other.__traceback__ = self.__traceback__
+        return other
 
     def located(self, location: Location) -> Self:
-        """Fill in the parts of the place that are still unknown, and return the error itself."""
-        known = self.location
-        self.location = Location(
-            path=known.path if known.path is not None else location.path,
-            line=known.line if known.line is not None else location.line,
-            layer_id=known.layer_id if known.layer_id is not None else location.layer_id,
-            layer_name=known.layer_name if known.layer_name is not None else location.layer_name,
-            layer_type=known.layer_type if known.layer_type is not None else location.layer_type,
-            port=known.port if known.port is not None else location.port,
-        )
-        return self
+        """A new error with the unknown parts of its place filled in from this one."""
+        return self.changed(location=self.location.filled_from(location))
 
     def __str__(self) -> str:
         where = str(self.location)
-        return f"{where}: {self.message}" if where else self.message
+        told = printable(self.message)
+        hint = f"\nhint: {printable(self.hint)}" if self.hint else ""
+        return f"{where}: {told}{hint}" if where else f"{told}{hint}"
 
 
 class ParseError(IRError):
     """The file is not IR, or not well-formed."""
 
-    default_code = "IR002"
+    default_code = Code.not_well_formed
 
 
 class GraphError(IRError):
     """Layers, ports and edges do not make a graph."""
 
-    default_code = "IR100"
+    default_code = Code.graph
 
 
 class WeightsError(IRError):
     """The weights are missing, short, or do not fit a constant."""
 
-    default_code = "IR200"
+    default_code = Code.weights
 
 
 class InvalidAttributeError(IRError):
     """An attribute is missing, unreadable, or out of its range."""
 
-    default_code = "IR302"
+    default_code = Code.invalid_attribute
 
 
 class ElementTypeError(IRError):
     """An operator does not take this element type."""
 
-    default_code = "IR401"
+    default_code = Code.element_type_not_taken
 
 
 class ShapeError(IRError):
     """Shapes contradict an operator's rule."""
 
-    default_code = "IR505"
+    default_code = Code.impossible_shape
 
 
 class EvaluationError(IRError):
-    """A value is wrong: an index out of range, an input array that does not fit the model."""
+    """A value is wrong: an index is out of range, an input array does not fit the model."""
 
-    default_code = "IR704"
+    default_code = Code.bad_value
 
 
 class UnsupportedError(IRError):
     """An operator, opset or element type that ir_exec does not have."""
 
-    default_code = "IR900"
+    default_code = Code.unsupported
 
 
 class ResourceError(IRError):
     """A size is over a limit, or over the memory budget."""
 
-    default_code = "IR006"
+    default_code = Code.limit_exceeded
 
 
 def internal_error(error: Exception) -> IRError:
-    """What stands for an exception that is a fault of ir_exec itself."""
+    """The error for an exception that is a fault of ir_exec itself."""
     message = f"ir_exec failed with {type(error).__name__}: {str(error)[:500]}"
-    return IRError(message, code="IR999", hint="this is a fault of ir_exec: please report it with the file")
+    return IRError(message, code=Code.internal_error, hint="this is a fault of ir_exec: please report it with the file")
 
 
 Report: TypeAlias = Callable[[IRError], None]
-"""Where a pass that goes on after a fault puts it: `list.append`, or `raise_error` to stop at the first."""
+"""Called with each fault by passes that can go on after it: `list.append`, or `raise_error` to stop."""
 
 
 def raise_error(error: IRError) -> None:
-    """The Report that stops at the first error; warnings and information pass."""
+    """The Report that raises the first error and ignores warnings and infos."""
     if error.severity == "error":
         raise error

@@ -1,31 +1,67 @@
-"""A network that was read: its inputs, its outputs, and the type of every value."""
+"""Models: networks with their inputs, outputs and the type of every value."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Self, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple, Self, TypeAlias
 
+import numpy as np
+
+from ir_exec.codes import Code
 from ir_exec.collector import paused_collector
-from ir_exec.errors import EvaluationError, Location, Report, ShapeError, WeightsError, raise_error
+from ir_exec.errors import EvaluationError, IRError, Location, Report, ShapeError, WeightsError, raise_error
 from ir_exec.graph import Graph, Node, Value, build_graph
-from ir_exec.infer import Types, infer_types
+from ir_exec.infer import Types, infer_types, inferred_or_declared
 from ir_exec.ir import BitOrder, Document, Weights, default_weights_path, read_document
+from ir_exec.notebook import html_table
+from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import Dim, ElementType, Shape, TensorType
 
-__all__ = ["Loaded", "Model", "ModelPort", "ShapeLike", "Source", "WeightsSource", "as_shape", "load", "read_model"]
+__all__ = [
+    "Loaded",
+    "Model",
+    "ModelPort",
+    "PortKey",
+    "ShapeLike",
+    "ShapesByPort",
+    "Source",
+    "WeightsSource",
+    "as_shape",
+    "chosen_port",
+    "described",
+    "described_in_html",
+    "find_port",
+    "load",
+    "ports_of",
+    "read_model",
+]
+
+PortKey: TypeAlias = "str | int | ModelPort"
+"""What names an input or an output: one of its names, its position, or itself."""
 
 Source: TypeAlias = str | os.PathLike[str] | bytes
 WeightsSource: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview
 ShapeLike: TypeAlias = str | Shape | Sequence[int | tuple[int, int] | Dim | None]
+ShapesByPort: TypeAlias = (
+    Mapping[str, ShapeLike]
+    | Mapping[int, ShapeLike]
+    | Mapping[str | int, ShapeLike]
+    | Mapping["ModelPort", ShapeLike]
+    | Mapping[PortKey, ShapeLike]
+)
+
+MOST_SHOWN = 20
+"""Of the inputs and of the outputs no more are shown: decoders have hundreds."""
 
 
 class ModelPort(NamedTuple):
     """An input or output of a network.
 
-    name: the layer's name where that is one of its tensor names, else the first of them, else the name of the layer
+    name: the layer's name if that is one of its tensor names, else its first tensor name, else the name of the layer
         that computes it.
-    names: every name by which it can be asked for.
+    names: all names that are accepted for it.
     """
 
     name: str
@@ -33,12 +69,22 @@ class ModelPort(NamedTuple):
     element_type: ElementType
     shape: Shape
 
+    @property
+    def any_name(self) -> str:
+        """The same as `name`, as OpenVINO's ports call it."""
+        return self.name
+
+    @property
+    def partial_shape(self) -> Shape:
+        """The same as `shape`, as OpenVINO's ports call a shape whose dims may be open."""
+        return self.shape
+
     def __str__(self) -> str:
         return f"{self.name} {self.element_type}{self.shape}"
 
 
 class Loaded(NamedTuple):
-    """A file as far as it could be read: the document, the graph, and the weights if there are any.
+    """A file, as far as it can be read: the document, the graph, and the weights if there are any.
 
     version: the IR version of the file; the document says the same in version 11.
     """
@@ -50,7 +96,11 @@ class Loaded(NamedTuple):
 
 
 class Model:
-    """A network with the type of every value inferred; `read_model` makes one."""
+    """A network with the type of every value inferred; `read_model` makes one.
+
+    It can be copied and pickled. A pickle holds the weights by path and digest, or by value where they are not from a
+    file; unpickling imports the modules of the user's operators, and raises WeightsError where the .bin has changed.
+    """
 
     def __init__(self, loaded: Loaded) -> None:
         self.document = loaded.document
@@ -67,25 +117,27 @@ class Model:
     @property
     def inputs(self) -> list[ModelPort]:
         """The inputs in the order of the file."""
-        taken: set[str] = set()
-        return [self._port(node, node.outputs[0], taken) for node in self.graph.parameters]
+        return ports_of(((node, node.outputs[0]) for node in self.graph.parameters), self.types)
 
     @property
     def outputs(self) -> list[ModelPort]:
         """The outputs in the order of the file."""
-        return self.ports_of(self.graph.results)
+        return ports_of(((node, node.values_in[0]) for node in self.graph.results), self.types)
 
-    def ports_of(self, results: Sequence[Node]) -> list[ModelPort]:
-        """The outputs that these Results stand for."""
-        taken: set[str] = set()
-        return [self._port(node, node.values_in[0], taken) for node in results]
+    def input(self, key: PortKey | None = None) -> ModelPort:
+        """The input of this name or position, or the only one; EvaluationError IR705 where there is none."""
+        return chosen_port(self.inputs, key, "input")
 
-    def reshape(self, shapes: Mapping[str | int, ShapeLike] | ShapeLike) -> Self:
+    def output(self, key: PortKey | None = None) -> ModelPort:
+        """The output of this name or position, or the only one; EvaluationError IR705 where there is none."""
+        return chosen_port(self.outputs, key, "output")
+
+    def reshape(self, shapes: ShapesByPort | ShapeLike) -> Self:
         """Give inputs new shapes, infer every type anew, and return the model itself.
 
-        `shapes` goes from names or positions of inputs to shapes (`"1..8,?,64"`, `[1, None, (1, 512)]`); a shape alone
-        is that of the only input. Raises ShapeError where a layer cannot take the new shapes: the model then stays as
-        it was; and EvaluationError where there is no such input.
+        `shapes` maps inputs, by name, position or port, to shapes (`"1..8,?,64"`, `[1, None, (1, 512)]`); a single
+        shape is that of the only input. Raises ShapeError where a layer does not accept the new shapes, and
+        EvaluationError for an unknown input; the model then stays as it was.
         """
         if isinstance(shapes, Mapping):
             wanted = {self._input(key): as_shape(shape) for key, shape in shapes.items()}
@@ -93,7 +145,7 @@ class Model:
             wanted = {self.graph.parameters[0].outputs[0]: as_shape(shapes)}
         else:
             count = len(self.graph.parameters)
-            raise EvaluationError(f"one shape for {count} inputs: say which input it is for", code="IR705")
+            raise EvaluationError(f"one shape for {count} inputs: say which input it is for", code=Code.unknown_input)
         given = dict(self.given)
         for value, shape in wanted.items():
             given[value] = TensorType(self.types[value.number].element_type, shape)
@@ -103,39 +155,145 @@ class Model:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the network as IR version 11: the .xml at `path` and the .bin beside it."""
-        # The writer needs modules that nobody who reads does.
+        if not isinstance(path, (str, os.PathLike)):
+            raise IRError(f"expected a path to write to, found {type(path).__name__}", code=Code.unwritable)
+        # Reading does without the modules of the writer.
         from ir_exec.ir.writer import write_document
 
         write_document(self.document, self.weights, path)
 
-    def _input(self, key: str | int) -> Value:
-        if isinstance(key, int):
-            if not 0 <= key < len(self.graph.parameters):
-                count = len(self.graph.parameters)
-                raise EvaluationError(f"there is no input {key}; the network has {count}", code="IR705")
-            return self.graph.parameters[key].outputs[0]
-        for node, port in zip(self.graph.parameters, self.inputs, strict=True):
-            if key == port.name or key in port.names:
-                return node.outputs[0]
-        names = ", ".join(port.name for port in self.inputs)
-        raise EvaluationError(f"there is no input {key!r}; the inputs are: {names}", code="IR705")
+    def __repr__(self) -> str:
+        return described(type(self).__name__, self)
 
-    def _port(self, node: Node, value: Value, taken: set[str]) -> ModelPort:
-        """Outputs of one value share its names; each keeps one by which no other goes."""
+    def _repr_html_(self) -> str:
+        return described_in_html(type(self).__name__, self)
+
+    def __copy__(self) -> Self:
+        # Reshaping replaces the types and changes nothing that copies share.
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        # The document and the weights do not change.
+        function, arguments = self.__reduce__()
+        copied: Self = function(*arguments)
+        return copied
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        # Nodes hold their neighbours: pickling the graph itself would recurse as deep as the network is.
+        inputs = [node.outputs[0] for node in self.graph.parameters]
+        shapes = {index: self.given[value].shape for index, value in enumerate(inputs) if value in self.given}
+        modules = {type(node.op).__module__ for node in self.graph.all_nodes() if node.op is not None}
+        users = sorted(module for module in modules if not module.startswith("ir_exec."))
+        return _unpickled, (type(self), self.document, self.weights, shapes, users)
+
+    def _input(self, key: PortKey) -> Value:
+        return self.graph.parameters[find_port(self.inputs, key)].outputs[0]
+
+
+def ports_of(ends: Iterable[tuple[Node, Value]], types: Types) -> list[ModelPort]:
+    """The ports of Parameters or Results with their values. Outputs of one value share its names; each gets a `name` of
+    its own."""
+    ports: list[ModelPort] = []
+    taken: set[str] = set()
+    for node, value in ends:
         tensor_names = (*node.layer.output_names, *value.names)
         choices = (*([node.name] if node.name in tensor_names else []), *tensor_names, value.name, node.name)
         name = next((name for name in choices if name not in taken), f"{node.name}#{node.id}")
         taken.add(name)
-        type = self.types[value.number]
-        return ModelPort(name, frozenset((*choices, name)), type.element_type, type.shape)
+        type = types[value.number]
+        ports.append(ModelPort(name, frozenset((*choices, name)), type.element_type, type.shape))
+    return ports
+
+
+def find_port(ports: Sequence[ModelPort], key: PortKey, kind: str = "input") -> int:
+    """The position of an input or output; `kind` says which of both in messages.
+
+    A port is found by its name, so that one from before a `reshape`, or of the compiled model, is the same. Raises
+    EvaluationError (IR705) for a key that names no port, or several.
+    """
+    if isinstance(key, (int, np.integer)) and 0 <= key < len(ports):
+        return int(key)
+    name = key.name if isinstance(key, ModelPort) else key
+    exact = [position for position, port in enumerate(ports) if name == port.name]
+    found = exact or [position for position, port in enumerate(ports) if name in port.names]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(port.name for port in ports) or "none"
+    problem = f"more than one {kind} is named" if found else f"there is no {kind}"
+    raise EvaluationError(f"{problem} {name!r}; the {kind}s are: {names}", code=Code.unknown_input)
+
+
+def chosen_port(ports: Sequence[ModelPort], key: PortKey | None, kind: str) -> ModelPort:
+    """The port with this key, or the only one where there is no key."""
+    if key is None and len(ports) != 1:
+        names = ", ".join(port.name for port in ports) or "none"
+        message = f"{kind}() without a name or position, and the network has {len(ports)} {kind}s: {names}"
+        raise EvaluationError(message, code=Code.unknown_input)
+    return ports[0 if key is None else find_port(ports, key, kind)]
+
+
+def described(title: str, model: Model) -> str:
+    """Counts, and a line for each input and output: `input  image  f32[1,3,224,224]`."""
+    rows = _shown_ports(model)
+    widths = [max([len(row[column]) for row in rows], default=0) for column in (0, 1)]
+    lines = [f"  {kind:{widths[0]}}  {name:{widths[1]}}  {type}".rstrip() for kind, name, type in rows]
+    return "\n".join([_counts(title, model), *lines])
+
+
+def described_in_html(title: str, model: Model) -> str:
+    """The same as a table for notebooks."""
+    return html_table(_counts(title, model), ("", "name", "type"), _shown_ports(model))
+
+
+def _counts(title: str, model: Model) -> str:
+    nodes = list(model.graph.all_nodes())
+    constants = [node.op for node in nodes if isinstance(node.op, Const)]
+    stored = sum({(constant.offset, constant.size): constant.size for constant in constants}.values())
+    missing = sum(node.op is None for node in nodes)
+    parts = [_plural(len(nodes), "layer"), f"{_plural(len(constants), 'constant')} of {_plural(stored, 'byte')}"]
+    parts += [f"{_plural(missing, 'layer')} without an operator"] if missing else []
+    return f"{title} {model.name!r}: {', '.join(parts)}"
+
+
+def _shown_ports(model: Model) -> list[tuple[str, str, str]]:
+    shown: list[tuple[str, str, str]] = []
+    for kind, ports in (("input", model.inputs), ("output", model.outputs)):
+        for port in ports[:MOST_SHOWN]:
+            name = port.name if port.name.isprintable() else repr(port.name)
+            shown.append((kind, name, f"{port.element_type}{port.shape}"))
+        if len(ports) > MOST_SHOWN:
+            shown.append((kind, f"... {len(ports) - MOST_SHOWN} more", ""))
+    return shown
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 @paused_collector()
-def read_model(source: Source, *, weights: WeightsSource | None = None) -> Model:
-    """Read a network from an .xml, by its path or as bytes, and infer the type of every value.
+def _unpickled(
+    cls: type[Model],
+    document: Document,
+    weights: Weights | None,
+    shapes: Mapping[str | int, ShapeLike],
+    modules: Sequence[str],
+) -> Model:
+    for module in modules:
+        # That registers the operators in it.
+        import_module(module)
+    graph = build_graph(document, weights, report=raise_error)
+    model = cls(Loaded(document, graph, weights, document.version))
+    return model.reshape(shapes) if shapes else model
 
-    `weights` is another .bin than the one beside the .xml, by its path or as bytes. Raises the first IRError that is
-    found; `check_model` finds all of them. Operators that ir_exec does not have are no error here.
+
+@paused_collector()
+def read_model(source: Source, weights: WeightsSource | None = None) -> Model:
+    """Read a network from an .xml, a path or bytes, and infer the type of every value.
+
+    weights: the .bin, a path or bytes, where it is not the one beside the .xml. Raises the first IRError that is found;
+    `check_model` finds all of them. Operators that ir_exec does not have are no error here.
     """
     loaded = load(source, weights)
     assert loaded is not None, "a reader that raises leaves nothing unread"
@@ -143,27 +301,39 @@ def read_model(source: Source, *, weights: WeightsSource | None = None) -> Model
 
 
 def load(source: Source, weights: WeightsSource | None = None, *, report: Report = raise_error) -> Loaded | None:
-    """Document, weights and graph of a file; every fault is reported. None where there is nothing to go on with."""
+    """Document, weights and graph of a file; every fault is reported. None where no document can be read."""
     document = read_document(source, report=report)
     if document is None:
         return None
     opened = _open_weights(document, weights, report)
     version = document.version
     if version < 11:
-        from ir_exec.graph.legacy import upgrade  # few files are so old
+        from ir_exec.ir.legacy import upgrade, with_outputs_converted  # few files are so old
 
         document, opened = upgrade(document, opened, report)
+        document = with_outputs_converted(document, _output_types(document, opened))
     return Loaded(document, build_graph(document, opened, report=report), opened, version)
+
+
+def _output_types(document: Document, weights: Weights | None) -> dict[str, ElementType]:
+    """The inferred element types of the Results' values, by the Result's id; faults are left to later passes."""
+    graph = build_graph(document, weights, report=lambda fault: None)
+    types = infer_types(graph, weights=weights, settle=inferred_or_declared)
+    return {node.id: types[value.number].element_type for node in graph.results for value in node.values_in}
 
 
 def _open_weights(document: Document, weights: WeightsSource | None, report: Report) -> Weights | None:
     order = BitOrder.of(document)
+    if weights is not None and not isinstance(weights, (str, os.PathLike, bytes, bytearray, memoryview)):
+        message = f"weights are a path or bytes, found {type(weights).__name__}"
+        report(WeightsError(message, code=Code.weights_missing))
+        return None
     if isinstance(weights, (bytes, bytearray, memoryview)):
         return Weights.of_bytes(weights, order=order)
     if weights is None and document.path is None:
         return None
     path = default_weights_path(document.path or "") if weights is None else os.fspath(weights)
-    if weights is None and not any(layer.type.lower() in ("const", "constant") for layer in document.all_layers()):
+    if weights is None and not any(layer.is_constant for layer in document.all_layers()):
         return Weights.of_bytes(b"") if not os.path.exists(path) else Weights.open(path, order=order)
     try:
         return Weights.open(path, order=order)
@@ -173,10 +343,17 @@ def _open_weights(document: Document, weights: WeightsSource | None, report: Rep
 
 
 def as_shape(shape: ShapeLike) -> Shape:
-    """A shape in any of the forms that a caller may give it; ShapeError where it is none."""
+    """A shape from any of the forms that callers use; ShapeError for anything else."""
     if isinstance(shape, Shape):
         return shape
+    if not isinstance(shape, (str, Sequence, np.ndarray)) or any(_is_fraction(dim) for dim in shape):
+        expected = "expected a list of dims, [1, None, (1, 512)], or text, '1,?,1..512'"
+        raise ShapeError(f"{shape!r} is not a shape: {expected}")
     try:
         return Shape.parse(shape) if isinstance(shape, str) else Shape(shape)
     except (ValueError, TypeError) as error:
         raise ShapeError(f"{shape!r} is not a shape: {error}") from None
+
+
+def _is_fraction(dim: object) -> bool:
+    return isinstance(dim, (float, np.floating)) and not dim.is_integer()

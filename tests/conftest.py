@@ -1,8 +1,9 @@
-"""What all tests share: no deadlines, and one OpenVINO process for a pytest process."""
+"""What all tests share: no deadlines, one OpenVINO process for a pytest process, and the marker `conformance`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -12,6 +13,16 @@ from tests.conformance.oracle import Oracle
 # How long an example takes says something about the machine, not about the code.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+CONFORMANCE = Path(__file__).with_name("conformance")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark everything in tests/conformance."""
+    for item in items:
+        if item.path.is_relative_to(CONFORMANCE):
+            item.add_marker(pytest.mark.conformance)
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ import yaml
 from click.testing import CliRunner
 
 from ir_exec.cli import main
-from tests.published_schemas import published_schema
+from tests.helpers.published_schemas import published_schema
 
 ROOT = Path(__file__).parents[1]
 BAD = ROOT / "tests" / "bad"

@@ -8,7 +8,7 @@ import pytest
 from lxml import etree
 
 from ir_exec.types import ElementType
-from tests.ir.files import LOOP, RELU, REPOSITORY, constant, networks
+from tests.helpers.ir_files import LOOP, RELU, REPOSITORY, constant, networks
 
 
 @pytest.fixture(scope="module")

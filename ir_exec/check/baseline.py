@@ -1,6 +1,6 @@
-"""Known findings, so that a repository that has many can begin with none and see every new one.
+"""Known findings, which are not reported again: a repository with many of them sees every new one.
 
-A finding is known by its file, code, layer, port and message. Lines are left out: they move with every edit.
+File, code, layer, port and message identify a finding. Lines do not: they move with every edit.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
-from ir_exec.check.report import Diagnostic, Report
+from ir_exec.check.diagnostic import Diagnostic
+from ir_exec.check.report import Report
 
 __all__ = ["Baseline", "fingerprint"]
 
@@ -21,7 +22,7 @@ _FORMAT = 1
 
 
 def fingerprint(path: str | None, found: Diagnostic) -> tuple[str, ...]:
-    """What a finding is known by, as text."""
+    """What identifies a finding, as text."""
     place = found.location
     return (
         "" if path is None else PurePath(path).as_posix(),
@@ -34,9 +35,9 @@ def fingerprint(path: str | None, found: Diagnostic) -> tuple[str, ...]:
 
 
 class Baseline:
-    """How often each finding is known; a finding that is there more often is reported for the rest.
+    """How many times each finding is known; any further ones are reported.
 
-    folder: the one from which paths are told, so that it does not matter where a check was begun.
+    folder: paths are relative to it, wherever a check is started.
     """
 
     def __init__(self, counts: Counter[_Key], folder: str) -> None:
@@ -45,7 +46,7 @@ class Baseline:
 
     @classmethod
     def of(cls, reports: Iterable[Report], folder: str) -> Baseline:
-        """Everything that these reports hold."""
+        """A baseline of all findings in these reports."""
         counts = Counter(
             fingerprint(_told_from(folder, report.path), found) for report in reports for found in report.diagnostics
         )
@@ -53,7 +54,7 @@ class Baseline:
 
     @classmethod
     def parse(cls, text: str, folder: str) -> Baseline:
-        """What `text` wrote; ValueError for anything else."""
+        """The baseline that `text` wrote; ValueError for anything else."""
         try:
             known = json.loads(text)
         except RecursionError:
@@ -74,7 +75,7 @@ class Baseline:
         return json.dumps({"format": _FORMAT, "findings": findings}, indent=2) + "\n"
 
     def new_in(self, report: Report) -> Report:
-        """The report without what is known."""
+        """The report without the known findings."""
         left = Counter(self._counts)
         new = []
         path = _told_from(self._folder, report.path)

@@ -1,10 +1,11 @@
-"""What a layer hands to the Parameters of its bodies against what these declare."""
+"""The types that a layer passes to the Parameters of its bodies against those that they declare."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from ir_exec.check.compare import difference, fits
+from ir_exec.codes import Code
 from ir_exec.errors import IRError, ShapeError
 from ir_exec.graph import Graph, Node
 from ir_exec.ops.base.bodies import BodyInput, Ties
@@ -16,9 +17,9 @@ __all__ = ["body_input_types"]
 
 
 def body_input_types(node: Node, inputs: list[TensorType]) -> Iterator[tuple[Node, IRError]]:
-    """IR605 for each Parameter that declares another type than it is handed, with the Parameter.
+    """IR605 for each Parameter that declares another type than it is passed, with the Parameter.
 
-    Of what goes round a loop only the element type is compared: its shape may change from one iteration to the next.
+    Values carried round a loop are compared by element type alone: their shape may change between iterations.
     """
     for body in node.bodies:
         if body.ties is None:
@@ -41,11 +42,11 @@ def _fault(graph: Graph, ties: Ties, entry: BodyInput, inputs: list[TensorType])
     if fits(declared, handed):
         return None
     message = f"the Parameter is {declared}, but the layer hands it {handed}: {difference(declared, handed)}"
-    return ShapeError(message, code="IR605")
+    return ShapeError(message, code=Code.body_input_type)
 
 
 def _part(type: TensorType, entry: BodyInput) -> TensorType:
-    """What one iteration takes of an input."""
+    """The type of the slice of an input that one iteration reads."""
     dims = type.shape.dims
     if entry.part is None or dims is None or not -len(dims) <= entry.part.axis < len(dims):
         return type.without_values()

@@ -1,4 +1,4 @@
-"""`check_model`: every pass over one file, whatever the file."""
+"""`check_model`: every pass over one file."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ from ir_exec.check.structure import (
 )
 from ir_exec.check.types import check_types
 from ir_exec.check.what_if import InputShapes, check_shapes, given_types
+from ir_exec.codes import Code
 from ir_exec.collector import paused_collector
-from ir_exec.errors import IRError, Location, ResourceError, WeightsError, internal_error
+from ir_exec.errors import IRError, ResourceError, internal_error
 from ir_exec.graph import Value
-from ir_exec.model import Loaded, Source, WeightsSource, load
+from ir_exec.ir.markup import is_text
+from ir_exec.model import Loaded, Source, WeightsSource, load, ports_of
 from ir_exec.types import TensorType
 
 __all__ = ["check_model", "run_check"]
@@ -41,12 +43,13 @@ def check_model(
 ) -> Report:
     """Everything that is wrong with a file, in one pass; never raises.
 
-    source: the .xml, by its path or as bytes. weights: another .bin than the one beside the .xml, by its path or as
-        bytes. A path that cannot be read, and anything else that can be passed here, gives a report that says so.
-    shapes: report what could not take these shapes of inputs, by their names or as `"x[1..8,3],y[2]"`, as well.
-    batch: the same for another batch: the first dim of the inputs, or the one that their layout calls N.
-    target: a release of OpenVINO, `"2023.0"`; what it does not read is an error (IR119).
-    weights_values: look for NaN, infinities and saturated f16 in all constants, not in those of at most 1 MiB alone.
+    source: the .xml, as a path or as bytes. A path that cannot be read gives a report that says so.
+    weights: the .bin, as a path or as bytes, where it is not the one beside the .xml.
+    shapes: new shapes of inputs, by name or as `"x[1..8,3],y[2]"`; layers that cannot take them are reported too, and
+        the report holds the types that the outputs have then.
+    batch: a new batch size, in the same way: the first dim of the inputs, or the one that their layout calls N.
+    target: a release of OpenVINO, `"2023.0"`; whatever it cannot read is an error (IR119).
+    weights_values: look for NaN, infinities and saturated f16 in constants of every size, not only up to 1 MiB.
     """
     wanted = _Wanted(shapes, batch, target, weights_values)
     return run_check(source, weights, wanted)[0]
@@ -54,7 +57,7 @@ def check_model(
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What `check_model` was asked beyond the file itself."""
+    """The questions to `check_model` beyond the file itself."""
 
     shapes: InputShapes | None = None
     batch: int | None = None
@@ -66,17 +69,20 @@ class _Wanted:
 def run_check(
     source: Source, weights: WeightsSource | None = None, wanted: _Wanted | None = None
 ) -> tuple[Report, list[Repair]]:
-    """The report, and which declarations of ports should be what; never raises."""
+    """The report, and the repairs of wrong port declarations; never raises."""
     findings = Findings(_path(source))
     layers = checked = 0
     requires: Requirement | None = None
+    outputs: dict[str, str] | None = None
     try:
-        loaded = load(source, _usable(weights, findings), report=findings)
+        loaded = load(source, weights, report=findings)
         if loaded is not None:
             graphs = list(all_graphs(loaded.graph))
             layers = sum(len(graph.nodes) + len(graph.unreachable) for graph in graphs)
             requires = requirement(loaded.document, loaded.version)
-            checked = _check(loaded, findings, wanted or _Wanted())
+            wanted = wanted or _Wanted()
+            checked = _check(loaded, findings, wanted)
+            outputs = _what_if(loaded, findings, wanted)
     except IRError as error:
         findings(error)
     except MemoryError:
@@ -89,24 +95,25 @@ def run_check(
         layers_checked=checked,
         layers_not_checked=layers - checked,
         requires=requires,
+        outputs=outputs,
     )
     return report, findings.repairs
 
 
 def _check(loaded: Loaded, findings: Findings, wanted: _Wanted) -> int:
-    """Every pass over what was read; how many layers were checked."""
+    """Run every pass; returns how many layers were checked."""
     graphs = list(all_graphs(loaded.graph))
     for layer in layers_in_doubt(loaded.document.layers, loaded.document.edges):
         findings.mute(layer)
     for graph in graphs:
         for error in (*duplicate_port_ids(graph), *duplicate_names(graph)):
             findings(error)
-    # After faults of the structure layers may be unreachable only because an edge could not be used.
+    # After a fault of the structure, layers may be unreachable only because an edge was dropped.
     if loaded.document.is_complete and not findings.has_error("IR10"):
         for graph in graphs:
             for error in unreachable_layers(graph):
                 findings(error)
-    if loaded.weights is not None and findings.has_error("IR202"):
+    if loaded.weights is not None and findings.has_error(Code.weights_short):
         cut_off = cut_off_weights(loaded.graph, loaded.weights)
         if cut_off is not None:
             findings.merge(cut_off)
@@ -119,44 +126,40 @@ def _check(loaded: Loaded, findings: Findings, wanted: _Wanted) -> int:
             loaded.graph, loaded.weights, everything=wanted.weights_values, skip=findings.is_faulty
         ):
             findings(error)
-    _what_if(loaded, findings, wanted)
     return checked
 
 
-def _what_if(loaded: Loaded, findings: Findings, wanted: _Wanted) -> None:
-    """The questions beyond the file itself: other input shapes, an older release."""
+def _what_if(loaded: Loaded, findings: Findings, wanted: _Wanted) -> dict[str, str] | None:
+    """The questions beyond the file itself: other input shapes, an older release. The types of the outputs with other
+    input shapes, None where there are none."""
+    outputs: dict[str, str] | None = None
     given: dict[Value, TensorType] = {}
     try:
         given = given_types(loaded.graph, wanted.shapes, wanted.batch)
     except IRError as error:
         findings(error)
     if given:
-        check_shapes(loaded.graph, loaded.weights, given, findings)
+        types = check_shapes(loaded.graph, loaded.weights, given, findings)
+        ends = ((node, node.values_in[0]) for node in loaded.graph.results if node.values_in)
+        outputs = {port.name: f"{port.element_type}{port.shape}" for port in ports_of(ends, types)}
     for fault in unbounded_inputs(loaded.graph, given):
         findings(fault)
     if wanted.target is not None:
         try:
-            target = Release.parse(wanted.target)
+            target = Release.parse(str(wanted.target))
         except ValueError as error:
-            findings(IRError(str(error), code="IR705"))
-            return
+            findings(IRError(str(error), code=Code.unknown_input))
+            return outputs
         for fault in newer_than(target, loaded.document, loaded.version):
             findings(fault)
-
-
-def _usable(weights: WeightsSource | None, findings: Findings) -> WeightsSource | None:
-    if weights is None or isinstance(weights, (str, os.PathLike, bytes, bytearray, memoryview)):
-        return weights
-    message = f"weights are a path or bytes, found {type(weights).__name__}"
-    findings(WeightsError(message, code="IR201", location=Location(path=None)))
-    return None
+    return outputs
 
 
 def _path(source: Source) -> str | None:
-    if isinstance(source, (bytes, bytearray, memoryview)):
+    if isinstance(source, (bytes, bytearray, memoryview)) or is_text(source):
         return None
     try:
         return os.fsdecode(source)
     except Exception:
-        # Paths may be objects of any class, whose `__fspath__` may raise anything.
+        # A path may be an object of any class, and its `__fspath__` may raise anything.
         return None

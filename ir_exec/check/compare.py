@@ -1,14 +1,15 @@
-"""Two types of one value: whether they contradict each other, and how a message says so."""
+"""Two types of one value: whether they contradict each other, and where they differ."""
 
 from __future__ import annotations
 
+from ir_exec.codes import Code
 from ir_exec.types import Dim, Shape, TensorType
 
 __all__ = ["contradiction", "difference", "fits", "merged"]
 
 
 def fits(declared: TensorType, found: TensorType) -> bool:
-    """Whether a value can be of both types; what is not known contradicts nothing."""
+    """Whether a value can have both types; an unknown element type, rank or dim contradicts nothing."""
     if (
         declared.element_type is not found.element_type
         and declared.element_type.is_known
@@ -21,17 +22,17 @@ def fits(declared: TensorType, found: TensorType) -> bool:
     return len(mine) == len(theirs) and all(a.lo <= b.hi and b.lo <= a.hi for a, b in zip(mine, theirs, strict=True))
 
 
-def contradiction(declared: TensorType, found: TensorType) -> str:
-    """The code of the rule that types break which do not fit: IR603 element type, IR602 rank, IR601 dims."""
+def contradiction(declared: TensorType, found: TensorType) -> Code:
+    """The code for two types that do not fit: IR603 element type, IR602 rank, IR601 dims."""
     if not fits(TensorType(declared.element_type, Shape.unknown()), found):
-        return "IR603"
-    return "IR602" if declared.rank != found.rank else "IR601"
+        return Code.declared_element_type
+    return Code.declared_rank if declared.rank != found.rank else Code.declared_dims
 
 
 def difference(declared: TensorType, found: TensorType) -> str:
-    """What differs between types that do not fit: `dim 1 is 4, not 5`."""
+    """Where two types that do not fit differ: `dim 1 is 4, not 5`."""
     parts = []
-    if contradiction(declared, found) == "IR603":
+    if contradiction(declared, found) == Code.declared_element_type:
         parts.append(f"the element type is {found.element_type}, not {declared.element_type}")
     mine, theirs = declared.shape.dims, found.shape.dims
     if mine is not None and theirs is not None:
@@ -44,7 +45,7 @@ def difference(declared: TensorType, found: TensorType) -> str:
 
 
 def merged(chosen: TensorType, other: TensorType) -> TensorType:
-    """The chosen type, with what only the other one knows; nothing is known of the elements."""
+    """The chosen type, its unknown parts filled in from the other; known elements are dropped."""
     element_type = chosen.element_type if chosen.element_type.is_known else other.element_type
     mine, theirs = chosen.shape.dims, other.shape.dims
     if mine is None:
@@ -55,7 +56,7 @@ def merged(chosen: TensorType, other: TensorType) -> TensorType:
 
 
 def _dim(dim: Dim) -> str:
-    """A dim in a sentence: `4`, `at least 2`, `1 to 8`."""
+    """A dim in words: `4`, `at least 2`, `1 to 8`."""
     if dim.is_static:
         return str(dim)
     return f"{dim.lo} to {dim.hi}" if dim.is_bounded else f"at least {dim.lo}"

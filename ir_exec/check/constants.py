@@ -1,4 +1,4 @@
-"""What the elements of constants say: NaN, infinities, and f16 that was cut off at the end of its range."""
+"""Odd elements of constants: NaN, infinities, and f16 values clipped to the end of their range."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ir_exec.check.structure import constants
+from ir_exec.codes import Code
 from ir_exec.errors import IRError, WeightsError
 from ir_exec.graph import Graph, Node
 from ir_exec.ir import Weights
@@ -18,13 +19,13 @@ from ir_exec.types import Array, ElementType
 __all__ = ["LARGEST_BY_DEFAULT", "odd_constants"]
 
 LARGEST_BY_DEFAULT = 2**20
-"""Bytes of a constant that is looked at unasked: biases and small matrices, never the bulk of a large network."""
+"""Bytes of the largest constant that is scanned by default: biases and small matrices, not the bulk of a network."""
 
 MOST_BY_DEFAULT = 2**26
-"""Bytes that are looked at unasked in all: a small file may name the same bytes of a large one many times over."""
+"""Bytes that are scanned by default in all: a small .xml may name the bytes of a large .bin many times over."""
 
 _CHUNK = 2**20
-"""Elements looked at in one step, so that little memory is taken."""
+"""Elements scanned in one step, which bounds the memory of the scan."""
 
 _CARRIERS: dict[ElementType, np.dtype[Any]] = {
     ElementType.f16: np.dtype(np.uint16),
@@ -32,7 +33,7 @@ _CARRIERS: dict[ElementType, np.dtype[Any]] = {
     ElementType.f32: np.dtype(np.float32),
     ElementType.f64: np.dtype(np.float64),
 }
-"""The dtype in which the bytes are looked at; those of 16 bits are tested by their bits, which is much faster."""
+"""The dtype in which the bytes are scanned; floats of 16 bits are tested by their bits, which is much faster."""
 
 _EXPONENT = {ElementType.f16: 0x7C00, ElementType.bf16: 0x7F80}
 _LARGEST_F16 = 0x7BFF
@@ -41,7 +42,7 @@ _MAGNITUDE = 0x7FFF
 
 @dataclass(slots=True)
 class _Counts:
-    """How many elements are odd; `is_uniform` while all of them are the same, as far as saturated ones may be."""
+    """How many elements are odd. is_uniform: all elements of an f16 constant are equal."""
 
     nans: int = 0
     infinities: int = 0
@@ -52,9 +53,9 @@ class _Counts:
 def odd_constants(
     graph: Graph, weights: Weights, *, everything: bool, skip: Callable[[Node], bool]
 ) -> Iterator[IRError]:
-    """IR208, IR209 and IR210 for constants of floats; bytes that several constants share are looked at once.
+    """IR208, IR209 and IR210 for constants of floats; bytes that several constants share are scanned once.
 
-    everything: look at constants of every size. skip: nodes whose bytes are known not to be there.
+    everything: scan constants of every size. skip: whether the bytes of a node are known to be missing.
     """
     seen: dict[tuple[ElementType, int, int], _Counts] = {}
     left = MOST_BY_DEFAULT
@@ -111,13 +112,13 @@ def _add(counts: _Counts, elements: Array, element_type: ElementType) -> None:
 def _faults(counts: _Counts, op: Const) -> Iterator[IRError]:
     total = op.shape.size.lo
     if counts.nans:
-        yield WeightsError(f"{_of(counts.nans, total)} NaN", code="IR208", severity="warning")
+        yield WeightsError(f"{_of(counts.nans, total)} NaN", code=Code.nan_in_weights, severity="warning")
     if counts.infinities:
-        yield WeightsError(f"{_of(counts.infinities, total)} infinite", code="IR209", severity="info")
+        yield WeightsError(f"{_of(counts.infinities, total)} infinite", code=Code.infinity_in_weights, severity="info")
     if counts.saturated and not counts.is_uniform:
         message = f"{_of(counts.saturated, total)} 65504 or -65504, where f16 ends"
         hint = "were larger weights cut off when the network was compressed to f16?"
-        yield WeightsError(message, code="IR210", severity="warning", hint=hint)
+        yield WeightsError(message, code=Code.saturated_f16, severity="warning", hint=hint)
 
 
 def _of(count: int, total: int) -> str:

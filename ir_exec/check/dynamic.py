@@ -1,9 +1,10 @@
-"""What of the inputs is not known before the network runs: no fault, but some devices refuse it."""
+"""Inputs whose size is not bounded before the network runs: no fault, but some devices refuse them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from ir_exec.codes import Code
 from ir_exec.errors import IRError, ShapeError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.ops.infrastructure.values import Parameter
@@ -13,9 +14,9 @@ __all__ = ["unbounded_inputs"]
 
 
 def unbounded_inputs(graph: Graph, given: Mapping[Value, TensorType]) -> Iterator[IRError]:
-    """IR507 for each input of unknown rank, IR508 for each with a dim without upper bound.
+    """IR507 for each input of unknown rank, IR508 for each input with a dim without upper bound.
 
-    given: the types of inputs that were asked for instead of those in the file.
+    given: types that replace those of the file.
     """
     for node in graph.parameters:
         shape = _shape(node, given)
@@ -23,10 +24,10 @@ def unbounded_inputs(graph: Graph, given: Mapping[Value, TensorType]) -> Iterato
             continue
         if shape.dims is None:
             message = "the rank of this input is not known, which some devices refuse"
-            yield ShapeError(message, code="IR507", severity="info").located(node.location)
+            yield ShapeError(message, code=Code.dynamic_rank, severity="info").located(node.location)
         elif not all(dim.is_bounded for dim in shape.dims):
             message = "a dim of this input has no upper bound, which some devices refuse"
-            yield ShapeError(message, code="IR508", severity="info").located(node.location)
+            yield ShapeError(message, code=Code.unbounded_dim, severity="info").located(node.location)
 
 
 def _shape(node: Node, given: Mapping[Value, TensorType]) -> Shape | None:

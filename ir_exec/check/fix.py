@@ -1,31 +1,42 @@
-"""Mends wrong declarations of ports, where nothing else is wrong with a file."""
+"""Repairs wrong declarations of ports, and says which errors it does not repair."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ir_exec.check.check import run_check
+from ir_exec.check.compare import fits
+from ir_exec.check.diagnostic import Diagnostic
+from ir_exec.check.ends import readers_of_values, source_of
 from ir_exec.check.findings import Repair
-from ir_exec.check.report import Diagnostic
+from ir_exec.check.settle import is_declared_as_stored
 from ir_exec.errors import IRError
-from ir_exec.ir import default_weights_path
+from ir_exec.graph import Graph
+from ir_exec.infer import infer_types, inferred_or_declared
+from ir_exec.ir import Port, Weights, default_weights_path
 from ir_exec.ir.edit import PortEdit, with_ports
 from ir_exec.ir.markup import load
-from ir_exec.types import Dim, Shape
+from ir_exec.model import load as load_model
+from ir_exec.types import Dim, Shape, TensorType
 
 __all__ = ["Fix", "fix"]
 
 _ROUNDS = 8
-"""How often a file is checked anew: a declaration that is right now may show that another one is wrong."""
+"""How many times a file is checked again: a repaired declaration may reveal that another one is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A file before and after; equal where it was not touched. `reason` says why a file with errors was not."""
+    """A file before and after, equal where it was left alone.
+
+    left: the errors that the file has afterwards. reason: why there are any; None for a file without errors.
+    """
 
     before: bytes
     after: bytes
+    left: tuple[Diagnostic, ...] = ()
     reason: str | None = None
 
     @property
@@ -33,50 +44,90 @@ class Fix:
         return self.after != self.before
 
 
-def fix(path: str | os.PathLike[str], *, weights: str | os.PathLike[str] | None = None) -> Fix:
-    """The file with declared dims and precisions as they should be, every other byte as it was.
+def fix(path: str | os.PathLike[str], *, weights: str | os.PathLike[str] | None = None, declare: bool = False) -> Fix:
+    """The file with its declared dims and precisions corrected and every other byte unchanged.
 
-    A file with other errors is left as it is, and so is one that would have errors afterwards. Nothing is written.
+    Other errors stay as they are. A file that would have as many errors as before is left alone. Nothing is written.
+    declare: take every attribute and every edge for right, and declare again what they give: where an attribute was
+        edited, everything below it declares what was true before. Otherwise only ports are corrected whose neighbours
+        agree with what their layer gives.
     Raises IRError where the path cannot be read.
     """
     name, raw = load(path)
     beside = default_weights_path(name or "")
     used = weights if weights is not None else beside if os.path.exists(beside) else None
+    errors = run_check(raw, used)[0].errors
+    if not errors:
+        return Fix(raw, raw)
+    text, reason = _mended(raw, used, declare=declare)
+    left = run_check(text, used)[0].errors
+    if len(left) < len(errors):
+        return Fix(raw, text, left, reason or (f"it has other errors: {_codes(left)}" if left else None))
+    if text != raw:
+        reason = f"other errors would take the place of those that are mended: {_codes(left)}"
+    return Fix(raw, raw, errors, reason or f"it has other errors: {_codes(errors)}")
+
+
+def _codes(errors: tuple[Diagnostic, ...]) -> str:
+    return ", ".join(sorted({error.code for error in errors}))
+
+
+def _mended(raw: bytes, weights: str | os.PathLike[str] | None, *, declare: bool) -> tuple[bytes, str | None]:
+    """The text with every repair that there is, and why some could not be made."""
     text = raw
-    for _ in range(_ROUNDS):
-        report, repairs = run_check(text, used)
-        if not report.errors:
-            return Fix(raw, text)
-        others = _others(report.errors, repairs)
-        if others:
-            return Fix(raw, raw, f"it has other errors: {', '.join(sorted({one.code for one in others}))}")
-        try:
-            mended = with_ports(text, [_edit(repair) for repair in repairs])
-        except IRError as error:
-            return Fix(raw, raw, error.message)
-        if mended == text:
-            break
-        text = mended
-    return Fix(raw, raw, "its declarations contradict each other in more than one way")
+    try:
+        if declare:
+            text = with_ports(text, _declared_again(text, weights))
+        for _ in range(_ROUNDS):
+            report, repairs = run_check(text, weights)
+            found = {(error.code, error.location) for error in report.errors}
+            edits = [_edit(repair) for repair in repairs if (repair.code, repair.location) in found]
+            mended = with_ports(text, edits)
+            if mended == text:
+                return text, None
+            text = mended
+    except IRError as error:
+        return text, error.message
+    return raw, "its declarations contradict each other in more than one way"
 
 
-def _others(errors: tuple[Diagnostic, ...], repairs: list[Repair]) -> list[Diagnostic]:
-    """The errors that no repair mends."""
-    mended = {(repair.code, repair.location) for repair in repairs}
-    return [error for error in errors if (error.code, error.location) not in mended]
+def _declared_again(text: bytes, weights: str | os.PathLike[str] | None) -> list[PortEdit]:
+    """Edits of all ports that contradict what the layers give, or the other ends of their edges."""
+    faults: list[IRError] = []
+    loaded = load_model(text, weights, report=faults.append)
+    return [] if loaded is None else list(_edits_of(loaded.graph, loaded.weights))
+
+
+def _edits_of(graph: Graph, weights: Weights | None) -> Iterator[PortEdit]:
+    types = infer_types(graph, weights=weights, settle=inferred_or_declared)
+    for value, readers in readers_of_values(graph).items():
+        type = types[value.number]
+        if is_declared_as_stored(value, readers, type, types):
+            continue
+        ends = [source_of(value), *readers]
+        agree = len({end.port.dims for end in ends}) == 1
+        for end in ends:
+            if not fits(end.declared, type) or not agree:
+                yield _declared_as(end.node.id, end.port, type, keeps=agree)
+    for node in graph.nodes:
+        for body in node.bodies:
+            yield from _edits_of(body.graph, weights)
 
 
 def _edit(repair: Repair) -> PortEdit:
-    port, type = repair.port, repair.type
+    return _declared_as(repair.location.layer_id or "", repair.port, repair.type, keeps=True)
+
+
+def _declared_as(layer_id: str, port: Port, type: TensorType, *, keeps: bool) -> PortEdit:
     precision = type.element_type.precision if type.element_type.is_known else None
-    return PortEdit(repair.location.layer_id or "", port, precision, _dims(port.dims, type.shape))
+    return PortEdit(layer_id, port, precision, _dims(port.dims, type.shape, keeps=keeps))
 
 
-def _dims(declared: tuple[int, ...], shape: Shape) -> tuple[int, ...] | None:
-    """What the port should declare: a dim that could be stays, unless the rank is another one."""
+def _dims(declared: tuple[int, ...], shape: Shape, *, keeps: bool) -> tuple[int, ...] | None:
+    """The dims that the port should declare. keeps: possible ones stay as they are, if the rank is right."""
     if shape.dims is None:
         return None
-    keeps = len(declared) == len(shape.dims)
+    keeps = keeps and len(declared) == len(shape.dims)
     return tuple(
         declared[axis] if keeps and _may_be(declared[axis], dim) else dim.size if dim.is_static else -1
         for axis, dim in enumerate(shape.dims)

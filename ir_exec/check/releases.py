@@ -1,9 +1,9 @@
-"""Which release of OpenVINO reads a file, and what in the file demands it.
+"""The oldest release of OpenVINO that reads a file, and what in the file needs it.
 
-`releases.json` says in which release each opset, element type, IR version and so on first appeared, and where that is
-from. Opsets grow for a few releases: `operators` names what was not there at the release that `opsets` gives, or was
-there before. `attributes` and `inputs` name what operators did not take from the beginning; older releases refuse it,
-or ignore it and compute something else.
+`releases.json` holds the first release of each opset, element type, IR version and so on, with its source. Opsets grow
+for a few releases: `operators` lists operators that came later, or earlier, than the release in `opsets`. `attributes`
+and `inputs` list what operators did not take at first; older releases refuse it, or ignore it and compute something
+else.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from itertools import groupby
 from typing import Any, NamedTuple, Self
 
 from ir_exec.check.report import Demand, Requirement
+from ir_exec.codes import Code
 from ir_exec.errors import GraphError, IRError, Location
 from ir_exec.ir import Document, Layer
 from ir_exec.types import ElementType
 
-__all__ = ["Release", "newer_than", "requirement"]
+__all__ = ["Release", "known_releases", "newer_than", "requirement"]
 
 _TYPE_ATTRIBUTES = ("element_type", "destination_type", "variable_type", "output_type", "index_element_type")
 
 _LONGEST = 1_000
-"""Characters of an attribute that a pattern is tried on: some take time that grows with the square of the length."""
+"""Characters of the longest attribute that is matched: some patterns take time quadratic in the length."""
 
 
 class Release(NamedTuple):
@@ -37,7 +38,7 @@ class Release(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """`2023.1`, or a longer version that begins so. Raises ValueError for anything else."""
+        """From `2023.1`, or a longer version that starts so. Raises ValueError for anything else."""
         match = re.fullmatch(r"(20\d\d)\.(\d{1,2})([.\-].*)?", text.strip())
         if match is None:
             raise ValueError(f"{text!r} is not a release of OpenVINO, as 2023.1 is")
@@ -47,8 +48,17 @@ class Release(NamedTuple):
         return f"{self.year}.{self.number}"
 
 
+def known_releases() -> list[Release]:
+    """The releases in the table, oldest first: at each of them something became readable."""
+    table = _table()
+    single = (table.ir_versions, table.opsets, table.operators, table.element_types)
+    found = {release for releases in single for release in releases.values()}
+    found |= {novelty.release for entries in table.novelties.values() for novelty in entries}
+    return sorted(found | {table.dim_of_0})
+
+
 class _Need(NamedTuple):
-    """A release, what demands it, and the layer that this belongs to; none for the IR version."""
+    """A release, what needs it, and in which layer; None for the IR version, which belongs to no layer."""
 
     release: Release
     what: str
@@ -60,9 +70,9 @@ class _Need(NamedTuple):
 
 
 def requirement(document: Document, version: int) -> Requirement:
-    """The least release that reads the file, and what demands it, each thing once with the first layer that has it.
+    """The oldest release that reads the file, and what needs it, each with the first layer where it occurs.
 
-    version: the IR version of the file, which the document may not say any more.
+    version: the IR version of the file; the document may have been upgraded since.
     """
     newest = Release(0, 0)
     found: list[_Need] = []
@@ -82,12 +92,12 @@ def requirement(document: Document, version: int) -> Requirement:
 
 
 def newer_than(target: Release, document: Document, version: int) -> Iterator[IRError]:
-    """IR119 for every layer, and for the file itself, where the target does not read it."""
+    """IR119 for every layer, and for the file itself, that the target does not read."""
     for _, needs in groupby(_needs(document, version), lambda need: id(need.layer)):
         need = max(needs, key=lambda need: need.release)
         if need.release > target:
             message = f"{need.what} needs OpenVINO {need.release}, and the target is {target}"
-            yield GraphError(message, code="IR119", location=need.location(document.path))
+            yield GraphError(message, code=Code.newer_than_target, location=need.location(document.path))
 
 
 def _needs(document: Document, version: int) -> Iterator[_Need]:
@@ -114,7 +124,7 @@ def _needs(document: Document, version: int) -> Iterator[_Need]:
 
 @lru_cache(maxsize=2**10)
 def _new_types(spellings: tuple[str | None, ...]) -> list[str]:
-    """The element types among these that were not there from the beginning."""
+    """The element types among these that the first release did not have."""
     names = {spelling.lower() for spelling in spellings if spelling is not None}
     return sorted(names & _table().element_types.keys())
 

@@ -1,80 +1,45 @@
-"""What `check_model` answers: diagnostics, and how much of the file was looked at."""
+"""What `check_model` returns: diagnostics, and how much of the file was checked."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, computed_field
+from pydantic import computed_field
 
-from ir_exec.check.rules import lesser, rule_of
-from ir_exec.errors import IRError, Location, Severity
+from ir_exec.check.diagnostic import Diagnostic, Record
+from ir_exec.check.text import counted, render
+from ir_exec.errors import Location, Severity
+from ir_exec.notebook import html_table
+from ir_exec.printable import printable
 
-__all__ = ["Demand", "Diagnostic", "Report", "Reports", "Requirement", "Summary"]
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Diagnostic(_Model):
-    """One finding.
-
-    code, name: the rule that was broken (`IR601`, `declared-dims`); they never change their meaning.
-    message: in the user's words, without the place. hint: what would repair it, where one repair is likely, or why it
-        is so, where that is far away. related: the places on the way from there.
-    """
-
-    code: str
-    name: str
-    severity: Severity
-    message: str
-    hint: str | None = None
-    location: Location
-    related: tuple[Location, ...] = ()
-
-    @classmethod
-    def of(cls, error: IRError) -> Self:
-        """The finding that an error stands for; its severity is never more than that of its rule."""
-        rule = rule_of(error.code)
-        return cls(
-            code=error.code,
-            name=rule.name,
-            severity=lesser(error.severity, rule.severity),
-            message=error.message,
-            hint=error.hint,
-            location=error.location,
-            related=error.related,
-        )
-
-    def __str__(self) -> str:
-        where = str(self.location)
-        return f"{where}: {self.severity}[{self.code} {self.name}]: {self.message}"
+__all__ = ["Demand", "Report", "Reports", "Requirement", "Summary", "summary_line"]
 
 
-class Demand(_Model):
-    """What in a file demands a release: `GroupNormalization of opset12`; how often it is there, and where first."""
+class Demand(Record):
+    """Something that needs a release, `GroupNormalization of opset12`: how many times it occurs, and where first."""
 
     what: str
     count: int
     location: Location
 
 
-class Requirement(_Model):
-    """The least release of OpenVINO that reads a file, `2023.1`, and everything in it that older ones do not know."""
+class Requirement(Record):
+    """The oldest release of OpenVINO that reads a file, `2023.1`, and everything in the file that needs it."""
 
     release: str
     demands: tuple[Demand, ...]
 
 
-class Report(_Model):
+class Report(Record):
     """Everything that was found in one file, by line.
 
-    path: as it was given, None for bytes.
-    layers_checked, layers_not_checked: those of bodies included. A layer was not checked where ir_exec lacks its
-        operator, where the types of its inputs are not known, where its weights are missing, and where no Result
-        depends on it.
-    requires: the OpenVINO that the file needs, None where the file could not be read.
+    path: as it was given; None for bytes.
+    layers_checked, layers_not_checked: layers of bodies included. A layer is not checked if ir_exec lacks its
+        operator, if the types of its inputs are unknown, if its weights are missing, or if no Result depends on it.
+    requires: the release of OpenVINO that the file needs; None if the file could not be read.
+    outputs: the type of each output by its name, `f32[1..8,32]`, with the input shapes or the batch that were asked
+        for; None where none were.
     """
 
     path: str | None
@@ -82,11 +47,12 @@ class Report(_Model):
     layers_checked: int
     layers_not_checked: int
     requires: Requirement | None = None
+    outputs: dict[str, str] | None = None
 
     @computed_field  # type: ignore[prop-decorator]  # the way that pydantic documents; mypy has no case for it
     @property
     def ok(self) -> bool:
-        """Whether there is no error; there may be warnings."""
+        """Whether there are no errors; there may be warnings."""
         return not self.errors
 
     @property
@@ -97,25 +63,40 @@ class Report(_Model):
     def warnings(self) -> tuple[Diagnostic, ...]:
         return self._of("warning")
 
+    @property
+    def infos(self) -> tuple[Diagnostic, ...]:
+        return self._of("info")
+
     def _of(self, severity: Severity) -> tuple[Diagnostic, ...]:
         return tuple(found for found in self.diagnostics if found.severity == severity)
 
     def __str__(self) -> str:
         """The report as text, each finding as a block, with a summary at the end."""
-        # The renderer needs the models above, so it cannot be imported before them.
-        from ir_exec.check.text import render, summary_line
-
         return "\n".join([*render(self), summary_line(Summary.of([self]))])
 
+    def __repr__(self) -> str:
+        """One line of counts; `str` has the findings."""
+        name = "bytes" if self.path is None else repr(self.path)
+        return f"Report of {name}: {summary_line(Summary.of([self])).partition(': ')[2]}"
 
-class Summary(_Model):
-    """The sums over all files."""
+    def _repr_html_(self) -> str:
+        """A row for each finding, for notebooks."""
+        rows = [
+            (found.severity, f"{found.code} {found.name}", str(found.location), printable(found.message))
+            for found in self.diagnostics
+        ]
+        return html_table(repr(self), ("severity", "rule", "place", "message"), rows)
+
+
+class Summary(Record):
+    """Totals over all files."""
 
     files: int
     layers_checked: int
     layers_not_checked: int
     errors: int
     warnings: int
+    infos: int = 0
 
     @classmethod
     def of(cls, reports: Iterable[Report]) -> Self:
@@ -126,13 +107,24 @@ class Summary(_Model):
             layers_not_checked=sum(report.layers_not_checked for report in reports),
             errors=sum(len(report.errors) for report in reports),
             warnings=sum(len(report.warnings) for report in reports),
+            infos=sum(len(report.infos) for report in reports),
         )
 
 
-class Reports(_Model):
+def summary_line(summary: Summary) -> str:
+    """`3 files: 412 layers checked, 7 not checked; 2 errors, 1 warning, 4 infos`; infos only where there are any."""
+    infos = f", {counted(summary.infos, 'info')}" if summary.infos else ""
+    return (
+        f"{counted(summary.files, 'file')}: {counted(summary.layers_checked, 'layer')} checked, "
+        f"{summary.layers_not_checked} not checked; "
+        f"{counted(summary.errors, 'error')}, {counted(summary.warnings, 'warning')}{infos}"
+    )
+
+
+class Reports(Record):
     """What `ir-exec check --format json` prints.
 
-    version: that of ir_exec. skipped: paths of files in the folders given that end in .xml and are no IR.
+    version: the version of ir_exec. skipped: .xml files in the given folders that are not IR.
     """
 
     format: Literal[1] = 1

@@ -1,9 +1,10 @@
-"""What is known of a rule; the rules themselves are in `ir_exec.check.catalogue`."""
+"""The description of a rule; the rules themselves are in `ir_exec.check.catalogue`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ir_exec.codes import Code
 from ir_exec.errors import Severity
 
 __all__ = ["GROUPS", "Rule"]
@@ -25,21 +26,25 @@ GROUPS = {
 class Rule:
     """One thing that can be wrong with a file.
 
-    name: what people call it, in kebab case. severity: the most that a fault of this rule is reported with.
+    severity: the highest with which a fault of this rule is reported.
     summary: what it means, in one sentence. why: why it matters.
-    bad, good: the smallest example that breaks the rule, and what it should have been; where both are XML, the bad one
-        stands in a file of tests/bad.
-    in_files: whether `check_model` can find it in a file; the other rules are broken by calls of the Python API.
+    bad, good: the smallest example that breaks the rule, and its correction; if both are XML, a file of tests/bad
+        contains the bad one.
+    in_files: whether `check_model` can find it in a file; calls of the Python API break the other rules.
     """
 
-    code: str
-    name: str
+    code: Code
     severity: Severity
     summary: str
     why: str
     bad: str
     good: str
     in_files: bool = True
+
+    @property
+    def name(self) -> str:
+        """What people call it, in kebab case: `index-out-of-range`."""
+        return self.code.rule_name
 
     @property
     def group(self) -> str:

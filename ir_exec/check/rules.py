@@ -1,34 +1,48 @@
 """The rules by their codes.
 
-A code never changes its meaning. Its first digit is the group. A fault may be reported with less than the severity of
-its rule, where the place that found it knows that nothing breaks there, and never with more.
+A fault may be reported with a lower severity than its rule has, where the code that found it knows that nothing breaks,
+but never with a higher one.
 """
 
 from __future__ import annotations
 
+import difflib
+
 from ir_exec.check.catalogue import CATALOGUE
 from ir_exec.check.rule import GROUPS, Rule
+from ir_exec.codes import Code
 from ir_exec.errors import Severity
 
-__all__ = ["GROUPS", "RULES", "Rule", "find_rule", "lesser", "rule_of"]
+__all__ = ["GROUPS", "RULES", "Rule", "find_rule", "lesser", "nearest_rule", "rule_of", "weight"]
 
-RULES = {rule.code: rule for rule in CATALOGUE}
+RULES: dict[str, Rule] = {rule.code: rule for rule in CATALOGUE}
 """Every rule by its code."""
 
-_WEIGHT: dict[Severity, int] = {"info": 0, "warning": 1, "error": 2}
+_WEIGHTS: dict[Severity, int] = {"info": 0, "warning": 1, "error": 2}
 
 
 def rule_of(code: str) -> Rule:
-    """The rule of a code; a code that is not in the catalogue is a fault without a rule of its own."""
-    return RULES.get(code, RULES["IR000"])
+    """The rule with this code; IR000, a fault without a rule of its own, for codes that are not in the catalogue."""
+    return RULES.get(code, RULES[Code.unspecified])
 
 
 def find_rule(text: str) -> Rule | None:
-    """The rule that someone means by its code or its name, however they write it."""
+    """The rule with this code or name, in upper or lower case, with hyphens or underscores."""
     wanted = text.strip().lower().replace("_", "-")
     return next((rule for rule in CATALOGUE if wanted in (rule.code.lower(), rule.name)), None)
 
 
+def nearest_rule(text: str) -> str:
+    """`; did you mean declared-dims?`, where the text is like the name of a rule; else empty."""
+    near = difflib.get_close_matches(text.strip().lower().replace("_", "-"), [rule.name for rule in CATALOGUE], n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
 def lesser(a: Severity, b: Severity) -> Severity:
     """The milder of two severities."""
-    return min(a, b, key=_WEIGHT.__getitem__)
+    return min(a, b, key=weight)
+
+
+def weight(severity: Severity) -> int:
+    """A number that grows with the severity, to sort and compare by."""
+    return _WEIGHTS[severity]

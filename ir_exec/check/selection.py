@@ -1,4 +1,4 @@
-"""Which findings are wanted, and with what severity: by code, by group, by file."""
+"""Which findings are reported, and with what severity: by code, by group, by file."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import PurePath
 
-from ir_exec.check.report import Diagnostic, Report
-from ir_exec.check.rules import GROUPS, find_rule
+from ir_exec.check.diagnostic import Diagnostic
+from ir_exec.check.report import Report
+from ir_exec.check.rules import GROUPS, find_rule, nearest_rule
 from ir_exec.errors import Severity
 
 __all__ = ["Selection", "code_prefix"]
@@ -18,7 +19,7 @@ _PREFIX = re.compile(r"IR\d{0,3}")
 
 
 def code_prefix(text: str) -> str:
-    """How the codes begin that someone means by `IR601`, `IR6`, `declared-dims` or `shapes`; ValueError for others."""
+    """The prefix of codes that `IR601`, `IR6`, `declared-dims` or `shapes` stands for; ValueError for other text."""
     wanted = text.strip()
     if wanted.lower() == "all":
         return "IR"
@@ -29,16 +30,17 @@ def code_prefix(text: str) -> str:
             return f"IR{number}"
     rule = find_rule(wanted)
     if rule is None:
-        raise ValueError(f"{text!r} is no code, no name of a rule and no group ({', '.join(GROUPS.values())})")
+        groups = ", ".join(GROUPS.values())
+        raise ValueError(f"{text!r} is no code, no name of a rule and no group ({groups}){nearest_rule(text)}")
     return rule.code
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Every collection is of prefixes of codes; the longest prefix that fits a code decides.
+    """Collections of prefixes of codes; the longest prefix that matches a code decides.
 
-    per_file_ignores: what is ignored in files whose path, or name, a pattern matches.
-    severities: with what severity findings are reported instead of their own.
+    per_file_ignores: what is ignored in files whose path or name matches a pattern.
+    severities: severities that replace those of the findings.
     """
 
     select: frozenset[str] = frozenset({"IR"})
@@ -47,7 +49,7 @@ class Selection:
     severities: Mapping[str, Severity] = field(default_factory=dict)
 
     def apply(self, report: Report) -> Report:
-        """The report with the findings that are wanted."""
+        """The report with the selected findings only."""
         ignored = self._ignored_in(report.path)
         kept = [self._weighed(found) for found in report.diagnostics if self._is_wanted(found.code, ignored)]
         return report.model_copy(update={"diagnostics": tuple(kept)})

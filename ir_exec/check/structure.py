@@ -1,4 +1,4 @@
-"""What no pass needs to know, and a user wants to: layers that nothing uses, names that stand twice, spare weights."""
+"""Oddities of the structure that stop no pass: unused layers, duplicate names and ids, missing or spare weights."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ir_exec.errors import GraphError, IRError, Location, WeightsError
+from ir_exec.check.ends import End
+from ir_exec.codes import Code
+from ir_exec.errors import GraphError, IRError, Location, Severity, WeightsError
 from ir_exec.graph import Graph, Node
-from ir_exec.ir import Edge, Layer, Port, Weights
+from ir_exec.ir import Edge, Layer, Weights
 from ir_exec.ops.infrastructure.values import Const
 
 __all__ = [
@@ -32,9 +34,9 @@ def all_graphs(graph: Graph) -> Iterator[Graph]:
 
 
 def layers_in_doubt(layers: Sequence[Layer], edges: Sequence[Edge]) -> Iterator[Layer]:
-    """Layers that share an id or have none that can be read, and those that edges tie to them or to lost ids.
+    """Layers with a shared or unreadable id, and layers that edges connect to them or to ids that do not exist.
 
-    A layer that got the id of another one leaves its edges dangling, and those of the other one lead to either.
+    If a layer has the id of another one, its own edges dangle, and those of the other one are ambiguous.
     """
     counts = Counter(layer.id for layer in layers)
     odd = {id for id, count in counts.items() if count > 1 or not id.isdigit()}
@@ -52,18 +54,22 @@ def unreachable_layers(graph: Graph) -> Iterator[IRError]:
     """IR109 for each layer that is never computed."""
     for node in graph.unreachable:
         message = "no Result and no Assign depends on this layer: it is never computed"
-        yield GraphError(message, code="IR109", severity="info").located(node.location)
+        yield GraphError(message, code=Code.unreachable_layer, severity="info").located(node.location)
 
 
 def duplicate_names(graph: Graph) -> Iterator[IRError]:
-    """IR110 and IR111 for each layer that bears a name, or has a tensor name, that an earlier one has."""
+    """IR110 for each layer with the name of an earlier layer, IR111 for each that repeats a tensor name.
+
+    Only inputs and outputs of a network are asked for by name: where another value shares one, it is an info.
+    """
     layers: dict[str, Node] = {}
+    asked = _ends(graph)
     tensors: dict[str, Node] = {}
     for node in sorted((*graph.nodes, *graph.unreachable), key=lambda node: node.layer.line):
         first = layers.setdefault(node.name, node)
         if first is not node and node.name:
             message = f"layer {first.id} ({first.type}) of line {first.layer.line} has the same name"
-            yield GraphError(message, code="IR110", severity="info").located(node.location)
+            yield GraphError(message, code=Code.duplicate_layer_name, severity="info").located(node.location)
         for position, port in enumerate(node.layer.outputs):
             for name in dict.fromkeys(port.names):
                 if name not in tensors:
@@ -71,13 +77,21 @@ def duplicate_names(graph: Graph) -> Iterator[IRError]:
                     continue
                 first = tensors[name]
                 if name == node.name == first.name:
-                    continue  # In version 10 tensors are named after layers, whose names may stand twice.
+                    continue  # In version 10 tensors are named after layers, whose names may repeat.
                 message = f'tensor name {name!r} is that of an output of layer {first.id} "{first.name}" too'
-                yield _at_port(GraphError(message, code="IR111", severity="warning"), node, port, position)
+                place = End(node, position, is_output=True).location
+                severity: Severity = "warning" if {node.id, first.id} <= asked else "info"
+                yield GraphError(message, code=Code.duplicate_tensor_name, severity=severity, location=place)
+
+
+def _ends(graph: Graph) -> set[str]:
+    """The ids of the layers that hold the inputs and compute the outputs of a network."""
+    outputs = [value.node.id for node in graph.results for value in node.inputs if value is not None]
+    return {*outputs, *(node.id for node in graph.parameters)}
 
 
 def duplicate_port_ids(graph: Graph) -> Iterator[IRError]:
-    """IR115 for each port whose id an earlier input, or an earlier output, of its layer has."""
+    """IR115 for each input port with the id of an earlier input of its layer; likewise for outputs."""
     for node in (*graph.nodes, *graph.unreachable):
         for kind, ports in (("input", node.layer.inputs), ("output", node.layer.outputs)):
             if len(ports) < 2 or len(ports) == len({port.id for port in ports}):
@@ -87,15 +101,15 @@ def duplicate_port_ids(graph: Graph) -> Iterator[IRError]:
                 if port.id in seen:
                     message = f"two {kind} ports have the id {port.id}"
                     location = replace(node.location, line=port.line, port=port.id)
-                    yield GraphError(message, code="IR115", location=location)
+                    yield GraphError(message, code=Code.duplicate_port_id, location=location)
                 seen.add(port.id)
 
 
 def cut_off_weights(graph: Graph, weights: Weights) -> IRError | None:
-    """One IR202 for all constants that reach past the end of weights which were cut off.
+    """One IR202 for all constants past the end of truncated weights.
 
-    None where fewer than two do, or where the constants together take far less than the weights would have to hold:
-    then their offsets are wrong.
+    None if fewer than two are, or if the constants together need far less than the weights would have to hold: then
+    their offsets are wrong.
     """
     nodes = constants(graph)
     beyond = [node for node in nodes if _end(node) > weights.size and not _is_empty(node)]
@@ -109,22 +123,22 @@ def cut_off_weights(graph: Graph, weights: Weights) -> IRError | None:
         "the end, this one is the first"
     )
     hint = "is this the .bin of this .xml, and was it copied whole?"
-    return WeightsError(message, code="IR202", hint=hint).located(first.location)
+    return WeightsError(message, code=Code.weights_short, hint=hint).located(first.location)
 
 
 def unreferenced_weights(graph: Graph, weights: Weights) -> Iterator[IRError]:
-    """IR207 where the weights go on behind the last byte that a constant uses."""
+    """IR207 if the weights continue after the last byte that a constant uses."""
     end = max(map(_end, constants(graph)), default=0)
     spare = weights.size - end
     if spare > 0:
         message = f"no constant uses the last {spare:,} of {weights.size:,} bytes of the weights"
         hint = "is this the .bin of this .xml?" if spare > end else None
         location = Location(path=weights.path)
-        yield WeightsError(message, code="IR207", severity="info", hint=hint, location=location)
+        yield WeightsError(message, code=Code.unreferenced_weights, severity="info", hint=hint, location=location)
 
 
 def constants(graph: Graph) -> list[Node]:
-    """Every node that is a constant, those of bodies and unreachable ones included."""
+    """Every constant, those of bodies and unreachable ones included."""
     nodes = [node for one in all_graphs(graph) for node in (*one.nodes, *one.unreachable)]
     return [node for node in nodes if isinstance(node.op, Const)]
 
@@ -136,9 +150,3 @@ def _end(node: Node) -> int:
 
 def _is_empty(node: Node) -> bool:
     return isinstance(node.op, Const) and node.op.shape.size.lo == 0
-
-
-def _at_port(error: IRError, node: Node, port: Port, position: int) -> IRError:
-    name = node.op.output_name(position) if node.op is not None else port.id
-    error.location = Location(line=port.line, port=name)
-    return error.located(node.location)

@@ -1,4 +1,4 @@
-"""Reports as text for people: one block per finding, and a line that sums up.
+"""Findings as text for people: one block each.
 
     error[IR601 declared-dims]: dim 1 of output is declared as 5, and is 4 (declared [2,5], inferred [2,4])
       --> model.xml:42  layer 7 "gather" (GatherElements), port output
@@ -7,34 +7,62 @@
        | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
        = hint: ...
 
-Colours are the caller's: a style is a function from the role of a piece of text and the text to what is shown.
+The caller chooses the colours: a style maps the role of a piece of text and the text to what is shown.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
-from ir_exec.check.report import Diagnostic, Report, Summary
+from ir_exec.check.diagnostic import Diagnostic
+from ir_exec.check.rules import weight
+from ir_exec.codes import Code
 from ir_exec.errors import Location
+from ir_exec.printable import inert, printable
 
-__all__ = ["LinesOf", "Style", "marked", "plain", "printable", "render", "render_diagnostic", "summary_line"]
+__all__ = [
+    "LinesOf",
+    "Style",
+    "by_severity",
+    "counted",
+    "inert",
+    "marked",
+    "plain",
+    "printable",
+    "render",
+    "render_diagnostic",
+]
 
 Style: TypeAlias = Callable[[str, str], str]
 """Takes a role (error, warning, info, message, frame, place, hint, source) and the text."""
 
 LinesOf: TypeAlias = Callable[[str], Sequence[str]]
-"""The lines of the file at a path; empty where it cannot be read."""
+"""The lines of the file at a path; empty if it cannot be read."""
 
 WIDEST_EXCERPT = 160
-"""Of lines of the file no more characters are shown: some writers put everything on one."""
+"""Characters of a line of the file that are shown at most: some writers put everything on one line."""
 
 _NARROWEST_EXCERPT = 30
 _LEFT_OUT = "..."
 
 MOST_LAYERS_LISTED = 12
+
+
+_OF_MANY_LAYERS = {Code.unknown_type, Code.type_not_in_opset, Code.unknown_opset, Code.newer_than_target}
+"""Errors whose cause is seldom in the layer: what says the same of several layers is one block, as with warnings."""
+
+_ONE_CAUSE = {Code.duplicate_tensor_name}
+"""Each message names something else, but the cause is one: how the file was written."""
+
+
+class HasDiagnostics(Protocol):
+    """A report, as far as its text needs it."""
+
+    @property
+    def diagnostics(self) -> Sequence[Diagnostic]: ...
 
 
 def plain(role: str, text: str) -> str:
@@ -43,16 +71,21 @@ def plain(role: str, text: str) -> str:
 
 
 def render(
-    report: Report, *, style: Style = plain, lines_of: LinesOf | None = None, width: int | None = None
+    report: HasDiagnostics, *, style: Style = plain, lines_of: LinesOf | None = None, width: int | None = None
 ) -> Iterator[str]:
-    """The lines of every block, with an empty line behind each.
+    """The lines of every block, with an empty line after each: errors first, then warnings, then infos.
 
-    Warnings and information that say the same of several layers make one block. width: characters into which lines of
-    the file must fit; around the marked place they are cut.
+    What several layers share is one block. width: characters into which lines of the
+    file must fit; longer ones are cut around the marked place.
     """
     for diagnostic, others in _folded(report.diagnostics):
         yield from _block(diagnostic, others, style, lines_of, width)
         yield ""
+
+
+def by_severity(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Errors, then warnings, then infos, each in the order in which they are given."""
+    return sorted(diagnostics, key=lambda one: -weight(one.severity))
 
 
 def render_diagnostic(diagnostic: Diagnostic, *, style: Style = plain) -> Iterator[str]:
@@ -60,32 +93,34 @@ def render_diagnostic(diagnostic: Diagnostic, *, style: Style = plain) -> Iterat
     return _block(diagnostic, [], style, None, None)
 
 
-def summary_line(summary: Summary) -> str:
-    """`3 files: 412 layers checked, 7 not checked; 2 errors, 1 warning`."""
-    return (
-        f"{_count(summary.files, 'file')}: {_count(summary.layers_checked, 'layer')} checked, "
-        f"{summary.layers_not_checked} not checked; "
-        f"{_count(summary.errors, 'error')}, {_count(summary.warnings, 'warning')}"
-    )
-
-
-def _count(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """`1 layer`, `2 layers`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _folded(diagnostics: Sequence[Diagnostic]) -> list[tuple[Diagnostic, list[Diagnostic]]]:
-    """Each finding with the later ones that say the same of other layers; every error stands alone."""
+    """Each finding with later ones that say the same, by severity."""
     blocks: list[tuple[Diagnostic, list[Diagnostic]]] = []
-    first: dict[tuple[str, str], list[Diagnostic]] = {}
-    for diagnostic in diagnostics:
-        key = (diagnostic.code, diagnostic.message)
-        if diagnostic.severity != "error" and key in first:
+    first: dict[tuple[str, ...], list[Diagnostic]] = {}
+    for diagnostic in by_severity(diagnostics):
+        key = _sameness(diagnostic)
+        if key in first:
             first[key].append(diagnostic)
             continue
         others: list[Diagnostic] = []
-        first[key] = others
+        if key is not None:
+            first[key] = others
         blocks.append((diagnostic, others))
     return blocks
+
+
+def _sameness(diagnostic: Diagnostic) -> tuple[str, ...] | None:
+    """What findings have in common that share a block; None for an error of one layer."""
+    if diagnostic.code in _ONE_CAUSE:
+        return diagnostic.severity, diagnostic.code
+    if diagnostic.severity == "error" and diagnostic.code not in _OF_MANY_LAYERS:
+        return None
+    return diagnostic.severity, diagnostic.code, diagnostic.message
 
 
 def _block(
@@ -113,26 +148,26 @@ def _block(
         yield f"{margin} {style('frame', '=')} {style('hint', 'hint:')} {printable(diagnostic.hint)}"
 
 
-_ATTRIBUTES = {
-    "IR005": "version",
-    "IR101": "id",
-    "IR110": "name",
-    "IR111": "names",
-    "IR115": "id",
-    "IR116": "type",
-    "IR117": "version",
-    "IR118": "version",
-    "IR119": "version",
-    "IR603": "precision",
-    "IR902": "version",
+_ATTRIBUTES: dict[str, str] = {
+    Code.ir_version: "version",
+    Code.duplicate_layer_id: "id",
+    Code.duplicate_layer_name: "name",
+    Code.duplicate_tensor_name: "names",
+    Code.duplicate_port_id: "id",
+    Code.unknown_type: "type",
+    Code.type_not_in_opset: "version",
+    Code.unknown_opset: "version",
+    Code.newer_than_target: "version",
+    Code.declared_element_type: "precision",
+    Code.extension_operator: "version",
 }
-"""The attribute on the line that a rule is about; of other rules the whole start tag is marked."""
+"""The attribute that is marked for a rule; for other rules the whole start tag is."""
 
 _NAMED_ATTRIBUTE = re.compile(r"\battribute (\w+)")
 
 
 def marked(line: str, diagnostic: Diagnostic) -> tuple[int, int]:
-    """Where on its line, which begins with a tag, the fault is, and how long that is."""
+    """Start and length of the fault on its line, which starts with a tag."""
     named = _NAMED_ATTRIBUTE.search(diagnostic.message)
     name = named[1] if named is not None else _ATTRIBUTES.get(diagnostic.code)
     if name is not None:
@@ -153,9 +188,11 @@ def _place(location: Location) -> str:
 
 def _layers(others: list[Diagnostic]) -> str:
     ids = list(dict.fromkeys(one.location.layer_id or f"line {one.location.line}" for one in others))
-    shown = ", ".join(ids[:MOST_LAYERS_LISTED]) + (", ..." if len(ids) > MOST_LAYERS_LISTED else "")
+    shown = ", ".join(printable(id) for id in ids[:MOST_LAYERS_LISTED]) + (
+        ", ..." if len(ids) > MOST_LAYERS_LISTED else ""
+    )
     noun = "layer" if others[0].location.layer_id is not None else "place"
-    return f"{_count(len(ids), 'other ' + noun)} ({shown})"
+    return f"{counted(len(ids), 'other ' + noun)} ({shown})"
 
 
 def _excerpt(location: Location, lines_of: LinesOf | None) -> str | None:
@@ -168,7 +205,7 @@ def _excerpt(location: Location, lines_of: LinesOf | None) -> str | None:
 
 
 def _cut(text: str, start: int, length: int, room: int) -> tuple[str, int, int]:
-    """The part of a line that has room and shows the marked place, and where that is in it."""
+    """The part of a line with the marked place that fits into the room, and the mark's start and length in it."""
     if len(text) <= room:
         return text, start, length
     before, behind = "", _LEFT_OUT
@@ -178,10 +215,3 @@ def _cut(text: str, start: int, length: int, room: int) -> tuple[str, int, int]:
     if len(shown) == len(text):
         behind = ""
     return before + shown + behind, start + len(before), min(length, len(shown) - start)
-
-
-def printable(text: str) -> str:
-    """The text with control characters escaped: names in broken files may hold anything, terminals obey some of it."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)

@@ -1,65 +1,83 @@
-"""What if: the network with other input shapes, and why a layer cannot take them.
+"""The network with other input shapes: which layers cannot take them, and why.
 
-Every type is inferred twice, with the file's own input shapes and with the new ones. A layer that fails with the new
-ones alone is reported, and the constant is searched that holds the dim against which the new one ran: from the inputs
-of the layer that did not follow the new shapes, upwards, past the layers in which the change was lost.
+Every type is inferred twice, with the input shapes of the file and with the new ones. A layer that fails only with the
+new ones is reported. The cause is a constant that holds an old dim; it is searched upwards from those inputs of the
+layer that did not follow the new shapes, past the layers where the change was lost.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from ir_exec.check.findings import Findings
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, Location
 from ir_exec.graph import Graph, Node, Value
-from ir_exec.infer import Types, infer_types
+from ir_exec.infer import Types, infer_types, inferred_or_declared
 from ir_exec.ir import Weights
 from ir_exec.model import ShapeLike, as_shape
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import Dim, Shape, TensorType
 
-__all__ = ["InputShapes", "check_shapes", "given_types", "parse_shapes"]
+__all__ = ["InputShapes", "check_shapes", "given_types", "join_shapes", "parse_shapes"]
 
-InputShapes: TypeAlias = Mapping[str | int, ShapeLike] | str
-"""Shapes by the names or places of inputs, or text in the syntax of OpenVINO's tools: `x[1..10,3,?,?],y[2]`."""
+InputShapes: TypeAlias = Mapping[str | int, ShapeLike] | Mapping[str, ShapeLike] | Mapping[str, Shape] | str
+"""Shapes by name or position of the inputs, or text that `parse_shapes` reads."""
 
 _MOST_LAYERS_OF_A_PATH = 8
 _FARTHEST = 10_000
-"""How many layers are looked at in search of a constant."""
+"""How many layers are visited in the search for a constant."""
 
 _ITEM = re.compile(r"\s*(?P<name>[^\[\]]*?)\s*\[(?P<dims>[^\[\]]*)\]\s*(?:,|$)")
 
+_BARE = re.compile(r"\s*[-\d?.]+\s*(,|$)")
+"""The first dim of a shape without brackets and without a name."""
+
+_BRACKETED = re.compile(r"\s*\[[^\[\]]*\]\s*")
+
 
 def parse_shapes(text: str) -> dict[str, Shape]:
-    """`x[1..10,3,?,?],y[2]` as shapes by name; a shape without a name, `[1,3]`, is under the name "".
+    """The shapes of inputs by name, in the syntax of OpenVINO's tools, `x[1..10,3,?,?],y[2]`, or as `x=1,3`, `x=[1,3]`.
 
-    Raises ShapeError or EvaluationError (IR705) for text that is none of this.
+    The name may be left out, `[1,3]` or `1,3`; it is "" then. Raises ShapeError or EvaluationError (IR705) for other
+    text.
     """
+    alone, equals, dims = text.rpartition("=")
+    if "[" not in dims and (equals or _BARE.match(dims)):
+        return {alone.strip(): as_shape(dims)}
     shapes: dict[str, Shape] = {}
     position = 0
     while position < len(text):
         match = _ITEM.match(text, position)
+        if match is None and equals and _BRACKETED.fullmatch(dims):
+            return {alone.strip(): as_shape(dims.strip())}
         if match is None:
             message = f"{text!r} does not name inputs with their dims, as x[1..8,3,?,?],y[2] does"
-            raise EvaluationError(message, code="IR705")
-        if match["name"] in shapes:
-            raise EvaluationError(f"input {match['name']!r} is given two shapes", code="IR705")
-        shapes[match["name"]] = as_shape(f"[{match['dims']}]")
+            raise EvaluationError(message, code=Code.unknown_input)
+        name = match["name"].removesuffix("=").rstrip()
+        if name in shapes:
+            raise EvaluationError(f"input {name!r} is given two shapes", code=Code.unknown_input)
+        shapes[name] = as_shape(f"[{match['dims']}]")
         position = match.end()
     return shapes
 
 
 def given_types(graph: Graph, shapes: InputShapes | None, batch: int | None) -> dict[Value, TensorType]:
-    """The types of the inputs that get another shape. Raises EvaluationError IR705 where there is no such input.
+    """The types of the inputs that get another shape. Raises EvaluationError IR705 if there is no such input.
 
-    batch: the size of the first dim of every input of rank 2 or more, and of those of rank 1 whose dim is not known;
-        where the file names the layout of an input, the size of the dim that it calls N.
+    batch: the new size of the dim N where the file gives the layout of an input, else of its first dim. An input of
+        rank 1 without a layout gets it only if its dim is unknown.
     """
+    if not (shapes is None or isinstance(shapes, (str, Mapping))):
+        message = f"expected shapes as a mapping or as text, x[1..8,3],y[2], found {type(shapes).__name__}"
+        raise EvaluationError(message, code=Code.unknown_input)
+    if not (batch is None or (isinstance(batch, int) and batch >= 0)):
+        raise EvaluationError(f"batch is {batch!r}, expected a whole number from 0 on", code=Code.unknown_input)
     given: dict[Value, TensorType] = {}
     if batch is not None:
         for node in graph.parameters:
@@ -85,12 +103,12 @@ def _input(graph: Graph, key: str | int) -> Value:
             return node.outputs[0]
     names = ", ".join(node.name for node in nodes) or "none"
     if key == "":
-        raise EvaluationError(f"a shape without a name, and the inputs are: {names}", code="IR705")
-    raise EvaluationError(f"there is no input {key!r}; the inputs are: {names}", code="IR705")
+        raise EvaluationError(f"a shape without a name, and the inputs are: {names}", code=Code.unknown_input)
+    raise EvaluationError(f"there is no input {key!r}; the inputs are: {names}", code=Code.unknown_input)
 
 
 def _declared(node: Node) -> TensorType:
-    """What a Parameter says of itself; its port may say less."""
+    """The type in the attributes of a Parameter; its port may declare less."""
     element_type, shape = getattr(node.op, "element_type", None), getattr(node.op, "shape", None)
     declared = node.outputs[0].declared
     return TensorType(element_type or declared.element_type, declared.shape if shape is None else shape)
@@ -112,7 +130,7 @@ def _with_batch(node: Node, batch: int) -> Shape | None:
 
 
 def _layout(node: Node) -> list[str] | None:
-    """The names that the file gives to the dims of an input, `[N,C,H,W]`, where it does."""
+    """The names of the dims of an input, `[N,C,H,W]`, if the file gives them."""
     for tree in (node.layer.rt_info, *(port.rt_info for port in node.layer.outputs)):
         for child in tree.children:
             if child.attributes.get("name") == "layout" and "layout" in child.attributes:
@@ -120,41 +138,54 @@ def _layout(node: Node) -> list[str] | None:
     return None
 
 
-def check_shapes(graph: Graph, weights: Weights | None, given: Mapping[Value, TensorType], findings: Findings) -> None:
-    """Report every layer that cannot take the new shapes of inputs and has nothing wrong with the old ones."""
-    checker = _Checker(graph, weights, given, findings)
-    infer_types(graph, weights=weights, given=given, report=checker.faults.append, settle=checker.settle)
+def join_shapes(texts: Iterable[str]) -> dict[str, Shape]:
+    """The shapes in several texts; raises as `parse_shapes` does, and where an input gets two shapes."""
+    shapes: dict[str, Shape] = {}
+    for text in texts:
+        for name, shape in parse_shapes(text).items():
+            if name in shapes:
+                raise EvaluationError(f"input {name!r} is given two shapes", code=Code.unknown_input)
+            shapes[name] = shape
+    return shapes
 
 
-class _Checker:
-    """Types with the old and the new shapes side by side."""
+def check_shapes(graph: Graph, weights: Weights | None, given: Mapping[Value, TensorType], findings: Findings) -> Types:
+    """Report every layer that fails with the new input shapes and not with the old ones; returns the new types."""
+    return infer_types(graph, weights=weights, given=given, settle=_OldAndNew(graph, weights, given, findings).settle)
+
+
+class _OldAndNew:
+    """The types with the old and with the new shapes, side by side.
+
+    before, after: those of every value, by its number; `after` is as `before` until the value is reached.
+    """
 
     def __init__(
         self, graph: Graph, weights: Weights | None, given: Mapping[Value, TensorType], findings: Findings
     ) -> None:
-        self.faults: list[IRError] = []
         self._findings = findings
         self._given_sizes = {dim.lo for type in given.values() for dim in type.shape.dims or () if dim.is_static}
         self._failed_before: set[tuple[str | None, str]] = set()
-        self.before: Types = infer_types(graph, weights=weights, report=self._note)
+        self.before: Types = infer_types(graph, weights=weights, settle=self._settle_before)
         self.after: Types = list(self.before)
 
-    def _note(self, error: IRError) -> None:
-        self._failed_before.add((error.location.layer_id, error.message))
+    def _settle_before(self, node: Node, inferred: list[TensorType] | None, faults: list[IRError]) -> list[TensorType]:
+        self._failed_before.update((fault.location.layer_id, fault.message) for fault in faults)
+        return inferred_or_declared(node, inferred, faults)
 
-    def settle(self, node: Node, inferred: list[TensorType] | None) -> list[TensorType]:
+    def settle(self, node: Node, inferred: list[TensorType] | None, faults: list[IRError]) -> list[TensorType]:
+        """The types with the new shapes; reports the faults that the old shapes do not bring about."""
         faults = [
             fault
-            for fault in self.faults
-            if (fault.location.layer_id, fault.message) not in self._failed_before and fault.code != "IR999"
+            for fault in faults
+            if (fault.location.layer_id, fault.message) not in self._failed_before and fault.code != Code.internal_error
         ]
-        self.faults.clear()
         if faults and not self._findings.is_faulty(node):
             cause = None if node.bodies else self._cause(node)
             for fault in faults:
                 if cause is not None:
-                    fault.hint = cause.sentence(node)
-                    fault.related = tuple(one.location for one in cause.path)
+                    path = tuple(one.location for one in cause.path)
+                    fault = fault.changed(hint=cause.sentence(node), related=path)
                 self._findings(fault)
         if inferred is None:
             inferred = [self._unknown(node, value) for value in node.outputs]
@@ -163,7 +194,7 @@ class _Checker:
         return inferred
 
     def _unknown(self, node: Node, value: Value) -> TensorType:
-        """What stands for an output that could not be inferred: nothing of its dims, where an input has changed."""
+        """The type of an output that could not be inferred: its dims are unknown if an input has changed."""
         before = self.before[value.number]
         if not any(one is not None and self._has_changed(one) for one in node.inputs):
             return before.without_values()
@@ -173,18 +204,16 @@ class _Checker:
     def _has_changed(self, value: Value) -> bool:
         return self.before[value.number].shape != self.after[value.number].shape
 
-    # The search for the constant that holds the dim.
-
     def _cause(self, node: Node) -> _Cause | None:
-        """The best of what the inputs of a layer go back to, where anything explains the fault."""
+        """The constant or input that most likely explains why the layer fails, if any does."""
         inputs = [value for value in node.inputs if value is not None]
         suspects = self._suspects(inputs)
         ranked = [found for value in inputs for found in self._sources(value, suspects)]
         return min(ranked, key=lambda found: found[0])[1] if ranked else None
 
     def _suspects(self, inputs: list[Value]) -> set[int]:
-        """Sizes that may be what the new shapes ran against: old ones that are gone, and those that one input alone
-        has, but none that the new shapes bring."""
+        """Sizes that may contradict the new shapes: old ones that were replaced, and those that only one input has,
+        without the sizes that the new shapes bring."""
         old = {size for value in inputs if self._has_changed(value) for size in self._replaced(value)}
         present = [self._static_sizes(self.after, value) for value in inputs]
         alone = {size for sizes in present for size in sizes if sum(size in other for other in present) == 1}
@@ -194,15 +223,15 @@ class _Checker:
         return {dim.lo for dim in types[value.number].shape.dims or () if dim.is_static}
 
     def _replaced(self, value: Value) -> set[int]:
-        """The sizes that dims of a value had before and have no more."""
+        """The old sizes of the dims of a value that have changed."""
         before, after = self.before[value.number].shape.dims, self.after[value.number].shape.dims
         if before is None or after is None or len(before) != len(after):
             return set()
         return {old.lo for old, new in zip(before, after, strict=True) if old.is_static and old != new}
 
     def _sources(self, value: Value, suspects: set[int]) -> list[tuple[tuple[int, int], _Cause]]:
-        """Constants and inputs above a value, each with its rank, the best the least: first come those that hold a
-        suspected size, then the others, but only where nothing between them and the layer has changed."""
+        """Constants and inputs above a value, each with a rank, lowest first: those that hold a suspected size come
+        before the others, which count only if nothing between them and the layer has changed."""
         found = []
         reached: dict[Node, Node | None] = {value.node: None}
         has_changed = {value.node: self._has_changed(value)}
@@ -210,10 +239,10 @@ class _Checker:
         for distance, node in enumerate(order):
             if distance > _FARTHEST:
                 break
-            if isinstance(node.op, Const) or (node.type == "Parameter" and not has_changed[node]):
+            if isinstance(node.op, Const) or (node.op_class.is_parameter and not has_changed[node]):
                 hit = self._sizes(node) & suspects
                 if hit or not has_changed[node]:
-                    kind = (0 if hit else 4) + (2 if node.type == "Parameter" else 0) + has_changed[node]
+                    kind = (0 if hit else 4) + (2 if node.op_class.is_parameter else 0) + has_changed[node]
                     cause = _Cause(_path(node, reached), min(hit) if hit else None, self._shown(node))
                     found.append(((kind, distance), cause))
             for above in node.inputs:
@@ -224,7 +253,7 @@ class _Checker:
         return found
 
     def _sizes(self, node: Node) -> set[int]:
-        """The numbers that a constant or an input brings in: its dims, and the elements of a short one of integers."""
+        """The sizes that a constant or an input brings in: its dims, and the elements of a short integer constant."""
         type = self.before[node.outputs[0].number]
         sizes = {dim.lo for dim in type.shape.dims or () if dim.is_static}
         if isinstance(node.op, Const) and type.element_type.is_integer and type.shape.size.hi <= 16:
@@ -243,7 +272,11 @@ class _Checker:
 
 @dataclass(frozen=True)
 class _Cause:
-    """path: from the constant, or the input, down to the layer before the one that fails; size: the dim it holds."""
+    """Why a layer fails.
+
+    path: from the constant, or the input, down to the layer before the one that fails.
+    size: the dim that it holds; None if that is not known. shown: its value, or its type.
+    """
 
     path: list[Node]
     size: int | None
@@ -252,7 +285,7 @@ class _Cause:
     def sentence(self, node: Node) -> str:
         source = self.path[0]
         what = "the shape" if self.size is None else f"dim {self.size}"
-        if source.type == "Parameter":
+        if source.op_class.is_parameter:
             text = f"{what} is that of {_name(source)} {self.shown}, which was given no other shape"
         else:
             text = f"{what} is fixed by {_name(source)} {self.shown}"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 import click
 
 from ir_exec import __version__
+from ir_exec.cli.endings import endings
 
 __all__ = ["main"]
 
@@ -20,11 +22,21 @@ _COMMANDS = {
     "schema": None,
     "trace": "Write every value of a run to a folder as it is computed.",
 }
-"""Every command with its line in the help; None for one that is not shown there."""
+"""Every command with its line in the help; None hides a command there."""
 
 
 class _Commands(click.Group):
-    """Imports a command's module when it is asked for, so that neither help nor another command waits for it."""
+    """Imports the module of a command when it is asked for: the help and other commands do without it."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        with endings():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with endings():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)

@@ -1,4 +1,4 @@
-"""Arrays of the command line: read from .npy and .npz, drawn where none are given, written, and summed up."""
+"""Arrays of the command line: read from .npy and .npz, drawn at random, written, and summarised."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ir_exec.cli.files import writing
 from ir_exec.cli.terminal import Unusable
 from ir_exec.model import ModelPort
 from ir_exec.runtime import drawing
@@ -18,11 +19,11 @@ __all__ = ["Statistics", "draw", "read_array", "read_arrays", "split_named", "st
 
 _RECORDS = element_types("u1 u3 u6 nf4")
 _NATIVE = element_types("boolean f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64") | _RECORDS
-"""What .npy files can hold; the others go in and out as the nearest of these."""
+"""The element types of .npy files; other types are stored as the nearest of these."""
 
 
 def split_named(text: str, ports: Sequence[ModelPort], what: str) -> tuple[ModelPort, str]:
-    """`name=value` with the input that is meant; names may hold `=` themselves."""
+    """The input and the value of `name=value`; names may contain `=`."""
     for match in re.finditer("=", text):
         name = text[: match.start()]
         for port in ports:
@@ -36,7 +37,7 @@ def split_named(text: str, ports: Sequence[ModelPort], what: str) -> tuple[Model
 
 
 def read_array(path: str, port: ModelPort) -> Array:
-    """The array of an .npy file, for an input."""
+    """The array of an .npy file, as the element type of an input."""
     loaded = _load(path)
     if isinstance(loaded, dict):
         raise Unusable(f"{path} holds several arrays: give it with --inputs")
@@ -76,7 +77,7 @@ def _load(path: str) -> Array | dict[str, Array]:
 
 
 def _as_element_type(array: Array, port: ModelPort) -> Array:
-    """The array as it is, except for element types that .npy files cannot hold."""
+    """The array, cast only to element types that .npy files cannot hold."""
     kind = port.element_type
     if not kind.is_known or kind in _NATIVE | STRING or array.dtype == kind.dtype:
         return array
@@ -95,14 +96,10 @@ def draw(port: ModelPort, wanted: Shape | None, random: np.random.Generator) -> 
 
 def write_arrays(path: str, arrays: Mapping[str, Array]) -> None:
     """Write an .npz with these names as keys; what .npy cannot hold is written as f32, i8 or u8."""
-    try:
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-            for name, array in arrays.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                    np.lib.format.write_array(file, _as_native(array), allow_pickle=False)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise Unusable(f"cannot write {path}: {reason}") from None
+    with writing(path) as whole, zipfile.ZipFile(whole, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, _as_native(array), allow_pickle=False)
 
 
 def _as_native(array: Array) -> Array:
@@ -116,7 +113,7 @@ def _as_native(array: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What a table says of an array; a dash where there is nothing to say."""
+    """The cells of a table about an array; a dash where a number is undefined."""
 
     lowest: str
     highest: str
@@ -125,7 +122,7 @@ class Statistics:
 
 
 def statistics(array: Array) -> Statistics:
-    """Least, greatest and mean of the numbers among the elements, and how many are NaN."""
+    """Minimum, maximum and mean of the elements without NaN, and the count of NaN."""
     kind = ElementType.of(array)
     if kind in STRING | _RECORDS or not array.size:
         return Statistics("-", "-", "-", "-")
@@ -144,7 +141,7 @@ def statistics(array: Array) -> Statistics:
 
 
 def _number(value: np.generic | float) -> str:
-    """A number as tables show it: integers whole, others with six digits."""
+    """A number as tables show it: integers in full, others with six digits."""
     if isinstance(value, np.bool_):
         return str(bool(value)).lower()
     return str(int(value)) if isinstance(value, np.integer) else f"{float(value):.6g}"

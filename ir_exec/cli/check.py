@@ -17,45 +17,73 @@ from ir_exec import __version__
 from ir_exec.check import (
     FORMATS,
     Baseline,
+    Fix,
     Places,
     Report,
     Reports,
     Selection,
     Style,
     Summary,
+    counted,
     fix,
+    inert,
     plain,
     printable,
     render,
     rule_of,
     summary_line,
+    weight,
 )
 from ir_exec.check.releases import Release
-from ir_exec.check.what_if import parse_shapes
+from ir_exec.cli.completion import complete_releases, complete_rules
 from ir_exec.cli.config import Config, find_config, prefixes, read_config
 from ir_exec.cli.files import files_in, read_text, repository, write_bytes
 from ir_exec.cli.parallel import Bar, Question, check_all
+from ir_exec.cli.shapes import read_shapes, shape_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, styled, terminal_width
-from ir_exec.errors import IRError
+from ir_exec.codes import Code
+from ir_exec.errors import IRError, Severity
 from ir_exec.ir import default_weights_path
 from ir_exec.ir.markup import load
 
-_NOT_IR, _UNREADABLE, _UNKNOWN_INPUT = "IR004", "IR001", "IR705"
+_LEVELS: tuple[Severity, ...] = ("error", "warning", "info")
+
+_OF_DECLARATIONS = (Code.declared_dims, Code.declared_rank, Code.declared_element_type)
 
 
 @click.command("check")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--shape", "shapes", multiple=True, metavar="NAME[DIMS]", help='Other input shapes: "x[1..8,3,?,?]".')
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path())
+@shape_option("What if inputs had other shapes: what cannot take them, and the shapes of the outputs")
 @click.option("--batch", type=click.IntRange(min=1), help="Another size of the batch of all inputs.")
 @click.option("--requires", is_flag=True, help="Show which OpenVINO each file needs, and what demands it.")
-@click.option("--target", metavar="RELEASE", help="What this OpenVINO, say 2023.0, does not read is an error.")
+@click.option(
+    "--target",
+    metavar="RELEASE",
+    shell_complete=complete_releases,
+    help="What this OpenVINO, say 2023.0, does not read is an error.",
+)
 @click.option("--weights-values", is_flag=True, help="Look for NaN and the like in constants of more than 1 MiB too.")
-@click.option("--select", multiple=True, metavar="RULES", help="Report these rules alone: codes, names, groups.")
-@click.option("--ignore", multiple=True, metavar="RULES", help="Do not report these rules.")
+@click.option(
+    "--select",
+    multiple=True,
+    metavar="RULES",
+    shell_complete=complete_rules,
+    help="Report these rules alone: codes, names, groups.",
+)
+@click.option(
+    "--ignore", multiple=True, metavar="RULES", shell_complete=complete_rules, help="Do not report these rules."
+)
+@click.option("--level", type=click.Choice(_LEVELS), help="Report nothing milder than this.  [default: info]")
 @click.option("--strict", is_flag=True, help="Warnings, and layers that could not be checked, fail too.")
-@click.option("--baseline", metavar="FILE", help="Do not report the findings that this file holds.")
-@click.option("--write-baseline", metavar="FILE", help="Write all findings to a file for --baseline, and succeed.")
+@click.option("--baseline", metavar="FILE", type=click.Path(), help="Do not report the findings that this file holds.")
+@click.option(
+    "--write-baseline",
+    metavar="FILE",
+    type=click.Path(),
+    help="Write all findings to a file for --baseline, and succeed.",
+)
 @click.option("--fix", "fixes", is_flag=True, help="Rewrite wrong declared dims and precisions.")
+@click.option("--declare", is_flag=True, help="With --fix or --diff: declare again what is below an edited attribute.")
 @click.option("--diff", "diffs", is_flag=True, help="Show what --fix would change, and change nothing.")
 @click.option(
     "--format",
@@ -65,12 +93,18 @@ _NOT_IR, _UNREADABLE, _UNKNOWN_INPUT = "IR004", "IR001", "IR705"
     show_default=True,
     help="text is for people; schemas/report.schema.json describes json.",
 )
-@click.option("--output", metavar="FILE", help="Where to write the report.")
+@click.option("--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
 @click.option("--quiet", is_flag=True, help="In text, show errors only.")
 @click.option("--statistics", is_flag=True, help="In text, show how often each rule was broken.")
 @click.option("--skip-others", is_flag=True, help="Skip named files that are no IR, as those in folders are.")
 @click.option("--jobs", type=click.IntRange(min=1), help="How many processes check files.  [default: 1]")
-@click.option("--config", "config_path", metavar="FILE.toml", help="Settings; by default those of the nearest folder.")
+@click.option(
+    "--config",
+    "config_path",
+    metavar="FILE.toml",
+    type=click.Path(),
+    help="Settings; by default those of the nearest folder.",
+)
 def command(
     paths: tuple[str, ...],
     shapes: tuple[str, ...],
@@ -80,10 +114,12 @@ def command(
     weights_values: bool,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
+    level: Severity | None,
     strict: bool,
     baseline: str | None,
     write_baseline: str | None,
     fixes: bool,
+    declare: bool,
     diffs: bool,
     output_format: str,
     output: str | None,
@@ -99,22 +135,28 @@ def command(
     have no .bin beside them, are skipped and counted. `ir-exec explain CODE` tells what a finding means.
 
     Settings may stand in [tool.ir-exec] of pyproject.toml, or in ir-exec.toml: select, ignore, per-file-ignores,
-    severity, strict, target, baseline, jobs, weights-values.
+    severity, level, strict, target, baseline, jobs, weights-values.
 
-    Exit code: 0 without errors, 1 with errors, 2 where a path or an argument cannot be used.
+    The summary counts what --level leaves out too.
+
+    Exit code: 0 without errors, 1 with errors, 2 where a path or an argument cannot be used or a file not be written.
     """
-    config = read_config(config_path if config_path is not None else find_config("."))
+    settings = config_path if config_path is not None else find_config(".")
+    config = read_config(settings)
     strict = strict or config.strict
-    known = None if write_baseline else _baseline(baseline or config.baseline)
+    known = None if write_baseline else _known(baseline, config, settings)
     question = Question(
-        shapes=_shapes(shapes),
+        shapes=read_shapes(shapes),
         batch=batch,
-        target=_target(target or config.target),
+        target=config.target if target is None else _target(target),
         weights_values=weights_values or config.weights_values,
     )
-    changed = _fix_all(paths, writes=not diffs) if fixes or diffs else 0
+    if declare and not (fixes or diffs):
+        raise Unusable("--declare is for --fix or --diff")
+    fixed = _fix_all(paths, writes=not diffs, declare=declare) if fixes or diffs else _Fixed()
     is_text = output_format == "text"
-    shown = _Shown(is_quiet=quiet, requires=requires, to_file=output is not None)
+    level = level or config.level
+    shown = _Shown("error" if quiet else level, requires=requires, to_file=output is not None)
     reports: list[Report] = []
     skipped: list[str] = []
     files = partial(files_in, paths, skips_others=skip_others)
@@ -142,18 +184,21 @@ def command(
         return
     if is_text and statistics:
         shown.lines(_statistics(reports))
-    everything = Reports(version=__version__, files=tuple(reports), skipped=tuple(skipped), summary=summary)
+    files_shown = tuple(_from_level(report, level) for report in reports)
+    everything = Reports(version=__version__, files=files_shown, skipped=tuple(skipped), summary=summary)
     _finish(everything, output_format, output, shown)
     if strict and not summary.errors and (summary.warnings or summary.layers_not_checked):
         echo("strict: warnings, and layers that were not checked, fail", to_stderr=True)
-    sys.exit(_exit_code(reports, strict=strict, is_to_change=diffs and changed > 0))
+    if fixed.refused:
+        sys.exit(UNUSABLE)
+    sys.exit(_exit_code(reports, strict=strict, is_to_change=diffs and fixed.changed > 0))
 
 
 @dataclass
 class _Shown:
-    """Text as it comes: to the terminal, or kept for a file."""
+    """Text that is printed at once, or collected for a file."""
 
-    is_quiet: bool
+    level: Severity
     requires: bool
     to_file: bool
     kept: list[str] = field(default_factory=list)
@@ -163,23 +208,29 @@ class _Shown:
         return plain if self.to_file else styled
 
     def text(self, report: Report) -> list[str]:
-        """The lines of what was found in one file."""
-        if self.is_quiet:
-            report = report.model_copy(update={"diagnostics": report.errors})
+        """The lines of one file's findings."""
+        report = _from_level(report, self.level)
         width = None if self.to_file else terminal_width()
         found = list(render(report, style=self.style, lines_of=_lines, width=width))
+        found += _new_outputs(report, self.style)
         return [*found, _requirement(report, self.style), ""] if self.requires else found
 
     def lines(self, lines: Iterable[str]) -> None:
         for line in lines:
             if self.to_file:
-                self.kept.append(line)
+                self.kept.append(inert(line))
             else:
                 echo(line)
 
 
+def _from_level(report: Report, level: Severity) -> Report:
+    """The report without the findings that are milder."""
+    kept = tuple(found for found in report.diagnostics if weight(found.severity) >= weight(level))
+    return report if len(kept) == len(report.diagnostics) else report.model_copy(update={"diagnostics": kept})
+
+
 def _finish(reports: Reports, output_format: str, output: str | None, shown: _Shown) -> None:
-    """The report of other formats than text, the file it goes to, and the summary, which is shown always."""
+    """The report in formats other than text, its file, and the summary, which is always printed."""
     is_text = output_format == "text"
     line = summary_line(reports.summary)
     if is_text and reports.skipped:
@@ -196,7 +247,7 @@ def _finish(reports: Reports, output_format: str, output: str | None, shown: _Sh
         echo(styled(_role(reports.summary), line))
     elif not is_text:
         if content:
-            echo(content)
+            click.echo(content)
         echo(styled(_role(reports.summary), line), to_stderr=True)
 
 
@@ -205,7 +256,8 @@ def _role(summary: Summary) -> str:
 
 
 def _exit_code(reports: list[Report], *, strict: bool, is_to_change: bool) -> int:
-    if any(found.code in (_UNREADABLE, _UNKNOWN_INPUT) for report in reports for found in report.diagnostics):
+    unusable = (Code.unreadable_path, Code.unknown_input)
+    if any(found.code in unusable for report in reports for found in report.diagnostics):
         return UNUSABLE
     fails = any(report.errors or (strict and (report.warnings or report.layers_not_checked)) for report in reports)
     return 1 if fails or is_to_change else 0
@@ -226,6 +278,15 @@ def _requirement(report: Report, style: Style) -> str:
     return f"{head}: {'; '.join(demands)}"
 
 
+def _new_outputs(report: Report, style: Style) -> list[str]:
+    """The types of the outputs with the input shapes that were asked for, a line each."""
+    if report.outputs is None:
+        return []
+    head = style("message", f"{printable(report.path or '<bytes>')}: outputs with these input shapes")
+    width = max((len(printable(name)) for name in report.outputs), default=0)
+    return [head, *(f"  {printable(name):{width}}  {type}" for name, type in report.outputs.items()), ""]
+
+
 def _statistics(reports: list[Report]) -> Iterator[str]:
     counts = Counter((found.code, found.severity) for report in reports for found in report.diagnostics)
     width = len(str(max(counts.values(), default=0)))
@@ -235,30 +296,50 @@ def _statistics(reports: list[Report]) -> Iterator[str]:
         yield ""
 
 
-def _fix_all(paths: tuple[str, ...], *, writes: bool) -> int:
-    """Mend every file, or show how; how many there are to mend."""
-    changed = 0
+@dataclass
+class _Fixed:
+    """How many files were changed, or would be, and how many could not be written."""
+
+    changed: int = 0
+    refused: int = 0
+
+
+def _fix_all(paths: tuple[str, ...], *, writes: bool, declare: bool) -> _Fixed:
+    """Fix every file, or print the diff, and say what was not fixed."""
+    done = _Fixed()
     for path, was_found in files_in(paths):
         try:
-            result = fix(path)
+            result = fix(path, declare=declare)
         except IRError:
             continue  # the report that follows says why
-        if result.reason is not None:
-            if not was_found:
-                echo(f"{printable(path)} is left as it is: {printable(result.reason)}", to_stderr=True)
-            continue
+        if result.reason is not None and (result.has_changed or not was_found):
+            _tell_what_is_left(path, result, declare=declare, writes=writes)
         if not result.has_changed:
             continue
-        changed += 1
         if writes:
-            write_bytes(path, result.after)
+            try:
+                write_bytes(path, result.after)
+            except Unusable as error:
+                error.show()
+                done.refused += 1
+                continue
         else:
             for line in _diff(path, result.before, result.after):
                 echo(line)
+        done.changed += 1
     if writes:
-        echo(f"fixed {changed} {'file' if changed == 1 else 'files'}", to_stderr=True)
+        echo(f"fixed {counted(done.changed, 'file')}", to_stderr=True)
         _lines.cache_clear()
-    return changed
+    return done
+
+
+def _tell_what_is_left(path: str, result: Fix, *, declare: bool, writes: bool) -> None:
+    partly = "is fixed in part" if writes else "would be fixed in part"
+    how = partly if result.has_changed else "is left as it is"
+    echo(f"{printable(path)} {how}: {printable(result.reason or '')}", to_stderr=True)
+    if not declare and any(error.code in _OF_DECLARATIONS for error in result.left):
+        text = "if an attribute was edited on purpose, --declare has everything below it declared again"
+        echo(f"{styled('hint', 'hint:')} {text}", to_stderr=True)
 
 
 def _diff(path: str, before: bytes, after: bytes) -> Iterator[str]:
@@ -269,39 +350,35 @@ def _diff(path: str, before: bytes, after: bytes) -> Iterator[str]:
 
 
 def _selection(config: Config, select: tuple[str, ...], ignore: tuple[str, ...]) -> Selection:
-    per_file = {glob: prefixes(codes, "per-file-ignores") for glob, codes in config.per_file_ignores.items()}
-    severities = {next(iter(prefixes((name,), "severity"))): kind for name, kind in config.severity.items()}
     return Selection(
         select=prefixes(select or config.select, "select"),
         ignore=prefixes((*config.ignore, *ignore), "ignore"),
-        per_file_ignores=per_file,
-        severities=severities,
+        per_file_ignores={glob: prefixes(rules, "per-file-ignores") for glob, rules in config.per_file_ignores.items()},
+        severities={one: kind for name, kind in config.severity.items() for one in prefixes((name,), "severity")},
     )
 
 
-def _shapes(texts: tuple[str, ...]) -> str | None:
-    if not texts:
-        return None
-    text = ",".join(texts)
+def _target(text: str) -> str:
     try:
-        parse_shapes(text)
-    except IRError as error:
-        raise Unusable(f"--shape: {error.message}") from None
+        Release.parse(text)
+    except ValueError as error:
+        raise Unusable(f"--target: {error}") from None
     return text
 
 
-def _target(text: str | None) -> str | None:
-    if text is not None:
-        try:
-            Release.parse(text)
-        except ValueError as error:
-            raise Unusable(f"--target: {error}") from None
-    return text
-
-
-def _baseline(path: str | None) -> Baseline | None:
-    if path is None:
+def _known(path: str | None, config: Config, settings: str | None) -> Baseline | None:
+    """The baseline that an argument names, or else the settings."""
+    if path is not None:
+        return _baseline(path)
+    if config.baseline is None:
         return None
+    try:
+        return _baseline(config.baseline)
+    except Unusable as error:
+        raise Unusable(f"{settings}: baseline: {error.message}") from None
+
+
+def _baseline(path: str) -> Baseline:
     try:
         return Baseline.parse(read_text(path, "the baseline"), _folder(path))
     except ValueError as error:
@@ -313,14 +390,14 @@ def _folder(path: str) -> str:
 
 
 def _is_other_xml(report: Report) -> bool:
-    """Whether a file is no IR and nothing says that it was meant to be; a .bin beside it would."""
-    is_other = any(found.code == _NOT_IR for found in report.diagnostics)
+    """Whether a file is not IR and was not meant to be: there is no .bin beside it."""
+    is_other = any(found.code == Code.not_ir for found in report.diagnostics)
     return is_other and not os.path.exists(default_weights_path(report.path or ""))
 
 
 @lru_cache(maxsize=1)
 def _lines(path: str) -> Sequence[str]:
-    """The lines of a file for excerpts; the files of one report come one after the other."""
+    """The lines of a file for excerpts; reports go through files one by one, so the last one is kept."""
     try:
         _, raw = load(path)
     except IRError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -12,6 +12,7 @@ from ir_exec.check import printable
 from ir_exec.cli.files import write_bytes
 from ir_exec.cli.inputs import Asked, input_options
 from ir_exec.cli.progress import LayerBar
+from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, show, table
 from ir_exec.debug import Comparison, compare
 from ir_exec.debug.metrics import COLUMNS, Difference
@@ -19,9 +20,6 @@ from ir_exec.debug.pages import html, junit
 from ir_exec.debug.precision import lower_precision
 from ir_exec.debug.text import counts, details, number, shown_layers, verdict
 from ir_exec.model import Model, read_model
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 _MOST_SHOWN = 20
 _SHOWN = ("max_abs", "sqnr_db", "beyond")

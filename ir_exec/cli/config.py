@@ -1,4 +1,4 @@
-"""What `check` does unasked: `[tool.ir-exec]` of pyproject.toml, or ir-exec.toml, of the nearest folder upwards.
+"""Defaults of `check`: `[tool.ir-exec]` of pyproject.toml, or ir-exec.toml, in the nearest folder upwards.
 
     [tool.ir-exec]
     ignore = ["unbounded-dim"]
@@ -12,11 +12,12 @@
     [tool.ir-exec.per-file-ignores]
     "legacy/*.xml" = ["IR6"]
 
-ir-exec.toml holds the same without `tool.ir-exec`. Arguments of the command line take the place of what stands here.
+ir-exec.toml holds the same without `tool.ir-exec`. Arguments of the command line override them.
 """
 
 from __future__ import annotations
 
+import difflib
 import os
 import tomllib
 from pathlib import Path
@@ -25,6 +26,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ir_exec.check import code_prefix
+from ir_exec.check.releases import Release
 from ir_exec.cli.files import read_text
 from ir_exec.cli.terminal import Unusable
 from ir_exec.errors import Severity
@@ -33,7 +35,7 @@ __all__ = ["Config", "find_config", "prefixes", "read_config"]
 
 
 class Config(BaseModel):
-    """The settings; what is not set is None or empty. Paths in the file are meant from the folder that it is in."""
+    """The settings; None or empty where they are not set. Paths are relative to the folder of the file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -41,11 +43,29 @@ class Config(BaseModel):
     ignore: tuple[str, ...] = ()
     per_file_ignores: dict[str, tuple[str, ...]] = Field(default_factory=dict, alias="per-file-ignores")
     severity: dict[str, Severity] = Field(default_factory=dict)
+    level: Severity = "info"
     strict: bool = False
     target: str | None = None
     baseline: str | None = None
     jobs: int = Field(default=1, ge=1)
     weights_values: bool = Field(default=False, alias="weights-values")
+
+
+_EXPECTED = {
+    "select": "a list of rules",
+    "ignore": "a list of rules",
+    "per-file-ignores": "a table of lists of rules",
+    "severity": "a table of severities",
+    "level": "error, warning or info",
+    "strict": "true or false",
+    "target": 'a release of OpenVINO, as "2023.1" is',
+    "baseline": "a path",
+    "jobs": "a number from 1 on",
+    "weights-values": "true or false",
+}
+"""What each setting is, in words."""
+
+_EXPECTED_INSIDE = {"severity": "error, warning or info", "per-file-ignores": "a list of rules"}
 
 
 def find_config(start: str) -> str | None:
@@ -62,7 +82,7 @@ def find_config(start: str) -> str | None:
 
 
 def read_config(path: str | None) -> Config:
-    """The settings of a file; those without a file where it is None."""
+    """The settings of a file, the defaults where it is None."""
     if path is None:
         return Config()
     content = _parsed(path)
@@ -71,17 +91,47 @@ def read_config(path: str | None) -> Config:
     try:
         config = Config.model_validate(content)
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        name = ".".join(map(str, fault["loc"])) or "settings"
-        raise Unusable(f"{path}: {name}: {fault['msg']}") from None
+        raise Unusable(f"{path}: {_fault(error)}") from None
+    _check_words(config, path)
     if config.baseline is None:
         return config
     beside = os.path.relpath(os.path.join(os.path.dirname(os.path.abspath(path)), config.baseline))
     return config.model_copy(update={"baseline": beside})
 
 
+def _fault(error: ValidationError) -> str:
+    """The first fault of settings in one sentence."""
+    fault = error.errors(include_url=False)[0]
+    place = [str(part) for part in fault["loc"]]
+    name = ".".join(place)
+    if fault["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(name, _EXPECTED, n=1)
+        return f"there is no setting {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+    if not place:
+        return "[tool.ir-exec] is no table"
+    expected = _EXPECTED[place[0]] if len(place) == 1 else _EXPECTED_INSIDE.get(place[0], "a text")
+    return f"{name}: expected {expected}, found {repr(fault['input'])[:60]}"
+
+
+def _check_words(config: Config, path: str) -> None:
+    """Refuse rules and releases that there are not, by the name of the file: no argument is to blame."""
+    rules = {
+        "select": config.select,
+        "ignore": config.ignore,
+        "severity": tuple(config.severity),
+        **{f"per-file-ignores.{glob}": rules for glob, rules in config.per_file_ignores.items()},
+    }
+    for name, texts in rules.items():
+        prefixes(texts, f"{path}: {name}")
+    if config.target is not None:
+        try:
+            Release.parse(config.target)
+        except ValueError as error:
+            raise Unusable(f"{path}: target: {error}") from None
+
+
 def prefixes(texts: tuple[str, ...] | list[str], where: str) -> frozenset[str]:
-    """How the codes begin that are meant; names may stand in one text, with commas between them."""
+    """The prefixes of codes that a list of rules names; a text may hold several, separated by commas."""
     names = [name for text in texts for name in text.split(",") if name.strip()]
     try:
         return frozenset(code_prefix(name) for name in names)

@@ -1,22 +1,27 @@
-"""Which files a command means: those named, and the .xml files in the folders named."""
+"""The files of a command: those that it names, and the .xml files in folders that it names."""
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
+import stat
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from io import BytesIO
+from typing import BinaryIO
 
 from ir_exec.cli.terminal import Unusable
 
-__all__ = ["files_in", "read_text", "repository", "write_bytes"]
+__all__ = ["files_in", "read_text", "repository", "write_bytes", "writing"]
 
 
 def files_in(paths: Sequence[str], *, skips_others: bool = False) -> Iterator[tuple[str, bool]]:
     """Every file once, in a stable order, and whether it was found in a folder; hidden folders are left out.
 
-    A .bin that is named means the .xml beside it: whoever checks what has changed names either. skips_others: leave
-    out a .bin beside which there is none.
+    A .bin stands for the .xml beside it, as lists of changed files hold either. skips_others: leave out a .bin without
+    an .xml beside it.
     """
     seen: set[str] = set()
     for path in paths:
@@ -42,7 +47,7 @@ def _walk(folder: str) -> Iterator[str]:
 
 
 def repository(start: str) -> str:
-    """The top of the Git repository that a folder lies in; the folder itself where it lies in none."""
+    """The root of the Git repository around a folder; the folder itself where there is none."""
     folder = os.path.abspath(start)
     place = folder
     while not os.path.exists(os.path.join(place, ".git")):
@@ -54,7 +59,7 @@ def repository(start: str) -> str:
 
 
 def read_text(path: str, what: str) -> str:
-    """The text of a file that was named as an argument."""
+    """The text of a file that is an argument."""
     try:
         with open(path, encoding="utf-8") as file:
             return file.read()
@@ -63,18 +68,110 @@ def read_text(path: str, what: str) -> str:
 
 
 def write_bytes(path: str, content: bytes) -> None:
-    """Write a file, complete before it takes the place of an older one, whose permissions it keeps."""
-    new = f"{path}.{secrets.token_hex(4)}.tmp"
+    """Write a file as `writing` does."""
+    with writing(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def writing(path: str) -> Iterator[BinaryIO]:
+    """A file to write into; what the path names is replaced at once, when everything is written.
+
+    Symbolic links stay, and what they point to is written; devices and pipes are written to. Mode and owner stay.
+    Raises Unusable where it cannot be written, and for files that are read-only or have a second name (hard links).
+    """
     try:
-        with open(new, "xb") as file:
-            file.write(content)
-        with suppress(FileNotFoundError):
-            os.chmod(new, os.stat(path).st_mode & 0o7777)
-        os.replace(new, path)
+        with _opened(path) as file:
+            yield file
     except (OSError, ValueError) as error:
-        with suppress(OSError, ValueError):
-            os.remove(new)
         raise Unusable(f"cannot write {path}: {_reason(error)}") from None
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[BinaryIO]:
+    status = _status(path)
+    if status is not None and not stat.S_ISREG(status.st_mode):
+        whole = BytesIO()
+        yield whole
+        with open(path, "wb") as file:
+            file.write(whole.getbuffer())
+        return
+    if status is not None and _is_standard_output(status):
+        # What the shell redirects there would be lost with the file that it opened.
+        whole = BytesIO()
+        yield whole
+        sys.stdout.flush()
+        with open(1, "wb", closefd=False) as file:
+            file.write(whole.getbuffer())
+        return
+    if status is not None:
+        _refuse_what_is_kept(path, status)
+    real = os.path.realpath(path)
+    with _overwritten(real) if _is_of_another(real, status) else _replaced(real, status) as file:
+        yield file
+
+
+def _status(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except FileNotFoundError:
+        return None
+
+
+def _is_standard_output(status: os.stat_result) -> bool:
+    try:
+        return sys.stdout is not None and os.path.samestat(status, os.fstat(1))
+    except OSError:
+        return False
+
+
+def _refuse_what_is_kept(path: str, status: os.stat_result) -> None:
+    # Nothing is read-only to root, who means it all the same.
+    if not status.st_mode & 0o222 or not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, "the file is read-only")
+    if status.st_nlink > 1:
+        raise OSError(errno.EMLINK, f"the file has {status.st_nlink} names (hard links), which would be different then")
+
+
+def _is_of_another(path: str, status: os.stat_result | None) -> bool:
+    """Whether a new file in the place of this one would not be its equal: the owner or the folder is not ours."""
+    if status is None or not hasattr(os, "geteuid"):
+        return False
+    groups = (os.getegid(), *os.getgroups())
+    is_foreign = os.geteuid() != 0 and (os.geteuid() != status.st_uid or status.st_gid not in groups)
+    return is_foreign or not os.access(os.path.dirname(path), os.W_OK | os.X_OK)
+
+
+@contextmanager
+def _overwritten(path: str) -> Iterator[BinaryIO]:
+    with open(path, "r+b") as file:
+        yield file
+        file.truncate()
+
+
+@contextmanager
+def _replaced(path: str, status: os.stat_result | None) -> Iterator[BinaryIO]:
+    """A new file, that takes the place of a regular one, or of none, when it is whole."""
+    new = os.path.join(os.path.dirname(path), f".{secrets.token_hex(8)}.tmp")
+    mode = 0o666 if status is None else stat.S_IMODE(status.st_mode) & 0o777
+    made = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+    try:
+        with open(made, "wb") as file:
+            yield file
+        if status is not None:
+            _take_after(new, status)
+        os.replace(new, path)
+    except BaseException:
+        with suppress(OSError):
+            os.remove(new)
+        raise
+
+
+def _take_after(path: str, status: os.stat_result) -> None:
+    """Give a file the owner and the mode of another one."""
+    if hasattr(os, "chown") and (os.stat(path).st_uid, os.stat(path).st_gid) != (status.st_uid, status.st_gid):
+        os.chown(path, status.st_uid, status.st_gid)
+    os.chmod(path, stat.S_IMODE(status.st_mode))
 
 
 def _reason(error: OSError | ValueError) -> str:

@@ -10,6 +10,7 @@ import click
 import numpy as np
 
 from ir_exec.cli.arrays import draw, read_array, read_arrays, split_named
+from ir_exec.cli.shapes import shape_option, shapes_by_input
 from ir_exec.cli.terminal import Unusable
 from ir_exec.model import ModelPort
 from ir_exec.types import Array, Shape
@@ -22,9 +23,15 @@ _OPTIONS = (
     click.option(
         "--input", "named", multiple=True, metavar="NAME=FILE.npy", help="An array for one input; repeatable."
     ),
-    click.option("--inputs", "archive", metavar="FILE.npz", help="Arrays by names of inputs, or by in0, in1, ..."),
-    click.option("--shape", "shapes", multiple=True, metavar="NAME=1,3,224,224", help="The shape of an input to draw."),
-    click.option("--weights", metavar="FILE.bin", help="Weights other than those beside the .xml."),
+    click.option(
+        "--inputs",
+        "archive",
+        metavar="FILE.npz",
+        type=click.Path(),
+        help="Arrays by names of inputs, or by in0, in1, ...",
+    ),
+    shape_option("The shape of an input to draw"),
+    click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml."),
     click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For inputs that are drawn."),
 )
 
@@ -58,7 +65,7 @@ class Asked:
 
     def wanted(self, ports: Sequence[ModelPort]) -> dict[str, Shape]:
         """The shapes for inputs that are drawn."""
-        return dict(_shape(text, ports) for text in self.shapes)
+        return shapes_by_input(self.shapes, ports)
 
     def drawn(self, ports: Sequence[ModelPort], given: dict[str, Array]) -> dict[str, Array]:
         """All inputs, those that are not given drawn. Raises ResourceError where one would not fit into memory."""
@@ -68,11 +75,3 @@ class Asked:
             port.name: given[port.name] if port.name in given else draw(port, wanted.get(port.name), random)
             for port in ports
         }
-
-
-def _shape(text: str, ports: Sequence[ModelPort]) -> tuple[str, Shape]:
-    port, shape = split_named(text, ports, "--shape")
-    try:
-        return port.name, Shape.parse(shape)
-    except ValueError as error:
-        raise Unusable(f"--shape {text!r}: {error}") from None

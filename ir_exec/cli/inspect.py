@@ -1,35 +1,45 @@
-"""`ir-exec inspect`: what a network is made of."""
+"""`ir-exec inspect`: inputs, outputs and layers of a network."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 
 from ir_exec.check import printable
+from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import errors_as_messages, show, table
 from ir_exec.graph import Graph, Node
-from ir_exec.infer import Types, infer_types
-from ir_exec.ir import Weights
+from ir_exec.infer import Types, infer_types, inferred_or_declared
+from ir_exec.ir import Weights, read_document
 from ir_exec.model import Model, ModelPort, read_model
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import ElementType
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
 
 @click.command("inspect")
-@click.argument("model", metavar="MODEL")
-@click.option("--weights", metavar="FILE.bin", help="Weights other than those beside the .xml.")
-def command(model: str, weights: str | None) -> None:
+@click.argument("model", metavar="MODEL", type=click.Path())
+@click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml.")
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="json: the document, word for word as the .xml has it, by schemas/document.schema.json.",
+)
+def command(model: str, weights: str | None, format_name: str) -> None:
     """Show inputs, outputs, operators, weights and layers of a network, with the inferred types.
 
     Exit code: 0 when it was shown, 1 when the network cannot be read, 2 for arguments that cannot be used.
     """
     with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
+        if format_name == "json":
+            document = read_document(model)
+            assert document is not None, "a reader that raises leaves nothing unread"
+            click.echo(document.model_dump_json(indent=2))
+            return
         network = read_model(model, weights=weights)
         show(
             _heading(network),
@@ -71,7 +81,7 @@ def _operators(graph: Graph) -> Table:
 
 
 def _constants(graph: Graph) -> Table:
-    """Constants by element type; bytes that several of them share count once."""
+    """Constants by element type; bytes that constants share count once."""
     shown = table("Weights", element_type="left", constants="right", elements="right", bytes="right")
     counts: Counter[ElementType] = Counter()
     elements: Counter[ElementType] = Counter()
@@ -92,16 +102,16 @@ def _layers(network: Model) -> Table:
     for id, node, types in _rows(network.graph, network.types, network.weights, ""):
         inputs = ", ".join(_source(value.node, value.position) for value in node.inputs if value is not None)
         outputs = ", ".join(str(types[value.number]) for value in node.outputs)
-        shown.add_row(id, printable(node.type), printable(node.name), inputs, outputs)
+        shown.add_row(printable(id), printable(node.type), printable(node.name), printable(inputs), outputs)
     return shown
 
 
 def _rows(graph: Graph, types: Types, weights: Weights | None, prefix: str) -> Iterator[tuple[str, Node, Types]]:
-    """Every node with the types of its graph, those of bodies behind the node that holds them."""
+    """Every node with the types of its graph; the nodes of bodies follow the node that holds them."""
     for node in graph.nodes:
         yield f"{prefix}{node.id}", node, types
         for body in node.bodies:
-            inside = infer_types(body.graph, weights=weights, report=lambda error: None)
+            inside = infer_types(body.graph, weights=weights, settle=inferred_or_declared)
             label = f"{prefix}{node.id}/" + ("" if body.name == "body" else f"{body.name.removesuffix('_body')}/")
             yield from _rows(body.graph, inside, weights, label)
 

@@ -1,4 +1,4 @@
-"""What the registry tells about operators: their specification, what they take, and where OpenVINO differs from it."""
+"""What the classes of operators tell: their specification, their inputs, and where OpenVINO departs from it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NAMED = {
     "integer": INTEGER,
     "float": FLOAT,
 }
-"""Sets of element types that have names; every other set lies within the first one."""
+"""Sets of element types that have a name; the first holds every other set."""
 
 _COMPARES = re.compile(r"OpenVINO|plugin|specification", re.IGNORECASE)
 
@@ -44,7 +44,7 @@ _PARAMETER = re.compile(r"[a-z_, ]+:")
 
 
 def name_of(cls: type[Op]) -> str:
-    """The type with the opset that first holds this version: `Gather-8`."""
+    """The type, and the opset that first holds this version: `Gather-8`."""
     return f"{cls.type_name}-{cls.since}"
 
 
@@ -72,7 +72,7 @@ def _names(types: Iterable[ElementType]) -> str:
 
 
 def inputs_of(cls: type[Op]) -> list[tuple[str, str]]:
-    """Each input as it is spelled in a list of parameters, and the element types that it takes."""
+    """Each input as in a list of parameters, `[beta]` or `inputs...`, and the element types that it takes."""
     return [(_spelled(declared), _taken(declared)) for declared in cls.inputs]
 
 
@@ -86,28 +86,29 @@ def _taken(declared: In) -> str:
 
 
 def attributes_of(cls: type[Op]) -> list[str]:
-    """The attributes in the order of the class, those that may be left out in brackets."""
+    """The attributes in the order of the class; optional ones in brackets."""
     return [field.attribute if field.is_required else f"[{field.attribute}]" for field in cls.fields()]
 
 
 def description_of(cls: type[Op]) -> str:
-    """The docstring, and behind it those of the private classes that it builds on."""
+    """The docstring of the class, then those of its base classes, which say what versions and families share."""
     return "\n\n".join(_docstrings(cls))
 
 
 def notes_of(cls: type[Op]) -> list[str]:
-    """Where OpenVINO and its specification differ or leave something open: a paragraph of the docstrings each."""
+    """Where OpenVINO departs from its specification, or the latter leaves something open: a note for each paragraph."""
     return list(dict.fromkeys(note for text in _docstrings(cls) for note in _notes(text)))
 
 
 def _docstrings(cls: type[Op]) -> Iterator[str]:
     for base in cls.__mro__[: cls.__mro__.index(Op)]:
-        if (base is cls or base.__name__.startswith("_")) and base.__doc__:
+        is_other_operator = base is not cls and "type_name" in vars(base)
+        if base.__doc__ and not is_other_operator:
             yield inspect.cleandoc(base.__doc__)
 
 
 def _notes(text: str) -> Iterator[str]:
-    """The sentences of each paragraph that compare, those between them, and the one before, which they are about."""
+    """Of each paragraph, the sentences that compare, those between them, and the one before, which they refer to."""
     for paragraph in re.split(r"\n\s*\n", text):
         sentences = _SENTENCE_END.split(" ".join(paragraph.split()))
         places = [place for place, sentence in enumerate(sentences) if _compares(sentence)]
@@ -135,14 +136,14 @@ def operators_page() -> str:
         "newest version that is not above it. `ir-exec ops TYPE` tells more about an operator.",
         "This page is made by `ir-exec ops --markdown`.",
         "",
-        "Inputs in brackets may be left out; dots stand for any number of inputs.",
+        "Inputs in brackets are optional; dots stand for any number of inputs.",
         "",
         "| operator | specification | inputs and their element types |",
         "|---|---|---|",
     ]
     lines += [f"| {_linked(cls)} | {_page(cls)} | {_inputs(cls)} |" for cls in classes]
-    lines += ["", "## Where OpenVINO and its specification differ", ""]
-    lines += ["What is said here of OpenVINO is true of 2026.4.1.", ""]
+    lines += ["", "## Where OpenVINO departs from its specification", ""]
+    lines += ["Notes on OpenVINO hold for 2026.4.1.", ""]
     for cls in classes:
         notes = notes_of(cls)
         if notes:
@@ -165,6 +166,6 @@ def _inputs(cls: type[Op]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """The text with what Markdown would take for markup made harmless, code between backquotes left as it is."""
+    """The text with Markdown's markup escaped, except in code between backquotes."""
     parts = text.split("`")
     return "`".join(part if index % 2 else re.sub(r"([*_<>\[\]|])", r"\\\1", part) for index, part in enumerate(parts))

@@ -1,4 +1,4 @@
-"""`ir-exec ops`: which operators there are, and what each of them does."""
+"""`ir-exec ops`: the operators and what each of them does."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import difflib
 
 import click
 
+from ir_exec.cli.completion import complete_operators
 from ir_exec.cli.listing import attributes_of, description_of, inputs_of, name_of, operators_page, specification_of
 from ir_exec.cli.terminal import Unusable, echo, show, styled, table
 from ir_exec.ops import Op, registered
 
 
 @click.command("ops")
-@click.argument("types", nargs=-1, metavar="[TYPE]...")
+@click.argument("types", nargs=-1, metavar="[TYPE]...", shell_complete=complete_operators)
 @click.option("--markdown", is_flag=True, help="Print the page docs/operators.md.")
 def command(types: tuple[str, ...], markdown: bool) -> None:
     """List the operators, or tell about every version of some.
@@ -39,7 +40,7 @@ def command(types: tuple[str, ...], markdown: bool) -> None:
 
 
 def _found(text: str) -> list[type[Op]]:
-    """All versions of a type, or the one that is named with its number; case does not matter."""
+    """All versions of a type, or the version with this number; case does not matter."""
     wanted = text.strip().lower()
     classes = registered()
     found = [cls for cls in classes if wanted in (cls.type_name.lower(), name_of(cls).lower())]

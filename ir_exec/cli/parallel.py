@@ -1,10 +1,11 @@
-"""Many files: checked by several processes, answered in the order of the files."""
+"""Many files, checked by several processes and reported in their order."""
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ir_exec.check import Report, check_model
+from ir_exec.types import Shape
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -20,14 +22,14 @@ if TYPE_CHECKING:
 __all__ = ["Bar", "Question", "check_all"]
 
 _AHEAD = 4
-"""Files per process that are begun before the answer to the first is taken: enough that none waits."""
+"""Files per process that are started ahead of the first report: enough to keep every process busy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of every file."""
+    """The options of `check_model` for every file."""
 
-    shapes: str | None = None
+    shapes: Mapping[str, Shape] | None = None
     batch: int | None = None
     target: str | None = None
     weights_values: bool = False
@@ -41,14 +43,16 @@ class Question:
 def check_all(files: Iterable[tuple[str, bool]], question: Question, jobs: int) -> Iterator[tuple[str, bool, Report]]:
     """The report on each file, in the order of the files, with the path and whether it was found in a folder.
 
-    However many files there are, only a few reports wait at any time.
+    Only a few reports are held at any time, however many files there are.
     """
     if jobs == 1:
         for path, was_found in files:
             yield path, was_found, question.answer(path)
         return
     # A process that is copied from one with threads may hang, so each begins anew.
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    # Ctrl-C goes to all of them; this one alone answers.
+    quiet = (signal.SIGINT, signal.SIG_IGN)
+    with ProcessPoolExecutor(jobs, get_context("spawn"), signal.signal, quiet) as pool:
         waiting: deque[tuple[str, bool, Future[Report]]] = deque()
         for path, was_found in files:
             waiting.append((path, was_found, pool.submit(question.answer, path)))
@@ -64,9 +68,9 @@ def _first(waiting: deque[tuple[str, bool, Future[Report]]]) -> tuple[str, bool,
 
 
 class Bar:
-    """How many files were checked, on stderr where that is a terminal; nothing elsewhere.
+    """A progress bar of files on stderr, where that is a terminal.
 
-    total: counts the files; called only where the bar is shown.
+    total: counts the files, and is called only where the bar is shown.
     """
 
     def __init__(self, total: Callable[[], int], *, is_wanted: bool) -> None:
@@ -92,13 +96,13 @@ class Bar:
             self._progress.stop()
 
     def advance(self) -> None:
-        """One more file was checked."""
+        """Count one more file."""
         if self._progress is not None and self._task is not None:
             self._progress.advance(self._task)
 
     @contextmanager
     def hidden(self) -> Iterator[None]:
-        """Out of the way while a report is printed."""
+        """Hide the bar while a report is printed."""
         if self._progress is not None:
             self._progress.stop()
         yield

@@ -6,32 +6,44 @@ import statistics as moments
 import sys
 from collections.abc import Mapping
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import click
 
 from ir_exec.check import printable
+from ir_exec.cli.allocator import keep_freed_memory
 from ir_exec.cli.arrays import statistics, write_arrays
 from ir_exec.cli.inputs import Asked, input_options
 from ir_exec.cli.progress import LayerBar
-from ir_exec.cli.terminal import echo, errors_as_messages, show, styled, table
-from ir_exec.debug import Comparison, compare
+from ir_exec.cli.tables import Table
+from ir_exec.cli.terminal import UNUSABLE, echo, errors_as_messages, show, styled, table
+from ir_exec.debug.expected import differences
 from ir_exec.debug.finite import NotFinite, first_not_finite
 from ir_exec.debug.text import told
 from ir_exec.model import Model, ModelPort, read_model
 from ir_exec.runtime import Results, compile_model
+from ir_exec.runtime.precision import Precision
 from ir_exec.types import Array, ElementType, Shape
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 
 @click.command("run")
-@click.argument("model", metavar="MODEL")
+@click.argument("model", metavar="MODEL", type=click.Path())
 @input_options
-@click.option("--output", metavar="FILE.npz", help="Where to write the outputs, by their names.")
+@click.option("--output", metavar="FILE.npz", type=click.Path(), help="Where to write the outputs, by their names.")
+@click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True), help="Stop a run that takes longer.")
+@click.option(
+    "--precision",
+    type=click.Choice(["f32", "file"]),
+    default="f32",
+    show_default=True,
+    help="What f16 and bf16 are computed in: f32, as OpenVINO's CPU plugin does, or the types of the file.",
+)
 @click.option("--validate", is_flag=True, help="Fail at the first layer that makes NaN or infinity of finite inputs.")
-@click.option("--expected", metavar="FILE.npz", help="Fail where outputs differ from these, by name or out0, out1, ...")
+@click.option(
+    "--expected",
+    metavar="FILE.npz",
+    type=click.Path(),
+    help="Fail where outputs differ from these, by name or out0, out1, ...",
+)
 @click.option("--rtol", type=click.FloatRange(min=0), help="For --expected: relative tolerance.")
 @click.option("--atol", type=click.FloatRange(min=0), help="For --expected: absolute tolerance.")
 @click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True, help="Run so often, and time it.")
@@ -41,6 +53,8 @@ def command(
     archive: str | None,
     shapes: tuple[str, ...],
     weights: str | None,
+    max_seconds: float | None,
+    precision: Precision,
     seed: int,
     output: str | None,
     validate: bool,
@@ -51,15 +65,16 @@ def command(
 ) -> None:
     """Run a network and show its outputs.
 
-    Inputs that are not given are drawn: floats from the normal distribution, integers of 16 bits and more 0 or 1,
-    narrower ones over their whole range. A dim that is not known has its least size, 1 or more, unless --shape says so.
+    Inputs that are not given are drawn at random: floats from the normal distribution; integers of 16 bits and more are
+    0 or 1, narrower ones cover their whole range. Open dims take their lower bound, at least 1, or what --shape says.
 
     Exit code: 0 when it ran, 1 when the network cannot be read or run, or does not pass --validate or --expected, 2 for
     arguments that cannot be used.
     """
+    keep_freed_memory()
     with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
         network = read_model(model, weights=weights)
-        compiled = compile_model(network)
+        compiled = compile_model(network, max_seconds=max_seconds, precision=precision)
     ports = compiled.inputs
     asked = Asked(named, archive, shapes, seed)
     given = asked.given(ports)
@@ -70,7 +85,7 @@ def command(
             show(_inputs(ports, arrays, set(given), seed))
             echo("")
         if validate:
-            _validate(network, arrays)
+            _validate(network, arrays, precision)
         seconds = []
         for _ in range(repeat):
             compiled.reset_state()
@@ -85,8 +100,8 @@ def command(
             write_arrays(output, results)  # type: ignore[arg-type]  # a mapping by name, that takes positions too
         show(_outputs(results), _timing(seconds) + (f", outputs written to {output}" if output else ""))
     if expected is not None:
-        with errors_as_messages(exit_code=2):
-            _expect(network, arrays, expected, rtol, atol)
+        with errors_as_messages(exit_code=UNUSABLE):
+            _expect(results, expected, rtol, atol)
 
 
 def _timing(seconds: list[float]) -> str:
@@ -97,31 +112,30 @@ def _timing(seconds: list[float]) -> str:
     return f"ran {len(seconds)} times: first {seconds[0]:.3g} s, {rest}"
 
 
-def _validate(network: Model, arrays: Mapping[str, Array]) -> None:
+def _validate(network: Model, arrays: Mapping[str, Array], precision: Precision) -> None:
     with LayerBar(len(network.graph.nodes)) as bar:
-        found: NotFinite | None = first_not_finite(network, arrays, bar.advance if bar.is_wanted else None)
+        found: NotFinite | None = first_not_finite(
+            network, arrays, bar.advance if bar.is_wanted else None, precision=precision
+        )
     if found is not None:
         echo(f"{styled('error', 'error')}{styled('message', ': ' + found.message)}", to_stderr=True)
         echo(f"  --> {found.location}", to_stderr=True)
         sys.exit(1)
 
 
-def _expect(network: Model, arrays: Mapping[str, Array], path: str, rtol: float | None, atol: float | None) -> None:
-    """Compare the outputs alone with those of a file; ends the program with 1 where they differ."""
-    report: Comparison = compare(network, path, arrays, rtol=rtol, atol=atol)
-    layers = {layer.path: layer for layer in report.layers}
+def _expect(results: Results, path: str, rtol: float | None, atol: float | None) -> None:
+    """Compare the outputs with those of a file; ends the program with 1 where they differ."""
     lines = []
-    for port, name in zip(network.outputs, report.outputs, strict=False):
-        layer = layers.get(name.rpartition(":")[0] if name not in layers else name)
-        if layer is None or layer.carried is None:
-            lines.append(f"  {printable(port.name)}: {path} has no value for it")
-        elif not layer.carried.is_within:
-            lines.append(f"  {printable(port.name)}: {told(layer.carried)}")
+    for name, found in differences(results, path, rtol, atol).items():
+        if found is None:
+            lines.append(f"  {printable(name)}: {path} has no value for it")
+        elif not found.is_within:
+            lines.append(f"  {printable(name)}: {told(found)}")
     echo("")
     if not lines:
         echo(f"as expected: every output is within the tolerance of {path}")
         return
-    echo(f"not as expected: {len(lines)} of {len(network.outputs)} outputs differ from {path}")
+    echo(f"not as expected: {len(lines)} of {len(results)} outputs differ from {path}")
     for line in lines:
         echo(line)
     sys.exit(1)

@@ -1,4 +1,4 @@
-"""`ir-exec schema`: the JSON Schemas of JSON reports, from which those in schemas/ are made."""
+"""`ir-exec schema`: the JSON Schemas of what ir_exec writes as JSON, from which those in schemas/ are made."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from pydantic import BaseModel
 from ir_exec.check import Reports
 from ir_exec.debug import Comparison, TraceIndex
 from ir_exec.debug.precision import PrecisionReport
+from ir_exec.ir import Document
 
 _MODELS: dict[str, type[BaseModel]] = {
     "report": Reports,
+    "document": Document,
     "compare": Comparison,
     "trace": TraceIndex,
     "precision": PrecisionReport,
@@ -20,11 +22,11 @@ _MODELS: dict[str, type[BaseModel]] = {
 
 
 @click.command("schema", hidden=True)
-@click.argument("kind", type=click.Choice(list(_MODELS)), default="report")
-def command(kind: str) -> None:
-    """Print the JSON Schema of a JSON report: of `check`, `compare`, its --precision, or of the index of a trace."""
+@click.argument("of", type=click.Choice(list(_MODELS)), default="report")
+def command(of: str) -> None:
+    """Print the JSON Schema of a JSON report (of check, compare, its --precision), a document, or a trace's index."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **_MODELS[kind].model_json_schema(mode="serialization"),
+        **_MODELS[of].model_json_schema(mode="serialization"),
     }
     click.echo(json.dumps(schema, indent=2))

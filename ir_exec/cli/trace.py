@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from ir_exec.check import printable
 from ir_exec.cli.inputs import Asked, input_options
 from ir_exec.cli.progress import LayerBar
+from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import errors_as_messages, show, table
 from ir_exec.debug import Trace, trace
 from ir_exec.debug.text import number
 from ir_exec.model import read_model
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 _MOST_SHOWN = 20
 

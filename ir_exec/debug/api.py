@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.debug.comparing import Settings, compare_with
 from ir_exec.debug.entries import entries_of
 from ir_exec.debug.metrics import Metric, load_metric
@@ -79,7 +80,7 @@ def drawn_inputs(model: Model, seed: int, shapes: Mapping[str, ShapeLike] | None
     wanted = {name: as_shape(shape) for name, shape in (shapes or {}).items()}
     if unknown := sorted(wanted.keys() - {port.name for port in model.inputs}):
         names = ", ".join(port.name for port in model.inputs)
-        raise EvaluationError(f"there is no input {unknown[0]!r}; the inputs are: {names}", code="IR705")
+        raise EvaluationError(f"there is no input {unknown[0]!r}; the inputs are: {names}", code=Code.unknown_input)
     random = np.random.default_rng(seed)
     return {port.name: draw(port, wanted.get(port.name), random) for port in model.inputs}
 
@@ -122,4 +123,4 @@ def _reference(
     if path.suffix.lower() == ".xml" or path.exists():
         return IRReference(read_model(path), os.fspath(path), threads=threads)
     choices = "openvino, an .xml, an .onnx, an .npz, or a folder of a trace or of .npy files"
-    raise EvaluationError(f"{os.fspath(reference)!r} is no reference: expected {choices}", code="IR705")
+    raise EvaluationError(f"{os.fspath(reference)!r} is no reference: expected {choices}", code=Code.unknown_input)

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ir_exec.codes import Code
 from ir_exec.debug.entries import Entry, Key, by_key, entries_of, matched
 from ir_exec.debug.metrics import (
     Difference,
@@ -94,7 +95,7 @@ def compare_with(
     partners = matched(ours, theirs)
     if not any(not entry.is_input and not entry.is_constant for entry in ours if entry.key in partners):
         message = f"{reference.title} has no value in common with the network: no name of a tensor or layer is the same"
-        raise EvaluationError(message, code="IR705")
+        raise EvaluationError(message, code=Code.unknown_input)
     given = _given(model, ours, theirs, partners, arrays)
     reference.run(given, {partner.key for partner in partners.values()})
     comparing = _Comparing(model, reference, by_key(ours), partners, settings)

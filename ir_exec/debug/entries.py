@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Graph
 from ir_exec.graph.outputs import suggested
@@ -129,7 +130,7 @@ def find(entries: Sequence[Entry], name: str) -> Entry:
             if test(entry):
                 return entry
     known = [text for entry in entries for text in (*entry.names, entry.path)]
-    raise EvaluationError(f"there is no layer or tensor {name!r}", code="IR705", hint=suggested(name, known))
+    raise EvaluationError(f"there is no layer or tensor {name!r}", code=Code.unknown_input, hint=suggested(name, known))
 
 
 def matched(ours: Sequence[Entry], theirs: Sequence[Entry]) -> dict[Key, Entry]:

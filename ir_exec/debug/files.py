@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.ir.packing import decode_strings, encode
 from ir_exec.types import STRING, Array, ElementType, element_types
@@ -66,7 +67,7 @@ def read_value(path: str | os.PathLike[str], kind: ElementType, shape: tuple[int
 def damaged(path: str | os.PathLike[str], error: Exception) -> EvaluationError:
     """The error for a file that does not hold what it should."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else getattr(error, "message", str(error))
-    return EvaluationError(f"{os.fspath(path)} cannot be read: {reason}", code="IR705")
+    return EvaluationError(f"{os.fspath(path)} cannot be read: {reason}", code=Code.unknown_input)
 
 
 def unwritable(path: str | os.PathLike[str], error: OSError) -> ResourceError:

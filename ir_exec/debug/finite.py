@@ -13,6 +13,7 @@ from ir_exec.errors import Location
 from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import Const, Parameter
 from ir_exec.runtime.arguments import Inputs
+from ir_exec.runtime.precision import Precision
 from ir_exec.types import Array, ElementType
 
 __all__ = ["NotFinite", "first_not_finite"]
@@ -32,11 +33,15 @@ class _Found(BaseException):  # no error of a layer: it ends the run, from insid
 
 
 def first_not_finite(
-    model: Model, inputs: Inputs | None, progress: Callable[[str], None] | None = None
+    model: Model,
+    inputs: Inputs | None,
+    progress: Callable[[str], None] | None = None,
+    *,
+    precision: Precision = "f32",
 ) -> NotFinite | None:
     """The first layer, in the order of computation and in bodies as well, that makes NaN of inputs without NaN, or an
     infinity of finite inputs; None where none does. Constants and inputs of the network make what NaN they hold; an
-    infinity in them is meant, as in masks."""
+    infinity in them is meant, as in masks. precision: as for `compile_model`."""
 
     def visit(visit: Visit) -> None:
         if progress is not None:
@@ -61,7 +66,7 @@ def first_not_finite(
                 raise _Found(_told(visit, position, array, f"makes of finite inputs {infinite:,} infinities"))
 
     try:
-        Walker(model).run(inputs, visit)
+        Walker(model, precision=precision).run(inputs, visit)
     except _Found as error:
         return error.found
     return None

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.debug.facts import Number, Record
 from ir_exec.debug.numbers import PIECE, as_numbers, pieces
 from ir_exec.errors import EvaluationError
@@ -321,7 +322,7 @@ def load_metric(name: str) -> Metric:
     try:
         found = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError, ValueError) as error:
-        raise EvaluationError(f"there is no metric {name!r}: {error}", code="IR705") from None
+        raise EvaluationError(f"there is no metric {name!r}: {error}", code=Code.unknown_input) from None
     if not callable(found):
-        raise EvaluationError(f"metric {name!r} cannot be called", code="IR705")
+        raise EvaluationError(f"metric {name!r} cannot be called", code=Code.unknown_input)
     return found  # type: ignore[no-any-return]  # whatever it gives is made a float

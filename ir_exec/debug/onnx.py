@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
+from ir_exec.codes import Code
 from ir_exec.debug.child import Child, ChildCrashed, ChildRefused, Stored, load_stored, store_arrays
 from ir_exec.debug.entries import Entry, Key
 from ir_exec.errors import EvaluationError
@@ -26,9 +27,9 @@ class ONNXReference:
         missing = [name for name in ("onnx", "onnxruntime") if find_spec(name) is None]
         if missing:
             hint = "pip install 'ir-exec[onnx]' installs it"
-            raise EvaluationError(f"{' and '.join(missing)} is not installed", code="IR705", hint=hint)
+            raise EvaluationError(f"{' and '.join(missing)} is not installed", code=Code.unknown_input, hint=hint)
         if not path.is_file():
-            raise EvaluationError(f"{path} cannot be read: there is no such file", code="IR705")
+            raise EvaluationError(f"{path} cannot be read: there is no such file", code=Code.unknown_input)
         self.title = str(path)
         self.notes: list[str] = []
         self.rounds = 0
@@ -43,7 +44,7 @@ class ONNXReference:
             listed = self._child.ask(do="list", path=str(path))
         except (ChildCrashed, ChildRefused) as error:
             self.close()
-            raise EvaluationError(f"{path} cannot be read: {error}", code="IR705") from None
+            raise EvaluationError(f"{path} cannot be read: {error}", code=Code.unknown_input) from None
         self._parameters: list[str] = listed["inputs"]
         self._tensors: list[list[str]] = listed["tensors"]
         self._outputs: list[str] = listed["outputs"]
@@ -63,7 +64,7 @@ class ONNXReference:
         missing = [name for name in self._parameters if name not in self._inputs]
         if missing:
             message = f"{self._path} takes input {', '.join(map(repr, missing))}, which the network has not"
-            raise EvaluationError(message, code="IR705")
+            raise EvaluationError(message, code=Code.unknown_input)
         folder = Path(self._folder.name)
         inputs = dict(zip(self._inputs, store_arrays(list(self._inputs.values()), folder), strict=True))
         names = [name for name, _ in self._tensors if ((), name, 0) in wanted]

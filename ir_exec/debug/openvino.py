@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from ir_exec.codes import Code
 from ir_exec.debug.child import Child, ChildCrashed, ChildRefused, Stored, load_stored, store_arrays
 from ir_exec.debug.entries import Entry, Key, by_key, entries_of
 from ir_exec.debug.files import Spill
@@ -44,7 +45,7 @@ class OpenVINOReference:
     ) -> None:
         if find_spec("openvino") is None:
             hint = "pip install 'ir-exec[openvino]' installs it"
-            raise EvaluationError("OpenVINO is not installed", code="IR705", hint=hint)
+            raise EvaluationError("OpenVINO is not installed", code=Code.unknown_input, hint=hint)
         self.title = f"openvino ({device}, {hint})"
         self.notes: list[str] = []
         self.rounds = 0

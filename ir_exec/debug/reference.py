@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.debug.entries import Entry, Key, entries_of
 from ir_exec.debug.files import Spill, damaged, load_npz, nearest
 from ir_exec.debug.tracing import INDEX, Trace
@@ -87,7 +88,9 @@ class IRReference:
         for node, port in zip(self._model.graph.parameters, self._model.inputs, strict=True):
             array = arrays.get(((), node.id, 0))
             if array is None:
-                raise EvaluationError(f"the reference has an input {port.name!r}, the network has none", code="IR705")
+                raise EvaluationError(
+                    f"the reference has an input {port.name!r}, the network has none", code=Code.unknown_input
+                )
             given.append(_cast(array, port.element_type))
         self._walker.run(given, keep)
 
@@ -210,7 +213,7 @@ class ArraysReference:
             ElementType.of(array)
         except ValueError:
             message = f"{self.title} holds {array.dtype} for {name!r}, which no layer gives"
-            raise EvaluationError(message, code="IR705") from None
+            raise EvaluationError(message, code=Code.unknown_input) from None
         return array
 
     def output(self, key: Key) -> Array | None:
@@ -241,7 +244,7 @@ def arrays_in(path: Path, entries: Sequence[Entry]) -> dict[str, Array | Path]:
     if path.suffix == ".npz":
         return dict(load_npz(path))
     if (path / INDEX).exists():
-        raise EvaluationError(f"{path} is a trace", code="IR705")
+        raise EvaluationError(f"{path} is a trace", code=Code.unknown_input)
     plain = {_plain(name): name for entry in entries for name in (entry.path, entry.layer_name, *entry.names)}
     found: dict[str, Array | Path] = {}
     names = kinds_of(entries)
@@ -249,7 +252,7 @@ def arrays_in(path: Path, entries: Sequence[Entry]) -> dict[str, Array | Path]:
         name = file.relative_to(path).with_suffix("").as_posix()
         found[name if name in names else plain.get(_plain(name), name)] = file
     if not found:
-        raise EvaluationError(f"{path} holds neither a trace nor .npy files", code="IR705")
+        raise EvaluationError(f"{path} holds neither a trace nor .npy files", code=Code.unknown_input)
     return found
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
+from ir_exec.codes import Code
 from ir_exec.debug.entries import Entry, Key, by_key, entries_of
 from ir_exec.debug.facts import Facts, Record, digest, facts_of
 from ir_exec.debug.files import damaged, read_value, unwritable, write_file, write_value
@@ -202,7 +203,7 @@ class _Writer:
             for pattern in patterns:
                 if not any(fnmatchcase(name, pattern) for name in known):
                     hint = suggested(pattern, known)
-                    raise EvaluationError(f"no {what} matches {pattern!r}", code="IR705", hint=hint)
+                    raise EvaluationError(f"no {what} matches {pattern!r}", code=Code.unknown_input, hint=hint)
 
     def begin(self) -> None:
         """Make the folder ready: what an older trace wrote there goes."""
@@ -224,7 +225,7 @@ class _Writer:
         if held - old - {INDEX, _RESERVE}:
             example = min(held - old - {INDEX, _RESERVE})
             message = f"{self._folder} holds other files than a trace ({example}): name an empty or a new folder"
-            raise EvaluationError(message, code="IR705")
+            raise EvaluationError(message, code=Code.unknown_input)
         for name in (INDEX, *sorted(held & old), _RESERVE):
             (self._folder / name).unlink(missing_ok=True)
 

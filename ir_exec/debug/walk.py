@@ -12,16 +12,18 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, raise_error
 from ir_exec.graph import BodyGraph, Graph, Node, last_uses
 from ir_exec.infer import infer_body, infer_outputs
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.model import Model
 from ir_exec.ops.base.bodies import Ties
-from ir_exec.ops.infrastructure.values import Assign, Assign3, Const, Parameter, Result
+from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, Result
 from ir_exec.runtime.arguments import Inputs, bind_inputs
 from ir_exec.runtime.compiled import refuse_unsupported
 from ir_exec.runtime.loop import placed
+from ir_exec.runtime.precision import AS_IN_FILE, Precision, as_declared, as_f32, checked_precision, run_as_f32
 from ir_exec.runtime.state import Variables
 from ir_exec.runtime.threads import chosen_threads
 from ir_exec.types import Array, TensorType
@@ -61,12 +63,14 @@ Visitor: TypeAlias = Callable[[Visit], list[Array] | None]
 class Walker:
     """Runs a network for visitors, from the initial values of its variables. `Walker` and visits are for one thread.
 
-    threads: as for `compile_model`. Raises UnsupportedError for operators that ir_exec does not have.
+    threads: as for `compile_model`. precision: what f16 and bf16 are computed in; "f32" shows visitors f32 where the
+        file has these types. Raises UnsupportedError for operators that ir_exec does not have.
     """
 
-    def __init__(self, model: Model, *, threads: int | None = None) -> None:
+    def __init__(self, model: Model, *, threads: int | None = None, precision: Precision = "file") -> None:
         refuse_unsupported(model.graph)
         self.model = model
+        self.wide = run_as_f32(model) if checked_precision(precision) == "f32" else AS_IN_FILE
         self._threads = chosen_threads(threads)
         self._constants: dict[Node, Array] = {}
         self._state = Variables()
@@ -74,12 +78,21 @@ class Walker:
     def run(self, inputs: Inputs | None, visit: Visitor | None = None) -> list[Array]:
         """The outputs in their order; raises what a call of a CompiledModel raises."""
         arrays = bind_inputs(inputs, self.model.inputs)
-        self._state = Variables()
+        if self.model.weights is not None:
+            self.model.weights.require_unchanged()
+        if self.wide.ops:
+            arrays = list(map(as_f32, arrays))
+        self._state = Variables(self.wide.variables)
         self._constants = {}
         around = THREADS.set(self._threads)
         try:
             with np.errstate(all="ignore"):
-                return self.walk(self.model.graph, arrays, Where(), visit)
+                found = self.walk(self.model.graph, arrays, Where(), visit)
+            if not self.wide.ops:
+                return found
+            return [
+                as_declared(array, port.element_type) for array, port in zip(found, self.model.outputs, strict=True)
+            ]
         finally:
             THREADS.reset(around)
 
@@ -112,7 +125,7 @@ class Walker:
             outputs = [given[node]] if isinstance(node.op, Parameter) else self._outputs(node, inputs, where, visit)
             if len(outputs) < len(node.outputs):
                 message = f"the layer gives {len(outputs)} outputs, the file declares {len(node.outputs)}"
-                raise EvaluationError(message, code="IR700", location=node.location)
+                raise EvaluationError(message, code=Code.failed, location=node.location)
             dead = [number for number in dying[position] if number not in results]
             position += 1
             if visit is not None:
@@ -131,7 +144,7 @@ class Walker:
         return [self._constants[node]]
 
     def _evaluate(self, node: Node, inputs: list[Array], where: Where, visit: Visitor | None) -> list[Array]:
-        op = node.op
+        op = self.wide.ops.get(node, node.op)
         assert op is not None, "networks with unsupported operators are refused before"
         bodies = tuple([_Body(self, node, body, where, visit) for body in node.bodies])
         context: dict[str, Any] = {"weights": self.model.weights, "state": self._state, "bodies": bodies}
@@ -164,7 +177,8 @@ class _Body:
         self._runs = 0
 
     def infer(self, types: list[TensorType]) -> list[TensorType]:
-        return infer_body(self._body.graph, types, self._walker.model.weights)
+        walker = self._walker
+        return infer_body(self._body.graph, types, walker.model.weights, ops=walker.wide.ops)
 
     def run(self, arrays: list[Array]) -> list[Array]:
         where = self._where.inside(self._node, self._body.name, self._runs)
@@ -173,8 +187,9 @@ class _Body:
 
     def advance(self) -> None:
         nodes = self._body.graph.all_nodes()
-        assigned = {node.op.variable_id for node in nodes if isinstance(node.op, (Assign, Assign3))}
+        assigned = {node.op.variable_id for node in nodes if isinstance(node.op, AssignsVariable)}
         self._walker._state.advance(assigned)
 
     def parameter_types(self) -> list[TensorType]:
-        return [node.op.infer() for node in self._body.graph.parameters if isinstance(node.op, Parameter)]
+        ops = [self._walker.wide.ops.get(node, node.op) for node in self._body.graph.parameters]
+        return [op.infer() for op in ops if isinstance(op, Parameter)]

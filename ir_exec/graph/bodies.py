@@ -1,28 +1,30 @@
-"""How a body is tied to the layer around it: the port map and the back edges of the file, checked and resolved."""
+"""How a body is connected to its layer: the port map and the back edges of the file, checked and resolved."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 
+from ir_exec.codes import Code
 from ir_exec.errors import GraphError, Location
-from ir_exec.graph.graph import Graph
+from ir_exec.graph.graph import Graph, Node
 from ir_exec.ir import Body, Layer, PortMapEntry
 from ir_exec.ops.base.bodies import BackEdge, BodyInput, BodyOutput, Part, Ties
 
-__all__ = ["check_port_map", "tie_body"]
+__all__ = ["check_port_map", "tie_body", "with_port_ids"]
 
 
-def check_port_map(layer: Layer, body: Body, graph: Graph) -> Iterator[GraphError]:
-    """Every fault (IR112): ends that do not exist or are of the wrong kind, Parameters and ports that nothing names.
+def check_port_map(node: Node, body: Body, graph: Graph) -> Iterator[GraphError]:
+    """Every fault (IR112): ends that do not exist or are of the wrong kind, Parameters and ports without an entry.
 
-    Where an entry names no Parameter, or no output, it is the one that what has none waits for.
+    If an entry names a Parameter or an output that does not exist, those without an entry are not reported as well.
     """
-    parameters = {node.id for node in graph.parameters}
-    results = {node.id for node in graph.results}
+    layer = node.layer
+    parameters = {one.id for one in graph.parameters}
+    results = {one.id for one in graph.results}
     ids = {"input": {port.id for port in layer.inputs}, "output": {port.id for port in layer.outputs}}
-    # A layer without an operator may have been meant to be what the port map says; its own fault is reported.
-    unknown = {node.id for node in (*graph.nodes, *graph.unreachable) if node.op is None}
+    # A layer without an operator may be a misspelt Parameter or Result, which is reported elsewhere.
+    unknown = {one.id for one in (*graph.nodes, *graph.unreachable) if one.op is None}
     parameters |= unknown
     results |= unknown
     for entry in body.port_map:
@@ -36,28 +38,30 @@ def check_port_map(layer: Layer, body: Body, graph: Graph) -> Iterator[GraphErro
             yield _fault(f"a back edge enters layer {edge.to_layer}, which is no Parameter of {body.name}", edge.line)
     fed = Counter(entry.internal_layer_id for entry in body.port_map if entry.direction == "input")
     is_lost = not fed.keys() <= parameters
-    for node in graph.parameters:
-        if fed[node.id] > 1 or not (fed[node.id] or is_lost):
-            what = "nothing feeds" if not fed[node.id] else "more than one entry of the port map feeds"
-            message = f'{what} Parameter {node.id} "{node.name}" of {body.name}'
-            message += ": no entry of the port map names it" if not fed[node.id] else ""
-            yield _fault(message, node.layer.line)
-    yield from _input_faults(layer, body)
-    yield from _output_faults(layer, body)
+    for parameter in graph.parameters:
+        if fed[parameter.id] > 1 or not (fed[parameter.id] or is_lost):
+            what = "nothing feeds" if not fed[parameter.id] else "more than one entry of the port map feeds"
+            message = f'{what} Parameter {parameter.id} "{parameter.name}" of {body.name}'
+            message += ": no entry of the port map names it" if not fed[parameter.id] else ""
+            yield _fault(message, parameter.layer.line)
+    yield from _input_faults(node, body)
+    yield from _output_faults(node, body)
 
 
-def _input_faults(layer: Layer, body: Body) -> Iterator[GraphError]:
-    """Inputs that go nowhere. Those of an If may be for its other body, and a Loop has two that are for itself."""
+def _input_faults(node: Node, body: Body) -> Iterator[GraphError]:
+    """Inputs that no entry reads. Those of a layer with several bodies may be for another one."""
+    layer = node.layer
     taken = {str(entry.external_port_id) for entry in body.port_map if entry.direction == "input"}
     is_lost = not taken <= {"-1", *(port.id for port in layer.inputs)}
-    if layer.type == "If" or is_lost:
+    if len(node.op_class.body_names) > 1 or is_lost:
         return
-    for port in layer.inputs[2:] if layer.type == "Loop" else layer.inputs:
+    for port in layer.inputs[node.op_class.own_inputs :]:
         if port.id not in taken:
             yield _fault(f"input port {port.id}: no entry of the port map of {body.name} takes it", port.line)
 
 
-def _output_faults(layer: Layer, body: Body) -> Iterator[GraphError]:
+def _output_faults(node: Node, body: Body) -> Iterator[GraphError]:
+    layer = node.layer
     given = Counter(str(entry.external_port_id) for entry in body.port_map if entry.direction == "output")
     is_lost = not given.keys() <= {"-1", *(port.id for port in layer.outputs)}
     for port in layer.outputs:
@@ -65,7 +69,7 @@ def _output_faults(layer: Layer, body: Body) -> Iterator[GraphError]:
             count = "no entry" if not given[port.id] else "more than one entry"
             yield _fault(f"output port {port.id}: {count} of the port map of {body.name} gives it", port.line)
     purposes = [entry.purpose for entry in body.port_map if entry.direction == "output"]
-    if layer.type == "Loop" and "execution_condition" not in purposes:
+    if node.op_class.has_condition and "execution_condition" not in purposes:
         message = "no output in the port map has the purpose execution_condition: nothing tells whether to go on"
         yield _fault(message, body.line)
 
@@ -91,11 +95,29 @@ def _entry_fault(entry: PortMapEntry, ports: set[str], inside: set[str]) -> str 
 
 
 def _fault(message: str, line: int) -> GraphError:
-    return GraphError(message, code="IR112", location=Location(line=line))
+    return GraphError(message, code=Code.body_port_map, location=Location(line=line))
+
+
+def with_port_ids(layer: Layer, body: Body) -> Body | None:
+    """The body whose port map names the layer's output ports by their ids, where the file counts them from 0.
+
+    None where the file's ids are those of the ports already, or no count. OpenVINO takes them as an order.
+    """
+    outputs = [entry.external_port_id for entry in body.port_map if entry.direction == "output"]
+    named = sorted({id for id in outputs if id != -1})
+    if named != list(range(len(layer.outputs))) or {str(id) for id in named} == {port.id for port in layer.outputs}:
+        return None
+    entries = tuple(
+        entry.changed(external_port_id=int(layer.outputs[entry.external_port_id].id))
+        if entry.direction == "output" and entry.external_port_id != -1
+        else entry
+        for entry in body.port_map
+    )
+    return body.changed(port_map=entries)
 
 
 def tie_body(layer: Layer, body: Body, graph: Graph) -> Ties | None:
-    """The ties of a body whose port map has no faults: ids resolved to positions; None where it ties unknown layers."""
+    """The ties of a body whose port map has no faults, with positions for ids; None if it names unknown layers."""
     parameters = {node.id: place for place, node in enumerate(graph.parameters)}
     results = {node.id: place for place, node in enumerate(graph.results)}
     tied_in = {entry.internal_layer_id for entry in body.port_map if entry.direction == "input"}

@@ -1,8 +1,8 @@
 """From the document to the graph.
 
-Everything that the file says about structure is checked here, each fault is reported, and what can be kept is kept: a
-node whose type or attributes are no good stays in the graph without an operator, an input without an edge stays None.
-So the passes behind go on to find the faults that are independent of these.
+Everything that the file says about structure is checked here, and each fault is reported. Faulty layers stay in the
+graph: a node with an unknown type or invalid attributes has no operator, an input without an edge is None. So later
+passes find the faults that are independent of these.
 """
 
 from __future__ import annotations
@@ -10,29 +10,30 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from ir_exec.codes import Code
 from ir_exec.errors import GraphError, InvalidAttributeError, IRError, Location, Report, WeightsError, raise_error
-from ir_exec.graph.bodies import check_port_map, tie_body
+from ir_exec.graph.bodies import check_port_map, tie_body, with_port_ids
 from ir_exec.graph.graph import BodyGraph, Graph, Node, Value
 from ir_exec.graph.order import reachable, topological_order
-from ir_exec.ir import MAX_BODY_DEPTH, Body, Document, Edge, Layer, Port, Weights
+from ir_exec.ir import MAX_BODY_DEPTH, Body, Document, Edge, Layer, Port, Weights, spare_bytes
 from ir_exec.ops import Op, resolve
-from ir_exec.ops.infrastructure.values import Assign, Assign3, Const, ReadValue, ReadValue3
+from ir_exec.ops.base.registry import newest
+from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
 from ir_exec.types import Dim, ElementType, Shape, TensorType
 
 __all__ = ["build_graph", "declared_type"]
 
-READS = (ReadValue, ReadValue3)
-ASSIGNS = (Assign, Assign3)
-VARIABLES = (*READS, *ASSIGNS)
 
-_OF_ATTRIBUTES = {"IR302", "IR303"}
-"""Faults of attributes that are there: they are on the line of `<data>`."""
+_OF_VARIABLES = (ReadsVariable, AssignsVariable)
+
+_OF_ATTRIBUTES = {Code.invalid_attribute, Code.unknown_attribute}
+"""Faults of attributes that the file has: they are on the line of `<data>`."""
 
 
 def build_graph(document: Document, weights: Weights | None, *, report: Report = raise_error) -> Graph:
     """The graph of a document; constants are compared with the size of the weights, their bytes are not read.
 
-    `weights` may be None where there is no .bin; a constant that needs one is then reported once for all (IR201).
+    weights: None if there is no .bin; if the network has constants, that is reported once (IR201).
     """
     builder = _Builder(document.path, weights, report)
     graph = builder.build(document.name, document.layers, document.edges)
@@ -53,12 +54,12 @@ class _Builder:
         nodes = self.nodes(layers)
         self.connect(nodes, edges)
         listed = list(nodes.values())
-        parameters = [node for node in listed if node.type == "Parameter"]
-        results = [node for node in listed if node.type == "Result"]
-        sinks = [*results, *(node for node in listed if isinstance(node.op, ASSIGNS))]
+        parameters = [node for node in listed if node.op_class.is_parameter]
+        results = [node for node in listed if node.op_class.is_result]
+        sinks = [*results, *(node for node in listed if isinstance(node.op, AssignsVariable))]
         if not sinks and not is_body:
             message = "the network has no Result, so that nothing would be computed"
-            self.report(GraphError(message, code="IR108").located(Location(path=self.path)))
+            self.report(GraphError(message, code=Code.no_result).located(Location(path=self.path)))
         order = topological_order(listed, self.report)
         needed = reachable(sinks) if sinks else set(listed)
         needed.update(parameters)
@@ -83,7 +84,7 @@ class _Builder:
                 is_first_odd = _is_in_order(layers, place) and not _is_in_order(layers, first_place)
                 odd, other = (first, node) if is_first_odd else (node, first)
                 message = f'id {layer.id} is taken by layer "{other.name}" ({other.type}) of line {other.layer.line}'
-                self.report(GraphError(message, code="IR101").located(odd.location))
+                self.report(GraphError(message, code=Code.duplicate_layer_id).located(odd.location))
                 continue
             node.declared_inputs = tuple([_declared_type(port.precision, port.dims) for port in layer.inputs])
             node.inputs = [None] * len(layer.inputs)
@@ -98,21 +99,22 @@ class _Builder:
             node.op = self.operator(node)
             if layer.bodies:
                 node.bodies = tuple([self.body(node, body) for body in layer.bodies])
-            # Where bodies are nested too deep, the reader has left them out and said so.
+            # The reader leaves out, and reports, bodies that are nested too deep.
             missing = node.missing_bodies() if self.level < MAX_BODY_DEPTH else ()
             if missing:
                 what = " and no ".join(f"<{name}>" for name in missing)
                 message = f"the layer has no {what}, as every {layer.type} has"
-                self.report(GraphError(message, code="IR112").located(node.location))
+                self.report(GraphError(message, code=Code.body_port_map).located(node.location))
         return nodes
 
     def operator(self, node: Node) -> Op | None:
-        """The operator of a node; layers that say the same share one, unless it draws or keeps something."""
+        """The operator of a node; layers with equal attributes share one, unless it is random or has state."""
         layer = node.layer
         if layer.version is None:
             return None
         key = (layer.type, layer.version, *layer.data.items())
         op = self.shared.get(key)
+        node.op_class = type(op) if op is not None else newest(layer.type) or Op
         if op is None:
             faults: list[IRError] = []
             op = self.parse(layer, faults.append)
@@ -128,36 +130,43 @@ class _Builder:
         try:
             cls = resolve(layer.type, layer.version or "")
         except IRError as error:
-            error.severity = "info" if error.code.startswith("IR9") else "error"
-            report(error)
+            report(error.changed(severity="info" if error.code.startswith("IR9") else "error"))
             return None
 
         def report_attribute(error: IRError) -> None:
-            if error.code in _OF_ATTRIBUTES:
-                error.located(Location(line=layer.data_line))
-            report(error)
+            report(error.located(Location(line=layer.data_line)) if error.code in _OF_ATTRIBUTES else error)
 
         for name in cls.unknown_attributes(layer.data):
             message = f"{layer.type} has no attribute {name}; it is ignored"
-            report_attribute(InvalidAttributeError(message, code="IR303", severity="warning"))
+            report_attribute(InvalidAttributeError(message, code=Code.unknown_attribute, severity="warning"))
+        for name in cls.expected_attributes:
+            if name not in layer.data:
+                message = f"attribute {name} is missing; what it says is taken from the input"
+                report(InvalidAttributeError(message, code=Code.missing_attribute, severity="warning"))
         return cls.parse(layer.data, report_attribute)
 
     def check_constant(self, op: Const, node: Node) -> None:
         if not op.shape.is_static:
             return
-        if self.weights is not None:
-            try:
+        try:
+            spare = spare_bytes(op.element_type, op.shape.static, op.offset, op.size)
+            if self.weights is not None:
                 self.weights.check(op.element_type, op.shape.static, op.offset, op.size)
-            except IRError as error:
+            if spare:
+                message = f"{op.element_type}{list(op.shape.static)} takes {op.size - spare} bytes, and the size is "
+                message += f"{op.size}: the last {spare} are not read"
+                error = WeightsError(message, code=Code.constant_size, severity="warning")
                 self.report(error.located(node.location))
-        elif not self.weights_missed:
+        except IRError as error:
+            self.report(error.located(node.location))
+        if self.weights is None and not self.weights_missed:
             self.weights_missed = True
             message = "the network has constants, but there is no weights file"
             hint = "the weights are expected beside the .xml, with the extension .bin"
-            self.report(WeightsError(message, code="IR201", hint=hint).located(node.location))
+            self.report(WeightsError(message, code=Code.weights_missing, hint=hint).located(node.location))
 
     def connect(self, nodes: dict[str, Node], edges: tuple[Edge, ...]) -> None:
-        """Tie inputs to outputs; ports are found by their id, and count by their place in the layer."""
+        """Connect inputs to outputs; edges name ports by id, the graph by position."""
         inputs = {id: _positions(node.layer.inputs) for id, node in nodes.items()}
         outputs = {id: _positions(node.layer.outputs) for id, node in nodes.items()}
         refused: set[tuple[str, str]] = set()
@@ -174,10 +183,14 @@ class _Builder:
             if node.inputs[position] is not None:
                 message = f"input port {edge.to_port} has more than one edge"
                 port = _port_name(node, position)
-                error = GraphError(message, code="IR104", location=Location(line=edge.line, port=port))
+                error = GraphError(message, code=Code.two_edges, location=Location(line=edge.line, port=port))
                 faults.append((edge, error.located(node.location)))
                 continue
             node.inputs[position] = nodes[edge.from_layer].outputs[source]
+        astray = {edge.to_port for edge, _ in faults}
+        for node in nodes.values():
+            if _is_last_left_out(node) and node.layer.inputs[-1].id not in astray:
+                self.leave_out_last_input(node)
         unfed: dict[str, list[tuple[Node, int]]] = {}
         for node in nodes.values():
             for position, value in enumerate(node.inputs):
@@ -186,12 +199,24 @@ class _Builder:
         for edge, fault in faults:
             if edge.from_layer in nodes and len(unfed.get(edge.to_port, ())) == 1:
                 ((node, position),) = unfed.pop(edge.to_port)
-                _claim(edge, fault, node, position, is_placed=edge.to_layer in nodes)
+                fault = _claimed(edge, fault, node, position, is_placed=edge.to_layer in nodes)
             self.report(fault.located(Location(self.path, edge.line)))
         for node, position in (one for found in unfed.values() for one in found):
             message = f"no edge leads to input port {node.layer.inputs[position].id}"
             name = _port_name(node, position)
-            self.report(GraphError(message, code="IR105", port=name).located(node.location))
+            self.report(GraphError(message, code=Code.input_without_edge, port=name).located(node.location))
+
+    def leave_out_last_input(self, node: Node) -> None:
+        """Go on as if the layer did not have its last input port, to which no edge leads."""
+        port = node.layer.inputs[-1]
+        name = _port_name(node, len(node.inputs) - 1)
+        message = f"no edge leads to input port {port.id}; the layer is read as if it did not have this optional input"
+        place = Location(line=port.line, port=name)
+        error = GraphError(message, code=Code.input_without_edge, severity="warning", location=place)
+        self.report(error.located(node.location))
+        node.layer = node.layer.changed(inputs=node.layer.inputs[:-1])
+        node.inputs.pop()
+        node.declared_inputs = node.declared_inputs[:-1]
 
     def number(self, order: list[Node]) -> list[Value]:
         values = [value for node in order for value in node.outputs]
@@ -203,42 +228,59 @@ class _Builder:
         self.level += 1
         graph = self.build(body.name, body.layers, body.edges, is_body=True)
         self.level -= 1
-        faults = list(check_port_map(node.layer, body, graph))
+        counted = with_port_ids(node.layer, body)
+        if counted is not None:
+            line = next(entry.line for entry in body.port_map if entry.direction == "output")
+            message = f"the port map of {body.name} counts the output ports from 0; their ids in the layer are others"
+            error = GraphError(message, code=Code.body_port_map, severity="warning", location=Location(line=line))
+            self.report(error.located(node.location))
+            body = counted
+        faults = list(check_port_map(node, body, graph))
         for fault in faults:
             self.report(fault.located(node.location))
         depth = 1 + max((inner.depth for one in graph.nodes for inner in one.bodies), default=0)
         return BodyGraph(body.name, graph, None if faults else tie_body(node.layer, body, graph), depth)
 
     def check_variables(self, graph: Graph) -> None:
-        """Every variable is read and assigned; OpenVINO refuses networks where one of the two is missing."""
-        variables = [node for node in graph.all_nodes(unreachable=True) if isinstance(node.op, VARIABLES)]
-        read = {node.op.variable_id for node in variables if isinstance(node.op, READS)}
-        assigned = {node.op.variable_id for node in variables if isinstance(node.op, ASSIGNS)}
+        """Report variables that are not both read and assigned, as OpenVINO demands (IR113).
+
+        Layers that have a fault already, so that they have no operator, may be the other half of a pair.
+        """
+        nodes = list(graph.all_nodes(unreachable=True))
+        variables = [node for node in nodes if isinstance(node.op, _OF_VARIABLES)]
+        read = {node.op.variable_id for node in variables if isinstance(node.op, ReadsVariable)}
+        assigned = {node.op.variable_id for node in variables if isinstance(node.op, AssignsVariable)}
+        lost = [node for node in nodes if node.op is None]
+        if any(issubclass(node.op_class, _OF_VARIABLES) and "variable_id" not in node.layer.data for node in lost):
+            return
+        named = {node.layer.data["variable_id"] for node in lost if "variable_id" in node.layer.data}
+        read |= named
+        assigned |= named
         faults: list[GraphError] = []
         for node in variables:
-            if isinstance(node.op, READS) and node.op.variable_id not in assigned:
+            if isinstance(node.op, ReadsVariable) and node.op.variable_id not in assigned:
                 message = f"variable {node.op.variable_id!r} is read, but no layer assigns it"
-                faults.append(GraphError(message, code="IR113").located(node.location))
-            elif isinstance(node.op, ASSIGNS) and node.op.variable_id not in read:
+                faults.append(GraphError(message, code=Code.variable_without_pair).located(node.location))
+            elif isinstance(node.op, AssignsVariable) and node.op.variable_id not in read:
                 message = f"variable {node.op.variable_id!r} is assigned, but no layer reads it"
-                faults.append(GraphError(message, code="IR113").located(node.location))
+                faults.append(GraphError(message, code=Code.variable_without_pair).located(node.location))
         if len(read - assigned) == len(assigned - read) == 1 and len(faults) == 2:
-            # One of a pair was renamed, which is one fault.
+            # One of the two was renamed, which is one fault.
             (written,) = assigned - read
-            faults[0].hint = f"variable {written!r} is the only other one without a pair: was one of the two renamed?"
-            del faults[1]
+            hint = f"variable {written!r} is the only other one without a pair: was one of the two renamed?"
+            faults = [faults[0].changed(hint=hint)]
         for fault in faults:
             self.report(fault)
 
 
 def _is_in_order(layers: tuple[Layer, ...], place: int) -> bool:
-    """Whether the id of a layer lies between those of its neighbours: writers number layers in the file's order."""
+    """Whether the id of a layer is between those of its neighbours: writers number layers in the order of the file."""
     ids = [int(one.id) for one in layers[max(place - 1, 0) : place + 2] if one.id.isdigit()]
     return ids == sorted(set(ids))
 
 
 def declared_type(port: Port) -> TensorType:
-    """The type that a port declares; a port without dims may be a scalar's or of unknown rank, and says neither."""
+    """The type that a port declares; without dims the rank is unknown, as the value may be a scalar or of any rank."""
     return _declared_type(port.precision, port.dims)
 
 
@@ -258,39 +300,44 @@ def _positions(ports: tuple[Port, ...]) -> dict[str, int]:
     return {port.id: position for position, port in enumerate(ports)}
 
 
+def _is_last_left_out(node: Node) -> bool:
+    """Whether only the last input has no edge, and the operator can do without it."""
+    if node.op is None or not node.inputs or node.inputs[-1] is not None or None in node.inputs[:-1]:
+        return False
+    last = len(node.inputs) - 1
+    return last < len(node.op.inputs) and node.op.inputs[last].optional and not node.op.inputs[last].variadic
+
+
 def _port_name(node: Node, position: int) -> str:
     return node.op.input_name(position) if node.op is not None else node.layer.inputs[position].id
 
 
-def _claim(edge: Edge, fault: GraphError, node: Node, position: int, *, is_placed: bool) -> None:
-    """An edge that leads to the wrong place leaves the only input without one: that is one fault."""
-    if not is_placed:
-        fault.location = Location(line=edge.line, port=_port_name(node, position))
-        fault.located(node.location)
-    fault.hint = (
+def _claimed(edge: Edge, fault: GraphError, node: Node, position: int, *, is_placed: bool) -> GraphError:
+    """The fault of an edge with a wrong end, with a hint at the only input without an edge: that is one fault."""
+    hint = (
         f'input port {edge.to_port} of layer {node.id} "{node.name}" ({node.type}) has no edge: '
         "was this edge meant to lead there?"
     )
+    place = Location(line=edge.line, port=_port_name(node, position)).filled_from(node.location)
+    return fault.changed(hint=hint, location=fault.location if is_placed else place)
 
 
 def _edge_fault(
     edge: Edge, nodes: dict[str, Node], inputs: dict[str, dict[str, int]], outputs: dict[str, dict[str, int]]
 ) -> GraphError:
-    """What is wrong with the ends of an edge that has not got both; the error is placed at the layer that exists."""
+    """The fault of an edge of which an end does not exist, placed at a layer that does."""
     arrow = f"the edge from layer {edge.from_layer} port {edge.from_port} to layer {edge.to_layer} port {edge.to_port}"
     source, target = nodes.get(edge.from_layer), nodes.get(edge.to_layer)
     if source is None or target is None:
         missing = edge.from_layer if source is None else edge.to_layer
-        error = GraphError(f"{arrow}: there is no layer {missing}", code="IR102")
+        message = f"{arrow}: there is no layer {missing}"
         other = target or source
-        if other is None:
-            return error
-        error.location = Location(line=edge.line)
-        return error.located(other.location)
+        place = Location() if other is None else Location(line=edge.line).filled_from(other.location)
+        return GraphError(message, code=Code.dangling_edge, location=place)
     if edge.from_port not in outputs[source.id]:
         ids = ", ".join(outputs[source.id]) or "none"
         message = f'{arrow}: layer {source.id} "{source.name}" has no output port {edge.from_port} (it has: {ids})'
-        return GraphError(message, code="IR103", location=Location(line=edge.line)).located(target.location)
+        return GraphError(message, code=Code.wrong_port, location=Location(line=edge.line)).located(target.location)
     ids = ", ".join(inputs[target.id]) or "none"
     message = f'{arrow}: layer {target.id} "{target.name}" has no input port {edge.to_port} (it has: {ids})'
-    return GraphError(message, code="IR103", location=Location(line=edge.line)).located(target.location)
+    return GraphError(message, code=Code.wrong_port, location=Location(line=edge.line)).located(target.location)

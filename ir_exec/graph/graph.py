@@ -1,4 +1,4 @@
-"""A network as a graph: nodes that compute, and the values that run between them."""
+"""A network as a graph: nodes that compute, and the values between them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["BodyGraph", "Graph", "Node", "Value"]
 
 @dataclass(eq=False, slots=True, repr=False)
 class Value:
-    """What one output port of a node gives.
+    """The value of one output port of a node.
 
-    number: its place in `Graph.values`, by which passes keep what they know of it.
-    declared: the type that the file declares at the port; port dims may leave out what an unknown rank means.
+    number: its index in `Graph.values`, and in the lists that passes make.
+    declared: the type that the file declares at the port; without dims, the rank is unknown.
     names: the tensor names of the port.
     """
 
@@ -31,7 +31,7 @@ class Value:
 
     @property
     def name(self) -> str:
-        """A name for messages: the node's, with the port where there is more than one."""
+        """A name for messages: the node's, with the position if it has several outputs."""
         return self.node.name if len(self.node.outputs) == 1 else f"{self.node.name}:{self.position}"
 
     def __repr__(self) -> str:
@@ -40,17 +40,19 @@ class Value:
 
 @dataclass(eq=False, slots=True, repr=False)
 class Node:
-    """A layer that takes part in the network.
+    """A layer with its operator and its inputs.
 
-    op: its operator, or None where there is none to be had: an unknown type, or attributes that are no good.
+    op: its operator; None if its type is unknown or its attributes are invalid.
+    op_class: what is said of every operator of its type, in whatever version; Op itself if the type is unknown.
     path: the file.
-    inputs: the values it takes, by position; an input that the file leaves without an edge is None.
+    inputs: the values that it reads, by position; None for an input without an edge.
     declared_inputs: the types that the file declares at the input ports.
     """
 
     layer: Layer
     op: Op | None
     path: str | None
+    op_class: type[Op] = Op
     inputs: list[Value | None] = field(default_factory=list)
     outputs: tuple[Value, ...] = ()
     declared_inputs: tuple[TensorType, ...] = ()
@@ -76,7 +78,7 @@ class Node:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the node can be inferred and run: it has an operator, every input its edge, every body its ties."""
+        """Whether the node can be inferred and run: it has an operator, all edges and the ties of all bodies."""
         if self.op is None or None in self.inputs:
             return False
         if not self.bodies:
@@ -84,13 +86,13 @@ class Node:
         return all(body.ties for body in self.bodies) and not self.missing_bodies()
 
     def missing_bodies(self) -> list[str]:
-        """The graphs that the layer's type asks for and the layer does not hold."""
+        """The names of the bodies that the layer's type needs and the layer does not have."""
         held = {body.name for body in self.bodies}
         return [name for name in (self.op.body_names if self.op else ()) if name not in held]
 
     @property
     def values_in(self) -> list[Value]:
-        """The inputs of a node that is whole."""
+        """The inputs that have an edge; all of them if the node is whole."""
         return [value for value in self.inputs if value is not None]
 
     def __repr__(self) -> str:
@@ -99,10 +101,10 @@ class Node:
 
 @dataclass(eq=False, slots=True, repr=False)
 class BodyGraph:
-    """A graph inside a node, and how its Parameters and Results are tied to the node's ports.
+    """A graph inside a node, and how its Parameters and Results are tied to the ports of the node.
 
-    ties: None where the file's port map does not fit, which was reported when the graph was built.
-    depth: how many bodies lie within each other, this one counted.
+    ties: None if the port map of the file is wrong, which was reported when the graph was built.
+    depth: the levels of nested bodies, this one included.
     """
 
     name: str
@@ -115,9 +117,9 @@ class BodyGraph:
 class Graph:
     """A network, its nodes in topological order.
 
-    parameters, results: in the order of the file, which is the order of the network's inputs and outputs.
-    values: every value, each at its number.
-    unreachable: nodes from which no Result and no Assign can be reached; OpenVINO does not build them.
+    parameters, results: in the order of the file, which is the order of inputs and outputs of the network.
+    values: every value, at the index `value.number`.
+    unreachable: nodes on which no Result and no Assign depends; OpenVINO does not build them.
     """
 
     name: str
@@ -129,7 +131,7 @@ class Graph:
     path: str | None = None
 
     def all_nodes(self, *, unreachable: bool = False) -> Iterator[Node]:
-        """Every node, those of bodies right after the node that holds the body; at will the unreachable ones too."""
+        """Every node, with those of its bodies right after it; the unreachable ones too if asked for."""
         for node in (*self.nodes, *self.unreachable) if unreachable else self.nodes:
             yield node
             for body in node.bodies:

@@ -1,10 +1,11 @@
-"""The order in which nodes can run, and which of them need to."""
+"""The order in which nodes run, and which of them are needed."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
 
+from ir_exec.codes import Code
 from ir_exec.errors import GraphError, Report
 from ir_exec.graph.graph import Node
 
@@ -12,10 +13,10 @@ __all__ = ["last_uses", "reachable", "topological_order"]
 
 
 def topological_order(nodes: list[Node], report: Report) -> list[Node]:
-    """The nodes with every node after those it takes values from, otherwise in the order given.
+    """The nodes, each after the sources of its inputs, otherwise in the given order.
 
-    A cycle is reported once (IR107), with all of its layers in the message; the nodes on it and those that depend on
-    it come last, in the order given.
+    One cycle is reported (IR107), with its layers in the message; the nodes on cycles, and those that depend on them,
+    come last, in the given order.
     """
     place = {node: index for index, node in enumerate(nodes)}
     if _is_ordered(nodes, place):
@@ -43,7 +44,7 @@ def topological_order(nodes: list[Node], report: Report) -> list[Node]:
 
 
 def _is_ordered(nodes: list[Node], place: dict[Node, int]) -> bool:
-    """Whether every node stands after those it takes values from already, as writers mostly have it."""
+    """Whether every node is already after the sources of its inputs, as in most files."""
     for index, node in enumerate(nodes):
         for value in node.inputs:
             if value is not None and place[value.node] >= index:
@@ -52,7 +53,7 @@ def _is_ordered(nodes: list[Node], place: dict[Node, int]) -> bool:
 
 
 def _report_cycle(left: list[Node], report: Report) -> None:
-    """Walk backwards from any node that could not be placed: the walk must meet itself."""
+    """Walk backwards from a node that could not be placed, until the walk meets itself."""
     pending = set(left)
     walk: list[Node] = []
     seen: dict[Node, int] = {}
@@ -67,7 +68,7 @@ def _report_cycle(left: list[Node], report: Report) -> None:
     names = [f'layer {one.id} "{one.name}"' for one in cycle]
     shown = names if len(names) <= 12 else [*names[:6], f"... {len(names) - 11} more ...", *names[-5:]]
     message = f"the layers form a cycle: {' -> '.join([*shown, names[0]])}"
-    report(GraphError(message, code="IR107").located(cycle[0].location))
+    report(GraphError(message, code=Code.cycle).located(cycle[0].location))
 
 
 def reachable(sinks: Iterable[Node]) -> set[Node]:
@@ -83,7 +84,7 @@ def reachable(sinks: Iterable[Node]) -> set[Node]:
 
 
 def last_uses(nodes: list[Node]) -> list[list[int]]:
-    """For each node the numbers of the values that nobody needs after it, those that nobody needs at all included."""
+    """For each node, the numbers of the values that no later node reads; of its outputs, those that no node reads."""
     last: dict[int, int] = {}
     for index, node in enumerate(nodes):
         for value in (*node.outputs, *node.inputs):

@@ -6,10 +6,11 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.graph.graph import Graph, Node, Value
 from ir_exec.graph.order import reachable
-from ir_exec.ops.infrastructure.values import Assign, Assign3, Result
+from ir_exec.ops.infrastructure.values import AssignsVariable, Result
 
 __all__ = ["find_value", "suggested", "with_outputs"]
 
@@ -19,8 +20,9 @@ def with_outputs(graph: Graph, names: Sequence[str]) -> Graph:
 
     All Parameters stay. Raises EvaluationError as `find_value` does.
     """
-    results = [_result(graph, name) for name in names]
-    needed = reachable([*results, *(node for node in graph.nodes if isinstance(node.op, (Assign, Assign3)))])
+    free = max((int(node.id) for node in graph.nodes), default=-1) + 1
+    results = [_result(graph, name, free + position) for position, name in enumerate(names)]
+    needed = reachable([*results, *(node for node in graph.nodes if isinstance(node.op, AssignsVariable))])
     nodes = [node for node in graph.nodes if node in needed or node in graph.parameters]
     nodes = [node for node in nodes if not isinstance(node.op, Result)]
     return replace(graph, nodes=[*nodes, *results], results=results)
@@ -44,12 +46,12 @@ def find_value(graph: Graph, name: str) -> Value:
             return node.outputs[0]
         if node.name == name and node.outputs:
             choices = ", ".join(value.name for value in node.outputs)
-            raise EvaluationError(f"layer {name!r} has {len(node.outputs)} outputs: {choices}", code="IR705")
+            raise EvaluationError(f"layer {name!r} has {len(node.outputs)} outputs: {choices}", code=Code.unknown_input)
     for value in graph.values:
         if name == f"{value.node.name}:{value.position}":
             return value
     known = [text for value in graph.values for text in (*value.names, value.name)]
-    raise EvaluationError(f"there is no layer or tensor {name!r}", code="IR705", hint=suggested(name, known))
+    raise EvaluationError(f"there is no layer or tensor {name!r}", code=Code.unknown_input, hint=suggested(name, known))
 
 
 def suggested(name: str, known: Iterable[str]) -> str | None:
@@ -58,10 +60,8 @@ def suggested(name: str, known: Iterable[str]) -> str | None:
     return f"did you mean {' or '.join(near)}?" if near else None
 
 
-def _result(graph: Graph, name: str) -> Node:
+def _result(graph: Graph, name: str, id: int) -> Node:
     value = find_value(graph, name)
     template = graph.results[0].layer if graph.results else value.node.layer
-    layer = template._replace(
-        id=f"{value.node.id}:{value.position}", name=name, type="Result", version="opset1", output_names=(name,)
-    )
-    return Node(layer=layer, op=Result(), path=graph.path, inputs=[value])
+    layer = template.changed(id=str(id), name=name, type="Result", version="opset1", output_names=(name,))
+    return Node(layer=layer, op=Result(), path=graph.path, op_class=Result, inputs=[value])

@@ -1,5 +1,21 @@
 """Element type, shape and known values of every value of a graph."""
 
-from ir_exec.infer.infer import Settle, Types, infer_body, infer_node, infer_outputs, infer_types
+from ir_exec.infer.infer import (
+    Settle,
+    Types,
+    infer_body,
+    infer_node,
+    infer_outputs,
+    infer_types,
+    inferred_or_declared,
+)
 
-__all__ = ["Settle", "Types", "infer_body", "infer_node", "infer_outputs", "infer_types"]
+__all__ = [
+    "Settle",
+    "Types",
+    "infer_body",
+    "infer_node",
+    "infer_outputs",
+    "infer_types",
+    "inferred_or_declared",
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -13,15 +13,39 @@ from ir_exec.infer.known import with_known_values
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
 from ir_exec.ops.base.context import WeightsReader
-from ir_exec.types import TensorType
+from ir_exec.types import OpenShapeError, TensorType
 
-__all__ = ["Settle", "Types", "infer_body", "infer_node", "infer_outputs", "infer_types"]
+__all__ = [
+    "Settle",
+    "Types",
+    "infer_body",
+    "infer_node",
+    "infer_outputs",
+    "infer_types",
+    "inferred_or_declared",
+    "stop_at_fault",
+]
 
 Types: TypeAlias = list[TensorType]
 """The type of every value of a graph, at the value's number."""
 
-Settle: TypeAlias = Callable[[Node, list[TensorType] | None], list[TensorType]]
-"""Chooses the types that the layers below a node go on with, from the inferred ones (None after a fault)."""
+Settle: TypeAlias = Callable[[Node, list[TensorType] | None, list[IRError]], list[TensorType]]
+"""Returns the types of a node's outputs for the layers below; called with the node, its inferred types and its faults.
+
+The types are None after a fault, and for a node that cannot be inferred. The faults know their layer.
+"""
+
+
+def inferred_or_declared(node: Node, inferred: list[TensorType] | None, faults: list[IRError]) -> list[TensorType]:
+    """The Settle that ignores faults: the inferred types, or the declared ones if there are none."""
+    return [value.declared for value in node.outputs] if inferred is None else inferred
+
+
+def stop_at_fault(node: Node, inferred: list[TensorType] | None, faults: list[IRError]) -> list[TensorType]:
+    """The Settle that raises the first error; layers that cannot be inferred keep their declared types."""
+    for fault in faults:
+        raise_error(fault)
+    return inferred_or_declared(node, inferred, faults)
 
 
 def infer_types(
@@ -29,37 +53,41 @@ def infer_types(
     *,
     weights: WeightsReader | None = None,
     given: Mapping[Value, TensorType] | None = None,
-    report: Report = raise_error,
-    settle: Settle | None = None,
+    settle: Settle = stop_at_fault,
+    ops: Mapping[Node, Op] | None = None,
+    seen: dict[Value, TensorType] | None = None,
 ) -> Types:
     """The type of every value of the graph, from its Parameters down.
 
     given: types that take the place of what the operator would infer: new input shapes, inputs of a body.
-    report: takes every fault, which by then knows its layer; the outputs of a layer with a fault, and those of a
-        layer that cannot be checked, go on with the declared types.
+    settle: what happens to faults, and the types for the layers below each node.
+    ops: operators that take the place of those of their nodes, in bodies too.
+    seen: gets the type of every value that is inferred, in bodies too.
     """
-    settle = settle or _keep_inferred
     given = given or {}
     told = {value.node for value in given}
-    context: dict[str, Any] = {"weights": weights, "bodies": ()}
+    around = _Around(weights, ops or {}, seen)
     types: Types = [value.declared for value in graph.values]
     with np.errstate(all="ignore"):
         for node in graph.nodes:
             inferred: list[TensorType] | None
+            faults: list[IRError] = []
             if node in told:
                 inferred = [given.get(value, value.declared) for value in node.outputs]
             else:
-                inferred = _infer(node, types, context, report)
-            for value, type in zip(node.outputs, settle(node, inferred), strict=False):
+                inferred = _infer(node, types, around, faults)
+            for value, type in zip(node.outputs, settle(node, inferred, faults), strict=False):
                 types[value.number] = type
+    if seen is not None:
+        seen.update(zip(graph.values, types, strict=True))
     return types
 
 
 def infer_node(op: Op, inputs: list[TensorType], context: Mapping[str, Any], report: Report) -> list[TensorType] | None:
-    """The types of an operator's outputs; every fault is reported, and None returned after a fault.
+    """The types of an operator's outputs, None after a fault; every fault is reported.
 
-    The last type stands for all further outputs where their number is not known. An exception that is no IRError is a
-    fault of the operator's class, and is reported as IR999.
+    If the number of outputs is not known, the last type stands for all further ones. An exception that is not an
+    IRError is a fault of the operator's class and is reported as IR999.
     """
     outputs = infer_outputs(op, inputs, context, report)
     return None if outputs is None else with_known_values(op, inputs, outputs)
@@ -68,7 +96,7 @@ def infer_node(op: Op, inputs: list[TensorType], context: Mapping[str, Any], rep
 def infer_outputs(
     op: Op, inputs: list[TensorType], context: Mapping[str, Any], report: Report
 ) -> list[TensorType] | None:
-    """As `infer_node`, without what follows for the values of the outputs."""
+    """As `infer_node`, without known elements of the outputs."""
     try:
         if not op.check_inputs(inputs, report):
             return None
@@ -76,6 +104,9 @@ def infer_outputs(
             result = op.infer(*inputs, **{name: context[name] for name in op.infer_context})
         else:
             result = op.infer(*inputs)
+    except OpenShapeError as error:
+        report(internal_error(error))
+        return None
     except IRError as error:
         report(error)
         return None
@@ -85,43 +116,55 @@ def infer_outputs(
     return list(result) if isinstance(result, tuple) else [result]
 
 
-def infer_body(graph: Graph, parameters: list[TensorType], weights: WeightsReader | None) -> list[TensorType]:
-    """The types of a body's Results from those of its Parameters; raises what is wrong inside.
+def infer_body(
+    graph: Graph,
+    parameters: list[TensorType],
+    weights: WeightsReader | None,
+    *,
+    ops: Mapping[Node, Op] | None = None,
+    seen: dict[Value, TensorType] | None = None,
+) -> list[TensorType]:
+    """The types of a body's Results from those of its Parameters; raises the first error inside.
 
-    A Parameter of which nothing is known keeps the type that the file declares.
+    A Parameter of unknown type keeps the one that the file declares. ops, seen: as for `infer_types`.
     """
     given = {
         node.outputs[0]: type
         for node, type in zip(graph.parameters, parameters, strict=True)
         if type.element_type.is_known or type.rank is not None
     }
-    types = infer_types(graph, weights=weights, given=given)
+    types = infer_types(graph, weights=weights, given=given, ops=ops, seen=seen)
     return [types[node.values_in[0].number] for node in graph.results]
+
+
+class _Around(NamedTuple):
+    """What one pass over a graph hands on to the passes over the bodies inside."""
+
+    weights: WeightsReader | None
+    ops: Mapping[Node, Op]
+    seen: dict[Value, TensorType] | None
 
 
 class _Body:
     """A body whose types are inferred; the TypedBody of the operator that holds it."""
 
-    def __init__(self, body: BodyGraph, weights: WeightsReader | None) -> None:
+    def __init__(self, body: BodyGraph, around: _Around) -> None:
         assert body.ties is not None, "a node with bodies that are not tied is not whole"
         self.ties: Ties = body.ties
         self.depth = body.depth
         self._graph = body.graph
-        self._weights = weights
+        self._around = around
 
     def infer(self, types: list[TensorType]) -> list[TensorType]:
-        return infer_body(self._graph, types, self._weights)
+        weights, ops, seen = self._around
+        return infer_body(self._graph, types, weights, ops=ops, seen=seen)
 
 
-def _infer(node: Node, types: Types, context: Mapping[str, Any], report: Report) -> list[TensorType] | None:
-    op = node.op
+def _infer(node: Node, types: Types, around: _Around, faults: list[IRError]) -> list[TensorType] | None:
+    """The inferred types of a node's outputs; its faults are added to `faults`."""
+    op = around.ops.get(node, node.op)
     if op is None or not node.is_whole:
         return None
     inputs = [types[value.number] for value in node.inputs if value is not None]
-    if node.bodies:
-        context = {**context, "bodies": tuple([_Body(body, context["weights"]) for body in node.bodies])}
-    return infer_node(op, inputs, context, lambda error: report(error.located(node.location)))
-
-
-def _keep_inferred(node: Node, inferred: list[TensorType] | None) -> list[TensorType]:
-    return [value.declared for value in node.outputs] if inferred is None else inferred
+    context = {"weights": around.weights, "bodies": tuple([_Body(body, around) for body in node.bodies])}
+    return infer_node(op, inputs, context, lambda error: faults.append(error.located(node.location)))

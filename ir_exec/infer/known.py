@@ -1,7 +1,7 @@
-"""What is known of the elements of a node's outputs, from what is known of its inputs.
+"""Known elements of the outputs of a node, from those of its inputs.
 
-There is one mechanism: the operator's own `evaluate`. With every input known it gives the value; with bounds, it gives
-bounds where the operator is declared `rising` or `monotone`. Nothing is computed until a rule asks.
+There is one mechanism: the operator's own `evaluate`. From known inputs it computes the value; from bounds it computes
+bounds, if the operator is declared `rising` or `monotone`. Nothing is computed until a rule asks for it.
 """
 
 from __future__ import annotations
@@ -13,22 +13,20 @@ import numpy as np
 
 from ir_exec.kernels.precision import type_limits
 from ir_exec.ops import Op
+from ir_exec.ops.base.intervals import HUGE
 from ir_exec.types import Array, Bounds, ElementType, TensorType
 
 __all__ = ["LARGEST", "with_known_values"]
 
 LARGEST = 1024
-"""Tensors of more elements than this do not describe shapes; nothing is computed for them."""
-
-HUGE = 2.0**48
-"""Arithmetic on bounds that reaches this is arithmetic on "not bounded": no tensor has so many elements."""
+"""Elements of the largest tensor whose values are computed: larger ones do not describe shapes."""
 
 DEEPEST = 32
-"""How many unasked values may stand on each other before one is computed, so that asking never recurses too deep."""
+"""How many values may depend on each other before one is computed, which bounds the recursion."""
 
 
 class _Unasked:
-    """Bounds of all outputs of a node, computed when one of them is first asked for."""
+    """The bounds of all outputs of a node, computed when one of them is first needed."""
 
     __slots__ = ("bounds", "compute", "depth")
 
@@ -46,7 +44,7 @@ class _Unasked:
 
 
 class _Output:
-    """The bounds of one output; the `source` of its type."""
+    """The bounds of one output, as the `source` of its type."""
 
     __slots__ = ("node", "position")
 
@@ -60,7 +58,7 @@ class _Output:
 
 
 def with_known_values(op: Op, inputs: list[TensorType], outputs: list[TensorType]) -> list[TensorType]:
-    """The outputs with what `evaluate` tells about their elements; as they are where it can tell nothing."""
+    """The outputs with known elements, as far as `evaluate` can compute them."""
     if not op.deterministic or op.evaluate_context or not _may_be_known(op, inputs, outputs):
         return outputs
     depth = 1 + max((type.source.node.depth for type in inputs if isinstance(type.source, _Output)), default=0)
@@ -74,7 +72,7 @@ def with_known_values(op: Op, inputs: list[TensorType], outputs: list[TensorType
 
 
 def _may_be_known(op: Op, inputs: list[TensorType], outputs: list[TensorType]) -> bool:
-    """Whether every tensor is small and every input says something, before any of it is looked at."""
+    """Whether every tensor is small and every input has known elements; computes none of them."""
     if not inputs:
         return False
     for type in inputs:
@@ -94,7 +92,7 @@ def _evaluate_bounds(op: Op, inputs: list[TensorType], outputs: list[TensorType]
         with np.errstate(all="ignore"):
             found = _bounds(op, known)
     except Exception:
-        # A value that cannot be computed is not known. Whether it is a fault of the network, the run will tell.
+        # A value that cannot be computed is unknown; whether that is a fault, only the run shows.
         return None
     if found is None or any(
         lower.shape != type.shape.static or ElementType.of(lower) is not type.element_type
@@ -135,7 +133,7 @@ def _outputs(op: Op, arrays: list[Array]) -> list[Array]:
 
 
 def _saturated_outputs(op: Op, arrays: list[Array]) -> list[Array]:
-    """The outputs, those beyond HUGE put to the end of their type's range, where integers would have wrapped."""
+    """The outputs, with integers beyond HUGE at the end of the range of their type, where they would have wrapped."""
     sizes = _outputs(op, [_as_sizes(array) for array in arrays])
     outputs = []
     for output, size in zip(_outputs(op, arrays), sizes, strict=True):
@@ -147,7 +145,7 @@ def _saturated_outputs(op: Op, arrays: list[Array]) -> list[Array]:
 
 
 def _as_sizes(array: Array) -> Array:
-    """As f64, the ends of an integer's range as those of i64: far beyond HUGE, whatever is done to them."""
+    """As f64, with the ends of an integer type's range as those of i64, which stay far beyond HUGE in arithmetic."""
     if not np.issubdtype(array.dtype, np.integer):
         return array.astype(np.float64)
     least, most = type_limits(array.dtype)

@@ -23,7 +23,7 @@ from ir_exec.ir.document import (
 from ir_exec.ir.names import join_names, split_names
 from ir_exec.ir.packing import CURRENT_ORDER, BitOrder, decode, encode, packed_size
 from ir_exec.ir.reader import MAX_BODY_DEPTH, read_document
-from ir_exec.ir.weights import Weights, default_weights_path
+from ir_exec.ir.weights import Weights, default_weights_path, spare_bytes
 
 __all__ = [
     "CURRENT_ORDER",
@@ -45,5 +45,6 @@ __all__ = [
     "join_names",
     "packed_size",
     "read_document",
+    "spare_bytes",
     "split_names",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ir_exec.codes import Code
 from ir_exec.errors import IRError, ParseError
 
 __all__ = ["LFS_POINTER", "recognise", "recognise_root"]
@@ -71,7 +72,7 @@ def recognise_root(tag: str) -> IRError:
     found = _BY_ROOT.get(local_name.lower())
     if found is not None:
         return _not_ir(*found)
-    return ParseError(f"not an IR file: its root element is <{local_name[:80]}>, not <net>", code="IR004")
+    return ParseError(f"not an IR file: its root element is <{local_name[:80]}>, not <net>", code=Code.not_ir)
 
 
 def _is_text(start: bytes) -> bool:
@@ -82,4 +83,4 @@ def _is_text(start: bytes) -> bool:
 
 
 def _not_ir(kind: str, hint: str | None) -> IRError:
-    return ParseError(f"not an IR file: it is {kind}", code="IR004", hint=hint)
+    return ParseError(f"not an IR file: it is {kind}", code=Code.not_ir, hint=hint)

@@ -17,18 +17,21 @@ from typing import NamedTuple
 import numpy as np
 from lxml import etree
 
+from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, ParseError, ResourceError
 from ir_exec.ir.lookalikes import recognise
 from ir_exec.types import Array
 
-__all__ = ["MAX_XML_BYTES", "Markup", "load", "parse", "start_tags"]
+__all__ = ["MAX_XML_BYTES", "Markup", "is_text", "load", "parse", "start_tags"]
 
 MAX_XML_BYTES = 128 * 2**20
 """No network comes near this size: a layer takes half a kilobyte, and the weights are not in this file."""
 
 _ASIDE = {b"<!--": b"-->", b"<![CDATA[": b"]]>", b"<?": b"?>"}
 _ASIDE_OR_DECLARATION = re.compile(rb"<!--|<!\[CDATA\[|<\?|<!(?:DOCTYPE|ENTITY|ELEMENT|ATTLIST|NOTATION)")
-_DECLARED_ENCODING = re.compile(rb"""<\?xml[^>]{0,200}?\bencoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]{0,39})["']""")
+_DECLARED_ENCODING = re.compile(rb"""\s*<\?xml[^>]{0,200}?\bencoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]{0,39})["']""")
+_LATE_DECLARATION = re.compile(rb"\s+<\?xml\s[^>]{0,400}?\?>")
+_END = re.compile(rb"</net\s*>")
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -60,21 +63,32 @@ def load(source: str | os.PathLike[str] | bytes) -> tuple[str | None, bytes]:
         _check_size(len(source), None)
         return None, bytes(source)
     path = None
+    if is_text(source):
+        message = "this is the text of an XML file, and a path was expected"
+        hint = 'text is read as bytes: text.encode("utf-8")'
+        raise ParseError(message, code=Code.unreadable_path, hint=hint)
     try:
         path = os.fsdecode(source)
         status = os.stat(path)
         # A pipe or a device may never end, and may block even when it is opened.
         if not stat.S_ISREG(status.st_mode):
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file"
-            raise ParseError(f"the path is {kind}", code="IR001", location=Location(path=path))
+            raise ParseError(f"the path is {kind}", code=Code.unreadable_path, location=Location(path=path))
         _check_size(status.st_size, path)
         with open(path, "rb") as file:
             raw = file.read(MAX_XML_BYTES + 1)
     except (OSError, ValueError, TypeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise ParseError(f"cannot read the file: {reason}", code="IR001", location=Location(path=path)) from None
+        raise ParseError(
+            f"cannot read the file: {reason}", code=Code.unreadable_path, location=Location(path=path)
+        ) from None
     _check_size(len(raw), path)
     return path, raw
+
+
+def is_text(source: object) -> bool:
+    """Whether what should be a path is the content of a file."""
+    return isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<") and not os.path.exists(source)
 
 
 def parse(raw: bytes) -> Markup:
@@ -86,7 +100,7 @@ def parse(raw: bytes) -> Markup:
     found = recognise(raw)
     if found is not None:
         raise found
-    text = _to_utf8(raw)
+    text = _without_surroundings(_to_utf8(raw))
     markup = _without_asides(text)
     root = _element_tree(text)
     if root.getroottree().docinfo.internalDTD is not None:
@@ -100,7 +114,7 @@ def _check_size(size: int, path: str | None) -> None:
     if size > MAX_XML_BYTES:
         raise ResourceError(
             f"the file has {size:,} bytes; an .xml of IR is refused above {MAX_XML_BYTES:,}",
-            code="IR006",
+            code=Code.limit_exceeded,
             hint="is this the .bin?",
             location=Location(path=path),
         )
@@ -127,10 +141,26 @@ def _to_utf8(raw: bytes) -> bytes:
             raise LookupError
         text = raw[skip:].decode(encoding)
     except LookupError:
-        raise ParseError(f"the file says that its encoding is {encoding!r}, which is not known", code="IR002") from None
+        raise ParseError(
+            f"the file says that its encoding is {encoding!r}, which is not known", code=Code.not_well_formed
+        ) from None
     except UnicodeError as error:
-        raise ParseError(f"the file is not {encoding}: {error}", code="IR002") from None
+        raise ParseError(f"the file is not {encoding}: {error}", code=Code.not_well_formed) from None
     return text.encode("utf-8", "surrogatepass")
+
+
+def _without_surroundings(text: bytes) -> bytes:
+    """The text without what other readers of IR pass over: a declaration behind white space, and text behind the end.
+
+    Every other byte stays at its place. A `<` behind the end stays, and is refused later on.
+    """
+    if text[:1].isspace() and (declaration := _LATE_DECLARATION.match(text)) is not None:
+        start, end = text.index(b"<"), declaration.end()
+        text = text[:start] + re.sub(rb"[^\r\n]", b" ", text[start:end]) + text[end:]
+    end_tag = _END.match(text, max(text.rfind(b"</net"), 0))
+    if end_tag is not None and (behind := text[end_tag.end() :].strip()) and b"<" not in behind:
+        text = text[: end_tag.end()]
+    return text
 
 
 def _without_asides(text: bytes) -> bytes:
@@ -163,7 +193,7 @@ def _drop_namespace(root: etree._Element) -> None:
 def _refused(what: str, line: int) -> IRError:
     return ParseError(
         f"the file holds {what}, which no IR file needs and which may make a reader fetch or expand things",
-        code="IR003",
+        code=Code.refused_markup,
         location=Location(line=line),
     )
 
@@ -202,12 +232,16 @@ def _syntax_error(text: bytes, code: int | None, message: str | None, line: int 
     reason = (message or "unknown reason").strip()
     location = Location(line=line)
     if code == _LIMIT_EXCEEDED:
-        return ResourceError(f"the file goes beyond the XML parser's limits: {reason}", code="IR006", location=location)
+        return ResourceError(
+            f"the file goes beyond the XML parser's limits: {reason}", code=Code.limit_exceeded, location=location
+        )
     if code == _UNDECLARED_ENTITY:
-        return ParseError(f"the file uses an entity: {reason}", code="IR003", location=location)
+        return ParseError(f"the file uses an entity: {reason}", code=Code.refused_markup, location=location)
     cut_off = b"<net" in text and not text.rstrip().endswith(b"</net>")
     hint = "the file ends before </net>: was it cut off while it was copied?" if cut_off else None
-    return ParseError(f"the file is not well-formed XML: {reason}", code="IR002", hint=hint, location=location)
+    return ParseError(
+        f"the file is not well-formed XML: {reason}", code=Code.not_well_formed, hint=hint, location=location
+    )
 
 
 def start_tags(text: bytes) -> list[tuple[etree._Element, int]]:
@@ -217,7 +251,7 @@ def start_tags(text: bytes) -> list[tuple[etree._Element, int]]:
     """
     root = parse(text).root
     if _to_utf8(text) is not text:
-        raise ParseError("the file is not plain UTF-8", code="IR002")
+        raise ParseError("the file is not plain UTF-8", code=Code.not_well_formed)
     starts: list[int] = _starts(np.frombuffer(_without_asides(text), np.uint8)).tolist()
     return list(zip(root.iter(), starts, strict=True))
 

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import WeightsError
 from ir_exec.ir.document import Document
 from ir_exec.types import Array, ElementType
@@ -213,7 +214,7 @@ def decode_strings(stored: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _damaged_strings(what: str) -> WeightsError:
-    return WeightsError(f"the string constant is damaged: {what}", code="IR206")
+    return WeightsError(f"the string constant is damaged: {what}", code=Code.damaged_strings)
 
 
 def _encode_strings(strings: Sequence[str] | Array) -> bytes:

@@ -9,18 +9,22 @@ from __future__ import annotations
 import math
 import mmap
 import os
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import Location, WeightsError
 from ir_exec.ir.lookalikes import LFS_HINT, LFS_POINTER
 from ir_exec.ir.packing import CURRENT_ORDER, BitOrder, decode, packed_size
 from ir_exec.types import Array, ElementType
 
-__all__ = ["Weights", "default_weights_path"]
+__all__ = ["Weights", "default_weights_path", "spare_bytes"]
 
 _MAX_OFFSET = 2**63 - 1
+
+_COPIED = 2**20
+"""Bytes of files that are read whole instead of mapped: nothing that happens to such a file afterwards matters."""
 
 _SMALL = 2**10
 """Bytes of constants that are kept once decoded: every rule that axes and shapes have a part in asks for them."""
@@ -31,19 +35,47 @@ def default_weights_path(path: str | os.PathLike[str]) -> str:
     return os.path.splitext(os.fspath(path))[0] + ".bin"
 
 
+def spare_bytes(element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> int:
+    """How many of a constant's bytes its elements do not need; OpenVINO reads the first ones.
+
+    0 for strings, and for the one byte that OpenVINO gives a constant without elements. Raises WeightsError: IR205
+    offset, size or shape is negative or beyond 64 bits; IR204 the size is less than the elements need.
+    """
+    if not (0 <= offset <= _MAX_OFFSET and 0 <= size <= _MAX_OFFSET):
+        raise WeightsError(f"no bytes lie at offset {offset} with size {size}", code=Code.constant_offset)
+    if min(shape, default=0) < 0:
+        raise WeightsError(f"a constant cannot have the shape {list(shape)}", code=Code.constant_offset)
+    count = math.prod(shape)
+    is_text = element_type is ElementType.string
+    needed = 4 * (2 + count) if is_text else packed_size(element_type, count)
+    if size < needed:
+        at_least = "at least " if is_text else ""
+        message = f"{element_type}{list(shape)} takes {at_least}{needed} bytes, and the size is {size}"
+        raise WeightsError(message, code=Code.constant_size)
+    return 0 if is_text or size <= max(needed, 1) else size - needed
+
+
 class Weights:
     """The bytes that constants are taken from; `path` is None where they did not come from a file.
 
-    Arrays that were read keep the mapping alive, so the object may be dropped at any time. The file must not be cut
-    short while it is mapped: the operating system then ends the process that looks at the lost part.
+    Arrays that were read keep the mapping alive, so the object may be dropped at any time. Files of up to 1 MiB are
+    read whole. Larger ones must not change while they are mapped: who reads a constant, and a run before it begins,
+    gets a WeightsError where size or time stamp are not what they were. A file that is cut short while a run looks at
+    its lost part still ends the process; the operating system gives no other way. Bytes in memory (`of_bytes`) are safe
+    from that.
+
+    Pickled are the path and a digest of the file, and where there is no file the bytes themselves. Unpickling maps the
+    file anew, and raises WeightsError where it is not the same any more.
     """
 
-    __slots__ = ("_appended", "_bytes", "_decoded", "order", "path")
+    __slots__ = ("_appended", "_bytes", "_decoded", "_digest", "_mapped", "order", "path")
 
     def __init__(self, stored: Array, path: str | None, order: BitOrder) -> None:
         self._bytes = stored
         self._appended: Array = np.empty(0, np.uint8)
         self._decoded: dict[tuple[ElementType, tuple[int, ...], int, int], Array] = {}
+        self._digest: str | None = None
+        self._mapped: _MappedFile | None = None
         self.path = path
         self.order = order
 
@@ -57,18 +89,26 @@ class Weights:
         try:
             if not os.path.isfile(name):
                 if os.path.exists(name):
-                    raise WeightsError("the weights are no regular file", code="IR201", location=Location(path=name))
-                raise WeightsError("the weights file does not exist", code="IR201", location=Location(path=name))
+                    raise WeightsError(
+                        "the weights are no regular file", code=Code.weights_missing, location=Location(path=name)
+                    )
+                raise WeightsError(
+                    "the weights file does not exist", code=Code.weights_missing, location=Location(path=name)
+                )
             with open(name, "rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                mapped: mmap.mmap | bytes = b""
-                if size:
-                    mapped = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+                status = os.fstat(file.fileno())
+                mapped: mmap.mmap | None = None
+                if status.st_size > _COPIED:
+                    mapped = mmap.mmap(file.fileno(), status.st_size, access=mmap.ACCESS_READ)
+                stored = file.read(status.st_size) if mapped is None else mapped
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             message = f"cannot read the weights: {reason}"
-            raise WeightsError(message, code="IR201", location=Location(path=name)) from None
-        return cls(_not_a_pointer(np.frombuffer(mapped, np.uint8), name), name, order)
+            raise WeightsError(message, code=Code.weights_missing, location=Location(path=name)) from None
+        weights = cls(_not_a_pointer(np.frombuffer(stored, np.uint8), name), name, order)
+        if mapped is not None:
+            weights._mapped = _MappedFile(name, mapped, status)
+        return weights
 
     @classmethod
     def of_bytes(cls, stored: bytes | bytearray | memoryview, *, order: BitOrder = CURRENT_ORDER) -> Self:
@@ -76,6 +116,20 @@ class Weights:
         view = np.frombuffer(stored, np.uint8)
         view.flags.writeable = False
         return cls(_not_a_pointer(view, None), None, order)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.path is None:
+            return _unpickled, (self._bytes.tobytes(), None, None, self._appended.tobytes(), self.order)
+        path = os.path.abspath(self.path)
+        return _unpickled, (b"", path, self._sha256(), self._appended.tobytes(), self.order)
+
+    def _sha256(self) -> str:
+        from hashlib import sha256  # reading a network does without it
+
+        self.require_unchanged()
+        if self._digest is None:
+            self._digest = sha256(self._bytes.data).hexdigest()
+        return self._digest
 
     @property
     def size(self) -> int:
@@ -85,36 +139,32 @@ class Weights:
     def appended(self, extra: bytes) -> Weights:
         """The same weights with more bytes behind their end; neither is copied."""
         longer = Weights(self._bytes, self.path, self.order)
+        longer._mapped = self._mapped
         longer._appended = np.frombuffer(self._appended.tobytes() + extra, np.uint8)
         return longer
+
+    def require_unchanged(self) -> None:
+        """Raise WeightsError (IR200) where the mapped file was written to, or cut short, since it was opened."""
+        if self._mapped is not None:
+            self._mapped.require_unchanged()
 
     def check(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> None:
         """Whether a constant can be read, without touching its bytes.
 
-        Raises WeightsError: IR205 offset, size or shape is negative or beyond 64 bits; IR204 the size is not what the
-        element type and the shape need; IR202 the constant reaches past the end of the weights.
+        Raises WeightsError as `spare_bytes` does; IR202 where the constant reaches past the end of the weights, and
+        IR204 where only bytes that its elements do not need are there.
         """
-        if not (0 <= offset <= _MAX_OFFSET and 0 <= size <= _MAX_OFFSET):
-            raise WeightsError(f"no bytes lie at offset {offset} with size {size}", code="IR205")
-        if min(shape, default=0) < 0:
-            raise WeightsError(f"a constant cannot have the shape {list(shape)}", code="IR205")
-        count = math.prod(shape)
-        if element_type is ElementType.string:
-            needed, enough = 4 * (2 + count), size >= 4 * (2 + count)
-        else:
-            needed = packed_size(element_type, count)
-            # OpenVINO gives a constant without elements one byte.
-            enough = size == needed or (count == 0 and size <= 1)
-        if not enough:
-            at_least = "at least " if element_type is ElementType.string else ""
-            message = f"{element_type}{list(shape)} takes {at_least}{needed} bytes, and the size is {size}"
-            raise WeightsError(message, code="IR204")
-        if offset + size > self.size and count > 0:
-            raise WeightsError(
-                f"the constant lies in bytes {offset} to {offset + size} of the weights, which end at {self.size}",
-                code="IR202",
-                hint="is this the .bin of this .xml, and was it copied whole?",
-            )
+        spare = spare_bytes(element_type, shape, offset, size)
+        if offset + size <= self.size or math.prod(shape) == 0:
+            return
+        if spare and offset + size - spare <= self.size:
+            message = f"{element_type}{list(shape)} takes {size - spare} bytes, and the size is {size}, past the end"
+            raise WeightsError(f"{message} of the weights", code=Code.constant_size)
+        raise WeightsError(
+            f"the constant lies in bytes {offset} to {offset + size} of the weights, which end at {self.size}",
+            code=Code.weights_short,
+            hint="is this the .bin of this .xml, and was it copied whole?",
+        )
 
     def read(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> Array:
         """The constant as a read-only array of this shape: a view of the mapping where alignment allows, else a copy.
@@ -129,7 +179,8 @@ class Weights:
         if math.prod(shape) == 0:
             array = np.empty(shape, element_type.dtype)
         else:
-            array = decode(element_type, shape, self._stored(offset, size), self.order)
+            needed = size - spare_bytes(element_type, shape, offset, size)
+            array = decode(element_type, shape, self._stored(offset, needed), self.order)
         array.flags.writeable = False
         if size <= _SMALL:
             self._decoded[key] = array
@@ -141,19 +192,56 @@ class Weights:
 
     def _stored(self, offset: int, size: int) -> Array:
         end = len(self._bytes)
+        self.require_unchanged()
         return self._appended[offset - end :][:size] if offset >= end else self._bytes[offset : offset + size]
 
     def close(self) -> None:
         """Let go of the file as soon as no array that was read from it is left; nothing can be read afterwards."""
         self._bytes = np.empty(0, np.uint8)
+        self._mapped = None
         self._decoded.clear()
+
+
+class _MappedFile:
+    """A mapped file, and what it was like when it was opened."""
+
+    __slots__ = ("_inode", "_mapping", "_path", "_size", "_written")
+
+    def __init__(self, path: str, mapping: mmap.mmap, status: os.stat_result) -> None:
+        self._path = path
+        self._mapping = mapping
+        self._size = status.st_size
+        self._written = status.st_mtime_ns
+        self._inode = status.st_dev, status.st_ino
+
+    def require_unchanged(self) -> None:
+        try:
+            status = os.stat(self._path)
+        except OSError:
+            status = None
+        if status is not None and (status.st_dev, status.st_ino) == self._inode:
+            is_same = (status.st_size, status.st_mtime_ns) == (self._size, self._written)
+        else:
+            # A file that was replaced or deleted lives on for who has it mapped.
+            is_same = self._mapping.size() == self._size
+        if not is_same:
+            message = "the weights have changed since they were opened"
+            raise WeightsError(message, hint="read the model again", location=Location(path=self._path))
+
+
+def _unpickled(stored: bytes, path: str | None, digest: str | None, appended: bytes, order: BitOrder) -> Weights:
+    weights = Weights.of_bytes(stored, order=order) if path is None else Weights.open(path, order=order)
+    if digest is not None and weights._sha256() != digest:
+        message = "the weights have changed since the model was pickled"
+        raise WeightsError(message, hint="read the model again", location=Location(path=path))
+    return weights.appended(appended) if appended else weights
 
 
 def _not_a_pointer(stored: Array, path: str | None) -> Array:
     if stored[: len(LFS_POINTER)].tobytes() == LFS_POINTER:
         raise WeightsError(
             "the weights are a Git LFS pointer, not the file it stands for",
-            code="IR203",
+            code=Code.weights_lfs_pointer,
             hint=LFS_HINT,
             location=Location(path=path),
         )

@@ -15,6 +15,7 @@ from typing import IO, Protocol
 
 from lxml import etree
 
+from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, WeightsError
 from ir_exec.ir.document import Body, Document, Edge, Layer, Port, PortMapEntry, RtInfo
 from ir_exec.ir.names import join_names
@@ -42,7 +43,7 @@ def write_document(document: Document, weights: ByteRanges | None, path: str | o
     """
     xml_path = os.fsdecode(path)
     if not xml_path.lower().endswith(".xml"):
-        raise IRError("the file to write must end in .xml", code="IR009", location=Location(path=xml_path))
+        raise IRError("the file to write must end in .xml", code=Code.unwritable, location=Location(path=xml_path))
     bin_path = default_weights_path(xml_path)
     token = secrets.token_hex(4)
     new_xml, new_bin = f"{xml_path}.{token}.tmp", f"{bin_path}.{token}.tmp"
@@ -58,7 +59,7 @@ def write_document(document: Document, weights: ByteRanges | None, path: str | o
         # A ValueError is lxml's refusal of text that XML cannot hold, or the system's of a path.
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         message = f"cannot write the file: {reason}"
-        raise IRError(message, code="IR009", location=Location(path=xml_path)) from None
+        raise IRError(message, code=Code.unwritable, location=Location(path=xml_path)) from None
     finally:
         for leftover in (new_bin, new_xml):
             with suppress(OSError, ValueError):
@@ -101,7 +102,7 @@ class _Writer:
             element.set("version", layer.version)
         if layer.output_names:
             element.set("output_names", join_names(layer.output_names))
-        data = self._with_new_offset(layer) if layer.type.lower() in ("const", "constant") else layer.data
+        data = self._with_new_offset(layer) if layer.is_constant else layer.data
         if data:
             etree.SubElement(element, "data", dict(data))
         if layer.rt_info:
@@ -135,7 +136,7 @@ class _Writer:
             offset = self._stored(*_range(data), is_empty="0" in data.get("shape", "").replace(" ", "").split(","))
         except WeightsError as error:
             where = Location(None, layer.data_line or None, layer.id, layer.name, layer.type)
-            raise error.located(where) from None
+            raise error.located(where) from error.__cause__
         return {**data, "offset": str(offset)}
 
     def _stored(self, offset: int, size: int, *, is_empty: bool) -> int:
@@ -143,11 +144,13 @@ class _Writer:
         if is_empty:
             content = memoryview(bytes(min(size, 1)))
         elif self._weights is None:
-            raise WeightsError("the constant has bytes, and there are no weights to take them from", code="IR201")
+            raise WeightsError(
+                "the constant has bytes, and there are no weights to take them from", code=Code.weights_missing
+            )
         else:
             content = self._weights.slice(offset, size)
             if len(content) < size:
-                raise WeightsError(f"the weights end before byte {offset + size}", code="IR202")
+                raise WeightsError(f"the weights end before byte {offset + size}", code=Code.weights_short)
         key = (len(content), hashlib.blake2b(content, digest_size=32).digest())
         found = self._offsets.setdefault(key, self._end)
         if found == self._end:
@@ -162,7 +165,9 @@ def _range(data: Mapping[str, str]) -> tuple[int, int]:
     # Nineteen digits are enough for every number of 64 bits, and Python refuses very long ones.
     if not all(text.isascii() and text.isdigit() and len(text) <= 19 for text in texts):
         shown = ", ".join(repr(text[:40]) for text in texts)
-        raise WeightsError(f"offset and size of the constant are no numbers from 0 on: {shown}", code="IR205")
+        raise WeightsError(
+            f"offset and size of the constant are no numbers from 0 on: {shown}", code=Code.constant_offset
+        )
     return int(texts[0]), int(texts[1])
 
 

@@ -1,1 +1,4 @@
-"""Arrays in, arrays out: what operators compute with. Nothing here knows operators, attributes or layers."""
+"""NumPy kernels: arrays in, arrays out. Nothing here knows operators, attributes or layers.
+
+`costs` holds the numbers about speed and memory by which they choose how to work.
+"""

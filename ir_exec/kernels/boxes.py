@@ -1,7 +1,7 @@
-"""Boxes: how far they overlap, and which of them are left when of every heap only the best is kept.
+"""Boxes: their overlaps, and which of them non-maximum suppression keeps.
 
-Many boxes are four rows, one for each coordinate: x0, y0, x1, y1 (or y before x, which is all the same for an overlap).
-So each step of the arithmetic runs over all boxes at once, in memory that lies side by side.
+Boxes are four rows, one for each coordinate: x0, y0, x1, y1 (or y before x, which changes no overlap). So each step of
+the arithmetic runs over all boxes at once, in contiguous memory.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ir_exec.kernels import costs
+from ir_exec.kernels.limits import current_limits
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = [
-    "BLOCK",
     "Overlaps",
     "Selected",
     "above",
@@ -34,9 +35,6 @@ __all__ = [
 
 Overlaps: TypeAlias = Callable[[Array, Array], Array]
 """From the positions of two boxes to their intersection over union; arrays of positions are broadcast together."""
-
-BLOCK = 128
-"""So many boxes are compared with each other at once."""
 
 
 def as_rows(boxes: Array) -> Array:
@@ -107,8 +105,8 @@ def keep_best(
     most = count if most is None else most
     if shrink < 1 and limit > 0.5:
         return _keep_shrinking(count, overlaps, limit, most, np.float32(shrink))
-    for start in range(0, count, BLOCK):
-        block = np.arange(start, min(start + BLOCK, count))
+    for start in range(0, count, costs.BOXES_AT_ONCE):
+        block = np.arange(start, min(start + costs.BOXES_AT_ONCE, count))
         if kept:
             met = overlaps(np.array(kept, np.int64)[:, np.newaxis], block)
             block = block[~np.logical_or.reduce(_too_far(met, limit), axis=0)]
@@ -152,8 +150,8 @@ def _too_far(overlaps: Array, threshold: np.float32) -> Array:
 def _keep_shrinking(count: int, overlaps: Overlaps, limit: np.float32, most: int, shrink: np.float32) -> Array:
     """`keep_best` where the limit falls, so that a box is judged by the limit of the time at which its turn comes."""
     kept: list[int] = []
-    for start in range(0, count, BLOCK):
-        block = np.arange(start, min(start + BLOCK, count))
+    for start in range(0, count, costs.BOXES_AT_ONCE):
+        block = np.arange(start, min(start + costs.BOXES_AT_ONCE, count))
         worst = np.fmax.reduce(overlaps(np.array(kept, np.int64)[:, np.newaxis], block), axis=0, initial=0)
         if kept:
             stays = worst < limit
@@ -247,6 +245,10 @@ def _integral(end: Array, limit: Any) -> Array:
     return total
 
 
+ROW_BYTES = 64
+"""Bytes that a box takes in `Selected` and in the rows of an output."""
+
+
 class Selected(NamedTuple):
     """Boxes that are kept, one element of each array for each of them; `box` counts within its batch element."""
 
@@ -262,6 +264,8 @@ class Selected(NamedTuple):
 
     @staticmethod
     def joined(parts: list[Selected]) -> Selected:
+        """All parts as one; ResourceError where there is no room for them and for the outputs that tell of them."""
+        current_limits().require(ROW_BYTES * sum([len(part.box) for part in parts]))
         nothing = np.zeros(0, np.int64)
         empty = Selected(nothing, nothing, nothing, np.zeros(0, np.float32))
         return Selected(*map(np.concatenate, zip(empty, *parts, strict=True)))

@@ -1,7 +1,7 @@
-"""How windows of data are multiplied with filters: which parts of the work are done at a time, in what arrangement.
+"""Convolution of groups of channels, in the arrangement that is fastest for the shapes.
 
-Every arrangement works in parts that stay in the cache of a core. The parts follow from the shapes alone, each fills a
-place of its own in the result, and so they may be shared among threads.
+Every arrangement works in parts that stay in the cache of a core. The parts follow from the shapes alone and each fills
+a place of its own in the result, so threads may share them.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import Worker, for_each
 from ir_exec.kernels.precision import accumulator, rounded, widened
-from ir_exec.kernels.products import LEAST_COLUMNS, MOST_SUMMED, SINGLE_PRODUCT, matrix_products, product_in_pieces
+from ir_exec.kernels.products import MOST_SUMMED, matrix_products, product_in_pieces
 from ir_exec.kernels.windows import (
     Covered,
     Scratch,
@@ -27,30 +28,7 @@ from ir_exec.kernels.windows import (
 )
 from ir_exec.types import Array
 
-__all__ = ["CHUNK", "COLUMNS", "Convolver", "convolve", "portions"]
-
-CHUNK = 2**20
-"""How many elements of windows are copied side by side at a time where BLAS multiplies them on all threads."""
-
-COLUMNS = 512
-"""The least number of windows in one such product, below which BLAS is slow."""
-
-SHARE = 8
-"""Into how many parts that many elements are cut where threads of ours work, each in the cache of its core."""
-
-ROW_SHARE = 16
-"""The same where rows are laid along rows, for which a window takes several elements of memory."""
-
-SHORT = 8 * SINGLE_PRODUCT
-"""Products up to which threads of BLAS are not called, which may have to be waited for."""
-
-FEW_WINDOWS = 144
-"""No more windows than these are fewer than there are channels, mostly."""
-
-MANY_CHANNELS = 32
-
-PRODUCTS_A_NANOSECOND = 50
-"""What one core multiplies and adds in matrix products, about."""
+__all__ = ["Convolver", "convolve", "portions"]
 
 Place: TypeAlias = tuple[slice, ...]
 """A part of a result [batch, groups, outputs, windows]."""
@@ -92,10 +70,14 @@ class Convolver:
         )
         self._grouped = (data[0], groups, channels, *([prod(data[2:])] if self._is_pointwise else data[2:]))
         self._is_single_product = (
-            self._is_pointwise and groups == 1 and outputs * self._column * self._shape[3] <= SINGLE_PRODUCT
+            self._is_pointwise
+            and groups == 1
+            and outputs * self._column * self._shape[3] <= costs.SINGLE_PRODUCT_MULTIPLICATIONS
         )
-        self._is_short = prod(self._shape) * self._column <= SHORT and self._column <= MOST_SUMMED
-        self._nanoseconds = prod(self._shape) * (self._column / PRODUCTS_A_NANOSECOND)
+        self._is_short = (
+            prod(self._shape) * self._column <= costs.SHORT_CONVOLUTION_MULTIPLICATIONS and self._column <= MOST_SUMMED
+        )
+        self._nanoseconds = prod(self._shape) * (self._column / costs.MULTIPLICATIONS_A_NANOSECOND)
         self._arrange(channels)
 
     def _arrange(self, channels: int) -> None:
@@ -103,27 +85,28 @@ class Convolver:
         _, groups, outputs, windows = self._shape
         self._make_worker = self._by_columns
         if channels == 1 and not self._is_pointwise:
-            self._nanoseconds *= PRODUCTS_A_NANOSECOND / 4
-            if windows <= FEW_WINDOWS and groups >= MANY_CHANNELS and self._column <= FEW_WINDOWS:
+            self._nanoseconds *= costs.MULTIPLICATIONS_A_NANOSECOND / 4
+            if windows <= costs.FEW_WINDOWS and groups >= costs.MANY_CHANNELS and self._column <= costs.FEW_WINDOWS:
                 self._make_worker = self._by_channels
-                each = max(CHUNK // SHARE // (windows * max(self._column, 1)), 1)
+                each = max(costs.CHUNK_ELEMENTS // (windows * max(self._column, 1)), 1)
                 self._parts = self._portions(self._counts, each)
             else:
                 self._make_worker = self._by_rows
-                sizes = block_sizes(self._counts, CHUNK // ROW_SHARE)
-                self._parts = self._portions(sizes, CHUNK // (ROW_SHARE * max(prod(sizes), 1)))
+                # A window's elements are in memory several times, so that fewer windows fill the cache.
+                sizes = block_sizes(self._counts, costs.PIECE_ELEMENTS)
+                self._parts = self._portions(sizes, costs.PIECE_ELEMENTS // max(prod(sizes), 1))
             return
         if not self._is_pointwise:
             self._nanoseconds += prod(self._shape) // max(outputs, 1) * self._column / 3
         if self._is_short:
             longest = max(self._column, min(outputs, 256), 1)
-            sizes = block_sizes(self._counts, max(CHUNK // SHARE // longest, LEAST_COLUMNS))
-            self._parts = self._portions(sizes, CHUNK // SHARE // max(longest * prod(sizes), 1))
+            sizes = block_sizes(self._counts, max(costs.CHUNK_ELEMENTS // longest, costs.LEAST_COLUMNS))
+            self._parts = self._portions(sizes, costs.CHUNK_ELEMENTS // max(longest * prod(sizes), 1))
         else:
             # BLAS shares it among threads by itself.
             self._nanoseconds = 0
-            sizes = block_sizes(self._counts, max(CHUNK // max(self._column, 1), COLUMNS))
-            self._parts = self._portions(sizes, CHUNK // max(self._column * prod(sizes), 1))
+            sizes = block_sizes(self._counts, max(costs.WINDOW_ELEMENTS // max(self._column, 1), costs.LEAST_WINDOWS))
+            self._parts = self._portions(sizes, costs.WINDOW_ELEMENTS // max(self._column * prod(sizes), 1))
 
     def _portions(self, sizes: Sequence[int], pairs: int) -> list[_Part]:
         parts = []

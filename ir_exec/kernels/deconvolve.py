@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ir_exec.kernels.convolve import COLUMNS, portions
+from ir_exec.kernels import costs
+from ir_exec.kernels.convolve import portions
 from ir_exec.kernels.precision import accumulator, rounded, widened
 from ir_exec.kernels.products import matrix_products
 from ir_exec.kernels.windows import Scratch, SlidingAxis, block_sizes
 from ir_exec.types import Array
 
 __all__ = ["deconvolve"]
-
-CHUNK = 2**18
-"""How many products are made and added at a time, so that they stay in the cache of one core."""
 
 
 def deconvolve(data: Array, filters: Array, axes: Sequence[SlidingAxis]) -> Array:
@@ -33,9 +31,11 @@ def deconvolve(data: Array, filters: Array, axes: Sequence[SlidingAxis]) -> Arra
     rows = widened(filters).reshape(groups, channels, outputs * prod(kernel)).swapaxes(1, 2)
     result = np.zeros((batch, groups, outputs, *[axis.size for axis in axes]), accumulator(data.dtype))
     each = max(rows.shape[1], 1)
-    sizes = block_sizes(counts, max(CHUNK // each, COLUMNS))
+    sizes = block_sizes(counts, max(costs.INTERMEDIATE_ELEMENTS // each, costs.LEAST_WINDOWS))
     scratch = Scratch(rows.dtype)
-    for block, chosen, some_groups in portions((batch, groups), counts, sizes, CHUNK // (each * max(prod(sizes), 1))):
+    for block, chosen, some_groups in portions(
+        (batch, groups), counts, sizes, costs.INTERMEDIATE_ELEMENTS // (each * max(prod(sizes), 1))
+    ):
         part = [axis.part(windows) for axis, windows in zip(axes, block, strict=True)]
         columns = grouped[chosen]
         products = scratch.array((*columns.shape[:2], rows.shape[1], columns.shape[3]))

@@ -1,4 +1,4 @@
-"""Functions of every element: the type they are calculated in, on as many threads as pay.
+"""Functions of every element: the type in which they are calculated, and their pieces for threads.
 
 - f32, f64 and integers of 8 bits and more: as they are; integers wrap.
 - f16, bf16, 8-bit and 4-bit floats: in f32, rounded once. i4, u4 and u2: in 8 bits, wrapped.
@@ -17,12 +17,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import for_ranges
-from ir_exec.kernels.pieces import PIECE, by_pieces
+from ir_exec.kernels.pieces import by_pieces
 from ir_exec.types import Array, ElementType, convert, saturated
 
 __all__ = [
-    "LARGE",
     "Function",
     "calculated",
     "calculated_real",
@@ -34,26 +34,12 @@ __all__ = [
 ]
 
 
-def sigmoid(x: Array) -> Array:
-    # An exponential that overflows is infinite, and its reciprocal 0, as it should be.
-    np.negative(x, out=x)
-    np.exp(x, out=x)
-    x += 1
-    return np.reciprocal(x, out=x)
-
-
 Function: TypeAlias = Callable[..., Any]
 """Computes arrays from arrays, element by element: a ufunc, or an expression of them."""
 
-LARGE = 2**19
-"""How many elements make it worth while to split a function that NumPy has itself."""
-
-FEW = 2**10
-"""Fewer elements than these are done sooner by two of NumPy's functions than by one that takes longer to call."""
-
 
 def _to_nearest(numbers: Array, kind: ElementType) -> Array:
-    """Real numbers as integers; see the module for those that the type cannot hold."""
+    """Real numbers as integers; the module says what becomes of those that the type cannot hold."""
     whole = np.rint(numbers)
     result = saturated(whole, kind)
     if not kind.is_signed and kind.bits > 8:
@@ -73,11 +59,13 @@ def working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def calculated(function: Function, *arrays: Array, out: Array | None = None) -> Array:
-    """`function` of arrays of one dtype that NumPy broadcasts together; the result has their dtype, and is `out` if
-    that is given: an array of the result's shape and dtype, which may be one of them."""
+    """`function` of arrays of one dtype, which are broadcast together; the result has their dtype.
+
+    out: where the result is written: an array of its shape and dtype, perhaps one of the arguments.
+    """
     dtype = arrays[0].dtype
     if working_dtype(dtype) is dtype or _has_half_loop(function, dtype):
-        if isinstance(function, np.ufunc) and max(array.size for array in arrays) >= LARGE:
+        if isinstance(function, np.ufunc) and max(array.size for array in arrays) >= costs.SPLIT_ELEMENTS:
             shape = np.broadcast_shapes(*[array.shape for array in arrays])
             return _in_parts(function, arrays, np.empty(shape, dtype) if out is None else out)
         if out is not None and isinstance(function, np.ufunc):
@@ -89,7 +77,7 @@ def calculated(function: Function, *arrays: Array, out: Array | None = None) -> 
 
 
 def _in_parts(function: Function, arrays: tuple[Array, ...], out: Array) -> Array:
-    """The same, split along the first axis that can be."""
+    """`calculated` by NumPy's own function, split along the first axis of more than one element."""
     if not out.size:
         return out
     axis = next(axis for axis, size in enumerate(out.shape) if size > 1)
@@ -102,7 +90,7 @@ def _in_parts(function: Function, arrays: tuple[Array, ...], out: Array) -> Arra
     def work(start: int, stop: int) -> None:
         function(*[cut(array, start, stop) for array in arrays], out=cut(out, start, stop))
 
-    for_ranges(out.shape[axis], max(1, LARGE // 4 * out.shape[axis] // out.size), work)
+    for_ranges(out.shape[axis], max(1, costs.SPLIT_ELEMENTS // 4 * out.shape[axis] // out.size), work)
     return out
 
 
@@ -128,12 +116,13 @@ def calculated_real(function: Function, data: Array, out: Array | None = None) -
         result = function(part.astype(working))
         return convert(result, kind) if kind.is_float else _to_nearest(result, kind)
 
-    if data.size <= PIECE and out is None:
+    if data.size <= costs.PIECE_ELEMENTS and out is None:
         return of_part(data.reshape(-1)).reshape(data.shape)
     return by_pieces(of_part, data, np.empty(data.shape, dtype) if out is None else out)
 
 
 def of_copy(function: Function, data: Array, *, out: Array | None = None) -> Array:
+    """`function` of a copy of data as a vector, in which it may write; in `out` if that is given."""
     if out is None:
         result: Array = function(data.flatten()).reshape(data.shape)
         return result
@@ -147,22 +136,19 @@ def of_copy(function: Function, data: Array, *, out: Array | None = None) -> Arr
 
 
 def held_between(data: Array, lowest: float, highest: float, out: Array | None = None) -> Array:
-    """Every element, or the limit that it is beyond; NaN stays. The limits are within the range of the type.
-
-    `out`: as for `calculated`.
-    """
+    """Every element clipped to the limits, which are within the range of the type; NaN stays. out: see `calculated`."""
     dtype = data.dtype
     if working_dtype(dtype) is not dtype:
         return calculated(lambda x: np.clip(x, lowest, highest), data, out=out)
     clip = partial(clip_elements, lowest=dtype.type(lowest), highest=dtype.type(highest))
-    if data.size >= LARGE:
+    if data.size >= costs.SPLIT_ELEMENTS:
         return _in_parts(clip, (data,), np.empty(data.shape, dtype) if out is None else out)
     return np.asarray(clip(data, out=out))
 
 
 def clip_elements(data: Array, *, lowest: Any, highest: Any, out: Array | None = None) -> Any:
-    # One pass is faster than two, and even than one of np.maximum, which is the shorter call.
-    if data.size < FEW:
+    # np.clip is one pass instead of two, but a longer call.
+    if data.size < costs.TWO_CALLS_ELEMENTS:
         return np.minimum(np.maximum(data, lowest, out=out), highest, out=out)
     return np.clip(data, lowest, highest, out=out)
 
@@ -170,3 +156,12 @@ def clip_elements(data: Array, *, lowest: Any, highest: Any, out: Array | None =
 def _has_half_loop(function: Function, dtype: np.dtype[Any]) -> bool:
     """Whether this is one of NumPy's own functions of f16, which calculate in f32 and round once, as we would."""
     return dtype == np.float16 and isinstance(function, np.ufunc)
+
+
+def sigmoid(x: Array) -> Array:
+    """1 / (1 + exp(-x)), written over x: an array of f32 or f64."""
+    np.negative(x, out=x)
+    # An exponential that overflows is infinite, and its reciprocal 0, as it should be.
+    np.exp(x, out=x)
+    x += 1
+    return np.reciprocal(x, out=x)

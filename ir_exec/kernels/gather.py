@@ -1,145 +1,125 @@
 """Elements and slices that indices choose, moved to a new tensor: the kernels of the gather family.
 
+There are three: `take_along_axis` (an index for each element of the output), `take_slices` (an index for each slice
+along an axis) and `take_tuples` (a tuple of indices for each slice). Each runs the first strategy that applies of its
+list at the end of the file. Negative indices count from the end; an index out of range raises OutOfRangeError.
+
 All tensors are seen with three axes: (before, axis, after). Nothing here looks at what the elements are; only their
 size counts.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import prod
 
 import numpy as np
 
-from ir_exec.kernels.indices import Negative, element_offsets, find_indices, lie_within
+from ir_exec.kernels import costs
+from ir_exec.kernels.indices import OutOfRangeError, positions_within
 from ir_exec.kernels.offsets import (
-    FAR,
-    PER_ELEMENT,
     AlongAxis,
     AxisOffsets,
     Indices,
-    OutOfRangeError,
     TupleOffsets,
+    fits_table,
+    fits_tuple_table,
+    is_native,
     slices_cost,
     slices_of_piece,
+    table_offsets,
+    table_tuple_offsets,
 )
-from ir_exec.kernels.parallel import WORTH_SHARING, Worker, for_each, for_ranges
+from ir_exec.kernels.parallel import Worker, for_each, for_ranges
+from ir_exec.kernels.strategies import Strategy, always, choose
+from ir_exec.kernels.views import as_bits
 from ir_exec.types import Array
 
-__all__ = [
-    "as_bits",
-    "few_offsets",
-    "few_tuple_offsets",
-    "take_along_axis",
-    "take_elements",
-    "take_few_slices",
-    "take_slices",
-    "take_tuples",
-]
-
-TABLE = 2**13
-"""Indices, and sizes of axes, up to which a table that is made once saves the arithmetic."""
-
-AT_ONCE = 2**18
-"""Indices up to which all offsets are found before threads share the moving: many short calls of NumPy's on several
-threads take longer than on one, for each waits for the interpreter's lock."""
-
-GROUPS = 64
-"""Into how many pieces work is split at least, if there is more than one chunk of it."""
+__all__ = ["ALONG_AXIS", "SLICES", "TUPLES", "take_along_axis", "take_slices", "take_tuples"]
 
 
-def take_along_axis(data: Array, indices: Array, axis: int, negative: Negative) -> Array:
+def take_along_axis(data: Array, indices: Array, axis: int) -> Array:
     """output[i, j, k] = data[i, indices[i, j, k], k], shown for axis 1 of rank 3.
 
-    data and indices have the same sizes except on `axis`. Raises EvaluationError IR701 for an index out of range.
+    data and indices have the same sizes except on `axis`. Raises OutOfRangeError.
     """
-    size = data.shape[axis]
-    if not data.flags.c_contiguous and 8 * indices.size < data.size:
-        # A copy of data in order would take more than it saves.
-        return np.take_along_axis(data, find_indices(indices, size, axis, negative), axis)
-    if (offsets := few_offsets(data.shape, indices, axis)) is not None:
-        return data.reshape(-1).take(offsets)
-    before, after = prod(data.shape[:axis]), prod(data.shape[axis + 1 :])
+    return choose(ALONG_AXIS, data, indices, axis).run(data, indices, axis)
+
+
+def take_slices(data: Array, indices: Array, axis: int, batch: int) -> Array:
+    """output[p, q, i, r] = data[p, q, indices[p, i], r]: p the `batch` first axes, q those up to `axis`.
+
+    Raises OutOfRangeError.
+    """
+    return choose(SLICES, data, indices, axis, batch).run(data, indices, axis, batch)
+
+
+def take_tuples(data: Array, indices: Array, batch: int) -> Array:
+    """output[p, i] = data[p, *indices[p, i]]; p the `batch` first axes, i all further ones of indices but the last.
+
+    Raises OutOfRangeError.
+    """
+    return choose(TUPLES, data, indices, batch).run(data, indices, batch)
+
+
+def _chooses_little(data: Array, indices: Array, axis: int) -> bool:
+    return not data.flags.c_contiguous and 8 * indices.size < data.size
+
+
+def _take_strided(data: Array, indices: Array, axis: int) -> Array:
+    return np.take_along_axis(data, positions_within(indices, data.shape[axis]), axis)
+
+
+def _has_few_indices(data: Array, indices: Array, axis: int) -> bool:
+    return fits_table(indices)
+
+
+def _take_by_table(data: Array, indices: Array, axis: int) -> Array:
+    return data.reshape(-1).take(table_offsets(data.shape, indices, axis))
+
+
+def _is_found_at_once(data: Array, indices: Array, axis: int) -> bool:
+    return indices.size <= costs.OFFSETS_AT_ONCE
+
+
+def _take_at_once(data: Array, indices: Array, axis: int) -> Array:
     output = np.empty(indices.shape, data.dtype)
-    if not output.size:
-        return output
-    way = AlongAxis(before, indices.shape[axis], after, size)
-    try:
-        take_elements(data, Indices.of(indices, negative, size), way, output)
-    except OutOfRangeError:
-        find_indices(indices, size, axis, negative)
-        raise
+    _move_at_once(data, indices, _along(data, indices, axis), output)
     return output
 
 
-def few_offsets(shape: tuple[int, ...], indices: Array, axis: int) -> Array | None:
-    """Offsets into the flattened tensor of this shape, each on its axis, negative indices counted from the end.
-
-    None where there are too many indices, or others than i32 and i64, or any out of range.
-    """
-    if indices.size > TABLE or indices.dtype not in (np.int32, np.int64):
-        return None
-    places, grid = _few(shape, indices.shape, axis)
-    if places is None:
-        if not lie_within(indices, shape[axis]):
-            return None
-        offsets = np.multiply(indices, prod(shape[axis + 1 :]), dtype=np.int64)
-        offsets += grid
-        return offsets
-    try:
-        # The look-up checks every index, counts the negative ones from the end and multiplies, all at once.
-        offsets = places.take(indices)
-    except IndexError:
-        return None
-    offsets += grid
-    return offsets
+def _take_by_tiles(data: Array, indices: Array, axis: int) -> Array:
+    output = np.empty(indices.shape, data.dtype)
+    _move_by_tiles(data, indices, _along(data, indices, axis), output)
+    return output
 
 
-@lru_cache(maxsize=64)
-def _few(shape: tuple[int, ...], indices_shape: tuple[int, ...], axis: int) -> tuple[Array | None, Array]:
-    places = np.arange(shape[axis], dtype=np.int64) * prod(shape[axis + 1 :]) if shape[axis] <= TABLE else None
-    grid = element_offsets(np.zeros(indices_shape, np.int64), axis, shape)
-    return places, grid
+def _along(data: Array, indices: Array, axis: int) -> AlongAxis:
+    return AlongAxis(prod(data.shape[:axis]), indices.shape[axis], prod(data.shape[axis + 1 :]), data.shape[axis])
 
 
-def few_tuple_offsets(tuples: Array, sizes: tuple[int, ...]) -> Array | None:
-    """Offsets of the slices that tuples along the last of two axes choose, counted in slices; else as few_offsets."""
-    if not 0 < tuples.size <= TABLE or max(sizes) > TABLE or tuples.dtype not in (np.int32, np.int64):
-        return None
-    tables = _few_places(sizes)
-    try:
-        offsets = tables[0].take(tuples[:, 0])
-        for component in range(1, len(sizes)):
-            offsets += tables[component].take(tuples[:, component])
-    except IndexError:
-        return None
-    return offsets
-
-
-@lru_cache(maxsize=64)
-def _few_places(sizes: tuple[int, ...]) -> list[Array]:
-    return [np.arange(size, dtype=np.int64) * prod(sizes[axis + 1 :]) for axis, size in enumerate(sizes)]
-
-
-def take_elements(data: Array, indices: Indices, way: AlongAxis, output: Array) -> None:
+def _move_at_once(data: Array, indices: Array, way: AlongAxis, output: Array) -> None:
     """output[b, j, k] = data[b, indices[b, j, k], k]; all are of any shape with these numbers of elements."""
+    chosen = Indices.of(indices.reshape(way.before, way.length, way.after), way.size)
+    found = AxisOffsets(indices.size, way.size, chosen.negative)(chosen.array, way.after)
+    _move_rows(as_bits(data).reshape(-1), found.reshape(-1), as_bits(output).reshape(-1))
+
+
+def _move_by_tiles(data: Array, indices: Array, way: AlongAxis, output: Array) -> None:
+    """The same, a chunk of indices at a time."""
+    integers = Indices.of(indices, way.size)
     source = as_bits(data).reshape(way.before, way.size, way.after)
     flat = source.reshape(-1)
-    chosen = indices.array.reshape(way.before, way.length, way.after)
+    chosen = integers.array.reshape(way.before, way.length, way.after)
     target = as_bits(output).reshape(chosen.shape)
-    if chosen.size <= AT_ONCE:
-        found = AxisOffsets(chosen.size, way.size, indices.negative)(chosen, way.after)
-        _take_rows(flat, found.reshape(-1), target.reshape(-1))
-        return
     tiles = way.tiles(source.itemsize)
-    groups = way.groups(tiles, apart=GROUPS)
+    groups = way.groups(tiles, apart=costs.LEAST_GROUPS)
     columns = tiles[2]
-    # Where most of a region is read, at random, it is first copied in its order: memory is quick at that only.
+    # Where random elements are most of a region, the region is first copied in its order, into the near cache.
     region = tiles[0] * way.size * columns
-    near = region * source.itemsize <= FAR < source.nbytes
+    near = region * source.itemsize <= costs.SHARED_CACHE_BYTES < source.nbytes
 
     def make_worker() -> Worker:
-        offsets = AxisOffsets(prod(tiles), way.size, indices.negative)
+        offsets = AxisOffsets(prod(tiles), way.size, integers.negative)
         copy = np.empty(region, source.dtype) if near else source
         spare = np.empty(prod(tiles), source.dtype)
 
@@ -162,57 +142,93 @@ def take_elements(data: Array, indices: Indices, way: AlongAxis, output: Array) 
 
         return work
 
-    for_each(len(groups), make_worker, nanoseconds=target.size * PER_ELEMENT)
+    for_each(len(groups), make_worker, nanoseconds=target.size * costs.ELEMENT_NANOSECONDS)
 
 
-def take_few_slices(data: Array, indices: Array, axis: int, batch: int) -> Array | None:
-    """output[p, q, i, r] = data[p, q, indices[p, i], r]: p the `batch` first axes, q those up to `axis`.
+def _move_rows(source: Array, rows: Array, target: Array) -> None:
+    """target[i] = source[rows[i]], elements or slices."""
 
-    Negative indices count from the end. None where this way does not pay, and where an index is out of range.
-    """
-    if indices.dtype not in (np.int32, np.int64) or data.ndim + indices.ndim == 1 or not data.flags.c_contiguous:
-        return None
-    after = prod(data.shape[axis + 1 :])
-    length = prod(indices.shape[batch:])
-    if slices_cost(prod(data.shape[:axis]) * length, after * data.itemsize) >= WORTH_SHARING:
-        return None
-    if batch:
-        each = indices.reshape(prod(indices.shape[:batch]), length)
-        return _take_few_of_each(data, each, axis, batch, indices.shape[batch:])
+    def work(start: int, stop: int) -> None:
+        np.take(source, rows[start:stop], axis=0, out=target[start:stop], mode="clip")
+
+    nbytes = prod(source.shape[1:]) * source.itemsize
+    for_ranges(len(rows), slices_of_piece(len(rows), nbytes), work, nanoseconds=slices_cost(len(rows), nbytes))
+
+
+def _is_short(data: Array, indices: Array, axis: int, batch: int) -> bool:
+    """Whether NumPy moves the slices on one thread sooner than several threads would. A scalar is no array to NumPy."""
+    if not (is_native(indices) and data.flags.c_contiguous and data.ndim + indices.ndim > 1):
+        return False
+    slices = prod(data.shape[:axis]) * prod(indices.shape[batch:])
+    return slices_cost(slices, prod(data.shape[axis + 1 :]) * data.itemsize) < costs.WORTH_SHARING_NANOSECONDS
+
+
+def _is_short_without_batch(data: Array, indices: Array, axis: int, batch: int) -> bool:
+    return not batch and _is_short(data, indices, axis, batch)
+
+
+def _take_by_numpy(data: Array, indices: Array, axis: int, batch: int) -> Array:
     try:
-        # NumPy's own check of the indices is quicker than one more call.
         return data.take(indices, axis)
     except IndexError:
-        return None
+        raise OutOfRangeError from None
 
 
-def _take_few_of_each(
-    data: Array, indices: Array, axis: int, batch: int, indices_shape: tuple[int, ...]
-) -> Array | None:
-    """take_few_slices with indices of shape (batches, length), where all axes between are of size 1."""
-    size, behind = data.shape[axis], data.shape[axis + 1 :]
-    offsets = None if prod(data.shape[batch:axis]) > 1 else few_offsets((len(indices), size), indices, 1)
-    if offsets is None or not data.size:
-        return None
-    slices = data.reshape(len(indices) * size, *behind).take(offsets.reshape(-1), 0)
-    return slices.reshape(data.shape[:axis] + indices_shape + behind)
+def _is_short_with_batch(data: Array, indices: Array, axis: int, batch: int) -> bool:
+    is_next_to_batch = prod(data.shape[batch:axis]) == 1
+    return is_next_to_batch and data.size > 0 and fits_table(indices) and _is_short(data, indices, axis, batch)
 
 
-def take_slices(data: Array, positions: Array, axis: int, batch: int) -> Array:
-    """output[p, q, i, r] = data[p, q, positions[p, i], r]: p the `batch` first axes, q those up to `axis`.
+def _take_batches_by_table(data: Array, indices: Array, axis: int, batch: int) -> Array:
+    batches, size, behind = prod(indices.shape[:batch]), data.shape[axis], data.shape[axis + 1 :]
+    offsets = table_offsets((batches, size), indices.reshape(batches, prod(indices.shape[batch:])), 1)
+    slices = data.reshape(batches * size, *behind).take(offsets.reshape(-1), 0)
+    return slices.reshape(_output_shape(data, indices, axis, batch))
 
-    All positions lie on their axis.
-    """
+
+def _are_few_elements(data: Array, indices: Array, axis: int, batch: int) -> bool:
+    return indices.size <= costs.OFFSETS_AT_ONCE and _are_elements(data, indices, axis, batch)
+
+
+def _take_elements_at_once(data: Array, indices: Array, axis: int, batch: int) -> Array:
+    output = np.empty(_output_shape(data, indices, axis, batch), data.dtype)
+    _move_at_once(data, indices, _elements(data, indices, axis, batch), output)
+    return output
+
+
+def _are_elements(data: Array, indices: Array, axis: int, batch: int) -> bool:
+    """Whether slices are single elements and each index chooses one of them."""
+    return bool(prod(data.shape[batch:axis]) == 1 and prod(data.shape[axis + 1 :]) == 1)
+
+
+def _take_elements_by_tiles(data: Array, indices: Array, axis: int, batch: int) -> Array:
+    output = np.empty(_output_shape(data, indices, axis, batch), data.dtype)
+    _move_by_tiles(data, indices, _elements(data, indices, axis, batch), output)
+    return output
+
+
+def _elements(data: Array, indices: Array, axis: int, batch: int) -> AlongAxis:
+    return AlongAxis(prod(data.shape[:axis]), prod(indices.shape[batch:]), 1, data.shape[axis])
+
+
+def _is_strided(data: Array, indices: Array, axis: int, batch: int) -> bool:
+    return not batch and not data.flags.c_contiguous
+
+
+def _take_strided_slices(data: Array, indices: Array, axis: int, batch: int) -> Array:
+    output = np.empty(_output_shape(data, indices, axis, batch), data.dtype)
+    output[...] = data[(slice(None),) * axis + (positions_within(indices, data.shape[axis]),)]
+    return output
+
+
+def _take_slices_by_tiles(data: Array, indices: Array, axis: int, batch: int) -> Array:
     size = data.shape[axis]
-    batches, across, after = prod(data.shape[:batch]), prod(data.shape[batch:axis]), prod(data.shape[axis + 1 :])
-    output = np.empty(data.shape[:axis] + positions.shape[batch:] + data.shape[axis + 1 :], data.dtype)
+    positions = positions_within(indices, size)
+    output = np.empty(_output_shape(data, indices, axis, batch), data.dtype)
     if not output.size:
         return output
-    if not batch and not data.flags.c_contiguous:
-        # np.take would copy all of data first.
-        output[...] = data[(slice(None),) * axis + (positions,)]
-        return output
-    length = prod(positions.shape[batch:])
+    batches, across, after = prod(data.shape[:batch]), prod(data.shape[batch:axis]), prod(data.shape[axis + 1 :])
+    length = prod(indices.shape[batch:])
     chosen = positions.reshape(batches, length)
     if across > 1:
         chosen = chosen.astype(np.int64, copy=False)
@@ -221,7 +237,7 @@ def take_slices(data: Array, positions: Array, axis: int, batch: int) -> Array:
     # Here the elements that belong together are whole slices, those of a batch are the columns.
     way = AlongAxis(batches, across, length, 1)
     tiles = _slice_tiles(way, after * source.itemsize)
-    groups = way.groups(tiles, apart=GROUPS)
+    groups = way.groups(tiles, apart=costs.LEAST_GROUPS)
 
     def work(number: int) -> None:
         for some, lanes, places in groups[number]:
@@ -245,35 +261,63 @@ def _slice_tiles(way: AlongAxis, nbytes: int) -> tuple[int, int, int]:
     return (min(way.before, max(1, room // (columns * lanes))) if lanes == way.length else 1), lanes, columns
 
 
-def take_tuples(data: Array, indices: Indices, batch: int, output: Array) -> None:
-    """output[p, i] = data[p, *indices[p, i]]; p the `batch` first axes, i all further ones of indices but the last.
+def _output_shape(data: Array, indices: Array, axis: int, batch: int) -> tuple[int, ...]:
+    return (*data.shape[:axis], *indices.shape[batch:], *data.shape[axis + 1 :])
 
-    output is of any shape with that many elements. Raises OutOfRangeError.
-    """
-    length = indices.array.shape[-1]
-    sizes = data.shape[batch : batch + length]
-    batches, after = prod(data.shape[:batch]), prod(data.shape[batch + length :])
-    count = prod(indices.array.shape[batch:-1])
-    source = as_bits(data).reshape(batches * prod(sizes), after)
-    chosen = indices.array.reshape(batches, count, length)
-    target = as_bits(output).reshape(batches, count, after)
-    if batches == 1 and (few := few_tuple_offsets(chosen[0], sizes)) is not None:
-        _take_rows(source, few, target[0])
-        return
-    if chosen.size <= AT_ONCE:
-        rows = TupleOffsets(batches * count, sizes, indices.negative)(chosen.reshape(batches * count, length))
-        if batches > 1:
-            first = np.arange(batches, dtype=np.int64)[:, np.newaxis] * prod(sizes)
-            rows = (rows.reshape(batches, count) + first).reshape(-1)
-        _take_rows(source, rows, target.reshape(batches * count, after))
-        return
-    step = slices_of_piece(batches * count, after * source.itemsize)
+
+def _are_few_tuples(data: Array, indices: Array, batch: int) -> bool:
+    few = costs.FEW_ELEMENTS
+    if batch or indices.ndim == 1 or not 0 < indices.size <= few // 16 or not is_native(indices):
+        return False
+    return bool(prod(indices.shape[:-1]) * prod(data.shape[indices.shape[-1] :]) <= few)
+
+
+def _take_tuples_by_numpy(data: Array, indices: Array, batch: int) -> Array:
+    try:
+        return np.asarray(data[tuple([indices[..., component] for component in range(indices.shape[-1])])])
+    except IndexError:
+        raise OutOfRangeError from None
+
+
+def _fit_tuple_table(data: Array, indices: Array, batch: int) -> bool:
+    return prod(data.shape[:batch]) == 1 and fits_tuple_table(indices, _tuple_sizes(data, indices, batch))
+
+
+def _take_tuples_by_table(data: Array, indices: Array, batch: int) -> Array:
+    source, chosen, output, target = _as_tuples(data, indices, batch)
+    _move_rows(source, table_tuple_offsets(chosen[0], _tuple_sizes(data, indices, batch)), target[0])
+    return output
+
+
+def _are_found_at_once(data: Array, indices: Array, batch: int) -> bool:
+    return indices.size <= costs.OFFSETS_AT_ONCE
+
+
+def _take_tuples_at_once(data: Array, indices: Array, batch: int) -> Array:
+    sizes = _tuple_sizes(data, indices, batch)
+    integers = Indices.of(indices, max(data.shape))
+    source, chosen, output, target = _as_tuples(data, integers.array, batch)
+    batches, count, length = chosen.shape
+    rows = TupleOffsets(batches * count, sizes, integers.negative)(chosen.reshape(batches * count, length))
+    if batches > 1:
+        rows = (rows.reshape(batches, count) + _first_rows(batches, sizes)).reshape(-1)
+    _move_rows(source, rows, target.reshape(batches * count, target.shape[2]))
+    return output
+
+
+def _take_tuples_by_chunks(data: Array, indices: Array, batch: int) -> Array:
+    sizes = _tuple_sizes(data, indices, batch)
+    integers = Indices.of(indices, max(data.shape))
+    source, chosen, output, target = _as_tuples(data, integers.array, batch)
+    batches, count, length = chosen.shape
+    nbytes = target.shape[2] * source.itemsize
+    step = slices_of_piece(batches * count, nbytes)
     places = max(1, min(count, step))
     some = 1 if places < count else max(1, min(batches, step // places))
     parts = -(-count // places)
 
     def make_worker() -> Worker:
-        offsets = TupleOffsets(some * places, sizes, indices.negative)
+        offsets = TupleOffsets(some * places, sizes, integers.negative)
 
         def work(number: int) -> None:
             b, i = (number // parts) * some, (number % parts) * places
@@ -281,30 +325,128 @@ def take_tuples(data: Array, indices: Indices, batch: int, output: Array) -> Non
             into = target[b : b + some, i : i + places]
             slices = offsets(part.reshape(part.shape[0] * part.shape[1], length)).reshape(part.shape[:2])
             if part.shape[0] > 1:
-                slices = slices + np.arange(part.shape[0], dtype=np.int64)[:, np.newaxis] * prod(sizes)
+                slices = slices + _first_rows(part.shape[0], sizes)
             np.take(source[b * prod(sizes) :], slices, axis=0, out=into, mode="clip")
 
         return work
 
-    cost = slices_cost(batches * count, after * source.itemsize) + chosen.size * PER_ELEMENT
+    cost = slices_cost(batches * count, nbytes) + chosen.size * costs.ELEMENT_NANOSECONDS
     for_each(-(-batches // some) * parts, make_worker, nanoseconds=cost)
+    return output
 
 
-def _take_rows(source: Array, rows: Array, target: Array) -> None:
-    """target[i] = source[rows[i]], elements or slices."""
-
-    def work(start: int, stop: int) -> None:
-        np.take(source, rows[start:stop], axis=0, out=target[start:stop], mode="clip")
-
-    nbytes = prod(source.shape[1:]) * source.itemsize
-    for_ranges(len(rows), slices_of_piece(len(rows), nbytes), work, nanoseconds=slices_cost(len(rows), nbytes))
+def _tuple_sizes(data: Array, indices: Array, batch: int) -> tuple[int, ...]:
+    """The sizes of the axes on which tuples count."""
+    return tuple(data.shape[batch : batch + indices.shape[-1]])
 
 
-def as_bits(array: Array) -> Array:
-    """The same bytes as unsigned integers, which NumPy moves fastest; object arrays stay what they are."""
-    if array.dtype.hasobject:
-        return array
-    return array.view(_UNSIGNED[array.itemsize])
+def _as_tuples(data: Array, indices: Array, batch: int) -> tuple[Array, Array, Array, Array]:
+    """data as [slices, after], indices as [batches, count, length], the output, and that as [batches, count, after]."""
+    length = indices.shape[-1]
+    batches, after = prod(data.shape[:batch]), prod(data.shape[batch + length :])
+    count = prod(indices.shape[batch:-1])
+    output = np.empty(indices.shape[:-1] + data.shape[batch + length :], data.dtype)
+    source = as_bits(data).reshape(batches * prod(data.shape[batch : batch + length]), after)
+    return source, indices.reshape(batches, count, length), output, as_bits(output).reshape(batches, count, after)
 
 
-_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+def _first_rows(batches: int, sizes: tuple[int, ...]) -> Array:
+    """Where the slices of each batch begin, counted in slices: [batches, 1]."""
+    return np.arange(batches, dtype=np.int64)[:, np.newaxis] * prod(sizes)
+
+
+ALONG_AXIS = (
+    Strategy(
+        "strided",
+        _chooses_little,
+        _take_strided,
+        "Few elements of data in another order than rows: a contiguous copy of data would cost more than it saves.",
+    ),
+    Strategy(
+        "table",
+        _has_few_indices,
+        _take_by_table,
+        "Kept tables turn few indices into offsets and check them by three NumPy calls: about 3 us in all.",
+    ),
+    Strategy(
+        "at once",
+        _is_found_at_once,
+        _take_at_once,
+        "All offsets are found by one thread, then threads share the moving, which is most of the time.",
+    ),
+    Strategy(
+        "tiles",
+        always,
+        _take_by_tiles,
+        "Threads share chunks of indices, whose offsets and elements stay in a core's cache.",
+    ),
+)
+"""The ways to take elements along an axis."""
+
+SLICES = (
+    Strategy(
+        "numpy",
+        _is_short_without_batch,
+        _take_by_numpy,
+        "Over before a thread would wake up: one call of NumPy's, which checks the indices itself.",
+    ),
+    Strategy(
+        "table",
+        _is_short_with_batch,
+        _take_batches_by_table,
+        "The same with batch axes: a kept table makes one list of slices of all batches.",
+    ),
+    Strategy(
+        "elements at once",
+        _are_few_elements,
+        _take_elements_at_once,
+        "Slices of one element, as along an axis: all offsets are found by one thread, then threads share the moving.",
+    ),
+    Strategy(
+        "elements in tiles",
+        _are_elements,
+        _take_elements_by_tiles,
+        "Slices of one element: threads share chunks of indices, each of which is checked while it is in the cache.",
+    ),
+    Strategy(
+        "strided",
+        _is_strided,
+        _take_strided_slices,
+        "data in another order than rows: NumPy's indexing reads the chosen slices, np.take would copy all of data.",
+    ),
+    Strategy(
+        "tiles",
+        always,
+        _take_slices_by_tiles,
+        "All indices are checked, then threads share contiguous pieces of the output.",
+    ),
+)
+"""The ways to take slices along an axis."""
+
+TUPLES = (
+    Strategy(
+        "numpy",
+        _are_few_tuples,
+        _take_tuples_by_numpy,
+        "NumPy's indexing takes few tuples in about 3 us, checks included, but each element in several nanoseconds.",
+    ),
+    Strategy(
+        "table",
+        _fit_tuple_table,
+        _take_tuples_by_table,
+        "Kept tables, one for each axis, turn indices into offsets and check them by one call an axis.",
+    ),
+    Strategy(
+        "at once",
+        _are_found_at_once,
+        _take_tuples_at_once,
+        "All offsets are found by one thread, then threads share the moving, which is most of the time.",
+    ),
+    Strategy(
+        "chunks",
+        always,
+        _take_tuples_by_chunks,
+        "Threads share chunks of tuples, whose offsets stay in a core's cache.",
+    ),
+)
+"""The ways to take what tuples choose."""

@@ -13,22 +13,32 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
+from ir_exec.kernels.views import as_unsigned
 from ir_exec.types import Array
 
 __all__ = [
     "Negative",
+    "OutOfRangeError",
+    "add_to_negative",
     "as_integers",
+    "as_wide_integers",
     "count_from_front",
     "element_offsets",
     "find_indices",
     "lie_within",
+    "positions_within",
     "tuple_offsets",
 ]
 
 Negative: TypeAlias = Literal["counted", "tolerated", "refused"]
 """What a negative index is. counted: the specification counts it from the end. tolerated: the specification leaves it
 out, OpenVINO counts it from the end and so do we, with a warning. refused: the specification demands an error."""
+
+
+class OutOfRangeError(Exception):
+    """Some index does not lie on its axis. Whoever catches this calls `find_indices`, which says which one."""
 
 
 def as_integers(indices: Array) -> Array:
@@ -40,22 +50,41 @@ def as_integers(indices: Array) -> Array:
     return indices.astype(np.int64)
 
 
+def as_wide_integers(indices: Array, longest: int) -> Array:
+    """`as_integers`, as i64 where negative ones, seen as unsigned, might be less than the size of the longest axis."""
+    integers = as_integers(indices)
+    is_narrow = integers.dtype.kind == "i" and longest > 2**7 and longest > np.iinfo(integers.dtype).max
+    return integers.astype(np.int64) if is_narrow else integers
+
+
+def add_to_negative(positions: Array, size: int | Array) -> None:
+    """Counts negative positions from the end of an axis, in place, without a branch or a mask."""
+    # The shift leaves -1 of what is negative and 0 of the rest.
+    positions += (positions >> (8 * positions.itemsize - 1)) & size
+
+
 def count_from_front(indices: Array, size: int, *, negative: bool = True) -> tuple[Array, Array | None]:
     """Positions on an axis of this size, and a mask of the indices that do not lie on it, None where all do.
 
     Positions of the masked indices mean nothing. `negative`: whether negative indices count from the end.
     """
-    positions = as_integers(indices)
-    if positions.dtype.kind == "i" and size > 2**7 and size > np.iinfo(positions.dtype).max:
-        # Such an axis is longer than a narrow negative number, seen as unsigned, is large.
-        positions = positions.astype(np.int64)
-    if negative and positions.dtype.kind == "i" and not lie_within(positions, size):
-        positions = positions.astype(np.int64)
-        # The shift leaves -1 of what is negative and 0 of the rest.
-        positions += (positions >> 63) & size
-    outside = None if lie_within(positions, size) else _as_unsigned(positions) >= size
+    positions, outside = as_wide_integers(indices, size), None
+    if not lie_within(positions, size):
+        if negative and positions.dtype.kind == "i":
+            positions = positions.astype(np.int64)
+            add_to_negative(positions, size)
+        mask = as_unsigned(positions) >= size
+        outside = mask if mask.any() else None
     # np.take takes u64 for unsafe; what is left of it within an axis fits into i64.
     return positions.view(np.int64) if positions.dtype == np.uint64 else positions, outside
+
+
+def positions_within(indices: Array, size: int) -> Array:
+    """Positions on an axis of this size; negative indices count from its end. Raises OutOfRangeError."""
+    positions, outside = count_from_front(indices, size)
+    if outside is not None:
+        raise OutOfRangeError
+    return positions
 
 
 def find_indices(indices: Array, size: int, axis: int, negative: Negative, component: int | None = None) -> Array:
@@ -75,14 +104,7 @@ def lie_within(positions: Array, size: int) -> bool:
 
     One pass finds both ends: seen as unsigned, a negative number is larger than any size.
     """
-    return not positions.size or int(np.maximum.reduce(_as_unsigned(positions), axis=None)) < size
-
-
-def _as_unsigned(positions: Array) -> Array:
-    return positions.view(_UNSIGNED[positions.dtype.itemsize])
-
-
-_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+    return not positions.size or int(np.maximum.reduce(as_unsigned(positions), axis=None)) < size
 
 
 def _out_of_range(
@@ -99,7 +121,7 @@ def _out_of_range(
     count = int(np.count_nonzero(outside))
     if count > 1:
         message += f" ({count} of {outside.size} indices are out of range)"
-    return EvaluationError(message, code="IR701", port="indices")
+    return EvaluationError(message, code=Code.index_out_of_range, port="indices")
 
 
 def element_offsets(positions: Array, axis: int, shape: Sequence[int]) -> Array:

@@ -15,82 +15,53 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ir_exec.kernels.indices import Negative, as_integers, lie_within
+from ir_exec.kernels import costs
+from ir_exec.kernels.indices import (
+    OutOfRangeError,
+    add_to_negative,
+    as_wide_integers,
+    element_offsets,
+    lie_within,
+    positions_within,
+)
+from ir_exec.kernels.views import as_unsigned
 from ir_exec.types import Array
 
 __all__ = [
-    "CHUNK",
-    "FAR",
-    "FEW",
-    "PER_BYTE",
-    "PER_ELEMENT",
     "AlongAxis",
     "AxisOffsets",
     "Indices",
-    "OutOfRangeError",
     "Tile",
     "TupleOffsets",
     "chunk_size",
+    "fits_table",
+    "fits_tuple_table",
+    "is_native",
     "slices_cost",
     "slices_of_piece",
+    "table_offsets",
+    "table_tuple_offsets",
 ]
-
-FEW = 2**15
-"""Elements up to which a few NumPy calls on all of them are quicker than chunks."""
-
-CHUNK = 2**17
-"""Elements of a chunk at most."""
-
-NEAR = 2**20
-"""Bytes of which random elements are read or written quickly: about what a core's own cache holds."""
-
-FAR = 2**22
-"""Bytes up to which going through a tensor column by column, for the sake of the cache, takes more than it saves."""
-
-RUN = 64
-"""Elements that shall lie side by side in a part of a tensor, for what memory gives is never one element alone."""
-
-LINE = 16
-"""The fewest of them: of four bytes each, so many fill a line of the cache."""
-
-COPY = 2**23
-"""Bytes at most of a part that is copied, in every thread."""
-
-PER_ELEMENT = 1.0
-"""Nanoseconds that it takes to find and to move an element, about."""
-
-PER_BYTE = 0.04
-"""Nanoseconds that it takes to move a byte of a slice, about."""
-
-PIECE = 60_000
-"""Nanoseconds of work that are worth NumPy's calls, and being handed to a thread."""
-
-MOST_PIECES = 16
-"""Pieces of about equal size into which work is split for threads to share."""
 
 Tile: TypeAlias = tuple[slice, slice, slice]
 """A part of a tensor seen as (before, axis, after)."""
 
 
 def chunk_size(total: int) -> int:
-    """How many of so many elements make a chunk: there shall be some chunks to share, but none that is over at once."""
-    return min(CHUNK, max(2 * FEW, total // 4))
+    """How many of `total` elements make a chunk: a quarter, for threads to share, within reasonable limits."""
+    return min(costs.CHUNK_ELEMENTS, max(2 * costs.FEW_ELEMENTS, total // 4))
 
 
 def slices_cost(count: int, nbytes: int) -> float:
-    """Nanoseconds that it takes to move so many slices of so many bytes, about."""
-    return count * max(PER_ELEMENT, nbytes * PER_BYTE)
+    """Nanoseconds to move `count` slices of `nbytes` bytes, about."""
+    return count * max(costs.ELEMENT_NANOSECONDS, nbytes * costs.BYTE_NANOSECONDS)
 
 
 def slices_of_piece(count: int, nbytes: int) -> int:
-    """How many of so many slices of so many bytes make a piece of work: see `chunk_size`."""
+    """How many of `count` slices of `nbytes` bytes make a piece of work."""
     total = max(slices_cost(count, nbytes), 1.0)
-    pieces = min(max(1, int(total / PIECE)), MOST_PIECES)
-    return max(1, min(-(-count // pieces), CHUNK))
-
-
-class OutOfRangeError(Exception):
-    """An index does not lie on its axis. Whoever catches this looks for it in all indices to say which."""
+    pieces = min(max(1, int(total / costs.PIECE_NANOSECONDS)), costs.MOST_PIECES)
+    return max(1, min(-(-count // pieces), costs.CHUNK_ELEMENTS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +72,14 @@ class Indices:
     negative: bool
 
     @classmethod
-    def of(cls, indices: Array, negative: Negative, longest: int) -> Indices:
-        """longest: the size of the longest axis that they count on."""
-        integers = as_integers(indices)
+    def of(cls, indices: Array, longest: int, *, negative: bool = True) -> Indices:
+        """longest: the size of the longest axis that they count on. negative: whether negative ones are allowed."""
+        integers = as_wide_integers(indices, longest)
         signed = integers.dtype.kind == "i"
-        if signed and longest > 2**7 and longest > np.iinfo(integers.dtype).max:
-            # Such an axis is longer than a narrow negative number, seen as unsigned, is large.
-            integers = integers.astype(np.int64)
-        elif integers.dtype == np.uint64:
-            # What lies on an axis fits into i64; what does not is found out of range there too.
+        if integers.dtype == np.uint64:
+            # What lies on an axis fits into i64; what does not is out of range there too.
             integers = integers.view(np.int64)
-        return cls(integers, signed and negative != "refused")
+        return cls(integers, signed and negative)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,26 +92,33 @@ class AlongAxis:
     size: int
 
     def tiles(self, itemsize: int, *, copied: bool = False) -> tuple[int, int, int]:
-        """The sizes of the chunks: so many along before, length and after.
+        """The sizes of a chunk along before, length and after.
 
-        A chunk is a piece of memory without gaps, unless the tensor is so long along the axis that only a part of its
-        columns stays in the cache; then the chunk is a part of the columns too.
-        copied: whether the work is done in a copy of these columns, which shall not take much memory.
+        A chunk is contiguous, unless the tensor is so long along the axis that the cache holds only a part of its
+        columns; then the chunk is a part of the columns too.
+        copied: whether the work is done in a copy of these columns, which must not take much memory.
         """
         most = chunk_size(self.before * self.length * self.after)
         columns = min(self.after, most)
-        if self.size * self.after * itemsize > FAR and 4 * self.length > self.size:
-            columns = min(columns, max(RUN, NEAR // (self.size * itemsize) // RUN * RUN))
-            if copied and self.size * columns * itemsize > COPY:
-                columns = LINE if self.size * LINE * itemsize <= COPY else min(self.after, most)
+        if self.size * self.after * itemsize > costs.SHARED_CACHE_BYTES and 4 * self.length > self.size:
+            columns = min(columns, self._near_columns(itemsize))
+            if copied and self.size * columns * itemsize > costs.COPIED_PART_BYTES:
+                line = costs.CACHE_LINE_ELEMENTS
+                fits = self.size * line * itemsize <= costs.COPIED_PART_BYTES
+                columns = line if fits else min(self.after, most)
         rows = min(self.length, max(1, most // max(columns, 1)))
         whole = columns == self.after and rows == self.length
         return (min(self.before, max(1, most // max(rows * columns, 1))) if whole else 1), rows, columns
 
+    def _near_columns(self, itemsize: int) -> int:
+        """How many columns of the tensor a core's own cache holds, in whole runs; one run at least."""
+        run = costs.RUN_ELEMENTS
+        return max(run, costs.NEAR_CACHE_BYTES // (self.size * itemsize) // run * run)
+
     def groups(self, tiles: tuple[int, int, int], *, apart: int) -> list[list[Tile]]:
         """All tiles, in groups that touch different elements of the tensor.
 
-        apart: how many groups at least there shall be, even if they then share elements of the tensor; 0: never share.
+        apart: the least number of groups, which may then share elements of the tensor; 0: groups never share elements.
         """
         totals = (self.before, self.length, self.after)
         befores, rows, afters = (list(_slices(total, step)) for total, step in zip(totals, tiles, strict=True))
@@ -157,7 +132,7 @@ def _slices(total: int, step: int) -> Iterator[slice]:
 
 
 class AxisOffsets:
-    """Turns chunks of indices along one axis into offsets. Each thread has one of its own, for it has the buffer."""
+    """Turns chunks of indices along one axis into offsets. It owns a buffer, so each thread needs its own."""
 
     def __init__(self, capacity: int, size: int, negative: bool) -> None:
         self._buffer = np.empty(capacity, np.int64)
@@ -186,8 +161,7 @@ class AxisOffsets:
             raise OutOfRangeError
         buffer = self._buffer[: indices.size].reshape(indices.shape)
         buffer[...] = indices
-        # The shift leaves -1 of what is negative and 0 of the rest: no branch, no mask.
-        buffer += (buffer >> 63) & self._size
+        add_to_negative(buffer, self._size)
         if not lie_within(buffer, self._size):
             raise OutOfRangeError
         return buffer
@@ -195,7 +169,10 @@ class AxisOffsets:
 
 @lru_cache(maxsize=4)
 def _grid(shape: tuple[int, ...], stride: int, dtype: np.dtype[Any]) -> Array:
-    """b * stride + k for every [b, j, k] of this shape, which most chunks of a tensor and of the next run share."""
+    """b * stride + k for every [b, j, k] of this shape, which most chunks of a tensor and of the next run share.
+
+    Kept are four grids of a chunk at most, 4 MiB.
+    """
     grid = np.empty(shape, dtype)
     first = np.arange(shape[0], dtype=dtype) * stride
     np.add(first[:, np.newaxis, np.newaxis], np.arange(shape[2], dtype=dtype), out=grid)
@@ -203,7 +180,7 @@ def _grid(shape: tuple[int, ...], stride: int, dtype: np.dtype[Any]) -> Array:
 
 
 class TupleOffsets:
-    """Turns chunks of tuples of indices into offsets. Each thread has one of its own, for it has the buffer."""
+    """Turns chunks of tuples of indices into offsets. It owns a buffer, so each thread needs its own."""
 
     def __init__(self, capacity: int, sizes: Sequence[int], negative: bool) -> None:
         self._buffer = np.empty(capacity * len(sizes), np.int64)
@@ -230,7 +207,7 @@ class TupleOffsets:
         if not _lie_within_each(columns, sizes):
             if not self._negative:
                 raise OutOfRangeError
-            columns += (columns >> (31 if narrow else 63)) & sizes
+            add_to_negative(columns, sizes)
             if not _lie_within_each(columns, sizes):
                 raise OutOfRangeError
         offsets: Array = columns[0]
@@ -242,5 +219,69 @@ class TupleOffsets:
 
 def _lie_within_each(columns: Array, sizes: Array) -> bool:
     """Whether each of the rows of `columns` lies on an axis of its size; see `lie_within`."""
-    unsigned = np.dtype(f"u{columns.itemsize}")
-    return not columns.size or bool((columns.view(unsigned).max(axis=1) < sizes[:, 0].view(unsigned)).all())
+    return not columns.size or bool((as_unsigned(columns).max(axis=1) < as_unsigned(sizes[:, 0])).all())
+
+
+def is_native(indices: Array) -> bool:
+    """Whether NumPy's own functions take the indices as they are."""
+    return indices.dtype in _NATIVE
+
+
+_NATIVE = (np.dtype(np.int32), np.dtype(np.int64))
+
+
+def fits_table(indices: Array) -> bool:
+    return indices.size <= costs.TABLE_ELEMENTS and indices.dtype in _NATIVE
+
+
+def table_offsets(shape: tuple[int, ...], indices: Array, axis: int) -> Array:
+    """Offsets into the flattened tensor of this shape, each on its axis, negative indices counted from the end.
+
+    The indices fit the table. Raises OutOfRangeError.
+    """
+    places, grid = _tables(shape, indices.shape, axis)
+    if places is None:
+        size, after = shape[axis], prod(shape[axis + 1 :])
+        positions = indices if lie_within(indices, size) else positions_within(indices, size)
+        offsets = np.multiply(positions, after, dtype=np.int64)
+    else:
+        try:
+            # The look-up checks every index, counts the negative ones from the end and multiplies, all at once.
+            offsets = places.take(indices)
+        except IndexError:
+            raise OutOfRangeError from None
+    offsets += grid
+    return offsets
+
+
+@lru_cache(maxsize=64)
+def _tables(shape: tuple[int, ...], indices_shape: tuple[int, ...], axis: int) -> tuple[Array | None, Array]:
+    """The offset of each place on the axis (None: too many), and of each index on all other axes.
+
+    Kept are 64 times two tables of 64 KiB at most, 8 MiB.
+    """
+    is_short = shape[axis] <= costs.TABLE_ELEMENTS
+    places = np.arange(shape[axis], dtype=np.int64) * prod(shape[axis + 1 :]) if is_short else None
+    return places, element_offsets(np.zeros(indices_shape, np.int64), axis, shape)
+
+
+def fits_tuple_table(tuples: Array, sizes: tuple[int, ...]) -> bool:
+    return 0 < tuples.size <= costs.TABLE_ELEMENTS and max(sizes) <= costs.TABLE_ELEMENTS and is_native(tuples)
+
+
+def table_tuple_offsets(tuples: Array, sizes: tuple[int, ...]) -> Array:
+    """Offsets of the slices that tuples along the last of two axes choose, counted in slices; else as table_offsets."""
+    tables = _tuple_tables(sizes)
+    try:
+        offsets = tables[0].take(tuples[:, 0])
+        for component in range(1, len(sizes)):
+            offsets += tables[component].take(tuples[:, component])
+    except IndexError:
+        raise OutOfRangeError from None
+    return offsets
+
+
+@lru_cache(maxsize=64)
+def _tuple_tables(sizes: tuple[int, ...]) -> list[Array]:
+    """The offset of each place on each axis. Kept are 64 times 64 KiB at most for each axis: 12 MiB for three."""
+    return [np.arange(size, dtype=np.int64) * prod(sizes[axis + 1 :]) for axis, size in enumerate(sizes)]

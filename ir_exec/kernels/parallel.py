@@ -1,10 +1,10 @@
-"""Work on several threads, in pieces that do not depend on how many there are.
+"""Work on several threads, split into pieces in a way that does not depend on the number of threads.
 
-NumPy lets go of the interpreter's lock while it moves and computes elements, so threads that each work on a part of
-the output run side by side. A kernel splits its work by the size of its tensors alone and each piece writes to a place
-of its own; which thread takes a piece, and when, then changes no result.
+NumPy releases the interpreter's lock while it moves and computes elements, so threads that each work on a part of the
+output run side by side. A kernel splits its work by the size of its tensors alone and each piece writes to a place of
+its own; which thread takes a piece, and when, changes no result.
 
-How many threads a piece of work may use is the caller's to say, by `THREADS`; whoever says nothing gets one.
+The caller says by `THREADS` how many threads may be used; the default is one.
 """
 
 from __future__ import annotations
@@ -13,35 +13,32 @@ import os
 import threading
 from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
+from math import inf
 from queue import SimpleQueue
 from time import perf_counter, sleep
 from typing import TypeAlias
 
-__all__ = ["THREADS", "WORTH_SHARING", "Worker", "for_each", "for_ranges"]
+from ir_exec.kernels import costs
+
+__all__ = ["THREADS", "Worker", "for_each", "for_ranges"]
 
 THREADS: ContextVar[int] = ContextVar("THREADS", default=1)
 """How many threads the operators that run in this context may use, the calling one included."""
 
 Worker: TypeAlias = Callable[[int], None]
-"""Does the piece of work of this number. Every thread has one of its own, and with it buffers of its own."""
-
-WORTH_SHARING = 200_000
-"""Nanoseconds of work from which on it pays to wake another thread, which takes some 50,000 to come and to go."""
-
-PATIENCE = 100e-6
-"""Seconds that a thread looks again and again whether its helpers are done; one that sleeps takes long to wake."""
+"""Does the piece of work of this number. Every thread has its own worker, and so its own buffers."""
 
 
-def for_each(count: int, make_worker: Callable[[], Worker], *, nanoseconds: float = WORTH_SHARING) -> None:
+def for_each(count: int, make_worker: Callable[[], Worker], *, nanoseconds: float = inf) -> None:
     """Do the pieces 0 to count - 1, each once, on as many threads as the context allows.
 
-    nanoseconds: about how long one thread would take for all; what is over soon is not shared.
+    nanoseconds: about how long one thread would take for all; short work is not shared.
 
     What workers raise is raised here; where several do, the exception of the piece with the lowest number. Context
     variables, and with them np.errstate, are those of the caller. Pieces that call this themselves do so on one thread.
     """
     helpers = min(THREADS.get(), count) - 1
-    if helpers > 0 and nanoseconds >= WORTH_SHARING:
+    if helpers > 0 and nanoseconds >= costs.WORTH_SHARING_NANOSECONDS:
         _Job(count, make_worker).run(helpers)
     elif count:
         work = make_worker()
@@ -49,7 +46,7 @@ def for_each(count: int, make_worker: Callable[[], Worker], *, nanoseconds: floa
             work(number)
 
 
-def for_ranges(total: int, size: int, work: Callable[[int, int], None], *, nanoseconds: float = WORTH_SHARING) -> None:
+def for_ranges(total: int, size: int, work: Callable[[int, int], None], *, nanoseconds: float = inf) -> None:
     """Call `work(start, stop)` for ranges of `size` that make up range(total), as `for_each` does."""
 
     def piece(number: int) -> None:
@@ -75,14 +72,15 @@ class _Job:
             # A context cannot be entered by two threads at a time.
             _POOL.submit(self, copy_context(), helpers)
         copy_context().run(self._take_pieces)
-        # Helpers that come now find nothing to do: only for those that are at it there is something to wait for, and
-        # their number only falls.
-        end = perf_counter() + PATIENCE
+        # Helpers that wake up now find nothing to do. Only those at work are waited for; their number only falls.
+        end = perf_counter() + costs.SPIN_SECONDS
         while self._helping:
             if perf_counter() > end:
                 self._all_done.wait()
-            # Lets the helpers have the interpreter's lock.
+            # Gives the interpreter's lock to the helpers.
             sleep(0)
+        # A helper that has not woken up yet holds this job, which must not keep the arrays alive until then.
+        del self._make_worker
         if self._failure is not None:
             raise self._failure[1]
 
@@ -128,24 +126,24 @@ class _Job:
 
 
 class _Pool:
-    """Threads that wait for jobs. There are as many as a job has ever asked for; they die with the process."""
+    """Threads that wait for jobs: as many as a job has ever asked for; they end with the process."""
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Start anew: a process that was forked has none of the threads of its parent."""
+        """Start anew: a forked process has none of its parent's threads."""
         self._lock = threading.Lock()
         self._jobs: SimpleQueue[tuple[_Job, Context]] = SimpleQueue()
         self._size = 0
 
     def submit(self, job: _Job, context: Context, size: int) -> None:
-        """Have a thread help with the job; there shall be `size` threads for it and its like."""
+        """Let a thread help with the job, and start threads until there are `size`."""
         if self._size < size:
             with self._lock:
                 while self._size < size:
                     name = f"ir_exec-{self._size + 1}"
-                    # A daemon does not keep the interpreter from ending; nobody ends it while a job is waited for.
+                    # A daemon does not keep the process alive; whoever submits a job waits for its end.
                     threading.Thread(target=self._serve, args=(self._jobs,), name=name, daemon=True).start()
                     self._size += 1
         self._jobs.put((job, context))
@@ -155,7 +153,7 @@ class _Pool:
         while True:
             job, context = jobs.get()
             context.run(job.help)
-            # While this thread waits, the job's arrays are not to be kept alive by it.
+            # A waiting thread must not keep the arrays of its last job alive.
             del job, context
 
 

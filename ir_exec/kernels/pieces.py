@@ -1,26 +1,22 @@
-"""Functions of the elements of a tensor, or of its slices along an axis, for a piece of the tensor at a time."""
+"""A function of elements, or of slices along an axis, applied to a piece of the tensor at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 
 import numpy as np
 
+from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import for_each, for_ranges
-from ir_exec.types import Array
+from ir_exec.types import Array, ElementType, convert
 
-__all__ = ["EXPONENTIAL", "PIECE", "by_pieces", "by_slices"]
-
-PIECE = 2**16
-"""Elements that go through all steps of a function before the next ones do: a core's cache holds them."""
-
-EXPONENTIAL = 2.0
-"""Nanoseconds that an element of a softmax takes, about."""
+__all__ = ["by_pieces", "by_slices", "converted"]
 
 
 def by_pieces(function: Callable[[Array], Array], data: Array, output: Array) -> Array:
-    """`output`, which becomes what `function` makes of the elements of data, on as many threads as the context allows.
+    """output = function(data), on as many threads as the context allows; returns output.
 
     function: takes some of the elements as a vector. output: contiguous, the shape of data.
     """
@@ -29,25 +25,32 @@ def by_pieces(function: Callable[[Array], Array], data: Array, output: Array) ->
     def work(start: int, stop: int) -> None:
         target[start:stop] = function(source[start:stop])
 
-    for_ranges(source.size, PIECE, work)
+    for_ranges(source.size, costs.PIECE_ELEMENTS, work)
     return output
 
 
-def by_slices(function: Callable[[Array], Array], data: Array, axis: int, *, nanoseconds: float) -> Array:
-    """What `function` makes of every slice of `data` along `axis`, on as many threads as the context allows.
+def converted(data: Array, target: ElementType) -> Array:
+    """`convert`, of many elements in pieces on several threads."""
+    if data.size < costs.SPLIT_ELEMENTS or not data.flags.c_contiguous or data.dtype == target.dtype:
+        return convert(data, target)
+    return by_pieces(partial(convert, target=target), data, np.empty(data.shape, target.dtype))
 
-    function: takes (before, size of the axis, after) elements and gives as many, of the dtype of data; what it makes of
-        a slice along axis 1 depends on no other slice.
-    nanoseconds: about how long it takes for an element.
+
+def by_slices(function: Callable[[Array], Array], data: Array, axis: int, *, nanoseconds: float) -> Array:
+    """`function` of every slice of `data` along `axis`, on as many threads as the context allows.
+
+    function: from an array (before, size of the axis, after) to one of the same shape and the dtype of data; each slice
+        along axis 1 is computed from that slice alone.
+    nanoseconds: the time for an element, about.
     """
-    if data.size <= PIECE:
+    if data.size <= costs.PIECE_ELEMENTS:
         return function(_along(data, axis)).reshape(data.shape)
     source = _along(data, axis)
     output = np.empty(source.shape, data.dtype)
     before, size, after = source.shape
-    columns = min(after, max(PIECE // size, 1))
+    columns = min(after, max(costs.PIECE_ELEMENTS // size, 1))
     parts = -(-after // columns)
-    rows = max(PIECE // (size * columns), 1)
+    rows = max(costs.PIECE_ELEMENTS // (size * columns), 1)
 
     def work(number: int) -> None:
         row, column = number // parts * rows, number % parts * columns

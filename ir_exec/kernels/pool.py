@@ -4,31 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from ir_exec.kernels import costs
 from ir_exec.kernels.indices import element_offsets
 from ir_exec.kernels.parallel import for_ranges
-from ir_exec.kernels.precision import rounded, type_limits, widened
+from ir_exec.kernels.precision import rounded, type_limits
+from ir_exec.kernels.sorting import comparable
 from ir_exec.kernels.windows import SlidingAxis
-from ir_exec.types import Array, ElementType
+from ir_exec.types import Array
 
 __all__ = [
-    "AdaptiveWindows",
-    "adaptive_windows",
     "by_images",
-    "element_counts",
-    "first_greatest",
     "greatest",
     "greatest_and_places",
     "pooled_along",
-    "reduced_windows",
-    "spread",
 ]
-
-CHUNK = 2**17
-"""How many elements of the data to pool at a time, so that they stay in the cache of one core."""
 
 
 def pooled_along(ufunc: np.ufunc, data: Array, axis: SlidingAxis, position: int, start: object) -> Array:
@@ -56,27 +49,27 @@ def by_images(pool: Callable[[Array], Array], data: Array, axes: Sequence[Slidin
     def work(start: int, stop: int) -> None:
         result[start:stop] = pool(images[start:stop])
 
-    for_ranges(len(images), max(CHUNK // max(prod(sizes), 1), 1), work, nanoseconds=images.size)
+    for_ranges(len(images), max(costs.CHUNK_ELEMENTS // max(prod(sizes), 1), 1), work, nanoseconds=images.size)
     return result.reshape(batch, channels, *counts)
 
 
 def _images(data: Array, sizes: Sequence[int]) -> Iterator[tuple[slice, Array]]:
     count = data.shape[0] * data.shape[1]
     flat = data.reshape(count, *sizes)
-    step = max(CHUNK // max(prod(sizes), 1), 1)
+    step = max(costs.CHUNK_ELEMENTS // max(prod(sizes), 1), 1)
     for first in range(0, count, step):
         some = slice(first, min(first + step, count))
         yield some, flat[some]
 
 
 def _comparable(data: Array) -> tuple[Array, np.ufunc, Any]:
-    """The data in a type that NumPy compares fast, the function to do so, and the lowest value to begin with."""
-    is_float = ElementType.of(data).is_float
-    wide = widened(data) if is_float else data
-    return wide, np.fmax if is_float else np.maximum, wide.dtype.type(type_limits(data.dtype)[0])
+    """The data as NumPy compares it, the greater of two elements, never NaN, and the lowest finite one of its type."""
+    wide = comparable(data)
+    return wide, np.fmax if wide.dtype.kind == "f" else np.maximum, wide.dtype.type(type_limits(data.dtype)[0])
 
 
 def greatest(data: Array, axes: Sequence[SlidingAxis]) -> Array:
+    """The greatest element of each window, [batch, channels, windows...], of the type of data; padding never counts."""
     wide, greater, lowest = _comparable(data)
 
     def pool(images: Array) -> Array:
@@ -131,70 +124,3 @@ def _first_equal(data: Array, found: Array, axis: SlidingAxis, position: int) ->
     chosen = np.take(np.array([0, *reversed(positions)], np.int64) * axis.dilation - axis.pad, numbers)
     chosen += (np.arange(axis.count) * axis.stride).reshape(-1, *[1] * (found.ndim - position - 1))
     return chosen, None if numbers.all() else numbers == 0
-
-
-def element_counts(axes: Sequence[SlidingAxis]) -> Array:
-    """How many elements each window has without padding, at least 1: [windows...]."""
-    counts = np.ones((), np.int64)
-    for axis in axes:
-        along = np.zeros(axis.count, np.int64)
-        for k in axis.positions():
-            reach = axis.reach(k)
-            if reach is not None:
-                along[reach[0]] += 1
-        counts = counts[..., np.newaxis] * along
-    return np.maximum(counts, 1)
-
-
-class AdaptiveWindows(NamedTuple):
-    """The windows of one axis.
-
-    distinct: the elements of each, every window once, however many more windows than elements there are.
-    which: for each window its place in `distinct`; None where no two are the same.
-    """
-
-    distinct: list[slice]
-    which: Array | None
-
-
-def adaptive_windows(size: int, count: int) -> AdaptiveWindows:
-    numbers = np.arange(count, dtype=np.int64)
-    starts, stops = numbers * size // count, -(-(numbers + 1) * size // count)
-    which = None
-    if count > size:
-        is_new = np.ones(count, np.bool_)
-        is_new[1:] = (np.diff(starts) != 0) | (np.diff(stops) != 0)
-        which = np.cumsum(is_new) - 1
-        starts, stops = starts[is_new], stops[is_new]
-    return AdaptiveWindows([slice(*ends) for ends in zip(starts.tolist(), stops.tolist(), strict=True)], which)
-
-
-def spread(result: Array, windows: Sequence[AdaptiveWindows]) -> Array:
-    """What was computed for distinct windows for all of them."""
-    for axis, along in enumerate(windows, 2):
-        if along.which is not None:
-            result = np.take(result, along.which, axis)
-    return result
-
-
-def reduced_windows(data: Array, windows: Sequence[slice], axis: int) -> Array:
-    """The sums of all windows of one axis."""
-    result = np.empty((*data.shape[:axis], len(windows), *data.shape[axis + 1 :]), data.dtype)
-    before: tuple[Any, ...] = (slice(None),) * axis
-    for i, window in enumerate(windows):
-        np.sum(data[(*before, window)], axis=axis, out=result[(*before, i)])
-    return result
-
-
-def first_greatest(data: Array, indices: Array, windows: Sequence[slice], axis: int) -> tuple[Array, Array]:
-    """The greatest elements of all windows of one axis, and of the indices those that belong to them."""
-    shape = (*data.shape[:axis], len(windows), *data.shape[axis + 1 :])
-    values, places = np.empty(shape, data.dtype), np.empty(shape, np.int64)
-    before = (slice(None),) * axis
-    for i, window in enumerate(windows):
-        some = data[(*before, window)]
-        first = np.argmax(some, axis=axis, keepdims=True)
-        here = (*before, slice(i, i + 1))
-        values[here] = np.take_along_axis(some, first, axis)
-        places[here] = np.take_along_axis(indices[(*before, window)], first, axis)
-    return values, places

@@ -1,8 +1,7 @@
-"""In which type an operator adds up, and how its result returns to the element type of the output.
+"""The type in which an operator adds up, and the rounding of its result to the element type of the output.
 
-Sums of short types go wrong when they are kept in the type itself: f16 and bf16 are added in f32. Short integers are
-added where nothing overflows, and the result is cut to the type as OpenVINO does: 8 bits and fewer saturate, longer
-ones wrap.
+Sums in a short type lose digits or overflow: f16 and bf16 are added in f32, short integers where nothing overflows. The
+result is cut to the type as OpenVINO does: 8 bits and fewer saturate, longer ones wrap.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from ir_exec.types import FLOAT, NUMERIC, Array, ElementType, element_types
@@ -59,7 +57,12 @@ def rounded(array: Array, dtype: np.dtype[Any]) -> Array:
 @cache
 def type_limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     """The lowest and the highest finite value of a numeric dtype."""
-    # ml_dtypes does not annotate them.
-    describe: Any = ml_dtypes.finfo if ElementType.of_dtype(dtype).is_float else ml_dtypes.iinfo
-    info = describe(dtype)
+    is_float = ElementType.of_dtype(dtype).is_float
+    if dtype.isbuiltin == 1:
+        info: Any = np.finfo(dtype) if is_float else np.iinfo(dtype)
+    else:
+        import ml_dtypes  # few networks have its types
+
+        describe: Any = ml_dtypes.finfo if is_float else ml_dtypes.iinfo  # which are not annotated
+        info = describe(dtype)
     return info.min, info.max

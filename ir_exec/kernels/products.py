@@ -1,4 +1,4 @@
-"""Matrix products, as BLAS does them best."""
+"""Matrix products, arranged as BLAS is fast at them."""
 
 from __future__ import annotations
 
@@ -6,40 +6,23 @@ from functools import cache
 
 import numpy as np
 
+from ir_exec.kernels import costs
 from ir_exec.types import Array
 
 __all__ = [
-    "LEAST_COLUMNS",
-    "LEAST_ROWS",
     "MOST_SUMMED",
-    "SINGLE_PRODUCT",
-    "SMALL",
     "matrix_product",
     "matrix_products",
     "product_in_pieces",
 ]
 
-SINGLE_PRODUCT = 10**6
-"""Rows times columns times what is summed, up to which OpenBLAS does a product at once: on the thread that asks for it,
-and without arranging the matrices anew."""
-
-SHORT_PRODUCT = 4 * SINGLE_PRODUCT
-"""The same up to which it does not pay to have threads of BLAS help, which may have to be waited for."""
-
-SMALL = 2**20
-"""Bytes of a constant matrix that may be kept in two orders."""
-
 MOST_SUMMED = 2**10
-"""Sums of more products lose digits when they are not cut into shorter ones, as OpenBLAS does in large products."""
-
-LEAST_ROWS = 16
-
-LEAST_COLUMNS = 32
-"""Products of fewer rows or columns than these are slow."""
+"""Longer sums are not computed by small products: OpenBLAS cuts them into shorter ones in large products, which loses
+fewer digits."""
 
 
 def matrix_product(a: Array, b: Array) -> Array:
-    """`np.matmul`, arranged so that one large product is done instead of many small ones, and BLAS can do it."""
+    """`np.matmul`, as one large product instead of many small ones where that is possible, always by BLAS."""
     if a.ndim < 2 or b.ndim < 2:
         return np.asarray(np.matmul(a, b))
     rows, columns = b.shape[-2:]
@@ -51,8 +34,8 @@ def matrix_product(a: Array, b: Array) -> Array:
 
 
 def _matrix_product(a: Array, b: Array) -> Array:
-    """The product of two matrices, for which threads are not called if it is over sooner than they come."""
-    if SINGLE_PRODUCT < len(a) * b.size <= SHORT_PRODUCT:
+    """The product of two matrices. Small ones run on the calling thread: waking BLAS threads costs more."""
+    if costs.SINGLE_PRODUCT_MULTIPLICATIONS < len(a) * b.size <= costs.SHORT_PRODUCT_MULTIPLICATIONS:
         return product_in_pieces(a, b, np.empty((len(a), b.shape[1]), a.dtype))
     return np.asarray(a @ b)
 
@@ -71,12 +54,12 @@ def _for_blas(matrices: Array) -> Array:
 
 
 def matrix_products(rows: Array, columns: Array, out: Array) -> Array:
-    """Products of matrices; NumPy is slow where each is that of a column and a row, so these are not left to it."""
+    """out = rows @ columns; products of a column and a row are multiplications, at which np.matmul is slow."""
     return np.multiply(rows, columns, out=out) if rows.shape[-1] == 1 else np.matmul(rows, columns, out=out)
 
 
 def product_in_pieces(a: Array, b: Array, out: Array) -> Array:
-    """`out` = a @ b by products that BLAS does on the calling thread, so that threads of ours can each do some.
+    """out = a @ b by small products, which BLAS does on the calling thread: so each thread of ours can do some.
 
     a: [..., M, K], b: [..., K, N], out: [..., M, N], of which the batches are broadcast together.
     """
@@ -93,19 +76,19 @@ def product_in_pieces(a: Array, b: Array, out: Array) -> Array:
 
 @cache
 def _pieces(rows: int, column: int, columns: int) -> tuple[int, int]:
-    """Into how many equal pieces to cut rows and columns, as few as possible; one of each where nothing helps."""
+    """Into how many equal pieces to cut rows and columns, as few as possible; (1, 1) where no cut makes them small."""
     whole = rows * column * columns
-    if whole <= SINGLE_PRODUCT or column > MOST_SUMMED:
+    if whole <= costs.SINGLE_PRODUCT_MULTIPLICATIONS or column > MOST_SUMMED:
         return 1, 1
     found = [
         (down * along, abs(rows // down - columns // along), down, along)
-        for down in _divisors(rows, LEAST_ROWS)
-        for along in _divisors(columns, LEAST_COLUMNS)
-        if whole <= SINGLE_PRODUCT * down * along
+        for down in _divisors(rows, costs.LEAST_ROWS)
+        for along in _divisors(columns, costs.LEAST_COLUMNS)
+        if whole <= costs.SINGLE_PRODUCT_MULTIPLICATIONS * down * along
     ]
     return min(found)[2:] if found else (1, 1)
 
 
 def _divisors(size: int, least: int) -> list[int]:
-    """Into how many equal parts of at least so many elements `size` can be cut."""
+    """The numbers of equal parts, of at least `least` elements each, into which `size` can be cut."""
     return [count for count in range(1, max(size // least, 1) + 1) if size % count == 0]

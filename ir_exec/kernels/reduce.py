@@ -27,12 +27,14 @@ def mean(data: Array, axes: tuple[int, ...], keep_dims: bool = True) -> Array:
 
 
 def summed(data: Array, axes: tuple[int, ...], keep_dims: bool) -> Array:
+    """The sum along axes in the accumulator of data."""
     return reduced(np.add, data, axes, keep_dims, accumulator(data.dtype))
 
 
 def reduced(
     ufunc: np.ufunc, data: Array, axes: tuple[int, ...], keep_dims: bool, dtype: np.dtype[Any] | None = None
 ) -> Array:
+    """ufunc.reduce along axes, as an array; dtype: in which it is computed."""
     # NumPy's annotations of `reduce` do not know `keepdims` as a variable.
     reduce: Any = ufunc.reduce
     return np.asarray(reduce(data, axis=axes, keepdims=keep_dims, dtype=dtype))

@@ -1,6 +1,6 @@
-"""Resampling: which elements of the input make an element of the output, and with which weights.
+"""Resampling: a table for each axis says which elements of the input make an element of the output, and their weights.
 
-Interpolation treats one axis after another, so a table for each axis is all that it needs to know.
+Axes are resampled one after another.
 """
 
 from __future__ import annotations
@@ -14,37 +14,16 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from ir_exec.errors import EvaluationError
+from ir_exec.kernels import costs
 from ir_exec.types import Array, ElementType, saturated
 
-__all__ = [
-    "Coordinates",
-    "Filter",
-    "Mode",
-    "Nearest",
-    "Table",
-    "antialiased_table",
-    "cubic_table",
-    "interpolate",
-    "linear_table",
-    "nearest_table",
-    "pillow_table",
-    "resample",
-    "source_coordinates",
-]
+__all__ = ["Coordinates", "Filter", "Mode", "Nearest", "Table", "interpolate"]
 
 Coordinates: TypeAlias = Literal[
     "half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners"
 ]
 
 Nearest: TypeAlias = Literal["round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"]
-
-_PRODUCT_IS_FASTER = 128
-"""A matrix product with a table spread out as a matrix wins while the axis is at most this many times the taps."""
-
-_LARGEST_MATRIX = 1 << 22
-
-_FEW = 16
-"""Products with fewer columns do not pay."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +54,7 @@ class Table:
         return {}
 
 
-def source_coordinates(mode: Coordinates, size_in: int, size_out: int, scale: np.float32) -> Array:
+def _source_coordinates(mode: Coordinates, size_in: int, size_out: int, scale: np.float32) -> Array:
     """Where on the input axis each element of the output axis lies, in f32 as OpenVINO calculates.
 
     An axis that keeps its size keeps its elements, whatever the mode.
@@ -95,7 +74,7 @@ def source_coordinates(mode: Coordinates, size_in: int, size_out: int, scale: np
     return (places + half) / scale - half
 
 
-def nearest_table(coordinates: Array, size_in: int, rounding: Nearest, downsampled: bool) -> Table:
+def _nearest_table(coordinates: Array, size_in: int, rounding: Nearest, downsampled: bool) -> Table:
     """The one element that is nearest to each coordinate."""
     # In f64 the halves are exact.
     exact = coordinates.astype(np.float64)
@@ -110,7 +89,7 @@ def nearest_table(coordinates: Array, size_in: int, rounding: Nearest, downsampl
     return Table(np.clip(exact, 0, size_in - 1).astype(np.int64)[:, np.newaxis], None)
 
 
-def linear_table(coordinates: Array, size_in: int, *, clamped: bool) -> Table:
+def _linear_table(coordinates: Array, size_in: int, *, clamped: bool) -> Table:
     """The two neighbours of each coordinate, the nearer with the greater weight.
 
     clamped: a coordinate off the axis counts as its end. Otherwise only neighbours on the axis count, and where there
@@ -122,7 +101,7 @@ def linear_table(coordinates: Array, size_in: int, *, clamped: bool) -> Table:
     return _triangle_table(coordinates, first[:, np.newaxis] + np.arange(2, dtype=np.float32), np.float32(1), size_in)
 
 
-def antialiased_table(coordinates: Array, size_in: int, scale: np.float32) -> Table:
+def _antialiased_table(coordinates: Array, size_in: int, scale: np.float32) -> Table:
     """A triangle that is wider the smaller the scale, so that no element of the input is left out."""
     radius = 2 if scale > 1 else int(np.ceil(np.float32(2) / scale))
     # No tap lies off the axis by more than its size, however small the scale.
@@ -138,7 +117,7 @@ def _triangle_table(coordinates: Array, taps: Array, slope: np.float32, size_in:
     return Table(np.clip(taps, 0, size_in - 1).astype(np.int64), _shares(weights))
 
 
-def cubic_table(coordinates: Array, size_in: int, cube_coeff: float) -> Table:
+def _cubic_table(coordinates: Array, size_in: int, cube_coeff: float) -> Table:
     """The four elements around each coordinate, weighted by Keys' cubic with the parameter a; ends are repeated."""
     a = np.float32(cube_coeff)
     first = np.floor(coordinates)
@@ -157,24 +136,24 @@ def cubic_table(coordinates: Array, size_in: int, cube_coeff: float) -> Table:
     return Table(np.clip(taps, 0, size_in - 1).astype(np.int64), weights)
 
 
-def pillow_table(size_in: int, size_out: int, cube_coeff: float | None) -> Table:
-    """The filter of the Pillow library: a triangle, or a cubic with this parameter, stretched when shrinking."""
+def _pillow_table(size_in: int, size_out: int, *, cubic: bool) -> Table:
+    """The filter of the Pillow library: a triangle, or Keys' cubic with a = -0.5, stretched when shrinking."""
     scale = size_in / size_out
     stretch = max(scale, 1.0)
-    support = (1 if cube_coeff is None else 2) * stretch
+    support = (2 if cubic else 1) * stretch
     centers = (np.arange(size_out) + 0.5) * scale
     begin = np.maximum(np.trunc(centers - support + 0.5), 0)
     end = np.minimum(np.trunc(centers + support + 0.5), size_in)
     taps = begin[:, np.newaxis] + np.arange(int(np.max(end - begin, initial=0)))
     distance = np.abs(taps - centers[:, np.newaxis] + 0.5) / stretch
-    weights = np.maximum(1 - distance, 0) if cube_coeff is None else _pillow_cubic(distance, cube_coeff)
+    weights = _pillow_cubic(distance) if cubic else np.maximum(1 - distance, 0)
     weights[taps >= end[:, np.newaxis]] = 0
     return Table(np.clip(taps, 0, size_in - 1).astype(np.int64), _shares(weights))
 
 
-def _pillow_cubic(distance: Array, a: float) -> Array:
-    inner = ((a + 2) * distance - (a + 3)) * distance * distance + 1
-    outer = (((distance - 5) * distance + 8) * distance - 4) * a
+def _pillow_cubic(distance: Array) -> Array:
+    inner = (1.5 * distance - 2.5) * distance * distance + 1
+    outer = (((distance - 5) * distance + 8) * distance - 4) * -0.5
     return np.where(distance < 1, inner, np.where(distance < 2, outer, 0))
 
 
@@ -186,7 +165,7 @@ def _shares(weights: Array) -> Array:
     return weights
 
 
-def resample(data: Array, axis: int, table: Table) -> Array:
+def _resample(data: Array, axis: int, table: Table) -> Array:
     """The tensor with this axis resampled; nothing is empty. With weights, data is f32 or f64, and so is the result."""
     shape = (*data.shape[:axis], len(table.indices), *data.shape[axis + 1 :])
     before, size = prod(shape[:axis]), data.shape[axis]
@@ -195,7 +174,7 @@ def resample(data: Array, axis: int, table: Table) -> Array:
         return _copied(rows, table.indices[:, 0]).reshape(shape)
     weights = table.weights.astype(rows.dtype, copy=False)
     taps = weights.shape[1]
-    small = size <= _PRODUCT_IS_FASTER * taps and size * len(table.indices) <= _LARGEST_MATRIX
+    small = size <= costs.ELEMENTS_A_TAP * taps and size * len(table.indices) <= costs.MATRIX_ELEMENTS
     # In a product 0 * inf would spread NaN over the whole axis; the sum tells whether there is any such element.
     if small and np.isfinite(rows.sum()):
         return _product(rows, table.matrix(size, rows.dtype)).reshape(shape)
@@ -217,7 +196,7 @@ def _copied(rows: Array, indices: Array) -> Array:
 
 def _product(rows: Array, matrix: Array) -> Array:
     before, size, after = rows.shape
-    if after >= _FEW:
+    if after >= costs.PRODUCT_COLUMNS:
         return np.asarray(matrix @ rows)
     # One product of many rows is faster than many products of few columns.
     flat = rows.swapaxes(1, 2).reshape(before * after, size)
@@ -236,9 +215,6 @@ def _weighted(rows: Array, indices: Array, weights: Array) -> Array:
 
 Mode: TypeAlias = Literal["nearest", "linear", "linear_onnx", "cubic", "bilinear_pillow", "bicubic_pillow"]
 
-SMALL_AXIS = 2**9
-"""Axes up to this size are resampled so fast that making a table takes as long."""
-
 
 @dataclass(frozen=True, slots=True)
 class Filter:
@@ -255,26 +231,26 @@ class Filter:
         return self.mode in ("bilinear_pillow", "bicubic_pillow")
 
     def table(self, size_in: int, size_out: int, scale: np.float32, antialias: bool) -> Table:
-        """How an axis is resampled; small tables are kept."""
-        make = _kept_table if max(size_in, size_out) <= SMALL_AXIS else _new_table
+        """How an axis is resampled; tables of short axes are kept."""
+        make = _kept_table if max(size_in, size_out) <= costs.KEPT_AXIS_ELEMENTS else Filter._new_table
         return make(self, size_in, size_out, scale, antialias)
 
-    def new_table(self, size_in: int, size_out: int, scale: np.float32, antialias: bool) -> Table:
+    def _new_table(self, size_in: int, size_out: int, scale: np.float32, antialias: bool) -> Table:
         if self.of_pillow:
-            return pillow_table(size_in, size_out, self.cube_coeff if self.mode == "bicubic_pillow" else None)
-        coordinates = source_coordinates(self.coordinates, size_in, size_out, scale)
+            return _pillow_table(size_in, size_out, cubic=self.mode == "bicubic_pillow")
+        coordinates = _source_coordinates(self.coordinates, size_in, size_out, scale)
         if self.mode == "nearest":
-            return nearest_table(coordinates, size_in, self.nearest, bool(scale < 1))
+            return _nearest_table(coordinates, size_in, self.nearest, bool(scale < 1))
         if self.mode == "cubic":
-            return cubic_table(coordinates, size_in, self.cube_coeff)
+            return _cubic_table(coordinates, size_in, self.cube_coeff)
         if self.mode == "linear" and antialias:
-            return antialiased_table(coordinates, size_in, scale)
-        return linear_table(coordinates, size_in, clamped=self.mode == "linear_onnx")
+            return _antialiased_table(coordinates, size_in, scale)
+        return _linear_table(coordinates, size_in, clamped=self.mode == "linear_onnx")
 
 
-_new_table = Filter.new_table
-
-_kept_table = lru_cache(maxsize=32)(Filter.new_table)
+_kept_table = lru_cache(maxsize=32)(Filter._new_table)
+"""32 tables at most. One of 512 elements with four taps holds 24 KiB, and its matrix in f32 1 MiB more: up to 32 MiB in
+usual networks, three times as much where the same axes are resampled in f64 too."""
 
 
 def interpolate(
@@ -293,17 +269,17 @@ def interpolate(
         # Pillow goes from the last axis to the first, and rounds integers in between.
         steps.reverse()
     else:
-        # What shrinks comes first, and of equals the later axis: so the least is moved about.
+        # The axis that shrinks most comes first, of equal ones the last: so the least data is moved.
         steps.sort(key=lambda step: (step[1] / max(data.shape[step[0]], 1), -step[0]))
     antialias = how.antialias and any(scale < 1 for scale in scales)
     kind = ElementType.of(data)
     if how.mode == "nearest":
         for axis, size, scale in steps:
-            data = resample(data, axis, how.table(data.shape[axis], size, scale, antialias))
+            data = _resample(data, axis, how.table(data.shape[axis], size, scale, antialias))
         return data
     for axis, size, scale in steps:
         table = how.table(data.shape[axis], size, scale, antialias)
-        data = resample(data.astype(_working_dtype(kind, how), copy=False), axis, table)
+        data = _resample(data.astype(_working_dtype(kind, how), copy=False), axis, table)
         if kind.is_integer and how.of_pillow:
             data = saturated(np.trunc(data + np.copysign(0.5, data)), kind)
     if kind.is_integer:

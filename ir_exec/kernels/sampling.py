@@ -1,4 +1,4 @@
-"""Images read between their elements, at points or on lattices."""
+"""Bilinear samples of images, at points or on lattices."""
 
 from __future__ import annotations
 
@@ -6,27 +6,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ir_exec.types import Array, ElementType, saturated
+from ir_exec.types import Array
 
 __all__ = [
-    "CHUNK",
-    "MOST_SAMPLES",
     "Line",
     "channels_last",
-    "narrowed",
     "read_between",
     "sample_lattice",
     "sample_points",
 ]
 
-MOST_SAMPLES = 1 << 22
-"""More samples of one region than this are refused: its size is a mistake, and no memory should pay for it."""
-
-CHUNK = 1 << 20
-
 
 class Line(NamedTuple):
-    """Places on one axis: element `low` counts 1 - `share`, element `high` counts `share`."""
+    """Places on one axis between two elements: the weight of `low` is 1 - `share`, that of `high` is `share`."""
 
     low: Array
     high: Array
@@ -40,7 +32,7 @@ def read_between(positions: Array) -> Line:
 
 
 def channels_last(images: Array) -> Array:
-    """Images [N, C, H, W] as [N, H, W, C]: the channels of a place are read in one piece then."""
+    """Images [N, C, H, W] as [N, H, W, C], where the channels of a place are contiguous."""
     return np.ascontiguousarray(images.transpose(0, 2, 3, 1))
 
 
@@ -67,10 +59,3 @@ def sample_points(image: Array, rows: Line, columns: Line) -> Array:
     points += image[rows.high, columns.low] * (share * (1 - across))
     points += image[rows.high, columns.high] * (share * across)
     return points
-
-
-def narrowed(values: Array, kind: ElementType) -> Array:
-    """What was read, in the element type of the image."""
-    if not kind.is_integer:
-        return values.astype(kind.dtype, copy=False)
-    return saturated(np.rint(values) if kind.bits <= 8 else values, kind)

@@ -1,8 +1,10 @@
-"""Elements and slices that take the place of others where indices say so: the kernels of the scatter family.
+"""Elements and slices that replace others where indices say so: the kernels of the scatter family.
 
 All tensors are seen with three axes: (before, axis, after). `output` is where the result goes; `data`, what it holds
 elsewhere, is copied there on the way, while it is in the cache. Where the two are the same array nothing is copied.
-Work is only split into parts that touch different elements, so that where indices meet the last one wins.
+Work is only split into parts that touch different elements, so that of equal indices the last one wins.
+
+`put_along_axis` and `put_slices` run the first strategy that applies of their lists at the end of the file.
 """
 
 from __future__ import annotations
@@ -13,22 +15,27 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ir_exec.kernels.gather import few_offsets, few_tuple_offsets
+from ir_exec.kernels import costs
 from ir_exec.kernels.indices import lie_within
 from ir_exec.kernels.offsets import (
-    FEW,
-    PER_BYTE,
-    PER_ELEMENT,
     AlongAxis,
     AxisOffsets,
     Indices,
     TupleOffsets,
     chunk_size,
+    fits_table,
+    fits_tuple_table,
+    table_offsets,
+    table_tuple_offsets,
 )
 from ir_exec.kernels.parallel import Worker, for_each, for_ranges
+from ir_exec.kernels.strategies import Strategy, always, choose
+from ir_exec.kernels.views import item_dtype
 from ir_exec.types import Array
 
 __all__ = [
+    "ALONG_AXIS",
+    "SLICES",
     "Pairs",
     "Update",
     "assign",
@@ -39,12 +46,6 @@ __all__ = [
     "put_tuples",
     "slice_offsets",
 ]
-
-LONG = 512
-"""Bytes from which on it pays to know where a slice comes from before any is written; short ones go one by one."""
-
-TUPLES = 2**20
-"""Tuples whose offsets are in memory at the same time, if they choose single elements."""
 
 Pairs: TypeAlias = Callable[[], Iterator[tuple[Array, Array]]]
 """Chunks of offsets and of updates that go there, all flat, as often as they are asked for. A chunk's offsets hold
@@ -68,37 +69,62 @@ def put_along_axis(
     indices, updates: one shape; except on `axis` its sizes are at most those of data and output. output: contiguous;
     data itself or no memory of it. negative: whether indices below zero count from the end. Raises OutOfRangeError.
     """
-    size = data.shape[axis]
-    if data.size <= FEW and (negative or lie_within(indices, size)):
-        offsets = few_offsets(data.shape, indices, axis)
-        if offsets is not None:
-            copy_into(output, data)
-            pair = offsets.reshape(-1), updates.reshape(-1)
-            update(output.reshape(-1), lambda: iter([pair]), offsets.size)
-            return
-    window = tuple([slice(None) if i == axis else slice(most) for i, most in enumerate(indices.shape)])
-    if data[window].shape != data.shape:
-        copy_into(output, data)
-        part = np.ascontiguousarray(output[window])
-        put_along_axis(part, indices, updates, axis, part, negative=negative, update=update)
-        output[window] = part
-        return
-    way = AlongAxis(prod(data.shape[:axis]), indices.shape[axis], prod(data.shape[axis + 1 :]), size)
-    _put_elements(data, Indices.of(indices, "counted" if negative else "refused", size), updates, way, output, update)
+    arguments = (data, indices, updates, axis, output, negative, update)
+    choose(ALONG_AXIS, *arguments).run(*arguments)
 
 
-def _put_elements(data: Array, indices: Indices, updates: Array, way: AlongAxis, output: Array, update: Update) -> None:
-    source, target = (array.reshape(way.before, way.size, way.after) for array in (data, output))
-    chosen, values = (array.reshape(way.before, way.length, way.after) for array in (indices.array, updates))
+def _fits_table(
+    data: Array, indices: Array, updates: Array, axis: int, output: Array, negative: bool, update: Update
+) -> bool:
+    # The table counts negative indices from the end.
+    return (
+        data.size <= costs.FEW_ELEMENTS and fits_table(indices) and (negative or lie_within(indices, data.shape[axis]))
+    )
+
+
+def _put_by_table(
+    data: Array, indices: Array, updates: Array, axis: int, output: Array, negative: bool, update: Update
+) -> None:
+    offsets = table_offsets(data.shape, indices, axis)
+    copy_into(output, data)
+    pair = offsets.reshape(-1), updates.reshape(-1)
+    update(output.reshape(-1), lambda: iter([pair]), offsets.size)
+
+
+def _reaches_a_part(
+    data: Array, indices: Array, updates: Array, axis: int, output: Array, negative: bool, update: Update
+) -> bool:
+    reached, shape = indices.shape, data.shape
+    return bool(reached[:axis] != shape[:axis] or reached[axis + 1 :] != shape[axis + 1 :])
+
+
+def _put_into_part(
+    data: Array, indices: Array, updates: Array, axis: int, output: Array, negative: bool, update: Update
+) -> None:
+    copy_into(output, data)
+    window = tuple([slice(None) if i == axis else slice(size) for i, size in enumerate(indices.shape)])
+    part = np.ascontiguousarray(output[window])
+    put_along_axis(part, indices, updates, axis, part, negative=negative, update=update)
+    output[window] = part
+
+
+def _put_by_tiles(
+    data: Array, indices: Array, updates: Array, axis: int, output: Array, negative: bool, update: Update
+) -> None:
+    before, size, after = prod(data.shape[:axis]), data.shape[axis], prod(data.shape[axis + 1 :])
+    way = AlongAxis(before, indices.shape[axis], after, size)
+    integers = Indices.of(indices, size, negative=negative)
+    source, target = (array.reshape(before, size, after) for array in (data, output))
+    chosen, values = (array.reshape(before, way.length, after) for array in (integers.array, updates))
     tiles = way.tiles(target.itemsize, copied=True)
     groups = way.groups(tiles, apart=0)
     # Too few groups to share the copying: then it is shared beforehand.
-    copied = data is output or len(groups) < _FEW_GROUPS
+    copied = data is output or len(groups) < costs.FEW_GROUPS
     if copied:
         copy_into(output, data)
 
     def make_worker() -> Worker:
-        offsets = AxisOffsets(prod(tiles), way.size, indices.negative)
+        offsets = AxisOffsets(prod(tiles), way.size, integers.negative)
 
         def work(number: int) -> None:
             group = groups[number]
@@ -119,11 +145,8 @@ def _put_elements(data: Array, indices: Indices, updates: Array, way: AlongAxis,
 
         return work
 
-    cost = chosen.size * PER_ELEMENT + output.nbytes * PER_BYTE
+    cost = chosen.size * costs.ELEMENT_NANOSECONDS + output.nbytes * costs.BYTE_NANOSECONDS
     for_each(len(groups), make_worker, nanoseconds=cost)
-
-
-_FEW_GROUPS = 4
 
 
 def slice_offsets(indices: Indices, sizes: tuple[int, ...]) -> Array:
@@ -132,8 +155,8 @@ def slice_offsets(indices: Indices, sizes: tuple[int, ...]) -> Array:
     Raises OutOfRangeError.
     """
     tuples = indices.array.reshape(prod(indices.array.shape[:-1]), len(sizes))
-    if (few := few_tuple_offsets(tuples, sizes)) is not None:
-        return few
+    if fits_tuple_table(tuples, sizes):
+        return table_tuple_offsets(tuples, sizes)
     found = np.empty(len(tuples), np.int64)
     step = chunk_size(len(tuples))
 
@@ -146,7 +169,7 @@ def slice_offsets(indices: Indices, sizes: tuple[int, ...]) -> Array:
 
         return work
 
-    for_each(-(-len(tuples) // step), make_worker, nanoseconds=tuples.size * PER_ELEMENT)
+    for_each(-(-len(tuples) // step), make_worker, nanoseconds=tuples.size * costs.ELEMENT_NANOSECONDS)
     return found
 
 
@@ -163,8 +186,8 @@ def put_tuples(
     copy_into(output, data)
 
     def pairs() -> Iterator[tuple[Array, Array]]:
-        for first in range(0, len(tuples), TUPLES):
-            part = slice(first, first + TUPLES)
+        for first in range(0, len(tuples), costs.TUPLES_AT_ONCE):
+            part = slice(first, first + costs.TUPLES_AT_ONCE)
             yield slice_offsets(Indices(tuples[part], indices.negative), sizes), values[part]
 
     update(output.reshape(-1), pairs, len(tuples))
@@ -176,15 +199,22 @@ def put_slices(data: Array, positions: Array, updates: Array, output: Array) -> 
     data, output: (before, axis, after), output contiguous; data itself or no memory of it. positions: (length,), all on
     the axis and none negative. updates: (before, length, after).
     """
+    choose(SLICES, data, positions, updates, output).run(data, positions, updates, output)
+
+
+def _has_few_elements(data: Array, positions: Array, updates: Array, output: Array) -> bool:
+    return output.size <= costs.FEW_ELEMENTS
+
+
+def _put_by_numpy(data: Array, positions: Array, updates: Array, output: Array) -> None:
+    copy_into(output, data)
+    # NumPy assigns in the order of a contiguous list of indices, so that the last of equal ones wins.
+    output[:, np.ascontiguousarray(positions)] = updates
+
+
+def _are_long_or_many(data: Array, positions: Array, updates: Array, output: Array) -> bool:
     _, size, after = output.shape
-    if output.size <= FEW:
-        copy_into(output, data)
-        # NumPy assigns in the order of a contiguous list of indices, so that the last of equal ones wins.
-        output[:, np.ascontiguousarray(positions)] = updates
-    elif len(positions) > size or after * output.itemsize >= LONG:
-        _put_long_slices(data, *_last_of_each(positions, size), updates, output)
-    else:
-        _put_short_slices(data, np.ascontiguousarray(positions), updates, output)
+    return len(positions) > int(size) or int(after) * output.itemsize >= costs.LONG_SLICE_BYTES
 
 
 def _last_of_each(positions: Array, size: int) -> tuple[Array, Array]:
@@ -198,9 +228,9 @@ def _last_of_each(positions: Array, size: int) -> tuple[Array, Array]:
     return places, last[places]
 
 
-def _put_long_slices(data: Array, places: Array, sources: Array, updates: Array, output: Array) -> None:
-    """As put_slices with slice sources[j] of updates going to places[j], which rise: every slice is written once."""
+def _put_last_of_each(data: Array, positions: Array, updates: Array, output: Array) -> None:
     before, size, after = output.shape
+    places, sources = _last_of_each(positions, size)
     most = chunk_size(output.size)
     rows = min(size, max(1, most // after))
     some = min(before, max(1, most // (rows * after))) if rows == size else 1
@@ -220,13 +250,14 @@ def _put_long_slices(data: Array, places: Array, sources: Array, updates: Array,
             values = updates[b : b + some].take(sources[first:last], axis=1)
             assign_slices(into, places[first:last] - part * rows, values)
 
-    for_each(-(-before // some) * parts, lambda: work, nanoseconds=output.nbytes * PER_BYTE)
+    for_each(-(-before // some) * parts, lambda: work, nanoseconds=output.nbytes * costs.BYTE_NANOSECONDS)
 
 
-def _put_short_slices(data: Array, positions: Array, updates: Array, output: Array) -> None:
+def _put_one_by_one(data: Array, positions: Array, updates: Array, output: Array) -> None:
     before, size, after = output.shape
+    positions = np.ascontiguousarray(positions)
     some = min(before, max(1, chunk_size(output.size) // (size * after)))
-    copied = output is data or before < _FEW_GROUPS
+    copied = output is data or before < costs.FEW_GROUPS
     if copied:
         copy_into(output, data)
 
@@ -236,7 +267,7 @@ def _put_short_slices(data: Array, positions: Array, updates: Array, output: Arr
             output[part] = data[part]
         assign_slices(output[part], positions, updates[part])
 
-    for_each(-(-before // some), lambda: work, nanoseconds=output.nbytes * PER_BYTE)
+    for_each(-(-before // some), lambda: work, nanoseconds=output.nbytes * costs.BYTE_NANOSECONDS)
 
 
 def assign_slices(output: Array, positions: Array, updates: Array) -> None:
@@ -256,17 +287,15 @@ def assign_slices(output: Array, positions: Array, updates: Array) -> None:
 
 
 def _as_items(array: Array) -> Array:
-    """Every slice along the last axis as one item, an unsigned integer where one is as long."""
-    bytes_of_slice = array.shape[-1] * array.itemsize
-    dtype = np.dtype(f"u{bytes_of_slice}" if bytes_of_slice in (1, 2, 4, 8) else f"V{bytes_of_slice}")
-    return array.reshape(-1).view(dtype)
+    """Every slice along the last axis as one item."""
+    return array.reshape(-1).view(item_dtype(array.shape[-1] * array.itemsize))
 
 
 def copy_into(output: Array, data: Array) -> None:
     """output[...] = data, on several threads where that pays; nothing where they are the same array."""
     if output is data:
         return
-    if output.size <= FEW or not data.flags.c_contiguous:
+    if output.size <= costs.FEW_ELEMENTS or not data.flags.c_contiguous:
         output[...] = data
         return
     target, source = output.reshape(-1), data.reshape(-1)
@@ -274,4 +303,50 @@ def copy_into(output: Array, data: Array) -> None:
     def copy(start: int, stop: int) -> None:
         target[start:stop] = source[start:stop]
 
-    for_ranges(output.size, chunk_size(output.size), copy, nanoseconds=output.nbytes * PER_BYTE)
+    for_ranges(output.size, chunk_size(output.size), copy, nanoseconds=output.nbytes * costs.BYTE_NANOSECONDS)
+
+
+ALONG_AXIS = (
+    Strategy(
+        "table",
+        _fits_table,
+        _put_by_table,
+        "Few indices into a small tensor: kept tables turn them into offsets and check them by three NumPy calls.",
+    ),
+    Strategy(
+        "part",
+        _reaches_a_part,
+        _put_into_part,
+        "Indices smaller than data on other axes: the part that they reach is copied, and updated like a whole tensor.",
+    ),
+    Strategy(
+        "tiles",
+        always,
+        _put_by_tiles,
+        "Threads share groups of tiles that touch different elements; data is copied while it is in the cache.",
+    ),
+)
+"""The ways to put elements along an axis."""
+
+SLICES = (
+    Strategy(
+        "numpy",
+        _has_few_elements,
+        _put_by_numpy,
+        "A small output: NumPy's indexing is over before a thread would wake up.",
+    ),
+    Strategy(
+        "last of each",
+        _are_long_or_many,
+        _put_last_of_each,
+        "Long slices, or more than there are places: the last update of each place is found first, then threads write "
+        "contiguous parts of the output, each slice once.",
+    ),
+    Strategy(
+        "one by one",
+        always,
+        _put_one_by_one,
+        "Short slices are written in their order, each as one item, the later ones over the earlier.",
+    ),
+)
+"""The ways to put slices along an axis."""

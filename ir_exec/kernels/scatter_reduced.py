@@ -1,8 +1,8 @@
-"""Updates that are reduced with what they meet: sums, products, least, greatest and mean of the scatter family.
+"""Reductions of the scatter family: sum, difference, product, least, greatest and mean of updates and what data holds.
 
-Updates to one element are applied one after the other in their order, so that floating point sums always come out the
-same. `ufunc.at` does this for single elements about as fast as memory allows. Updates that are whole slices are
-grouped by where they go, and applied in waves: one update of each group. A wave meets no element twice and is a few
+Updates to one element are applied one after the other in their order, so that floating point sums are reproducible.
+`ufunc.at` does this for single elements about as fast as memory allows. Updates that are whole slices are grouped by
+the place where they go, and applied in waves: one update of each group. A wave touches no element twice and is a few
 NumPy calls on all of its elements.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from ir_exec.kernels.offsets import CHUNK, PER_BYTE
+from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import for_ranges
 from ir_exec.kernels.scatter import Pairs, assign_slices
 from ir_exec.types import Array, ElementType
@@ -22,16 +22,12 @@ __all__ = ["Reduced", "Reduction"]
 
 Reduction: TypeAlias = Literal["none", "sum", "sub", "prod", "min", "max", "mean"]
 
-WAVE = 2**12
-"""Elements that a wave must have to be worth its calls."""
-
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """An Update: what target holds is reduced with the updates that come there, in their order.
+    """An Update: the target's elements are reduced with the updates to them, in their order.
 
-    Without `use_init_val` what target holds there counts as if it were not there. A NaN among the updates leaves least
-    and greatest as they are.
+    use_init_val: whether what the target holds counts too. A NaN among the updates changes neither least nor greatest.
     """
 
     reduction: Reduction
@@ -72,12 +68,12 @@ class Reduced:
         """target[rows[i]] is reduced with updates[i]; target and updates are (rows, elements)."""
         groups = _Groups.of(rows, len(target))
         length = target.shape[1]
-        step = max(1, CHUNK // length)
+        step = max(1, costs.CHUNK_ELEMENTS // length)
 
         def work(start: int, stop: int) -> None:
             self._reduce_groups(target, groups.part(start, stop), updates)
 
-        cost = 4 * (groups.places.size + rows.size) * length * target.itemsize * PER_BYTE
+        cost = 4 * (groups.places.size + rows.size) * length * target.itemsize * costs.BYTE_NANOSECONDS
         for_ranges(groups.places.size, step, work, nanoseconds=cost)
 
     def _reduce_groups(self, target: Array, groups: _Groups, updates: Array) -> None:
@@ -86,7 +82,7 @@ class Reduced:
         length = results.shape[1]
         wave, waves = 0, int(groups.sizes[0])
         # As groups become fewer from wave to wave, those that are left are the first ones.
-        while (count := groups.longer_than(wave)) * length >= WAVE or count > waves - wave:
+        while (count := groups.longer_than(wave)) * length >= costs.WAVE_ELEMENTS or count > waves - wave:
             values = self._prepared(updates.take(groups.wave(wave, count), axis=0), results.dtype)
             function(results[:count], values, out=results[:count])
             wave += 1
@@ -96,7 +92,7 @@ class Reduced:
 
     def _reduce_rest(self, function: np.ufunc, result: Array, rest: Array, updates: Array) -> None:
         """Many updates to one slice. NumPy reduces the first of two axes in its order, slice by slice."""
-        step = max(1, CHUNK // result.size)
+        step = max(1, costs.CHUNK_ELEMENTS // result.size)
         for first in range(0, rest.size, step):
             values = self._prepared(updates.take(rest[first : first + step], axis=0), result.dtype)
             function.reduce(np.concatenate([result[np.newaxis], values]), axis=0, dtype=result.dtype, out=result)
@@ -133,10 +129,10 @@ class Reduced:
 
 @dataclass(frozen=True, slots=True)
 class _Groups:
-    """Updates by where they go, the largest groups first.
+    """Updates grouped by the place where they go, the largest groups first.
 
-    places: where the updates of each group go. sizes: how many each group has, starts: where in `order` its updates
-    begin; there they stand in the order in which they are applied.
+    places, sizes: the place and the number of updates of each group. starts: where in `order` its updates begin, in
+    the order in which they are applied.
     """
 
     places: Array
@@ -158,7 +154,7 @@ class _Groups:
         return _Groups(self.places[largest], self.sizes[largest], self.starts[largest], self.order)
 
     def longer_than(self, wave: int) -> int:
-        """How many groups have more than so many updates."""
+        """How many groups have more than `wave` updates."""
         return int(np.searchsorted(-self.sizes, -wave))
 
     def wave(self, wave: int, count: int) -> Array:

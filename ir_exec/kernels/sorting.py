@@ -7,29 +7,13 @@ import numpy as np
 from ir_exec.types import Array, ElementType, element_types
 from ir_exec.types.conversion import convert
 
-__all__ = ["comparable", "search_sorted", "search_sorted_rows"]
+__all__ = ["comparable", "search_sorted"]
 
 
 def search_sorted(sequence: Array, values: Array, *, right: bool) -> Array:
     """The places of values in a vector, before or behind (`right`) elements that are equal; 0 for NaN."""
     found = np.searchsorted(sequence, values, side="right" if right else "left")
     return np.where(np.isnan(values), 0, found) if values.dtype.kind == "f" else found
-
-
-def search_sorted_rows(sequences: Array, values: Array, *, right: bool) -> Array:
-    """The same for each row of values in the row of sequences beside it: a binary search of all values at once."""
-    is_before = np.less_equal if right else np.less
-    size = sequences.shape[1]
-    low = np.zeros(values.shape, np.int64)
-    high = np.full(values.shape, size, np.int64)
-    for _ in range(size.bit_length()):
-        middle = (low + high) // 2
-        # Where the search has ended, middle may be the place behind the last element.
-        found = np.take_along_axis(sequences, np.minimum(middle, size - 1), axis=1)
-        goes_up = is_before(found, values) & (low < high)
-        low = np.where(goes_up, middle + 1, low)
-        high = np.where(goes_up, high, middle)
-    return low
 
 
 _SORTABLE = element_types("f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 string")

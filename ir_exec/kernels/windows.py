@@ -1,4 +1,4 @@
-"""Windows that slide over the spatial axes of [batch, channels, spatial...]: what convolution and pooling share.
+"""Windows that slide over the spatial axes of [batch, channels, spatial...], for convolution and pooling.
 
 Window number i of an axis covers the elements `i * stride + k * dilation - pad` of the data, k counting through the
 kernel. Elements before the first and behind the last one of the data are padding.
@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ir_exec.errors import ShapeError
-from ir_exec.types import Array, Dim
+from ir_exec.types import Array
 
 __all__ = [
     "Covered",
@@ -23,11 +22,8 @@ __all__ = [
     "SlidingAxis",
     "block_sizes",
     "blocks",
-    "changed",
-    "covered",
     "covered_part",
     "padded_part",
-    "window_extent",
     "window_view",
 ]
 
@@ -97,27 +93,6 @@ class Scratch:
         if size > self._buffer.size:
             self._buffer = np.empty(size, self._buffer.dtype)
         return self._buffer[:size].reshape(shape)
-
-
-def window_extent(kernel: Dim, dilation: int) -> Dim:
-    """How many elements a window spans from its first to its last."""
-    return (kernel - 1) * dilation + 1
-
-
-def changed(dim: Dim, amount: int) -> Dim:
-    """The dim with so many more elements, or fewer where the amount is negative."""
-    return dim + amount if amount >= 0 else dim - -amount
-
-
-def covered(dim: Dim, pads: tuple[int, int], extent: Dim, axis: int) -> Dim:
-    """By how much the padded data is larger than a window; ShapeError IR505 where a window cannot fit."""
-    padded = changed(dim, sum(pads))
-    if dim.is_static and extent.is_static and extent.lo > dim.lo + sum(pads):
-        raise ShapeError(
-            f"a window of {extent} elements on spatial axis {axis} does not fit into the "
-            f"{max(dim.lo + sum(pads), 0)} elements of the padded data"
-        )
-    return padded - extent
 
 
 def block_sizes(counts: Sequence[int], target: int) -> tuple[int, ...]:

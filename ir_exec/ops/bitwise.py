@@ -1,9 +1,10 @@
-"""Bitwise operators of integers, and of booleans where the specification has them."""
+"""Bitwise operators of integers; of booleans, those of them that are logical operators there."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels.elementwise import Function, calculated
 from ir_exec.kernels.precision import CALCULABLE
@@ -38,7 +39,7 @@ BitwiseXor = _bitwise("BitwiseXor", np.bitwise_xor, "exclusive or", "bitwise-xor
 class BitwiseNot(Unary):
     """output = data with every bit inverted; of booleans the logical operator.
 
-    data: any shape, any integer type or boolean. output: the same.
+    data: any shape, any integer type or boolean. output: as data.
     Specification: bitwise/bitwise-not-13.
     """
 
@@ -49,10 +50,10 @@ class BitwiseNot(Unary):
 
 
 class _Shift(Binary):
-    """a shifted by b bits; a, b: any shapes that are broadcast together, any integer type.
+    """a, b: one integer type, shapes that broadcast together. output: that type.
 
-    Errors: IR704 for a count that is negative or not less than the bits of the type, and those of Binary. The
-    specification leaves such a count to the hardware.
+    Errors: IR704 for a shift by fewer than 0 bits or by as many as the type has, which the specification leaves to the
+    hardware; and those of Binary.
     """
 
     inputs = (In("a", types=BITS), In("b", types=BITS, like="a"))
@@ -63,13 +64,13 @@ class _Shift(Binary):
         if a.size and is_outside.any():
             count = int(b[is_outside].flat[0])
             message = f"a shift by {count} bits, expected 0 to {bits - 1} for {ElementType.of(a)}"
-            raise EvaluationError(message, code="IR704", port="b")
+            raise EvaluationError(message, code=Code.bad_value, port="b")
         return super().evaluate(a, b, out=out)
 
 
 @op("BitwiseLeftShift", since=15)
 class BitwiseLeftShift(_Shift):
-    """output = a · 2^b; bits that leave the type are lost.
+    """output = a · 2^b: the bits of a shifted to the left by b; those that leave the type are lost.
 
     Specification: bitwise/bitwise-left-shift-15.
     """
@@ -79,7 +80,7 @@ class BitwiseLeftShift(_Shift):
 
 @op("BitwiseRightShift", since=15)
 class BitwiseRightShift(_Shift):
-    """output = a / 2^b, rounded down.
+    """output = a / 2^b, rounded down: the bits of a shifted to the right by b.
 
     Specification: bitwise/bitwise-right-shift-15.
     """

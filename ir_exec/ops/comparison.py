@@ -22,7 +22,7 @@ COMPARABLE = CALCULABLE | BOOLEAN | STRING
 
 
 class Comparison(Binary):
-    """A boolean for every pair of elements of two tensors that are broadcast together."""
+    """A boolean for every pair of elements; shapes and errors are those of Binary."""
 
     inputs = (In("a", types=COMPARABLE), In("b", types=COMPARABLE, like="a"))
     overwrites = ()
@@ -30,7 +30,7 @@ class Comparison(Binary):
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
         return TensorType(ElementType.boolean, super().infer(a, b).shape)
 
-    def evaluate(self, a: Array, b: Array) -> Array:  # type: ignore[override]  # no input has room for booleans
+    def evaluate(self, a: Array, b: Array) -> Array:  # type: ignore[override]  # the result fits into no input
         return np.asarray(type(self).function(a, self.aligned(a, b)), np.bool_)
 
 
@@ -59,7 +59,7 @@ LessEqual = _comparison("LessEqual", np.less_equal, "≤", "lessequal-1")
 class Equal(Comparison):
     """output = whether a equals b.
 
-    a, b: any shapes that are broadcast together, any type. output: boolean.
+    a, b: one element type, any, and shapes that broadcast together. output: boolean.
     Specification: comparison/equal-1.
     """
 
@@ -77,7 +77,7 @@ class Equal(Comparison):
 class NotEqual(Equal):
     """output = whether a differs from b.
 
-    a, b: any shapes that are broadcast together, any type. output: boolean.
+    a, b: one element type, any, and shapes that broadcast together. output: boolean.
     Specification: comparison/notequal-1.
     """
 
@@ -101,7 +101,7 @@ class _Test(Op):
 class IsNaN(_Test):
     """output = whether data is NaN.
 
-    data: any shape, any float type. output: boolean, of the shape of data.
+    data: any shape, any float type. output: boolean, the shape of data.
     Specification: comparison/isnan-10.
     """
 
@@ -113,7 +113,7 @@ class IsNaN(_Test):
 class IsFinite(_Test):
     """output = whether data is neither infinite nor NaN.
 
-    data: any shape, any float type. output: boolean, of the shape of data.
+    data: any shape, any float type. output: boolean, the shape of data.
     Specification: comparison/isfinite-10.
     """
 
@@ -123,9 +123,9 @@ class IsFinite(_Test):
 
 @op("IsInf", since=10)
 class IsInf(_Test):
-    """output = whether data is -inf (if `detect_negative`) or +inf (if `detect_positive`).
+    """output = whether data is -inf (with `detect_negative`) or +inf (with `detect_positive`); both count by default.
 
-    data: any shape, any float type. output: boolean, of the shape of data.
+    data: any shape, any float type. output: boolean, the shape of data.
     Specification: comparison/isinf-10.
     """
 

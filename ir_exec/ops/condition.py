@@ -1,19 +1,28 @@
-"""Operators that choose or search by a condition: Select, NonZero, Bucketize, If."""
+"""Operators of a condition on elements (Select, NonZero, Bucketize), and If, which runs one of two graphs."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import numpy as np
 
-from ir_exec.errors import ElementTypeError, IRError, ShapeError
+from ir_exec.codes import Code
+from ir_exec.errors import ElementTypeError, IRError
+from ir_exec.kernels.limits import current_limits
 from ir_exec.kernels.precision import CALCULABLE, widened
 from ir_exec.kernels.sorting import comparable, search_sorted
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName, Int, Named
-from ir_exec.ops.base.bodies import RunningBody, TypedBody
-from ir_exec.ops.base.body_types import arguments, branch, by_position, either, known_truth, require_one_element
-from ir_exec.ops.base.shapes import LARGEST_SEARCHED, Broadcasting, align_pdpd, broadcast_shapes, require_rank
+from ir_exec.ops.base.bodies import RunningBody, Ties, TypedBody
+from ir_exec.ops.base.body_types import AnyValue, by_position, either, known_truth
+from ir_exec.ops.base.shapes import (
+    LARGEST_SEARCHED,
+    Broadcasting,
+    align_pdpd,
+    broadcast_shapes,
+    require_one_element,
+    require_rank,
+)
 from ir_exec.types import ALL, BOOLEAN, STRING, Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["Bucketize", "If", "NonZero", "Select"]
@@ -23,10 +32,10 @@ __all__ = ["Bucketize", "If", "NonZero", "Select"]
 class Select(Op):
     """output = then where cond is true, else_ where it is false, all three broadcast together.
 
-    With numpy broadcasting `cond` may also have the largest shape, as in OpenVINO. With pdpd `else_` and `cond` are
-    laid on axis `axis` of `then`, on the first one where the file does not say.
+    With numpy broadcasting `cond` may also have the largest shape, as in OpenVINO. With pdpd broadcasting the first
+    axis of `else_` and of `cond` is axis `axis` of `then`, 0 where the file does not say.
 
-    Errors: IR504 where the shapes do not broadcast, IR501 and IR502 where they differ without broadcasting.
+    Errors: IR504 where the shapes do not broadcast; IR501 and IR502 where they differ and `auto_broadcast` is none.
     Specification: condition/select-1.
     """
 
@@ -48,78 +57,44 @@ class Select(Op):
         return np.where(cond, then, else_)
 
 
-@op("If", since=8)
-class If(Op):
-    """Runs then_body where the condition holds, else_body where it does not.
+@op("NonZero", since=3)
+class NonZero(Op):
+    """The indices of the elements that are not 0: one column for each, in row-major order; NaN is not 0.
 
-    condition: one boolean. With a condition that is not known, an output may be what either body gives. Where one gives
-    a scalar and the other a vector, the scalar becomes a vector of one element, as in OpenVINO.
-    Errors: IR402 where the element type of an output depends on a condition that is not known, IR501 for a condition of
-    rank 2 or more, IR502 for one of several elements.
-    Specification: condition/if-8.
+    data: any shape, no strings. output: `output_type`, shape [rank of data, number of elements that are not 0].
+
+    As in OpenVINO, a scalar that is not 0 gives [[0]], one that is 0 gives an empty output of shape [0, 0] (of shape
+    [1, 0] in its CPU plugin).
+
+    Specification: condition/nonzero-3.
     """
 
-    inputs = (In("condition", types=BOOLEAN), In("values", variadic=True, optional=True, mixed=True))
-    body_names = ("then_body", "else_body")
-    views = True
+    inputs = (In("data", types=ALL - STRING),)
 
-    def infer(
-        self, condition: TensorType, *values: TensorType, bodies: tuple[TypedBody, ...]
-    ) -> tuple[TensorType, ...]:
-        require_one_element(condition, "condition")
-        if condition.rank is not None and condition.rank > 1:
-            message = f"condition has rank {condition.rank} ({condition.shape}), expected 0 or 1"
-            raise ShapeError(message, code="IR501", port="condition")
-        known = known_truth(condition)
-        types = [condition, *values]
-        if known is not None:
-            chosen = _outputs_of(branch(bodies, known), types)
-            return by_position({i: _lifted(type, branch(bodies, not known), i, types) for i, type in chosen.items()})
-        either, other = (_outputs_of(body, types) for body in bodies)
-        return by_position({i: _of_either(type, other.get(i, type), i) for i, type in either.items()})
+    output_type: IndexTypeName = ElementType.i64
 
-    def evaluate(self, condition: Array, *values: Array, bodies: tuple[RunningBody, ...]) -> tuple[Array, ...]:
-        holds = bool(condition.ravel()[0])
-        body, other = branch(bodies, holds), branch(bodies, not holds)
-        arrays = [condition, *values]
-        results = body.run(arguments(body.ties, arrays))
-        found = {}
-        for tie in body.ties.outputs:
-            if tie.position is not None:
-                result = results[tie.result]
-                if result.ndim == 0:
-                    type = _lifted(TensorType.of(result), other, tie.position, [TensorType.of(one) for one in arrays])
-                    result = result.reshape(type.shape.static)
-                found[tie.position] = result
-        return tuple(found[position] for position in sorted(found))
+    def infer(self, data: TensorType) -> TensorType:
+        value = data.value if data.shape.size.hi <= LARGEST_SEARCHED else None
+        if value is not None:
+            count = int(np.count_nonzero(comparable(value)))
+            return TensorType(self.output_type, Shape([value.ndim or count, count]))
+        if data.shape.dims is None:
+            return TensorType(self.output_type, Shape.of_rank(2))
+        rank = Dim.of(len(data.shape)) if data.shape.dims else Dim(0, 1)
+        return TensorType(self.output_type, Shape([rank, Dim(0, data.shape.size.hi)]))
 
-
-def _outputs_of(body: TypedBody, types: list[TensorType]) -> dict[int, TensorType]:
-    """The types of the layer's outputs, by their position, as a branch gives them."""
-    results = body.infer(arguments(body.ties, types))
-    return {tie.position: results[tie.result] for tie in body.ties.outputs if tie.position is not None}
-
-
-def _lifted(type: TensorType, other: TypedBody, position: int, types: list[TensorType]) -> TensorType:
-    """The type of an output, that of a scalar as of a vector if the other branch gives a vector in its place."""
-    if type.rank != 0:
-        return type
-    try:
-        rank = _outputs_of(other, types)[position].rank
-    except IRError:
-        # A branch that is not taken need not fit.
-        return type
-    return type.with_shape(Shape([1])) if rank == 1 else type
-
-
-def _of_either(one: TensorType, other: TensorType, position: int) -> TensorType:
-    kinds = {type.element_type for type in (one, other) if type.element_type.is_known}
-    if len(kinds) > 1:
-        message = f"output {position} is {one.element_type} from then_body and {other.element_type} from else_body"
-        raise ElementTypeError(message, code="IR402")
-    if {one.rank, other.rank} == {0, 1}:
-        one, other = (type.with_shape(Shape([1])) if type.rank == 0 else type for type in (one, other))
-    return either(one, other)
+    def evaluate(self, data: Array) -> Array:
+        if data.ndim == 0:
+            count = int(np.count_nonzero(comparable(data)))
+            return np.zeros((count, count), self.output_type.dtype)
+        elements = comparable(data)
+        kept = np.dtype(np.int64).itemsize + self.output_type.dtype.itemsize
+        current_limits().require(int(np.count_nonzero(elements)) * data.ndim * kept)
+        indices = np.nonzero(elements)
+        output = np.empty((data.ndim, len(indices[0])), self.output_type.dtype)
+        for row, index in zip(output, indices, strict=True):
+            row[...] = index
+        return output
 
 
 @op("Bucketize", since=3)
@@ -149,38 +124,89 @@ class Bucketize(Op):
         return found.astype(self.output_type.dtype)
 
 
-@op("NonZero", since=3)
-class NonZero(Op):
-    """Where the elements are that are not 0: one column of indices for each, in row-major order; NaN is not 0.
+@op("If", since=8)
+class If(Op):
+    """Runs then_body if the condition is true, else_body if it is false.
 
-    data: any shape, no strings. output: `output_type`, shape [rank of data, number of elements that are not 0].
-
-    As OpenVINO does, a scalar that is not 0 gives [[0]], one that is 0 gives an empty output of shape [0, 0] (of shape
-    [1, 0] in its CPU plugin).
-
-    Specification: condition/nonzero-3.
+    condition: one boolean. While it is not known, inference gives a type that the outputs of both bodies fit. Where one
+    body gives a scalar and the other a vector, the scalar becomes a vector of one element, as in OpenVINO.
+    Errors: IR402 where the element type of an output depends on a condition that is not known, IR501 for a condition of
+    rank 2 or more, IR502 for a vector that does not have one element.
+    Specification: condition/if-8.
     """
 
-    inputs = (In("data", types=ALL - STRING),)
+    inputs = (In("condition", types=BOOLEAN), In("values", variadic=True, optional=True, mixed=True))
+    body_names = ("then_body", "else_body")
+    own_inputs = 1
+    views = True
 
-    output_type: IndexTypeName = ElementType.i64
+    def infer(
+        self, condition: TensorType, *values: TensorType, bodies: tuple[TypedBody, ...]
+    ) -> tuple[TensorType, ...]:
+        require_one_element(condition, "condition")
+        known = known_truth(condition)
+        types = [condition, *values]
+        if known is not None:
+            chosen, other = _branches(bodies, known)
+            given = _output_types(chosen, types)
+            return by_position({i: _lifted(type, other, i, types) for i, type in given.items()})
+        then_types, else_types = (_output_types(body, types) for body in bodies)
+        return by_position({i: _of_either(type, else_types.get(i, type), i) for i, type in then_types.items()})
 
-    def infer(self, data: TensorType) -> TensorType:
-        value = data.value if data.shape.size.hi <= LARGEST_SEARCHED else None
-        if value is not None:
-            count = int(np.count_nonzero(comparable(value)))
-            return TensorType(self.output_type, Shape([value.ndim or count, count]))
-        if data.shape.dims is None:
-            return TensorType(self.output_type, Shape.of_rank(2))
-        rank = Dim.of(len(data.shape)) if data.shape.dims else Dim(0, 1)
-        return TensorType(self.output_type, Shape([rank, Dim(0, data.shape.size.hi)]))
+    def evaluate(self, condition: Array, *values: Array, bodies: tuple[RunningBody, ...]) -> tuple[Array, ...]:
+        body, other = _branches(bodies, bool(condition.ravel()[0]))
+        arrays = [condition, *values]
+        results = body.run(_arguments(body.ties, arrays))
+        found = {}
+        for tie in body.ties.outputs:
+            if tie.position is not None:
+                result = results[tie.result]
+                if result.ndim == 0:
+                    type = _lifted(TensorType.of(result), other, tie.position, [TensorType.of(one) for one in arrays])
+                    result = result.reshape(type.shape.static)
+                found[tie.position] = result
+        return tuple(found[position] for position in sorted(found))
 
-    def evaluate(self, data: Array) -> Array:
-        if data.ndim == 0:
-            count = int(np.count_nonzero(comparable(data)))
-            return np.zeros((count, count), self.output_type.dtype)
-        indices = np.nonzero(comparable(data))
-        output = np.empty((data.ndim, len(indices[0])), self.output_type.dtype)
-        for row, index in zip(output, indices, strict=True):
-            row[...] = index
-        return output
+
+_Body = TypeVar("_Body", TypedBody, RunningBody)
+
+
+def _branches(bodies: tuple[_Body, ...], condition: bool) -> tuple[_Body, _Body]:
+    """The body that runs, and the other one."""
+    then_body, else_body = bodies
+    return (then_body, else_body) if condition else (else_body, then_body)
+
+
+def _arguments(ties: Ties, values: list[AnyValue]) -> list[AnyValue]:
+    """The values of a body's Parameters, each of which is an input of the layer."""
+    given = {tie.parameter: values[tie.position] for tie in ties.inputs if tie.position is not None}
+    return [given[parameter] for parameter in range(ties.parameters)]
+
+
+def _output_types(body: TypedBody, types: list[TensorType]) -> dict[int, TensorType]:
+    """The types of the layer's outputs, by their position, as one body gives them."""
+    results = body.infer(_arguments(body.ties, types))
+    return {tie.position: results[tie.result] for tie in body.ties.outputs if tie.position is not None}
+
+
+def _lifted(type: TensorType, other: TypedBody, position: int, types: list[TensorType]) -> TensorType:
+    """The type of an output; a scalar becomes a vector of one element where the other body gives a vector."""
+    if type.rank != 0:
+        return type
+    try:
+        rank = _output_types(other, types)[position].rank
+    except IRError:
+        # The body that does not run need not fit the inputs.
+        return type
+    return type.with_shape(Shape([1])) if rank == 1 else type
+
+
+def _of_either(one: TensorType, other: TensorType, position: int) -> TensorType:
+    """A type that an output of then_body and one of else_body fit."""
+    kinds = {type.element_type for type in (one, other) if type.element_type.is_known}
+    if len(kinds) > 1:
+        message = f"output {position} is {one.element_type} from then_body and {other.element_type} from else_body"
+        raise ElementTypeError(message, code=Code.element_types_differ)
+    if {one.rank, other.rank} == {0, 1}:
+        one, other = (type.with_shape(Shape([1])) if type.rank == 0 else type for type in (one, other))
+    return either(one, other)

@@ -41,7 +41,7 @@ LogicalXor = binary(
 Xor = binary(
     "Xor",
     np.logical_xor,
-    "output = whether a and b differ: the name that LogicalXor had in opset1, beside its own.",
+    "output = whether a and b differ: the other name of LogicalXor in opset1.",
     page="logical/logical-xor-1",
     types=BOOLEAN,
     is_monotone=True,
@@ -50,10 +50,10 @@ Xor = binary(
 
 @op("LogicalNot", since=1)
 class LogicalNot(Unary):
-    """output = not data; of numbers 1 for 0, and 0 for all others.
+    """output = not data; of numbers, 1 for 0 and 0 for all others.
 
-    data: any shape; boolean, or any numeric type, which the specification does not name and OpenVINO takes. output: the
-    same.
+    data: any shape; boolean, or a numeric type, which OpenVINO takes and the specification does not name. output: as
+    data.
     Specification: logical/logical-not-1.
     """
 

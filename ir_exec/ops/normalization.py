@@ -1,4 +1,6 @@
-"""Normalizations: by moments of slices or groups, by given statistics, by the elements around an element."""
+"""Normalizations: by a norm (GRN, NormalizeL2), by the elements around an element (LRN), by mean and variance (MVN,
+GroupNormalization, BatchNormInference).
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,11 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
 from ir_exec.kernels.reduce import mean
-from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base import Family, In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, Ints, Positive, at_least
 from ir_exec.ops.base.axes import AXES, axes_of, distinct_axes
 from ir_exec.ops.base.shapes import known_ints, merge_dims, require_rank
@@ -29,6 +32,116 @@ __all__ = [
 ]
 
 
+@op("GRN", since=1)
+class GRN(Op):
+    """output = data / sqrt(the sum of its squares over all channels + bias).
+
+    data: [batch, channels, ...] of rank 2, 3 or 4, any float type. output: the same.
+    Errors: IR501 for other ranks. Specification: normalization/grn-1.
+    """
+
+    inputs = (In("data", types=CALCULABLE_FLOAT),)
+
+    bias: Float
+
+    def infer(self, data: TensorType) -> TensorType:
+        require_rank(data, (2, 3, 4), "data")
+        return data.without_values()
+
+    def evaluate(self, data: Array) -> Array:
+        return _normalized(data, (1,), self.bias, "add")
+
+
+@op("NormalizeL2", since=1)
+class NormalizeL2(Op):
+    """output = data / sqrt(the sum of its squares along the axes, eps added to it or at least eps).
+
+    Without axes every element but 0 becomes 1.
+
+    data: any shape, any float type. axes: a scalar or a vector of integers. output: the shape and the type of data.
+    Errors: IR501 where axes is neither a scalar nor a vector, IR503 and IR701 for axes that data does not have.
+    Specification: normalization/normalize-l2-1.
+    """
+
+    inputs = (In("data", types=CALCULABLE_FLOAT), In("axes", types=AXES))
+
+    eps: Float
+    eps_mode: Annotated[Literal["add", "max"], LOWER]
+
+    def infer(self, data: TensorType, axes: TensorType) -> TensorType:
+        require_rank(axes, (0, 1), "axes")
+        _check_axes(data, axes)
+        return data.without_values()
+
+    def evaluate(self, data: Array, axes: Array) -> Array:
+        if not axes.size:
+            return np.asarray(data != 0).astype(data.dtype)
+        return _normalized(data, axes_of(axes, data.ndim), self.eps, self.eps_mode)
+
+
+def _check_axes(data: TensorType, axes: TensorType) -> None:
+    """Raises ShapeError where known axes are not axes of data."""
+    values = known_ints(axes)
+    if values is not None and data.rank is not None:
+        distinct_axes(values, data.rank)
+
+
+def _normalized(data: Array, axes: tuple[int, ...], eps: float, eps_mode: str) -> Array:
+    """data divided by its L2 norm along the axes."""
+    wide = widened(data)
+    squares = np.sum(np.square(wide), axis=axes, keepdims=True)
+    least = wide.dtype.type(eps)
+    squares = squares + least if eps_mode == "add" else np.maximum(squares, least)
+    return rounded(np.asarray(wide / np.sqrt(squares)), data.dtype)
+
+
+@op("LRN", since=1)
+class LRN(Op):
+    """output = data / (bias + alpha / size**n * sum of the squares around the element)**beta, n the number of axes.
+
+    Around an element are those at most (size - 1) // 2 away along each of the axes, the element itself included.
+
+    data: any shape, any float type. axes: a vector of integers. output: the shape and the type of data.
+    Errors: IR501 where axes is not a vector, IR503 and IR701 for axes that data does not have.
+    Specification: normalization/lrn-1, by which `size / 2` elements on each side count; for even sizes OpenVINO takes
+    one less, and so do we. OpenVINO's CPU plugin supports axis 1 alone or all axes behind it, and truncates bias to an
+    integer; we do neither.
+    """
+
+    inputs = (In("data", types=CALCULABLE_FLOAT), In("axes", types=AXES))
+
+    alpha: Float
+    beta: Float
+    bias: Float
+    size: Positive
+
+    def infer(self, data: TensorType, axes: TensorType) -> TensorType:
+        require_rank(axes, 1, "axes")
+        _check_axes(data, axes)
+        return data.without_values()
+
+    def evaluate(self, data: Array, axes: Array) -> Array:
+        around = axes_of(axes, data.ndim)
+        wide = widened(data)
+        total = np.square(wide)
+        for axis in around:
+            total = _sum_around(total, axis, (self.size - 1) // 2)
+        total *= wide.dtype.type(self.alpha / float(self.size) ** len(around))
+        total += wide.dtype.type(self.bias)
+        return rounded(np.asarray(wide / total ** wide.dtype.type(self.beta)), data.dtype)
+
+
+def _sum_around(data: Array, axis: int, reach: int) -> Array:
+    """The sums of the elements at most `reach` away along one axis."""
+    total = data.copy()
+    before = (slice(None),) * axis
+    for shift in range(1, min(reach, data.shape[axis] - 1) + 1):
+        ahead, behind = (*before, slice(shift, None)), (*before, slice(None, -shift))
+        total[ahead] += data[behind]
+        total[behind] += data[ahead]
+    return total
+
+
 @op("MVN", since=2)
 class MVN1(Op):
     """output = data - mean, divided by sqrt(variance + eps) if `normalize_variance`.
@@ -38,8 +151,8 @@ class MVN1(Op):
 
     data: any shape, any float type. output: the same.
     Errors: IR503 for reduction axes that data does not have.
-    Specification: normalization/mvn-1. OpenVINO's CPU plugin looks at `reduction_axes` only for axis 1; we reduce the
-    axes that are named.
+    Specification: normalization/mvn-1. OpenVINO's CPU plugin only asks whether `reduction_axes` has axis 1; we reduce
+    the axes that it names.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)
@@ -74,7 +187,7 @@ class MVN6(Op):
     sqrt(variance) + eps, as `eps_mode` says.
 
     data: any shape, any float type. axes: a vector of integers. output: the shape and the type of data.
-    Errors: IR501 where axes is no vector, IR503 for axes that data does not have, IR505 for more axes than data has.
+    Errors: IR501 where axes is not a vector, IR503 for axes that data does not have, IR505 for more axes than data has.
     Specification: normalization/mvn-6.
     """
 
@@ -90,9 +203,7 @@ class MVN6(Op):
             raise ShapeError(
                 f"axes has {axes.shape.size} elements, data {data.shape} has {data.rank} axes", port="axes"
             )
-        values = known_ints(axes)
-        if data.rank is not None and values is not None:
-            distinct_axes(values, data.rank)
+        _check_axes(data, axes)
         return data.without_values()
 
     def evaluate(self, data: Array, axes: Array) -> Array:
@@ -114,35 +225,64 @@ class MVN6(Op):
 
 
 def _centred(data: Array, axes: tuple[int, ...], normalize_variance: bool) -> tuple[Array, Array | None]:
-    """The elements less the mean of their slice, a new array; and the variance of each slice if it is wanted."""
+    """The elements less the mean of their slice, a new array; the variance of each slice if `normalize_variance`."""
     wide = widened(data)
     centred = np.asarray(wide - mean(wide, axes))
     return centred, mean(np.square(centred), axes) if normalize_variance else None
 
 
-class _BatchNorm(Op):
-    """output[b, c, ...] = (data[b, c, ...] - mean[c]) / sqrt(variance[c] + epsilon) * gamma[c] + beta[c].
+@op("GroupNormalization", since=12)
+class GroupNormalization(Op):
+    """output = (data - mean) / sqrt(variance + epsilon) * scale + bias.
 
-    data: [batch, channels, ...], any float type. gamma, beta, mean, variance: [channels], of the same type.
-    output: the shape and the type of data.
-    Errors: IR501 for data of rank 0 or 1 and others that are no vectors, IR502 where the channels differ.
+    Mean and variance are those of a group of channels in one batch; scale and bias belong to a channel.
+
+    data: [batch, channels, ...], any float type. scale, bias: [channels], any float types: as in OpenVINO, they need
+    not be that of data. output: the same as data.
+    Errors: IR501 for data of rank 0 or 1 and others that are not vectors, IR502 where the channels differ or are no
+    multiple of num_groups. Specification: normalization/group-normalization-12.
     """
+
+    inputs = (
+        In("data", types=CALCULABLE_FLOAT),
+        In("scale", types=CALCULABLE_FLOAT),
+        In("bias", types=CALCULABLE_FLOAT),
+    )
+
+    num_groups: Positive
+    epsilon: Float
+
+    def infer(self, data: TensorType, scale: TensorType, bias: TensorType) -> TensorType:
+        channels = _channels(data, scale=scale, bias=bias)
+        if channels.is_static and (channels.lo % self.num_groups or channels.lo < self.num_groups):
+            message = f"{channels} channels cannot be divided into {self.num_groups} groups"
+            raise ShapeError(message, code=Code.dims_differ, port="data")
+        return data.without_values()
+
+    def evaluate(self, data: Array, scale: Array, bias: Array) -> Array:
+        batch = len(data)
+        wide = widened(data)
+        groups = wide.reshape(batch, self.num_groups, data.size // max(batch * self.num_groups, 1))
+        result = groups - mean(groups, (2,))
+        result /= np.sqrt(mean(np.square(result), (2,)) + wide.dtype.type(self.epsilon))
+        result = result.reshape(data.shape)
+        result *= _by_channel(widened(scale), data.ndim)
+        result += _by_channel(widened(bias), data.ndim)
+        return rounded(result, data.dtype)
+
+
+class _BatchNorm(Family):
+    """What both versions of BatchNormInference share; see BatchNormInference5."""
 
     epsilon: Annotated[Float, at_least(0)]
 
-    def _infer(self, data: TensorType, **vectors: TensorType) -> TensorType:
-        channels = Dim.any()
-        if data.shape.dims is not None:
-            channels = _channels(data)
-        for name, vector in vectors.items():
-            require_rank(vector, 1, name)
-            if vector.shape.dims is not None:
-                channels = merge_dims(channels, vector.shape[0], f"the channels of data and {name}", port=name)
+    def infer_inputs(self, *, data: TensorType, **vectors: TensorType) -> TensorType:
+        channels = _channels(data, **vectors)
         if data.shape.dims is None:
             return data.without_values()
         return data.with_shape(Shape([data.shape[0], channels, *data.shape[2:]]))
 
-    def _evaluate(self, data: Array, gamma: Array, beta: Array, mean: Array, variance: Array) -> Array:
+    def evaluate_inputs(self, *, data: Array, gamma: Array, beta: Array, mean: Array, variance: Array) -> Array:
         wide = widened(data)
         scale = widened(gamma) / np.sqrt(widened(variance) + wide.dtype.type(self.epsilon))
         result = wide - _by_channel(widened(mean), data.ndim)
@@ -153,8 +293,11 @@ class _BatchNorm(Op):
 
 @op("BatchNormInference", since=5)
 class BatchNormInference5(_BatchNorm):
-    """Normalization by given mean and variance of each channel, see the base class.
+    """output[b, c, ...] = (data[b, c, ...] - mean[c]) / sqrt(variance[c] + epsilon) * gamma[c] + beta[c].
 
+    data: [batch, channels, ...], any float type. gamma, beta, mean, variance: [channels], of the same type.
+    output: the shape and the type of data.
+    Errors: IR501 for data of rank 0 or 1 and others that are not vectors, IR502 where the channels differ.
     Specification: normalization/batch-norm-inference-5.
     """
 
@@ -165,14 +308,6 @@ class BatchNormInference5(_BatchNorm):
         In("mean", types=CALCULABLE_FLOAT, like="data"),
         In("variance", types=CALCULABLE_FLOAT, like="data"),
     )
-
-    def infer(
-        self, data: TensorType, gamma: TensorType, beta: TensorType, mean: TensorType, variance: TensorType
-    ) -> TensorType:
-        return self._infer(data, gamma=gamma, beta=beta, mean=mean, variance=variance)
-
-    def evaluate(self, data: Array, gamma: Array, beta: Array, mean: Array, variance: Array) -> Array:
-        return self._evaluate(data, gamma, beta, mean, variance)
 
 
 @op("BatchNormInference", since=1)
@@ -190,173 +325,22 @@ class BatchNormInference1(_BatchNorm):
         In("variance", types=CALCULABLE_FLOAT, like="gamma"),
     )
 
-    def infer(
-        self, gamma: TensorType, beta: TensorType, data: TensorType, mean: TensorType, variance: TensorType
-    ) -> TensorType:
-        return self._infer(data, gamma=gamma, beta=beta, mean=mean, variance=variance)
 
-    def evaluate(self, gamma: Array, beta: Array, data: Array, mean: Array, variance: Array) -> Array:
-        return self._evaluate(data, gamma, beta, mean, variance)
-
-
-@op("GroupNormalization", since=12)
-class GroupNormalization(Op):
-    """output = (data - mean) / sqrt(variance + epsilon) * scale + bias.
-
-    Mean and variance are those of a group of channels in one batch; scale and bias belong to a channel.
-
-    data: [batch, channels, ...], any float type. scale, bias: [channels], of the same type. output: the same as data.
-    Errors: IR501 for data of rank 0 or 1 and others that are no vectors, IR502 where the channels differ or are no
-    multiple of num_groups. Specification: normalization/group-normalization-12.
-    """
-
-    inputs = (
-        In("data", types=CALCULABLE_FLOAT),
-        In("scale", types=CALCULABLE_FLOAT, like="data"),
-        In("bias", types=CALCULABLE_FLOAT, like="data"),
-    )
-
-    num_groups: Positive
-    epsilon: Float
-
-    def infer(self, data: TensorType, scale: TensorType, bias: TensorType) -> TensorType:
-        channels = _channels(data) if data.shape.dims is not None else Dim.any()
-        for name, vector in (("scale", scale), ("bias", bias)):
-            require_rank(vector, 1, name)
-            if vector.shape.dims is not None:
-                channels = merge_dims(channels, vector.shape[0], f"the channels of data and {name}", port=name)
-        if channels.is_static and (channels.lo % self.num_groups or channels.lo < self.num_groups):
-            message = f"{channels} channels cannot be divided into {self.num_groups} groups"
-            raise ShapeError(message, code="IR502", port="data")
-        return data.without_values()
-
-    def evaluate(self, data: Array, scale: Array, bias: Array) -> Array:
-        batch = len(data)
-        wide = widened(data)
-        groups = wide.reshape(batch, self.num_groups, data.size // max(batch * self.num_groups, 1))
-        result = groups - mean(groups, (2,))
-        result /= np.sqrt(mean(np.square(result), (2,)) + wide.dtype.type(self.epsilon))
-        result = result.reshape(data.shape)
-        result *= _by_channel(widened(scale), data.ndim)
-        result += _by_channel(widened(bias), data.ndim)
-        return rounded(result, data.dtype)
-
-
-@op("LRN", since=1)
-class LRN(Op):
-    """output = data / (bias + alpha / size**n * sum of the squares around the element)**beta, n the number of axes.
-
-    Around an element are those at most (size - 1) // 2 away along each of the axes, itself among them.
-
-    data: any shape, any float type. axes: a vector of integers. output: the shape and the type of data.
-    Errors: IR501 where axes is no vector, IR503 and IR701 for axes that data does not have.
-    Specification: normalization/lrn-1, by which `size / 2` elements on each side count; for even sizes OpenVINO takes
-    one less, and so do we. OpenVINO's CPU plugin knows axis 1 alone and all axes behind it, and cuts off the fraction
-    of bias; we do not.
-    """
-
-    inputs = (In("data", types=CALCULABLE_FLOAT), In("axes", types=AXES))
-
-    alpha: Float
-    beta: Float
-    bias: Float
-    size: Positive
-
-    def infer(self, data: TensorType, axes: TensorType) -> TensorType:
-        require_rank(axes, 1, "axes")
-        _check_axes(data, axes)
-        return data.without_values()
-
-    def evaluate(self, data: Array, axes: Array) -> Array:
-        around = axes_of(axes, data.ndim)
-        wide = widened(data)
-        total = np.square(wide)
-        for axis in around:
-            total = _sum_around(total, axis, (self.size - 1) // 2)
-        total *= wide.dtype.type(self.alpha / float(self.size) ** len(around))
-        total += wide.dtype.type(self.bias)
-        return rounded(np.asarray(wide / total ** wide.dtype.type(self.beta)), data.dtype)
-
-
-@op("NormalizeL2", since=1)
-class NormalizeL2(Op):
-    """output = data / sqrt(the sum of its squares along the axes, eps added to it or at least eps).
-
-    Without axes every element but 0 becomes 1.
-
-    data: any shape, any float type. axes: a scalar or a vector of integers. output: the shape and the type of data.
-    Errors: IR501 where axes is no scalar and no vector, IR503 and IR701 for axes that data does not have.
-    Specification: normalization/normalize-l2-1.
-    """
-
-    inputs = (In("data", types=CALCULABLE_FLOAT), In("axes", types=AXES))
-
-    eps: Float
-    eps_mode: Annotated[Literal["add", "max"], LOWER]
-
-    def infer(self, data: TensorType, axes: TensorType) -> TensorType:
-        require_rank(axes, (0, 1), "axes")
-        _check_axes(data, axes)
-        return data.without_values()
-
-    def evaluate(self, data: Array, axes: Array) -> Array:
-        if not axes.size:
-            return np.asarray(data != 0).astype(data.dtype)
-        return _normalized(data, axes_of(axes, data.ndim), self.eps, self.eps_mode)
-
-
-@op("GRN", since=1)
-class GRN(Op):
-    """output = data / sqrt(the sum of its squares over all channels + bias).
-
-    data: [batch, channels, ...] of rank 2, 3 or 4, any float type. output: the same.
-    Errors: IR501 for other ranks. Specification: normalization/grn-1.
-    """
-
-    inputs = (In("data", types=CALCULABLE_FLOAT),)
-
-    bias: Float
-
-    def infer(self, data: TensorType) -> TensorType:
-        require_rank(data, (2, 3, 4), "data")
-        return data.without_values()
-
-    def evaluate(self, data: Array) -> Array:
-        return _normalized(data, (1,), self.bias, "add")
-
-
-def _channels(data: TensorType) -> Dim:
-    if len(data.shape) < 2:
-        message = f"data has rank {data.rank} ({data.shape}), expected 2 or more: axis 1 holds the channels"
-        raise ShapeError(message, code="IR501", port="data")
-    return data.shape[1]
+def _channels(data: TensorType, **vectors: TensorType) -> Dim:
+    """The number of channels, axis 1 of data and the length of each vector; raises ShapeError where they differ."""
+    channels = Dim.any()
+    if data.shape.dims is not None:
+        if len(data.shape) < 2:
+            message = f"data has rank {data.rank} ({data.shape}), expected 2 or more: axis 1 holds the channels"
+            raise ShapeError(message, code=Code.wrong_rank, port="data")
+        channels = data.shape[1]
+    for name, vector in vectors.items():
+        require_rank(vector, 1, name)
+        if vector.shape.dims is not None:
+            channels = merge_dims(channels, vector.shape[0], f"the channels of data and {name}", port=name)
+    return channels
 
 
 def _by_channel(vector: Array, rank: int) -> Array:
-    """A vector that stands on axis 1 of a tensor of this rank."""
+    """The vector shaped to broadcast along axis 1 of a tensor of this rank."""
     return vector.reshape(-1, *[1] * (rank - 2))
-
-
-def _check_axes(data: TensorType, axes: TensorType) -> None:
-    values = known_ints(axes)
-    if values is not None and data.rank is not None:
-        distinct_axes(values, data.rank)
-
-
-def _normalized(data: Array, axes: tuple[int, ...], eps: float, eps_mode: str) -> Array:
-    wide = widened(data)
-    squares = np.sum(np.square(wide), axis=axes, keepdims=True)
-    least = wide.dtype.type(eps)
-    squares = squares + least if eps_mode == "add" else np.maximum(squares, least)
-    return rounded(np.asarray(wide / np.sqrt(squares)), data.dtype)
-
-
-def _sum_around(data: Array, axis: int, reach: int) -> Array:
-    """The sums of the elements at most `reach` away along one axis."""
-    total = data.copy()
-    before = (slice(None),) * axis
-    for shift in range(1, min(reach, data.shape[axis] - 1) + 1):
-        ahead, behind = (*before, slice(shift, None)), (*before, slice(None, -shift))
-        total[ahead] += data[behind]
-        total[behind] += data[ahead]
-    return total

@@ -1,4 +1,4 @@
-"""Numbers restricted to those that a short type could hold, in the long type that they have."""
+"""Numbers rounded to those that a shorter type could hold, still in their own type."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
-from ir_exec.kernels.precision import CALCULABLE, rounded, type_limits, widened
+from ir_exec.kernels import costs
+from ir_exec.kernels.precision import CALCULABLE, accumulator, rounded, type_limits, widened
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Int, at_least
-from ir_exec.ops.base.shapes import broadcast_shapes, merge_shapes
-from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert, element_types
+from ir_exec.ops.base.shapes import broadcast_shapes, broadcasts_to, merge_shapes
+from ir_exec.types import Array, ElementType, Shape, TensorType, convert, element_types
 
 __all__ = ["FakeConvert", "FakeQuantize"]
-
-CHUNK = 2**16
-"""How many elements to quantize at a time, so that they stay in the cache of one core."""
 
 _SHORTENED = element_types("f16 bf16 f32")
 
@@ -26,24 +25,25 @@ _SHORTENED = element_types("f16 bf16 f32")
 @op("FakeQuantize", since=1)
 class FakeQuantize(Op):
     """output = round((data - input_low) / (input_high - input_low) * (levels - 1)) / (levels - 1)
-    * (output_high - output_low) + output_low; rounded halves become even.
+    * (output_high - output_low) + output_low; ties are rounded to even.
 
     data up to the lesser of input_low and input_high becomes output_low, data above the greater one output_high.
 
-    data: any shape, any numeric type. input_low, input_high, output_low, output_high: of the type of data, and of a
-    shape that NumPy broadcasts to that of data, or with `auto_broadcast` none of the same shape. output: the same
-    shape and type as data. Short floats are quantized in f32, integers in f64 and rounded.
+    data: any shape, any numeric type. input_low, input_high, output_low, output_high: numeric, in OpenVINO not always
+    of the type of data; a shape that broadcasts to that of data. levels: 2 or more. auto_broadcast: `numpy` (the
+    default), or `none`: the limits have the shape of data. output: as data. Floats shorter than f32 are quantized in
+    f32, integers in f64 and rounded.
     Errors: IR504 for limits that do not broadcast to data, IR501 and IR502 for other shapes with `none`.
     Specification: quantization/fake-quantize-1, by which data is of a float type; OpenVINO takes integers too. The mode
-    pdpd is taken as numpy, which broadcasts everything that pdpd does.
+    pdpd counts as numpy, which broadcasts everything that pdpd does.
     """
 
     inputs = (
         In("data", types=CALCULABLE),
-        In("input_low", types=CALCULABLE, like="data"),
-        In("input_high", types=CALCULABLE, like="data"),
-        In("output_low", types=CALCULABLE, like="data"),
-        In("output_high", types=CALCULABLE, like="data"),
+        In("input_low", types=CALCULABLE),
+        In("input_high", types=CALCULABLE),
+        In("output_low", types=CALCULABLE),
+        In("output_high", types=CALCULABLE),
     )
 
     levels: Annotated[Int, at_least(2)]
@@ -70,9 +70,9 @@ class FakeQuantize(Op):
         self, data: Array, input_low: Array, input_high: Array, output_low: Array, output_high: Array
     ) -> Array:
         is_integer = ElementType.of(data).is_integer
+        dtype = np.dtype(np.float64) if is_integer else accumulator(data.dtype)
         wide, *limits = [
-            array.astype(np.float64) if is_integer else widened(array)
-            for array in (data, input_low, input_high, output_low, output_high)
+            array.astype(dtype, copy=False) for array in (data, input_low, input_high, output_low, output_high)
         ]
         result = np.empty(wide.shape, wide.dtype)
         for some, into, bounds in _rows(wide, result, limits):
@@ -82,13 +82,13 @@ class FakeQuantize(Op):
 
 @op("FakeConvert", since=13)
 class FakeConvert(Op):
-    """output = (converted(data * scale - shift) + shift) / scale, converted to an 8-bit float and back.
+    """output = (converted(data * scale - shift) + shift) / scale, where converted is to an 8-bit float and back.
 
-    Numbers go by way of f16 to the 8-bit type. What is too large becomes its largest finite value, as in OpenVINO;
-    NaN stays NaN.
+    destination_type: `f8e4m3` or `f8e5m2`. Numbers are converted by way of f16. As in OpenVINO, numbers that are too
+    large become the largest finite value; NaN stays NaN.
 
-    data: any shape, f16, bf16 or f32. scale: of the same type, and of a shape that NumPy broadcasts to that of data.
-    shift: as scale, of the same shape; 0 without it. output: the shape and the type of data.
+    data: any shape, f16, bf16 or f32. scale: the type of data, and a shape that broadcasts to that of data. shift: as
+    scale, of the same shape; 0 without it. output: as data.
     Errors: IR504 for a scale that does not broadcast to data, IR501 and IR502 for another shape of shift.
     Specification: quantization/fake-convert-13.
     """
@@ -107,7 +107,7 @@ class FakeConvert(Op):
             factor = merge_shapes(factor, shift.shape, "the shapes of scale and shift", port="shift")
         if factor.dims is not None and data.rank is not None and len(factor) > data.rank:
             message = f"scale {factor} has more axes than data {data.shape}"
-            raise ShapeError(message, code="IR504", port="scale")
+            raise ShapeError(message, code=Code.no_broadcast, port="scale")
         _require_broadcast(factor, data.shape, "scale")
         return data.with_shape(broadcast_shapes(data.shape, factor))
 
@@ -126,24 +126,15 @@ class FakeConvert(Op):
 
 
 def _require_broadcast(limit: Shape, data: Shape, name: str) -> None:
-    """NumPy can broadcast the one to the other, which stays as it is; raises ShapeError IR504."""
-    if limit.dims is None or data.dims is None:
-        return
-    rank = max(len(limit), len(data))
-    for theirs, mine in zip(_padded(limit, rank), _padded(data, rank), strict=True):
-        if 1 not in theirs and theirs & mine is None:
-            message = f"{name} {limit} does not broadcast to data {data}: {theirs} meets {mine}"
-            raise ShapeError(message, code="IR504", port=name)
-
-
-def _padded(shape: Shape, rank: int) -> tuple[Dim, ...]:
-    return (Dim.of(1),) * (rank - len(shape)) + shape[:]
+    """Raises ShapeError IR504 where NumPy cannot broadcast the limit to the shape of data."""
+    if not broadcasts_to(limit, data):
+        raise ShapeError(f"{name} {limit} does not broadcast to data {data}", code=Code.no_broadcast, port=name)
 
 
 def _rows(data: Array, result: Array, limits: Sequence[Array]) -> Iterator[tuple[Array, Array, list[Array]]]:
-    """Parts of the data, where their results go, and the limits that hold for them.
+    """Parts of the data, with the parts of the result, and the limits that hold for them.
 
-    Along the last axes, where no limit changes, a part is a matrix and its limits are columns.
+    The last axes, along which no limit changes, become one: a part is a matrix, its limits are columns.
     """
     limits = [limit.reshape(limit.shape[max(limit.ndim - data.ndim, 0) :]) for limit in limits]
     constant = 0
@@ -157,8 +148,8 @@ def _rows(data: Array, result: Array, limits: Sequence[Array]) -> Iterator[tuple
         kept = limit.reshape(limit.shape[: max(limit.ndim - constant, 0)])
         columns.append(np.broadcast_to(kept, outer).reshape(count, 1))
     flat, target = data.reshape(count, inner), result.reshape(count, inner)
-    wide = min(max(inner, 1), CHUNK)
-    step = max(CHUNK // wide, 1)
+    wide = min(max(inner, 1), costs.PIECE_ELEMENTS)
+    step = max(costs.PIECE_ELEMENTS // wide, 1)
     for row in range(0, count, step):
         for column in range(0, inner, wide):
             chosen: tuple[Any, ...] = (slice(row, row + step), slice(column, column + wide))
@@ -177,6 +168,6 @@ def _quantize(data: Array, limits: Sequence[Array], steps: int, out: Array) -> N
     out *= (output_high - output_low) / out.dtype.type(steps)
     out += output_low
     if not (input_low < input_high).all():
-        # The formula gives the other end, or nothing, where the range of the input is turned around or empty.
+        # Where the range of the input is reversed or empty, the formula gives the other end or NaN.
         np.copyto(out, output_low, where=data <= least)
         np.copyto(out, output_high, where=data > most)

@@ -1,8 +1,4 @@
-"""Reductions: many elements along some axes become one.
-
-`axes` is a scalar or a vector; axes count from the end where they are negative, and with no axes every element is
-reduced by itself. With `keep_dims` a reduced axis stays with size 1, else it goes.
-"""
+"""Reductions: the elements along some axes become one: their sum, their greatest, whether all are true."""
 
 from __future__ import annotations
 
@@ -34,9 +30,11 @@ __all__ = [
 
 
 class _Reduction(Op):
-    """What all reductions share; a reduction says how it makes one element of many in `_reduce`.
+    """data: any shape, any numeric type (boolean for the logical reductions). output: the element type of data.
 
-    data: any shape. axes: a scalar or a vector of integers. output: the element type of data.
+    axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
+    Without axes, every element is reduced by itself. keep_dims: reduced axes stay with size 1; by default they go.
+    Errors: IR501 for axes of rank 2 or more, IR503 and IR701 for an axis that data does not have.
     """
 
     inputs = (In("data", types=CALCULABLE), In("axes", types=AXES))
@@ -50,23 +48,24 @@ class _Reduction(Op):
             return data.with_shape(Shape.unknown())
         if values is None:
             return data.with_shape(self._unknown_axes(data.shape, axes.shape))
-        reduced = distinct_axes(values, self._axis_count(len(data.shape)))
-        dims = [Dim.of(1) if axis in reduced else dim for axis, dim in enumerate(data.shape)]
+        along = distinct_axes(values, self._axis_count(len(data.shape)))
+        dims = [Dim.of(1) if axis in along else dim for axis, dim in enumerate(data.shape)]
         if not self.keep_dims:
-            dims = [dim for axis, dim in enumerate(dims) if axis not in reduced]
+            dims = [dim for axis, dim in enumerate(dims) if axis not in along]
         return data.with_shape(Shape(dims))
 
     def evaluate(self, data: Array, axes: Array) -> Array:
-        return self._reduced(axes_of(axes, self._axis_count(data.ndim)), data)
+        return self._along(axes_of(axes, self._axis_count(data.ndim)), data)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         axes = known_ints(types[1])
         if axes is None or types[0].rank is None:
             return self.evaluate
-        return partial(self._reduced, distinct_axes(axes, self._axis_count(types[0].rank)))
+        return partial(self._along, distinct_axes(axes, self._axis_count(types[0].rank)))
 
-    def _reduced(self, reduced: tuple[int, ...], data: Array, axes: Array | None = None) -> Array:
-        result = self._reduce(data, reduced if data.ndim else ())
+    def _along(self, along: tuple[int, ...], data: Array, axes: Array | None = None) -> Array:
+        """The output for axes counted from the front; as a kernel it also gets the input `axes`, which it ignores."""
+        result = self._reduce(data, along if data.ndim else ())
         return rounded(np.asarray(result), data.dtype)
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
@@ -74,7 +73,7 @@ class _Reduction(Op):
         raise NotImplementedError
 
     def _axis_count(self, rank: int) -> int:
-        # As OpenVINO does, a scalar may be reduced along axis 0, if that axis need not stay.
+        # As in OpenVINO, a scalar may be reduced along axis 0 where that axis need not stay.
         return rank if self.keep_dims else max(rank, 1)
 
     def _unknown_axes(self, shape: Shape, axes: Shape) -> Shape:
@@ -85,35 +84,9 @@ class _Reduction(Op):
         return Shape.unknown()
 
 
-class _LogicalReduction(_Reduction):
-    inputs = (In("data", types=BOOLEAN), In("axes", types=AXES))
-
-
-@op("ReduceLogicalAnd", since=1)
-class ReduceLogicalAnd(_LogicalReduction):
-    """Whether all elements are true; true where there are none.
-
-    Specification: reduction/reduce-logical-and-1.
-    """
-
-    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        return reduced(np.logical_and, data, axes, self.keep_dims)
-
-
-@op("ReduceLogicalOr", since=1)
-class ReduceLogicalOr(_LogicalReduction):
-    """Whether any element is true; false where there are none.
-
-    Specification: reduction/reduce-logical-or-1.
-    """
-
-    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        return reduced(np.logical_or, data, axes, self.keep_dims)
-
-
 @op("ReduceSum", since=1)
 class ReduceSum(_Reduction):
-    """The sum of the elements; 0 where there are none. Integers of 8 bits saturate, others wrap.
+    """The sum of the elements; 0 of no elements. Integers of 8 bits saturate, others wrap.
 
     Specification: reduction/reduce-sum-1.
     """
@@ -125,9 +98,20 @@ class ReduceSum(_Reduction):
         return summed(data, axes, self.keep_dims)
 
 
+@op("ReduceMean", since=1)
+class ReduceMean(_Reduction):
+    """The mean of the elements, that of integers rounded towards zero; 0 of no elements, as in OpenVINO.
+
+    Specification: reduction/reduce-mean-1.
+    """
+
+    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
+        return mean(data, axes, self.keep_dims)
+
+
 @op("ReduceProd", since=1)
 class ReduceProd(_Reduction):
-    """The product of the elements; 1 where there are none. Integers of 8 bits saturate, others wrap.
+    """The product of the elements; 1 of no elements. Integers of 8 bits saturate, others wrap.
 
     Specification: reduction/reduce-prod-1.
     """
@@ -140,48 +124,8 @@ class ReduceProd(_Reduction):
         return reduced(np.multiply, data, axes, self.keep_dims, accumulator(data.dtype))
 
 
-@op("ReduceMean", since=1)
-class ReduceMean(_Reduction):
-    """The mean of the elements. That of integers is cut towards zero; it is 0 where there are no elements.
-
-    Specification: reduction/reduce-mean-1, which says nothing of means of nothing: there we do as OpenVINO does.
-    """
-
-    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        return mean(data, axes, self.keep_dims)
-
-
-@op("ReduceL1", since=4)
-class ReduceL1(_Reduction):
-    """The sum of the magnitudes.
-
-    Specification: reduction/reduce-l1-4. It calls the reduction along no axes the identity; we give magnitudes there
-    too, as OpenVINO does.
-    """
-
-    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        return summed(np.abs(widened(data)), axes, self.keep_dims)
-
-
-@op("ReduceL2", since=4)
-class ReduceL2(_Reduction):
-    """The square root of the sum of the squares; fractions of integers are cut off.
-
-    Specification: reduction/reduce-l2-4. It calls the reduction along no axes the identity; we give magnitudes there
-    too, as OpenVINO does.
-    """
-
-    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        wide = widened(data) if ElementType.of(data).is_float else data.astype(np.float64)
-        return np.asarray(np.sqrt(summed(np.square(wide), axes, self.keep_dims)))
-
-
 class _Extreme(_Reduction):
-    """The greatest or the least element.
-
-    Where there are no elements, the result is the end of the element type's range, as in OpenVINO. NaN gives NaN;
-    OpenVINO's answer depends on where the NaN stands.
-    """
+    """NaN among the elements gives NaN; in OpenVINO that depends on its place."""
 
     rising = ("data",)
 
@@ -194,14 +138,15 @@ class _Extreme(_Reduction):
         shape = tuple(1 if axis in axes else size for axis, size in enumerate(data.shape))
         if not self.keep_dims:
             shape = tuple(size for axis, size in enumerate(data.shape) if axis not in axes)
-        return np.full(shape, type_limits(data.dtype)[self.of_nothing], data.dtype)
+        return np.full(shape, _ends_of_range(data.dtype)[self.of_nothing], data.dtype)
 
 
 @op("ReduceMax", since=1)
 class ReduceMax(_Extreme):
-    """The greatest element; the lowest finite value of the type where there are none.
+    """The greatest element; of no elements minus infinity, or the lowest value of a type without infinity.
 
-    Specification: reduction/reduce-max-1.
+    Specification: reduction/reduce-max-1. It leaves the reduction of no elements undefined; ONNX has infinity, and
+    OpenVINO infinity or the lowest finite value, depending on its kernel.
     """
 
     extreme = np.maximum
@@ -210,10 +155,70 @@ class ReduceMax(_Extreme):
 
 @op("ReduceMin", since=1)
 class ReduceMin(_Extreme):
-    """The least element; the highest finite value of the type where there are none.
+    """The least element; of no elements infinity, or the greatest value of a type without infinity.
 
-    Specification: reduction/reduce-min-1.
+    Specification: reduction/reduce-min-1. It leaves the reduction of no elements undefined; ONNX has infinity, and
+    OpenVINO infinity or the greatest finite value, depending on its kernel.
     """
 
     extreme = np.minimum
     of_nothing = 1
+
+
+def _ends_of_range(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """The infinities of a dtype, or its lowest and highest values where it has none."""
+    if not ElementType.of_dtype(dtype).is_float:
+        return type_limits(dtype)
+    infinity = np.array(np.inf).astype(dtype)[()]
+    return (-infinity, infinity) if np.isinf(infinity) else type_limits(dtype)
+
+
+@op("ReduceL1", since=4)
+class ReduceL1(_Reduction):
+    """The sum of the magnitudes.
+
+    Specification: reduction/reduce-l1-4. By it the reduction along no axes is the identity; as in OpenVINO, it gives
+    magnitudes.
+    """
+
+    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
+        return summed(np.abs(widened(data)), axes, self.keep_dims)
+
+
+@op("ReduceL2", since=4)
+class ReduceL2(_Reduction):
+    """The square root of the sum of the squares, that of integers rounded towards zero.
+
+    Specification: reduction/reduce-l2-4. By it the reduction along no axes is the identity; as in OpenVINO, it gives
+    magnitudes.
+    """
+
+    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
+        wide = widened(data) if ElementType.of(data).is_float else data.astype(np.float64)
+        return np.asarray(np.sqrt(summed(np.square(wide), axes, self.keep_dims)))
+
+
+class _LogicalReduction(_Reduction):
+    inputs = (In("data", types=BOOLEAN), In("axes", types=AXES))
+
+
+@op("ReduceLogicalAnd", since=1)
+class ReduceLogicalAnd(_LogicalReduction):
+    """Whether all elements are true; true of no elements.
+
+    Specification: reduction/reduce-logical-and-1.
+    """
+
+    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
+        return reduced(np.logical_and, data, axes, self.keep_dims)
+
+
+@op("ReduceLogicalOr", since=1)
+class ReduceLogicalOr(_LogicalReduction):
+    """Whether any element is true; false of no elements.
+
+    Specification: reduction/reduce-logical-or-1.
+    """
+
+    def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
+        return reduced(np.logical_or, data, axes, self.keep_dims)

@@ -1,4 +1,4 @@
-"""Shapes: read as a value, and changed without touching the elements."""
+"""Shapes: read as values, and changed while the elements stay."""
 
 from __future__ import annotations
 
@@ -24,21 +24,14 @@ from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, ElementType, Shape, Te
 
 __all__ = ["Reshape", "ShapeOf", "ShapeOf1", "Squeeze", "Squeeze1", "Unsqueeze"]
 
-
-def _shape_as_value(shape: Shape, kind: ElementType) -> TensorType:
-    """The type of a shape as a tensor; the bounds of its dims are the bounds of the elements."""
-    if shape.dims is None:
-        return TensorType(kind, Shape.of_rank(1))
-    # An i64 ends where a dim without bound does; an i32 says "not bounded" with its own greatest value.
-    end = np.iinfo(kind.dtype).max
-    lower = np.array([min(dim.lo, end) for dim in shape], kind.dtype)
-    upper = np.array([min(dim.hi, end) for dim in shape], kind.dtype)
-    return TensorType(kind, Shape([len(shape)])).with_bounds(lower, lower if shape.is_static else upper)
+Item = TypeVar("Item")
 
 
 @op("ShapeOf", since=1)
 class ShapeOf1(Op):
-    """output = the shape of data as an i64 vector; a scalar has an empty one.
+    """output = the shape of data, as a vector of i64; empty for a scalar.
+
+    data: any shape, any type.
 
     Specification: shape/shape-of-1.
     """
@@ -54,7 +47,9 @@ class ShapeOf1(Op):
 
 @op("ShapeOf", since=3)
 class ShapeOf(Op):
-    """output = the shape of data as a vector of `output_type`, i64 or i32; a scalar has an empty one.
+    """output = the shape of data, as a vector of the type `output_type`: i64 (the default) or i32; empty for a scalar.
+
+    data: any shape, any type.
 
     Specification: shape/shape-of-3.
     """
@@ -70,23 +65,110 @@ class ShapeOf(Op):
         return np.array(data.shape, self.output_type.dtype)
 
 
-Item = TypeVar("Item")
+def _shape_as_value(shape: Shape, kind: ElementType) -> TensorType:
+    """The type of the vector that holds a shape; the bounds of the dims are those of its elements."""
+    if shape.dims is None:
+        return TensorType(kind, Shape.of_rank(1))
+    # The greatest value of the type means "not bounded"; that of i64 is UNBOUNDED itself.
+    end = np.iinfo(kind.dtype).max
+    lower = np.array([min(dim.lo, end) for dim in shape], kind.dtype)
+    upper = np.array([min(dim.hi, end) for dim in shape], kind.dtype)
+    return TensorType(kind, Shape([len(shape)])).with_bounds(lower, lower if shape.is_static else upper)
 
 
-def _reshaping(op: Op, types: tuple[TensorType, ...]) -> Callable[..., Any]:
-    """What is left to do where the shape of the output is known: NumPy's reshape."""
-    sizes = op.infer(*types).shape.static
-    return lambda data, *_: data.reshape(sizes)
+class _Squeeze(Op):
+    """data: any shape, any type. axes: optional; integers, a scalar or a vector, negative ones counted from the end.
+    output: the type of data; it may share the memory of data.
+
+    Errors: IR501 for axes of rank 2 or more, IR503 for an axis that data does not have.
+    """
+
+    inputs = (In("data"), In("axes", types=INTEGER, optional=True))
+    rising = ("data",)
+    views = True
+
+    def infer(self, data: TensorType, axes: TensorType | None = None) -> TensorType:
+        if axes is not None:
+            require_rank(axes, (0, 1), "axes")
+        if data.shape.dims is None:
+            return data.with_shape(Shape.unknown())
+        chosen = () if axes is None else known_ints(axes)
+        if chosen is None:
+            alone = axes is not None and axes.shape.size == 1
+            return data.with_shape(self._along_one_axis(data.shape) if alone else Shape.unknown())
+        dims = data.shape.dims
+        squeezed = _squeezed_axes(chosen, len(dims))
+        if (not chosen or self._allows_skips) and any(
+            1 in dims[axis] and not dims[axis].is_static for axis in squeezed
+        ):
+            return data.with_shape(Shape.unknown())
+        return data.with_shape(Shape([dim for axis, dim in enumerate(dims) if axis not in squeezed or 1 not in dim]))
+
+    def evaluate(self, data: Array, axes: Array | None = None) -> Array:
+        squeezed = _squeezed_axes(() if axes is None else ints(axes), data.ndim)
+        return data.squeeze(tuple([axis for axis in squeezed if data.shape[axis] == 1]))
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return _reshaping(self, types)
+
+    @property
+    def _allows_skips(self) -> bool:
+        return False
+
+    def _along_one_axis(self, shape: Shape) -> Shape:
+        """The shape without one dim, when it is not known which."""
+        if not any(1 in dim for dim in shape):
+            return shape
+        return Shape.of_rank(len(shape) - 1)
+
+
+def _squeezed_axes(axes: tuple[int, ...], rank: int) -> list[int]:
+    """The axes that may be removed, each once; all without `axes`. As in OpenVINO, a scalar has an axis here."""
+    if not axes:
+        return list(range(rank))
+    chosen = sorted({normalize_axis(axis, rank or 1, name="axes") for axis in axes})
+    return chosen if rank else []
+
+
+@op("Squeeze", since=1)
+class Squeeze1(_Squeeze):
+    """Removes dims of size 1 from the shape of data: those at `axes`, or all of them without axes.
+
+    Dims at `axes` of another size stay. As specified, inference takes a dim at one of `axes` for 1 if it may be 1.
+
+    Specification: shape/squeeze-1.
+    """
+
+
+@op("Squeeze", since=15)
+class Squeeze(_Squeeze):
+    """As Squeeze-1; but with `allow_axis_skip`, false by default, a dim at one of `axes` that may be 1 or not leaves
+    the rank of the output open.
+
+    Specification: shape/squeeze-15.
+    """
+
+    allow_axis_skip: Bool = False
+
+    @property
+    def _allows_skips(self) -> bool:
+        return self.allow_axis_skip
+
+    def _along_one_axis(self, shape: Shape) -> Shape:
+        return Shape.unknown() if any(1 in dim for dim in shape) else shape
 
 
 @op("Unsqueeze", since=1)
 class Unsqueeze(Op):
-    """Puts dims of size 1 into the shape of data, so that they stand at `axes` of the output.
+    """Inserts dims of size 1 into the shape of data, so that they stand at `axes` of the output.
 
-    An axis that is given twice counts once; given twice in different spellings (4 and -1) it counts for the rank from
-    which negative axes are counted, but is inserted once, as OpenVINO does.
+    data: any shape, any type. axes: integers, a scalar or a vector; negative ones count from the end of the output's
+    shape. output: the type of data; it may share the memory of data.
 
-    Errors: IR501 where axes are no scalar or vector, IR503 for an axis out of range, IR505 where there are no axes.
+    An axis that stands twice counts once. As in OpenVINO, one that stands there as 4 and as -1 is inserted once, but
+    counts twice for the rank from whose end negative axes count.
+
+    Errors: IR501 for axes of rank 2 or more, IR503 for an axis out of range, IR505 for no axes.
     Specification: shape/unsqueeze-1.
     """
 
@@ -128,95 +210,19 @@ def _with_inserted(items: list[Item], axes: list[int], item: Item) -> list[Item]
     return items
 
 
-class _Squeeze(Op):
-    """What both versions of Squeeze share; `allow_axis_skip` is False in the first."""
-
-    inputs = (In("data"), In("axes", types=INTEGER, optional=True))
-    rising = ("data",)
-    views = True
-
-    def infer(self, data: TensorType, axes: TensorType | None = None) -> TensorType:
-        if axes is not None:
-            require_rank(axes, (0, 1), "axes")
-        if data.shape.dims is None:
-            return data.with_shape(Shape.unknown())
-        chosen = () if axes is None else known_ints(axes)
-        if chosen is None:
-            alone = axes is not None and axes.shape.size == 1
-            return data.with_shape(self._along_one_axis(data.shape) if alone else Shape.unknown())
-        dims = data.shape.dims
-        squeezed = _squeezed_axes(chosen, len(dims))
-        if (not chosen or self._allows_skips) and any(
-            1 in dims[axis] and not dims[axis].is_static for axis in squeezed
-        ):
-            return data.with_shape(Shape.unknown())
-        return data.with_shape(Shape([dim for axis, dim in enumerate(dims) if axis not in squeezed or 1 not in dim]))
-
-    def evaluate(self, data: Array, axes: Array | None = None) -> Array:
-        squeezed = _squeezed_axes(() if axes is None else ints(axes), data.ndim)
-        return data.squeeze(tuple([axis for axis in squeezed if data.shape[axis] == 1]))
-
-    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        return _reshaping(self, types)
-
-    @property
-    def _allows_skips(self) -> bool:
-        return False
-
-    def _along_one_axis(self, shape: Shape) -> Shape:
-        """The shape without one dim, of which it is not known which one."""
-        if not any(1 in dim for dim in shape):
-            return shape
-        return Shape.of_rank(len(shape) - 1)
-
-
-def _squeezed_axes(axes: tuple[int, ...], rank: int) -> list[int]:
-    """The axes that may go, each once: all of them where none are given. OpenVINO lets a scalar have an axis here."""
-    if not axes:
-        return list(range(rank))
-    chosen = sorted({normalize_axis(axis, rank or 1, name="axes") for axis in axes})
-    return chosen if rank else []
-
-
-@op("Squeeze", since=1)
-class Squeeze1(_Squeeze):
-    """Takes dims of size 1 out of the shape of data: those at `axes`, or all of them without axes.
-
-    An axis whose dim is not 1 is left alone. While shapes are inferred, a dim at one of `axes` that may be 1 is taken
-    for 1, as the specification wants it.
-
-    Errors: IR501 where axes are no scalar or vector, IR503 for an axis out of range.
-    Specification: shape/squeeze-1.
-    """
-
-
-@op("Squeeze", since=15)
-class Squeeze(_Squeeze):
-    """As Squeeze-1; with `allow_axis_skip` a dim at one of `axes` that may be 1 leaves the rank of the output open.
-
-    Specification: shape/squeeze-15.
-    """
-
-    allow_axis_skip: Bool = False
-
-    @property
-    def _allows_skips(self) -> bool:
-        return self.allow_axis_skip
-
-    def _along_one_axis(self, shape: Shape) -> Shape:
-        return Shape.unknown() if any(1 in dim for dim in shape) else shape
-
-
 @op("Reshape", since=1)
 class Reshape(Op):
-    """The elements of data, in their order, in the shape that `shape` gives.
+    """The elements of data, in their order, in the shape that the input `shape` holds.
 
-    At most one size may be -1: it is what the other sizes leave. With `special_zero` a 0 stands for the dim of data at
-    the same place; otherwise a 0 is a 0. What the other sizes leave of nothing is 1, as in OpenVINO. OpenVINO accepts
-    sizes of another product than data has beside a copied dim, and reads beyond the tensor; here that is an error.
-    While shapes are inferred, a size that may be 0 but need not is taken for a size, as by OpenVINO.
+    data: any shape, any type. shape: a vector of integers, of which one may be -1: the size that the others leave. With
+    `special_zero` a 0 stands for the dim of data at the same position, otherwise for 0 elements. output: the type of
+    data; it may share the memory of data.
 
-    Errors: IR501 where shape is no vector, IR505 where no shape comes of it.
+    As in OpenVINO, -1 is 1 beside a 0 for data without elements, and inference takes a size that may be 0 but need not
+    for a size, not for a copy. Beside a copied dim, OpenVINO accepts sizes whose product is not that of data, and reads
+    beyond the tensor; here that is an error.
+
+    Errors: IR501 for a shape that is not a vector, IR505 and IR704 for one that does not fit data.
     Specification: shape/reshape-1.
     """
 
@@ -238,7 +244,7 @@ class Reshape(Op):
         sizes = ints(shape)
         try:
             if data.size == 0:
-                # NumPy does not tell what -1 is of nothing.
+                # NumPy has no answer to -1 for an array without elements.
                 return data.reshape(self._reshaped(Shape(data.shape), [(size, size) for size in sizes]).static)
             if min(sizes, default=0) < -1:
                 # NumPy takes any negative size for -1.
@@ -255,7 +261,7 @@ class Reshape(Op):
         return _reshaping(self, types)
 
     def _reshaped(self, shape: Shape, sizes: Sequence[tuple[int, int]]) -> Shape:
-        """The shape for these bounds of the sizes."""
+        """The shape of the output for these bounds of the sizes."""
         dims: list[Dim] = []
         given: list[Dim] = []
         copied: set[int] = set()
@@ -275,7 +281,7 @@ class Reshape(Op):
                 continue
             if most < 0:
                 raise ShapeError(f"{most} at {place} of shape is no size", port="shape")
-            # A size that may be -1 as well as something else says nothing.
+            # A size that may be -1 or not tells nothing.
             dims.append(Dim(least, most) if least >= 0 else Dim.any())
             given.append(dims[-1])
         if shape.dims is None:
@@ -284,7 +290,7 @@ class Reshape(Op):
         if rest is not None:
             dims[rest] = _rest(left, given, shape)
         elif Shape(left).size & Shape(given).size is None and not any(0 in dims[place] for place in copied):
-            # Beside a copied dim of 0 nothing is to be compared.
+            # A copied dim of 0 leaves nothing to compare.
             raise ShapeError(f"data of shape {shape} does not fit {Shape(dims)}", port="shape")
         return Shape(dims)
 
@@ -298,7 +304,7 @@ def _copied(shape: Shape, place: int) -> Dim:
 
 
 def _rest(left: list[Dim], given: list[Dim], shape: Shape) -> Dim:
-    """The size that -1 stands for: the elements of the dims in `left`, divided by the sizes given."""
+    """The size that -1 stands for: the product of the dims in `left` divided by that of the given sizes."""
     elements, parts = (prod([dim.lo for dim in dims if dim.is_static]) for dims in (left, given))
     open_elements, open_parts = (Shape([dim for dim in dims if not dim.is_static]).size for dims in (left, given))
     if parts == 0 and elements != 0:
@@ -319,3 +325,9 @@ def _rest(left: list[Dim], given: list[Dim], shape: Shape) -> Dim:
     if lo > hi:
         raise ShapeError(f"the elements of data of shape {shape} do not make rows of {parts}", port="shape")
     return Dim(lo, hi)
+
+
+def _reshaping(op: Op, types: tuple[TensorType, ...]) -> Callable[..., Any]:
+    """The kernel of an operator that only changes the shape, for inputs of known types: NumPy's reshape."""
+    sizes = op.infer(*types).shape.static
+    return lambda data, *_: data.reshape(sizes)

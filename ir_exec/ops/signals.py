@@ -1,4 +1,7 @@
-"""Discrete Fourier transforms. A complex number is two elements of a last axis: real part and imaginary part."""
+"""Discrete Fourier transforms: of whole axes (DFT, IDFT, RDFT, IRDFT) and of short frames (STFT, ISTFT).
+
+A complex number is two elements of the last axis: real part and imaginary part.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ShapeError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
@@ -29,9 +33,9 @@ __all__ = ["DFT", "IDFT", "IRDFT", "ISTFT", "RDFT", "STFT"]
 class _Fourier(Op):
     """What the transforms along given axes share.
 
-    axes: a vector of different axes; negative ones count from the end, the last axis of complex data left out.
-    signal_size: for each of them how many numbers along it are transformed, -1 for all. Of more there only the first
-    are taken, and zeros follow where there are less.
+    axes: a vector of different axes; negative ones count from the end, the last axis of complex data not counted.
+    signal_size: for each of them how many numbers are transformed, -1 for the size of the axis. A longer axis is cut
+    off, a shorter one filled with zeros.
     """
 
     inputs = (
@@ -60,13 +64,13 @@ class _Fourier(Op):
         return data.with_shape(Shape([*sizes, 2] if self.complex_output else sizes))
 
     def _numbers(self, data: TensorType) -> tuple[Dim, ...] | None:
-        """The axes of data, without the last one where that holds real and imaginary parts."""
+        """The dims of data, without the last one where that holds real and imaginary parts."""
         if data.shape.dims is None:
             return None
         least = 2 if self.complex_input else 1
         if len(data.shape) < least:
             message = f"data has rank {data.rank} ({data.shape}), expected {least} or more"
-            raise ShapeError(message, code="IR501", port="data")
+            raise ShapeError(message, code=Code.wrong_rank, port="data")
         if not self.complex_input:
             return data.shape[:]
         merge_dims(data.shape[-1], Dim.of(2), "the last axis of data and the parts of a complex number", port="data")
@@ -98,11 +102,11 @@ class _Fourier(Op):
             )
 
     def _whole_signal(self, size: Dim, is_last: bool) -> Dim:
-        """How many numbers are transformed along an axis of this size where nothing else is said."""
+        """How many numbers are transformed along an axis of this size without signal_size."""
         return size
 
     def _output_size(self, signal: Dim, is_last: bool) -> Dim:
-        """The size of the output along an axis on which so many numbers are transformed."""
+        """The size of the output along an axis on which `signal` numbers are transformed."""
         return signal
 
     def evaluate(self, data: Array, axes: Array, signal_size: Array | None = None) -> Array:
@@ -162,7 +166,7 @@ class DFT(_Fourier):
 
 @op("IDFT", since=7)
 class IDFT(_Fourier):
-    """output[m] = 1 / S * sum over j of data[j] * exp(2 pi i m j / S): the inverse of DFT, which says the rest.
+    """output[m] = 1 / S * sum over j of data[j] * exp(2 pi i m j / S): the inverse of DFT, with its inputs.
 
     Specification: signals/idft-7.
     """
@@ -173,7 +177,7 @@ class IDFT(_Fourier):
 
 @op("RDFT", since=9)
 class RDFT(_Fourier):
-    """The DFT of real numbers. Along the last of `axes` only S // 2 + 1 numbers are kept, which tell the others too.
+    """The DFT of real numbers. Along the last of `axes` the output has S // 2 + 1 numbers: the others are conjugates.
 
     data: a float type, rank 1 or more. output: the element type of data, shape [..., 2]. f16 and bf16 are computed in
     f32; see `_Fourier` for the other inputs. There must be one axis at least.
@@ -185,7 +189,7 @@ class RDFT(_Fourier):
     complex_input: ClassVar[bool] = False
 
     def _output_size(self, signal: Dim, is_last: bool) -> Dim:
-        # As in OpenVINO, nothing comes out where nothing goes in.
+        # As in OpenVINO, the transform of no numbers has none.
         return signal if not is_last or signal == 0 else Dim(signal.lo and signal.lo // 2 + 1, (signal // 2 + 1).hi)
 
     def _transform(self, numbers: Array, signal: list[int], axes: tuple[int, ...]) -> Array:
@@ -237,7 +241,7 @@ def _check_frames(size: int | None, step: int | None, window: Dim | None, error:
 
 
 def _padded(window: Array, frame_size: int) -> Array:
-    """The window in the middle of a frame, zeros around it; one more behind it where their number is odd."""
+    """The window in the middle of a frame of zeros; one more zero behind it where their number is odd."""
     before = (frame_size - len(window)) // 2
     return np.pad(window, (before, frame_size - len(window) - before))
 
@@ -296,10 +300,9 @@ class STFT(Op):
 class ISTFT(Op):
     """The signal whose frames have these transforms: the inverse of STFT with transpose_frames.
 
-    Every frame is the IRDFT of data[..., t, :] times window; frames are added up where they overlap, and what they give
-    is divided by the sum of the squares of window there, or is 0 where that sum is 0. `normalized`: data was divided by
-    the root of frame_size. `center`: frame_size // 2 elements were put before the signal and behind it, and are taken
-    away again.
+    Every frame is the IRDFT of data[..., t, :] times window. Overlapping frames are added, and the sum is divided by
+    the sum of the squares of window there, or is 0 where that sum is 0. `normalized`: data was divided by
+    sqrt(frame_size). `center`: the signal was padded with frame_size // 2 elements on both sides, which are removed.
 
     data: a float type, shape [frame_size // 2 + 1, frames, 2] or [batch, frame_size // 2 + 1, frames, 2]. window: that
     type, at most frame_size long, with zeros on both sides where it is shorter. frame_size, frame_step: scalars.
@@ -307,8 +310,8 @@ class ISTFT(Op):
     without it (frames - 1) * frame_step + frame_size, for `center` less by frame_size, rounded down to an even number.
     output: the type of data, shape [length] or [batch, length]. f16 and bf16 are computed in f32.
 
-    OpenVINO crashes for a negative signal_length, and for one of 0 gives what none gives; here the first is an error,
-    the second an empty signal, as its shape inference says.
+    OpenVINO crashes for a negative signal_length, and ignores one of 0; here the first is an error, and the second
+    gives an empty signal, as OpenVINO's shape inference says.
     Errors: IR502 or IR505, IR704 at run time. Specification: signals/istft-16.
     """
 
@@ -388,10 +391,10 @@ def _length_between(least: int, most: int) -> Dim:
 
 
 def _overlapped(frames: Array, step: int) -> Array:
-    """The sum of frames of shape [..., frames, size], each of which begins `step` elements behind the one before."""
+    """The sum of frames [..., frames, size], each of which begins `step` elements behind the one before."""
     *batch, count, size = frames.shape
     total = max(count - 1, 0) * step + size
-    # Frames are cut into pieces as long as a step: pieces of one number lie side by side, and are added at once.
+    # Frames are cut into pieces of `step` elements: pieces of the same number do not overlap, and are added at once.
     pieces = -(-size // step)
     padded = np.zeros((*batch, count, pieces * step), frames.dtype)
     padded[..., :size] = frames

@@ -1,7 +1,7 @@
-"""Sparse matrices, and embeddings in bags: rows of a table, chosen by indices and added up.
+"""Embeddings in bags, which are sums of rows of a table chosen by indices; and sparse matrices.
 
-Rows are brought together by sorting, and combined by `ufunc.reduceat` over runs. Large tables are worked on block by
-block, so that the rows that indices choose never exist all at once.
+The rows of a bag are brought together by sorting, and added by `ufunc.reduceat` over runs, block by block: the chosen
+rows never exist all at once.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError
+from ir_exec.kernels import costs
 from ir_exec.kernels.indices import find_indices
 from ir_exec.kernels.precision import accumulator, rounded
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER
+from ir_exec.ops.base.mixed_types import require_convertible
 from ir_exec.ops.base.named_dims import merged_dims
 from ir_exec.ops.base.segments import (
-    NUMBERS,
-    filled,
     given_count,
     number_of_rows,
     require_within,
@@ -27,7 +28,7 @@ from ir_exec.ops.base.segments import (
     segments_of,
 )
 from ir_exec.ops.base.shapes import known_ints
-from ir_exec.types import INDEX, Array, Dim, ElementType, Shape, TensorType
+from ir_exec.types import INDEX, Array, Dim, ElementType, Shape, TensorType, convert, element_types
 
 __all__ = [
     "EmbeddingBagOffsets",
@@ -38,37 +39,42 @@ __all__ = [
     "SparseFillEmptyRows",
 ]
 
-BLOCK = 2**18
-"""How many elements of chosen rows exist at a time."""
+_NUMBERS = element_types("bf16 f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64")
 
-_TABLE = In("emb_table", types=NUMBERS)
+_TABLE = In("emb_table", types=_NUMBERS)
 
 _INDICES = In("indices", types=INDEX)
 
 _DEFAULT = In("default_index", types=INDEX, like="indices", optional=True)
 
-_WEIGHTS = In("per_sample_weights", types=NUMBERS, like="emb_table", optional=True)
+_WEIGHTS = In("per_sample_weights", types=_NUMBERS, like="emb_table", optional=True)
 
 Reduction = Annotated[Literal["sum", "mean"], LOWER]
 
 
 class _Packed(Op):
-    """Bags that all have as many elements: output[i] = the sum, or mean, of emb_table[indices[i, j]] over j."""
+    """Bags that all have as many elements; `reduction` is a field only where the operator has the attribute."""
 
     inputs = (_TABLE, _INDICES, _WEIGHTS)
+
+    reduction = "sum"
 
     def infer(
         self, emb_table: TensorType, indices: TensorType, per_sample_weights: TensorType | None = None
     ) -> TensorType:
+        _check_reduction(self.reduction, per_sample_weights)
         layout = ["batch", "indices_per_bag"]
         dims = merged_dims({"indices": (indices, layout), "per_sample_weights": (per_sample_weights, layout)})
         return _bags(emb_table, dims["batch"])
 
-    def _sums(self, emb_table: Array, indices: Array, per_sample_weights: Array | None) -> Array:
-        batch, each = indices.shape
-        bags = np.repeat(np.arange(batch), each)
+    def evaluate(self, emb_table: Array, indices: Array, per_sample_weights: Array | None = None) -> Array:
+        batch, size = indices.shape
+        bags = np.repeat(np.arange(batch), size)
         weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
-        return _summed(emb_table, indices.reshape(-1), bags, batch, weights)
+        reduced = _summed(emb_table, indices.reshape(-1), bags, batch, weights)
+        if self.reduction == "mean":
+            reduced = _divided(reduced, np.full(batch, size))
+        return rounded(reduced, emb_table.dtype)
 
 
 @op("EmbeddingBagPackedSum", since=3)
@@ -76,41 +82,28 @@ class EmbeddingBagPackedSum(_Packed):
     """output[i] = sum over j of emb_table[indices[i, j]] * per_sample_weights[i, j].
 
     emb_table: [num_emb, ...], any numeric type of 8 bits and more. indices: [batch, indices_per_bag].
-    per_sample_weights: like indices in shape, like emb_table in type; ones if they are left out.
+    per_sample_weights: the shape of indices, the type of emb_table; ones if they are left out.
     output: [batch, ...], the type of emb_table. Sums of integers wrap.
     Errors: IR701 for an index out of range. Specification: sparse/embedding-bag-packed-sum-3.
     """
 
-    def evaluate(self, emb_table: Array, indices: Array, per_sample_weights: Array | None = None) -> Array:
-        return rounded(self._sums(emb_table, indices, per_sample_weights), emb_table.dtype)
-
 
 @op("EmbeddingBagPacked", since=15)
 class EmbeddingBagPacked(_Packed):
-    """EmbeddingBagPackedSum-3 that gives means too, but of rows without weights; means of integers are cut off.
+    """EmbeddingBagPackedSum-3 with `reduction` mean too, of rows without weights; means of integers are truncated.
 
     Errors: IR302 for weights with means. Specification: sparse/embedding-bag-packed-15.
     """
 
     reduction: Reduction = "sum"
 
-    def infer(
-        self, emb_table: TensorType, indices: TensorType, per_sample_weights: TensorType | None = None
-    ) -> TensorType:
-        _no_weighted_means(self.reduction, per_sample_weights)
-        return super().infer(emb_table, indices, per_sample_weights)
-
-    def evaluate(self, emb_table: Array, indices: Array, per_sample_weights: Array | None = None) -> Array:
-        sums = self._sums(emb_table, indices, per_sample_weights)
-        if self.reduction == "mean":
-            sums = _divided(sums, np.full(len(sums), indices.shape[1]))
-        return rounded(sums, emb_table.dtype)
-
 
 class _Offsets(Op):
-    """Bags that are stretches of `indices`; `offsets` tells where each begins."""
+    """Bags that are stretches of `indices`; `offsets` says where each begins. `reduction` is as in `_Packed`."""
 
     inputs = (_TABLE, _INDICES, In("offsets", types=INDEX, like="indices"), _DEFAULT, _WEIGHTS)
+
+    reduction = "sum"
 
     def infer(
         self,
@@ -120,6 +113,7 @@ class _Offsets(Op):
         default_index: TensorType | None = None,
         per_sample_weights: TensorType | None = None,
     ) -> TensorType:
+        _check_reduction(self.reduction, per_sample_weights)
         dims = merged_dims(
             {
                 "indices": (indices, ["num_indices"]),
@@ -130,13 +124,22 @@ class _Offsets(Op):
         )
         return _bags(emb_table, dims["batch"])
 
-    def _sums(self, emb_table: Array, indices: Array, offsets: Array, weights: Array | None) -> tuple[Array, Array]:
-        """The sums and how many elements each bag has."""
-        counts = _bag_sizes(offsets, len(indices))
-        bags = np.repeat(np.arange(len(counts)), counts)
-        begin = len(indices) - len(bags)
-        weights = None if weights is None else weights[begin:]
-        return _summed(emb_table, indices[begin:], bags, len(counts), weights), counts
+    def evaluate(
+        self,
+        emb_table: Array,
+        indices: Array,
+        offsets: Array,
+        default_index: Array | None = None,
+        per_sample_weights: Array | None = None,
+    ) -> Array:
+        sizes = _bag_sizes(offsets, len(indices))
+        bags = np.repeat(np.arange(len(sizes)), sizes)
+        first = len(indices) - len(bags)
+        weights = None if per_sample_weights is None else per_sample_weights[first:]
+        reduced = _summed(emb_table, indices[first:], bags, len(sizes), weights)
+        if self.reduction == "mean":
+            reduced = _divided(reduced, sizes)
+        return _filled(rounded(reduced, emb_table.dtype), sizes == 0, emb_table, default_index)
 
 
 @op("EmbeddingBagOffsetsSum", since=3)
@@ -145,55 +148,20 @@ class EmbeddingBagOffsetsSum(_Offsets):
 
     emb_table: [num_emb, ...], any numeric type of 8 bits and more. indices: [num_indices]. offsets: [batch], rising,
     at most num_indices. default_index: a scalar, the row for bags without elements; they are zeros if it is -1 or left
-    out. per_sample_weights: like indices in shape, like emb_table in type; ones if they are left out.
+    out. per_sample_weights: the shape of indices, the type of emb_table; ones if they are left out.
     output: [batch, ...], the type of emb_table. Sums of integers wrap.
     Errors: IR701 for an index or an offset out of range. Specification: sparse/embedding-bag-offsets-sum-3.
     """
 
-    def evaluate(
-        self,
-        emb_table: Array,
-        indices: Array,
-        offsets: Array,
-        default_index: Array | None = None,
-        per_sample_weights: Array | None = None,
-    ) -> Array:
-        sums, counts = self._sums(emb_table, indices, offsets, per_sample_weights)
-        return filled(rounded(sums, emb_table.dtype), counts == 0, emb_table, default_index)
-
 
 @op("EmbeddingBagOffsets", since=15)
 class EmbeddingBagOffsets(_Offsets):
-    """EmbeddingBagOffsetsSum-3 that gives means too, but of rows without weights; means of integers are cut off.
+    """EmbeddingBagOffsetsSum-3 with `reduction` mean too, of rows without weights; means of integers are truncated.
 
     Errors: IR302 for weights with means. Specification: sparse/embedding-bag-offsets-15.
     """
 
     reduction: Reduction = "sum"
-
-    def infer(
-        self,
-        emb_table: TensorType,
-        indices: TensorType,
-        offsets: TensorType,
-        default_index: TensorType | None = None,
-        per_sample_weights: TensorType | None = None,
-    ) -> TensorType:
-        _no_weighted_means(self.reduction, per_sample_weights)
-        return super().infer(emb_table, indices, offsets, default_index, per_sample_weights)
-
-    def evaluate(
-        self,
-        emb_table: Array,
-        indices: Array,
-        offsets: Array,
-        default_index: Array | None = None,
-        per_sample_weights: Array | None = None,
-    ) -> Array:
-        sums, counts = self._sums(emb_table, indices, offsets, per_sample_weights)
-        if self.reduction == "mean":
-            sums = _divided(sums, counts)
-        return filled(rounded(sums, emb_table.dtype), counts == 0, emb_table, default_index)
 
 
 @op("EmbeddingSegmentsSum", since=3)
@@ -202,10 +170,10 @@ class EmbeddingSegmentsSum(Op):
 
     emb_table: [num_emb, ...], any numeric type of 8 bits and more. indices, segment_ids: [num_indices], the segments
     in any order. num_segments: a scalar. default_index: a scalar, the row for segments without elements; they are zeros
-    if it is -1 or left out. per_sample_weights: like indices in shape, like emb_table in type; ones if left out.
+    if it is -1 or left out. per_sample_weights: the shape of indices, the type of emb_table; ones if left out.
     output: [num_segments, ...], the type of emb_table. Sums of integers wrap.
-    Errors: IR701 for an index out of range, and for a segment that is none of num_segments (OpenVINO leaves out what
-    belongs to it); IR704 for a negative num_segments. Specification: sparse/embedding-segments-sum-3.
+    Errors: IR701 for an index out of range, and for a segment id out of range (OpenVINO ignores such elements);
+    IR704 for a negative num_segments. Specification: sparse/embedding-segments-sum-3.
     """
 
     inputs = (
@@ -252,17 +220,84 @@ class EmbeddingSegmentsSum(Op):
         weights = None if per_sample_weights is None else per_sample_weights[order]
         sums = _summed(emb_table, indices[order], segments[order], count, weights)
         empty = np.bincount(segments, minlength=count) == 0
-        return filled(rounded(sums, emb_table.dtype), empty, emb_table, default_index)
+        return _filled(rounded(sums, emb_table.dtype), empty, emb_table, default_index)
+
+
+def _bags(emb_table: TensorType, count: Dim) -> TensorType:
+    """The type of the output: one row for each of `count` bags."""
+    if emb_table.rank == 0:
+        raise ShapeError("emb_table is a scalar, expected rank 1 or more", code=Code.wrong_rank, port="emb_table")
+    if emb_table.shape.dims is None:
+        return emb_table.without_values()
+    return emb_table.with_shape(Shape([count, *emb_table.shape[1:]]))
+
+
+def _check_reduction(reduction: str, weights: TensorType | None) -> None:
+    if reduction == "mean" and weights is not None:
+        raise InvalidAttributeError(
+            "reduction=mean takes no per_sample_weights", code=Code.invalid_attribute, port="per_sample_weights"
+        )
+
+
+def _bag_sizes(offsets: Array, count: int) -> Array:
+    """How many indices each bag has; those before the first offset belong to none."""
+    require_within(offsets, count + 1, "an offset", "offsets")
+    sizes = np.diff(offsets.astype(np.int64), append=count)
+    if len(offsets) and sizes.min() < 0:
+        at = int(np.argmax(sizes < 0))
+        message = f"offsets must rise, found {offsets[at + 1]} behind {offsets[at]}"
+        raise EvaluationError(message, port="offsets")
+    return sizes
+
+
+def _summed(table: Array, indices: Array, bags: Array, count: int, weights: Array | None) -> Array:
+    """The sums of the rows of table at `indices`, one for each of `count` bags.
+
+    bags: the bag of each index, in rising order. Floats are added in their accumulator, integers in their own type,
+    where they wrap.
+    """
+    positions = find_indices(indices, len(table), 0, "refused")
+    rows = table.reshape(len(table), prod(table.shape[1:]))
+    dtype = accumulator(table.dtype) if ElementType.of(table).is_float else table.dtype
+    sums = np.zeros((count, rows.shape[1]), dtype)
+    step = max(costs.INTERMEDIATE_ELEMENTS // max(rows.shape[1], 1), 1)
+    for begin in range(0, len(positions), step):
+        chosen = rows[positions[begin : begin + step]].astype(dtype, copy=False)
+        if weights is not None:
+            chosen *= weights[begin : begin + step, np.newaxis].astype(dtype, copy=False)
+        among = bags[begin : begin + step]
+        starts = run_starts(among)
+        # Each bag occurs once here, but part of it may have been in the block before.
+        sums[among[starts]] += np.add.reduceat(chosen, starts, axis=0, dtype=dtype)
+    return sums.reshape(count, *table.shape[1:])
+
+
+def _divided(sums: Array, counts: Array) -> Array:
+    """Means from sums and counts: those of integers are truncated towards zero, those of no elements are 0."""
+    divisors = np.maximum(counts, 1).reshape(-1, *(1,) * (sums.ndim - 1)).astype(sums.dtype)
+    if np.issubdtype(sums.dtype, np.integer):
+        return np.asarray((sums - np.fmod(sums, divisors)) // divisors)
+    return np.asarray(sums / divisors)
+
+
+def _filled(sums: Array, empty: Array, table: Array, default_index: Array | None) -> Array:
+    """The sums, with the row `default_index` of table where `empty`; without a default index they stay zeros."""
+    default = -1 if default_index is None else int(default_index)
+    if default != -1 and empty.any():
+        require_within(np.array([default]), len(table), "default_index", "default_index")
+        sums[empty] = table[default]
+    return sums
 
 
 @op("SparseFillEmptyRows", since=16)
 class SparseFillEmptyRows(Op):
-    """A sparse matrix with `default_value` in the first column of every row that had no element.
+    """A sparse matrix with `default_value` in the first column of every empty row.
 
     values: [M], any element type. dense_shape: [2], rows and columns. indices: [M, 2], row and column of every value.
-    default_value: a scalar of the type of values.
-    Outputs: indices and values, by rows and then by columns, equal ones in their order; and whether each row was empty.
-    Errors: IR701 for a row or a column that the matrix does not have, which OpenVINO's CPU plugin lets pass.
+    default_value: a scalar; as in OpenVINO, any type is converted to that of values.
+    Outputs: indices and values, sorted by row and column, equal ones in their order; and whether each row was empty.
+    Errors: IR402 for a number among strings and a string among numbers; IR701 for a row or a column that the matrix
+    does not have, which OpenVINO's CPU plugin accepts.
     Specification: sparse/fill-empty-rows-16.
     """
 
@@ -270,7 +305,7 @@ class SparseFillEmptyRows(Op):
         In("values"),
         In("dense_shape", types=INDEX),
         In("indices", types=INDEX, like="dense_shape"),
-        In("default_value", like="values"),
+        In("default_value"),
     )
     outputs = ("output_indices", "output_values", "empty_row_indicator")
 
@@ -286,13 +321,13 @@ class SparseFillEmptyRows(Op):
             },
             known={"axes": Dim(2)},
         )
+        require_convertible(default_value, values, "default_value", "values")
         rows = number_of_rows(dense_shape, "dense_shape")
         taken = known_ints(indices)
         added = Dim(0, rows.hi)
         if taken is not None and rows.is_static:
             added = Dim(max(rows.lo - len(set(taken[::2])), 0))
         count = dims["M"] + added
-        values = values if values.element_type.is_known else default_value
         kind = indices if indices.element_type.is_known else dense_shape
         return (
             kind.with_shape(Shape([count, Dim(2)])),
@@ -313,61 +348,7 @@ class SparseFillEmptyRows(Op):
         empty = np.flatnonzero(is_empty).astype(indices.dtype)
         added = np.stack([empty, np.zeros_like(empty)], axis=1)
         all_indices = np.concatenate([indices, added])
-        all_values = np.concatenate([values, np.full(len(empty), default_value, values.dtype)])
+        fill = convert(default_value, ElementType.of(values))
+        all_values = np.concatenate([values, np.full(len(empty), fill, values.dtype)])
         order = np.lexsort((all_indices[:, 1], all_indices[:, 0]))
         return all_indices[order], all_values[order], is_empty
-
-
-def _bags(emb_table: TensorType, count: Dim) -> TensorType:
-    if emb_table.rank == 0:
-        raise ShapeError("emb_table is a scalar, expected rank 1 or more", code="IR501", port="emb_table")
-    if emb_table.shape.dims is None:
-        return emb_table.without_values()
-    return emb_table.with_shape(Shape([count, *emb_table.shape[1:]]))
-
-
-def _no_weighted_means(reduction: str, weights: TensorType | None) -> None:
-    if reduction == "mean" and weights is not None:
-        raise InvalidAttributeError(
-            "reduction=mean takes no per_sample_weights", code="IR302", port="per_sample_weights"
-        )
-
-
-def _bag_sizes(offsets: Array, count: int) -> Array:
-    """How many indices each bag has; those before the first offset belong to none."""
-    require_within(offsets, count + 1, "an offset", "offsets")
-    sizes = np.diff(offsets.astype(np.int64), append=count)
-    if len(offsets) and sizes.min() < 0:
-        at = int(np.argmax(sizes < 0))
-        message = f"offsets must rise, found {offsets[at + 1]} behind {offsets[at]}"
-        raise EvaluationError(message, port="offsets")
-    return sizes
-
-
-def _summed(table: Array, indices: Array, bags: Array, count: int, weights: Array | None) -> Array:
-    """The sums of chosen rows in bags, `bags` telling which one each goes to; they are sorted.
-
-    Floats are added in their accumulator, integers in their own type, where they wrap.
-    """
-    positions = find_indices(indices, len(table), 0, "refused")
-    rows = table.reshape(len(table), prod(table.shape[1:]))
-    dtype = accumulator(table.dtype) if ElementType.of(table).is_float else table.dtype
-    sums = np.zeros((count, rows.shape[1]), dtype)
-    step = max(BLOCK // max(rows.shape[1], 1), 1)
-    for begin in range(0, len(positions), step):
-        chosen = rows[positions[begin : begin + step]].astype(dtype, copy=False)
-        if weights is not None:
-            chosen *= weights[begin : begin + step, np.newaxis].astype(dtype, copy=False)
-        among = bags[begin : begin + step]
-        starts = run_starts(among)
-        # A bag stands here once, but part of it may have been in the block before.
-        sums[among[starts]] += np.add.reduceat(chosen, starts, axis=0, dtype=dtype)
-    return sums.reshape(count, *table.shape[1:])
-
-
-def _divided(sums: Array, counts: Array) -> Array:
-    """Means of bags; those of integers are cut off towards zero, those of nothing are 0."""
-    divisors = np.maximum(counts, 1).reshape(-1, *(1,) * (sums.ndim - 1)).astype(sums.dtype)
-    if np.issubdtype(sums.dtype, np.integer):
-        return np.asarray((sums - np.fmod(sums, divisors)) // divisors)
-    return np.asarray(sums / divisors)

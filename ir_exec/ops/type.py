@@ -1,15 +1,16 @@
-"""Element types: values converted to another type, strings packed into bytes and unpacked."""
+"""Conversions: of values to another element type, of strings to bytes and back."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError
-from ir_exec.kernels.pieces import by_pieces
+from ir_exec.kernels import costs
+from ir_exec.kernels.pieces import converted
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, ElementTypeName
 from ir_exec.ops.base.shapes import merge_shapes, require_rank
@@ -24,7 +25,6 @@ from ir_exec.types import (
     ElementType,
     Shape,
     TensorType,
-    convert,
     element_types,
     saturated,
 )
@@ -33,25 +33,32 @@ __all__ = ["Convert", "ConvertLike", "ConvertPromoteTypes", "StringTensorPack", 
 
 CONVERTIBLE = NUMERIC | BOOLEAN
 
-LARGE = 2**19
-"""How many elements make it worth while to convert them in pieces."""
-
 PROMOTABLE = element_types("boolean f16 f32 f64 i4 i8 i16 i32 i64 u1 u4 u8 u16 u32 u64 f8e4m3 f8e5m2 bf16")
-"""What the rules of ConvertPromoteTypes were made for; OpenVINO takes no other types either."""
+"""The types that ConvertPromoteTypes has rules for; OpenVINO takes no others either."""
+
+
+_ALIKE = element_types("boolean i8 i16 i32 i64 u8 u16 u32 u64")
+
+_FLOATS = element_types("f16 f32 f64")
 
 
 @op("Convert", since=1)
 class Convert(Op):
-    """output = data with elements of `destination_type`; `ir_exec.types.conversion` says how each value is converted.
+    """output = data, converted to `destination_type`; `ir_exec.types.conversion` says how.
 
-    The specification leaves conversions that lose range undefined; where OpenVINO's reference kernels and its CPU
-    plugin differ there, we do as C++ does: integers wrap, an f64 is not made an f32 on its way to an integer.
+    data: any shape, any numeric type or boolean. output: the shape of data; it may be data itself.
 
-    Specification: type/convert-1.
+    The specification leaves open what becomes of values that the new type cannot hold. Where OpenVINO's reference
+    kernels and its CPU plugin differ there, we do as C++ does: integers wrap, and an f64 does not become an f32 on its
+    way to an integer.
+
+    Errors: IR401 for a destination_type that is neither numeric nor boolean. Specification: type/convert-1.
     """
 
     inputs = (In("data", types=CONVERTIBLE),)
     views = True
+    rounds = True
+    is_conversion = True
 
     destination_type: ElementTypeName
 
@@ -60,25 +67,28 @@ class Convert(Op):
         return TensorType(self.destination_type, data.shape)
 
     def evaluate(self, data: Array) -> Array:
-        return _converted(data, self.destination_type)
+        return converted(data, self.destination_type)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         return _conversion(types[0], self.destination_type)
 
     def evaluate_bounds(self, data: Bounds) -> Bounds:
-        """Bounds end at the ends of the new type: one that means "not bounded" must not become -1 by wrapping."""
+        """Bounds saturate, where values wrap: one that means "not bounded" must not become -1."""
         return saturated(data[0], self.destination_type), saturated(data[1], self.destination_type)
 
 
 @op("ConvertLike", since=1)
 class ConvertLike(Op):
-    """output = data with elements of the type that `like` has; the values and the shape of `like` do not matter.
+    """output = data, converted as by Convert to the element type of `like`.
 
-    Specification: type/convert-like-1.
+    data: any shape, any numeric type or boolean. like: any shape; only its type counts. output: the shape of data; it
+    may be data itself.
+    Errors: IR401 for a type of like that is neither numeric nor boolean. Specification: type/convert-like-1.
     """
 
-    inputs = (In("data", types=CONVERTIBLE), In("like"))
+    inputs = (In("data", types=CONVERTIBLE), In("like", only_type=True))
     views = True
+    rounds = True
 
     def infer(self, data: TensorType, like: TensorType) -> TensorType:
         if like.element_type.is_known:
@@ -86,7 +96,7 @@ class ConvertLike(Op):
         return TensorType(like.element_type, data.shape)
 
     def evaluate(self, data: Array, like: Array) -> Array:
-        return _converted(data, ElementType.of(like))
+        return converted(data, ElementType.of(like))
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         data, like = types
@@ -96,15 +106,35 @@ class ConvertLike(Op):
         return lambda data, like: convert_data(data)
 
 
+def _require_convertible(target: ElementType) -> None:
+    if target not in CONVERTIBLE:
+        raise ElementTypeError(f"no values can be converted to {target}", code=Code.element_type_not_taken)
+
+
+def _conversion(source: TensorType, target: ElementType) -> Callable[[Array], Array]:
+    """`convert` for arrays of this type: NumPy's own conversion where it does the same."""
+    kind, dtype = source.element_type, target.dtype
+    if kind is target:
+        return lambda data: data
+    into_integer = target in _ALIKE and target is not ElementType.boolean and kind in _ALIKE
+    into_float = target in (ElementType.f32, ElementType.f64) and kind in _ALIKE | _FLOATS
+    if (into_integer or into_float) and source.shape.size.lo < costs.SPLIT_ELEMENTS:
+        return lambda data: data.astype(dtype)
+    return lambda data: converted(data, target)
+
+
 @op("ConvertPromoteTypes", since=14)
 class ConvertPromoteTypes(Op):
-    """Both inputs with elements of the one type that their types promote to.
+    """Both inputs, converted to the type that their element types promote to.
 
-    A float wins over an integer, an integer over a boolean; of two floats or two integers the wider wins, and a signed
-    integer that holds both where only one is signed. `pytorch_scalar_promotion`: of two floats or two integers, one of
-    them a scalar, the other one's type wins. Without `promote_unsafe` every promotion that may lose values is an error
-    (ElementTypeError IR402), also where a type wider than both would have held them, as in OpenVINO.
+    A float wins over an integer, an integer over a boolean. Of two floats or two integers the wider wins; a signed and
+    an unsigned integer become a signed one that holds both, or `u64_integer_promotion_target` (f32 by default) where
+    there is none. pytorch_scalar_promotion (false by default): of two floats or two integers, one of them a scalar, the
+    type of the other wins.
 
+    input_0, input_1: any shapes. output_0, output_1: the shapes of the inputs; they may be the inputs themselves.
+    Errors: IR402 for a promotion that may lose values without `promote_unsafe` (false by default); as in OpenVINO, also
+    where a type wider than both would hold them.
     Specification: type/convert-promote-types-14.
     """
 
@@ -123,7 +153,7 @@ class ConvertPromoteTypes(Op):
 
     def evaluate(self, input_0: Array, input_1: Array) -> tuple[Array, Array]:
         common = self._common(TensorType.of(input_0), TensorType.of(input_1))
-        return _converted(input_0, common), _converted(input_1, common)
+        return converted(input_0, common), converted(input_1, common)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         common = self._common(*types)
@@ -151,7 +181,7 @@ class ConvertPromoteTypes(Op):
             return self._signed_and_unsigned(*(kinds if kinds[0].is_signed else kinds[::-1]))
         if kinds[0].bits != kinds[1].bits:
             return max(kinds, key=lambda kind: kind.bits)
-        # What is left are the two 8-bit floats and the two 16-bit floats, none of which holds the other.
+        # The two floats of 8 bits and the two of 16 bits are left; neither holds the other.
         if not self.promote_unsafe:
             raise _unsafe(*kinds)
         return ElementType.f16 if kinds[0].bits == 8 else ElementType.f32
@@ -179,39 +209,10 @@ class ConvertPromoteTypes(Op):
         )
 
 
-_ALIKE = element_types("boolean i8 i16 i32 i64 u8 u16 u32 u64")
-
-_FLOATS = element_types("f16 f32 f64")
-
-
-def _converted(data: Array, target: ElementType) -> Array:
-    """`convert`; of many elements in pieces, on as many threads as the context allows."""
-    if data.size < LARGE or not data.flags.c_contiguous or data.dtype == target.dtype:
-        return convert(data, target)
-    return by_pieces(partial(convert, target=target), data, np.empty(data.shape, target.dtype))
-
-
-def _conversion(source: TensorType, target: ElementType) -> Callable[[Array], Array]:
-    """`convert` for arrays of this type; where NumPy's own conversion does the same, that."""
-    kind, dtype = source.element_type, target.dtype
-    if kind is target:
-        return lambda data: data
-    into_integer = target in _ALIKE and target is not ElementType.boolean and kind in _ALIKE
-    into_float = target in (ElementType.f32, ElementType.f64) and kind in _ALIKE | _FLOATS
-    if (into_integer or into_float) and source.shape.size.lo < LARGE:
-        return lambda data: data.astype(dtype)
-    return lambda data: _converted(data, target)
-
-
-def _require_convertible(target: ElementType) -> None:
-    if target not in CONVERTIBLE:
-        raise ElementTypeError(f"nothing can be converted to {target}", code="IR401")
-
-
 def _unsafe(a: ElementType, b: ElementType) -> ElementTypeError:
     return ElementTypeError(
         f"{a} and {b} have no common type that holds the values of both safely",
-        code="IR402",
+        code=Code.element_types_differ,
         hint="promote_unsafe=true takes a type that may lose values",
     )
 
@@ -220,12 +221,15 @@ def _unsafe(a: ElementType, b: ElementType) -> ElementTypeError:
 class StringTensorPack(Op):
     """output[i] = the bytes symbols[begins[i]:ends[i]] as text.
 
-    begins, ends: i32 or i64, one type and one shape. symbols: a vector of u8, UTF-8. output: strings, shape as begins.
-    A string that ends before it begins is empty. Bytes that are not UTF-8 become the surrogates of Python's
-    `surrogateescape`, of which StringTensorUnpack makes the same bytes again.
+    begins, ends: i32 or i64, one type and one shape. symbols: a vector of u8, UTF-8. output: strings, the shape of
+    begins. A string that ends before it begins is empty. Bytes that are not UTF-8 become the surrogates of Python's
+    `surrogateescape`; StringTensorUnpack turns them into the same bytes again.
 
-    As OpenVINO's kernel, we take strings in any order; its shape inference refuses constant begins or ends that fall.
-    Errors: IR701 for a begin or an end beyond symbols. Specification: type/string-tensor-pack-15.
+    As in OpenVINO's kernel, strings may lie in any order; its shape inference refuses constant begins or ends that
+    fall.
+
+    Errors: IR501 and IR502 for other shapes, IR701 for a begin or an end beyond symbols.
+    Specification: type/string-tensor-pack-15.
     """
 
     inputs = (
@@ -266,15 +270,15 @@ def _check_places(places: Array, length: int, name: str) -> None:
     outside = (places < 0) | (places > length)
     if outside.any():
         message = f"{name} holds {int(places[outside][0])}, allowed are 0 to {length}, the length of symbols"
-        raise EvaluationError(message, code="IR701", port=name)
+        raise EvaluationError(message, code=Code.index_out_of_range, port=name)
 
 
 @op("StringTensorUnpack", since=15)
 class StringTensorUnpack(Op):
-    """symbols: the UTF-8 bytes of all strings after each other; begins and ends: where each lies in them.
+    """data[i] = the bytes symbols[begins[i]:ends[i]] as text: strings become bytes, the reverse of StringTensorPack.
 
-    data: strings, any shape. begins, ends: i32, shape as data. symbols: a vector of u8.
-
+    data: strings, any shape. begins, ends: i32, the shape of data. symbols: a vector of u8, the UTF-8 of all strings
+    after each other.
     Specification: type/string-tensor-unpack-15.
     """
 

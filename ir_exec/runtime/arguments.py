@@ -1,26 +1,31 @@
-"""The arrays that a caller brings: found by name or position, compared with the inputs, cast where nothing is lost."""
+"""Input arrays: matched by name, position or port, checked against the inputs, cast between floats and where no value
+changes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isnan
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
-from ir_exec.model import ModelPort, ShapeLike, as_shape
+from ir_exec.model import ModelPort, PortKey, ShapesByPort, as_shape, find_port
 from ir_exec.types import STRING, Array, ElementType, Shape
 
-__all__ = ["Inputs", "bind_inputs", "bind_shapes"]
+__all__ = ["Inputs", "bind_inputs", "bind_shapes", "checked", "require_callable", "seconds", "whole_number"]
 
-Inputs: TypeAlias = Mapping[str, Any] | Mapping[int, Any] | Sequence[Any]
+Inputs: TypeAlias = (
+    Mapping[str, Any] | Mapping[int, Any] | Mapping[ModelPort, Any] | Mapping[PortKey, Any] | Sequence[Any]
+)
 
 
 def bind_inputs(given: Inputs | None, ports: Sequence[ModelPort]) -> list[Array]:
     """The arrays in the order of the inputs; each is of its input's element type and fits its shape.
 
     Raises EvaluationError (IR705) for wrong names or a wrong number of inputs, ElementTypeError (IR403) for an
-    array whose values its input could not hold, ShapeError (IR506) for one of another shape.
+    array whose values the input cannot hold, ShapeError (IR506) for an array of another shape.
     """
     if given is None:
         given = {}
@@ -32,71 +37,69 @@ def bind_inputs(given: Inputs | None, ports: Sequence[ModelPort]) -> list[Array]
         values = list(given)
         if len(values) != len(ports):
             names = ", ".join(port.name for port in ports)
-            raise EvaluationError(f"expected {len(ports)} inputs ({names}), found {len(values)}", code="IR705")
+            raise EvaluationError(
+                f"expected {len(ports)} inputs ({names}), found {len(values)}", code=Code.unknown_input
+            )
     else:
         kind = type(given).__name__
-        raise EvaluationError(f"expected a mapping or a sequence of inputs, found {kind}", code="IR705")
-    return [_checked(value, port) for value, port in zip(values, ports, strict=True)]
+        raise EvaluationError(f"expected a mapping or a sequence of inputs, found {kind}", code=Code.unknown_input)
+    return [checked(value, port) for value, port in zip(values, ports, strict=True)]
 
 
-def bind_shapes(
-    given: Mapping[str | int, ShapeLike] | None, ports: Sequence[ModelPort]
-) -> list[tuple[ModelPort, tuple[int, ...]]]:
+def bind_shapes(given: ShapesByPort | None, ports: Sequence[ModelPort]) -> list[tuple[ModelPort, tuple[int, ...]]]:
     """The static shape of every input: the given one, or its own where that is static.
 
-    Raises EvaluationError (IR705) for names of no input, ShapeError (IR506) for a shape that does not fit or is open.
+    Raises EvaluationError (IR705) for unknown names, ShapeError (IR506) for a shape that does not fit or is open.
     """
+    if given is not None and not isinstance(given, Mapping):
+        kind = type(given).__name__
+        message = f"expected shapes as a mapping from names or positions of inputs, found {kind}"
+        raise EvaluationError(message, code=Code.unknown_input)
     shapes = [port.shape for port in ports]
     for key, shape in (given or {}).items():
-        position = _position(key, ports)
+        position = find_port(ports, key)
         shapes[position] = _met(ports[position], as_shape(shape))
     for port, shape in zip(ports, shapes, strict=True):
         if not shape.is_static:
-            raise ShapeError(f"input {port.name!r} has the open shape {shape}: say which it is to be", code="IR506")
+            raise ShapeError(
+                f"input {port.name!r} has the open shape {shape}: say which it is to be", code=Code.input_array_shape
+            )
     return [(port, shape.static) for port, shape in zip(ports, shapes, strict=True)]
 
 
-def _met(port: ModelPort, shape: Shape) -> Shape:
+def _met(port: ModelPort, shape: Shape, kind: str = "input") -> Shape:
     met = shape & port.shape
     if met is None:
-        raise ShapeError(f"input {port.name!r} has shape {shape}, expected {port.shape}", code="IR506")
+        raise ShapeError(f"{kind} {port.name!r} has shape {shape}, expected {port.shape}", code=Code.input_array_shape)
     return met
 
 
 def _by_name(given: Mapping[Any, Any], ports: Sequence[ModelPort]) -> list[Any]:
     found: dict[int, Any] = {}
     for key, value in given.items():
-        position = _position(key, ports)
+        position = find_port(ports, key)
         if position in found:
-            raise EvaluationError(f"input {ports[position].name!r} is given more than once", code="IR705")
+            raise EvaluationError(f"input {ports[position].name!r} is given more than once", code=Code.unknown_input)
         found[position] = value
     missing = [port.name for position, port in enumerate(ports) if position not in found]
     if missing:
-        raise EvaluationError(f"no value for input {', '.join(map(repr, missing))}", code="IR705")
+        raise EvaluationError(f"no value for input {', '.join(map(repr, missing))}", code=Code.unknown_input)
     return [found[position] for position in range(len(ports))]
 
 
-def _position(key: Any, ports: Sequence[ModelPort]) -> int:
-    if isinstance(key, int) and 0 <= key < len(ports):
-        return key
-    exact = [position for position, port in enumerate(ports) if key == port.name]
-    found = exact or [position for position, port in enumerate(ports) if key in port.names]
-    if len(found) == 1:
-        return found[0]
-    names = ", ".join(repr(port.name) for port in ports) or "none"
-    problem = "more than one input is named" if found else "there is no input"
-    raise EvaluationError(f"{problem} {key!r}; the inputs are: {names}", code="IR705")
+def checked(value: Any, port: ModelPort, kind: str = "input") -> Array:
+    """The value as an array of the port's element type that fits its shape; `kind` is what the port is in messages.
 
-
-def _checked(value: Any, port: ModelPort) -> Array:
-    array = _as_array(value, port)
+    Raises as `bind_inputs` does.
+    """
+    array = _as_array(value, port.element_type, f"{kind} {port.name!r}")
     if not _fits(array.shape, port.shape):
-        _met(port, Shape(array.shape))
+        _met(port, Shape(array.shape), kind)
     return array
 
 
 def _fits(sizes: tuple[int, ...], shape: Shape) -> bool:
-    """Whether a shape allows these sizes; every call asks this of every input, so no Shape is made of them."""
+    """Whether a shape allows these sizes. It makes no Shape of them: every call checks every input."""
     if shape.dims is None:
         return True
     if len(sizes) != len(shape.dims):
@@ -107,45 +110,84 @@ def _fits(sizes: tuple[int, ...], shape: Shape) -> bool:
     return True
 
 
-def _as_array(value: Any, port: ModelPort) -> Array:
-    kind = port.element_type
+def _as_array(value: Any, kind: ElementType, name: str) -> Array:
     try:
         array = np.asarray(value)
-    except ValueError as error:
-        raise EvaluationError(f"input {port.name!r} is no array: {error}", code="IR705") from None
+    except MemoryError:
+        raise
+    except Exception as error:
+        # Whatever `__array__` of the caller's object raises.
+        message = f"{name} is no array: {type(error).__name__}: {error}"
+        raise EvaluationError(message, code=Code.unknown_input) from error
     if not kind.is_known or array.dtype == kind.dtype:
-        return _as_strings(array, port) if kind in STRING else array
+        return _as_strings(array, kind, name) if kind in STRING else array
     if kind in STRING:
-        return _as_strings(array, port)
+        return _as_strings(array, kind, name)
     if isinstance(value, np.ndarray | np.generic):
-        if np.can_cast(array.dtype, kind.dtype, "safe"):
+        # NumPy computes in f64 where nobody says otherwise, so floats are rounded; that integers fit is for callers
+        # to say.
+        is_rounding = array.dtype.kind == "f" and kind.is_float and kind.bits >= 16
+        if is_rounding or np.can_cast(array.dtype, kind.dtype, "safe"):
             return array.astype(kind.dtype)
-        raise _wrong_type(str(array.dtype), port)
-    # Python's own numbers have no element type: what they say is what counts.
-    return _from_python(array, kind, port)
+        raise _wrong_type(str(array.dtype), kind, name)
+    # Python's numbers have no element type, so their values decide.
+    return _from_python(array, kind, name)
 
 
-def _from_python(array: Array, kind: ElementType, port: ModelPort) -> Array:
+def _from_python(array: Array, kind: ElementType, name: str) -> Array:
     if array.dtype.kind not in "biuf":
-        raise _wrong_type(str(array.dtype), port)
+        raise _wrong_type(str(array.dtype), kind, name)
     try:
         with np.errstate(all="ignore"):
             cast = array.astype(kind.dtype)
             exact = kind.is_float or np.array_equal(cast.astype(array.dtype), array)
     except (ValueError, TypeError):
-        raise _wrong_type(str(array.dtype), port) from None
+        raise _wrong_type(str(array.dtype), kind, name) from None
     if not exact:
-        raise ElementTypeError(f"input {port.name!r} holds numbers that {kind} cannot hold", code="IR403")
+        raise ElementTypeError(f"{name} holds numbers that {kind} cannot hold", code=Code.input_array_type)
     return cast
 
 
-def _as_strings(array: Array, port: ModelPort) -> Array:
+def _as_strings(array: Array, kind: ElementType, name: str) -> Array:
     if array.dtype.kind not in "UOT" or not all(isinstance(text, str) for text in array.ravel().tolist()):
-        raise _wrong_type(str(array.dtype), port)
+        raise _wrong_type(str(array.dtype), kind, name)
     return array.astype(object)
 
 
-def _wrong_type(found: str, port: ModelPort) -> ElementTypeError:
-    message = f"input {port.name!r} is {found}, expected {port.element_type}; the cast could lose something"
-    hint = f"cast it with .astype({port.element_type.dtype.name!r}) if that is meant"
-    return ElementTypeError(message, code="IR403", hint=hint)
+def _wrong_type(found: str, kind: ElementType, name: str) -> ElementTypeError:
+    message = f"{name} is {found}, expected {kind}; the cast could lose something"
+    hint = f"cast it with .astype({kind.dtype.name!r}) if that is meant"
+    return ElementTypeError(message, code=Code.input_array_type, hint=hint)
+
+
+def whole_number(value: Any, name: str, least: int) -> int:
+    """The argument as an int; EvaluationError IR704 for anything but a whole number from `least` on."""
+    is_whole = isinstance(value, (int, np.integer)) or (isinstance(value, float) and value.is_integer())
+    if not is_whole or isinstance(value, bool):
+        raise EvaluationError(f"{name} is {_shown(value)}, expected a whole number from {least} on")
+    if value < least:
+        raise EvaluationError(f"{name} is {value}, expected {least} or more")
+    return int(value)
+
+
+def seconds(value: Any, name: str) -> float:
+    """The argument as a float; EvaluationError IR704 for anything but a number above 0."""
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+        number = float(value)
+        if not isnan(number) and number > 0:
+            return number
+    raise EvaluationError(f"{name} is {_shown(value)}, expected a number of seconds above 0")
+
+
+def require_callable(value: Any, name: str) -> None:
+    """Raise EvaluationError IR704 for what cannot be called."""
+    if value is not None and not callable(value):
+        raise EvaluationError(f"{name} is {_shown(value)}, expected a function")
+
+
+def _shown(value: object) -> str:
+    """The argument in a message: short, whatever it is."""
+    if value is None or isinstance(value, (bool, int, float, str, np.number)):
+        text = repr(value)
+        return text if len(text) <= 50 else f"{text[:50]}..."
+    return f"a {type(value).__name__}"

@@ -1,110 +1,147 @@
-"""A network that is ready to run."""
+"""Compiled models: networks that are ready to run."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from collections.abc import Sequence
+from copy import copy
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 
-from ir_exec.errors import Location, UnsupportedError
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError, Location, UnsupportedError
 from ir_exec.graph import Graph
 from ir_exec.graph.outputs import with_outputs
-from ir_exec.kernels.parallel import THREADS
-from ir_exec.model import Model, ModelPort, ShapeLike, Source, WeightsSource, read_model
-from ir_exec.runtime.arguments import Inputs, bind_inputs, bind_shapes
+from ir_exec.kernels.limits import Budget
+from ir_exec.model import (
+    Model,
+    ModelPort,
+    PortKey,
+    ShapesByPort,
+    Source,
+    WeightsSource,
+    chosen_port,
+    described,
+    described_in_html,
+    read_model,
+)
+from ir_exec.runtime.arguments import (
+    bind_shapes,
+    seconds,
+    whole_number,
+)
 from ir_exec.runtime.executor import Executor
-from ir_exec.runtime.loop import Observer
-from ir_exec.runtime.memory import MemoryPlan, default_budget, keep_freed_memory
-from ir_exec.runtime.state import Variables
+from ir_exec.runtime.memory import MemoryPlan, default_budget
+from ir_exec.runtime.precision import (
+    AS_IN_FILE,
+    Precision,
+    checked_precision,
+    run_as_f32,
+    widened_type,
+)
+from ir_exec.runtime.requests import InferRequest, VariableState, states_of
+from ir_exec.runtime.sessions import Network, Session
+from ir_exec.runtime.state import CurrentVariables, variables_of
 from ir_exec.runtime.threads import chosen_threads
-from ir_exec.types import Array, TensorType
+from ir_exec.types import TensorType
 
-__all__ = ["CompiledModel", "Results", "compile_model"]
-
-
-class Results(Mapping[str | int, Array]):
-    """The outputs of a run: by position, or by any of their names. Iterating gives each output's name once."""
-
-    def __init__(self, ports: list[ModelPort], arrays: list[Array]) -> None:
-        self._ports = ports
-        self._arrays = arrays
-
-    def __getitem__(self, key: str | int) -> Array:
-        if isinstance(key, (int, np.integer)):
-            return self._arrays[key]
-        for port, array in zip(self._ports, self._arrays, strict=True):
-            if key == port.name:
-                return array
-        for port, array in zip(self._ports, self._arrays, strict=True):
-            if key in port.names:
-                return array
-        raise KeyError(key)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter([port.name for port in self._ports])
-
-    def __len__(self) -> int:
-        return len(self._arrays)
-
-    def __repr__(self) -> str:
-        types = [TensorType.of(array) for array in self._arrays]
-        return f"Results({', '.join(f'{port.name}: {type}' for port, type in zip(self._ports, types, strict=True))})"
+__all__ = ["CompiledModel", "compile_model", "refuse_unsupported"]
 
 
-class CompiledModel:
-    """A network to call; `compile_model` makes one. Calls share the variables, so one call runs at a time."""
+class CompiledModel(Session):
+    """A network to call; `compile_model` makes one. Its calls share the variables, those of a `session` have their own.
+
+    It can be copied and pickled as a Model can, so process pools take it. The copy is compiled anew with the same
+    options, and its variables have their initial values, as after `reset_state`.
+    """
 
     def __init__(
         self,
         model: Model,
         *,
         max_memory: int | None = None,
+        max_seconds: float | None = None,
         expand_weights: bool = True,
         threads: int | None = None,
+        precision: Precision = "f32",
         outputs: Sequence[str] | None = None,
     ) -> None:
-        graph = model.graph if outputs is None else with_outputs(model.graph, outputs)
-        refuse_unsupported(graph)
-        self._threads = chosen_threads(threads)
-        keep_freed_memory()
+        # Whoever compiled the model may reshape it.
+        self._whole = copy(model)
+        model = self._model = self._whole if outputs is None else _with_outputs(self._whole, outputs)
+        refuse_unsupported(model.graph)
+        self._options: dict[str, Any] = {
+            "max_memory": max_memory,
+            "max_seconds": max_seconds,
+            "expand_weights": expand_weights,
+            "threads": threads,
+            "precision": precision,
+            "outputs": outputs,
+        }
+        budget = Budget(default_budget() if max_memory is None else whole_number(max_memory, "max_memory", 0))
+        context = {"weights": model.weights, "state": CurrentVariables()}
         self.inputs: list[ModelPort] = model.inputs
-        self.outputs: list[ModelPort] = model.ports_of(graph.results)
-        self._variables = Variables()
-        context = {"weights": model.weights, "state": self._variables}
-        budget = default_budget() if max_memory is None else max_memory
-        self._executor = Executor(graph, context, budget, expand_weights=expand_weights, types=model.types)
+        self.outputs: list[ModelPort] = model.outputs
+        wide = run_as_f32(model) if checked_precision(precision) == "f32" else AS_IN_FILE
+        self._is_wide = bool(wide.ops)
+        types = None if self._is_wide else model.types
+        self._executor = Executor(
+            model.graph, context, budget, expand_weights=expand_weights, types=types, ops=wide.ops
+        )
+        super().__init__(
+            Network(
+                self._executor,
+                self.inputs,
+                self.outputs,
+                variables_of(model),
+                any(node.op is not None and "state" in node.op.evaluate_context for node in model.graph.all_nodes()),
+                model.weights,
+                budget,
+                chosen_threads(threads),
+                None if max_seconds is None else seconds(max_seconds, "max_seconds"),
+                self._is_wide,
+                wide.variables,
+            )
+        )
 
-    def __call__(self, inputs: Inputs | None = None, *, observe: Observer | None = None) -> Results:
-        """Run the network.
+    def __repr__(self) -> str:
+        return described(type(self).__name__, self._model)
 
-        inputs: arrays by name or position, or a sequence in the order of the inputs. They are never written to. Arrays
-            of another element type are cast where every value is kept, and refused otherwise.
-        observe: called after each layer with its node, its inputs and its outputs.
-        Raises IRError: EvaluationError, ElementTypeError or ShapeError for inputs that do not fit and for layers that
-        fail on them, ResourceError where the run would take more than the memory budget.
+    def _repr_html_(self) -> str:
+        return described_in_html(type(self).__name__, self._model)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), **self._options), (self._whole,)
+
+    def session(self) -> Session:
+        """The same network with variables of its own, which have their initial values; plans and weights are shared."""
+        return Session(self._network)
+
+    def create_infer_request(self) -> InferRequest:
+        """A session as OpenVINO's infer requests are: it keeps the tensors of its last run."""
+        return InferRequest(self.session(), self.inputs, self.outputs)
+
+    def query_state(self) -> list[VariableState]:
+        """The variables of the calls of the compiled model itself."""
+        return states_of(self)
+
+    def input(self, key: PortKey | None = None) -> ModelPort:
+        """The input of this name or position, or the only one; EvaluationError IR705 where there is none."""
+        return chosen_port(self.inputs, key, "input")
+
+    def output(self, key: PortKey | None = None) -> ModelPort:
+        """The output of this name or position, or the only one; EvaluationError IR705 where there is none."""
+        return chosen_port(self.outputs, key, "output")
+
+    def memory_plan(self, shapes: ShapesByPort | None = None) -> MemoryPlan:
+        """The memory of a run on inputs of these shapes, without running it; static inputs may be left out.
+
+        Tensors whose shapes depend on values count with their least possible size. Raises what planning a call raises,
+        and ShapeError IR506 for an input whose shape stays open.
         """
-        arrays = bind_inputs(inputs, self.inputs)
-        around = THREADS.set(self._threads)
-        try:
-            with np.errstate(all="ignore"):
-                found = self._executor.run(arrays, observe)
-        except BaseException:
-            self._variables.discard()
-            raise
-        finally:
-            THREADS.reset(around)
-        self._variables.commit()
-        return Results(self.outputs, _owned(found, arrays))
-
-    def memory_plan(self, shapes: Mapping[str | int, ShapeLike] | None = None) -> MemoryPlan:
-        """What a run on inputs of these shapes takes, without running it; inputs of static shape may be left out.
-
-        Tensors whose shapes depend on values are not known before, and count as if they were empty where they may be.
-        Raises what planning a call raises, and ShapeError IR506 for an input whose shape stays open.
-        """
-        found = [(port.element_type.dtype, shape) for port, shape in bind_shapes(shapes, self.inputs)]
+        found = [(self._dtype(port), shape) for port, shape in bind_shapes(shapes, self.inputs)]
         with np.errstate(all="ignore"):
             plan = self._executor.plan(found)
         peak = max(range(len(plan.live)), key=plan.live.__getitem__, default=None)
@@ -114,37 +151,67 @@ class CompiledModel:
             layer=None if peak is None else plan.steps[peak].node.name,
         )
 
-    def reset_state(self) -> None:
-        """Forget the values of all variables: the next run starts from the initial ones."""
-        self._variables.reset()
+    def _dtype(self, port: ModelPort) -> np.dtype[Any]:
+        type = TensorType(port.element_type, port.shape)
+        return (widened_type(type) if self._is_wide else type).element_type.dtype
 
 
 def compile_model(
     model: Model | Source,
+    device_name: str = "CPU",
     *,
     weights: Literal["expand", "keep"] | WeightsSource | None = None,
     max_memory: int | None = None,
+    max_seconds: float | None = None,
     threads: int | None = None,
+    precision: Precision = "f32",
     outputs: Sequence[str] | None = None,
 ) -> CompiledModel:
     """Make a network ready to run; `model` is a Model, or what `read_model` takes.
 
-    weights: "expand" (as without it) computes once, in the first run, what follows from weights alone, such as f32
-        made of u4; "keep" computes what takes more memory than the weights themselves in every run, and frees it again.
+    device_name: "CPU", or "AUTO", which is the same; there are no other devices.
+    weights: "expand", the default, computes values that depend on weights alone once, in the first run, for instance
+        f32 from u4. "keep" computes those that take more memory than the weights in every run, and frees them again.
         Anything else is another .bin, as for `read_model`.
-    max_memory: the most bytes that the tensors of a run may take together, the machine's memory where it is None.
-    threads: how many threads a run may use; where it is None the environment's IR_EXEC_THREADS, and where that is not
-        set the cores that the process may use. Every number gives the same results.
+    max_memory: the most bytes that the tensors of a run, those in bodies among them, and folded constants may take
+        together; None: the machine's memory.
+    max_seconds: the most that a run may take; the time is looked at before each layer and each iteration. None: no
+        limit.
+    threads: the number of threads of a run; None: the environment's IR_EXEC_THREADS, or else the cores that the process
+        may use. Results do not depend on it.
+    precision: what the f16 and bf16 values of a network are computed in. "f32", the default, is fast, and is what
+        OpenVINO's CPU plugin does: values are rounded to the types of the file where Convert and ConvertLike say so, in
+        variables that Assign writes, and in the outputs. Weights of 16 bits take twice their memory then, unless
+        weights="keep" converts them in every run. "file" rounds after every layer.
     outputs: names of tensors or layers (`split:1` where a layer has several outputs) whose values are the outputs, in
         this order, instead of those of the network. Only what they and the variables need is computed.
-    Raises what `read_model` raises, EvaluationError IR704 for a number of threads below 1 and IR705 for outputs that do
-    not exist, and one UnsupportedError
-    that names every operator that ir_exec does not have.
+    Raises what `read_model` raises, EvaluationError IR704 for other devices and for arguments that are no such numbers,
+    IR705 for outputs that do not exist, and one UnsupportedError that names every operator that ir_exec does not have.
     """
+    if device_name not in ("CPU", "AUTO"):
+        raise EvaluationError(f'there is no device {device_name!r}, expected "CPU" or "AUTO"')
     mode = weights if isinstance(weights, str) and weights in ("expand", "keep") else None
     if not isinstance(model, Model):
         model = read_model(model, weights=None if mode else weights)
-    return CompiledModel(model, max_memory=max_memory, expand_weights=mode != "keep", threads=threads, outputs=outputs)
+    elif weights is not None and mode is None:
+        raise EvaluationError('weights is another .bin, but the model is read already, expected "expand" or "keep"')
+    return CompiledModel(
+        model,
+        max_memory=max_memory,
+        max_seconds=max_seconds,
+        expand_weights=mode != "keep",
+        threads=threads,
+        precision=precision,
+        outputs=outputs,
+    )
+
+
+def _with_outputs(model: Model, names: Sequence[str]) -> Model:
+    if isinstance(names, str):
+        raise EvaluationError(f"outputs is the text {names!r}, expected a list of names")
+    chosen = copy(model)
+    chosen.graph = with_outputs(model.graph, names)
+    return chosen
 
 
 def refuse_unsupported(graph: Graph) -> None:
@@ -153,13 +220,4 @@ def refuse_unsupported(graph: Graph) -> None:
     if missing:
         listed = ", ".join(f"{name}: {count} layer{'s'[: count > 1]}" for name, count in sorted(missing.items()))
         message = f"{len(missing)} operator{'s'[: len(missing) > 1]} of the network cannot be run: {listed}"
-        raise UnsupportedError(message, code="IR901", location=Location(path=graph.path))
-
-
-def _owned(outputs: list[Array], inputs: list[Array]) -> list[Array]:
-    """The outputs as arrays that the caller may write to: no memory of inputs, constants or each other."""
-    owned: list[Array] = []
-    for output in outputs:
-        shared = any(np.may_share_memory(output, other) for other in (*inputs, *owned))
-        owned.append(output.copy() if shared or not output.flags.writeable else output)
-    return owned
+        raise UnsupportedError(message, code=Code.operator_not_implemented, location=Location(path=graph.path))

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ResourceError, ShapeError
 from ir_exec.model import ModelPort
 from ir_exec.runtime.memory import default_budget
@@ -25,7 +26,9 @@ def draw(port: ModelPort, wanted: Shape | None, random: np.random.Generator) -> 
     fit into memory."""
     shape = port.shape if wanted is None else wanted
     if shape.dims is None:
-        raise ShapeError(f"the rank of input {port.name!r} is not known: say which shape it is to have", code="IR506")
+        raise ShapeError(
+            f"the rank of input {port.name!r} is not known: say which shape it is to have", code=Code.input_array_shape
+        )
     sizes = tuple([max(dim.lo, 0 if dim.is_static else 1) for dim in shape.dims])
     if math.prod(sizes) * 8 > default_budget():
         raise ResourceError(f"input {port.name!r} of shape {list(sizes)} does not fit into memory")

@@ -1,64 +1,70 @@
-"""One graph that runs: its constants computed once, by plans for its input shapes. Bodies are graphs too."""
+"""Executors: one for each graph, which folds its constants once and runs it by plans for its input shapes."""
 
 from __future__ import annotations
 
-from functools import cached_property
-
-import numpy as np
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from ir_exec.collector import paused_collector
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer import Types, infer_body, infer_types
+from ir_exec.kernels.limits import Budget, current_limits, owner_of
+from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
-from ir_exec.ops.infrastructure.values import Assign, Assign3, Parameter, Result
+from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, Result
 from ir_exec.runtime.fold import foldable
-from ir_exec.runtime.loop import Observer, run_steps
-from ir_exec.runtime.plan import Context, Plan, Planner
+from ir_exec.runtime.loop import Observer, read_only, run_steps
+from ir_exec.runtime.plan import Context, Kernel, Plan, Planner, Setting
 from ir_exec.runtime.plans import Input, Plans
-from ir_exec.runtime.state import Variables
+from ir_exec.runtime.state import CurrentVariables
 from ir_exec.types import Array, TensorType
 
 __all__ = ["Executor"]
 
 
 class Executor:
-    """Runs a graph on arrays that fit its Parameters.
+    """Runs a graph, or the graph of a body, on arrays that fit its Parameters.
 
-    expand_weights: whether what follows from weights alone is computed once and kept where that takes more memory than
-    the weights do; what takes no more is computed once in any case.
-    types: of every value, for the inputs that they say; so that they are not inferred again.
+    expand_weights: whether constants that take more memory than the weights they come from are computed once and kept;
+        smaller ones always are.
+    budget: the memory of all runs, which the network and its bodies share.
+    types: the types of all values for the input types among them, so that these are not inferred again.
+    ops: operators that run in place of those of their nodes, in bodies too.
     """
 
     def __init__(
         self,
         graph: Graph,
         context: Context,
-        max_memory: int,
+        budget: Budget,
         *,
         expand_weights: bool = True,
         types: Types | None = None,
+        ops: Mapping[Node, Op] = MappingProxyType({}),
     ) -> None:
         self._graph = graph
-        self._context = context
         self.weights = context["weights"]
         self._expand_weights = expand_weights
-        self._max_memory = max_memory
         self._types = types
-        self._plans = Plans(self._new_plan, max_memory)
+        self._ops = ops
+        self._plans = Plans(self._new_plan, budget.max_memory)
+        self._folded: set[Value] = set()
         self._constants: list[Array | None] | None = None
-        self._bodies = {
-            node: tuple(_Body(body, context, max_memory, expand_weights) for body in node.bodies)
+        self._kernels: dict[Node, Kernel | None] = {}
+        bodies = {
+            node: tuple(_Body(body, context, budget, expand_weights, ops) for body in node.bodies)
             for node in graph.nodes
             if node.bodies
         }
+        self._setting = Setting(context, bodies, budget, self._with_constants, ops)
 
     def run(self, arrays: list[Array], observe: Observer | None = None) -> list[Array]:
-        """The values of the Results, from those of the Parameters, both in the order of the file."""
+        """The values of the Results from those of the Parameters, both in the order of the file."""
         plan = self._plans.get([(array.dtype, array.shape) for array in arrays], observed=observe is not None)
         slots = plan.slots.copy()
         for node, given in zip(self._graph.parameters, arrays, strict=True):
             slots[node.outputs[0].number] = given
-        run_steps(plan.steps, slots, observe)
+        _run(plan, slots, observe)
         return [array for number in plan.results if (array := slots[number]) is not None]
 
     def plan(self, inputs: list[Input]) -> Plan:
@@ -67,41 +73,41 @@ class Executor:
 
     @property
     def constant_bytes(self) -> int:
-        """The memory that folded constants take; those that lie in the file as they are used take none."""
-        return sum(array.nbytes for array in self._constants or () if array is not None and not _lies_in_file(array))
-
-    @cached_property
-    def _folded(self) -> set[Value]:
-        return foldable(self._graph, expand_weights=self._expand_weights)
+        """The bytes of folded constants; views of the mapped file take none."""
+        owners = {
+            id(owner): owner for array in self._constants or () if array is not None for owner in [owner_of(array)]
+        }
+        return sum(owner.nbytes for owner in owners.values() if owner.base is None)
 
     @paused_collector()
     def _new_plan(self, inputs: list[TensorType], overwrite: bool) -> Plan:
         given = {node.outputs[0]: type for node, type in zip(self._graph.parameters, inputs, strict=True)}
         types = self._inferred(given)
-        planner = Planner(self._context, self._bodies, self._max_memory, overwrite)
         if self._constants is None:
-            self._constants = self._fold(planner, types)
+            self._folded = foldable(self._graph, types, expand_weights=self._expand_weights)
+            self._constants = self._fold(types, overwrite)
+            self._setting.budget.constants += self.constant_bytes
         results = [node.values_in[0].number for node in self._graph.results]
-        nodes = [node for node in self._steps() if not self._is_folded(node)]
+        nodes = _constants_late([node for node in self._steps() if not self._is_folded(node)])
         slots = self._constants.copy()
         if overwrite:
             nodes = self._without_known(nodes, types, slots, results)
-        return planner.plan(nodes, types, slots, results)
+        return Planner(self._setting, nodes, types, slots, results, overwrite=overwrite).plan()
 
     def _inferred(self, given: dict[Value, TensorType]) -> Types:
         if self._types is not None and all(self._types[value.number] == type for value, type in given.items()):
             return self._types
-        return infer_types(self._graph, weights=self.weights, given=given)
+        return infer_types(self._graph, weights=self.weights, given=given, ops=self._ops)
 
     def _without_known(
         self, nodes: list[Node], types: Types, slots: list[Array | None], results: list[int]
     ) -> list[Node]:
-        """The nodes that must run: what follows from the input shapes goes into `slots`, with what only that needs."""
+        """The nodes that must run; values that follow from the input shapes go into `slots` instead."""
         for node in nodes:
             values = [types[value.number].value for value in node.outputs] if node.op and node.op.deterministic else []
             if all(value is not None for value in values):
                 for output, value in zip(node.outputs, values, strict=False):
-                    slots[output.number] = _read_only(value)
+                    slots[output.number] = None if value is None else read_only(value)
         wanted = {number for number in results if slots[number] is None}
         needed = []
         for node in reversed(nodes):
@@ -111,9 +117,9 @@ class Executor:
                 wanted.update(value.number for value in node.values_in if slots[value.number] is None)
         return needed[::-1]
 
-    def _fold(self, planner: Planner, types: Types) -> list[Array | None]:
-        """The constant values that other nodes take, each in its slot."""
-        nodes = self._steps()
+    def _fold(self, types: Types, overwrite: bool) -> list[Array | None]:
+        """The constants that other nodes read, each in its slot."""
+        nodes = [node for node in self._steps() if self._is_folded(node)]
         used = {
             value.number
             for node in self._graph.nodes
@@ -122,9 +128,20 @@ class Executor:
             if value in self._folded
         }
         slots: list[Array | None] = [None] * len(self._graph.values)
-        plan = planner.plan([node for node in nodes if self._is_folded(node)], types, slots, sorted(used))
-        run_steps(plan.steps, slots)
-        return [_read_only(array) for array in slots]
+        plan = Planner(self._setting, nodes, types, slots, sorted(used), overwrite=overwrite).plan()
+        _run(plan, slots)
+        return [None if array is None else _kept(array) for array in slots]
+
+    def _with_constants(self, node: Node) -> Kernel | None:
+        """`Op.with_constants` of a node, called once: all plans have the same constants."""
+        op = self._ops.get(node, node.op)
+        if self._constants is None or op is None:
+            return None
+        if node not in self._kernels:
+            arrays = [self._constants[value.number] for value in node.values_in]
+            known = {position: array for position, array in enumerate(arrays) if array is not None}
+            self._kernels[node] = op.with_constants(known)
+        return self._kernels[node]
 
     def _steps(self) -> list[Node]:
         return [node for node in self._graph.nodes if not isinstance(node.op, (Parameter, Result))]
@@ -133,47 +150,65 @@ class Executor:
         return bool(node.outputs) and node.outputs[0] in self._folded
 
 
-def _read_only(array: Array | None) -> Array | None:
-    """A view that nobody writes to: neither a layer, nor a caller who gets it as an output."""
-    if array is not None and array.flags.writeable:
-        array = array.view()
-        array.flags.writeable = False
-    return array
+def _run(plan: Plan, slots: list[Array | None], observe: Observer | None = None) -> None:
+    limits = current_limits()
+    plan.require_room(limits)
+    run_steps(plan.steps, slots, limits, observe)
 
 
-def _lies_in_file(array: Array) -> bool:
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array.base is not None
+def _constants_late(nodes: list[Node]) -> list[Node]:
+    """The nodes with every constant that is not kept right before the first node that reads it: it is freed sooner."""
+    waiting: dict[Value, Node] = {}
+    ordered: list[Node] = []
+    for node in nodes:
+        if isinstance(node.op, Const):
+            waiting[node.outputs[0]] = node
+            continue
+        ordered += [waiting.pop(value) for value in dict.fromkeys(node.values_in) if value in waiting]
+        ordered.append(node)
+    return ordered + list(waiting.values())
+
+
+def _kept(array: Array) -> Array:
+    """A constant, safe from layers and from callers who get it as an output; the run counts its memory no more."""
+    owner = owner_of(array)
+    if owner.flags.writeable:
+        current_limits().keep(owner, planned=owner.nbytes)
+        owner.flags.writeable = False
+    return read_only(array)
 
 
 class _Body:
-    """A body that runs; the RunningBody of the operator that holds it."""
+    """A body with its executor; the RunningBody of the operator that holds it."""
 
-    def __init__(self, body: BodyGraph, context: Context, max_memory: int, expand_weights: bool) -> None:
+    def __init__(
+        self, body: BodyGraph, context: Context, budget: Budget, expand_weights: bool, ops: Mapping[Node, Op]
+    ) -> None:
         assert body.ties is not None, "a graph with bodies that are not tied is refused when it is built"
         self.ties: Ties = body.ties
         self.depth = body.depth
         self._graph = body.graph
-        self._executor = Executor(body.graph, context, max_memory, expand_weights=expand_weights)
-        self._state: Variables = context["state"]
+        self._ops = ops
+        self._executor = Executor(body.graph, context, budget, expand_weights=expand_weights, ops=ops)
+        self._state: CurrentVariables = context["state"]
         self._assigned = frozenset(
-            node.op.variable_id for node in body.graph.all_nodes() if isinstance(node.op, (Assign, Assign3))
+            node.op.variable_id for node in body.graph.all_nodes() if isinstance(node.op, AssignsVariable)
         )
 
     def infer(self, types: list[TensorType]) -> list[TensorType]:
-        return infer_body(self._graph, types, self._executor.weights)
+        return infer_body(self._graph, types, self._executor.weights, ops=self._ops)
 
     def run(self, arrays: list[Array]) -> list[Array]:
         return self._executor.run(arrays)
 
     def advance(self) -> None:
-        self._state.advance(self._assigned)
+        if self._assigned:
+            self._state.advance(self._assigned)
 
     def parameter_types(self) -> list[TensorType]:
-        return [_declared(node) for node in self._graph.parameters]
+        return [_declared(self._ops.get(node, node.op)) for node in self._graph.parameters]
 
 
-def _declared(node: Node) -> TensorType:
-    assert isinstance(node.op, Parameter)
-    return node.op.infer()
+def _declared(op: Op | None) -> TensorType:
+    assert isinstance(op, Parameter)
+    return op.infer()

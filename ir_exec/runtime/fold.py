@@ -1,22 +1,24 @@
-"""Which values follow from weights alone, so that they are computed once."""
+"""Values that depend on weights alone, and are computed once."""
 
 from __future__ import annotations
 
 from ir_exec.graph import Graph, Node, Value
+from ir_exec.infer import Types
 from ir_exec.ops.infrastructure.values import Const, Parameter
 from ir_exec.runtime.memory import byte_size
 
 __all__ = ["foldable"]
 
 SMALL = 2**12
-"""Bytes that nobody misses."""
+"""Bytes: constants up to this size are kept whatever they come from."""
 
 
-def foldable(graph: Graph, *, expand_weights: bool) -> set[Value]:
-    """The values in which no input, no variable and no chance has a part.
+def foldable(graph: Graph, types: Types, *, expand_weights: bool) -> set[Value]:
+    """The values that depend on no input, no variable and no random number.
 
-    Without `expand_weights` only those that take no more memory than the weights they come from: the others, such as
-    f32 made of u4, are computed in every run and freed again.
+    Without `expand_weights` only those that take no more memory than the weights they come from: the others, for
+    instance f32 from u4, are computed in every run and freed again.
+    types: of every value, as the run has it.
     """
     constant: set[Value] = set()
     stored: dict[Value, int] = {}
@@ -26,7 +28,7 @@ def foldable(graph: Graph, *, expand_weights: bool) -> set[Value]:
         sources = sum(stored[value] for value in node.values_in)
         if isinstance(node.op, Const):
             sources = node.op.size
-        sizes = [byte_size(value.declared) for value in node.outputs]
+        sizes = [byte_size(types[value.number]) for value in node.outputs]
         if not expand_weights and sum(sizes) > max(sources, SMALL):
             continue
         for value, size in zip(node.outputs, sizes, strict=True):

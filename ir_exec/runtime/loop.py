@@ -3,41 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
+
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.graph import Node
-from ir_exec.runtime.plan import Step
+from ir_exec.kernels.limits import Limits, owners
+from ir_exec.runtime.plan import Held, Step
 from ir_exec.types import Array
 
-__all__ = ["Observer", "placed", "run_steps"]
+__all__ = ["Observer", "placed", "read_only", "run_steps"]
 
 Observer: TypeAlias = Callable[[Node, list[Array], list[Array]], None]
-"""Called after each node with its inputs and outputs, which it must not change."""
+"""Called after each node with its inputs and outputs, which it cannot change: the arrays are read-only.
+
+They are what is computed: f32 where the file says f16 or bf16, unless the model is compiled with precision="file".
+"""
 
 
-def run_steps(steps: list[Step], slots: list[Array | None], observe: Observer | None = None) -> None:
-    """Run the steps one after the other on the arrays in `slots`; a slot is None before its value and after its death.
+def run_steps(steps: list[Step], slots: list[Array | None], limits: Limits, observe: Observer | None = None) -> None:
+    """Run the steps in order on the arrays in `slots`; a slot is None before its value and after the last use.
 
+    limits: what the run may take; what planning did not know is counted in it.
     An IRError gains the place of its layer; any other exception of an operator becomes an EvaluationError.
     """
+    around, is_timed = limits.planned, limits.is_timed
     for step in steps:
         arrays: list[Array] = [slots[slot] for slot in step.inputs]  # type: ignore[misc]  # filled by earlier steps
         try:
+            if is_timed:
+                limits.check_time()
+            if step.held is not None:
+                limits.planned = around + step.held.beside
             if step.check is not None:
                 step.check(arrays)
             result = step.evaluate(*arrays)
+            if step.held is not None:
+                _keep(step.held, arrays, result, limits)
         except Exception as error:
-            raise placed(error, step.node) from (None if isinstance(error, IRError) else error)
+            raise placed(error, step.node) from (error.__cause__ if isinstance(error, IRError) else error)
         if type(result) is tuple:
             for slot, output in zip(step.outputs, result, strict=False):
                 slots[slot] = output
-        else:
+        elif step.outputs:  # files may leave out the output port of an Assign
             slots[step.outputs[0]] = result
         if observe is not None:
-            observe(step.node, arrays, list(result) if isinstance(result, tuple) else [result])
+            outputs = result if isinstance(result, tuple) else [result]
+            observe(step.node, [read_only(array) for array in arrays], [read_only(array) for array in outputs])
         for slot in step.dying:
             slots[slot] = None
+    limits.planned = around
+
+
+SMALL = 2**10
+"""Bytes of an output up to which it is not counted: a layer takes more than that itself."""
+
+
+def _keep(held: Held, arrays: list[Array], result: Any, limits: Limits) -> None:
+    outputs = result if type(result) is tuple else (result,)
+    large = [pair for pair in zip(outputs, held.outputs, strict=False) if np.asarray(pair[0]).nbytes > SMALL]
+    given = owners(arrays) if large else ()
+    for output, planned in large:
+        limits.keep(output, planned=planned, besides=given)
+
+
+def read_only(array: Array) -> Array:
+    """A view that cannot be written to, or the array itself where it already cannot."""
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
 
 
 def placed(error: Exception, node: Node) -> IRError:
@@ -47,7 +84,7 @@ def placed(error: Exception, node: Node) -> IRError:
     if isinstance(error, MemoryError):
         return ResourceError(f"out of memory: {error}").located(node.location)
     if isinstance(error, ValueError) and "array is too big" in str(error):
-        # Also an array of no elements is, for NumPy, when its other dims are beyond what it can count.
+        # NumPy says so of empty arrays too, if the product of their other dims overflows.
         return ResourceError("a tensor of this shape is larger than NumPy can hold").located(node.location)
     message = f"{type(error).__name__} while computing the layer: {error}"
-    return EvaluationError(message, code="IR700").located(node.location)
+    return EvaluationError(message, code=Code.failed).located(node.location)

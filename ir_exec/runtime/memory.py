@@ -1,8 +1,7 @@
-"""How much memory a run may take, how much it takes, and whose memory a value lies in."""
+"""The memory budget, the memory of a run, and which buffer a value lies in."""
 
 from __future__ import annotations
 
-import ctypes
 import math
 import os
 from collections.abc import Collection
@@ -12,18 +11,18 @@ from ir_exec.graph import Node
 from ir_exec.infer import Types
 from ir_exec.types import TensorType
 
-__all__ = ["Buffers", "MemoryPlan", "byte_size", "default_budget", "keep_freed_memory"]
+__all__ = ["Buffers", "MemoryPlan", "byte_size", "default_budget"]
 
 FALLBACK = 64 * 2**30
-"""For systems that do not tell how much memory they have."""
+"""Bytes, for systems that do not report their memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """What a run takes, in bytes, as far as sizes are known before it.
+    """The memory of a run in bytes, as far as sizes are known before it.
 
-    constants: decoded and folded weights that stay in memory from the first run on; weights that are used as they lie
-        in the file are not among them. peak: the most that all other tensors take at one time, the inputs left out.
+    constants: decoded and folded weights, which stay in memory from the first run on, without views of the mapped file.
+    peak: the most that all other tensors take at one time, without the inputs.
     layer: the name of the layer at the peak.
     """
 
@@ -40,40 +39,17 @@ def default_budget() -> int:
         return FALLBACK
 
 
-def keep_freed_memory() -> None:
-    """Have the C library use the memory of freed tensors again, where it is one that gives it back to the system.
-
-    glibc takes every tensor of more than 128 KiB from the system and gives it back when it is freed; the system then
-    fills the next one with zeros, page by page, for which many a layer takes longer than for its work. Now tensors come
-    from the heap, and as much as a sixteenth of the machine's memory, 1 GiB at most, stays there when they are freed.
-    """
-    if not any(name in os.environ for name in _MALLOC_VARIABLES):
-        libc = ctypes.CDLL(None) if os.name == "posix" else None
-        mallopt = getattr(libc, "mallopt", None)
-        if mallopt is not None:
-            mallopt(_M_MMAP_MAX, 0)
-            mallopt(_M_TRIM_THRESHOLD, min(2**30, default_budget() // 16))
-
-
-_M_TRIM_THRESHOLD = -1
-_M_MMAP_MAX = -4
-
-_MALLOC_VARIABLES = ("MALLOC_MMAP_MAX_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES")
-"""Whoever sets one of them has decided for themselves."""
-
-
 def byte_size(type: TensorType) -> int:
-    """The least bytes that a tensor of this type takes in memory; sub-byte elements take a byte each."""
+    """The least size in bytes of a tensor of this type; sub-byte elements take a byte each."""
     return type.shape.size.lo * max(type.element_type.bits, 8) // 8
 
 
 class Buffers:
-    """Whose memory every value lies in, while one goes through the nodes in their order.
+    """The buffers of all values, for a walk through the nodes in their order; a buffer is named by its first value.
 
-    An operator that is declared to give views may hand on the memory of any of its inputs; every other one makes
-    memory of its own, and so does any whose output takes more than each of its inputs can. What is read from weights
-    or variables, or computed in bodies, belongs to others. Memory is free after the last use of the last value in it,
-    unless it belongs to others.
+    The outputs of an operator with `views` may share the buffers of any inputs, unless an output is larger than every
+    input; the outputs of all other operators have buffers of their own. Weights, variables and values from bodies lie
+    in buffers of others. A buffer is free after the last use of the last value in it, unless it is one of others.
     """
 
     def __init__(self, nodes: list[Node], types: Types, keep: Collection[int], dying: list[list[int]]) -> None:
@@ -102,6 +78,9 @@ class Buffers:
             # A variable or a body may keep what it was given.
             for owner in frozenset[int]().union(*inputs):
                 self._last[owner] = len(self._nodes)
+        if node.op.evaluate_context == {"weights"}:
+            # What is decoded from the file is free after its last use.
+            handed_on |= {node.outputs[0].number}
         given = [types[value.number] for value in node.values_in]
         largest = max(map(byte_size, given), default=0) if all(type.shape.is_static for type in given) else math.inf
         for value in node.outputs:
@@ -114,17 +93,21 @@ class Buffers:
     def _of(self, number: int) -> frozenset[int]:
         return self._owners.get(number, frozenset([_OTHERS]))
 
+    def size(self, number: int) -> int:
+        """The known bytes of a value's own buffer, 0 where it lies in buffers of others."""
+        return self._sizes.get(number, 0)
+
     def enter(self, index: int) -> int:
-        """The bytes that are in use when node `index` has computed its outputs."""
+        """The bytes in use when node `index` has computed its outputs."""
         self._live += sum(self._sizes.get(value.number, 0) for value in self._nodes[index].outputs)
         return self._live
 
     def leave(self, index: int) -> None:
-        """Free what nobody needs after node `index`."""
+        """Free the buffers that no node after `index` reads."""
         self._live -= sum(self._sizes.get(owner, 0) for owner in self._freed.get(index, ()))
 
     def may_overwrite(self, index: int, position: int) -> bool:
-        """Whether the memory of an input of node `index` is the run's own, and needed by nobody else or later."""
+        """Whether an input's buffer belongs to the run, and neither another input nor a node after `index` reads it."""
         values = self._nodes[index].values_in
         owners = self._of(values[position].number)
         others = (self._of(value.number) for place, value in enumerate(values) if place != position)
@@ -136,4 +119,4 @@ class Buffers:
 
 
 _OTHERS = -1
-"""Stands for everybody outside the run: the caller, the weights, variables, bodies."""
+"""The buffers of others: of the caller, the weights, variables and bodies."""

@@ -1,26 +1,40 @@
-"""What is decided once for a set of input shapes: which nodes run, in which order, and what becomes of their memory."""
+"""Plans: which nodes run for a set of input shapes, in which order, by which kernels, in whose memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ir_exec.errors import IRError, ResourceError, raise_error
 from ir_exec.graph import Node, last_uses
 from ir_exec.infer import Types, infer_outputs
+from ir_exec.kernels.limits import Budget, Limits, current_limits
 from ir_exec.ops import Op
 from ir_exec.runtime.memory import Buffers, byte_size
 from ir_exec.types import Array, TensorType
 
-__all__ = ["Context", "Plan", "Planner", "Step"]
+__all__ = ["Context", "Kernel", "Plan", "Planner", "Setting", "Step"]
 
 Context: TypeAlias = Mapping[str, Any]
 """What operators may ask for beyond their inputs: `weights`, `state`."""
 
+Kernel: TypeAlias = Callable[..., Any]
+"""Computes the outputs of a node from the arrays of its inputs."""
+
 OVERWRITE_FROM = 2**14
-"""Bytes from which on it pays to look whether a dead input's memory can be written to."""
+"""Bytes of an output from which on it pays to reuse the buffer of an input."""
+
+
+class Held(NamedTuple):
+    """The memory around a step whose own memory shows itself in the run alone.
+
+    beside: bytes of the tensors of known size that exist beside its outputs. outputs: the known bytes of each output.
+    """
+
+    beside: int
+    outputs: tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -28,15 +42,17 @@ class Step:
     """One node in the loop.
 
     inputs, outputs: slots, which are the numbers of the values. dying: slots that are empty after this step.
-    check: None where the types were proven when planning; elsewhere it infers from the arrays that are really there.
+    check: None where planning has proven the types; elsewhere it infers them from the arrays of the run.
+    held: None where planning has counted all memory of the step.
     """
 
     node: Node
-    evaluate: Callable[..., Any]
+    evaluate: Kernel
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     dying: tuple[int, ...]
     check: Callable[[list[Array]], None] | None
+    held: Held | None
 
 
 @dataclass(slots=True)
@@ -44,9 +60,9 @@ class Plan:
     """The steps for one set of input shapes.
 
     slots: what every slot holds when a run begins: constants, and values that follow from the input shapes.
-    results: the slots from which the outputs are taken at the end.
-    live: for each step the bytes of all tensors of known size that exist when it has computed its outputs, those of
-    the inputs of the network and of constants left out.
+    results: the slots that hold the outputs at the end.
+    live: for each step the bytes of all tensors of known size that exist when it has computed its outputs, without the
+        inputs of the network and the constants.
     """
 
     steps: list[Step]
@@ -54,101 +70,145 @@ class Plan:
     results: list[int]
     live: list[int] = field(default_factory=list)
 
+    def require_room(self, limits: Limits) -> None:
+        """Raise ResourceError at the first layer at which a run by this plan is over the budget."""
+        try:
+            limits.require(max(self.live, default=0))
+        except ResourceError:
+            for live, step in zip(self.live, self.steps, strict=True):
+                _at_layer(step.node, limits.require, live)
 
-@dataclass(slots=True)
-class Planner:
-    """Makes steps of nodes.
 
-    bodies: the running bodies of the nodes that have any. max_memory: the budget in bytes.
-    overwrite: whether memory that nobody needs any more may be written to, and outputs that nobody takes left out.
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all plans of a graph share.
+
+    bodies: the running bodies of the nodes that have any.
+    with_constants: the kernel of a node whose constant inputs make a better one than `evaluate`, None for other nodes.
+    ops: operators that run in place of those of their nodes.
     """
 
     context: Context
     bodies: Mapping[Node, tuple[Any, ...]]
-    max_memory: int
-    overwrite: bool = True
-    _read: frozenset[int] = frozenset()
-    _slots: Sequence[Array | None] = ()
+    budget: Budget
+    with_constants: Callable[[Node], Kernel | None]
+    ops: Mapping[Node, Op]
 
-    def plan(self, nodes: list[Node], types: Types, slots: list[Array | None], results: list[int]) -> Plan:
-        """Steps for these nodes, which begin with what is in `slots` and leave the values of `results` there.
+    def operator(self, node: Node) -> Op:
+        op = self.ops.get(node, node.op)
+        assert op is not None, "networks with unsupported operators are refused before"
+        return op
 
-        Raises ResourceError where tensors of known shapes alone are over the budget.
-        """
-        keep = frozenset(results)
+
+class Planner:
+    """Makes one plan.
+
+    nodes: what runs, in this order. types: of every value of the graph.
+    slots: what a run begins with. results: the slots whose values are there at its end.
+    overwrite: whether steps may reuse the buffers of dead values, and leave out outputs that no later layer reads.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        nodes: list[Node],
+        types: Types,
+        slots: list[Array | None],
+        results: list[int],
+        *,
+        overwrite: bool,
+    ) -> None:
+        self._setting = setting
+        self._nodes = nodes
+        self._types = types
         self._slots = slots
-        self._read = keep.union(value.number for node in nodes for value in node.values_in)
-        dying = last_uses(nodes)
-        buffers = Buffers(nodes, types, keep, dying)
-        plan = Plan([], slots, results)
-        for index, node in enumerate(nodes):
-            live = buffers.enter(index)
-            self._check_budget(live, node)
+        self._results = results
+        self._overwrite = overwrite
+        self._keep = frozenset(results)
+        self._read = self._keep.union(value.number for node in nodes for value in node.values_in)
+        self._dying = last_uses(nodes)
+        self._buffers = Buffers(nodes, types, self._keep, self._dying)
+
+    def plan(self) -> Plan:
+        """The plan; raises ResourceError where tensors of known shapes alone are over the budget."""
+        plan = Plan([], self._slots, self._results)
+        for index, node in enumerate(self._nodes):
+            live = self._buffers.enter(index)
+            _at_layer(node, self._setting.budget.require, live)
             plan.live.append(live)
-            dead = tuple([slot for slot in dying[index] if slot not in keep])
-            plan.steps.append(self._step(index, node, types, buffers, dead))
-            buffers.leave(index)
+            plan.steps.append(self._step(index, node, live))
+            self._buffers.leave(index)
         return plan
 
-    def _step(self, index: int, node: Node, types: Types, buffers: Buffers, dying: tuple[int, ...]) -> Step:
-        assert node.op is not None, "networks with unsupported operators are refused before"
+    def _step(self, index: int, node: Node, live: int) -> Step:
+        op = self._setting.operator(node)
+        context = {**self._setting.context, "bodies": self._setting.bodies.get(node, ())}
         inputs = tuple([value.number for value in node.values_in])
         outputs = tuple([value.number for value in node.outputs])
-        around = {**self.context, "bodies": self.bodies.get(node, ())}
-        is_static = [types[number].shape.is_static for number in inputs]
-        # What happens inside of bodies is proven or checked there.
-        proven = all(is_static) and (bool(node.bodies) or all(types[number].shape.is_static for number in outputs))
+        proven = self._is_static(inputs) and (bool(node.bodies) or self._is_static(outputs))
+        sizes = tuple([self._buffers.size(number) for number in outputs])
         return Step(
             node=node,
-            evaluate=self._kernel(node.op, index, node, types, buffers, around, proven),
+            evaluate=self._kernel(index, op, context, proven),
             inputs=inputs,
             outputs=outputs,
-            dying=dying,
-            check=None if proven else partial(self._check, node, around),
+            dying=tuple([slot for slot in self._dying[index] if slot not in self._keep]),
+            check=None if proven else partial(_check, op, context),
+            held=None if proven and not node.bodies else Held(live - sum(sizes), sizes),
         )
 
-    def _kernel(
-        self, op: Op, index: int, node: Node, types: Types, buffers: Buffers, around: Context, proven: bool
-    ) -> Callable[..., Any]:
+    def _is_static(self, numbers: tuple[int, ...]) -> bool:
+        return all(self._types[number].shape.is_static for number in numbers)
+
+    def _kernel(self, index: int, op: Op, context: Context, proven: bool) -> Kernel:
+        node = self._nodes[index]
         if op.evaluate_context:
-            return partial(op.evaluate, **{name: around[name] for name in op.evaluate_context})
-        slots = [self._slots[value.number] for value in node.values_in]
-        better = op.with_constants({place: array for place, array in enumerate(slots) if array is not None})
+            return partial(op.evaluate, **{name: context[name] for name in op.evaluate_context})
+        better = self._setting.with_constants(node)
         if better is not None or not proven:
             return better or op.evaluate
-        kernel = self._planned(op, node, types)
-        output = types[node.outputs[0].number]
-        if self.overwrite and op.overwrites and byte_size(output) >= OVERWRITE_FROM:
-            for position, value in enumerate(node.values_in):
-                named = op.inputs[min(position, len(op.inputs) - 1)].name in op.overwrites
-                if named and types[value.number] == output and buffers.may_overwrite(index, position):
-                    return partial(_overwrite, kernel, position)
-        return kernel
+        kernel = self._kernel_for_types(node, op)
+        position = self._overwritten_input(index, op)
+        return kernel if position is None else partial(_overwrite, kernel, position)
 
-    def _planned(self, op: Op, node: Node, types: Types) -> Callable[..., Any]:
-        inputs = [types[value.number] for value in node.values_in]
+    def _kernel_for_types(self, node: Node, op: Op) -> Kernel:
+        inputs = [self._types[value.number] for value in node.values_in]
         numbers = [value.number for value in node.outputs]
         unread = frozenset(op.output_name(place) for place, number in enumerate(numbers) if number not in self._read)
         try:
-            return op.kernel(*inputs, unread=unread if self.overwrite else frozenset())
+            return op.kernel(*inputs, unread=unread if self._overwrite else frozenset())
         except IRError as error:
-            raise error.located(node.location) from None
+            raise error.located(node.location) from error.__cause__
 
-    def _check(self, node: Node, around: Context, arrays: list[Array]) -> None:
-        """Infer from the arrays that are really there; raises what `infer` finds wrong with them."""
-        assert node.op is not None
-        types = [TensorType.of(array) for array in arrays]
-        for type in infer_outputs(node.op, types, around, raise_error) or ():
-            self._check_budget(byte_size(type), node)
-
-    def _check_budget(self, size: int, node: Node) -> None:
-        if size > self.max_memory:
-            message = f"the run takes {size:,} bytes at this layer, the budget is {self.max_memory:,}"
-            hint = "max_memory of compile_model sets the budget"
-            raise ResourceError(message, hint=hint).located(node.location)
+    def _overwritten_input(self, index: int, op: Op) -> int | None:
+        """The input whose memory becomes that of the output, None where there is no such input."""
+        node = self._nodes[index]
+        output = self._types[node.outputs[0].number]
+        if self._overwrite and op.overwrites and byte_size(output) >= OVERWRITE_FROM:
+            for position, value in enumerate(node.values_in):
+                named = op.inputs[min(position, len(op.inputs) - 1)].name in op.overwrites
+                if named and self._types[value.number] == output and self._buffers.may_overwrite(index, position):
+                    return position
+        return None
 
 
-def _overwrite(kernel: Callable[..., Any], position: int, *arrays: Array) -> Any:
+def _check(op: Op, context: Context, arrays: list[Array]) -> None:
+    """Infer from the arrays of the run; raises what `infer` finds wrong with them."""
+    types = [TensorType.of(array) for array in arrays]
+    sizes = [byte_size(type) for type in infer_outputs(op, types, context, raise_error) or ()]
+    # What may be a view of an input, and is not larger than one, is counted when it is there.
+    least = max(map(byte_size, types), default=0) if op.views else -1
+    current_limits().require(sum([size for size in sizes if size > least]))
+
+
+def _at_layer(node: Node, require: Callable[[int], None], size: int) -> None:
+    try:
+        require(size)
+    except ResourceError as error:
+        raise error.located(node.location) from None
+
+
+def _overwrite(kernel: Kernel, position: int, *arrays: Array) -> Any:
     # A view that was made by broadcasting says by its flag that its elements are not its own.
     out = arrays[position]
     return kernel(*arrays, out=out if out.flags.writeable and out.flags.c_contiguous else None)

@@ -1,16 +1,16 @@
-"""Which plan a run takes: one for its own input shapes, or an open one for all shapes that are like them.
+"""The choice of a plan: one for exactly these input shapes, or an open one for many.
 
-To make a plan takes many times as long as to run a small network. Where the inputs always have the same shapes, or a
-few sets of them, that is done once for each. A decoder whose cache grows, though, comes with shapes of its own for
-every token. So shapes that come for the first time after others run by the open plan, in which every dim that has
-differed so far is unknown, and layers that depend on it infer their types while they run. The second time they get a
-plan of their own.
+Planning takes many times as long as running a small network. Inputs that always have the same shapes, or a few sets of
+them, are planned once for each set. A decoder with a growing cache, though, has new shapes for every token. So shapes
+that are seen for the first time run by the open plan, in which every dim that has differed so far is unknown, and
+layers that depend on it infer their types during the run. Shapes that are seen again get a plan of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
+from threading import Lock
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,13 +21,13 @@ from ir_exec.types import Dim, ElementType, Shape, TensorType
 __all__ = ["MAX_PLANS", "Input", "Plans"]
 
 MAX_PLANS = 32
-"""How many sets of input shapes a graph remembers."""
+"""The most plans that a graph keeps."""
 
 GROWTH = 2
-"""How many times the inputs of the largest planned run may be exceeded without a plan: memory is counted in plans."""
+"""How many times the bytes of the largest planned inputs the open plan may take: only planning counts memory."""
 
 SMALL = 2**16
-"""Bytes of inputs that are not worth counting."""
+"""Bytes of inputs that may always be exceeded."""
 
 Input: TypeAlias = tuple[np.dtype[Any], tuple[int, ...]]
 """The dtype and the shape of an array that is given to a graph."""
@@ -36,7 +36,9 @@ Input: TypeAlias = tuple[np.dtype[Any], tuple[int, ...]]
 class Plans:
     """The plans of one graph.
 
-    make: makes a plan for inputs of these types, in which memory may be written to twice or not.
+    Several threads may ask at once; one of them plans at a time.
+
+    make: makes a plan for inputs of these types; the flag says whether its steps may reuse buffers.
     max_memory: the budget of a run, in bytes.
     """
 
@@ -49,23 +51,29 @@ class Plans:
         self._planned_bytes: int | None = None
         self._open_inputs: list[tuple[np.dtype[Any], tuple[int | None, ...]]] = []
         self._open: Plan | None = None
+        self._planning = Lock()
 
     def get(self, inputs: list[Input], *, observed: bool) -> Plan:
         """The plan to run by.
 
-        An observer may keep the arrays that it is shown; where there is one, no memory is written to twice.
+        An observer may keep the arrays that it sees, so a plan for it reuses no buffers.
         """
         key = (observed, *inputs)
         plan = self._exact.get(key)
-        if plan is None:
+        if plan is not None:
+            return plan
+        with self._planning:
             if observed or key in self._recent or not self._may_stay_open(inputs):
-                return self.exact(inputs, observed=observed)
+                return self._exactly(inputs, observed=observed)
             _remember(self._recent, key, None)
-            plan = self._open_for(inputs)
-        return plan
+            return self._open_for(inputs)
 
     def exact(self, inputs: list[Input], *, observed: bool = False) -> Plan:
         """The plan for these input shapes and no others."""
+        with self._planning:
+            return self._exactly(inputs, observed=observed)
+
+    def _exactly(self, inputs: list[Input], *, observed: bool) -> Plan:
         key = (observed, *inputs)
         plan = self._exact.get(key)
         if plan is None:
@@ -78,7 +86,7 @@ class Plans:
         return plan
 
     def _may_stay_open(self, inputs: list[Input]) -> bool:
-        """Whether the inputs are like those of a plan, and not so much larger that memory might not suffice."""
+        """Whether the inputs have the dtypes and ranks of a plan, and are not too much larger."""
         return (
             self._planned_bytes is not None
             and _bytes(inputs) <= GROWTH * self._planned_bytes + SMALL

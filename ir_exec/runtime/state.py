@@ -2,68 +2,138 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
+from types import MappingProxyType
 
-from ir_exec.types import Array
+from ir_exec.kernels.limits import current_limits
+from ir_exec.kernels.pieces import converted
+from ir_exec.model import Model, ModelPort
+from ir_exec.ops.infrastructure.values import ReadValue, ReadValue3
+from ir_exec.types import Array, ElementType
 
-__all__ = ["Variables"]
+__all__ = ["VARIABLES", "CurrentVariables", "Variables", "variables_of"]
 
 
 class Variables:
-    """What Assign writes is kept aside until the run has ended well, and then becomes what ReadValue reads.
+    """Values that Assign writes are read by ReadValue after the run has succeeded.
 
-    A body that runs again and again reads in one iteration what it wrote in the one before: `advance` lets it.
-    Layers that draw random numbers go on where they stopped, in the next run and in the next iteration.
+    A body reads in an iteration what it wrote in the one before, by `advance`. Layers that draw random numbers continue
+    their sequences in the next run and in the next iteration.
+
+    rounded: variables that keep their values as f16 or bf16 while the network is computed in f32.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rounded: Mapping[str, ElementType] = MappingProxyType({})) -> None:
+        self._rounded = rounded
         self._values: dict[str, Array] = {}
         self._current: dict[str, Array] = {}
         self._written: dict[str, Array] = {}
         self._drawn: dict[int, int] = {}
+        self._drawn_now: dict[int, int] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all values between runs."""
+        return sum([value.nbytes for value in self._values.values()])
 
     def read(self, variable_id: str) -> Array | None:
         value = self._current.get(variable_id)
-        return self._values.get(variable_id) if value is None else value
+        value = self._values.get(variable_id) if value is None else value
+        return value if value is None or variable_id not in self._rounded else converted(value, ElementType.f32)
+
+    def kept(self, variable_id: str) -> Array | None:
+        """The value between runs, None for the initial one."""
+        return self._values.get(variable_id)
 
     def write(self, variable_id: str, value: Array) -> None:
-        self._written[variable_id] = value
+        kind = self._rounded.get(variable_id)
+        self._written[variable_id] = value if kind is None else converted(value, kind)
 
     def draw(self, layer: object, count: int) -> int:
         # Layers with equal attributes are equal, but not one.
-        drawn = self._drawn.get(id(layer), 0)
-        self._drawn[id(layer)] = drawn + count
+        key = id(layer)
+        drawn = self._drawn_now.get(key, self._drawn.get(key, 0))
+        self._drawn_now[key] = drawn + count
         return drawn
 
     def advance(self, variable_ids: Iterable[str]) -> None:
-        """Let what was written to these variables be read in this run."""
+        """Let this run read what it has written to these variables."""
         for variable_id in variable_ids:
             if variable_id in self._written:
                 self._current[variable_id] = self._written.pop(variable_id)
 
     def commit(self) -> None:
-        """Keep what this run has written. The arrays are copied, so that no caller holds memory of a variable."""
+        """Keep what this run has written and drawn. The arrays are copied, as callers may hold them."""
         self.advance(list(self._written))
-        for variable_id, value in self._current.items():
-            kept = value.copy()
-            kept.flags.writeable = False
-            self._values[variable_id] = kept
-        self._current.clear()
+        current_limits().require(sum([value.nbytes for value in self._current.values()]))
+        self._values |= {variable_id: _copied(value) for variable_id, value in self._current.items()}
+        self._drawn |= self._drawn_now
+        self.discard()
 
     def discard(self) -> None:
-        """Forget what this run has written."""
+        """Forget what this run has written, and which random numbers it has drawn."""
         self._current.clear()
         self._written.clear()
+        self._drawn_now.clear()
+
+    def set(self, variable_id: str, value: Array | None) -> None:
+        """Give a variable a copy of this value, or its initial value."""
+        if value is None:
+            self._values.pop(variable_id, None)
+        else:
+            self._values[variable_id] = _copied(value)
 
     def fork(self) -> Variables:
         """Variables of the same values that go their own way; arrays are shared, for nobody writes to them."""
-        other = Variables()
+        other = Variables(self._rounded)
         other._values, other._current = self._values.copy(), self._current.copy()
-        other._written, other._drawn = self._written.copy(), self._drawn.copy()
+        other._written = self._written.copy()
+        other._drawn, other._drawn_now = self._drawn.copy(), self._drawn_now.copy()
         return other
 
     def reset(self) -> None:
-        """Forget all values and what was drawn: the next run starts from the initial ones."""
+        """Forget all values, and where the sequences of random numbers stand."""
         self.discard()
         self._values.clear()
         self._drawn.clear()
+
+
+def variables_of(model: Model) -> list[ModelPort]:
+    """Each variable that the network reads, with the type of its values."""
+    found: dict[str, ModelPort] = {}
+    around = set(model.graph.nodes)
+    for node in model.graph.all_nodes():
+        if isinstance(node.op, (ReadValue, ReadValue3)):
+            value = node.outputs[0]
+            type = model.types[value.number] if node in around else value.declared
+            name = node.op.variable_id
+            found.setdefault(name, ModelPort(name, frozenset([name]), type.element_type, type.shape))
+    return list(found.values())
+
+
+def _copied(value: Array) -> Array:
+    copy = value.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+VARIABLES: ContextVar[Variables] = ContextVar("VARIABLES")
+"""The variables of the session that runs in this context."""
+
+
+class CurrentVariables:
+    """What operators read, write and draw: of the session that runs, as all sessions share the plans."""
+
+    def read(self, variable_id: str) -> Array | None:
+        return VARIABLES.get().read(variable_id)
+
+    def write(self, variable_id: str, value: Array) -> None:
+        VARIABLES.get().write(variable_id, value)
+
+    def draw(self, layer: object, count: int) -> int:
+        return VARIABLES.get().draw(layer, count)
+
+    def advance(self, variable_ids: Iterable[str]) -> None:
+        """Let the run read what it has written to these variables."""
+        VARIABLES.get().advance(variable_ids)

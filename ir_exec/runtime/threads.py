@@ -1,4 +1,4 @@
-"""How many threads a run may use: what the caller says, else the environment, else the cores of this process."""
+"""The number of threads: the caller's, else the environment's, else the cores of this process."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from math import ceil
 
 from ir_exec.errors import EvaluationError
+from ir_exec.runtime.arguments import whole_number
 
 __all__ = ["VARIABLE", "available_cores", "chosen_threads"]
 
@@ -14,29 +15,24 @@ VARIABLE = "IR_EXEC_THREADS"
 
 
 def chosen_threads(threads: int | None = None) -> int:
-    """The number that the caller gives, or IR_EXEC_THREADS, or the cores available to this process.
+    """The caller's number, or IR_EXEC_THREADS, or the cores available to this process.
 
     Raises EvaluationError IR704 for a number below 1 and for text that is no number.
     """
     if threads is not None:
-        return _at_least_one(threads, "threads")
+        return whole_number(threads, "threads", 1)
     text = os.environ.get(VARIABLE, "").strip()
     if not text:
         return available_cores()
     try:
-        return _at_least_one(int(text), VARIABLE)
+        number = int(text)
     except ValueError:
         raise EvaluationError(f"{VARIABLE} is {text!r}, expected a whole number") from None
-
-
-def _at_least_one(threads: int, name: str) -> int:
-    if threads < 1:
-        raise EvaluationError(f"{name} is {threads}, expected 1 or more")
-    return threads
+    return whole_number(number, VARIABLE, 1)
 
 
 def available_cores(root: str | os.PathLike[str] = "/") -> int:
-    """The cores that this process may run on, and no more than its control group lets it keep busy."""
+    """The cores that this process may run on, within the limits of its control groups."""
     if hasattr(os, "process_cpu_count"):
         cores = os.process_cpu_count() or 1
     elif hasattr(os, "sched_getaffinity"):
@@ -47,7 +43,7 @@ def available_cores(root: str | os.PathLike[str] = "/") -> int:
 
 
 def _quotas(root: str) -> list[int]:
-    """The limits of the control groups of this process and of those around them, in cores rounded up."""
+    """The limits of the control groups of this process and of their parents, in cores rounded up."""
     try:
         lines = _read(root, "proc/self/cgroup").splitlines()
     except OSError:
@@ -65,7 +61,7 @@ def _quotas(root: str) -> list[int]:
 def _limits(mount: str, path: str, read: Callable[[str], tuple[int, int]]) -> list[int]:
     found = []
     parts = path.strip("/").split("/")
-    # A container may see its own group as the root of all while the path still is that of the host.
+    # A container may see its own group as the root, while the path is still that of the host.
     for depth in range(len(parts), -1, -1):
         try:
             quota, period = read(os.path.join(mount, *parts[:depth]))
@@ -86,6 +82,6 @@ def _legacy_quota(group: str) -> tuple[int, int]:
 
 
 def _read(folder: str, name: str) -> str:
-    # pathlib would be nicer, and takes longer to import than all of this to run.
+    # Importing pathlib takes longer than all of this.
     with open(os.path.join(folder, name), encoding="utf-8") as file:
         return file.read()

@@ -1,7 +1,7 @@
-"""What inference computes with: element types, dims, shapes, and the types of values."""
+"""Element types, dims, shapes and tensor types, which inference computes with."""
 
 from ir_exec.types.conversion import convert, saturated
-from ir_exec.types.dim import UNBOUNDED, Dim
+from ir_exec.types.dim import UNBOUNDED, Dim, OpenShapeError
 from ir_exec.types.element_type import (
     ALL,
     BOOLEAN,
@@ -32,6 +32,7 @@ __all__ = [
     "Bounds",
     "Dim",
     "ElementType",
+    "OpenShapeError",
     "Shape",
     "TensorType",
     "convert",

@@ -1,16 +1,16 @@
 """Values of one element type as values of another.
 
-Integers wrap. A float becomes an integer by dropping its fraction; what then does not fit wraps too, from 32 bits (from
-64 bits for u32, i64 and u64), and what does not even fit there, NaN included, counts as the lowest of those: C++ leaves
-that open, and this is what OpenVINO's code does on x86. Anything but 0 is true. Floats round to the nearest value, ties
-to even; f32 stands between f64 or integers and every smaller float, and f16 between f32 and f8e4m3 or f8e5m2.
+Integers wrap. Floats become integers without their fraction, in 32 bits (64 bits for u32, i64 and u64), and then wrap
+as well; floats beyond those bits, and NaN, become the lowest integer of them: C++ leaves that undefined, and OpenVINO's
+code does so on x86. Anything but 0 is true. Floats round to the nearest value, ties to even; f64 and integers become
+smaller floats by way of f32, and f32 becomes f8e4m3 or f8e5m2 by way of f16.
 
-What is too large becomes an infinity, NaN in f8e4m3, and the largest value in nf4, f4e2m1 and f8e8m0, which have no
-infinity. NaN becomes -1 in nf4, and 6 or -6 in f4e2m1. f8e8m0 knows only powers of two from 2**-127 on, and takes zero
-and all that is negative for the least of them.
+Values that are too large become an infinity, NaN in f8e4m3, and the largest value in nf4, f4e2m1 and f8e8m0, which have
+no infinity. NaN becomes -1 in nf4, and 6 or -6 in f4e2m1. f8e8m0 has only powers of two from 2**-127 on; zero and
+negative values become the least of them.
 
 OpenVINO's reference kernels round to bf16 in another way and let i32 end at the largest f16; its CPU plugin does as is
-done here, but cuts what f64, nf4 and integers have more than bf16 off.
+done here, but truncates f64, nf4 and integers to bf16.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ def convert(array: Array, target: ElementType) -> Array:
     if ElementType.string in (source, target) or not target.is_known:
         raise ValueError(f"{source} cannot be converted to {target}")
     if array.ndim == 0:
-        # NumPy makes scalars of arrays without axes in most of what follows.
+        # Most operations below make scalars of arrays without axes.
         return convert(array.reshape(1), target).reshape(())
     if array.size > 256 and source.bits <= 8 and (source.is_float or target is ElementType.f16):
-        # A look-up is faster than arithmetic that no processor has.
+        # A look-up is faster than arithmetic that processors do not have.
         looked_up: Array = _of_every_code(source, target)[array.view(np.uint8)]
         return looked_up
     if array.size > 2**15 and source is ElementType.f16 and target is ElementType.f32:
-        # And faster than NumPy, which takes these apart bit by bit.
+        # And faster than NumPy, which converts f16 bit by bit.
         return _of_every_code(source, target).take(array.view(np.uint16), mode="clip")
     return _converted(array, source, target)
 
@@ -112,7 +112,7 @@ def _numbers(array: Array, source: ElementType) -> Array:
     if source in _BYTES:
         return array.view(np.uint8)
     if source is ElementType.i4:
-        # What the high half of the byte holds depends on who made the array.
+        # The high half of the byte is not defined.
         signed: Array = (array.view(np.int8) << 4) >> 4
         return signed
     if source is ElementType.nf4:

@@ -1,24 +1,38 @@
-"""A dim as an interval: what is known of the size of one axis."""
+"""Dims: intervals of the possible sizes of an axis."""
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, total_ordering
 
-__all__ = ["UNBOUNDED", "Dim"]
+from ir_exec.codes import Code
+from ir_exec.errors import ShapeError
+
+__all__ = ["UNBOUNDED", "Dim", "OpenShapeError"]
 
 UNBOUNDED = 2**63 - 1
-"""The upper bound of a dim of which nothing is known, and of every dim that would exceed it."""
+"""The upper bound of unbounded dims, at which arithmetic saturates."""
+
+
+class OpenShapeError(ShapeError, ValueError):
+    """An open dim was used as a number, or the dims of an unknown rank.
+
+    In the `infer` of an operator it is a fault of the operator, as `infer` must take open dims.
+    It is no TypeError: NumPy replaces these by messages of its own, and lets other errors pass.
+    """
+
+    default_code = Code.input_array_shape
 
 
 def _times(a: int, b: int) -> int:
     return min(a * b, UNBOUNDED)
 
 
+@total_ordering
 class Dim:
     """All sizes from `lo` to `hi`, both included; immutable.
 
-    Arithmetic is that of intervals and saturates at UNBOUNDED: the result holds every size that any pair of sizes
-    could give. `Dim(3) == 3`, so that static dims compare with plain integers.
+    Arithmetic is interval arithmetic that saturates at UNBOUNDED: the result contains every size that a pair of sizes
+    can give. A static dim is used like an integer: `Dim(3) == 3`, `range(Dim(3))`, `np.zeros([Dim(3)])`.
     """
 
     __slots__ = ("hi", "lo")
@@ -36,7 +50,7 @@ class Dim:
 
     @staticmethod
     def any() -> Dim:
-        """The dim of which nothing is known, written `?`."""
+        """The unknown dim, written `?`."""
         return _ANY
 
     @staticmethod
@@ -58,23 +72,30 @@ class Dim:
 
     @property
     def size(self) -> int:
-        """The size of a static dim; ValueError for a dynamic one."""
+        """The size of a static dim; OpenShapeError for an open one."""
         if self.lo != self.hi:
-            raise ValueError(f"the dim {self} is not static")
+            raise OpenShapeError(f"the dim {self} is not static: choose a size, or reshape the model to static inputs")
         return self.lo
+
+    def __index__(self) -> int:
+        return self.size
+
+    def __lt__(self, other: Dim | int) -> bool:
+        """Sizes compare; OpenShapeError where one of them is open."""
+        return self.size < Dim.of(other).size if isinstance(other, Dim) else self.size < other
 
     def __contains__(self, size: int) -> bool:
         return self.lo <= size <= self.hi
 
     def __and__(self, other: Dim) -> Dim | None:
-        """The sizes that both allow, or None where they contradict each other."""
+        """The sizes that both dims allow, None where there are none."""
         if self.lo == other.lo and self.hi == other.hi:
             return self
         lo, hi = max(self.lo, other.lo), min(self.hi, other.hi)
         return Dim(lo, hi) if lo <= hi else None
 
     def __or__(self, other: Dim) -> Dim:
-        """The least interval that holds both."""
+        """The smallest interval that contains both."""
         return Dim(min(self.lo, other.lo), max(self.hi, other.hi))
 
     def __add__(self, other: Dim | int) -> Dim:
@@ -104,7 +125,7 @@ class Dim:
         return Dim(-(-self.lo // divisor), -(-self.hi // divisor) if self.is_bounded else UNBOUNDED)
 
     def broadcast(self, other: Dim) -> Dim | None:
-        """The dim of two axes that are broadcast together as NumPy does, or None where they never fit."""
+        """The dim of two axes broadcast together as in NumPy, None where they never fit."""
         if self.lo == self.hi == 1:
             return other
         if other.lo == other.hi == 1:

@@ -1,18 +1,19 @@
 """The element types of OpenVINO and the NumPy dtype that carries each of them.
 
 Element types and dtypes stand one to one, so an array alone tells its element type. bf16, the 8-bit floats and most
-4-bit types are ml_dtypes; u1, u3, u6 and nf4, which nobody else has, are one-field records over a byte: NumPy moves
-them around like any other dtype and refuses to calculate with them. Sub-byte values take one byte each in memory;
-the packing of the .bin is a matter of `ir.packing`. Strings are object arrays of `str`.
+4-bit types are ml_dtypes, which is imported when one of them is first asked for its dtype; u1, u3, u6 and nf4, which
+nobody else has, are one-field records over a byte: NumPy moves them around like any other dtype and refuses to
+calculate with them. Sub-byte values take one byte each in memory; the packing of the .bin is a matter of `ir.packing`.
+Strings are object arrays of `str`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
+from functools import cache
 from typing import Any, TypeAlias
 
-import ml_dtypes
 import numpy as np
 
 __all__ = [
@@ -41,36 +42,37 @@ class ElementType(Enum):
 
     dynamic = ("UNSPECIFIED", 0, None)
     boolean = ("BOOL", 8, np.dtype(np.bool_))
-    bf16 = ("BF16", 16, np.dtype(ml_dtypes.bfloat16))
+    bf16 = ("BF16", 16, "bfloat16")
     f16 = ("FP16", 16, np.dtype(np.float16))
     f32 = ("FP32", 32, np.dtype(np.float32))
     f64 = ("FP64", 64, np.dtype(np.float64))
-    i4 = ("I4", 4, np.dtype(ml_dtypes.int4))
+    i4 = ("I4", 4, "int4")
     i8 = ("I8", 8, np.dtype(np.int8))
     i16 = ("I16", 16, np.dtype(np.int16))
     i32 = ("I32", 32, np.dtype(np.int32))
     i64 = ("I64", 64, np.dtype(np.int64))
     u1 = ("BIN", 1, _record("u1"))
-    u2 = ("U2", 2, np.dtype(ml_dtypes.uint2))
+    u2 = ("U2", 2, "uint2")
     u3 = ("U3", 3, _record("u3"))
-    u4 = ("U4", 4, np.dtype(ml_dtypes.uint4))
+    u4 = ("U4", 4, "uint4")
     u6 = ("U6", 6, _record("u6"))
     u8 = ("U8", 8, np.dtype(np.uint8))
     u16 = ("U16", 16, np.dtype(np.uint16))
     u32 = ("U32", 32, np.dtype(np.uint32))
     u64 = ("U64", 64, np.dtype(np.uint64))
     nf4 = ("NF4", 4, _record("nf4"))
-    f4e2m1 = ("F4E2M1", 4, np.dtype(ml_dtypes.float4_e2m1fn))
-    f8e4m3 = ("F8E4M3", 8, np.dtype(ml_dtypes.float8_e4m3fn))
-    f8e5m2 = ("F8E5M2", 8, np.dtype(ml_dtypes.float8_e5m2))
-    f8e8m0 = ("F8E8M0", 8, np.dtype(ml_dtypes.float8_e8m0fnu))
+    f4e2m1 = ("F4E2M1", 4, "float4_e2m1fn")
+    f8e4m3 = ("F8E4M3", 8, "float8_e4m3fn")
+    f8e5m2 = ("F8E5M2", 8, "float8_e5m2")
+    f8e8m0 = ("F8E8M0", 8, "float8_e8m0fnu")
     string = ("STRING", 0, np.dtype(object))
 
     precision: str
     bits: int
-    _dtype: np.dtype[Any] | None
+    _dtype: np.dtype[Any] | str | None
+    """Its own name where it is one of ml_dtypes and nobody has asked for it yet."""
 
-    def __init__(self, precision: str, bits: int, dtype: np.dtype[Any] | None) -> None:
+    def __init__(self, precision: str, bits: int, dtype: np.dtype[Any] | str | None) -> None:
         self.precision = precision
         self.bits = bits
         self._dtype = dtype
@@ -80,6 +82,11 @@ class ElementType(Enum):
         """The NumPy dtype of arrays of this type; `dynamic` (not known) has none and raises TypeError."""
         if self._dtype is None:
             raise TypeError("the element type is not known")
+        if isinstance(self._dtype, str):
+            import ml_dtypes
+
+            dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, self._dtype))
+            self._dtype = dtype
         return self._dtype
 
     @property
@@ -100,7 +107,7 @@ class ElementType(Enum):
 
     @classmethod
     def parse(cls, text: str) -> ElementType:
-        """The type of an attribute's or a port's spelling, in any case; ValueError where there is none."""
+        """The type with this spelling of an attribute or a port, in upper or lower case; ValueError for others."""
         found = _SPELLINGS.get(text) or _SPELLINGS.get(text.strip().lower())
         if found is None:
             raise ValueError(f"unknown element type {text!r}")
@@ -108,17 +115,17 @@ class ElementType(Enum):
 
     @classmethod
     def of(cls, array: Array) -> ElementType:
-        """The type of an array's elements; ValueError where no element type has this dtype."""
+        """The element type of an array; ValueError for a dtype without one."""
         return cls.of_dtype(array.dtype)
 
     @classmethod
     def of_dtype(cls, dtype: np.dtype[Any]) -> ElementType:
-        found = _OF_DTYPE.get(dtype)
+        found = _OF_DTYPE.get(dtype) or _of_ml_dtypes().get(dtype)
         if found is None:
             raise ValueError(f"no element type is held in dtype {dtype}")
         return found
 
-    # Members are equal to nothing but themselves. Enum hashes their names, in Python; sets of types are asked often.
+    # Sets of types are used often, and the hash of Enum is Python code.
     __hash__ = object.__hash__
 
     def __str__(self) -> str:
@@ -142,10 +149,16 @@ BOOLEAN = element_types("boolean")
 STRING = element_types("string")
 ALL = frozenset(ElementType) - {ElementType.dynamic}
 
-_OF_DTYPE = {kind.dtype: kind for kind in ALL}
+_OF_DTYPE = {kind.dtype: kind for kind in ALL if not isinstance(kind._dtype, str)}
+_ML_DTYPES = [kind for kind in ALL if isinstance(kind._dtype, str)]
 _SPELLINGS = (
     {kind.name: kind for kind in ElementType}
     | {kind.precision: kind for kind in ElementType}
     | {kind.precision.lower(): kind for kind in ElementType}
     | {"bool": ElementType.boolean, "undefined": ElementType.dynamic, "mixed": ElementType.dynamic}
 )
+
+
+@cache
+def _of_ml_dtypes() -> dict[np.dtype[Any], ElementType]:
+    return {kind.dtype: kind for kind in _ML_DTYPES}

@@ -1,4 +1,4 @@
-"""A shape: a tuple of dims, or a rank that is not known."""
+"""Shapes: tuples of dims, or an unknown rank."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, overload
 
-from ir_exec.types.dim import UNBOUNDED, Dim
+from ir_exec.types.dim import UNBOUNDED, Dim, OpenShapeError
 
 __all__ = ["Shape"]
 
@@ -15,10 +15,11 @@ _DIM = re.compile(r"(?P<size>-?\d+)|(?P<any>\?)|(?P<lo>\d*)\s*\.\.\s*(?P<hi>\d*)
 
 
 class Shape:
-    """The dims of a tensor, outermost first; `dims` is None where even the rank is unknown. Immutable.
+    """The dims of a tensor, outermost first; `dims` is None where the rank is unknown. Immutable.
 
     `Shape([1, None, (2, 8)])` has the dims 1, ? and 2..8; `Shape(None)` has an unknown rank; `Shape([])` is a scalar's.
-    Shapes compare with each other and with what they are made of: `shape == [1, None, (2, 8)]`.
+    Shapes compare with each other and with what they are made of: `shape == [1, None, (2, 8)]`. A static shape is used
+    where NumPy takes one: `np.zeros(shape)`.
     """
 
     __slots__ = ("dims",)
@@ -30,12 +31,12 @@ class Shape:
 
     @staticmethod
     def unknown() -> Shape:
-        """The shape of which nothing is known, written `[...]`."""
+        """The shape of unknown rank, written `[...]`."""
         return _UNKNOWN
 
     @staticmethod
     def of_rank(rank: int) -> Shape:
-        """A shape of this rank with every dim unknown."""
+        """The shape of this rank with unknown dims."""
         return Shape([Dim.any()] * rank)
 
     @staticmethod
@@ -48,7 +49,7 @@ class Shape:
 
     @property
     def rank(self) -> int | None:
-        """The number of dims, or None where it is unknown."""
+        """The number of dims, None where it is unknown."""
         return None if self.dims is None else len(self.dims)
 
     @property
@@ -62,16 +63,15 @@ class Shape:
 
     @property
     def static(self) -> tuple[int, ...]:
-        """The sizes of a static shape; ValueError for a dynamic one."""
-        if self.dims is None:
-            raise ValueError("the rank is not known")
+        """The sizes of a static shape; OpenShapeError for an open one."""
+        dims = self._known_dims()
         if not self.is_static:
-            raise ValueError(f"the shape {self} is not static")
-        return tuple([dim.lo for dim in self.dims])
+            raise OpenShapeError(f"the shape {self} is not static: choose sizes, or reshape the model to static inputs")
+        return tuple([dim.lo for dim in dims])
 
     @property
     def size(self) -> Dim:
-        """How many elements a tensor of this shape has."""
+        """The number of elements."""
         if self.dims is None:
             return Dim.any()
         lo = hi = 1
@@ -80,7 +80,7 @@ class Shape:
         return Dim(lo, hi)
 
     def __and__(self, other: Shape) -> Shape | None:
-        """What both shapes allow, or None where they contradict each other."""
+        """The dims that both shapes allow, None where there are none."""
         if self.dims is None:
             return other
         if other.dims is None:
@@ -96,32 +96,36 @@ class Shape:
         return Shape(met)
 
     def __or__(self, other: Shape) -> Shape:
-        """The least shape that holds both."""
+        """The smallest shape that contains both."""
         if self.dims is None or other.dims is None or len(self.dims) != len(other.dims):
             return _UNKNOWN
         return Shape([mine | theirs for mine, theirs in zip(self.dims, other.dims, strict=True)])
 
     def __len__(self) -> int:
-        if self.dims is None:
-            raise ValueError("the rank is not known")
-        return len(self.dims)
+        return len(self._known_dims())
 
     def __bool__(self) -> bool:
-        return True  # also a scalar's, which has no dims: what may be None is asked for its truth
+        return True  # a scalar's too, which has no dims: `if shape` asks whether it is None
 
     def __iter__(self) -> Iterator[Dim]:
-        if self.dims is None:
-            raise ValueError("the rank is not known")
-        return iter(self.dims)
+        return iter(self._known_dims())
 
     @overload
     def __getitem__(self, index: int) -> Dim: ...
     @overload
     def __getitem__(self, index: slice) -> tuple[Dim, ...]: ...
     def __getitem__(self, index: int | slice) -> Dim | tuple[Dim, ...]:
+        return self._known_dims()[index]
+
+    def __index__(self) -> int:
+        # NumPy takes a shape that it cannot iterate over for an integer, and shows the error of this attempt.
+        self._known_dims()
+        raise TypeError("a shape is no integer")
+
+    def _known_dims(self) -> tuple[Dim, ...]:
         if self.dims is None:
-            raise ValueError("the rank is not known")
-        return self.dims[index]
+            raise OpenShapeError("the rank is not known: choose a shape, or reshape the model to static inputs")
+        return self.dims
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Shape):
@@ -148,7 +152,7 @@ class Shape:
 
 @lru_cache(maxsize=2**12)
 def _parse(text: str) -> Shape:
-    # A network has few shapes, and each at many constants.
+    # Networks have few different shapes, each at many constants.
     text = text.strip()
     if text.startswith("[") and text.endswith("]"):
         text = text[1:-1].strip()

@@ -1,4 +1,4 @@
-"""The type of a value: element type, shape, and what is known of its elements."""
+"""Tensor types: element type, shape, and bounds of the elements."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Bounds: TypeAlias = tuple[Array, Array]
 class TensorType:
     """Element type and shape of a value, with bounds of its elements where they are known; immutable.
 
-    Bounds are two arrays of the value's own shape and type; every element of the value lies between them. An integer
-    bound at the very end of its type's range means "not bounded". Where both are equal the value is known.
-    `source` gives the bounds, or None, when a rule asks and not before: so a constant is decoded when it is needed.
+    Bounds are two arrays of the value's shape and type, between which every element lies. An integer bound at the end
+    of its type's range means "not bounded". Where both bounds are equal the value is known.
+    `source` gives the bounds, or None; it is called on demand, so that constants are decoded only when needed.
     Types compare by element type and shape alone.
     """
 
@@ -36,12 +36,12 @@ class TensorType:
 
     @staticmethod
     def unknown() -> TensorType:
-        """The type of which nothing is known."""
+        """The type with unknown element type and shape."""
         return _UNKNOWN
 
     @staticmethod
     def of(array: Array) -> TensorType:
-        """The type of an array, its value known."""
+        """The type of an array, with the array as its known value."""
         return TensorType(ElementType.of(array), Shape(array.shape)).with_bounds(array, array)
 
     @property
@@ -50,12 +50,12 @@ class TensorType:
 
     @property
     def bounds(self) -> Bounds | None:
-        """Lower and upper bound of every element, or None where nothing is known."""
+        """Lower and upper bounds of the elements, None where they are unknown."""
         return None if self.source is None else self.source()
 
     @property
     def value(self) -> Array | None:
-        """The value itself where it is known."""
+        """The value where it is known, else None."""
         bounds = self.bounds
         if bounds is None:
             return None
@@ -63,15 +63,15 @@ class TensorType:
         return lower if lower is upper or np.array_equal(lower, upper) else None
 
     def without_values(self) -> TensorType:
-        """The same element type and shape, nothing known of the elements."""
+        """The same element type and shape without bounds."""
         return self if self.source is None else TensorType(self.element_type, self.shape)
 
     def with_shape(self, shape: Shape) -> TensorType:
-        """The same element type with another shape, nothing known of the elements."""
+        """The same element type with another shape and without bounds."""
         return TensorType(self.element_type, shape)
 
     def with_bounds(self, lower: Array, upper: Array) -> TensorType:
-        """The same type with every element between these two arrays."""
+        """The same type with these bounds."""
         return TensorType(self.element_type, self.shape, lambda: (lower, upper))
 
     def __eq__(self, other: object) -> bool:

@@ -8,14 +8,11 @@ import numpy as np
 
 from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
+from tests.helpers.values import array
 
 TYPES = ("Equal", "NotEqual", "Greater", "GreaterEqual", "Less", "LessEqual")
 NUMBERS = ("f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 AXIS = "auto_broadcast.auto_broadcast_axis"
-
-
-def array(element_type: str, *values: float) -> Array:
-    return np.array(values, ElementType[element_type].dtype)
 
 
 def small(element_type: str, shape: tuple[int, ...], seed: int) -> Array:

@@ -10,6 +10,7 @@ import pytest
 
 from ir_exec import Report, check_model
 from ir_exec.check import RULES
+from ir_exec.codes import Code
 
 BAD = Path(__file__).parents[1] / "bad"
 EXPECTED: dict[str, list[str]] = json.loads((BAD / "expected.json").read_text("utf-8"))
@@ -18,9 +19,9 @@ TARGETS = {"IR119-newer-than-target": "2024.0"}
 """Files that are wrong only when something is asked of them."""
 
 WITHOUT_FILE = {
-    "IR001": "the file is one that does not exist",
-    "IR901": "operators that are missing today are there tomorrow",
-    "IR999": "a fault of ir_exec itself",
+    Code.unreadable_path: "the file is one that does not exist",
+    Code.operator_not_implemented: "operators that are missing today are there tomorrow",
+    Code.internal_error: "a fault of ir_exec itself",
 }
 
 

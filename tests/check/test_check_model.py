@@ -12,9 +12,10 @@ import pytest
 
 import ir_exec
 from ir_exec import Diagnostic, Report, check_model
+from ir_exec.codes import Code
 from ir_exec.ops.base.registry import opset_number, resolve
 from ir_exec.types import TensorType
-from tests.ir_text import const, layer, net, parameter, port, result
+from tests.helpers.ir_text import const, layer, net, parameter, port, result
 
 BAD = Path(__file__).parents[1] / "bad"
 NETWORKS = Path(__file__).parents[1] / "networks"
@@ -51,19 +52,19 @@ class TestArguments:
         path = tmp_path / "missing.xml"
         report = check_model(path)
         assert report.path == str(path)
-        assert places(report) == [("IR001", None, None)]
+        assert places(report) == [(Code.unreadable_path, None, None)]
         assert report.diagnostics[0].name == "unreadable-path"
         assert report.diagnostics[0].location.path == str(path)
 
     def test_a_folder(self, tmp_path: Path) -> None:
-        assert places(check_model(tmp_path)) == [("IR001", None, None)]
+        assert places(check_model(tmp_path)) == [(Code.unreadable_path, None, None)]
 
     @pytest.mark.parametrize("make", [str, Path, os.fsencode])
     def test_every_kind_of_path(self, make: Any) -> None:
         source = make(NETWORKS / "gnn_gcn_gat.xml")
         if isinstance(source, bytes):
             # Bytes are the content of a file, never its path.
-            assert places(check_model(source)) == [("IR004", None, None)]
+            assert places(check_model(source)) == [(Code.not_ir, None, None)]
         else:
             assert check_model(source).ok
 
@@ -72,7 +73,7 @@ class TestArguments:
         weights = NETWORKS / "gnn_gcn_gat.bin"
         for given in (weights, str(weights), weights.read_bytes(), bytearray(weights.read_bytes())):
             assert check_model(raw, weights=given).ok
-        assert places(check_model(raw))[0][0] == "IR201"
+        assert places(check_model(raw))[0][0] == Code.weights_missing
         assert check_model(raw).path is None
 
     @pytest.mark.parametrize(
@@ -80,7 +81,11 @@ class TestArguments:
     )
     def test_junk_for_weights(self, weights: Any) -> None:
         report = check_model(NETWORKS / "gnn_gcn_gat.xml", weights=weights)
-        assert {found.code for found in report.errors} <= {"IR201", "IR202", "IR203"}
+        assert {found.code for found in report.errors} <= {
+            Code.weights_missing,
+            Code.weights_short,
+            Code.weights_lfs_pointer,
+        }
         assert report.errors
 
 
@@ -94,7 +99,11 @@ class TestReport:
         assert (report.layers_checked, report.layers_not_checked) == (7, 1)
         found = report.diagnostics[0]
         assert isinstance(found, Diagnostic)
-        assert (found.code, found.name, found.severity) == ("IR603", "declared-element-type", "error")
+        assert (found.code, found.name, found.severity) == (
+            Code.declared_element_type,
+            "declared-element-type",
+            "error",
+        )
         assert (found.location.layer_id, found.location.layer_name, found.location.layer_type) == ("1", "relu", "ReLU")
         assert (found.location.port, found.location.line) == ("output", 21)
         line = (BAD / "many-independent-faults.xml").read_text().splitlines()[20]
@@ -119,14 +128,14 @@ class TestVotes:
             [parameter(0, dims=(2, 3)), relu(1, declared=(2, 9)), relu(2, declared=(2, 8)), result(3, dims=(2, 3))],
             [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0)],
         )
-        assert places(check_model(text)) == [("IR601", "1", "output"), ("IR601", "2", "output")]
+        assert places(check_model(text)) == [(Code.declared_dims, "1", "output"), (Code.declared_dims, "2", "output")]
 
     def test_layers_below_side_with_the_declared_type(self) -> None:
         """The input was changed to [2,9]; everything below was made for [2,3], and nothing follows from it."""
         changed = parameter(0, dims=(2, 3)).replace('shape="2,3"', 'shape="2,9"')
         text = net([changed, relu(1), relu(2), result(3, dims=(2, 3))], [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0)])
         report = check_model(text)
-        assert places(report) == [("IR601", "0", "output")]
+        assert places(report) == [(Code.declared_dims, "0", "output")]
         assert "was an attribute" in (report.errors[0].hint or "")
 
     def test_nothing_follows_from_a_contradiction_of_shapes(self) -> None:
@@ -142,7 +151,7 @@ class TestVotes:
             [parameter(0, dims=(2, 3)), parameter(1, "i64", (2, 4)), gather, relu(3), result(4, dims=(2, 3))],
             [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0), (3, 1, 4, 0)],
         )
-        assert places(check_model(text)) == [("IR502", "2", "indices")]
+        assert places(check_model(text)) == [(Code.dims_differ, "2", "indices")]
 
     def test_an_edge_from_another_layer_is_the_fault_of_the_input_alone(self) -> None:
         """GatherElements would fail on indices of type f32 and of another rank; the edge is what is wrong."""
@@ -158,7 +167,7 @@ class TestVotes:
             [parameter(0, dims=(2, 3)), parameter(1, dims=(7,)), gather, result(3, dims=(2, 3))],
             [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0)],
         )
-        assert places(check_model(text)) == [("IR603", "2", "indices")]
+        assert places(check_model(text)) == [(Code.declared_element_type, "2", "indices")]
 
     def test_without_an_operator_the_layers_below_decide(self) -> None:
         mine = layer(1, "Mine", opset="my", inputs=[port(0, "f32", (2, 3))], outputs=[port(1, "f32", (2, 9))])
@@ -166,7 +175,7 @@ class TestVotes:
             [parameter(0, dims=(2, 3)), mine, relu(2), relu(3), result(4, dims=(2, 3)), result(5, dims=(2, 3))],
             [(0, 0, 1, 0), (1, 1, 2, 0), (1, 1, 3, 0), (2, 1, 4, 0), (3, 1, 5, 0)],
         )
-        assert places(check_model(text)) == [("IR601", "1", "1")]
+        assert places(check_model(text)) == [(Code.declared_dims, "1", "1")]
 
     @pytest.mark.parametrize(("mine", "below", "faulty"), [((2, 9), (2, 3), "1"), ((2, 3), (2, 9), "2")])
     def test_one_layer_below_is_asked_what_it_gives(
@@ -185,19 +194,21 @@ class TestVotes:
         below = [relu(1), relu(2), result(3, dims=(2, 3)), result(4, dims=(2, 3))]
         ends = [(0, 0, 1, 0), (0, 0, 2, 0), (1, 1, 3, 0), (2, 1, 4, 0)]
         report = check_model(net([parameter(0, dims=(2, 5)), *below], ends))
-        assert places(report) == [("IR601", "0", "output")]
+        assert places(report) == [(Code.declared_dims, "0", "output")]
         (error,) = report.errors
         assert error.message == (
             'output is f32[2,5], but the 2 layers that take it (layer 1 "layer1" (ReLU) is the first) declare '
             "f32[2,3]: dim 1 is 5, not 3"
         )
         assert [place.layer_id for place in error.related] == ["1", "2"]
-        assert places(check_model(net([parameter(0, "f16", (2, 3)), *below], ends))) == [("IR603", "0", "output")]
+        assert places(check_model(net([parameter(0, "f16", (2, 3)), *below], ends))) == [
+            (Code.declared_element_type, "0", "output")
+        ]
 
     def test_layers_that_declare_different_things_speak_for_themselves(self) -> None:
         layers = [parameter(0, dims=(2, 5)), relu(1), relu(2, (2, 4), (2, 4)), result(3, dims=(2, 3))]
         text = net([*layers, result(4, dims=(2, 4))], [(0, 0, 1, 0), (0, 0, 2, 0), (1, 1, 3, 0), (2, 1, 4, 0)])
-        assert places(check_model(text)) == [("IR601", "1", "data"), ("IR601", "2", "data")]
+        assert places(check_model(text)) == [(Code.declared_dims, "1", "data"), (Code.declared_dims, "2", "data")]
 
     def test_ports_that_leave_dims_open_contradict_nothing(self) -> None:
         text = net(
@@ -206,11 +217,11 @@ class TestVotes:
         )
         report = check_model(text)
         assert report.ok
-        assert places(report, "warning") == [("IR604", "1", "data")]
+        assert places(report, "warning") == [(Code.ports_disagree, "1", "data")]
 
     def test_a_bounded_dim(self) -> None:
         bounded = parameter(0, dims=(-1, 3)).replace('shape="?,3"', 'shape="1..8,3"')
-        for size, codes in ((8, []), (9, ["IR601"])):
+        for size, codes in ((8, []), (9, [Code.declared_dims])):
             text = net([bounded, relu(1, (-1, 3), (size, 3)), result(2, dims=(size, 3))], [(0, 0, 1, 0), (1, 1, 2, 0)])
             assert [code for code, _, _ in places(check_model(text))] == codes
 
@@ -222,7 +233,7 @@ class TestConsequences:
             [parameter(0, dims=(2, 3)), relu(1), relu(1, kind="f16"), result(3, dims=(2, 3))],
             [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0)],
         )
-        assert places(check_model(text)) == [("IR101", "1", None)]
+        assert places(check_model(text)) == [(Code.duplicate_layer_id, "1", None)]
 
     def test_independent_faults_beside_a_duplicate_id_are_found(self) -> None:
         text = net(
@@ -232,7 +243,7 @@ class TestConsequences:
             ],
             [(0, 0, 1, 0), (1, 1, 3, 0), (4, 0, 5, 0), (5, 1, 6, 0)],
         )
-        assert places(check_model(text)) == [("IR101", "1", None), ("IR601", "5", "output")]
+        assert places(check_model(text)) == [(Code.duplicate_layer_id, "1", None), (Code.declared_dims, "5", "output")]
 
     def test_a_constant_that_cannot_be_read_stops_no_layer_below(self) -> None:
         """Reshape asks for the value of its pattern, which lies behind the end of the weights."""
@@ -247,13 +258,13 @@ class TestConsequences:
             [parameter(0, dims=(2, 3)), const(1, "i64", (2,), 800, 16), reshape, result(3, dims=(3, 2))],
             [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0)],
         )
-        assert places(check_model(text, weights=bytes(16))) == [("IR202", "1", None)]
+        assert places(check_model(text, weights=bytes(16))) == [(Code.weights_short, "1", None)]
 
     def test_weights_that_were_cut_off_are_one_fault(self) -> None:
         raw = (NETWORKS / "gnn_gcn_gat.xml").read_bytes()
         weights = (NETWORKS / "gnn_gcn_gat.bin").read_bytes()
         report = check_model(raw, weights=weights[: len(weights) // 2])
-        assert [code for code, _, _ in places(report)] == ["IR202"]
+        assert [code for code, _, _ in places(report)] == [Code.weights_short]
         assert "reach past the end, this one is the first" in report.errors[0].message
 
     def test_a_wrong_constant_that_several_layers_take_is_one_fault(self) -> None:
@@ -268,7 +279,7 @@ class TestConsequences:
         )
         assert check_model(text, weights=np.array([3, 2], np.int64).tobytes()).ok
         report = check_model(text, weights=np.array([3, -2], np.int64).tobytes())
-        assert places(report) == [("IR505", "2", "shape")]
+        assert places(report) == [(Code.impossible_shape, "2", "shape")]
         hint = '1 more layer takes this from layer 1 "layer1" (Const); the same is not said of it again'
         assert report.errors[0].hint == hint
 
@@ -278,30 +289,31 @@ class TestConsequences:
         ends = [(0, 0, 2, 0), *((1, 0, 2, position) for position in (1, 2, 3, 4)), (2, 5, 3, 0)]
         text = net([parameter(0, dims=(4,)), const(1, "i64", (1,), 0, 8), slices, result(3, dims=(1,))], ends)
         report = check_model(text, weights=np.array([7], np.int64).tobytes())
-        assert [error.code for error in report.errors] == ["IR503"]
+        assert [error.code for error in report.errors] == [Code.axis_out_of_range]
 
     def test_wrong_offsets_are_faults_of_their_own(self) -> None:
         constants = [const(id, "f32", (2,), 1000 * id, 8) for id in (1, 2)]
         ports = [port(0, "f32", (2,)), port(1, "f32", (2,))]
         add = layer(3, "Add", inputs=ports, outputs=[port(2, "f32", (2,))])
         text = net([*constants, add, result(4, dims=(2,))], [(1, 0, 3, 0), (2, 0, 3, 1), (3, 2, 4, 0)])
-        assert places(check_model(text, weights=bytes(8))) == [("IR202", "1", None), ("IR202", "2", None)]
+        assert places(check_model(text, weights=bytes(8))) == [
+            (Code.weights_short, "1", None),
+            (Code.weights_short, "2", None),
+        ]
 
     def test_the_byte_of_an_empty_constant_is_used(self) -> None:
         """OpenVINO writes one byte for a constant without elements."""
         text = net([const(0, "f32", (0,), 0, 1), result(1, dims=(0,))], [(0, 0, 1, 0)])
         assert not check_model(text, weights=bytes(1)).diagnostics
-        assert places(check_model(text, weights=bytes(2)), "info") == [("IR207", None, None)]
+        assert places(check_model(text, weights=bytes(2)), "info") == [(Code.unreferenced_weights, None, None)]
 
     def test_missing_weights_are_said_once(self, tmp_path: Path) -> None:
         raw = (NETWORKS / "gnn_gcn_gat.xml").read_bytes()
         path = tmp_path / "alone.xml"
         path.write_bytes(raw)
         report = check_model(path)
-        assert places(report) == [("IR201", None, None)]
-        constants = raw.count(b'type="Const"')
-        assert report.layers_not_checked == constants
-        assert report.layers_checked == raw.count(b"<layer ") - constants
+        assert places(report) == [(Code.weights_missing, None, None)]
+        assert (report.layers_checked, report.layers_not_checked) == (raw.count(b"<layer "), 0)
 
 
 class TestPrecisions:
@@ -337,7 +349,7 @@ class TestNumberOfOutputs:
             [parameter(0, dims=dims), both, result(2, dims=dims), result(3, dims=dims)],
             [(0, 0, 1, 0), (1, 1, 2, 0), (1, 2, 3, 0)],
         )
-        assert places(check_model(text)) == [("IR114", "1", "output[1]")]
+        assert places(check_model(text)) == [(Code.too_many_outputs, "1", "output[1]")]
 
 
 class TestNotChecked:
@@ -360,7 +372,7 @@ class TestNotChecked:
         text = net([parameter(0, dims=(2, 3)), unknown, result(2, dims=(2, 3))], [(0, 0, 1, 0), (1, 1, 2, 0)])
         report = check_model(text)
         assert report.ok
-        assert places(report, "info") == [("IR901", "1", None)]
+        assert places(report, "info") == [(Code.operator_not_implemented, "1", None)]
         assert (report.layers_checked, report.layers_not_checked) == (2, 1)
 
     def test_a_fault_of_ours_is_no_fault_of_the_file(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -380,15 +392,17 @@ class TestNotChecked:
             [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0)],
         )
         report = check_model(text)
-        assert places(report, "info") == [("IR999", "1", None)]
+        assert places(report, "info") == [(Code.internal_error, "1", None)]
         assert "ZeroDivisionError: oops" in report.diagnostics[0].message
         # Everything else is checked all the same.
-        assert places(report) == [("IR601", "2", "output")]
+        assert places(report) == [(Code.declared_dims, "2", "output")]
         assert (report.layers_checked, report.layers_not_checked) == (3, 1)
         with pytest.raises(ir_exec.IRError, match="ZeroDivisionError"):
             ir_exec.read_model(text)
 
-    @pytest.mark.parametrize(("raised", "code"), [(MemoryError(), "IR006"), (RecursionError("deep"), "IR999")])
+    @pytest.mark.parametrize(
+        ("raised", "code"), [(MemoryError(), Code.limit_exceeded), (RecursionError("deep"), Code.internal_error)]
+    )
     def test_a_file_that_cannot_be_checked_is_not_ok(
         self, raised: Exception, code: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -405,7 +419,7 @@ def _is_implemented(type: str, version: str) -> bool:
     try:
         resolve(type, version)
     except ir_exec.IRError as error:
-        return error.code != "IR901"
+        return error.code != Code.operator_not_implemented
     return True
 
 
@@ -456,4 +470,23 @@ class TestCompressedConstants:
     @pytest.mark.parametrize(("declared", "taken"), [("f16", "f32"), ("f32", "f16"), ("i32", "i32")])
     def test_other_precisions(self, declared: str, taken: str) -> None:
         report = check_model(self.text(declared, taken), weights=bytes(4))
-        assert [found.code for found in report.errors] == ["IR603"]
+        assert [found.code for found in report.errors] == [Code.declared_element_type]
+
+
+class TestSmallRules:
+    @pytest.mark.parametrize(("dim", "is_odd"), [(-1, False), (-2, True), (-5, True)])
+    def test_minus_one_is_the_only_negative_dim(self, dim: int, is_odd: bool) -> None:
+        text = net(
+            [parameter(0, dims=(2, 3)), relu(1, declared=(2, dim)), result(2, dims=(2, 3))],
+            [(0, 0, 1, 0), (1, 1, 2, 0)],
+        )
+        assert (places(check_model(text)) == [(Code.declared_dims, "1", "output")]) == is_odd
+
+    def test_no_result_is_not_said_where_ids_are_in_doubt(self) -> None:
+        """The Result may be the layer whose id is taken."""
+        doubtful = [parameter(0, dims=(2, 3)), relu(1), relu(1)]
+        codes = [code for code, _, _ in places(check_model(net(doubtful, [(0, 0, 1, 0)])))]
+        assert Code.duplicate_layer_id in codes
+        assert Code.no_result not in codes
+        clear = [parameter(0, dims=(2, 3)), relu(1)]
+        assert Code.no_result in [code for code, _, _ in places(check_model(net(clear, [(0, 0, 1, 0)])))]

@@ -9,10 +9,12 @@ import jsonschema
 import pytest
 from lxml import etree
 
-from ir_exec import check_model
-from ir_exec.check import FORMATS, RULES, Places, Reports, Summary
+from ir_exec import Report, check_model
+from ir_exec.check import FORMATS, RULES, Diagnostic, Places, Reports, Summary
+from ir_exec.codes import Code
+from ir_exec.errors import IRError, Location, ShapeError
 from ir_exec.ir.markup import load
-from tests.published_schemas import published_schema
+from tests.helpers.published_schemas import published_schema
 
 BAD = Path(__file__).parents[1] / "bad"
 NETWORKS = Path(__file__).parents[1] / "networks"
@@ -100,7 +102,7 @@ class TestSarif:
 
     def test_a_result(self) -> None:
         (result,) = json.loads(FORMATS["sarif"](ONE, HERE))["runs"][0]["results"]
-        assert (result["ruleId"], result["level"]) == ("IR603", "error")
+        assert (result["ruleId"], result["level"]) == (Code.declared_element_type, "error")
         assert result["message"]["text"].startswith(
             'layer 1 "relu" (ReLU), port output: output is declared as f16[2,3], but the layer gives f32[2,3]'
         )
@@ -229,7 +231,7 @@ class TestJunit:
             "file": "tests/bad/IR603-declared-element-type.xml",
         }
         (failure,) = case
-        assert failure.get("type") == "IR603"
+        assert failure.get("type") == Code.declared_element_type
         assert str(failure.get("message")).startswith(
             'IR603 declared-element-type: layer 1 "relu" (ReLU), port output: output is declared as f16[2,3]'
         )
@@ -245,3 +247,57 @@ def test_junit_of_names_that_xml_cannot_hold() -> None:
     text = (BAD / "IR107-cycle.xml").read_text("utf-8").replace('name="first"', 'name="&#x85;\ufffe"')
     report = check_model(text.replace("\ufffe", "").encode())
     etree.fromstring(FORMATS["junit"](Reports(files=(report,), summary=Summary.of([report])), HERE).encode())
+
+
+class TestHostileNames:
+    """Whatever a file calls its layers, no report holds more lines or characters than ir_exec itself writes."""
+
+    ID = "7\n::error::owned"
+    NAME = "n\x1b[31m\x85\u202e\u200b\ufeff\r\n##[error]x"
+
+    def reports(self) -> Reports:
+        place = Location("m\n::warning::.xml", 3, self.ID, self.NAME, "T\u2066", "p\u2028")
+        errors = [
+            ShapeError(f"{self.NAME}, number {number}", hint=f"not {self.NAME}", location=place, severity=severity)
+            for number, severity in enumerate(("info", "warning", "error", "error"))
+        ]
+        twice = [IRError("the same", code="IR303", severity="warning", location=place)] * 2
+        found = tuple(Diagnostic.of(error.changed(related=(place,))) for error in (*errors, *twice))
+        report = Report(path="m\n::warning::.xml", diagnostics=found, layers_checked=1, layers_not_checked=0)
+        return Reports(files=(report,), summary=Summary.of([report]))
+
+    @pytest.mark.parametrize("name", FORMATS)
+    def test_formats(self, name: str) -> None:
+        text = FORMATS[name](self.reports(), Places())
+        told = json.dumps(json.loads(text), ensure_ascii=False) if name in ("json", "sarif", "gitlab") else text
+        assert all(char.isprintable() or char == "\n" for char in told)
+        assert "n\\" + "x1b" in told.replace("\\\\", "\\")
+        assert not any(line.strip().startswith(("::error::owned", "::warning::.xml")) for line in told.split("\n"))
+
+    def test_github_has_a_line_for_each_finding_errors_first(self) -> None:
+        lines = FORMATS["github"](self.reports(), Places()).split("\n")
+        assert [line.split(" ")[0] for line in lines] == ["::error"] * 2 + ["::warning"] * 3 + ["::notice"]
+
+    def test_text(self) -> None:
+        text = str(self.reports().files[0])
+        assert all(char.isprintable() or char == "\n" for char in text)
+        assert not any(line.strip().startswith("::") for line in text.split("\n"))
+
+
+def test_github_keeps_percent_signs() -> None:
+    location = Location("100%.xml", 3, "1", "50%0A", "T")
+    found = Diagnostic.of(IRError("20% are 100%25", code=Code.impossible_shape, location=location))
+    report = Report(path="100%.xml", diagnostics=(found,), layers_checked=1, layers_not_checked=0)
+    text = FORMATS["github"](Reports(files=(report,), summary=Summary.of([report])), Places())
+    assert text.startswith("::error file=100%25.xml,line=3,")
+    assert text.endswith('layer 1 "50%250A" (T): 20%25 are 100%2525')
+
+
+def test_severities_of_gitlab() -> None:
+    errors = [
+        IRError("text", code=Code.impossible_shape, severity=severity) for severity in ("error", "warning", "info")
+    ]
+    found = tuple(map(Diagnostic.of, errors))
+    report = Report(path="m.xml", diagnostics=found, layers_checked=1, layers_not_checked=0)
+    issues = json.loads(FORMATS["gitlab"](Reports(files=(report,), summary=Summary.of([report])), Places()))
+    assert [issue["severity"] for issue in issues] == ["major", "minor", "info"]

@@ -9,6 +9,7 @@ import pytest
 
 from ir_exec import check_model
 from ir_exec.check.releases import Release
+from ir_exec.codes import Code
 from ir_exec.ops.base.registry import LAST_OPSET, resolve
 
 ROOT = Path(__file__).parents[2]
@@ -188,7 +189,7 @@ def test_element_types_demand_releases() -> None:
 )
 def test_a_target(target: str, is_read: bool) -> None:
     report = check_model(relu("opset15"), target=target)
-    assert [error.code for error in report.errors] == ([] if is_read else ["IR119"])
+    assert [error.code for error in report.errors] == ([] if is_read else [Code.newer_than_target])
     if not is_read:
         assert report.errors[0].location.layer_name == "relu"
         assert report.errors[0].message == "ReLU of opset15 needs OpenVINO 2024.5, and the target is 2024.4"
@@ -205,5 +206,5 @@ def test_a_file_that_cannot_be_read_needs_nothing() -> None:
 
 def test_a_layer_that_is_too_new_twice_is_one_error() -> None:
     report = check_model(net("MaxPool", 14, 'rounding_type="ceil_torch"'), target="2023.3")
-    (error,) = [error for error in report.errors if error.code == "IR119"]
+    (error,) = [error for error in report.errors if error.code == Code.newer_than_target]
     assert error.message == "rounding_type='ceil_torch' of MaxPool needs OpenVINO 2024.1, and the target is 2023.3"

@@ -9,25 +9,39 @@ import pytest
 
 import ir_exec
 from ir_exec.check import GROUPS, RULES, Diagnostic
+from ir_exec.check.catalogue import CATALOGUE
 from ir_exec.check.rules import rule_of
+from ir_exec.codes import Code
 from ir_exec.errors import IRError, Severity
 
 SOURCES = Path(ir_exec.__file__).parent
-CATALOGUE = SOURCES / "check" / "rules.py"
+FILES = [file for file in sorted(SOURCES.rglob("*.py")) if file != SOURCES / "codes.py"]
 
 
-def codes_in_sources() -> dict[str, Path]:
-    files = [file for file in sorted(SOURCES.rglob("*.py")) if file != CATALOGUE]
-    return {code: file for file in files for code in re.findall(r"\bIR\d{3}\b", file.read_text("utf-8"))}
+def test_every_code_is_in_the_catalogue_once() -> None:
+    assert sorted(rule.code for rule in CATALOGUE) == list(Code)
 
 
 def test_every_code_in_the_sources_is_in_the_catalogue() -> None:
-    unknown = {code: str(file) for code, file in codes_in_sources().items() if code not in RULES}
-    assert not unknown
+    found = {code: file for file in FILES for code in re.findall(r"\bIR\d{3}\b", file.read_text("utf-8"))}
+    assert not {code: str(file) for code, file in found.items() if code not in RULES}
 
 
 def test_every_rule_is_reported_somewhere() -> None:
-    assert set(RULES) <= set(codes_in_sources())
+    raising = [file for file in FILES if file.parent.name != "catalogue"]
+    text = "\n".join(file.read_text("utf-8") for file in raising)
+    assert [code for code in Code if not re.search(rf"\bCode\.{code.name}\b", text)] == []
+
+
+def test_codes_are_named_where_they_are_raised() -> None:
+    assert not [str(file) for file in FILES if re.search(r"""["']IR\d{3}["']""", file.read_text("utf-8"))]
+
+
+def test_a_rule_has_the_name_of_its_code() -> None:
+    for code, rule in RULES.items():
+        assert rule.code is Code(code)
+        assert rule.name.replace("-", "_") == rule.code.name
+        assert re.fullmatch(r"\d+\.\d+\.\d+", rule.code.since)
 
 
 def test_names_are_unique_and_groups_are_known() -> None:
@@ -42,10 +56,10 @@ def test_names_are_unique_and_groups_are_known() -> None:
 @pytest.mark.parametrize(
     ("code", "raised", "reported"),
     [
-        ("IR601", "error", "error"),
-        ("IR601", "warning", "warning"),  # the place that found it may know that it is harmless
-        ("IR303", "error", "warning"),  # and never reports more than the rule
-        ("IR901", "error", "info"),
+        (Code.declared_dims, "error", "error"),
+        (Code.declared_dims, "warning", "warning"),  # the place that found it may know that it is harmless
+        (Code.unknown_attribute, "error", "warning"),  # and never reports more than the rule
+        (Code.operator_not_implemented, "error", "info"),
         ("IR998", "error", "error"),
     ],
 )

@@ -6,7 +6,9 @@ from pathlib import Path
 
 from ir_exec import Report, check_model
 from ir_exec.check import Diagnostic, Summary, render, summary_line
+from ir_exec.codes import Code
 from ir_exec.errors import Location
+from tests.test_notebook import texts
 
 BAD = Path(__file__).parents[1] / "bad"
 
@@ -14,7 +16,13 @@ BAD = Path(__file__).parents[1] / "bad"
 def found(severity: str, message: str, layer: str, **more: str) -> Diagnostic:
     location = Location("m.xml", 7, layer, "name", "Type")
     return Diagnostic.model_validate(
-        {"code": "IR303", "name": "unknown-attribute", "severity": severity, "message": message, "location": location}
+        {
+            "code": Code.unknown_attribute,
+            "name": "unknown-attribute",
+            "severity": severity,
+            "message": message,
+            "location": location,
+        }
         | more
     )
 
@@ -37,6 +45,17 @@ def test_a_block() -> None:
     )
 
 
+def test_a_report_shows_its_counts_and_in_notebooks_its_findings() -> None:
+    report = report_of(found("error", "a < b", "1"), found("warning", "attribute c", "2"))
+    assert repr(report) == "Report of 'm.xml': 1 layer checked, 0 not checked; 1 error, 1 warning"
+    assert repr(check_model(b"")).startswith("Report of bytes: 0 layers checked")
+    html = report._repr_html_()
+    assert texts(html, "caption") == [repr(report)]
+    place = 'm.xml:7: layer 1 "name" (Type)'
+    assert texts(html, "td")[:4] == ["error", "IR303 unknown-attribute", place, "a < b"]
+    assert len(texts(html, "tr")) == 3
+
+
 def test_the_report_as_text_ends_with_the_summary() -> None:
     text = str(check_model(BAD / "many-independent-faults.xml"))
     assert text.endswith("\n1 file: 7 layers checked, 1 not checked; 5 errors, 0 warnings")
@@ -51,6 +70,8 @@ def test_bytes_have_no_path() -> None:
 def test_summary() -> None:
     one = report_of(found("warning", "a", "1"), found("error", "b", "1"), found("error", "c", "1"))
     assert summary_line(Summary.of([one])) == "1 file: 1 layer checked, 0 not checked; 2 errors, 1 warning"
+    told = report_of(found("info", "a", "1"), found("info", "b", "1"))
+    assert summary_line(Summary.of([told])) == "1 file: 1 layer checked, 0 not checked; 0 errors, 0 warnings, 2 infos"
     assert summary_line(Summary.of([])) == "0 files: 0 layers checked, 0 not checked; 0 errors, 0 warnings"
     big = Report(path=None, diagnostics=(), layers_checked=410, layers_not_checked=7)
     assert (
@@ -67,6 +88,43 @@ def test_warnings_that_say_the_same_make_one_block() -> None:
 
 def test_every_error_has_its_block() -> None:
     assert "\n".join(render(report_of(*[found("error", "same", str(id)) for id in range(3)]))).count("error[") == 3
+
+
+def test_errors_lead_then_warnings() -> None:
+    text = "\n".join(
+        render(
+            report_of(
+                found("info", "a", "1"), found("error", "b", "2"), found("warning", "c", "3"), found("error", "d", "4")
+            )
+        )
+    )
+    heads = [line.partition("[")[0] for line in text.split("\n") if "[IR303" in line]
+    assert heads == ["error", "error", "warning", "info"]
+    assert text.index(": b") < text.index(": d")
+
+
+def test_what_a_target_does_not_read_is_one_block() -> None:
+    newer = [found("error", "Gelu is of opset7", str(id), code="IR119", name="newer-than-target") for id in range(5)]
+    other = found("error", "Mish is of opset4", "9", code="IR119", name="newer-than-target")
+    text = "\n".join(render(report_of(*newer, other)))
+    assert text.count("error[") == 2
+    assert "= also: 4 other layers (1, 2, 3, 4)" in text
+
+
+def test_tensor_names_that_repeat_are_one_block() -> None:
+    same = [
+        found("warning", f"tensor name {id}", str(id), code="IR111", name="duplicate-tensor-name") for id in range(5)
+    ]
+    text = "\n".join(render(report_of(*same)))
+    assert text.count("warning[") == 1
+    assert "= also: 4 other layers (1, 2, 3, 4)" in text
+
+
+def test_ids_cannot_speak_to_the_terminal() -> None:
+    same = [found("warning", "a", f"{id}\n::error::x\x1b") for id in range(3)]
+    lines = list(render(report_of(*same)))
+    assert not any(char in line for line in lines for char in "\x1b\n")
+    assert r"also: 2 other layers (1\n::error::x\x1b, 2\n::error::x\x1b)" in "\n".join(lines)
 
 
 def test_names_cannot_speak_to_the_terminal() -> None:
@@ -105,11 +163,14 @@ def marked(severity: str, code: str, message: str, line: str) -> str:
 
 def test_the_attribute_at_fault_is_marked() -> None:
     layer = '  <layer id="1" name="relu" type="Rellu" version="opset1">'
-    assert marked("error", "IR116", "no opset has it", layer) == 'type="Rellu"'
-    assert marked("error", "IR118", "there is no such opset", layer) == 'version="opset1"'
-    assert marked("error", "IR302", "attribute axis='x': no", '<data other_axis="1" axis="x"/>') == 'axis="x"'
-    assert marked("error", "IR601", "dims differ", '<port id="1"><dim>2</dim></port>') == '<port id="1">'
-    assert marked("error", "IR002", "not well-formed", "text") == "text"
+    assert marked("error", Code.unknown_type, "no opset has it", layer) == 'type="Rellu"'
+    assert marked("error", Code.unknown_opset, "there is no such opset", layer) == 'version="opset1"'
+    assert (
+        marked("error", Code.invalid_attribute, "attribute axis='x': no", '<data other_axis="1" axis="x"/>')
+        == 'axis="x"'
+    )
+    assert marked("error", Code.declared_dims, "dims differ", '<port id="1"><dim>2</dim></port>') == '<port id="1">'
+    assert marked("error", Code.not_well_formed, "not well-formed", "text") == "text"
 
 
 def excerpt(line: str, width: int | None, severity: str = "error") -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 
 from ir_exec import Report, check_model
 from ir_exec.check.what_if import parse_shapes
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.types import Shape
 
@@ -29,16 +30,28 @@ class TestSyntax:
             ("a[1],b/c:0[2, ?] , d[]", {"a": "1", "b/c:0": "2,?", "d": ""}),
             ("x[...]", {"x": "..."}),
             ("", {}),
+            ("x=1,3", {"x": "1,3"}),
+            ("x = [1, 2..8]", {"x": "1,2..8"}),
+            ("x=[1],y=[2]", {"x": "1", "y": "2"}),
+            ("a=b=?", {"a=b": "?"}),
+            ("a=b[1]", {"a=b": "1"}),
+            ("x[0]=1,3", {"x[0]": "1,3"}),
+            ("x[0]=[1,3]", {"x[0]": "1,3"}),
+            ("x=", {"x": ""}),
+            ("1,3", {"": "1,3"}),
+            ("?, 3", {"": "?,3"}),
+            ("...", {"": "..."}),
+            ("-1", {"": "?"}),
         ],
     )
     def test_shapes(self, text: str, expected: dict[str, str]) -> None:
         assert parse_shapes(text) == {name: Shape.parse(f"[{dims}]") for name, dims in expected.items()}
 
-    @pytest.mark.parametrize("text", ["x", "x[1", "x]1[", "x[1]y", "x[1],x[2]"])
+    @pytest.mark.parametrize("text", ["x", "x2", "x2,3", "x[1", "x]1[", "x[1]y", "x[1],x[2]"])
     def test_what_is_no_list_of_shapes(self, text: str) -> None:
         with pytest.raises(EvaluationError) as caught:
             parse_shapes(text)
-        assert caught.value.code == "IR705"
+        assert caught.value.code == Code.unknown_input
 
     def test_what_is_no_dim(self) -> None:
         with pytest.raises(ShapeError):
@@ -54,7 +67,7 @@ def test_shapes_that_fit() -> None:
 def test_the_constant_that_fixed_the_dim_and_the_path_from_it() -> None:
     report = check_model(BERT, shapes={"input_ids": [1, 600], "attention_mask": "1,600", 2: "1,600"})
     (error,) = report.errors
-    assert (error.code, error.location.layer_id) == ("IR504", "28")
+    assert (error.code, error.location.layer_id) == (Code.no_broadcast, "28")
     assert error.hint is not None
     assert error.hint.startswith(
         'dim 64 is fixed by layer 14 "self.m.embeddings.position_embeddings.weight_compressed"'
@@ -65,12 +78,22 @@ def test_the_constant_that_fixed_the_dim_and_the_path_from_it() -> None:
 
 def test_every_layer_that_cannot_take_a_batch() -> None:
     report = check_model(CONV, batch=3)
-    assert errors(report) == [("IR505", "Reshape"), ("IR504", "Divide")]
+    assert errors(report) == [(Code.impossible_shape, "Reshape"), (Code.no_broadcast, "Divide")]
     reshape, divide = report.errors
     assert reshape.hint is not None
     assert 'dim 2 is fixed by layer 14 "Constant_387" (Const) = [2,1,16,7,-1]' in reshape.hint
     assert divide.hint is not None
     assert 'dim 2 is fixed by layer 22 "Constant_486" (Const) = [2,16,7,15]' in divide.hint
+
+
+def test_the_outputs_with_other_shapes() -> None:
+    assert check_model(BERT).outputs is None
+    report = check_model(BERT, shapes="input_ids[2..4,64],attention_mask[2..4,64],token_type_ids[2..4,64]")
+    pooled = "__module.m.pooler.activation/aten::tanh/Tanh"
+    assert report.outputs == {"224": "f32[2..4,64,128]", pooled: "f32[2..4,128]"}
+    batched = check_model(BERT, batch=3).outputs
+    assert batched is not None
+    assert batched[pooled] == "f32[3,128]"
 
 
 def test_the_shapes_of_the_file_itself_are_no_fault() -> None:
@@ -82,7 +105,7 @@ def test_an_input_that_kept_its_shape() -> None:
     raw = text.replace("<dim>4</dim>", "<dim>3</dim>").encode()
     assert check_model(raw).ok
     (error,) = check_model(raw, shapes="x[2,5]").errors
-    assert error.code == "IR504"
+    assert error.code == Code.no_broadcast
     assert error.hint is not None
     assert error.hint.startswith('dim 3 is that of layer 1 "y" (Parameter) f32[2,3], which was given no other shape')
 
@@ -98,7 +121,7 @@ def test_faults_of_the_file_are_not_reported_again() -> None:
 def test_inputs_that_there_are_not(shapes: str | dict[str | int, list[int]]) -> None:
     report = check_model(CONV, shapes=shapes)
     (error,) = report.errors
-    assert error.code == "IR705"
+    assert error.code == Code.unknown_input
     assert "a, b, c" in error.message
     assert report.layers_checked == 102  # the file itself is checked all the same
 
@@ -108,5 +131,14 @@ def test_batch_goes_by_the_layout_of_the_file() -> None:
     layout = '<rt_info><attribute name="layout" version="0" layout="[C,N]"/></rt_info><output>'
     with_layout = text.replace("<output>", layout, 1)
     # Without a layout the batch is dim 0, which is not known; with it dim 1, which the layers below fix to 3.
-    assert not any(found.code == "IR508" for found in check_model(text.encode(), batch=4).diagnostics)
-    assert any(found.code == "IR508" for found in check_model(with_layout.encode(), batch=4).diagnostics)
+    assert not any(found.code == Code.unbounded_dim for found in check_model(text.encode(), batch=4).diagnostics)
+    assert any(found.code == Code.unbounded_dim for found in check_model(with_layout.encode(), batch=4).diagnostics)
+
+
+@pytest.mark.parametrize("layout", ["[C,H,W,N]", "[C,N,H]", "[N]"])
+def test_a_layout_of_another_rank_gives_no_batch(layout: str) -> None:
+    text = (Path(__file__).parents[1] / "bad" / "IR508-unbounded-dim.xml").read_text("utf-8")
+    told = f'<rt_info><attribute name="layout" version="0" layout="{layout}"/></rt_info><output>'
+    report = check_model(text.replace("<output>", told, 1).encode(), batch=4)
+    assert any(found.code == Code.unbounded_dim for found in report.diagnostics)
+    assert report.ok

@@ -31,7 +31,7 @@ def summary(result: Result) -> str:
 def test_a_good_file() -> None:
     result = run(GOOD)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert summary(result) == "1 file: 116 layers checked, 0 not checked; 0 errors, 0 warnings"
+    assert summary(result) == "1 file: 116 layers checked, 0 not checked; 0 errors, 0 warnings, 2 infos"
     assert "error" not in result.stdout.partition("1 file")[0]
 
 
@@ -72,7 +72,7 @@ def test_colours_on_request_only(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_bin_means_the_xml_beside_it() -> None:
     result = run(GOOD.with_suffix(".bin"), GOOD)
     assert result.exit_code == 0
-    assert summary(result) == "1 file: 116 layers checked, 0 not checked; 0 errors, 0 warnings"
+    assert summary(result) == "1 file: 116 layers checked, 0 not checked; 0 errors, 0 warnings, 2 infos"
 
 
 class TestFolders:
@@ -91,7 +91,7 @@ class TestFolders:
     def test_folders_are_walked(self, folder: Path) -> None:
         result = run(folder)
         assert result.exit_code == 1
-        assert summary(result) == "2 files: 120 layers checked, 0 not checked; 1 error, 0 warnings"
+        assert summary(result) == "2 files: 120 layers checked, 0 not checked; 1 error, 0 warnings, 2 infos"
         assert "skipped 1 other .xml file" in result.stdout
 
     def test_what_was_meant_to_be_ir_is_not_skipped(self, folder: Path) -> None:
@@ -159,6 +159,7 @@ class TestJson:
             "layers_not_checked": 0,
             "errors": 1,
             "warnings": 0,
+            "infos": 2,
         }
         assert [file["ok"] for file in report["files"]] == [False, True]
         (found,) = report["files"][0]["diagnostics"]

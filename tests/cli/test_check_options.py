@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from click.testing import CliRunner, Result
 from lxml import etree
 
 from ir_exec.cli import main
+from tests.helpers.ir_text import layer, net, parameter, port
+from tests.helpers.ir_text import result as ir_result
 
 ROOT = Path(__file__).parents[2]
 BAD = ROOT / "tests" / "bad"
@@ -39,10 +42,33 @@ class TestWhatIf:
         assert 'hint: dim 2 is fixed by layer 14 "Constant_387" (Const)' in result.stdout
         assert run(GOOD, "--shape", "a[2,4,20]", "--shape", "b[2,4,14,15]").exit_code == 0
 
+    @pytest.mark.parametrize("text", ["x[5,3]", "x=5,3", "x=[5,3]", "[5,3]", "5,3"])
+    def test_one_syntax_for_shapes(self, text: str, tmp_path: Path) -> None:
+        """What `check` takes `run` and `inspect` take too, and the name may be left out for a single input."""
+        path = tmp_path / "relu.xml"
+        dims = (-1, 3)
+        relu = layer(1, "ReLU", inputs=[port(0, dims=dims)], outputs=[port(1, dims=dims, names="y")])
+        layers = [parameter(0, dims=dims, name="x"), relu, ir_result(2, dims=dims)]
+        path.write_bytes(net(layers, [(0, 0, 1, 0), (1, 1, 2, 0)]))
+        checked = run(path, "--shape", text)
+        assert checked.exit_code == 0
+        assert f"{path}: outputs with these input shapes\n  y  f32[5,3]\n" in checked.stdout
+        assert json.loads(run(path, "--shape", text, "--format", "json").stdout)["files"][0]["outputs"] == {
+            "y": "f32[5,3]"
+        }
+        for command in ("run", "inspect"):
+            shown = CliRunner().invoke(main, [command, str(path), "--shape", text])
+            assert shown.exit_code == 0, shown.output
+            assert re.search(r"^y +f32 +\[5,3\]", shown.stdout, re.MULTILINE)
+
+    def test_new_shapes_of_outputs_are_shown_only_where_shapes_are_asked_for(self) -> None:
+        assert "outputs with" not in run(GOOD).stdout
+        assert run(GOOD, "--batch", "2").stdout.count("outputs with these input shapes") == 1
+
     def test_batch(self) -> None:
         assert summary(run(GOOD, "--batch", "3")) == "1 file: 102 layers checked, 0 not checked; 2 errors, 0 warnings"
 
-    @pytest.mark.parametrize("text", ["a", "a[1,x]", "a[1],a[2]"])
+    @pytest.mark.parametrize("text", ["a", "a[1,x]", "a[1],a[2]", "[1]x"])
     def test_shapes_that_cannot_be_read(self, text: str) -> None:
         result = run(GOOD, "--shape", text)
         assert (result.exit_code, result.stdout) == (2, "")
@@ -64,7 +90,9 @@ class TestWhatIf:
     def test_target(self) -> None:
         result = run(NETWORKS / "gnn_gcn_gat.xml", "--target", "2023.0")
         assert result.exit_code == 1
-        assert result.stdout.count("error[IR119 newer-than-target]") == 4
+        assert result.stdout.count("error[IR119 newer-than-target]") == 1
+        assert "also: 3 other layers (" in result.stdout
+        assert "4 errors" in summary(result)
         assert run(NETWORKS / "gnn_gcn_gat.xml", "--target", "2023.1").exit_code == 0
         assert (
             run(GOOD, "--target", "new").stderr == "error: --target: 'new' is not a release of OpenVINO, as 2023.1 is\n"
@@ -116,7 +144,7 @@ class TestSelection:
         ("text", "message"),
         [
             ("ignore = 3", "ir-exec.toml: ignore: "),
-            ("ignroe = []", "ir-exec.toml: ignroe: Extra inputs are not permitted"),
+            ("ignroe = []", "ir-exec.toml: there is no setting 'ignroe'; did you mean 'ignore'?"),
             ("ignore = [", "ir-exec.toml is not TOML"),
             ('ignore = ["x"]', "ignore: 'x' is no code"),
             ('severity = {IR6 = "fatal"}', "severity.IR6"),
@@ -149,7 +177,9 @@ def test_baseline(tmp_path: Path) -> None:
     assert "Nonesuch" in result.stdout
     assert "Tahn" not in result.stdout
     (tmp_path / "known.json").write_text("{}")
-    assert run("old.xml").stderr == "error: cannot read the baseline known.json: this is no baseline of ir-exec\n"
+    refusal = "cannot read the baseline known.json: this is no baseline of ir-exec\n"
+    assert run("old.xml").stderr == f"error: {tmp_path / 'ir-exec.toml'}: baseline: {refusal}"
+    assert run("old.xml", "--baseline", "known.json").stderr == f"error: {refusal}"
 
 
 class TestOutput:
@@ -247,7 +277,7 @@ class TestFix:
 
     def test_other_errors(self) -> None:
         result = run(MIXED, "--diff")
-        assert "is left as it is: it has other errors: IR116, IR204, IR503" in result.stderr
+        assert "would be fixed in part: it has other errors: IR116, IR204, IR503" in result.stderr
 
 
 class TestJobs:
@@ -256,3 +286,23 @@ class TestJobs:
         together = run(BAD, "no/such.xml", "--jobs", "2")
         assert (together.stdout, together.exit_code) == (alone.stdout, alone.exit_code)
         assert together.stdout.count("error[") > 50
+
+
+def test_a_file_by_two_paths_is_one(tmp_path: Path) -> None:
+    shutil.copy(BAD / "IR107-cycle.xml", tmp_path / "net.xml")
+    (tmp_path / "link.xml").symlink_to("net.xml")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "link.xml").symlink_to(tmp_path / "net.xml")
+    for paths in (("net.xml", "./net.xml"), ("net.xml", "link.xml"), (".",), (str(tmp_path / "net.xml"), ".")):
+        assert summary(run(*paths)).startswith("1 file: ")
+
+
+def test_a_baseline_is_relative_to_its_settings_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "settings").mkdir()
+    shutil.copy(BAD / "IR107-cycle.xml", tmp_path / "deep" / "net.xml")
+    assert run("deep/net.xml", "--write-baseline", "settings/known.json").exit_code == 0
+    (tmp_path / "settings" / "ir-exec.toml").write_text('baseline = "known.json"')
+    monkeypatch.chdir(tmp_path / "deep")
+    assert run("net.xml", "--config", "../settings/ir-exec.toml").exit_code == 0
+    assert run("net.xml").exit_code == 1

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from lxml import etree
 
 from ir_exec.cli import main
+from ir_exec.codes import Code
 from ir_exec.types import Array
 
 ROOT = Path(__file__).parents[2]
@@ -139,8 +140,8 @@ def test_fewer_bits(tmp_path: Path) -> None:
         ([GNN, "--with", GNN, "--metric", "nothing"], "is none of max_abs"),
         ([GNN, "--with", GNN, "--metric", "no.such:thing"], "there is no metric 'no.such:thing'"),
         ([GNN, "--with", "no/such.npz"], "no/such.npz cannot be read"),
-        ([GNN, "--with", "no/such.xml"], "IR001"),
-        (["no/such.xml", "--with", GNN], "IR001"),
+        ([GNN, "--with", "no/such.xml"], Code.unreadable_path),
+        (["no/such.xml", "--with", GNN], Code.unreadable_path),
         ([GNN, "--with", "something"], "is no reference"),
         ([GNN, "--with", SAMPLES / "gather_elements.xml"], "no value in common"),
         ([GNN, "--with", GNN, "--inputs", "no/such.npz"], "cannot read arrays"),

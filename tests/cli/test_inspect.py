@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import jsonschema
+import pytest
 from click.testing import CliRunner, Result
 
 from ir_exec.cli import main
+from ir_exec.ir import Document, read_document
 
 NETWORKS = Path(__file__).parents[1] / "networks"
+SCHEMA = Path(__file__).parents[2] / "schemas" / "document.schema.json"
 BAD = Path(__file__).parents[1] / "bad"
 
 
@@ -51,6 +56,35 @@ def test_operators_that_are_missing() -> None:
     result = inspect(BAD / "IR902-extension-operator.xml")
     assert result.exit_code == 0
     assert ["MyOp", "my_extension", "1", "not", "implemented"] in table(result, "Operators")
+
+
+def test_json_is_the_document() -> None:
+    path = NETWORKS / "script_if.xml"
+    result = inspect(path, "--format", "json")
+    assert result.exit_code == 0, result.output
+    assert Document.model_validate_json(result.stdout) == read_document(path)
+
+
+def test_json_keeps_to_the_schema() -> None:
+    schema = json.loads(SCHEMA.read_text("utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    document = json.loads(inspect(NETWORKS / "script_if.xml", "--format", "json").stdout)
+    validator.validate(document)
+    for field, wrong in (("version", 12), ("name", 1), ("layers", [{"id": "0"}]), ("statistics", {})):
+        with pytest.raises(jsonschema.ValidationError):
+            validator.validate({**document, field: wrong})
+
+
+def test_the_schema_is_current() -> None:
+    printed = CliRunner().invoke(main, ["schema", "document"]).stdout
+    assert printed == SCHEMA.read_text("utf-8"), "run: ir-exec schema document > schemas/document.schema.json"
+
+
+def test_json_of_a_broken_file() -> None:
+    result = inspect(BAD / "IR007-unreadable-dim.xml", "--format", "json")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "IR007" in result.stderr
 
 
 def test_a_broken_file() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from ir_exec.cli import main
+import ir_exec
+from ir_exec.cli import allocator, main
 from ir_exec.cli.arrays import draw, statistics
+from ir_exec.kernels import limits
 from ir_exec.model import ModelPort
 from ir_exec.types import ALL, ElementType, Shape
-from tests.ir_text import layer, net, parameter, port, result
+from tests.helpers.ir_text import layer, net, parameter, port, result
+from tests.helpers.network_text import NetworkText
 
 NETWORKS = Path(__file__).parents[1] / "networks"
 BAD = Path(__file__).parents[1] / "bad"
@@ -99,6 +104,22 @@ class TestInputs:
             assert written["out"].tolist() == [3, -4]
             assert written["out"].dtype == np.float32
 
+    @pytest.mark.parametrize(
+        ("option", "least"), [((), "0.5"), (("--precision", "f32"), "0.5"), (("--precision", "file"), "0")]
+    )
+    def test_precision(self, option: tuple[str, ...], least: str, tmp_path: Path) -> None:
+        """x + 2048 - 2048, in f32 and in f16."""
+        net = NetworkText()
+        large = net.const(np.array(2048, np.float16))
+        net.result(net.op("Subtract", net.op("Add", net.parameter("1", "f16"), large), large))
+        file = net.file()
+        (tmp_path / "net.xml").write_bytes(file.xml)
+        (tmp_path / "net.bin").write_bytes(file.weights)
+        np.save(tmp_path / "x.npy", np.array([0.5], np.float16))
+        result = run(tmp_path / "net.xml", "--input", f"parameter1={tmp_path / 'x.npy'}", *option)
+        assert result.exit_code == 0, result.output
+        assert rows(result, "Outputs")[0][1:4] == ["f16", "[1]", least]
+
     @pytest.mark.parametrize("kind", sorted(ALL, key=str))
     def test_every_element_type_can_be_drawn(self, kind: ElementType) -> None:
         drawn = draw(ModelPort("x", frozenset("x"), kind, Shape([50, None, (3, 4)])), None, np.random.default_rng(0))
@@ -125,7 +146,9 @@ class TestErrors:
             (["--inputs", "no/such.npz"], "cannot read arrays from no/such.npz"),
             (["--shape", "x=1,two"], "'two' is not a dim"),
             (["--shape", "q=1"], "the inputs are: x, y"),
+            (["--max-seconds", "0"], "Invalid value for '--max-seconds'"),
             (["--seed", "-1"], "Invalid value for '--seed'"),
+            (["--precision", "f16"], "'f16' is not one of 'f32', 'file'"),
             (["--output", "no/such/folder/out.npz"], "cannot write no/such/folder/out.npz"),
         ],
     )
@@ -157,6 +180,15 @@ class TestErrors:
         assert 'layer 2 "sum" (Add)' in result.stderr
         assert "inputs that are drawn need not fit" in result.stderr
 
+    def test_a_run_that_takes_too_long(self, sum_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert run(sum_file, "--max-seconds", "1000").exit_code == 0
+        clock = count(0, 100)
+        monkeypatch.setattr(limits, "monotonic", lambda: next(clock))
+        result = run(sum_file, "--max-seconds", "50")
+        assert result.exit_code == 1
+        assert "error[IR006 limit-exceeded]" in result.stderr
+        assert "the run takes longer than 50 seconds" in result.stderr
+
     def test_a_broken_file(self) -> None:
         path = BAD / "IR107-cycle.xml"
         result = run(path)
@@ -173,7 +205,7 @@ class TestErrors:
 
     def test_a_file_that_does_not_exist(self) -> None:
         result = run("no/such.xml")
-        assert result.exit_code == 1
+        assert result.exit_code == 2
         assert "error[IR001 unreadable-path]: cannot read the file" in result.stderr
         assert "hint" not in result.stderr
 
@@ -228,3 +260,36 @@ def test_as_a_program_of_its_own() -> None:
     assert max(map(len, done.stdout.splitlines())) > 80
     done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("ir-exec, version ")
+
+
+class LibC:
+    """A C library that notes how its allocator is set."""
+
+    def __init__(self) -> None:
+        self.settings: list[tuple[int, int]] = []
+
+    def mallopt(self, parameter: int, value: int) -> None:
+        self.settings.append((parameter, value))
+
+
+@pytest.fixture
+def libc(monkeypatch: pytest.MonkeyPatch) -> LibC:
+    libc = LibC()
+    monkeypatch.setattr("ctypes.CDLL", lambda name: libc)
+    for variable in allocator._VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    return libc
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only POSIX systems have a C library to set")
+def test_the_command_sets_the_allocator_and_the_library_does_not(libc: LibC, sum_file: Path) -> None:
+    ir_exec.compile_model(sum_file)
+    assert libc.settings == []
+    assert run(sum_file).exit_code == 0
+    assert [parameter for parameter, _ in libc.settings] == [-4, -1]
+
+
+def test_settings_of_the_user_stay(libc: LibC, sum_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "1000000")
+    assert run(sum_file).exit_code == 0
+    assert libc.settings == []

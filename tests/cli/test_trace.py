@@ -11,8 +11,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ir_exec.cli import main
+from ir_exec.codes import Code
 from ir_exec.debug import Trace
-from tests.network_text import NetworkText
+from tests.helpers.network_text import NetworkText
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples"
@@ -54,7 +55,7 @@ class TestTrace:
         [
             ([GNN], 2, "Missing option '--output'"),
             ([GNN, "--output", "{tmp}", "--layers", "hiden"], 1, "did you mean hidden"),
-            (["no/such.xml", "--output", "{tmp}"], 1, "IR001"),
+            (["no/such.xml", "--output", "{tmp}"], 1, Code.unreadable_path),
             ([GNN, "--output", "/dev/null/x"], 1, "cannot write"),
             ([GNN, "--output", "{tmp}", "--shape", "features=x"], 2, "is not a dim"),
         ],

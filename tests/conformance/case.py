@@ -24,6 +24,8 @@ class Case:
     oracle: who answers for OpenVINO: its CPU plugin, its reference kernels (`Model.evaluate`), or nobody where both
         are known to be wrong (then `expected` must be given, and `note` says what is wrong).
     rtol, atol: for floating point outputs; zero asks for equality.
+    summed: for outputs that are long sums, what is added up without its signs, an array an output (of a product of
+        matrices |a| @ |b|): rounding grows with that, not with the sum, in which terms cancel.
     dynamic: whether OpenVINO can be asked about this case with dynamic dims and unknown ranks too.
     """
 
@@ -37,6 +39,7 @@ class Case:
     oracle: Literal["plugin", "reference", "nobody"] = "plugin"
     rtol: float = 0.0
     atol: float = 0.0
+    summed: tuple[Array, ...] | None = None
     dynamic: bool = True
     note: str = ""
 

@@ -1,4 +1,9 @@
-"""Everything that is held against one case, as lines of text; no lines: nothing is wrong."""
+"""Everything that is held against one case, as lines of text; no lines: nothing is wrong.
+
+Every case of every table is replayed in the three forms of `build.FORMS`: static shapes, all dims unknown, and unknown
+rank. In each form `check_types` compares inference with OpenVINO's (`test_types`), and `check_file` reads a file and
+runs it (`test_files`). Values are compared with OpenVINO's once, for static shapes (`check_values`, `test_values`).
+"""
 
 from __future__ import annotations
 
@@ -18,12 +23,16 @@ from tests.conformance.case import Case
 from tests.conformance.compare import type_faults, value_faults
 from tests.conformance.oracle import NodeTypes, Oracle, Refused, Request
 
-__all__ = ["check_file", "check_types", "check_values", "families", "requests", "table"]
+__all__ = ["check_file", "check_in_f32", "check_types", "check_values", "families", "requests", "table"]
+
+
+_LAST_PLACE = {ElementType.f16: 2.0**-10, ElementType.bf16: 2.0**-7}
 
 
 def families() -> list[str]:
-    """The names of the tables under `tests/cases`."""
-    return sorted(module.name for module in pkgutil.iter_modules(cases.__path__))
+    """The names of the tables under `tests/cases`: `movement.gather` is `tests/cases/movement/gather.py`."""
+    found = pkgutil.walk_packages(cases.__path__, f"{cases.__name__}.")
+    return sorted(module.name.removeprefix(f"{cases.__name__}.") for module in found if not module.ispkg)
 
 
 def table(family: str) -> list[Case]:
@@ -47,13 +56,13 @@ def check_values(case: Case, oracle: Oracle) -> list[str]:
     except Exception as error:  # the table goes on after any fault
         return [_told("evaluate", error)]
     if case.expected is not None:
-        faults += _prefixed("against `expected`", value_faults(found, case.expected, case.rtol, case.atol))
+        faults += _prefixed("against `expected`", value_faults(found, case.expected, case.rtol, case.atol, case.summed))
     if case.oracle != "nobody":
         answer = oracle.values(build(case), case.oracle)
         if isinstance(answer, Refused):
             faults.append(f"OpenVINO ({case.oracle}) does not answer: {answer.reason}")
         else:
-            differences = value_faults(found, answer, case.rtol, case.atol)
+            differences = value_faults(found, answer, case.rtol, case.atol, case.summed)
             faults += _prefixed(f"against OpenVINO ({case.oracle})", differences)
     if not faults:
         faults += _prefixed("strided inputs", _strided_faults(case, found))
@@ -81,17 +90,41 @@ def check_types(case: Case, form: Form, oracle: Oracle) -> list[str]:
 
 
 def check_file(case: Case, form: Form) -> list[str]:
-    """The case as a file, read and run through the public API: the same outputs as from the operator alone."""
+    """The case as a file, read and run through the public API: the same outputs as from the operator alone.
+
+    In the precision of the file: the table is about the kernels of every element type, those of 16-bit floats included.
+    """
     try:
         alone = ours.evaluate(case)
     except Exception:  # told by check_values
         return []
     file = build(case, form)
     try:
-        result = ir_exec.compile_model(ir_exec.read_model(file.xml, weights=file.weights))(file.inputs)
+        model = ir_exec.read_model(file.xml, weights=file.weights)
+        result = ir_exec.compile_model(model, precision="file")(file.inputs)
     except Exception as error:  # the table goes on after any fault
         return [_told("the file", error)]
     return _prefixed("against the operator alone", value_faults([result[i] for i in range(len(result))], alone))
+
+
+def check_in_f32(case: Case) -> list[str]:
+    """A case of 16-bit floats as a file that is computed in f32: the same outputs, but for the last place.
+
+    No lines for other cases, and for random numbers: those of f32 are others.
+    """
+    alone = _actual(case)
+    if alone is None or case.type == "RandomUniform":
+        return []
+    places = [_LAST_PLACE.get(ElementType.of(array), 0.0) for array in (*case.inputs, *alone)]
+    if not any(places):
+        return []
+    file = build(case)
+    try:
+        result = ir_exec.compile_model(ir_exec.read_model(file.xml, weights=file.weights))(file.inputs)
+    except Exception as error:  # the table goes on after any fault
+        return [_told("in f32", error)]
+    rtol, atol = (max(tolerance, 2 * max(places)) for tolerance in (case.rtol, case.atol))
+    return _prefixed("in f32", value_faults([result[i] for i in range(len(result))], alone, rtol, atol))
 
 
 def _layer(nodes: Sequence[NodeTypes]) -> NodeTypes:

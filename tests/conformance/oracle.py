@@ -1,6 +1,7 @@
 """What OpenVINO answers: values from its CPU plugin or its reference kernels, and the types of every node.
 
-OpenVINO lives in a child process, which is started again when it dies. Answers are kept as long as the oracle lives.
+OpenVINO lives in a child process, which is started again when it dies. Answers are kept as long as the oracle lives,
+and those that OpenVINO gave itself on disk too (`kept`): crashes and timeouts may have to do with the machine.
 """
 
 from __future__ import annotations
@@ -19,11 +20,15 @@ from typing import Any, Literal, Self
 
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.conformance.build import IRFile
+from tests.conformance.kept import KeptAnswers, cache_folder
 from tests.conformance.packing import pack, unpack
 
 __all__ = ["Mode", "NodeTypes", "Oracle", "Refused", "Request"]
 
 Mode = Literal["plugin", "reference", "types", "attributes"]
+
+_CRASHED = "crashed"
+_TIMED_OUT = "timed out"
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,16 @@ class Request:
         inputs = () if self.mode in ("types", "attributes") else tuple(_parts(array) for array in self.file.inputs)
         body = {"mode": self.mode, "xml": self.file.xml, "weights": self.file.weights}
         return pickle.dumps(body | {"inputs": inputs, "shapes": self.shapes})
+
+    def digest(self) -> bytes:
+        """The same for equal requests in every process, which their pickles need not be."""
+        inputs = [] if self.mode in ("types", "attributes") else [_parts(array) for array in self.file.inputs]
+        data = [content if isinstance(content, bytes) else repr(content).encode() for *_, content in inputs]
+        told = repr((self.mode, self.shapes, [(kind, tuple(shape)) for kind, shape, _ in inputs]))
+        digest = hashlib.sha256()
+        for part in (told.encode(), self.file.xml, self.file.weights, *data):
+            digest.update(len(part).to_bytes(8, "little") + part)
+        return digest.digest()
 
 
 @dataclass(frozen=True)
@@ -65,10 +80,12 @@ class Oracle:
     """A child process that answers requests in their order. Close it, or use it in a `with` block.
 
     timeout: seconds that one answer may take; the child is killed when they have passed.
+    disk: the answers of earlier processes; by default those in the user's cache folder.
     """
 
-    def __init__(self, timeout: float = 60.0) -> None:
+    def __init__(self, timeout: float = 60.0, disk: KeptAnswers | None = None) -> None:
         self.timeout = timeout
+        self._disk = disk or KeptAnswers(cache_folder())
         self._child: subprocess.Popen[bytes] | None = None
         self._fresh = True
         self._kept: dict[bytes, Any] = {}
@@ -110,14 +127,22 @@ class Oracle:
     def ask_all(self, requests: Iterable[Request]) -> Iterator[Any]:
         """The answers in the order of the requests; the child works ahead of the caller."""
         requests = list(requests)
-        messages = [request.message() for request in requests]
-        keys = [hashlib.sha256(message).digest() for message in messages]
-        new = list(dict.fromkeys(key for key in keys if key not in self._kept))
-        answers = zip(new, self._answers([messages[keys.index(key)] for key in new]), strict=True)
+        keys = [request.digest() for request in requests]
+        new = {}
+        for key, request in dict(zip(keys, requests, strict=True)).items():
+            if key not in self._kept:
+                kept = self._disk.get(key)
+                if kept is None:
+                    new[key] = request.message()
+                else:
+                    self._kept[key] = kept
+        answers = zip(new, self._answers(list(new.values())), strict=True)
         for request, key in zip(requests, keys, strict=True):
             while key not in self._kept:
                 answered, answer = next(answers)
                 self._kept[answered] = answer
+                if answer != ("refused", _CRASHED) and answer != ("refused", _TIMED_OUT):
+                    self._disk.put(answered, answer)
             yield _decoded(request.mode, self._kept[key])
 
     def _answers(self, messages: list[bytes]) -> Iterator[tuple[str, Any]]:
@@ -171,10 +196,10 @@ class Oracle:
         while len(parts) < count:
             ready, _, _ = select.select([child.stdout], [], [], self.timeout)
             if not ready:
-                raise TimeoutError("timed out")
+                raise TimeoutError(_TIMED_OUT)
             part = os.read(child.stdout.fileno(), count - len(parts))
             if not part:
-                raise EOFError("crashed")
+                raise EOFError(_CRASHED)
             parts += part
         return parts
 

@@ -1,4 +1,4 @@
-"""Every case of every table as a file: reading and running it gives what the operator alone gives."""
+"""Every case of every table as a file: reading and running it gives what the operator alone gives, in f32 too."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.conformance.build import FORMS
 from tests.conformance.case import Case
-from tests.conformance.checks import check_file, families, table
+from tests.conformance.checks import check_file, check_in_f32, families, table
 
 
 @pytest.mark.parametrize(
@@ -15,3 +15,9 @@ from tests.conformance.checks import check_file, families, table
 def test_file(case: Case) -> None:
     faults = [f"{form}: {fault}" for form in FORMS for fault in check_file(case, form)]
     assert not faults, "\n".join([str(case), *faults])
+
+
+@pytest.mark.parametrize("family", families())
+def test_short_floats_in_f32(family: str) -> None:
+    faults = [f"{case}: {fault}" for case in table(family) for fault in check_in_f32(case)]
+    assert not faults, "\n".join(faults)

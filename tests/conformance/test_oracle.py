@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from tests.conformance.build import build
 from tests.conformance.case import Case
 from tests.conformance.checks import check_types, check_values
 from tests.conformance.compare import type_faults, value_faults
+from tests.conformance.kept import KeptAnswers
 from tests.conformance.oracle import Oracle, Refused, Request
 from tests.conformance.packing import pack, unpack
 
@@ -27,6 +30,13 @@ CODES = {
     "u6": [17, 59, 13, 18],
     "nf4": [11, 1, 2, 13, 1, 7],
 }
+
+
+@pytest.fixture(scope="module")
+def oracle() -> Iterator[Oracle]:
+    """One that asks: what earlier processes were answered says nothing about how it asks."""
+    with Oracle(disk=KeptAnswers(None)) as oracle:
+        yield oracle
 
 
 @pytest.mark.parametrize("name", CODES)
@@ -86,7 +96,7 @@ def test_crash_is_an_answer_and_the_next_one_comes(oracle: Oracle) -> None:
 
 
 def test_timeout_is_an_answer() -> None:
-    with Oracle(timeout=0.0) as hasty:
+    with Oracle(timeout=0.0, disk=KeptAnswers(None)) as hasty:
         assert hasty.values(build(GATHER)) == Refused("timed out")
 
 
@@ -120,6 +130,24 @@ def test_tolerance() -> None:
     assert value_faults(found, wanted, atol=2e-3) == []
     assert value_faults(found, wanted, rtol=1e-4) != []
     assert value_faults([np.array([-np.inf])], [np.array([np.inf])], rtol=1.0, atol=1.0) != []
+
+
+def test_tolerance_of_long_sums() -> None:
+    """Rounding passes where terms cancel; a product left out, taken twice or of another sign does not."""
+    a, b = (np.random.default_rng(seed).uniform(-1, 1, (64, 1024)).astype(np.float32) for seed in (1, 2))
+    products = a * b
+    exact = products.astype(np.float64).sum(axis=1)
+    summed = [np.abs(products).sum(axis=1)]
+    wanted = [exact.astype(np.float32)]
+    one_by_one = [np.cumsum(products, axis=1, dtype=np.float32)[:, -1]]
+    assert value_faults(one_by_one, wanted, 1e-5, 1e-5, summed) == []
+    for terms in (products[:, 0], -products[:, 0], 2 * products[:, 0]):
+        seen = np.abs(terms) > 1e-3
+        assert seen.sum() > 50
+        for row in np.flatnonzero(seen):
+            wrong = exact.copy()
+            wrong[row] -= terms[row]
+            assert value_faults([wrong.astype(np.float32)], wanted, 1e-5, 1e-5, summed) != []
 
 
 @pytest.mark.parametrize(

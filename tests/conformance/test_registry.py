@@ -10,6 +10,8 @@ import pytest
 
 from ir_exec.errors import GraphError, UnsupportedError
 from ir_exec.ops import In, Op, op, opset_number, registered, resolve
+from ir_exec.ops.base import Family
+from ir_exec.ops.base.operator import check_contract
 from ir_exec.types import Array, TensorType
 from tests.conformance.build import build
 from tests.conformance.case import Case
@@ -133,6 +135,79 @@ def test_wrong_signatures_are_refused(infer: object, evaluate: object, message: 
     with pytest.raises(TypeError, match=message):
         op("Wrong", since=1)(cls)
     assert all(one.type_name != "Wrong" for one in registered())
+
+
+def needs_data(self: Op, *, data: object, scale: object = None) -> None: ...
+def needs_scale(self: Op, *, data: object, scale: object) -> None: ...
+def takes_any(self: Op, *, data: object, **others: object) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("inputs", "infer", "evaluate", "message"),
+    [
+        ((In("data"), In("scale", optional=True)), takes_any, needs_scale, "evaluate_inputs: scale is optional"),
+        ((In("data"),), needs_scale, needs_data, "infer_inputs are not its inputs"),
+        ((In("data"), In("bias")), takes_any, needs_data, "evaluate_inputs are not its inputs"),
+        ((In("data", variadic=True),), takes_any, takes_any, "infer_inputs are not its inputs"),
+        ((In("data"),), takes_data, takes_any, "infer_inputs are not its inputs"),
+        ((In("data"),), takes_any, None, "has no evaluate_inputs"),
+    ],
+)
+def test_wrong_signatures_of_families_are_refused(
+    inputs: tuple[In, ...], infer: object, evaluate: object, message: str
+) -> None:
+    methods = {"infer_inputs": infer, "evaluate_inputs": evaluate}
+    methods = {name: method for name, method in methods.items() if method is not None}
+    cls = type("Wrong", (Family,), {"__module__": __name__, "__annotations__": {}, "inputs": inputs, **methods})
+    with pytest.raises(TypeError, match=message):
+        op("Wrong", since=1)(cls)
+    assert all(one.type_name != "Wrong" for one in registered())
+
+
+def test_members_of_a_family_get_their_inputs_by_name_in_any_order() -> None:
+    class Scaling(Family):
+        def infer_inputs(self, *, data: TensorType, **others: TensorType) -> TensorType:
+            return data
+
+        def evaluate_inputs(self, *, data: Array, scale: int = 1, bias: int = 0) -> Array:
+            return data * scale + bias
+
+    class First(Scaling):
+        inputs = (In("data"), In("bias", optional=True))
+
+    class Last(Scaling):
+        inputs = (In("scale"), In("data"), In("bias"))
+
+    check_contract(First, "First")
+    check_contract(Last, "Last")
+    assert First().evaluate(5) == 5
+    assert First().evaluate(5, 1) == 6
+    assert Last().evaluate(2, 5, 1) == 11
+
+
+@pytest.mark.parametrize("cls", registered(), ids=name_of)
+def test_what_a_class_says_of_its_inputs_fits_them(cls: type[Op]) -> None:
+    names = {declared.name for declared in cls.inputs}
+    assert {*cls.monotone, *cls.overwrites} <= names
+    assert cls.counts_outputs in {"", *names}
+    assert cls.own_inputs <= cls.least_inputs
+    assert cls.body_names or not (cls.own_inputs or cls.has_condition)
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("is_parameter", ["Parameter-1"]),
+        ("is_result", ["Result-1"]),
+        ("is_conversion", ["Convert-1"]),
+        ("counts_outputs", ["VariadicSplit-1"]),
+        ("body_names", ["If-8", "Loop-5", "TensorIterator-1"]),
+        ("own_inputs", ["If-8", "Loop-5"]),
+        ("has_condition", ["Loop-5"]),
+    ],
+)
+def test_classes_answer_what_others_ask(question: str, names: list[str]) -> None:
+    assert [name_of(cls) for cls in registered() if getattr(cls, question)] == names
 
 
 def resolves(type_name: str, version: str) -> str:

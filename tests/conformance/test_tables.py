@@ -7,10 +7,12 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from ir_exec.types import Array
 from tests.conformance.case import Case
 from tests.conformance.checks import families, table
 
@@ -18,11 +20,16 @@ from tests.conformance.checks import families, table
 def row_digest(case: Case) -> str:
     """A few characters for everything that a row holds."""
     arrays = [*case.inputs, *(case.expected or ())]
-    body = repr([(str(array.dtype), array.shape, array.tolist()) for array in arrays])
+    body = [(str(array.dtype), array.shape, _content(array)) for array in arrays]
     fields = (case.opset, sorted(case.constants), case.outputs, case.oracle, case.rtol, case.atol, case.dynamic)
     return hashlib.sha256(f"{case}{fields}{body}".encode()).hexdigest()[:12]
 
 
+def _content(array: Array) -> object:
+    return array.tolist() if array.dtype == object else hashlib.sha256(array.tobytes()).hexdigest()
+
+
+@cache
 def digests(family: str) -> list[str]:
     return [row_digest(case) for case in table(family)]
 
@@ -56,5 +63,5 @@ def test_rows_are_the_same_in_every_process(family: str, elsewhere: dict[str, li
 @pytest.mark.parametrize("family", families())
 def test_no_row_stands_twice(family: str) -> None:
     counts = Counter(digests(family))
-    twice = [str(case) for case in table(family) if counts[row_digest(case)] > 1]
+    twice = [str(case) for case, digest in zip(table(family), digests(family), strict=True) if counts[digest] > 1]
     assert not twice

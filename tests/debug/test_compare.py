@@ -15,7 +15,7 @@ from ir_exec.debug import Comparison, compare, trace
 from ir_exec.testing import assert_same
 from ir_exec.types import Array
 from tests.conformance.networks import arrays
-from tests.network_text import NetworkText
+from tests.helpers.network_text import NetworkText
 
 NETWORKS = Path(__file__).parents[1] / "networks"
 SCHEMAS = Path(__file__).parents[2] / "schemas"

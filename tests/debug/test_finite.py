@@ -10,7 +10,7 @@ import pytest
 from ir_exec import read_model
 from ir_exec.debug.finite import first_not_finite
 from tests.conformance.networks import arrays, networks
-from tests.network_text import NetworkText, tied_input, tied_output
+from tests.helpers.network_text import NetworkText, tied_input, tied_output
 
 NETWORKS = Path(__file__).parents[1] / "networks"
 

@@ -10,7 +10,7 @@ import pytest
 
 from ir_exec import EvaluationError, read_model
 from ir_exec.debug import compare
-from tests.network_text import NetworkText
+from tests.helpers.network_text import NetworkText
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")

@@ -17,7 +17,7 @@ from ir_exec.debug.child import Child, ChildCrashed, ChildRefused
 from ir_exec.debug.openvino import OpenVINOReference
 from ir_exec.types import Array
 from tests.conformance.networks import arrays
-from tests.network_text import NetworkText
+from tests.helpers.network_text import NetworkText
 
 NETWORKS = Path(__file__).parents[1] / "networks"
 

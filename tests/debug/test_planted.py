@@ -12,7 +12,7 @@ from ir_exec import Model, read_model
 from ir_exec.debug import compare
 from tests.conformance.networks import arrays
 from tests.debug.planted import faults
-from tests.network_text import NetworkText, tied_input, tied_output
+from tests.helpers.network_text import NetworkText, tied_input, tied_output
 
 NETWORKS = Path(__file__).parents[1] / "networks"
 

@@ -13,7 +13,7 @@ from ir_exec import Model, read_model
 from ir_exec.debug.precision import PrecisionReport, RoundedLayer, lower_precision
 from ir_exec.types import Array
 from tests.conformance.networks import arrays
-from tests.network_text import NetworkText
+from tests.helpers.network_text import NetworkText
 
 NETWORKS = Path(__file__).parents[1] / "networks"
 SCHEMA = Path(__file__).parents[2] / "schemas" / "precision.schema.json"

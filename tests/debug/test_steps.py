@@ -10,7 +10,7 @@ import pytest
 from ir_exec import read_model
 from ir_exec.debug import Comparison, compare
 from ir_exec.types import Array
-from tests.network_text import NetworkText
+from tests.helpers.network_text import NetworkText
 
 CLOSE = np.float32(1 + 2e-6)
 

@@ -18,7 +18,7 @@ from ir_exec.debug.facts import digest, facts_of
 from ir_exec.debug.files import read_value, write_value
 from ir_exec.types import ALL, STRING, Array, ElementType
 from tests.conformance.networks import arrays
-from tests.network_text import NetworkText
+from tests.helpers.network_text import NetworkText
 
 NETWORKS = Path(__file__).parents[1] / "networks"
 GNN = NETWORKS / "gnn_gcn_gat.xml"

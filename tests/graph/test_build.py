@@ -2,10 +2,11 @@
 
 import pytest
 
+from ir_exec.codes import Code
 from ir_exec.errors import IRError
 from ir_exec.graph import build_graph
 from ir_exec.ir import Weights, read_document
-from tests.ir_text import const, layer, net, parameter, port, result
+from tests.helpers.ir_text import const, layer, net, parameter, port, result
 
 
 def graph_of(xml):
@@ -89,65 +90,71 @@ def test_names_need_not_be_unique():
         (
             [parameter(0), unary(1), unary(1), result(2)],
             [(0, 0, 1, 0), (1, 1, 2, 0)],
-            "IR101",
+            Code.duplicate_layer_id,
             "1",
             "is taken by layer",
         ),
-        ([parameter(0), unary(1), result(2)], [(0, 0, 1, 0), (1, 1, 2, 0), (8, 0, 1, 0)], "IR102", "1", "no layer 8"),
+        (
+            [parameter(0), unary(1), result(2)],
+            [(0, 0, 1, 0), (1, 1, 2, 0), (8, 0, 1, 0)],
+            Code.dangling_edge,
+            "1",
+            "no layer 8",
+        ),
         (
             [parameter(0), unary(1), result(2)],
             [(0, 5, 1, 0), (1, 1, 2, 0)],
-            "IR103",
+            Code.wrong_port,
             "1",
             "no output port 5 (it has: 0)",
         ),
         (
             [parameter(0), unary(1), result(2)],
             [(0, 0, 1, 0), (0, 0, 1, 4), (1, 1, 2, 0)],
-            "IR103",
+            Code.wrong_port,
             "1",
             "no input port 4",
         ),
         (
             [parameter(0), unary(1), result(2)],
             [(0, 0, 1, 0), (0, 0, 1, 0), (1, 1, 2, 0)],
-            "IR104",
+            Code.two_edges,
             "1",
             "more than one edge",
         ),
         (
             [parameter(0), add(1), result(2)],
             [(0, 0, 1, 0), (1, 2, 2, 0)],
-            "IR105",
+            Code.input_without_edge,
             "1",
             "no edge leads to input port 1",
         ),
-        ([parameter(0), unary(1)], [(0, 0, 1, 0)], "IR108", None, "no Result"),
+        ([parameter(0), unary(1)], [(0, 0, 1, 0)], Code.no_result, None, "no Result"),
         (
             [parameter(0), unary(1, type="Frobnicate"), result(2)],
             [(0, 0, 1, 0), (1, 1, 2, 0)],
-            "IR116",
+            Code.unknown_type,
             "1",
             "Frobnicate",
         ),
         (
             [parameter(0), unary(1, type="TensorIterator"), result(2)],
             [(0, 0, 1, 0), (1, 1, 2, 0)],
-            "IR112",
+            Code.body_port_map,
             "1",
             "no <body>, as every TensorIterator",
         ),
         (
             [parameter(0), unary(1, type="If", opset="opset8"), result(2)],
             [(0, 0, 1, 0), (1, 1, 2, 0)],
-            "IR112",
+            Code.body_port_map,
             "1",
             "no <then_body> and no <else_body>",
         ),
         (
             [parameter(0), unary(1, type="TensorIterator", inner="<port_map></port_map>"), result(2)],
             [(0, 0, 1, 0), (1, 1, 2, 0)],
-            "IR112",
+            Code.body_port_map,
             "1",
             "no <body>",
         ),
@@ -162,13 +169,13 @@ def test_each_fault_is_one_error_at_its_layer(layers, ends, code, layer_id, word
 def test_a_cycle_is_shown_whole_and_once():
     layers = [parameter(0), add(1, name="a"), unary(2, name="b"), unary(3, name="c"), result(4)]
     _, faults = graph_of(net(layers, [(0, 0, 1, 0), (3, 1, 1, 1), (1, 2, 2, 0), (2, 1, 3, 0), (3, 1, 4, 0)]))
-    assert [fault.code for fault in faults] == ["IR107"]
+    assert [fault.code for fault in faults] == [Code.cycle]
     assert 'layer 1 "a" -> layer 2 "b" -> layer 3 "c" -> layer 1 "a"' in faults[0].message
 
 
 def test_a_layer_that_feeds_itself_is_a_cycle():
     _, faults = graph_of(net([parameter(0), add(1), result(2)], [(0, 0, 1, 0), (1, 2, 1, 1), (1, 2, 2, 0)]))
-    assert [fault.code for fault in faults] == ["IR107"]
+    assert [fault.code for fault in faults] == [Code.cycle]
 
 
 def test_a_long_chain_does_not_recurse():
@@ -185,7 +192,7 @@ def test_variables_come_in_pairs():
         1, "ReadValue", opset="opset6", data='variable_id="v" variable_type="f32" variable_shape="2"', outputs=[port(0)]
     )
     _, faults = graph_of(net([read, result(2)], [(1, 0, 2, 0)]))
-    assert [(fault.code, fault.location.layer_id) for fault in faults] == [("IR113", "1")]
+    assert [(fault.code, fault.location.layer_id) for fault in faults] == [(Code.variable_without_pair, "1")]
 
 
 def test_of_two_layers_with_one_id_the_one_out_of_order_is_named():
@@ -199,7 +206,7 @@ def test_of_two_layers_with_one_id_the_one_out_of_order_is_named():
         )
         assert document is not None
         build_graph(document, None, report=report.append)
-        (fault,) = [fault for fault in report if fault.code == "IR101"]
+        (fault,) = [fault for fault in report if fault.code == Code.duplicate_layer_id]
         assert fault.location.layer_name == odd
 
 
@@ -208,7 +215,7 @@ def test_a_constant_says_how_its_elements_are_stored(element_type):
     xml = net([const(0, element_type, [1], 0, 4), result(1)], [(0, 0, 1, 0)])
     faults: list[IRError] = []
     build_graph(read_document(xml), Weights.of_bytes(b"abcd"), report=faults.append)
-    assert [(fault.code, fault.location.layer_id) for fault in faults] == [("IR302", "0")]
+    assert [(fault.code, fault.location.layer_id) for fault in faults] == [(Code.invalid_attribute, "0")]
     assert "a type of which elements can be stored" in str(faults[0])
 
 
@@ -241,4 +248,7 @@ def test_every_layer_with_an_unknown_attribute_is_told():
     faults: list[IRError] = []
     document = read_document(net([parameter(0), *twins, result(3)], [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0)]))
     build_graph(document, None, report=faults.append)
-    assert [(fault.code, fault.location.layer_id) for fault in faults] == [("IR303", "1"), ("IR303", "2")]
+    assert [(fault.code, fault.location.layer_id) for fault in faults] == [
+        (Code.unknown_attribute, "1"),
+        (Code.unknown_attribute, "2"),
+    ]

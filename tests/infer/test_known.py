@@ -5,7 +5,7 @@ import pytest
 
 import ir_exec
 from ir_exec.types import UNBOUNDED, Dim
-from tests.ir_text import const, layer, net, parameter, port, result
+from tests.helpers.ir_text import const, layer, net, parameter, port, result
 
 
 class Chain:

@@ -3,7 +3,7 @@
 import pytest
 
 import ir_exec
-from tests.ir_text import layer, net, parameter, port, result
+from tests.helpers.ir_text import layer, net, parameter, port, result
 
 
 def model(dims=(-1, 3)):

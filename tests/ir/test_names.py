@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.ir import join_names, read_document, split_names
-from tests.ir.files import RELU
+from tests.helpers.ir_files import RELU
 
 SPELLINGS = {
     "a,b": ("a", "b"),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ir_exec.errors import WeightsError
 from ir_exec.ir import CURRENT_ORDER, BitOrder, decode, encode, packed_size, read_document
 from ir_exec.types import Array, ElementType
-from tests.ir.files import RELU, constant
+from tests.helpers.ir_files import RELU, constant
 
 BYTES = bytes([0x1B, 0xD2, 0x71])
 NIBBLES = ("u4", "i4", "nf4", "f4e2m1")

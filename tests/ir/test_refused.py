@@ -13,7 +13,7 @@ from ir_exec.errors import IRError, ParseError, ResourceError
 from ir_exec.ir import read_document
 from ir_exec.ir.markup import MAX_XML_BYTES
 from ir_exec.ir.reader import MAX_BODY_DEPTH
-from tests.ir.files import RELU
+from tests.helpers.ir_files import RELU
 
 
 def refused(source: bytes | str | os.PathLike[str]) -> IRError:

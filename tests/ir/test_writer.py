@@ -11,7 +11,7 @@ import pytest
 from ir_exec.errors import IRError, WeightsError
 from ir_exec.ir import Document, RtInfo, Weights, default_weights_path, read_document
 from ir_exec.ir.writer import write_document
-from tests.ir.files import LOOP, RELU, constant, networks
+from tests.helpers.ir_files import LOOP, RELU, constant, networks
 
 
 def read(source: Path | str) -> Document:
@@ -27,11 +27,9 @@ def content(document: Document) -> Any:
         if isinstance(value, dict):
             dropped = ("line", "data_line", "offset", "path")
             return {key: plain(item) for key, item in value.items() if key not in dropped}
-        if hasattr(value, "_asdict"):
-            return plain(value._asdict())
         return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
-    return plain(document)
+    return plain(document.model_dump())
 
 
 def constants(document: Document, path: Path) -> list[bytes]:
@@ -185,7 +183,7 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_texts_that_xml_cannot_hold(tmp_path: Path) -> None:
-    document = read(RELU)._replace(name="\1")
+    document = read(RELU).changed(name="\1")
     with pytest.raises(IRError) as caught:
         write_document(document, None, tmp_path / "m.xml")
     assert caught.value.code == "IR009"
@@ -194,5 +192,5 @@ def test_texts_that_xml_cannot_hold(tmp_path: Path) -> None:
 
 def test_names_that_are_no_xml_names_become_attributes(tmp_path: Path) -> None:
     odd = RtInfo(name="rt_info", children=(RtInfo(name="vendor:key", attributes={"value": "1"}),))
-    write_document(read(RELU)._replace(rt_info=odd), None, tmp_path / "m.xml")
+    write_document(read(RELU).changed(rt_info=odd), None, tmp_path / "m.xml")
     assert read(tmp_path / "m.xml").rt_info.value("vendor:key") == "1"

@@ -1,4 +1,9 @@
-"""The law of the house: from a specification page to the module of its operators without a search, and back."""
+"""The law of the house: from a specification page to the module of its operators without a search, and back.
+
+For a module `ir_exec/ops/X/y.py` that defines types of layers, the tests are `tests/ops/X/test_y.py`, and the cases
+that are compared with OpenVINO are `tests/cases/X/y.py`. Tests of a kernel alone, `ir_exec/kernels/y.py`, are
+`tests/kernels/test_y.py`.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +19,17 @@ import pytest
 
 import ir_exec.ops
 from ir_exec.cli.listing import name_of, specification_of
-from ir_exec.ops import Op, registered
+from ir_exec.ops import Op, registered, resolve
+from tests.conformance.checks import families, table
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+TESTS = Path(__file__).resolve().parents[1]
+ROOT = TESTS.parent
 TABLE = json.loads(resources.files("ir_exec.ops.base").joinpath("opsets.json").read_text("utf-8"))
+HOMES = sorted({row["home"] for row in TABLE.values()})
+
+NEED_A_NETWORK = {"infrastructure.loops": "runtime/test_bodies.py", "infrastructure.values": "runtime/test_run.py"}
+"""Modules of which one layer alone makes no case: Parameter, Const, Result, variables and loops. These tests run whole
+networks with them."""
 
 # A module that imports another one registers its types too, so each starts from an empty registry.
 PROGRAM = """
@@ -70,3 +82,31 @@ def test_every_module_of_a_family_registers_what_the_table_says() -> None:
     for name, row in TABLE.items():
         expected[row["home"]].append(name)
     assert json.loads(done.stdout) == {module: sorted(types) for module, types in expected.items()}
+
+
+def source_of(home: str) -> Path:
+    return Path(*home.split(".")).with_suffix(".py")
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_a_module_has_its_tests_and_its_cases(home: str) -> None:
+    source = source_of(home)
+    if home in NEED_A_NETWORK:
+        assert (TESTS / NEED_A_NETWORK[home]).is_file()
+        assert not (TESTS / "cases" / source).exists()
+        return
+    assert (TESTS / "ops" / source.with_name(f"test_{source.name}")).is_file()
+    assert (TESTS / "cases" / source).is_file()
+
+
+@pytest.mark.parametrize("family", families())
+def test_a_table_holds_cases_of_its_module(family: str) -> None:
+    homes = {resolve(case.type, f"opset{case.opset}").__module__ for case in table(family)}
+    assert homes == {f"ir_exec.ops.{family}"}
+
+
+@pytest.mark.parametrize("package", ["ops", "kernels"])
+def test_tests_stand_beside_a_module(package: str) -> None:
+    for path in sorted((TESTS / package).rglob("test_*.py")):
+        module = path.relative_to(TESTS).with_name(path.name.removeprefix("test_"))
+        assert (ROOT / "ir_exec" / module).is_file() or path == Path(__file__), f"{module} is no module of ir_exec"

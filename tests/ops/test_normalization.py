@@ -1,48 +1,131 @@
-"""SoftMax, LogSoftmax and MVN: errors and what shapes they take."""
+"""Normalizations of images: errors, shapes, plain loops."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, raise_error
-from ir_exec.ops.activation.softmax import LogSoftmax, SoftMax1, SoftMax8
-from ir_exec.ops.normalization import MVN1, MVN6
+from ir_exec.ops import resolve
+from ir_exec.ops.normalization import (
+    GRN,
+    LRN,
+    MVN1,
+    MVN6,
+    BatchNormInference1,
+    BatchNormInference5,
+    GroupNormalization,
+    NormalizeL2,
+)
 from ir_exec.types import ElementType, Shape, TensorType
+from tests.helpers.operators import refused
+from tests.helpers.values import known, typed
 
 
-def kind(text: str) -> TensorType:
-    return TensorType(ElementType.f32, Shape.parse(text))
+def test_the_channels_of_batch_norm() -> None:
+    five, one = BatchNormInference5(epsilon=0.0), BatchNormInference1(epsilon=0.0)
+    data, vector, unknown = typed("2,?,4"), typed("3"), typed("...")
+    assert five.infer(data, unknown, vector, unknown, typed("?")) == typed("2,3,4")
+    assert one.infer(vector, unknown, data, unknown, unknown) == typed("2,3,4")
+    assert five.infer(unknown, vector, vector, vector, vector) == unknown
+    message = "the channels of data and variance must be equal, found 3 and 4"
+    assert refused(five, data, vector, vector, vector, typed("4")) == ("IR502", message)
+    message = "data has rank 1 ([3]), expected 2 or more: axis 1 holds the channels"
+    assert refused(five, vector, vector, vector, vector, vector) == ("IR501", message)
+    assert refused(one, typed("3,1"), vector, data, vector, vector)[0] == "IR501"
 
 
-@pytest.mark.parametrize("operator", [SoftMax8(axis=2), LogSoftmax(axis=2), SoftMax1(axis=2)])
-def test_an_axis_out_of_range_is_an_error(operator: SoftMax8) -> None:
-    with pytest.raises(ShapeError) as error:
-        operator.infer(kind("?,3"))
-    message = "axis 2 is out of range for rank 2 (allowed: -2 to 1)"
-    assert (error.value.code, error.value.message) == ("IR503", message)
-
-
-def test_softmax_1_has_no_negative_axis() -> None:
+def test_epsilon_is_not_negative() -> None:
     with pytest.raises(InvalidAttributeError) as error:
-        SoftMax1.parse({"axis": "-1"}, raise_error)
+        BatchNormInference5.parse({"epsilon": "-0.5"}, raise_error)
     assert error.value.code == "IR302"
 
 
-@pytest.mark.parametrize("text", ["...", "?,3", "2..5,1", "4"])
-def test_the_output_has_the_type_of_the_input(text: str) -> None:
-    assert SoftMax8(axis=-1).infer(kind(text)) == kind(text)
-    assert LogSoftmax(axis=-1).infer(kind(text)) == kind(text)
-    assert MVN1(eps=1e-9, normalize_variance=True).infer(kind(text)) == kind(text)
+def test_groups_of_channels() -> None:
+    operator = GroupNormalization(num_groups=3, epsilon=1e-5)
+    vector = typed("4")
+    message = "4 channels cannot be divided into 3 groups"
+    assert refused(operator, typed("2,?,5"), vector, typed("?")) == ("IR502", message)
+    assert refused(operator, typed("2,0,5"), typed("0"), typed("0"))[0] == "IR502"
+    assert refused(operator, typed("4"), vector, vector)[0] == "IR501"
+    message = "the channels of data and bias must be equal, found 6 and 4"
+    assert refused(operator, typed("1,6"), typed("..."), vector) == ("IR502", message)
+    assert operator.infer(typed("..."), typed("6"), typed("?")) == typed("...")
+    with pytest.raises(InvalidAttributeError) as error:
+        GroupNormalization.parse({"num_groups": "0", "epsilon": "1"}, raise_error)
+    assert error.value.code == "IR302"
 
 
-def test_log_softmax_does_not_lose_small_probabilities() -> None:
-    found = LogSoftmax(axis=0).evaluate(np.array([0, 1000], np.float32))
-    assert found.tolist() == [-1000, 0]
+@given(
+    shape=st.lists(st.integers(1, 5), min_size=1, max_size=3),
+    size=st.integers(1, 6),
+    which=st.integers(0, 7),
+    seed=st.integers(0, 9),
+)
+@settings(max_examples=50)
+def test_lrn_divides_by_what_is_around(shape: list[int], size: int, which: int, seed: int) -> None:
+    data = np.random.default_rng(seed).uniform(-2, 2, shape)
+    axes = [axis for axis in range(len(shape)) if which >> axis & 1]
+    operator = LRN(alpha=0.5, beta=0.75, bias=1.5, size=size)
+    found = operator.evaluate(data, np.array(axes, np.int64))
+    reach = (size - 1) // 2
+    for index in np.ndindex(*shape):
+        window = tuple(
+            slice(max(i - reach, 0), i + reach + 1) if axis in axes else slice(i, i + 1) for axis, i in enumerate(index)
+        )
+        total = np.sum(data[window] ** 2)
+        assert np.isclose(found[index], data[index] / (1.5 + 0.5 / size ** len(axes) * total) ** 0.75)
+
+
+def test_a_region_larger_than_the_data_costs_nothing_more() -> None:
+    operator = LRN(alpha=0.0, beta=1.0, bias=2.0, size=2**62)
+    assert operator.evaluate(np.ones((2, 3)), np.array([1])).tolist() == [[0.5] * 3] * 2
+
+
+@pytest.mark.parametrize("operator", [LRN(alpha=1.0, beta=1.0, bias=1.0, size=3), NormalizeL2(eps=1.0, eps_mode="add")])
+def test_axes(operator: Any) -> None:
+    data = typed("2,?")
+    message = "axis 2 is out of range for rank 2 (allowed: -2 to 1)"
+    assert refused(operator, data, known([2])) == ("IR503", message)
+    assert refused(operator, data, typed("1,1", "i64"))[0] == "IR501"
+    assert operator.infer(data, typed("...", "i64")) == data
+    assert operator.infer(typed("..."), known([7])) == typed("...")
+    with pytest.raises(EvaluationError) as error:
+        operator.evaluate(np.zeros((2, 3), np.float32), np.array([-3]))
+    assert (error.value.code, error.value.location.port) == ("IR701", "axes")
+
+
+def test_an_axis_may_be_a_scalar_for_one_only() -> None:
+    assert NormalizeL2(eps=1.0, eps_mode="max").infer(typed("2,3"), known(1)) == typed("2,3")
+    assert refused(LRN(alpha=1.0, beta=1.0, bias=1.0, size=3), typed("2,3"), known(1))[0] == "IR501"
+
+
+def test_grn_has_channels() -> None:
+    assert refused(GRN(bias=1.0), typed("3")) == ("IR501", "data has rank 1 ([3]), expected 2 or 3 or 4")
+    assert refused(GRN(bias=1.0), typed("1,1,1,1,1"))[0] == "IR501"
+    assert GRN(bias=1.0).infer(typed("...")) == typed("...")
+
+
+@pytest.mark.parametrize(
+    ("type", "opset", "attributes"),
+    [
+        ("NormalizeL2", 1, {"eps": "1", "eps_mode": "mul"}),
+        ("LRN", 1, {"alpha": "1", "beta": "1", "bias": "1", "size": "0"}),
+        ("GRN", 1, {"bias": "small"}),
+    ],
+)
+def test_attributes_that_cannot_be(type: str, opset: int, attributes: dict[str, str]) -> None:
+    with pytest.raises(InvalidAttributeError) as error:
+        resolve(type, f"opset{opset}").parse(attributes, raise_error)
+    assert error.value.code == "IR302"
 
 
 def mvn6(axes: TensorType, data: str = "2,3") -> TensorType:
-    return MVN6(eps=1e-9, normalize_variance=True, eps_mode="inside_sqrt").infer(kind(data), axes)
+    return MVN6(eps=1e-9, normalize_variance=True, eps_mode="inside_sqrt").infer(typed(data), axes)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +143,7 @@ def test_axes_that_do_not_fit(axes: TensorType, code: str, message: str) -> None
 
 
 def test_axes_that_only_the_run_knows() -> None:
-    assert mvn6(TensorType(ElementType.i64, Shape.unknown())) == kind("2,3")
+    assert mvn6(TensorType(ElementType.i64, Shape.unknown())) == typed("2,3")
     operator = MVN6(eps=1e-9, normalize_variance=True, eps_mode="inside_sqrt")
     with pytest.raises(EvaluationError) as error:
         operator.evaluate(np.zeros((2, 3), np.float32), np.array([-3]))
@@ -69,7 +152,7 @@ def test_axes_that_only_the_run_knows() -> None:
 
 def test_reduction_axes_out_of_range() -> None:
     with pytest.raises(ShapeError) as error:
-        MVN1(eps=1e-9, normalize_variance=True, reduction_axes=(2,)).infer(kind("2,3"))
+        MVN1(eps=1e-9, normalize_variance=True, reduction_axes=(2,)).infer(typed("2,3"))
     assert error.value.code == "IR503"
 
 

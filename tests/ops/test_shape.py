@@ -1,4 +1,4 @@
-"""Shape operators: what is inferred where little is known, and what is said about shapes that cannot be."""
+"""Shape operators: what is inferred where little is known, and errors."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, UnsupportedError
 from ir_exec.ops import Op
 from ir_exec.types import UNBOUNDED, Array, Shape, TensorType
-from tests.ops.indexing import draw_data, draw_shape, known, make, run, typed
-from tests.ops.intervals import assert_holds, draw_unsure, draw_wider
+from tests.helpers.drawing import draw_data, draw_shape, draw_unsure, draw_wider
+from tests.helpers.operators import assert_holds, make, run
+from tests.helpers.values import between, known, typed
 
 RESHAPE, COPYING = make("Reshape", 1, special_zero="false"), make("Reshape", 1, special_zero="true")
 SQUEEZE, SQUEEZE15 = make("Squeeze", 1), make("Squeeze", 15)
@@ -23,78 +24,67 @@ UNSQUEEZE, TRANSPOSE = make("Unsqueeze", 1), make("Transpose", 1)
 @pytest.mark.parametrize(
     ("operator", "shape", "value", "wanted"),
     [
-        (RESHAPE, "[?,4,8]", known(-1, 8), "[?,8]"),
-        (RESHAPE, "[2..5,4,8]", known(-1, 8), "[8..20,8]"),
-        (RESHAPE, "[2..5,3,4]", known(-1, 6, 2), "[2..5,6,2]"),
-        (RESHAPE, "[2..5,3,4]", known(-1, 7), "[4..8,7]"),
-        (RESHAPE, "[3..7]", known(2, -1), "[2,2..3]"),
-        (RESHAPE, "[3..7]", known(2, 2), "[2,2]"),
-        (RESHAPE, "[0,3]", known(5, 0, -1), "[5,0,1]"),
-        (RESHAPE, "[0,5]", known(0, -1), "[0,1]"),
-        (RESHAPE, "[2,3]", typed("i64", "[2]"), "[?,?]"),
-        (RESHAPE, "[2,3]", typed("i64", "[1..3]"), "[...]"),
-        (RESHAPE, "[2,3]", typed("i64", "[...]"), "[...]"),
-        (RESHAPE, "[...]", known(2, 3), "[2,3]"),
-        (COPYING, "[?,5]", known(0, -1), "[?,5]"),
-        (COPYING, "[3..7,4]", known(-1, 0), "[3..7,4]"),
-        (COPYING, "[...]", known(0, -1), "[?,?]"),
-        (COPYING, "[0]", known(0, -1), "[0,1]"),
+        (RESHAPE, "[?,4,8]", known([-1, 8]), "[?,8]"),
+        (RESHAPE, "[2..5,4,8]", known([-1, 8]), "[8..20,8]"),
+        (RESHAPE, "[2..5,3,4]", known([-1, 6, 2]), "[2..5,6,2]"),
+        (RESHAPE, "[2..5,3,4]", known([-1, 7]), "[4..8,7]"),
+        (RESHAPE, "[3..7]", known([2, -1]), "[2,2..3]"),
+        (RESHAPE, "[3..7]", known([2, 2]), "[2,2]"),
+        (RESHAPE, "[0,3]", known([5, 0, -1]), "[5,0,1]"),
+        (RESHAPE, "[0,5]", known([0, -1]), "[0,1]"),
+        (RESHAPE, "[2,3]", typed("[2]", "i64"), "[?,?]"),
+        (RESHAPE, "[2,3]", typed("[1..3]", "i64"), "[...]"),
+        (RESHAPE, "[2,3]", typed("[...]", "i64"), "[...]"),
+        (RESHAPE, "[...]", known([2, 3]), "[2,3]"),
+        (COPYING, "[?,5]", known([0, -1]), "[?,5]"),
+        (COPYING, "[3..7,4]", known([-1, 0]), "[3..7,4]"),
+        (COPYING, "[...]", known([0, -1]), "[?,?]"),
+        (COPYING, "[0]", known([0, -1]), "[0,1]"),
         (SQUEEZE, "[?,3]", known([0]), "[3]"),
         (SQUEEZE, "[2..5,3]", known([0]), "[2..5,3]"),
         (SQUEEZE, "[..5,3]", known([0]), "[3]"),
         (SQUEEZE, "[?,3]", known(np.zeros(0)), "[...]"),
-        (SQUEEZE, "[1,3,1]", typed("i64", "[1]"), "[?,?]"),
-        (SQUEEZE, "[2,3]", typed("i64", "[]"), "[2,3]"),
-        (SQUEEZE, "[1,3,1]", typed("i64", "[2]"), "[...]"),
+        (SQUEEZE, "[1,3,1]", typed("[1]", "i64"), "[?,?]"),
+        (SQUEEZE, "[2,3]", typed("[]", "i64"), "[2,3]"),
+        (SQUEEZE, "[1,3,1]", typed("[2]", "i64"), "[...]"),
         (SQUEEZE, "[...]", known([0]), "[...]"),
         (SQUEEZE15, "[?,3]", known([0]), "[3]"),
-        (SQUEEZE15, "[1,3,1]", typed("i64", "[1]"), "[...]"),
-        (SQUEEZE15, "[2,3]", typed("i64", "[1]"), "[2,3]"),
+        (SQUEEZE15, "[1,3,1]", typed("[1]", "i64"), "[...]"),
+        (SQUEEZE15, "[2,3]", typed("[1]", "i64"), "[2,3]"),
         (SKIPPING, "[?,3]", known([0]), "[...]"),
         (SKIPPING, "[2..5,3]", known([0]), "[2..5,3]"),
         (SKIPPING, "[?,1]", known([1]), "[?]"),
-        (UNSQUEEZE, "[?,2..3]", known(-1, 0), "[1,?,2..3,1]"),
+        (UNSQUEEZE, "[?,2..3]", known([-1, 0]), "[1,?,2..3,1]"),
         (UNSQUEEZE, "[...]", known([0]), "[...]"),
-        (UNSQUEEZE, "[2,3]", typed("i64", "[2]"), "[...]"),
-        (TRANSPOSE, "[?,2..3]", known(1, 0), "[2..3,?]"),
-        (TRANSPOSE, "[...]", known(1, 0), "[?,?]"),
-        (TRANSPOSE, "[2,3,4]", typed("i64", "[?]"), "[?,?,?]"),
-        (TRANSPOSE, "[2,3]", typed("i64", "[0]"), "[?,?]"),
+        (UNSQUEEZE, "[2,3]", typed("[2]", "i64"), "[...]"),
     ],
 )
 def test_what_OpenVINO_infers_too(operator: Op, shape: str, value: TensorType, wanted: str) -> None:
-    assert str(operator.infer(typed("f32", shape), value)) == f"f32{wanted}"
+    assert str(operator.infer(typed(shape), value)) == f"f32{wanted}"
 
 
 @pytest.mark.parametrize(
     ("operator", "shape", "value", "wanted"),
     [
         # OpenVINO says 1.., as if a tensor of unknown rank could not be empty.
-        (RESHAPE, "[...]", known(-1, 4), "[?,4]"),
+        (RESHAPE, "[...]", known([-1, 4]), "[?,4]"),
         # OpenVINO refuses what holds where the unknown dim is 0.
-        (RESHAPE, "[?,5]", known(0, -1), "[0,?]"),
+        (RESHAPE, "[?,5]", known([0, -1]), "[0,?]"),
         # OpenVINO says [], [...], [...].
-        (TRANSPOSE, "[...]", known(np.zeros(0)), "[...]"),
-        (TRANSPOSE, "[...]", typed("i64", "[3]"), "[?,?,?]"),
-        (UNSQUEEZE, "[2,3]", typed("i64", "[1]"), "[?,?,?]"),
-        (UNSQUEEZE, "[2,3]", typed("i64", "[]"), "[?,?,?]"),
+        (UNSQUEEZE, "[2,3]", typed("[1]", "i64"), "[?,?,?]"),
+        (UNSQUEEZE, "[2,3]", typed("[]", "i64"), "[?,?,?]"),
     ],
 )
 def test_where_we_infer_other_than_OpenVINO(operator: Op, shape: str, value: TensorType, wanted: str) -> None:
-    assert str(operator.infer(typed("f32", shape), value)) == f"f32{wanted}"
-
-
-def between(lower: list[int], upper: list[int], dtype: str = "int64") -> TensorType:
-    low, high = np.array(lower, dtype), np.array(upper, dtype)
-    return TensorType.of(low).with_bounds(low, high)
+    assert str(operator.infer(typed(shape), value)) == f"f32{wanted}"
 
 
 @pytest.mark.parametrize(
     ("operator", "shape", "pattern", "wanted"),
     [
         (RESHAPE, "[?,64]", between([0, 8, 8], [UNBOUNDED, 8, 8]), "[?,8,8]"),
-        (RESHAPE, "[?,64]", between([1, 4], [10, 4], "int32"), "[1..10,4]"),
-        (RESHAPE, "[?,64]", between([0, 4], [2**31 - 1, 4], "int32"), "[?,4]"),
+        (RESHAPE, "[?,64]", between([1, 4], [10, 4], "i32"), "[1..10,4]"),
+        (RESHAPE, "[?,64]", between([0, 4], [2**31 - 1, 4], "i32"), "[?,4]"),
         (RESHAPE, "[2..4,6]", between([-1, 1], [-1, 3]), "[4..24,1..3]"),
         (RESHAPE, "[2..4,6]", between([-1, 0], [-1, UNBOUNDED]), "[1..,?]"),
         (COPYING, "[2..4,6,5]", between([0, -1, 1], [0, -1, 3]), "[2..4,10..30,1..3]"),
@@ -104,7 +94,7 @@ def between(lower: list[int], upper: list[int], dtype: str = "int64") -> TensorT
     ],
 )
 def test_patterns_known_in_part(operator: Op, shape: str, pattern: TensorType, wanted: str) -> None:
-    assert str(operator.infer(typed("f32", shape), pattern)) == f"f32{wanted}"
+    assert str(operator.infer(typed(shape), pattern)) == f"f32{wanted}"
 
 
 def test_ShapeOf_knows_bounds() -> None:
@@ -113,13 +103,13 @@ def test_ShapeOf_knows_bounds() -> None:
     assert lower.tolist() == [2, 0, 7]
     assert upper.tolist() == [4, UNBOUNDED, 7]
     assert lower.dtype == upper.dtype == np.int64
-    lower, upper = make("ShapeOf", 3, output_type="i32").infer(typed("string", "[3..2147483648,?,2147483648..]")).bounds
+    lower, upper = make("ShapeOf", 3, output_type="i32").infer(typed("[3..2147483648,?,2147483648..]", "string")).bounds
     assert lower.tolist() == [3, 0, 2**31 - 1]
     assert upper.tolist() == [2**31 - 1] * 3
     assert lower.dtype == upper.dtype == np.int32
-    assert make("ShapeOf", 3).infer(typed("f32", "[2,3]")).value.tolist() == [2, 3]
-    assert make("ShapeOf", 3).infer(typed("f32", "[]")).value.tolist() == []
-    unknown = make("ShapeOf", 3).infer(typed("f32", "[...]"))
+    assert make("ShapeOf", 3).infer(typed("[2,3]")).value.tolist() == [2, 3]
+    assert make("ShapeOf", 3).infer(typed("[]")).value.tolist() == []
+    unknown = make("ShapeOf", 3).infer(typed("[...]"))
     assert str(unknown) == "i64[?]"
     assert unknown.bounds is None
 
@@ -127,46 +117,36 @@ def test_ShapeOf_knows_bounds() -> None:
 @pytest.mark.parametrize(
     ("operator", "shape", "value", "code", "message"),
     [
-        (RESHAPE, "[2,3]", known(-1, 4), "IR505", "the 6 elements of data of shape [2,3] do not make rows of 4"),
-        (RESHAPE, "[5..7]", known(4, 2, -1), "IR505", "the elements of data of shape [5..7] do not make rows of 8"),
-        (RESHAPE, "[2,3]", known(0, 0, 0), "IR505", "data of shape [2,3] does not fit [0,0,0]"),
-        (RESHAPE, "[2,3]", known(-1, 2, -1), "IR505", "shape has -1 at 0 and at 2, only one size may be left open"),
-        (RESHAPE, "[2,3]", known(6, -2), "IR505", "-2 at 1 of shape is no size"),
+        (RESHAPE, "[2,3]", known([-1, 4]), "IR505", "the 6 elements of data of shape [2,3] do not make rows of 4"),
+        (RESHAPE, "[5..7]", known([4, 2, -1]), "IR505", "the elements of data of shape [5..7] do not make rows of 8"),
+        (RESHAPE, "[2,3]", known([0, 0, 0]), "IR505", "data of shape [2,3] does not fit [0,0,0]"),
+        (RESHAPE, "[2,3]", known([-1, 2, -1]), "IR505", "shape has -1 at 0 and at 2, only one size may be left open"),
+        (RESHAPE, "[2,3]", known([6, -2]), "IR505", "-2 at 1 of shape is no size"),
         (RESHAPE, "[2,3]", known(6), "IR501", "shape has rank 0 ([]), expected 1"),
         (RESHAPE, "[2,3]", known(np.zeros(0)), "IR505", "data of shape [2,3] does not fit []"),
-        (RESHAPE, "[3..7]", known(2, 4), "IR505", "data of shape [3..7] does not fit [2,4]"),
-        (RESHAPE, "[2,3]", known(0, -1), "IR505", "no size beside 0 makes the elements of data of shape [2,3]"),
+        (RESHAPE, "[3..7]", known([2, 4]), "IR505", "data of shape [3..7] does not fit [2,4]"),
+        (RESHAPE, "[2,3]", known([0, -1]), "IR505", "no size beside 0 makes the elements of data of shape [2,3]"),
         (
             COPYING,
             "[2,3]",
-            known(1, 2, 0),
+            known([1, 2, 0]),
             "IR505",
             "0 at 2 of shape copies a dim that data of shape [2,3] does not have",
         ),
         # OpenVINO takes this and reads two elements beyond the tensor.
-        (COPYING, "[2,3]", known(0, 4), "IR505", "data of shape [2,3] does not fit [2,4]"),
+        (COPYING, "[2,3]", known([0, 4]), "IR505", "data of shape [2,3] does not fit [2,4]"),
         (SQUEEZE, "[1,3,1]", known([3]), "IR503", "axes 3 is out of range for rank 3 (allowed: -3 to 2)"),
         (SQUEEZE, "[1,3,1]", known([-4]), "IR503", "axes -4 is out of range for rank 3 (allowed: -3 to 2)"),
         (SQUEEZE, "[]", known([1]), "IR503", "axes 1 is out of range for rank 1 (allowed: -1 to 0)"),
         (SQUEEZE15, "[1]", known([[0]]), "IR501", "axes has rank 2 ([1,1]), expected 0 or 1"),
         (UNSQUEEZE, "[2,3]", known([3]), "IR503", "axes 3 is out of range for rank 3 (allowed: -3 to 2)"),
-        (UNSQUEEZE, "[2,3]", known(-1, 5), "IR503", "axes 5 is out of range for rank 4 (allowed: -4 to 3)"),
+        (UNSQUEEZE, "[2,3]", known([-1, 5]), "IR503", "axes 5 is out of range for rank 4 (allowed: -4 to 3)"),
         (UNSQUEEZE, "[2,3]", known(np.zeros(0)), "IR505", "axes are empty, expected one at least"),
-        (TRANSPOSE, "[2,3]", known(0, 0), "IR503", "input_order [0, 0] is no order of the axes 0 to 1"),
-        (TRANSPOSE, "[2,3]", known(-1, 0), "IR503", "input_order [-1, 0] is no order of the axes 0 to 1"),
-        (
-            TRANSPOSE,
-            "[2,3]",
-            typed("i64", "[3..]"),
-            "IR503",
-            "input_order has 3.. elements, expected one for each of the 2 axes, or none",
-        ),
-        (TRANSPOSE, "[2,3]", known(1), "IR501", "input_order has rank 0 ([]), expected 1"),
     ],
 )
 def test_shapes_that_cannot_be(operator: Op, shape: str, value: TensorType, code: str, message: str) -> None:
     with pytest.raises(ShapeError) as caught:
-        operator.infer(typed("f32", shape), value)
+        operator.infer(typed(shape), value)
     assert (caught.value.code, caught.value.message) == (code, message)
 
 
@@ -180,9 +160,6 @@ def test_shapes_that_cannot_be(operator: Op, shape: str, value: TensorType, code
         (RESHAPE, (2, 3), [2**62, 2**62], "shape"),
         (COPYING, (2, 3), [6, 1, 0], "shape"),
         (COPYING, (2, 3), [0, 4], "shape"),
-        (TRANSPOSE, (2, 3), [0, 2], "input_order"),
-        (TRANSPOSE, (2, 3), [1, 1], "input_order"),
-        (TRANSPOSE, (2, 3), [0], "input_order"),
     ],
 )
 def test_values_that_only_the_run_knows(operator: Op, shape: tuple[int, ...], value: list[int], port: str) -> None:
@@ -194,10 +171,10 @@ def test_values_that_only_the_run_knows(operator: Op, shape: tuple[int, ...], va
 
 def test_ranks_that_no_array_has() -> None:
     with pytest.raises(UnsupportedError, match="rank 65"):
-        RESHAPE.infer(typed("f32", "[1]"), known(np.ones(65)))
+        RESHAPE.infer(typed("[1]"), known(np.ones(65)))
     with pytest.raises(UnsupportedError, match="rank 66"):
-        UNSQUEEZE.infer(typed("f32", "[1]"), known(np.arange(65)))
-    assert RESHAPE.infer(typed("f32", "[1]"), typed("i64", "[4000000000000]")).shape == Shape.unknown()
+        UNSQUEEZE.infer(typed("[1]"), known(np.arange(65)))
+    assert RESHAPE.infer(typed("[1]"), typed("[4000000000000]", "i64")).shape == Shape.unknown()
 
 
 def test_attributes() -> None:
@@ -212,16 +189,6 @@ def test_Squeeze_leaves_other_dims_alone() -> None:
     assert run(SQUEEZE, data, np.array([0, 1])).shape == (3, 1)
     assert run(SQUEEZE, data, np.array([1])).shape == (1, 3, 1)
     assert run(SQUEEZE15, data, np.array([-2, 2])).shape == (1, 3)
-
-
-@settings(max_examples=100)
-@given(st.data())
-def test_Transpose_is_a_loop(data: st.DataObject) -> None:
-    arg = draw_data(data.draw, draw_shape(data.draw, 0))
-    order = data.draw(st.permutations(range(arg.ndim)))
-    output = run(TRANSPOSE, arg, np.array(order, np.int64))
-    for index in np.ndindex(*arg.shape):
-        assert output[tuple(index[axis] for axis in order)] == arg[index]
 
 
 @settings(max_examples=100)
@@ -286,7 +253,7 @@ def test_other_outputs_are_within_what_is_inferred(data: st.DataObject) -> None:
     assert_holds(TRANSPOSE, [kind, draw_unsure(data.draw, order) if array.ndim else known(np.zeros(0))], [array, order])
     axes = np.array([data.draw(st.integers(-1, array.ndim))])
     assert_holds(
-        UNSQUEEZE, [kind, data.draw(st.sampled_from([TensorType.of(axes), typed("i64", "[1]")]))], [array, axes]
+        UNSQUEEZE, [kind, data.draw(st.sampled_from([TensorType.of(axes), typed("[1]", "i64")]))], [array, axes]
     )
     assert_holds(SQUEEZE, [kind], [array])
     assert_holds(SQUEEZE15, [kind], [array])

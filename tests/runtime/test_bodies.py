@@ -12,7 +12,7 @@ from ir_exec.types import Array, TensorType
 from tests.conformance.build import IRFile
 from tests.conformance.compare import type_faults, value_faults
 from tests.conformance.oracle import Oracle, Refused
-from tests.network_text import NetworkText, Output, tied_input, tied_output
+from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output
 
 TRUE = np.array(True)
 ROW = np.array([[1, 2]], np.float32)
@@ -173,6 +173,26 @@ def nested(shape: str = "1,2", *, counted: bool = False) -> NetworkText:
     ties += [tied_output(4, result), tied_output(5, result, axis=0)]
     ties += [tied_output(-1, goes, purpose="execution_condition")]
     for output in net.loop(2, "Loop", inputs, outer, ties, [(result, x)]):
+        net.result(output)
+    return net
+
+
+def recurrent(type: str, x: str, hidden: str) -> NetworkText:
+    """A state to which a product with rows of x is added; outputs are the last state and all states."""
+    net = NetworkText()
+    body = NetworkText(net)
+    own = [net.const(int64(5)), net.const(TRUE)] if type == "Loop" else []
+    row, state = body.parameter(), body.parameter()
+    weights = body.const(np.ones((3, 4), np.float32)), body.const(np.ones((4, 4), np.float32))
+    product = body.op("MatMul", body.op("Squeeze", row, body.const(int64([0]))), weights[0])
+    updated = body.op("Add", product, body.op("MatMul", state, weights[1]))
+    last, part = body.result(updated), body.result(body.op("Unsqueeze", updated, body.const(int64([0]))))
+    first = len(own)
+    ties = [tied_input(first, row, axis=0), tied_input(first + 1, state)]
+    ties += [tied_output(first + 2, last), tied_output(first + 3, part, axis=0)]
+    if own:
+        ties.append(tied_output(-1, body.result(body.const(TRUE)), purpose="execution_condition"))
+    for output in net.loop(2, type, [*own, net.parameter(x), net.parameter(hidden)], body, ties, [(last, state)]):
         net.result(output)
     return net
 
@@ -358,6 +378,50 @@ def test_types(name: str, oracle: Oracle) -> None:
     assert not isinstance(answer, Refused), answer.reason
     (theirs,) = (node.outputs for node in answer if node.type in ("If", "Loop", "TensorIterator"))
     assert type_faults(types_of(file), theirs, outputs_of(file)) == []
+
+
+@pytest.mark.parametrize("type", ["Loop", "TensorIterator"])
+@pytest.mark.parametrize("x", ["5,2,3", "?,2,?", "?,?,?", "..."])
+@pytest.mark.parametrize("hidden", ["2,4", "?,4", "2,?", "?,?", "..."])
+def test_what_the_body_knows_of_a_state_is_known_of_the_output(type: str, x: str, hidden: str, oracle: Oracle) -> None:
+    file = recurrent(type, x, hidden).file()
+    answer = oracle.types(file)
+    assert not isinstance(answer, Refused), answer.reason
+    theirs = next(node.outputs for node in answer if node.type == type)
+    found = types_of(file)
+    assert type_faults(found, theirs, None) == []
+    assert found[0].rank is None or found[0].shape[1] == 4
+
+
+@pytest.mark.parametrize(
+    ("initial", "expected"),
+    [("1,2", "1..2,2"), ("3,2", "2..3,2"), ("?,2", "2,2"), ("2,2", "2,2"), ("1..4,?", "2,2"), ("2", "...")],
+)
+def test_a_loop_that_may_not_run_has_its_initial_value(initial: str, expected: str) -> None:
+    net = NetworkText()
+    body = NetworkText(net)
+    inputs = [net.parameter("", "i64"), net.const(TRUE), net.parameter(initial)]
+    parameter = body.parameter()
+    result, goes = body.result(body.const(np.ones((2, 2), np.float32))), body.result(body.const(TRUE))
+    ties = [tied_input(2, parameter), tied_output(3, result), tied_output(-1, goes, purpose="execution_condition")]
+    (output,) = net.loop(1, "Loop", inputs, body, ties, [(result, parameter)])
+    net.result(output)
+    file = net.file()
+    assert str(types_of(file)[0].shape) == f"[{expected}]"
+
+
+@pytest.mark.parametrize("trips", [0, 2])
+def test_a_loop_that_does_not_run_gives_an_initial_value_of_another_shape(trips: int) -> None:
+    net = NetworkText()
+    body = NetworkText(net)
+    inputs = [net.parameter("", "i64"), net.const(TRUE), net.parameter("3,2")]
+    parameter = body.parameter()
+    result, goes = body.result(body.const(np.ones((1, 2), np.float32))), body.result(body.const(TRUE))
+    ties = [tied_input(2, parameter), tied_output(3, result), tied_output(-1, goes, purpose="execution_condition")]
+    (output,) = net.loop(1, "Loop", inputs, body, ties, [(result, parameter)])
+    net.result(net.op("Relu", output))
+    (found,) = outputs_of(net.file(int64(trips), MATRIX[:3]))
+    assert found.tolist() == ([[1, 1]] if trips else MATRIX[:3].tolist())
 
 
 @each

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import tracemalloc
 from pathlib import Path
+from weakref import ref
 
 import numpy as np
 import pytest
 
 import ir_exec
+from ir_exec.graph import last_uses
 from ir_exec.runtime import plan as planning
-from tests.ir_text import const, layer, net, parameter, port, result
-from tests.network_text import NetworkText
+from ir_exec.runtime.memory import Buffers
+from tests.helpers.ir_text import const, layer, net, parameter, port, result
+from tests.helpers.network_text import NetworkText
 
 NETWORKS = Path(__file__).parent.parent / "networks"
 SHARED = Path(__file__).parent.parent.parent.parent / "shared" / "models"
@@ -196,3 +199,108 @@ def test_outputs_that_do_not_depend_on_values_are_the_callers_own():
         assert [array.tolist() for array in outputs.values()] == [[10, 20], [2, 3], [12, 23]]
         for array in outputs.values():
             array[:] = -1
+
+
+def compiled_of(text):
+    file = text.file()
+    return ir_exec.compile_model(ir_exec.read_model(file.xml, weights=file.weights))
+
+
+def test_memory_that_a_variable_holds_is_not_overwritten():
+    """Exp is the last to read what Assign was given, and might write over it before the run is over."""
+    text = NetworkText()
+    dims = {"variable_id": "v", "variable_type": "f32", "variable_shape": "100,100"}
+    x = text.parameter("100,100")
+    before = text.op("ReadValue", x, opset=6, **dims)
+    total = text.op("Add", before, x)
+    text.op("Assign", total, opset=6, variable_id="v")
+    text.result(text.op("Exp", total))
+    compiled = compiled_of(text)
+    ones = np.ones((100, 100), np.float32)
+    for number in (2, 3, 4):
+        np.testing.assert_allclose(compiled([ones])[0], np.exp(number * ones), rtol=1e-6)
+        np.testing.assert_array_equal(compiled.state["v"], number * ones)
+
+
+def test_an_operator_does_not_overwrite_what_its_other_input_is_a_view_of():
+    """Every row of data becomes another row of itself, seen by a view that is turned around."""
+    size = 2**16
+    text = NetworkText()
+    data = text.op("Negative", text.parameter(f"{size}"))
+    turned = text.op("Slice", data, *(text.const(np.array([n])) for n in (size - 1, -size - 1, -1)), opset=8)
+    places = text.const(np.arange(size))
+    text.result(text.op("ScatterUpdate", data, places, turned, text.const(np.array(0)), opset=3))
+    x = np.arange(size, dtype=np.float32)
+    np.testing.assert_array_equal(compiled_of(text)([x])[0], -x[::-1])
+
+
+def buffers_of(text, *types):
+    """The buffers of the nodes of these types, in their order, and what was typed."""
+    file = text.file()
+    model = ir_exec.read_model(file.xml, weights=file.weights)
+    nodes = [node for node in model.graph.nodes if node.type in types]
+    keep = {node.values_in[0].number for node in model.graph.results}
+    return Buffers(nodes, model.types, keep, last_uses(nodes))
+
+
+def test_of_an_operator_of_two_inputs_neither_is_overwritten_where_one_is_a_view_of_the_other():
+    text = NetworkText()
+    data = text.op("Exp", text.parameter("100,100"))
+    turned = text.op("Transpose", data, text.const(np.array([1, 0])))
+    text.result(text.op("Add", data, turned))
+    text.result(text.op("Add", text.op("Abs", text.parameter("100,100")), text.op("Abs", text.parameter("100,100"))))
+    buffers = buffers_of(text, "Exp", "Transpose", "Add", "Abs")
+    assert [buffers.may_overwrite(2, position) for position in (0, 1)] == [False, False]
+    assert [buffers.may_overwrite(5, position) for position in (0, 1)] == [True, True]
+
+
+def test_what_may_be_a_view_of_several_buffers_is_free_when_all_of_them_are():
+    """What Einsum gives may lie in either input; of the first pair one is read later on."""
+    text = NetworkText()
+    pairs = [[text.op("Exp", text.parameter("1,100")) for _ in range(2)] for _ in range(2)]
+    for one, other in pairs:
+        text.result(text.op("Negative", text.op("Einsum", one, other, opset=7, equation="ab,ab->ab")))
+    text.result(text.op("Sqrt", pairs[0][0]))
+    # Four Exp, Einsum, Negative, Einsum, Negative, Sqrt.
+    buffers = buffers_of(text, "Exp", "Einsum", "Negative", "Sqrt")
+    assert [buffers.may_overwrite(index, 0) for index in (5, 7)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.broadcast_to(np.ones(3, np.float32), (2, 3)),
+        np.ones((3, 2), np.float32).T,
+        np.ones((2, 6), np.float32)[:, ::2],
+        np.frombuffer(b"1234", np.float32),
+    ],
+    ids=["broadcast", "transposed", "strided", "read-only"],
+)
+def test_views_with_elements_that_are_not_their_own_are_no_place_for_results(array):
+    given = []
+    planning._overwrite(lambda *arrays, out: given.append(out), 1, np.ones(3), array)
+    assert given == [None]
+
+
+def test_an_array_of_the_run_is_the_place_for_a_result():
+    array, given = np.ones((2, 3), np.float32), []
+    planning._overwrite(lambda *arrays, out: given.append(out), 1, np.ones(3), array)
+    assert given[0] is array
+
+
+def test_values_are_freed_after_their_last_use():
+    """While the last layer runs, what only the first ones read is gone."""
+    text = NetworkText()
+    value = text.parameter("50,50")
+    for _ in range(4):
+        # A product has memory of its own.
+        value = text.op("MatMul", value, text.const(np.eye(50, dtype=np.float32)))
+    text.result(value)
+    seen, alive = [], []
+
+    def look(node, inputs, outputs):
+        alive.append(sum(other() is not None for other in seen))
+        seen.append(ref(outputs[0].base))
+
+    compiled_of(text)([np.ones((50, 50), np.float32)], observe=look)
+    assert alive == [0, 1, 1, 1]

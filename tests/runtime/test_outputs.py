@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ir_exec import EvaluationError, compile_model, read_model
-from tests.network_text import NetworkText
+from tests.helpers.network_text import NetworkText
 
 LLAMA = Path(__file__).parents[1] / "networks" / "llama_stateful.xml"
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Mapping
+from typing import Any
+from weakref import ReferenceType, ref
+
 import numpy as np
 import pytest
 
 import ir_exec
 from ir_exec.errors import ShapeError
+from ir_exec.ops.matrix.matmul import MatMul
 from ir_exec.runtime import plans as choosing
 from ir_exec.runtime.plan import Plan
 from ir_exec.runtime.plans import Plans
-from ir_exec.types import TensorType
-from tests.network_text import NetworkText
+from ir_exec.types import Array, TensorType
+from tests.helpers.network_text import NetworkText
 from tests.runtime.test_memory import PATHS
 
 F32, I64 = np.dtype(np.float32), np.dtype(np.int64)
@@ -31,6 +37,8 @@ class Made:
         self._live = live
 
     def make(self, types: list[TensorType], overwrite: bool) -> Plan:
+        # Two threads that plan at once would mix up the open plan and its inputs.
+        assert self.plans._planning.locked()
         self.types.append(" ".join(map(str, types)) + (" " * (not overwrite)))
         return Plan([], [], [], [self._live])
 
@@ -102,6 +110,18 @@ def test_no_more_plans_are_kept_than_allowed(monkeypatch: pytest.MonkeyPatch) ->
     assert made.get((2,)) == []
 
 
+def test_only_the_oldest_plan_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choosing, "MAX_PLANS", 3)
+    made = Made()
+    for size in (1, 2, 3, 4):
+        made.plans.exact([(F32, (size,))])
+    assert made.types == ["f32[1]", "f32[2]", "f32[3]", "f32[4]"]
+    for size in (2, 3, 4):
+        assert made.get((size,)) == []
+    made.plans.exact([(F32, (1,))])
+    assert made.types[4:] == ["f32[1]"]
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_growing_cache_gives_what_plans_of_their_own_give(threads: int) -> None:
     path = PATHS["llama_int4_asym"]
@@ -155,3 +175,24 @@ def test_values_that_come_with_the_run_may_decide_a_shape(
     net.result(net.op(type, data, numbers, **attributes))
     file = net.file(np.zeros((2, 3), np.float32), np.array(second))
     assert ir_exec.compile_model(file.xml, weights=file.weights)(file.inputs)[0].shape == expected
+
+
+def test_a_constant_is_arranged_once_for_all_plans_and_goes_with_its_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    arranged: list[ReferenceType[Array]] = []
+    arrange = MatMul.with_constants
+
+    def watched(self: MatMul, constants: Mapping[int, Array]) -> Any:
+        kernel: Any = arrange(self, constants)
+        arranged.append(ref(kernel.args[0]))
+        return kernel
+
+    monkeypatch.setattr(MatMul, "with_constants", watched)
+    net = NetworkText()
+    net.result(net.op("MatMul", net.parameter("?,3"), net.const(np.ones((4, 3), np.float32)), transpose_b="true"))
+    compiled = compiled_of(net)
+    for rows in (1, 2, 3, 2):
+        assert compiled([np.ones((rows, 3), np.float32)])[0].tolist() == [[3] * 4] * rows
+    assert len(arranged) == 1
+    del compiled
+    gc.collect()
+    assert arranged[0]() is None

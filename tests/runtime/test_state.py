@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ir_exec
-from tests.ir_text import layer, net, parameter, port, result
+from tests.helpers.ir_text import layer, net, parameter, port, result
 
 
 def network(read_opset="opset6", *, initial=True):

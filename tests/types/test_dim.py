@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ir_exec.errors import ShapeError
 from ir_exec.types import UNBOUNDED, Dim
 
 
@@ -83,6 +84,13 @@ def test_a_static_dim_is_its_size():
     assert Dim(2, 3) != 3
     with pytest.raises(ValueError, match=r"2\.\.3 is not static"):
         _ = Dim(2, 3).size
+
+
+def test_static_dims_compare_like_integers():
+    assert [Dim(3) < 4, Dim(3) <= 3, Dim(3) > Dim(2), Dim(3) <= 2] == [True, True, True, False]
+    assert [10, 11, 12, 13][Dim(2)] == 12
+    with pytest.raises(ShapeError, match=r"2\.\.3 is not static"):
+        _ = Dim(2, 3) < 4
 
 
 @pytest.mark.parametrize(("lo", "hi"), [(-1, 3), (4, 3), (-2, None)])

@@ -1,9 +1,14 @@
 """Shapes: the grammar of files, and what two shapes allow together."""
 
+import math
+import operator
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ir_exec.errors import ShapeError
 from ir_exec.types import UNBOUNDED, Dim, Shape
 from tests.types.test_dim import dims
 
@@ -78,3 +83,39 @@ def test_static_and_dynamic():
         _ = Shape.unknown().static
     with pytest.raises(ValueError, match="rank"):
         len(Shape.unknown())
+
+
+CREATE = [np.zeros, np.ones, np.empty, lambda shape: np.full(shape, 7), lambda shape: np.broadcast_to(7, shape)]
+ALTER = [np.arange(6).reshape, lambda shape: np.random.default_rng(0).normal(size=shape)]
+
+
+@pytest.mark.parametrize("use", CREATE + ALTER)
+def test_numpy_takes_static_shapes(use):
+    assert use(Shape([2, 3])).shape == (2, 3)
+
+
+@pytest.mark.parametrize("use", CREATE + ALTER)
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        (Shape([2, None]), r"the dim \? is not static: choose a size, or reshape the model to static inputs"),
+        (Shape([(2, 8), 3]), r"the dim 2\.\.8 is not static: choose a size, or"),
+        (
+            Shape.unknown(),
+            "the rank is not known: choose a shape, or reshape the model to static inputs",
+        ),
+    ],
+)
+def test_numpy_passes_on_what_is_wrong_with_other_shapes(use, shape, message):
+    with pytest.raises(ShapeError, match=message) as raised:
+        use(shape)
+    assert raised.value.code == "IR506"
+
+
+def test_a_shape_is_a_sequence_of_sizes():
+    shape = Shape([2, 3])
+    assert [int(dim) for dim in shape] == [2, 3]
+    assert (len(shape), math.prod(shape), [*range(shape[1])]) == (2, 6, [0, 1, 2])
+    assert np.zeros((1, *shape, 4)).shape == (1, 2, 3, 4)
+    with pytest.raises(TypeError):
+        operator.index(shape)

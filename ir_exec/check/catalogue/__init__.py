@@ -1,4 +1,4 @@
-"""Every rule, declared once; explanations, docs/rules.md and the rule table of SARIF are made from these."""
+"""What every member of `Code` means; explanations, docs/rules.md and the rule table of SARIF are made from these."""
 
 from ir_exec.check.catalogue.files import FILE_RULES
 from ir_exec.check.catalogue.graph import GRAPH_RULES

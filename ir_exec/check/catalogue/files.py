@@ -1,23 +1,22 @@
 """Group 0: the file itself."""
 
 from ir_exec.check.rule import Rule
+from ir_exec.codes import Code
 
 __all__ = ["FILE_RULES"]
 
 FILE_RULES = (
     Rule(
-        "IR000",
-        "unspecified",
+        Code.unspecified,
         "error",
         "A fault without a rule of its own.",
         why="Every fault that can be in a file has a rule; this code is left for errors that a caller makes.",
         bad='IRError("text")',
-        good='ShapeError("text", code="IR505")',
+        good='ShapeError("text", code=Code.impossible_shape)',
         in_files=False,
     ),
     Rule(
-        "IR001",
-        "unreadable-path",
+        Code.unreadable_path,
         "error",
         "The path cannot be read: no such file, a folder, no permission.",
         why="Nothing was checked, so nothing can be said of the file.",
@@ -25,8 +24,7 @@ FILE_RULES = (
         good="ir-exec check models/model.xml",
     ),
     Rule(
-        "IR002",
-        "not-well-formed",
+        Code.not_well_formed,
         "error",
         "The file is not well-formed XML.",
         why="No reader can go on behind the first such place. Most often the file was cut off while it was copied, or "
@@ -35,8 +33,7 @@ FILE_RULES = (
         good="    </port>\n  </input>\n</layer>\n</layers>\n<edges>",
     ),
     Rule(
-        "IR003",
-        "refused-markup",
+        Code.refused_markup,
         "error",
         "The file holds a DOCTYPE or entities, which no IR file needs.",
         why="Such markup can make a reader fetch other files or fill its memory. No tool writes it into IR.",
@@ -44,8 +41,7 @@ FILE_RULES = (
         good='<net name="net" version="11">',
     ),
     Rule(
-        "IR004",
-        "not-ir",
+        Code.not_ir,
         "error",
         "The file is something else than IR: a Git LFS pointer, HTML, ONNX, an execution graph, empty.",
         why="Readers say no more than that the file cannot be parsed; what it is instead tells how to get it right.",
@@ -53,8 +49,7 @@ FILE_RULES = (
         good="git lfs pull",
     ),
     Rule(
-        "IR005",
-        "ir-version",
+        Code.ir_version,
         "error",
         "The IR version is not one of those that are read (10 and 11).",
         why="Version 7 and older have another layout. Newer versions than 11 do not exist yet.",
@@ -62,18 +57,17 @@ FILE_RULES = (
         good='<net name="net" version="11">',
     ),
     Rule(
-        "IR006",
-        "limit-exceeded",
+        Code.limit_exceeded,
         "error",
         "Something is larger or deeper than the limits against hostile files.",
         why="A file may ask for more memory or a deeper recursion than any machine has. The limits are far beyond "
-        "every real network: 128 MiB of XML, bodies 32 deep.",
+        "every real network: 128 MiB of XML, bodies 32 deep. A run is limited too: by the memory of the machine or by "
+        "max_memory, by max_seconds where it is given, and to a million iterations of all its loops together.",
         bad="33 bodies, each inside the one before",
         good="2 or 3 bodies inside each other",
     ),
     Rule(
-        "IR007",
-        "unreadable-number",
+        Code.unreadable_number,
         "error",
         "A number or an id cannot be read.",
         why="Ids, ports and dims are decimal numbers of 64 bits; with another text the piece that holds it is lost.",
@@ -81,8 +75,7 @@ FILE_RULES = (
         good="<dim>3</dim>",
     ),
     Rule(
-        "IR008",
-        "missing-markup",
+        Code.missing_markup,
         "error",
         "An element or attribute that every IR file has is missing.",
         why="Without it the layer, the port or the edge does not say what it is.",
@@ -90,8 +83,7 @@ FILE_RULES = (
         good='<layer id="1" name="relu" type="ReLU" version="opset1">',
     ),
     Rule(
-        "IR009",
-        "unwritable",
+        Code.unwritable,
         "error",
         "The network cannot be written.",
         why="The folder does not exist, may not be written, or is full; the old files are as they were.",

@@ -1,23 +1,22 @@
 """Group 1: layers, ports and edges."""
 
 from ir_exec.check.rule import Rule
+from ir_exec.codes import Code
 
 __all__ = ["GRAPH_RULES"]
 
 GRAPH_RULES = (
     Rule(
-        "IR100",
-        "graph",
+        Code.graph,
         "error",
         "A fault of the graph without a rule of its own.",
         why="Every fault that can be in a file has a rule; this code is left for errors that a caller makes.",
         bad='GraphError("text")',
-        good='GraphError("text", code="IR107")',
+        good='GraphError("text", code=Code.cycle)',
         in_files=False,
     ),
     Rule(
-        "IR101",
-        "duplicate-layer-id",
+        Code.duplicate_layer_id,
         "error",
         "Two layers have the same id.",
         why="Edges name layers by their ids, so it is open which of the two is meant. OpenVINO says that it cannot "
@@ -26,8 +25,7 @@ GRAPH_RULES = (
         good='<layer id="3" name="again" type="ReLU" version="opset1">',
     ),
     Rule(
-        "IR102",
-        "dangling-edge",
+        Code.dangling_edge,
         "error",
         "An edge begins or ends at a layer that does not exist.",
         why="The input at its end has no value. OpenVINO says that it cannot create a layer from an unsupported opset.",
@@ -35,8 +33,7 @@ GRAPH_RULES = (
         good='<edge from-layer="1" from-port="1" to-layer="2" to-port="0"/>',
     ),
     Rule(
-        "IR103",
-        "wrong-port",
+        Code.wrong_port,
         "error",
         "An edge begins or ends at a port that its layer does not have.",
         why="Port ids count through a layer, inputs first: the output of a layer with one input has the id 1.",
@@ -44,8 +41,7 @@ GRAPH_RULES = (
         good='<edge from-layer="1" from-port="1" to-layer="2" to-port="0"/>',
     ),
     Rule(
-        "IR104",
-        "two-edges",
+        Code.two_edges,
         "error",
         "Two edges lead to one input port.",
         why="An input takes one value; which of the two is meant is open.",
@@ -54,8 +50,7 @@ GRAPH_RULES = (
         good='<edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>',
     ),
     Rule(
-        "IR105",
-        "input-without-edge",
+        Code.input_without_edge,
         "error",
         "No edge leads to an input port.",
         why="The layer has nothing to compute from. OpenVINO counts edges, not ports, and takes the next value for it.",
@@ -64,8 +59,7 @@ GRAPH_RULES = (
         '  <edge from-layer="1" from-port="1" to-layer="2" to-port="0"/>',
     ),
     Rule(
-        "IR106",
-        "wrong-number-of-inputs",
+        Code.wrong_number_of_inputs,
         "error",
         "A layer has more or fewer inputs than its operator takes.",
         why="What each input means follows from its place. OpenVINO crashes on Assign, Broadcast, MaxPool and "
@@ -74,8 +68,7 @@ GRAPH_RULES = (
         good='<layer id="1" name="add" type="Add" version="opset1">   (with two inputs)',
     ),
     Rule(
-        "IR107",
-        "cycle",
+        Code.cycle,
         "error",
         "Layers depend on themselves.",
         why="No order exists in which they could be computed. What comes back from one step to the next goes through a "
@@ -86,8 +79,7 @@ GRAPH_RULES = (
         '<edge from-layer="1" from-port="2" to-layer="2" to-port="0"/>',
     ),
     Rule(
-        "IR108",
-        "no-result",
+        Code.no_result,
         "error",
         "The network has no Result, so that nothing would be computed.",
         why="Only what a Result or an Assign depends on is computed.",
@@ -96,8 +88,7 @@ GRAPH_RULES = (
         '  <edge from-layer="1" from-port="1" to-layer="2" to-port="0"/>   (layer 2 is a Result)\n</edges>',
     ),
     Rule(
-        "IR109",
-        "unreachable-layer",
+        Code.unreachable_layer,
         "info",
         "No Result and no Assign depends on a layer; it is never computed.",
         why="It does no harm, but may be what is left of an edge that was forgotten.",
@@ -105,8 +96,7 @@ GRAPH_RULES = (
         good="a ReLU whose output a Result takes",
     ),
     Rule(
-        "IR110",
-        "duplicate-layer-name",
+        Code.duplicate_layer_name,
         "info",
         "Two layers have the same name.",
         why="Layers are told apart by their ids. Tools that show or quantise layers by name mix the two up.",
@@ -114,8 +104,7 @@ GRAPH_RULES = (
         good='<layer id="1" name="relu" type="ReLU" version="opset1">',
     ),
     Rule(
-        "IR111",
-        "duplicate-tensor-name",
+        Code.duplicate_tensor_name,
         "warning",
         "Two values have the same tensor name: which is meant is open.",
         why="Inputs and outputs are asked for by tensor names.",
@@ -123,8 +112,7 @@ GRAPH_RULES = (
         good='<port id="1" precision="FP32" names="y">',
     ),
     Rule(
-        "IR112",
-        "body-port-map",
+        Code.body_port_map,
         "error",
         "A body is missing, or its port map or a back edge does not fit layer and body.",
         why="It ties the ports of a Loop, TensorIterator or If to the Parameters and Results inside; with a wrong tie "
@@ -133,8 +121,7 @@ GRAPH_RULES = (
         good='<output axis="1" external_port_id="1" internal_layer_id="2"/>',
     ),
     Rule(
-        "IR113",
-        "variable-without-pair",
+        Code.variable_without_pair,
         "error",
         "A variable is read and never assigned, or assigned and not read.",
         why="OpenVINO refuses networks in which a ReadValue has no Assign of its variable, or an Assign no ReadValue.",
@@ -142,8 +129,7 @@ GRAPH_RULES = (
         good='<data variable_id="v"/>   (of an Assign as well)',
     ),
     Rule(
-        "IR114",
-        "too-many-outputs",
+        Code.too_many_outputs,
         "error",
         "A layer declares more outputs than its operator gives.",
         why="Nothing is computed for the further ones.",
@@ -151,8 +137,7 @@ GRAPH_RULES = (
         good="a ReLU with one output port",
     ),
     Rule(
-        "IR115",
-        "duplicate-port-id",
+        Code.duplicate_port_id,
         "error",
         "Two inputs, or two outputs, of a layer have the same port id.",
         why="Edges name ports by their ids, so it is open which of the two is meant.",
@@ -160,8 +145,7 @@ GRAPH_RULES = (
         good='<port id="0" precision="FP32">\n  <dim>2</dim>\n  <dim>3</dim>\n</port>\n<port id="1" precision="FP32">',
     ),
     Rule(
-        "IR116",
-        "unknown-type",
+        Code.unknown_type,
         "error",
         "No opset has an operator of this type.",
         why="The type is misspelt, or belongs to an extension. Case does not matter.",
@@ -169,8 +153,7 @@ GRAPH_RULES = (
         good='<layer id="1" name="relu" type="ReLU" version="opset1">',
     ),
     Rule(
-        "IR117",
-        "type-not-in-opset",
+        Code.type_not_in_opset,
         "error",
         "The named opset does not hold this operator.",
         why="An operator is looked up in the opset that `version` names, and nowhere else.",
@@ -178,8 +161,7 @@ GRAPH_RULES = (
         good='<layer id="2" name="gather" type="GatherElements" version="opset6">',
     ),
     Rule(
-        "IR118",
-        "unknown-opset",
+        Code.unknown_opset,
         "error",
         "There is no such opset.",
         why="The opsets are numbered without gaps; no release of OpenVINO holds this one.",
@@ -187,8 +169,7 @@ GRAPH_RULES = (
         good='<layer id="2" name="gather" type="GatherElements" version="opset6">',
     ),
     Rule(
-        "IR119",
-        "newer-than-target",
+        Code.newer_than_target,
         "error",
         "A layer, an attribute, an element type or the file needs a newer release of OpenVINO than the target.",
         why="The target cannot read the file, or ignores the attribute and computes something else. Asked for with "

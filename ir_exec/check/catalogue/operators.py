@@ -1,13 +1,13 @@
 """Groups 3, 4, 5 and 7: what the operators say of their attributes and inputs."""
 
 from ir_exec.check.rule import Rule
+from ir_exec.codes import Code
 
 __all__ = ["ATTRIBUTE_RULES", "ELEMENT_TYPE_RULES", "SHAPE_RULES", "VALUE_RULES"]
 
 ATTRIBUTE_RULES = (
     Rule(
-        "IR301",
-        "missing-attribute",
+        Code.missing_attribute,
         "error",
         "An attribute that the operator needs is missing.",
         why="It has no default, so the operator is not defined without it.",
@@ -15,8 +15,7 @@ ATTRIBUTE_RULES = (
         good='<layer id="2" name="gather" type="GatherElements" version="opset6">\n  <data axis="1"/>\n  <input>',
     ),
     Rule(
-        "IR302",
-        "invalid-attribute",
+        Code.invalid_attribute,
         "error",
         "An attribute cannot be read, or its value is not allowed.",
         why="Attributes are numbers, lists, booleans or one of a few words; which ones, the message tells.",
@@ -24,8 +23,7 @@ ATTRIBUTE_RULES = (
         good='<data axis="1"/>',
     ),
     Rule(
-        "IR303",
-        "unknown-attribute",
+        Code.unknown_attribute,
         "warning",
         "The operator has no such attribute; it is ignored.",
         why="A misspelt attribute changes nothing, and nobody notices.",
@@ -36,8 +34,7 @@ ATTRIBUTE_RULES = (
 
 ELEMENT_TYPE_RULES = (
     Rule(
-        "IR401",
-        "element-type-not-taken",
+        Code.element_type_not_taken,
         "error",
         "An input has an element type that the operator does not take.",
         why="Indices are integers, conditions are boolean; the operator is not defined for anything else.",
@@ -45,8 +42,7 @@ ELEMENT_TYPE_RULES = (
         good='<data shape="2,2" element_type="i64"/>',
     ),
     Rule(
-        "IR402",
-        "element-types-differ",
+        Code.element_types_differ,
         "error",
         "Inputs that must share an element type do not.",
         why="No operator converts its inputs; a Convert does.",
@@ -54,8 +50,7 @@ ELEMENT_TYPE_RULES = (
         good="Add of f32[2,3] and a Convert of f16[2,3] to f32",
     ),
     Rule(
-        "IR403",
-        "input-array-type",
+        Code.input_array_type,
         "error",
         "An input array cannot be cast without loss.",
         why="The caller has values that the network's input cannot hold.",
@@ -67,8 +62,7 @@ ELEMENT_TYPE_RULES = (
 
 SHAPE_RULES = (
     Rule(
-        "IR501",
-        "wrong-rank",
+        Code.wrong_rank,
         "error",
         "A tensor has a rank that the operator does not take.",
         why="The operator's rule counts the dims of its inputs.",
@@ -76,8 +70,7 @@ SHAPE_RULES = (
         good="GatherElements of data [2,3] with indices [2,2]",
     ),
     Rule(
-        "IR502",
-        "dims-differ",
+        Code.dims_differ,
         "error",
         "Dims that must be equal are not.",
         why="The operator's rule ties the dims of its inputs to each other.",
@@ -85,8 +78,7 @@ SHAPE_RULES = (
         good="GatherElements along axis 1 of data [2,3] with indices [2,2]",
     ),
     Rule(
-        "IR503",
-        "axis-out-of-range",
+        Code.axis_out_of_range,
         "error",
         "An axis is out of the range of the rank.",
         why="A tensor of rank r has the axes -r to r-1.",
@@ -94,8 +86,7 @@ SHAPE_RULES = (
         good='<data axis="1"/>',
     ),
     Rule(
-        "IR504",
-        "no-broadcast",
+        Code.no_broadcast,
         "error",
         "Shapes that must broadcast do not.",
         why="Counted from the last, dims must be equal or one of them 1.",
@@ -103,8 +94,7 @@ SHAPE_RULES = (
         good="Add of [2,3] and [2,1]",
     ),
     Rule(
-        "IR505",
-        "impossible-shape",
+        Code.impossible_shape,
         "error",
         "The shapes contradict the operator's rule.",
         why="No output exists that the rule allows.",
@@ -112,8 +102,7 @@ SHAPE_RULES = (
         good="Reshape of [2,3] to [3,2]",
     ),
     Rule(
-        "IR506",
-        "input-array-shape",
+        Code.input_array_shape,
         "error",
         "An input array does not have the input's shape.",
         why="The network was made, or reshaped, for other shapes.",
@@ -122,8 +111,7 @@ SHAPE_RULES = (
         in_files=False,
     ),
     Rule(
-        "IR507",
-        "dynamic-rank",
+        Code.dynamic_rank,
         "info",
         "The rank of an input, or of what a layer gives, is not known before the network runs.",
         why="Some devices refuse such networks, and nothing below can be checked for its shape.",
@@ -131,8 +119,7 @@ SHAPE_RULES = (
         good='<data shape="?,3" element_type="f32"/>',
     ),
     Rule(
-        "IR508",
-        "unbounded-dim",
+        Code.unbounded_dim,
         "info",
         "A dim of an input has no upper bound.",
         why="Some devices, NPUs among them, take only networks whose memory can be counted beforehand.",
@@ -143,8 +130,7 @@ SHAPE_RULES = (
 
 VALUE_RULES = (
     Rule(
-        "IR700",
-        "failed",
+        Code.failed,
         "error",
         "An operator failed while it ran.",
         why="The values, not the types, are at fault.",
@@ -153,8 +139,7 @@ VALUE_RULES = (
         in_files=False,
     ),
     Rule(
-        "IR701",
-        "index-out-of-range",
+        Code.index_out_of_range,
         "error",
         "A constant index is out of the range of its axis.",
         why="ir_exec refuses to run it. OpenVINO reads or writes whatever lies there, or gives zeros.",
@@ -162,8 +147,7 @@ VALUE_RULES = (
         good="GatherElements along axis 1 of data [2,3] with index 2",
     ),
     Rule(
-        "IR702",
-        "negative-index",
+        Code.negative_index,
         "warning",
         "A constant index is negative where the specification expects none.",
         why="OpenVINO counts it from the end; other runtimes may not.",
@@ -171,8 +155,7 @@ VALUE_RULES = (
         good="GatherElements along axis 1 of data [2,3] with index 2",
     ),
     Rule(
-        "IR703",
-        "duplicate-index",
+        Code.duplicate_index,
         "info",
         "Two constant indices write to one place; the last one wins.",
         why="OpenVINO writes in parallel, so that which one wins may differ from run to run.",
@@ -180,8 +163,7 @@ VALUE_RULES = (
         good="ScatterUpdate with indices [0, 1]",
     ),
     Rule(
-        "IR704",
-        "bad-value",
+        Code.bad_value,
         "error",
         "A value is none that the operator takes.",
         why="It is found when the network runs, and the layer and the input are named.",
@@ -190,8 +172,7 @@ VALUE_RULES = (
         in_files=False,
     ),
     Rule(
-        "IR705",
-        "unknown-input",
+        Code.unknown_input,
         "error",
         "Inputs are missing, unknown or given twice.",
         why="The name given is not that of an input of this network.",

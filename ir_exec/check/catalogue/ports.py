@@ -1,6 +1,7 @@
 """Group 6: what ports declare against what was inferred."""
 
 from ir_exec.check.rule import Rule
+from ir_exec.codes import Code
 
 __all__ = ["PORT_RULES"]
 
@@ -8,8 +9,7 @@ _WHY = "OpenVINO ignores what ports declare; every tool that believes it compute
 
 PORT_RULES = (
     Rule(
-        "IR601",
-        "declared-dims",
+        Code.declared_dims,
         "error",
         "A port declares a dim that cannot be.",
         why=f"{_WHY} Where the layers below agree with the port, an attribute, a constant or an edge was changed "
@@ -18,8 +18,7 @@ PORT_RULES = (
         good='<port id="1" precision="FP32">\n  <dim>2</dim>\n  <dim>3</dim>\n</port>',
     ),
     Rule(
-        "IR602",
-        "declared-rank",
+        Code.declared_rank,
         "error",
         "A port declares a rank that cannot be.",
         why=f"{_WHY} `--fix` rewrites the declaration.",
@@ -27,8 +26,7 @@ PORT_RULES = (
         good='<port id="1" precision="FP32">\n  <dim>2</dim>\n  <dim>3</dim>\n</port>',
     ),
     Rule(
-        "IR603",
-        "declared-element-type",
+        Code.declared_element_type,
         "error",
         "A port declares an element type that cannot be.",
         why=f"{_WHY} `--fix` rewrites the declaration.",
@@ -36,8 +34,7 @@ PORT_RULES = (
         good='<port id="1" precision="FP32">',
     ),
     Rule(
-        "IR604",
-        "ports-disagree",
+        Code.ports_disagree,
         "warning",
         "The ports at both ends of an edge declare different dims.",
         why="Either could be, so it is open which one the writer of the file meant.",
@@ -45,8 +42,7 @@ PORT_RULES = (
         good='<port id="0" precision="FP32">\n  <dim>2</dim>\n  <dim>-1</dim>\n</port>',
     ),
     Rule(
-        "IR605",
-        "body-input-type",
+        Code.body_input_type,
         "error",
         "What a layer hands to a Parameter of its body contradicts the type that the Parameter declares.",
         why="OpenVINO gives the Parameter the type of what it is handed, and the layers inside may not take it.",

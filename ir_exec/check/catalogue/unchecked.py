@@ -1,13 +1,13 @@
 """Group 9: what was not checked."""
 
 from ir_exec.check.rule import Rule
+from ir_exec.codes import Code
 
 __all__ = ["UNCHECKED_RULES"]
 
 UNCHECKED_RULES = (
     Rule(
-        "IR900",
-        "unsupported",
+        Code.unsupported,
         "info",
         "Something that ir_exec does not have.",
         why="The network may be right, and cannot be run here.",
@@ -16,8 +16,7 @@ UNCHECKED_RULES = (
         in_files=False,
     ),
     Rule(
-        "IR901",
-        "operator-not-implemented",
+        Code.operator_not_implemented,
         "info",
         "ir_exec does not have this operator yet; its types are as declared.",
         why="What the file declares for the outputs of this layer is believed, so faults of the layer are not found.",
@@ -25,8 +24,7 @@ UNCHECKED_RULES = (
         good="an operator that ir_exec has",
     ),
     Rule(
-        "IR902",
-        "extension-operator",
+        Code.extension_operator,
         "info",
         "The operator belongs to an extension; its types are as declared.",
         why="Only who wrote the extension knows what the layer does. OpenVINO reads the file only where the extension "
@@ -35,8 +33,7 @@ UNCHECKED_RULES = (
         good='<layer id="1" name="mine" type="ReLU" version="opset1">',
     ),
     Rule(
-        "IR905",
-        "unknown-inputs",
+        Code.unknown_inputs,
         "info",
         "The types of a layer's inputs are not known, so it was not checked.",
         why="A layer above was not checked, and its outputs declare too little to go on with.",
@@ -44,8 +41,7 @@ UNCHECKED_RULES = (
         good='<output>\n  <port id="1" precision="FP32">\n    <dim>2</dim>\n  </port>\n</output>',
     ),
     Rule(
-        "IR999",
-        "internal-error",
+        Code.internal_error,
         "error",
         "ir_exec itself failed; at one layer that is an info.",
         why="The file is not to blame. Please report it.",

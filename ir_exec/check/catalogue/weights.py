@@ -1,6 +1,7 @@
 """Group 2: the weights."""
 
 from ir_exec.check.rule import Rule
+from ir_exec.codes import Code
 
 __all__ = ["WEIGHT_RULES"]
 
@@ -8,18 +9,16 @@ _READ = "Constants of at most 1 MiB are looked at by default, all of them with `
 
 WEIGHT_RULES = (
     Rule(
-        "IR200",
-        "weights",
+        Code.weights,
         "error",
         "A fault of the weights without a rule of its own.",
         why="Every fault that can be in a file has a rule; this code is left for errors that a caller makes.",
         bad='WeightsError("text")',
-        good='WeightsError("text", code="IR202")',
+        good='WeightsError("text", code=Code.weights_short)',
         in_files=False,
     ),
     Rule(
-        "IR201",
-        "weights-missing",
+        Code.weights_missing,
         "error",
         "There are constants, and the weights file cannot be read.",
         why="The values of all constants are in the .bin, which must lie beside the .xml under the same name.",
@@ -27,8 +26,7 @@ WEIGHT_RULES = (
         good="model.xml\nmodel.bin",
     ),
     Rule(
-        "IR202",
-        "weights-short",
+        Code.weights_short,
         "error",
         "A constant reaches past the end of the weights.",
         why="The .bin is another network's, or was cut off while it was copied: the values do not exist.",
@@ -36,8 +34,7 @@ WEIGHT_RULES = (
         good='offset="0" size="12"   (the .bin has 12 bytes)',
     ),
     Rule(
-        "IR203",
-        "weights-lfs-pointer",
+        Code.weights_lfs_pointer,
         "error",
         "The weights are a Git LFS pointer, not the file it stands for.",
         why="The repository was cloned without Git LFS. A reader would take the text of the pointer for numbers, or "
@@ -46,8 +43,7 @@ WEIGHT_RULES = (
         good="git lfs pull",
     ),
     Rule(
-        "IR204",
-        "constant-size",
+        Code.constant_size,
         "error",
         "The size of a constant is not what its shape and element type take.",
         why="Either the shape, the element type or the size was changed; the elements cannot be told apart.",
@@ -55,8 +51,7 @@ WEIGHT_RULES = (
         good='<data element_type="f32" shape="3" offset="0" size="12"/>',
     ),
     Rule(
-        "IR205",
-        "constant-offset",
+        Code.constant_offset,
         "error",
         "Offset or size of a constant are out of range.",
         why="No byte lies at a negative offset, and none beyond 64 bits.",
@@ -65,8 +60,7 @@ WEIGHT_RULES = (
         in_files=False,
     ),
     Rule(
-        "IR206",
-        "damaged-strings",
+        Code.damaged_strings,
         "error",
         "The bytes of a string constant are not packed strings.",
         why="String constants begin with a table of where each string ends; with a wrong table there are no strings.",
@@ -74,8 +68,7 @@ WEIGHT_RULES = (
         good="count 1, ends at 3",
     ),
     Rule(
-        "IR207",
-        "unreferenced-weights",
+        Code.unreferenced_weights,
         "info",
         "No constant uses the bytes at the end of the weights.",
         why="They do no harm, but may mean that the .bin is not the one of this .xml.",
@@ -83,8 +76,7 @@ WEIGHT_RULES = (
         good='offset="0" size="12"   (the last constant; the .bin has 12 bytes)',
     ),
     Rule(
-        "IR208",
-        "nan-in-weights",
+        Code.nan_in_weights,
         "warning",
         "A constant holds NaN.",
         why=f"Whatever is computed from it is NaN. Training went wrong, or a conversion overflowed. {_READ}",
@@ -92,8 +84,7 @@ WEIGHT_RULES = (
         good="[0.5, 0.25, 1.0]",
     ),
     Rule(
-        "IR209",
-        "infinity-in-weights",
+        Code.infinity_in_weights,
         "info",
         "A constant holds an infinity.",
         why="Masks hold infinities on purpose. Among weights they mean that a conversion to a narrower element type "
@@ -102,8 +93,7 @@ WEIGHT_RULES = (
         good="[0.5, 70000.0, 1.0]   (as f32)",
     ),
     Rule(
-        "IR210",
-        "saturated-f16",
+        Code.saturated_f16,
         "warning",
         "Among the f16 elements of a constant are some at the end of the range, 65504 or -65504.",
         why="Conversion to f16 cuts larger weights off there, and the results change. A constant of which every "

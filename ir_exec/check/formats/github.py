@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ir_exec.check.diagnostic import Diagnostic
 from ir_exec.check.formats.places import Places
-from ir_exec.check.report import Diagnostic, Reports
+from ir_exec.check.report import Reports
+from ir_exec.check.rules import weight
+from ir_exec.printable import printable
 
 __all__ = ["github"]
 
@@ -14,13 +17,15 @@ _LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 
 def github(reports: Reports, places: Places) -> str:
     """One line for each finding: `::error file=model.xml,line=42,title=IR601 declared-dims::message`."""
-    commands = [_command(report.path, found, places) for report in reports.files for found in report.diagnostics]
-    # Paths may hold what no text can.
-    return "\n".join(commands).encode("utf-8", "backslashreplace").decode("utf-8")
+    found = [(report.path, one) for report in reports.files for one in report.diagnostics]
+    # GitHub shows ten findings of each kind.
+    return "\n".join(
+        _command(path, one, places) for path, one in sorted(found, key=lambda pair: -weight(pair[1].severity))
+    )
 
 
 def _command(path: str | None, found: Diagnostic, places: Places) -> str:
-    file = places.path(found.location.path or path).as_posix()
+    file = printable(places.path(found.location.path or path).as_posix())
     properties = {"file": file}
     if found.location.line is not None:
         properties["line"] = str(found.location.line)
@@ -29,9 +34,9 @@ def _command(path: str | None, found: Diagnostic, places: Places) -> str:
         properties |= {"col": str(columns[0]), "endColumn": str(columns[1])}
     properties["title"] = f"{found.code} {found.name}"
     text = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    # The log of a job shows the message alone, so the place is in it too.
-    message = f"{replace(found.location, path=file)}: {found.message}"
-    hint = f"\nhint: {found.hint}" if found.hint else ""
+    # The log of a job shows only the message, so it repeats the place.
+    message = printable(f"{replace(found.location, path=file)}: {found.message}")
+    hint = f"\nhint: {printable(found.hint)}" if found.hint else ""
     return f"::{_LEVELS[found.severity]} {text}::{_data(message + hint)}"
 
 

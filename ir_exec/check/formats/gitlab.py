@@ -6,6 +6,7 @@ import json
 
 from ir_exec.check.formats.places import Places, identified, sentence
 from ir_exec.check.report import Reports
+from ir_exec.printable import printable
 
 __all__ = ["gitlab"]
 
@@ -21,7 +22,7 @@ def gitlab(reports: Reports, places: Places) -> str:
             "fingerprint": identity,
             "severity": _SEVERITIES[found.severity],
             "location": {
-                "path": places.path(found.location.path or report.path).as_posix(),
+                "path": printable(places.path(found.location.path or report.path).as_posix()),
                 "lines": {"begin": found.location.line or 1},
             },
         }

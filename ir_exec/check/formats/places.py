@@ -1,4 +1,4 @@
-"""What the reports for machines share: paths from the top of the repository, columns, sentences, identities."""
+"""What the reports for machines share: paths in the repository, columns, sentences, identities."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from ir_exec.check.baseline import fingerprint
-from ir_exec.check.report import Diagnostic, Report, Reports
+from ir_exec.check.diagnostic import Diagnostic
+from ir_exec.check.report import Report, Reports
 from ir_exec.check.text import LinesOf, marked
+from ir_exec.printable import printable
 
 __all__ = ["Places", "identified", "sentence"]
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """What a report does not say of the files that it is about.
+    """Where the files of a report are, and what is on their lines.
 
-    folder: the one from which the paths of the report are told, absolute. root: the top of the repository, absolute;
-        services find a file only by its path from there. Where either is None, paths stay as they are.
-    lines_of: the lines of a file; without them no columns are known.
+    folder: absolute; the paths of the report are relative to it. root: the top of the repository, absolute; services
+        find a file only by its path from there. If either is None, paths stay as they are.
+    lines_of: the lines of a file; without it no columns are known.
     """
 
     folder: str | None = None
@@ -30,7 +32,7 @@ class Places:
     lines_of: LinesOf | None = None
 
     def path(self, path: str | None) -> PurePath:
-        """The path from the top of the repository, and the absolute one of a file that lies elsewhere."""
+        """The path from the top of the repository; absolute for a file outside of it."""
         if path is None or self.folder is None or self.root is None:
             return PurePath(path or "<bytes>")
         whole = os.path.normpath(os.path.join(self.folder, path))
@@ -41,7 +43,7 @@ class Places:
         return PurePath(whole if inside.split(os.sep)[0] == os.pardir else inside)
 
     def columns(self, found: Diagnostic) -> tuple[int, int] | None:
-        """The column at which the fault begins, counted from 1, and the one behind its end."""
+        """The first column of the fault, counted from 1, and the one after its last."""
         place = found.location
         if self.lines_of is None or place.path is None or place.line is None:
             return None
@@ -55,13 +57,13 @@ class Places:
 
 
 def sentence(found: Diagnostic) -> str:
-    """The message with the layer that it is about, which the line of the file alone often does not show."""
+    """The message with its layer, which the line of the file often does not show, in text that can be shown."""
     layer = str(replace(found.location, path=None, line=None))
-    return f"{layer}: {found.message}" if layer else found.message
+    return printable(f"{layer}: {found.message}" if layer else found.message)
 
 
 def identified(reports: Reports, places: Places) -> Iterator[tuple[Report, Diagnostic, str]]:
-    """Every finding with what tells it from all others, and stays the same while lines move."""
+    """Every finding with an identity that is unique and does not depend on line numbers."""
     seen: Counter[str] = Counter()
     for report in reports.files:
         for found in report.diagnostics:

@@ -10,10 +10,13 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
+from ir_exec.check.diagnostic import Diagnostic
 from ir_exec.check.formats.places import Places, identified, sentence
-from ir_exec.check.report import Diagnostic, Report, Reports
+from ir_exec.check.report import Report, Reports
 from ir_exec.check.rules import RULES, Rule
+from ir_exec.codes import Code
 from ir_exec.errors import Location
+from ir_exec.printable import printable
 
 __all__ = ["sarif"]
 
@@ -21,13 +24,13 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 _PROBLEMS = {"error": "error", "warning": "warning", "info": "recommendation"}
 _ROOT = "%SRCROOT%"
-"""How paths say that they are told from the top of the repository."""
+"""The base of paths that are relative to the top of the repository."""
 
 
 def sarif(reports: Reports, places: Places) -> str:
     """One run with the table of all rules and a result for each finding."""
     rules = [rule for rule in RULES.values() if rule.in_files or any(_breaks(rule, report) for report in reports.files)]
-    index = {rule.code: place for place, rule in enumerate(rules)}
+    index: dict[str, int] = {rule.code: place for place, rule in enumerate(rules)}
     run: dict[str, Any] = {
         "tool": {
             "driver": {
@@ -36,7 +39,9 @@ def sarif(reports: Reports, places: Places) -> str:
                 "rules": [_rule(rule) for rule in rules],
             }
         },
-        "invocations": [{"executionSuccessful": not any(_breaks(RULES["IR001"], report) for report in reports.files)}],
+        "invocations": [
+            {"executionSuccessful": not any(_breaks(RULES[Code.unreadable_path], report) for report in reports.files)}
+        ],
         "columnKind": "unicodeCodePoints",
         "results": [
             _result(report, found, identity, index, places) for report, found, identity in identified(reports, places)
@@ -70,13 +75,13 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 def _result(report: Report, found: Diagnostic, identity: str, index: dict[str, int], places: Places) -> dict[str, Any]:
-    hint = f"\nhint: {found.hint}" if found.hint else ""
+    hint = f"\nhint: {printable(found.hint)}" if found.hint else ""
     result: dict[str, Any] = {
         "ruleId": found.code,
         "level": _LEVELS[found.severity],
         "message": {"text": sentence(found) + hint},
         "locations": [_location(found.location, report.path, places, places.columns(found))],
-        # Where GitHub does not find this name it takes the text of the line, and many lines of a file are equal.
+        # Without this name GitHub uses the text of the line, and many lines of a file are equal.
         "partialFingerprints": {"primaryLocationLineHash": identity},
     }
     if found.code in index:
@@ -102,17 +107,17 @@ def _location(
     if place.layer_id is not None:
         name = f"layer {place.layer_id}" + (f", port {place.port}" if place.port else "")
         location["logicalLocations"] = [
-            {"name": place.layer_name or name, "fullyQualifiedName": name, "kind": "element"}
+            {"name": printable(place.layer_name or name), "fullyQualifiedName": printable(name), "kind": "element"}
         ]
     return location
 
 
 def _layer(place: Location) -> str:
-    return f'layer {place.layer_id} "{place.layer_name}" ({place.layer_type})'
+    return printable(f'layer {place.layer_id} "{place.layer_name}" ({place.layer_type})')
 
 
 def _artifact(path: PurePath, places: Places) -> dict[str, str]:
-    """The file: relative paths stay so, which is how services find it in the repository."""
+    """The file, by its relative path if it has one: so services find it in the repository."""
     is_inside = places.root is not None and not path.is_absolute()
     return {"uri": _uri(path), **({"uriBaseId": _ROOT} if is_inside else {})}
 

@@ -1,7 +1,7 @@
 """Activation functions, in forms that stay accurate and finite for arguments of any size.
 
-`kernels/elementwise.py` says how integers and short floats are calculated. The functions of this file take a vector of
-f32 or f64 of their own and may write in it.
+`kernels/elementwise.py` says in which types they calculate. The private functions of arrays take a vector of f32 or f64
+that they may overwrite.
 """
 
 from __future__ import annotations
@@ -13,15 +13,23 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
-from ir_exec.kernels.elementwise import Function, calculated, calculated_real, held_between, sigmoid
+from ir_exec.kernels.elementwise import (
+    Function,
+    calculated,
+    calculated_real,
+    held_between,
+    sigmoid,
+    working_dtype,
+)
 from ir_exec.kernels.error_function import erf
-from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, type_limits
+from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, rounded, type_limits
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Float
 from ir_exec.ops.base.elementwise import Unary, clip_kernel, real_kernel, unary
-from ir_exec.ops.base.shapes import require_rank
-from ir_exec.types import Array, ElementType, Shape, TensorType
+from ir_exec.ops.base.shapes import broadcasts_to, require_rank
+from ir_exec.types import Array, ElementType, Shape, TensorType, convert
 
 __all__ = [
     "Clamp",
@@ -44,167 +52,33 @@ __all__ = [
 ]
 
 
-def _swish(x: Array, beta: float = 1.0) -> Array:
-    divisor = x * -beta
-    np.exp(divisor, out=divisor)
-    divisor += 1
-    x /= divisor
-    return x
+@op("Identity", since=16)
+class Identity(Op):
+    """output = data.
 
-
-def _softplus(x: Array) -> Array:
-    result = np.log1p(np.exp(-np.abs(x)))
-    result += np.maximum(x, 0)
-    return result
-
-
-def _mish(x: Array) -> Array:
-    # tanh(ln(1 + e)) = (e² + 2e) / (e² + 2e + 2); beyond 20 that is 1 in f64, and e² does not overflow before.
-    e = np.exp(np.minimum(x, 20))
-    e *= e + 2
-    e /= e + 2
-    x *= e
-    return x
-
-
-def _hard_sigmoid(x: Array) -> Array:
-    x += 3
-    np.clip(x, 0, 6, out=x)
-    x /= 6
-    return x
-
-
-def _gelu(x: Array) -> Array:
-    result = erf(x * math.sqrt(0.5))
-    return _half_of_one_plus(result, x)
-
-
-def _gelu_tanh(x: Array) -> Array:
-    inner = x * x
-    inner *= 0.044715
-    inner += 1
-    inner *= x
-    inner *= math.sqrt(2 / math.pi)
-    return _half_of_one_plus(np.tanh(inner, out=inner), x)
-
-
-def _half_of_one_plus(share: Array, x: Array) -> Array:
-    share += 1
-    share *= x
-    share *= 0.5
-    return share
-
-
-def _elu(x: Array, alpha: float) -> Array:
-    return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
-
-
-Sigmoid = unary("Sigmoid", sigmoid, "output = 1 / (1 + e^-data).", page="activation/sigmoid-1")
-
-SoftPlus = unary(
-    "SoftPlus",
-    _softplus,
-    "output = ln(1 + e^data).",
-    page="activation/softplus-4",
-    since=4,
-    types=CALCULABLE_FLOAT,
-)
-
-SoftSign = unary(
-    "SoftSign",
-    lambda x: x / (1 + np.abs(x)),
-    "output = data / (1 + |data|).",
-    page="activation/softsign-9",
-    since=9,
-    types=CALCULABLE_FLOAT,
-)
-
-Mish = unary(
-    "Mish",
-    _mish,
-    "output = data · tanh(ln(1 + e^data)).",
-    page="activation/mish-4",
-    since=4,
-    types=CALCULABLE_FLOAT,
-)
-
-HSigmoid = unary(
-    "HSigmoid",
-    _hard_sigmoid,
-    "output = min(max(data + 3, 0), 6) / 6.",
-    page="activation/hsigmoid-5",
-    since=5,
-)
-
-HSwish = unary(
-    "HSwish",
-    lambda x: x * _hard_sigmoid(x.copy()),
-    "output = data · min(max(data + 3, 0), 6) / 6.",
-    page="activation/hswish-4",
-    since=4,
-)
-
-Gelu2 = unary(
-    "Gelu",
-    _gelu,
-    "output = data · (1 + erf(data / √2)) / 2.",
-    page="activation/gelu-2",
-    since=2,
-    types=CALCULABLE_FLOAT,
-)
-
-
-@op("Gelu", since=7)
-class Gelu7(Unary):
-    """output = data · Φ(data), Φ being the distribution function of the normal distribution.
-
-    erf: Φ(x) = (1 + erf(x / √2)) / 2. tanh: about Φ(x) = (1 + tanh(√(2/π) · (x + 0.044715 x³))) / 2.
-
-    data: any shape, any float type. output: the same.
-    Specification: activation/gelu-7.
+    data: any shape, any type. output: as data; it may share the memory of data.
+    Specification: activation/identity-16.
     """
 
-    inputs = (In("data", types=CALCULABLE_FLOAT),)
+    inputs = (In("data"),)
+    rising = ("data",)
+    views = True
 
-    approximation_mode: Annotated[Literal["erf", "tanh"], LOWER] = "erf"
+    def infer(self, data: TensorType) -> TensorType:
+        return data
 
-    overwrites = ("data",)
-
-    def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
-        return calculated_real(self._function, data, out)
-
-    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        return real_kernel(self._function, types[0], self.evaluate)
-
-    @property
-    def _function(self) -> Function:
-        return _gelu if self.approximation_mode == "erf" else _gelu_tanh
+    def evaluate(self, data: Array) -> Array:
+        return data
 
 
-@op("Elu", since=1)
-class Elu(Unary):
-    """output = data where it is positive, else alpha · (e^data - 1).
-
-    data: any shape, any numeric type; the specification has floats only, OpenVINO all. output: the same.
-    Specification: activation/elu-1.
-    """
-
-    alpha: Float
-
-    overwrites = ("data",)
-
-    def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
-        return calculated_real(partial(_elu, alpha=self.alpha), data, out)
-
-    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        return real_kernel(partial(_elu, alpha=self.alpha), types[0], self.evaluate)
+Exp = unary("Exp", np.exp, "output = e^data.", page="activation/exp-1")
 
 
 @op("ReLU", since=1)
 class ReLU(Unary):
     """output = data where it is positive, else 0.
 
-    data: any shape and any type that the operator takes. output: the same.
+    data: any shape, any numeric type. output: as data.
     Specification: activation/relu-1.
     """
 
@@ -220,7 +94,7 @@ class ReLU(Unary):
 
 
 def _greatest(kind: ElementType) -> float:
-    """Above all values of the type, or the greatest of them."""
+    """The greatest value of the type."""
     return math.inf if kind.is_float else int(type_limits(kind.dtype)[1])
 
 
@@ -228,12 +102,13 @@ def _greatest(kind: ElementType) -> float:
 class Clamp(Unary):
     """output = min(max(data, min), max). For integers `min` is rounded up and `max` down.
 
-    data: any shape, any numeric type. output: the same.
-    Errors: IR302 for a min above max, or NaN.
+    data: any shape, any numeric type. output: as data.
+    Errors: IR302 where min is above max, or one of them is NaN.
     Specification: activation/clamp-1.
     """
 
     rising = ("data",)
+    overwrites = ("data",)
 
     min: Float
     max: Float
@@ -241,8 +116,6 @@ class Clamp(Unary):
     def check_attributes(self) -> None:
         if not self.min <= self.max:
             raise ValueError(f"min={self.min} must not be greater than max={self.max}")
-
-    overwrites = ("data",)
 
     def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
         return held_between(data, *self._limits(ElementType.of(data)), out)
@@ -256,7 +129,7 @@ class Clamp(Unary):
         if not kind.is_integer:
             return lowest, highest
         least, greatest = type_limits(kind.dtype)
-        # Infinity has no ceil; what lies beyond the type cannot be met by its integers anyway.
+        # Infinity has no ceil, and a limit beyond the type limits none of its integers.
         lowest = math.ceil(min(max(lowest, float(least)), float(greatest)))
         highest = math.floor(min(max(highest, float(least)), float(greatest)))
         return max(lowest, int(least)), min(highest, int(greatest))
@@ -266,26 +139,37 @@ class Clamp(Unary):
 class PReLU(Op):
     """output = data where it is not negative, else slope · data.
 
-    data: any shape; slope: a vector of one slope per channel, axis 1 of data, else any shape that is broadcast to data.
-    Both of one numeric type; the specification has floats only, OpenVINO all. output: as data.
-    Errors: IR504 for a slope that is not broadcast to data; OpenVINO then repeats it in some way or stops.
+    data: any shape. slope: a vector with a slope for each channel (axis 1 of data), else any shape that broadcasts to
+    that of data. The specification has one float type for both; OpenVINO takes any two numeric types, and so do we: f16
+    and bf16 are multiplied in f32, integers by floats in f64, rounded to the nearest. output: as data.
+    Errors: IR504 for a slope that does not broadcast to data, which OpenVINO repeats in some way or refuses.
     Specification: activation/prelu-1.
     """
 
-    inputs = (In("data", types=CALCULABLE), In("slope", types=CALCULABLE, like="data"))
+    inputs = (In("data", types=CALCULABLE), In("slope", types=CALCULABLE))
 
     def infer(self, data: TensorType, slope: TensorType) -> TensorType:
         if not _may_be_slope(data.shape, slope.shape):
-            message = f"slope {slope.shape} is neither one per channel of data {data.shape} nor broadcast to it"
-            raise ShapeError(message, code="IR504", port="slope")
-        return data.without_values() if data.element_type.is_known else TensorType(slope.element_type, data.shape)
+            message = f"slope {slope.shape} has no slope for each channel of data {data.shape}, nor does it broadcast"
+            raise ShapeError(message, code=Code.no_broadcast, port="slope")
+        return data.without_values()
 
     def evaluate(self, data: Array, slope: Array) -> Array:
         if slope.ndim == 1 and data.ndim > 1 and slope.size == data.shape[1]:
             slope = slope.reshape(slope.shape + (1,) * (data.ndim - 2))
-        result = calculated(lambda x, factor: np.where(x < 0, x * factor, x), data, slope)
-        # A slope of more dims than data has ones in front, which broadcasting puts there too.
+        if slope.dtype == data.dtype:
+            result = calculated(_leaky, data, slope)
+        else:
+            is_real = ElementType.of(data).is_integer and ElementType.of(slope).is_float
+            working = np.dtype(np.float64) if is_real else working_dtype(data.dtype)
+            result = _leaky(data.astype(working), convert(slope, ElementType.of_dtype(working)))
+            result = rounded(np.rint(result) if is_real else result, data.dtype)
+        # Where slope has more dims than data, broadcasting has put ones in front.
         return result.reshape(data.shape)
+
+
+def _leaky(data: Array, slope: Array) -> Array:
+    return np.where(data < 0, data * slope, data)
 
 
 def _may_be_slope(data: Shape, slope: Shape) -> bool:
@@ -293,43 +177,19 @@ def _may_be_slope(data: Shape, slope: Shape) -> bool:
         return True
     if len(slope) == 1 and len(data) > 1 and (slope[0] & data[1]) is not None:
         return True
-    extra = max(len(slope) - len(data), 0)
-    fits = (1 in dim or dim & met is not None for dim, met in zip(reversed(slope), reversed(data), strict=False))
-    return all(1 in dim for dim in slope[:extra]) and all(fits)
+    return broadcasts_to(slope, data)
 
 
-@op("Swish", since=4)
-class Swish(Op):
-    """output = data / (1 + e^-(beta · data)).
-
-    data: any shape, any float type; beta: a scalar of that type, 1 where it is left out. output: as data.
-    Errors: IR501 for a beta that is no scalar.
-    Specification: activation/swish-4.
-    """
-
-    inputs = (In("data", types=CALCULABLE_FLOAT), In("beta", types=CALCULABLE_FLOAT, like="data", optional=True))
-
-    def infer(self, data: TensorType, beta: TensorType | None = None) -> TensorType:
-        if beta is not None:
-            require_rank(beta, 0, "beta")
-        return data.without_values()
-
-    overwrites = ("data",)
-
-    def evaluate(self, data: Array, beta: Array | None = None, *, out: Array | None = None) -> Array:
-        return calculated_real(_swish if beta is None else partial(_swish, beta=float(beta.reshape(()))), data, out)
-
-    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        return self.evaluate if len(types) > 1 else real_kernel(_swish, types[0], self.evaluate)
+Sigmoid = unary("Sigmoid", sigmoid, "output = 1 / (1 + e^-data).", page="activation/sigmoid-1")
 
 
 @op("HardSigmoid", since=1)
 class HardSigmoid(Op):
     """output = max(0, min(1, alpha · data + beta)).
 
-    data: any shape; alpha, beta: scalars; all of one numeric type, of which the specification has floats only. output:
-    as data.
-    Errors: IR501 for an alpha or a beta that is no scalar.
+    data: any shape. alpha, beta: scalars. All of one numeric type; the specification has floats only, OpenVINO takes
+    all. output: as data.
+    Errors: IR501 for an alpha or a beta that is not a scalar.
     Specification: activation/hard-sigmoid-1.
     """
 
@@ -355,16 +215,141 @@ class HardSigmoid(Op):
         return calculated_real(hard_sigmoid, data)
 
 
+def _hsigmoid(x: Array) -> Array:
+    x += 3
+    np.clip(x, 0, 6, out=x)
+    x /= 6
+    return x
+
+
+HSigmoid = unary(
+    "HSigmoid",
+    _hsigmoid,
+    "output = min(max(data + 3, 0), 6) / 6.",
+    page="activation/hsigmoid-5",
+    since=5,
+)
+
+HSwish = unary(
+    "HSwish",
+    lambda x: x * _hsigmoid(x.copy()),
+    "output = data · min(max(data + 3, 0), 6) / 6.",
+    page="activation/hswish-4",
+    since=4,
+)
+
+
+def _swish(x: Array, beta: float = 1.0) -> Array:
+    divisor = x * -beta
+    np.exp(divisor, out=divisor)
+    divisor += 1
+    x /= divisor
+    return x
+
+
+@op("Swish", since=4)
+class Swish(Op):
+    """output = data / (1 + e^-(beta · data)).
+
+    data: any shape, any float type. beta: a scalar of that type, by default 1. output: as data.
+    Errors: IR501 for a beta that is not a scalar.
+    Specification: activation/swish-4.
+    """
+
+    inputs = (In("data", types=CALCULABLE_FLOAT), In("beta", types=CALCULABLE_FLOAT, like="data", optional=True))
+    overwrites = ("data",)
+
+    def infer(self, data: TensorType, beta: TensorType | None = None) -> TensorType:
+        if beta is not None:
+            require_rank(beta, 0, "beta")
+        return data.without_values()
+
+    def evaluate(self, data: Array, beta: Array | None = None, *, out: Array | None = None) -> Array:
+        return calculated_real(_swish if beta is None else partial(_swish, beta=float(beta.reshape(()))), data, out)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return self.evaluate if len(types) > 1 else real_kernel(_swish, types[0], self.evaluate)
+
+
+SoftSign = unary(
+    "SoftSign",
+    lambda x: x / (1 + np.abs(x)),
+    "output = data / (1 + |data|).",
+    page="activation/softsign-9",
+    since=9,
+    types=CALCULABLE_FLOAT,
+)
+
+
+def _softplus(x: Array) -> Array:
+    result = np.log1p(np.exp(-np.abs(x)))
+    result += np.maximum(x, 0)
+    return result
+
+
+SoftPlus = unary(
+    "SoftPlus",
+    _softplus,
+    "output = ln(1 + e^data).",
+    page="activation/softplus-4",
+    since=4,
+    types=CALCULABLE_FLOAT,
+)
+
+
+def _mish(x: Array) -> Array:
+    # tanh(ln(1 + e)) = (e² + 2e) / (e² + 2e + 2); beyond 20 that is 1 in f64, and e² does not overflow before.
+    e = np.exp(np.minimum(x, 20))
+    e *= e + 2
+    e /= e + 2
+    x *= e
+    return x
+
+
+Mish = unary(
+    "Mish",
+    _mish,
+    "output = data · tanh(ln(1 + e^data)).",
+    page="activation/mish-4",
+    since=4,
+    types=CALCULABLE_FLOAT,
+)
+
+
+def _elu(x: Array, alpha: float) -> Array:
+    return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
+
+
+@op("Elu", since=1)
+class Elu(Unary):
+    """output = data where it is positive, else alpha · (e^data - 1).
+
+    data: any shape, any numeric type; the specification has floats only, OpenVINO takes all. output: as data.
+    Specification: activation/elu-1.
+    """
+
+    overwrites = ("data",)
+
+    alpha: Float
+
+    def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
+        return calculated_real(partial(_elu, alpha=self.alpha), data, out)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return real_kernel(partial(_elu, alpha=self.alpha), types[0], self.evaluate)
+
+
 @op("Selu", since=1)
 class Selu(Op):
     """output = lambda · data where data is positive, else lambda · alpha · (e^data - 1).
 
-    data: any shape; alpha, lambda: one element in any shape; all of one float type. output: as data.
-    Errors: IR505 for an alpha or a lambda that has not one element.
+    data: any shape. alpha, lambda: one element each; the specification has vectors, OpenVINO takes any shape. All of
+    one float type. output: as data.
+    Errors: IR505 for an alpha or a lambda of more or fewer elements.
     Specification: activation/selu-1.
     """
 
-    # The third input is named lambda, which Python keeps for itself.
+    # "lambda" is a keyword of Python.
     inputs = (
         In("data", types=CALCULABLE_FLOAT),
         In("alpha", types=CALCULABLE_FLOAT, like="data"),
@@ -372,9 +357,11 @@ class Selu(Op):
     )
 
     def infer(self, data: TensorType, alpha: TensorType, lambda_: TensorType) -> TensorType:
-        for name, factor in (("alpha", alpha), ("lambda_", lambda_)):
+        for name, factor in (("alpha", alpha), ("lambda", lambda_)):
             if 1 not in factor.shape.size:
-                raise ShapeError(f"{name} has shape {factor.shape}, expected one element", code="IR505", port=name)
+                raise ShapeError(
+                    f"{name} has shape {factor.shape}, expected one element", code=Code.impossible_shape, port=name
+                )
         return data.without_values()
 
     def evaluate(self, data: Array, alpha: Array, lambda_: Array) -> Array:
@@ -382,22 +369,59 @@ class Selu(Op):
         return calculated_real(lambda x: scale * _elu(x, curve), data)
 
 
-@op("Identity", since=16)
-class Identity(Op):
-    """output = data.
+def _gelu(x: Array) -> Array:
+    result = erf(x * math.sqrt(0.5))
+    return _half_of_one_plus(result, x)
 
-    Specification: activation/identity-16.
+
+def _gelu_tanh(x: Array) -> Array:
+    inner = x * x
+    inner *= 0.044715
+    inner += 1
+    inner *= x
+    inner *= math.sqrt(2 / math.pi)
+    return _half_of_one_plus(np.tanh(inner, out=inner), x)
+
+
+def _half_of_one_plus(share: Array, x: Array) -> Array:
+    share += 1
+    share *= x
+    share *= 0.5
+    return share
+
+
+Gelu2 = unary(
+    "Gelu",
+    _gelu,
+    "output = data · (1 + erf(data / √2)) / 2.",
+    page="activation/gelu-2",
+    since=2,
+    types=CALCULABLE_FLOAT,
+)
+
+
+@op("Gelu", since=7)
+class Gelu7(Unary):
+    """output = data · Φ(data), where Φ is the distribution function of the standard normal distribution.
+
+    approximation_mode: `erf`, the default, is Φ(x) = (1 + erf(x / √2)) / 2; `tanh` takes
+    (1 + tanh(√(2/π) · (x + 0.044715 x³))) / 2 for it.
+
+    data: any shape, any float type. output: as data.
+    Specification: activation/gelu-7.
     """
 
-    inputs = (In("data"),)
-    rising = ("data",)
-    views = True
+    inputs = (In("data", types=CALCULABLE_FLOAT),)
+    overwrites = ("data",)
 
-    def infer(self, data: TensorType) -> TensorType:
-        return data
+    approximation_mode: Annotated[Literal["erf", "tanh"], LOWER] = "erf"
 
-    def evaluate(self, data: Array) -> Array:
-        return data
+    def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
+        return calculated_real(self._function, data, out)
 
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return real_kernel(self._function, types[0], self.evaluate)
 
-Exp = unary("Exp", np.exp, "output = e^data.", page="activation/exp-1")
+    @property
+    def _function(self) -> Function:
+        return _gelu if self.approximation_mode == "erf" else _gelu_tanh

@@ -1,8 +1,9 @@
-"""SoftMax and LogSoftmax: every element measured against the others along one axis."""
+"""SoftMax and LogSoftmax: the elements along one axis as parts of their sum."""
 
 from __future__ import annotations
 
-from ir_exec.kernels.pieces import EXPONENTIAL, by_slices
+from ir_exec.kernels import costs
+from ir_exec.kernels.pieces import by_slices
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.kernels.softmax import log_softmax, softmax
 from ir_exec.ops.base import In, Op, op
@@ -14,9 +15,9 @@ __all__ = ["LogSoftmax", "SoftMax1", "SoftMax8"]
 
 
 class _AlongAxis(Op):
-    """data: rank 1 or more, any float type; a scalar counts as a vector of one element, as in OpenVINO.
+    """data: rank 1 or more, any float type; as in OpenVINO, a scalar counts as a vector of one element.
 
-    output: the shape and the type of data.
+    axis: 1 by default. output: as data.
     Errors: IR503 for an axis that data does not have.
     """
 
@@ -34,19 +35,20 @@ class _AlongAxis(Op):
 class SoftMax8(_AlongAxis):
     """output = exp(data) / (sum of exp(data) along the axis).
 
-    A slice of nothing but -inf is NaN, as is one that holds +inf or NaN.
+    A slice of -inf alone becomes NaN, as does one that holds +inf or NaN.
     Specification: activation/softmax-8.
     """
 
     def evaluate(self, data: Array) -> Array:
-        return by_slices(softmax, data, self.axis, nanoseconds=EXPONENTIAL)
+        return by_slices(softmax, data, self.axis, nanoseconds=costs.EXPONENTIAL_NANOSECONDS)
 
 
 @op("SoftMax", since=1)
 class SoftMax1(SoftMax8):
-    """SoftMax-8 with an axis that is never negative.
+    """SoftMax-8 with an axis that counts from the front.
 
-    Specification: activation/softmax-1, by which the axis is 1 where none is given; OpenVINO takes 0 there.
+    Specification: activation/softmax-1. By it the axis is 1 in a file that names none, and so it is here; OpenVINO
+    takes 0.
     """
 
     axis: NonNegative = 1
@@ -54,10 +56,10 @@ class SoftMax1(SoftMax8):
 
 @op("LogSoftmax", since=5)
 class LogSoftmax(_AlongAxis):
-    """output = data - log(sum of exp(data) along the axis), the logarithm of SoftMax.
+    """output = data - ln(sum of exp(data) along the axis): the logarithm of SoftMax.
 
     Specification: activation/log-soft-max-5.
     """
 
     def evaluate(self, data: Array) -> Array:
-        return by_slices(log_softmax, data, self.axis, nanoseconds=EXPONENTIAL)
+        return by_slices(log_softmax, data, self.axis, nanoseconds=costs.EXPONENTIAL_NANOSECONDS)

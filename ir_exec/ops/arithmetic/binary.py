@@ -1,18 +1,20 @@
-"""Add, Subtract, Multiply, Divide, Mod, FloorMod, Power, Maximum, Minimum, SquaredDifference.
+"""Arithmetic of pairs of elements: sums, products, quotients, remainders, powers, extremes.
 
-Division by zero is undefined by the specification. Of floats it gives what IEEE 754 says; of integers it is an error,
-where OpenVINO's CPU plugin gives an arbitrary number and its reference kernels raise or crash.
+The specification leaves division by zero undefined. Floats follow IEEE 754; for integers it is an error, where
+OpenVINO's CPU plugin gives an arbitrary number and its reference kernels raise or crash.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels.elementwise import calculated
 from ir_exec.ops.base import op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.elementwise import Binary, binary
+from ir_exec.ops.base.intervals import HUGE
 from ir_exec.types import Array, Bounds, ElementType
 
 __all__ = [
@@ -27,15 +29,6 @@ __all__ = [
     "SquaredDifference",
     "Subtract",
 ]
-
-HUGE = 2.0**48
-"""Bounds that reach this are not bounds of anything that a tensor could have."""
-
-
-def _squared_difference(a: Array, b: Array) -> Array:
-    difference = np.subtract(a, b)
-    return np.multiply(difference, difference)
-
 
 Add = binary(
     "Add",
@@ -64,6 +57,19 @@ Multiply = binary(
     is_arithmetic=True,
 )
 
+
+def _squared_difference(a: Array, b: Array) -> Array:
+    difference = np.subtract(a, b)
+    return np.multiply(difference, difference)
+
+
+SquaredDifference = binary(
+    "SquaredDifference",
+    _squared_difference,
+    "output = (a - b)²; integers wrap.",
+    page="arithmetic/squared-difference-1",
+)
+
 Maximum = binary(
     "Maximum",
     np.maximum,
@@ -80,43 +86,16 @@ Minimum = binary(
     is_rising=True,
 )
 
-SquaredDifference = binary(
-    "SquaredDifference",
-    _squared_difference,
-    "output = (a - b)²; integers wrap.",
-    page="arithmetic/squared-difference-1",
-)
-
-
-def _is_integer(array: Array) -> bool:
-    return ElementType.of(array).is_integer
-
-
-def _require_no_zero(a: Array, b: Array) -> None:
-    """No integer is divided by zero; EvaluationError IR704."""
-    if a.size and _is_integer(b) and (b == 0).any():
-        raise EvaluationError("an integer is divided by zero", code="IR704", port="b")
-
-
-class _Remainder(Binary):
-    """What a division leaves. Errors: IR704 for an integer divided by zero, and those of Binary."""
-
-    def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
-        _require_no_zero(a, b)
-        return super().evaluate(a, b, out=out)
-
 
 @op("Divide", since=1)
 class Divide(Binary):
-    """output = a / b.
+    """output = a / b; the quotient of integers is rounded towards zero.
 
-    The quotient of integers is rounded towards zero.
-
-    a, b: any shapes that are broadcast together, any numeric type. output: the same type.
+    a, b: one numeric type, shapes that broadcast together. output: that type.
     Errors: IR704 for an integer divided by zero, and those of Binary.
-    Specification: arithmetic/divide-1, by which `m_pythondiv` rounds quotients of integers down. OpenVINO is of two
-    minds: its shape inference does so, its CPU plugin rounds towards zero whatever the attribute says. Networks have
-    their shapes from the one and their values from the other, and here they have them so too.
+    Specification: arithmetic/divide-1, by which quotients of integers are rounded down with `m_pythondiv`, the default.
+    OpenVINO does so only while it infers shapes; its CPU plugin rounds towards zero whatever the attribute says. In
+    both places we do as OpenVINO does.
     """
 
     monotone = ("a",)
@@ -136,7 +115,7 @@ class Divide(Binary):
         return calculated(np.floor_divide, a, self.aligned(a, b))
 
     def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds | None:
-        """The extremes lie at the corners where b keeps its sign; elsewhere nothing is known."""
+        """Where b keeps its sign, the extremes are quotients of the bounds; elsewhere nothing is known."""
         if not _is_integer(a[0]):
             return None
         limits = np.iinfo(a[0].dtype)
@@ -147,7 +126,7 @@ class Divide(Binary):
         is_known = np.broadcast_to(self.aligned(a[0], keeps_sign) & ~is_open, quotients[0].shape)
         lower = np.where(is_known, np.minimum.reduce(quotients), limits.min)
         upper = np.where(is_known, np.maximum.reduce(quotients), limits.max)
-        # Positive numbers, however large, have no negative quotient; by 0 nothing is divided.
+        # Positive numbers have no negative quotient, even without bounds; a quotient by 0 is an error.
         is_positive = (a[0] >= 0) & self.aligned(a[0], b[0] >= 0)
         lower = np.where(is_positive, np.maximum(lower, 0), lower)
         return lower.astype(limits.dtype), upper.astype(limits.dtype)
@@ -158,11 +137,19 @@ def _quotient_towards_zero(a: Array, b: Array) -> Array:
     return quotient
 
 
+class _Remainder(Binary):
+    """Errors: IR704 for an integer divided by zero, and those of Binary."""
+
+    def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
+        _require_no_zero(a, b)
+        return super().evaluate(a, b, out=out)
+
+
 @op("Mod", since=1)
 class Mod(_Remainder):
     """output = a - b · trunc(a / b): the remainder with the sign of a, as in C.
 
-    a, b: any shapes that are broadcast together, any numeric type. output: the same type.
+    a, b: one numeric type, shapes that broadcast together. output: that type.
     Specification: arithmetic/mod-1.
     """
 
@@ -184,7 +171,7 @@ class Mod(_Remainder):
 class FloorMod(_Remainder):
     """output = a - b · floor(a / b): the remainder with the sign of b, as in Python.
 
-    a, b: any shapes that are broadcast together, any numeric type. output: the same type.
+    a, b: one numeric type, shapes that broadcast together. output: that type.
     Specification: arithmetic/floormod-1.
     """
 
@@ -201,37 +188,46 @@ class FloorMod(_Remainder):
         return _with_exact_elements(self, (a, b), (lower, upper))
 
 
-def _largest_magnitude(bounds: Bounds) -> Array:
-    """As f64, where nothing overflows."""
-    lower, upper = (bound.astype(np.float64) for bound in bounds)
-    magnitude: Array = np.maximum(-lower, upper)
-    return magnitude
-
-
 def _with_exact_elements(operator: Binary, inputs: tuple[Bounds, Bounds], bounds: tuple[Array, Array]) -> Bounds:
-    """The bounds, as f64, in the dtype of the operator, and the elements whose inputs are known computed."""
+    """The bounds, which are f64, in the dtype of the inputs; exact where the inputs are known."""
     (a_lower, a_upper), (b_lower, b_upper) = inputs
     limits = np.iinfo(a_lower.dtype)
     exact = operator.evaluate(a_lower, np.where(b_lower == 0, 1, b_lower).astype(b_lower.dtype))
     is_exact = (a_lower == a_upper) & operator.aligned(a_lower, (b_lower == b_upper) & (b_lower != 0))
     lower, upper = (np.broadcast_to(bound, exact.shape) for bound in bounds)
-    # The end of a 64-bit range is no f64: what lies at it or beyond is put there as an integer.
+    # f64 does not hold the end of a 64-bit range, so bounds at or beyond it are set as integers.
     lower = np.where(lower <= limits.min, limits.min, np.where(lower >= HUGE, 0, lower).astype(limits.dtype))
     upper = np.where(upper >= HUGE, limits.max, np.where(upper <= limits.min, 0, upper).astype(limits.dtype))
     return np.where(is_exact, exact, lower).astype(limits.dtype), np.where(is_exact, exact, upper).astype(limits.dtype)
+
+
+def _largest_magnitude(bounds: Bounds) -> Array:
+    """The largest magnitude within the bounds, as f64: no integer type overflows there."""
+    lower, upper = (bound.astype(np.float64) for bound in bounds)
+    magnitude: Array = np.maximum(-lower, upper)
+    return magnitude
+
+
+def _is_integer(array: Array) -> bool:
+    return ElementType.of(array).is_integer
+
+
+def _require_no_zero(a: Array, b: Array) -> None:
+    """Raises EvaluationError IR704 where an integer is divided by zero."""
+    if a.size and _is_integer(b) and (b == 0).any():
+        raise EvaluationError("an integer is divided by zero", code=Code.bad_value, port="b")
 
 
 @op("Power", since=1)
 class Power(Binary):
     """output = a to the power of b; 1 where b is 0.
 
-    Integers wrap. An integer to a negative power is rounded towards zero: only those of 1 and -1 are not 0. Negative
-    floats have only powers of whole exponents, others are NaN.
+    Integers wrap, and their negative powers are rounded towards zero: only those of 1 and -1 are not 0. A negative
+    float to the power of a fraction is NaN.
 
-    a, b: any shapes that are broadcast together, any numeric type. output: the same type.
+    a, b: one numeric type, shapes that broadcast together. output: that type.
     Errors: IR704 for the integer 0 to a negative power, and those of Binary.
-    Specification: arithmetic/power-1. OpenVINO calculates integers in floats; what it makes of an overflow has no
-    meaning.
+    Specification: arithmetic/power-1. OpenVINO calculates integers in floats, and its overflows have no meaning.
     """
 
     def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
@@ -244,7 +240,7 @@ class Power(Binary):
         return calculated(np.power, a, self.aligned(a, b), out=out)
 
     def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds | None:
-        """From 1 on, and without negative exponents, a power rises with both; elsewhere nothing is known."""
+        """Powers of bases from 1 on with exponents from 0 on rise with both; of others nothing is known."""
         if not _is_integer(a[0]):
             return None
         limits = np.iinfo(a[0].dtype)
@@ -265,7 +261,7 @@ def _integer_power(base: Array, exponent: Array) -> Array:
     if not is_negative.any():
         return power
     if ((base == 0) & is_negative).any():
-        raise EvaluationError("the integer 0 is raised to a negative power", code="IR704", port="b")
-    # The reciprocal of 1 is 1, that of -1 changes its sign with every factor, all others are cut to 0.
+        raise EvaluationError("the integer 0 is raised to a negative power", code=Code.bad_value, port="b")
+    # Only 1 and -1 have whole reciprocals; the powers of -1 alternate.
     reciprocal = np.where(np.abs(base) == 1, np.power(base, exponent & 1), 0)
     return np.where(is_negative, reciprocal, power)

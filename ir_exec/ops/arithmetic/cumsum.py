@@ -1,9 +1,10 @@
-"""CumSum: the sum of all elements up to each."""
+"""CumSum: running sums along an axis."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base import In, Op, op
@@ -16,11 +17,15 @@ __all__ = ["CumSum"]
 
 @op("CumSum", since=3)
 class CumSum(Op):
-    """Along one axis, every element plus all before it.
+    """output[j] = the sum of data[0] to data[j] along the axis.
 
-    data: rank 1 or more. axis: a scalar, 0 without it. output: the type of data; integers wrap. With `exclusive` an
-    element does not count for its own sum; with `reverse` sums begin at the end of the axis.
+    exclusive: the sum ends at data[j - 1], and is 0 for the first element. reverse: sums begin at the end of the axis.
+    Both are false by default.
 
+    data: rank 1 or more, any numeric type. axis: a scalar of i32 or i64, by default 0; as in OpenVINO it may also be a
+    vector of one element. output: as data; integers wrap.
+    Errors: IR501 for data that is a scalar, IR501 and IR502 for an axis of another shape, IR503 and IR704 for an axis
+    that data does not have.
     Specification: arithmetic/cumsum-3.
     """
 
@@ -31,7 +36,7 @@ class CumSum(Op):
 
     def infer(self, data: TensorType, axis: TensorType | None = None) -> TensorType:
         if data.rank == 0:
-            raise ShapeError("data is a scalar, expected rank 1 or more", code="IR501", port="data")
+            raise ShapeError("data is a scalar, expected rank 1 or more", code=Code.wrong_rank, port="data")
         if axis is not None:
             known_axis(axis, data.rank)
         return data.without_values()

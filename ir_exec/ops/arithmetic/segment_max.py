@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.kernels.precision import CALCULABLE, rounded, type_limits, widened
 from ir_exec.ops.base import In, Op, op
@@ -22,12 +23,12 @@ class SegmentMax(Op):
     """output[i, ...] = the greatest of data[j, ...] over all j with segment_ids[j] = i.
 
     data: rank 1 or more, any numeric type. segment_ids: a vector as long as the first axis of data, rising, from 0 on.
-    num_segments: a scalar, greater than every segment; one more than the last segment if it is left out.
+    num_segments: a scalar, greater than every segment id; one more than the last segment id if it is left out.
     output: [num_segments, ...], the type of data. A segment without elements is 0 (`fill_mode` zero) or the
     lowest finite value of the type (lowest).
 
-    Errors: IR501 for data that is a scalar; IR701 for a segment that is none of num_segments, where OpenVINO leaves out
-    what belongs to it; IR704 for segments that do not rise, and for a negative num_segments.
+    Errors: IR501 for data that is a scalar; IR701 for a segment id out of range, where OpenVINO ignores the
+    element; IR704 for segment ids that do not rise, and for a negative num_segments.
     Specification: arithmetic/segment-max-16.
     """
 
@@ -44,7 +45,7 @@ class SegmentMax(Op):
         if num_segments is not None:
             require_rank(num_segments, 0, "num_segments")
         if data.rank == 0:
-            raise ShapeError("data is a scalar, expected rank 1 or more", code="IR501", port="data")
+            raise ShapeError("data is a scalar, expected rank 1 or more", code=Code.wrong_rank, port="data")
         if data.shape.dims is None:
             return data.without_values()
         if segment_ids.shape.dims is not None:

@@ -1,4 +1,7 @@
-"""Arithmetic of every element. `kernels/elementwise.py` says how integers and short floats are calculated."""
+"""Arithmetic functions of every element: signs, rounding, roots, logarithms, trigonometry, the error function.
+
+`kernels/elementwise.py` says in which types they calculate.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,50 @@ __all__ = [
     "Tanh",
 ]
 
-# np.copy and not the data itself: an output shares memory with an input only in operators that say so.
+Negative = unary(
+    "Negative",
+    np.negative,
+    "output = -data; integers wrap.",
+    page="arithmetic/negative-1",
+    of_integers=np.negative,
+    is_monotone=True,
+)
+
+
+@op("Abs", since=1)
+class Abs(Unary):
+    """output = |data|; the lowest integer of a signed type wraps to itself.
+
+    data: any shape, any numeric type. output: as data.
+    Specification: arithmetic/abs-1.
+    """
+
+    overwrites = ("data",)
+
+    def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
+        return calculated(np.abs, data, out=out)
+
+    def evaluate_bounds(self, data: Bounds) -> Bounds:
+        lower, upper = data
+        ends = np.abs(lower), np.abs(upper)
+        least = np.where((lower <= 0) & (upper >= 0), 0, np.minimum(*ends))
+        greatest = np.maximum(*ends)
+        if ElementType.of(lower).is_integer:
+            limits = np.iinfo(lower.dtype)
+            greatest = np.where((lower == limits.min) & (lower < 0), limits.max, greatest)
+        return least.astype(lower.dtype), greatest.astype(lower.dtype)
+
+
+Sign = unary(
+    "Sign",
+    np.sign,
+    "output = -1, 0 or 1 as data is negative, zero or positive; NaN for NaN.",
+    page="arithmetic/sign-1",
+    of_integers=np.sign,
+    is_rising=True,
+)
+
+# A copy, not the data itself: an output shares memory with an input only in operators that declare it.
 Floor = unary(
     "Floor",
     np.floor,
@@ -58,23 +104,34 @@ Ceiling = unary(
     is_rising=True,
 )
 
-Sign = unary(
-    "Sign",
-    np.sign,
-    "output = -1, 0 or 1 as data is negative, zero or positive; NaN for NaN.",
-    page="arithmetic/sign-1",
-    of_integers=np.sign,
-    is_rising=True,
-)
 
-Negative = unary(
-    "Negative",
-    np.negative,
-    "output = -data; integers wrap.",
-    page="arithmetic/negative-1",
-    of_integers=np.negative,
-    is_monotone=True,
-)
+@op("Round", since=5)
+class Round(Unary):
+    """output = the integer nearest to data.
+
+    mode: which of two integers that are equally near: the even one (`half_to_even`, the default) or the one farther
+    from zero (`half_away_from_zero`).
+
+    data: any shape, any numeric type. output: as data.
+    Specification: arithmetic/round-5.
+    """
+
+    rising = ("data",)
+
+    mode: Annotated[Literal["half_to_even", "half_away_from_zero"], LOWER] = "half_to_even"
+
+    def evaluate(self, data: Array) -> Array:
+        if ElementType.of(data).is_integer:
+            return np.copy(data)
+        return calculated_real(np.rint if self.mode == "half_to_even" else _half_away_from_zero, data)
+
+
+def _half_away_from_zero(x: Array) -> Array:
+    # Adding 0.5 would round the number just below 0.5 up to 1.
+    almost_half = np.nextafter(x.dtype.type(0.5), x.dtype.type(0))
+    x += np.copysign(almost_half, x)
+    return np.trunc(x, out=x)
+
 
 Sqrt = unary("Sqrt", np.sqrt, "output = √data; NaN for negative data.", page="arithmetic/sqrt-1")
 
@@ -96,6 +153,8 @@ Sinh = unary("Sinh", np.sinh, "output = sinh data.", page="arithmetic/sinh-1")
 
 Cosh = unary("Cosh", np.cosh, "output = cosh data.", page="arithmetic/cosh-1")
 
+Tanh = unary("Tanh", np.tanh, "output = tanh data.", page="arithmetic/tanh-1")
+
 Asinh = unary("Asinh", np.arcsinh, "output = arsinh data.", page="arithmetic/asinh-3", since=4)
 
 Acosh = unary("Acosh", np.arccosh, "output = arcosh data; NaN below 1.", page="arithmetic/acosh-3", since=4)
@@ -105,60 +164,11 @@ Atanh = unary("Atanh", np.arctanh, "output = artanh data; ±inf at ±1, NaN beyo
 Erf = unary("Erf", erf, "output = 2/√π · ∫ exp(-t²) dt from 0 to data.", page="arithmetic/erf-1")
 
 
-@op("Abs", since=1)
-class Abs(Unary):
-    """output = |data|; the lowest integer of a signed type wraps to itself.
-
-    data: any shape, any numeric type. output: the same.
-    Specification: arithmetic/abs-1.
-    """
-
-    overwrites = ("data",)
-
-    def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
-        return calculated(np.abs, data, out=out)
-
-    def evaluate_bounds(self, data: Bounds) -> Bounds:
-        lower, upper = data
-        ends = np.abs(lower), np.abs(upper)
-        least = np.where((lower <= 0) & (upper >= 0), 0, np.minimum(*ends))
-        greatest = np.maximum(*ends)
-        if ElementType.of(lower).is_integer:
-            limits = np.iinfo(lower.dtype)
-            greatest = np.where((lower == limits.min) & (lower < 0), limits.max, greatest)
-        return least.astype(lower.dtype), greatest.astype(lower.dtype)
-
-
-@op("Round", since=5)
-class Round(Unary):
-    """output = the integer next to data; of two that are equally near the even one, or the one away from zero.
-
-    data: any shape, any numeric type. output: the same.
-    Specification: arithmetic/round-5.
-    """
-
-    rising = ("data",)
-
-    mode: Annotated[Literal["half_to_even", "half_away_from_zero"], LOWER] = "half_to_even"
-
-    def evaluate(self, data: Array) -> Array:
-        if ElementType.of(data).is_integer:
-            return np.copy(data)
-        return calculated_real(np.rint if self.mode == "half_to_even" else _half_away_from_zero, data)
-
-
-def _half_away_from_zero(x: Array) -> Array:
-    # The number before 0.5, not 0.5: adding that to it gives 1 after rounding, though it belongs to 0.
-    almost_half = np.nextafter(x.dtype.type(0.5), x.dtype.type(0))
-    x += np.copysign(almost_half, x)
-    return np.trunc(x, out=x)
-
-
 @op("ErfInv", since=17)
 class ErfInv(Unary):
     """output = the y with erf(y) = data; ±inf at ±1, NaN beyond.
 
-    data: any shape, any float type. output: the same.
+    data: any shape, any float type. output: as data.
     Specification: arithmetic/erfinv-17.
     """
 
@@ -166,6 +176,3 @@ class ErfInv(Unary):
 
     def evaluate(self, data: Array) -> Array:
         return calculated_real(lambda x: erfinv(x.astype(np.float64, copy=False)), data)
-
-
-Tanh = unary("Tanh", np.tanh, "output = tanh data.", page="arithmetic/tanh-1")

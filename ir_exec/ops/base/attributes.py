@@ -1,12 +1,10 @@
-"""How the text of attributes becomes values: the types of an operator's fields.
+"""The types of an operator's fields, which say how the text of an attribute becomes a value.
 
-Each is an annotated Python type, so that a field reads as what it holds: `axis: Int`, `pads_begin: Ints`,
-`mode: Annotated[Literal["constant", "edge"], LOWER]`. What stands behind the type are functions that the text goes
-through from left to right: each takes what the one before gives, and raises ValueError for what cannot be. At the end
-a Literal holds only its own values.
+Each is an annotated Python type: `axis: Int`, `pads_begin: Ints`, `mode: Annotated[Literal["none", "numpy"], LOWER]`.
+The annotations are functions ("steps") that the text passes from left to right: each takes the result of the one
+before, and raises ValueError for a value that it does not allow. A Literal then allows its own values alone.
 
-This is what pydantic would do. Importing that takes as long as importing NumPy, and its models of the operators of one
-network take longer to build than the network takes to run.
+pydantic models could do this, but those of the operators of one network take longer to build than it takes to run.
 """
 
 from __future__ import annotations
@@ -14,7 +12,8 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args, get_origin
+from types import SimpleNamespace
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints
 
 from ir_exec.types import INDEX, ElementType, Shape
 
@@ -35,6 +34,7 @@ __all__ = [
     "Positives",
     "ShapeText",
     "Step",
+    "among",
     "at_least",
     "each",
     "fields_of",
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 Step: TypeAlias = Callable[[Any], Any]
-"""One function of an annotation."""
+"""One function of an annotation: it converts a value, or refuses it with ValueError."""
 
 LARGEST = 2**63 - 1
 
@@ -83,7 +83,7 @@ def _float(text: str) -> float:
 
 
 def split_list(text: str) -> list[str]:
-    """The parts of a list: `1,2`, `[1, 2]`, nothing for an empty one."""
+    """The parts of a list such as `1,2` or `[1, 2]`; none of an empty text."""
     text = text.strip()
     if text.startswith("[") and text.endswith("]"):
         text = text[1:-1]
@@ -101,14 +101,8 @@ def _floats(text: str) -> tuple[float, ...]:
 def _element_type(text: str) -> ElementType:
     kind = ElementType.parse(text)
     if text.lower() not in (kind.name, "undefined"):
-        # OpenVINO refuses FP32 here, which is how ports spell it.
+        # Ports say FP32, attributes f32: OpenVINO refuses FP32 here.
         raise ValueError(f"expected {kind.name}, as attributes spell it")
-    return kind
-
-
-def _index_type(kind: ElementType) -> ElementType:
-    if kind not in INDEX:
-        raise ValueError("expected i32 or i64")
     return kind
 
 
@@ -134,6 +128,17 @@ def within(least: float, most: float) -> Step:
     return step
 
 
+def among(types: frozenset[ElementType], expected: str) -> Step:
+    """Refuses element types that are not among `types`; `expected` says in the message which are."""
+
+    def step(kind: ElementType) -> ElementType:
+        if kind not in types:
+            raise ValueError(f"expected {expected}")
+        return kind
+
+    return step
+
+
 def each(step: Step) -> Step:
     """Applies a step to every element of a list."""
     return lambda values: tuple([step(value) for value in values])
@@ -152,7 +157,7 @@ def of_length(least: int, most: int | None = None) -> Step:
 
 
 LOWER = _lower
-"""For enumerations: their values are compared without regard to case."""
+"""A step for enumerations, whose values are compared without regard to case."""
 
 Bool = Annotated[bool, _boolean]
 
@@ -174,13 +179,13 @@ Floats = Annotated[tuple[float, ...], _floats]
 
 ElementTypeName = Annotated[ElementType, _element_type]
 
-IndexTypeName = Annotated[ElementTypeName, _index_type]
+IndexTypeName = Annotated[ElementTypeName, among(INDEX, "i32 or i64")]
 
 ShapeText = Annotated[Shape, Shape.parse]
 
 
 class Named(NamedTuple):
-    """Stands in the annotation of a field whose attribute has another name: `Annotated[Bool, Named("exclude-pad")]`."""
+    """In an annotation, the attribute of a field that has another name: `Annotated[Bool, Named("exclude-pad")]`."""
 
     attribute: str
 
@@ -191,7 +196,7 @@ _REQUIRED = object()
 class Field(NamedTuple):
     """A field of an operator.
 
-    name: of the field. attribute: of the attribute in the file. steps: what its text goes through.
+    name: the field's. attribute: the name of the attribute in the file. steps: what its text passes, in order.
     """
 
     name: str
@@ -211,20 +216,22 @@ class Field(NamedTuple):
         return value
 
 
-_CLASS_VAR: Any = ClassVar
-
-
 def fields_of(cls: type[Any]) -> tuple[Field, ...]:
     """The fields that the annotations of a class and its bases declare, those of its bases first."""
     found: dict[str, Field] = {}
     for base in reversed(cls.__mro__[:-1]):
-        for name, annotation in base.__annotations__.items():
-            if isinstance(annotation, str) and not annotation.startswith("ClassVar"):
-                # The modules of operators postpone the evaluation of annotations: there is something to do only here.
-                annotation = eval(annotation, vars(sys.modules[base.__module__]))
-            if not isinstance(annotation, str) and get_origin(annotation) is not _CLASS_VAR:
-                found[name] = _field(name, annotation, getattr(cls, name, _REQUIRED))
+        # Given the class, get_type_hints would evaluate the class variables of all its bases, in twenty times the time.
+        own = {name: kind for name, kind in base.__annotations__.items() if not _is_class_variable(kind)}
+        names = vars(sys.modules[base.__module__])
+        for name, kind in get_type_hints(SimpleNamespace(__annotations__=own), names, include_extras=True).items():
+            found[name] = _field(name, kind, getattr(cls, name, _REQUIRED))
     return tuple(found.values())
+
+
+def _is_class_variable(annotation: Any) -> bool:
+    if isinstance(annotation, str):
+        return annotation.partition("[")[0].endswith("ClassVar")
+    return annotation is ClassVar or get_origin(annotation) is ClassVar
 
 
 def _field(name: str, declared: Any, default: Any) -> Field:
@@ -234,13 +241,13 @@ def _field(name: str, declared: Any, default: Any) -> Field:
     steps = [one for one in metadata if not isinstance(one, Named)]
     for step in steps:
         if not callable(step):
-            raise TypeError(f"{name}: {step!r} is no function that a text could go through")
+            raise TypeError(f"{name}: {step!r} is not a function that takes a text")
     attribute = next((one.attribute for one in metadata if isinstance(one, Named)), name)
     return Field(name, attribute, (*(steps or _plain(name, declared)), *_membership(declared)), default)
 
 
 def _plain(name: str, declared: Any) -> tuple[Step, ...]:
-    """The way from a text to one of Python's own types."""
+    """The step from a text to one of Python's own types; TypeError for other types."""
     step = {bool: _boolean, int: _integer, float: _float}.get(declared)
     if step is None and declared is not str and get_origin(declared) is not Literal:
         raise TypeError(f"{name}: {declared} does not say how a text becomes a value")
@@ -248,7 +255,7 @@ def _plain(name: str, declared: Any) -> tuple[Step, ...]:
 
 
 def _membership(declared: Any) -> Iterator[Step]:
-    """The last step of a Literal, or of a list of Literals."""
+    """The step that allows only the values of a Literal; also for a list of Literals."""
     if get_origin(declared) is tuple:
         yield from (each(step) for step in _membership(get_args(declared)[0]))
     elif get_origin(declared) is Literal:

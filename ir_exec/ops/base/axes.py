@@ -1,63 +1,64 @@
-"""Axes: as attributes and inputs give them, counted from the front."""
+"""Axes that inputs and attributes name: checked against the rank of the data, and counted from the front.
+
+`known_...` read the types of inputs and raise ShapeError, `given_...` read arrays and raise EvaluationError.
+`shapes.py` has the same for axes that are integers already: `normalize_axis`, `normalize_axes`, `known_axes`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.kernels.indices import as_integers
-from ir_exec.ops.base.shapes import ints, known_int, normalize_axis, require_one_element
+from ir_exec.ops.base.shapes import known_int, normalize_axis, require_one_element
 from ir_exec.types import Array, TensorType, element_types
 
 __all__ = ["AXES", "axes_of", "distinct_axes", "given_axes", "given_axis", "known_axis"]
 
+AXES = element_types("i8 i16 i32 i64 u8 u16 u32 u64")
+"""The element types of an input that names axes of a reduction."""
+
 
 def known_axis(axis: TensorType, rank: int | None) -> int | None:
-    """The axis that an input names, counted from the front, where it and the rank of the data are known.
+    """The axis that an input names, or None while it or the rank of the data is unknown.
 
-    The input is a scalar or has one element; raises ShapeError IR501, IR502 or IR503.
+    The input is a scalar or has one element. Raises ShapeError: IR501 or IR502 for another shape of it, IR501 for
+    data that is a scalar, IR503 for an axis outside of -rank .. rank - 1.
     """
     require_one_element(axis, "axis")
     if rank is None:
         return None
     if rank == 0:
-        raise ShapeError("data is a scalar, expected rank 1 or more: it has no axis", code="IR501", port="data")
+        raise ShapeError("data is a scalar, expected rank 1 or more: it has no axis", code=Code.wrong_rank, port="data")
     value = known_int(axis)
     return None if value is None else normalize_axis(value, rank)
 
 
 def given_axis(axis: Array, rank: int) -> int:
-    """The axis that an input names, counted from the front; EvaluationError IR704 where the data has no such axis."""
-    value = int(as_integers(axis).reshape(-1)[0])
+    """The axis that an input names; raises EvaluationError IR704 unless it is one, within -rank .. rank - 1."""
+    axes = given_axes(axis, rank, name="axis")
+    if len(axes) != 1:
+        raise EvaluationError(f"axis has {len(axes)} elements, expected one", port="axis")
+    return axes[0]
+
+
+def given_axes(axes: Array, rank: int, *, name: str = "axes", code: str = Code.bad_value) -> list[int]:
+    """The axes that the input `name` holds, in their order; raises EvaluationError outside of -rank .. rank - 1."""
     try:
-        return normalize_axis(value, rank)
+        return [normalize_axis(axis, rank, name=name) for axis in as_integers(axes).ravel().tolist()]
     except ShapeError as error:
-        raise EvaluationError(error.message, port="axis") from None
-
-
-def given_axes(axes: Array, rank: int, *, name: str = "axes") -> list[int]:
-    """The axes that the input `name` holds, counted from the front, in their order; errors as in `given_axis`."""
-    try:
-        return [normalize_axis(int(axis), rank, name=name) for axis in as_integers(axes).ravel().tolist()]
-    except ShapeError as error:
-        raise EvaluationError(error.message, port=name) from None
-
-
-AXES = element_types("i8 i16 i32 i64 u8 u16 u32 u64")
+        raise EvaluationError(error.message, code=code, port=name) from None
 
 
 def distinct_axes(axes: Iterable[int], rank: int) -> tuple[int, ...]:
-    """The axes counted from the front, in rising order, each once.
+    """The axes in rising order, each once; raises ShapeError IR503 outside of -rank .. rank - 1.
 
-    The specification wants unique axes; OpenVINO takes repeated ones as one, and so do we.
-    Raises ShapeError IR503 for an axis outside of -rank .. rank - 1.
+    The specification wants unique axes; OpenVINO takes an axis that is named twice as named once, and so do we.
     """
     return tuple(sorted({normalize_axis(axis, rank, name="axis") for axis in axes}))
 
 
 def axes_of(axes: Array, rank: int) -> tuple[int, ...]:
-    """The same for axes that came as an array; raises EvaluationError IR701."""
-    try:
-        return distinct_axes(ints(axes), rank)
-    except ShapeError as error:
-        raise EvaluationError(error.message, code="IR701", port="axes") from None
+    """The axes that the input `axes` holds, in rising order, each once; raises EvaluationError IR701."""
+    return tuple(sorted(set(given_axes(axes, rank, code=Code.index_out_of_range))))

@@ -1,8 +1,8 @@
-"""How the graphs inside a layer stand to the layer: what Parameters are fed with, and what becomes of Results.
+"""Bodies, the graphs inside a layer: where their Parameters get values from, and where their Results go.
 
-The graphs are not attributes: who walks the layers hands them in as `bodies`. To infer, a body tells the types of its
-Results from those of its Parameters; to run, it computes the Results from arrays. `Ties` say how Parameters and
-Results of a body stand to the ports of the layer around it.
+Bodies are not attributes: inference and the executor pass them to a layer's operator as `bodies`. A TypedBody infers
+the types of its Results from those of its Parameters; a RunningBody computes the Results from arrays. `Ties` say how
+the Parameters and Results of a body are tied to the ports of the layer.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ __all__ = ["BackEdge", "BodyInput", "BodyOutput", "Part", "RunningBody", "Ties",
 
 
 class Part(NamedTuple):
-    """The parts along `axis` that the iterations take or give: `part_size` elements each, from `start` on in steps of
-    `stride`, as long as they reach no further than `end`, which is included. Negative starts and ends count from the
-    end of the axis; with a negative stride the parts go from the end to the beginning.
+    """One part of an input or output for each iteration: `part_size` elements along `axis`.
 
-    OpenVINO's inference counts the parts so; its CPU plugin leaves `end` out where it is not negative, and begins at
-    the very end of the axis wherever `start` is. They agree where the parts cover the axis.
+    The first part is at `start`, the next ones follow in steps of `stride`, and the last element is at `end` at most,
+    which is included. Negative starts and ends count from the end of the axis; with a negative stride the parts go from
+    the end to the beginning.
+
+    So OpenVINO's inference counts the parts; its CPU plugin excludes `end` where it is not negative, and begins at the
+    very end of the axis wherever `start` is. They agree where the parts cover the axis.
     """
 
     axis: int
@@ -37,7 +39,7 @@ class Part(NamedTuple):
             return Dim(self._count(dim.size))
         if (self.start < 0) == (self.end < 0) or not dim.is_bounded:
             return Dim.any()
-        # One edge moves with the end of the axis: more elements are more parts.
+        # One edge moves with the end of the axis: the longer the axis, the more parts.
         counts = sorted((self._count(dim.lo), self._count(dim.hi)))
         return Dim(*counts)
 
@@ -64,8 +66,8 @@ class Part(NamedTuple):
 
 
 class BodyInput(NamedTuple):
-    """What a Parameter of a body is fed with: the layer's input at `position` or a part of it; the number of the
-    iteration where `counts_iterations`."""
+    """The value of a body's Parameter: the layer's input at `position` or a part of it; the number of the iteration
+    where `counts_iterations`."""
 
     parameter: int
     position: int | None
@@ -74,7 +76,7 @@ class BodyInput(NamedTuple):
 
 
 class BodyOutput(NamedTuple):
-    """What a Result of a body is: the layer's output at `position`, or a part of it, or the condition to go on."""
+    """A body's Result: the layer's output at `position`, a part of it, or whether another iteration follows."""
 
     result: int
     position: int | None
@@ -83,14 +85,14 @@ class BodyOutput(NamedTuple):
 
 
 class BackEdge(NamedTuple):
-    """A Result of one iteration that is a Parameter of the next."""
+    """A Result of one iteration that is the value of a Parameter in the next."""
 
     result: int
     parameter: int
 
 
 class Ties(NamedTuple):
-    """How a body is tied to its layer; Parameters and Results go by their place in the body."""
+    """How a body is tied to its layer; Parameters and Results are numbered in their order in the body."""
 
     parameters: int
     inputs: tuple[BodyInput, ...]
@@ -101,7 +103,7 @@ class Ties(NamedTuple):
 class TypedBody(Protocol):
     """A body while types are inferred.
 
-    depth: how many bodies lie within each other, this one counted.
+    depth: the depth of nested bodies, this one included.
     """
 
     ties: Ties
@@ -118,7 +120,7 @@ class RunningBody(TypedBody, Protocol):
         """The values of the Results from those of the Parameters."""
 
     def advance(self) -> None:
-        """Let the next run of this body read what the one before has assigned to variables."""
+        """Let the next run of this body read what the last one has assigned to variables."""
 
     def parameter_types(self) -> list[TensorType]:
         """The types of the Parameters as the file declares them."""

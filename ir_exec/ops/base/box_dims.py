@@ -1,4 +1,4 @@
-"""The dims of operators that select boxes: boxes, scores, batches and classes that agree."""
+"""The dims of operators that select boxes: the numbers of batches, classes and boxes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from ir_exec.types import Dim, TensorType
 
 __all__ = ["FOUR_COORDINATES", "at_most", "batches_classes_boxes"]
 
+FOUR_COORDINATES = {"4 coordinates": Dim.of(4)}
+"""A known dim for `named_dims.merged_dims`."""
+
 
 def batches_classes_boxes(boxes: TensorType, scores: TensorType, coordinates: int) -> tuple[Dim, Dim, Dim]:
-    """The sizes that boxes [batches, boxes, coordinates] and scores [batches, classes, boxes] have."""
+    """The numbers of batches, classes and boxes from boxes [batches, boxes, coordinates] and scores [batches, classes,
+    boxes]; raises ShapeError where these contradict each other."""
     require_rank(boxes, 3, "boxes")
     require_rank(scores, 3, "scores")
     batches, count = Dim.any(), Dim.any()
@@ -25,8 +29,5 @@ def batches_classes_boxes(boxes: TensorType, scores: TensorType, coordinates: in
 
 
 def at_most(dim: Dim, most: int | None) -> Dim:
-    """From nothing up to the greatest size of `dim`, and up to `most` where that is known."""
+    """From 0 to the greatest size of `dim`, and to `most` at most where that is known."""
     return Dim(0, dim.hi if most is None else min(dim.hi, max(most, 0)))
-
-
-FOUR_COORDINATES = {"4 coordinates": Dim.of(4)}

@@ -1,4 +1,4 @@
-"""What an operator may ask for beyond its inputs: the weights, and the variables of a network."""
+"""What an operator may ask for beyond its inputs: weights and state. (`bodies.py` has the third: bodies.)"""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class WeightsReader(Protocol):
 
 
 class State(Protocol):
-    """The variables of a network, by their ids; what is written is read by the next run."""
+    """The variables of a network by their ids; the next run reads what one run writes."""
 
     def read(self, variable_id: str) -> Array | None:
-        """The value that the last run has written, or None after a reset."""
+        """The value that the last run has written, None before the first run and after a reset."""
 
     def write(self, variable_id: str, value: Array) -> None:
         """Keep the value for the next run."""
 
     def draw(self, layer: object, count: int) -> int:
-        """How many random numbers this layer has drawn before; it now draws `count` more."""
+        """The number of random numbers that this layer has drawn before; it now draws `count` more."""

@@ -1,6 +1,8 @@
-"""Element-wise operators: broadcasting, and classes that are one line each.
+"""Element-wise operators: their base classes, and the functions that declare most of them in one line each.
 
-`kernels/elementwise.py` says in which type they calculate.
+    Sqrt = unary("Sqrt", np.sqrt, "output = √data; NaN for negative data.", page="arithmetic/sqrt-1")
+
+`kernels/elementwise.py` says in which types they calculate.
 """
 
 from __future__ import annotations
@@ -12,8 +14,8 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from ir_exec.kernels import costs
 from ir_exec.kernels.elementwise import (
-    LARGE,
     Function,
     calculated,
     calculated_real,
@@ -21,12 +23,12 @@ from ir_exec.kernels.elementwise import (
     of_copy,
     working_dtype,
 )
-from ir_exec.kernels.pieces import PIECE
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base.attributes import LOWER, Int, Named
+from ir_exec.ops.base.named_dims import element_type_of
 from ir_exec.ops.base.operator import In, Op, op
 from ir_exec.ops.base.shapes import Broadcasting, align_pdpd, broadcast_shapes
-from ir_exec.types import Array, ElementType, TensorType
+from ir_exec.types import FLOAT, Array, ElementType, TensorType
 
 __all__ = [
     "AutoBroadcast",
@@ -39,35 +41,6 @@ __all__ = [
     "real_kernel",
     "unary",
 ]
-
-
-def is_own_type(data: TensorType) -> bool:
-    """Whether elements of this type are calculated with as they are."""
-    return data.element_type.is_known and working_dtype(data.element_type.dtype) is data.element_type.dtype
-
-
-def is_small(*types: TensorType) -> bool:
-    """Whether NumPy's functions may be called as they are: for fewer elements than are split, and for no scalars, of
-    which they would not give an array."""
-    return max(type.shape.size.lo for type in types) < LARGE and max(type.rank or 0 for type in types) > 0
-
-
-def real_kernel(function: Function, data: TensorType, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-    """`calculated_real` for data of this static type, without what it looks up in every call; `otherwise` where there
-    is more to do than to call the function."""
-    if not (data.element_type.is_float and is_own_type(data) and is_small(data)):
-        return otherwise
-    if isinstance(function, np.ufunc):
-        return function
-    return partial(of_copy, function) if data.shape.size.lo <= PIECE else otherwise
-
-
-def clip_kernel(data: TensorType, lowest: float, highest: float, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-    """The same for data of this static type as `real_kernel` does."""
-    if not (is_own_type(data) and is_small(data)):
-        return otherwise
-    dtype = data.element_type.dtype.type
-    return partial(clip_elements, lowest=dtype(lowest), highest=dtype(highest))
 
 
 class Unary(Op):
@@ -91,16 +64,15 @@ def unary(
     is_rising: bool = False,
     is_monotone: bool = False,
 ) -> type[Op]:
-    """Register the operator that is `function` of every element of its input.
+    """Register an operator that applies `function` to every element of its input, and return its class.
 
-    doc: the formula. page: where the specification has it. of_integers: a function that integers need not leave their
-    type for. is_rising, is_monotone: as in Op, of the one input.
+    function: of real numbers; integers are converted to f64 for it. of_integers: what is applied to integers instead,
+    in their own type. doc: the formula. page: of the specification. types: the element types of the input.
+    is_rising, is_monotone: whether `rising` or `monotone` of Op names the input.
     """
 
     class Operator(Unary):
-        __doc__ = (
-            f"{doc}\n\ndata: any shape and any type that the operator takes. output: the same.\nSpecification: {page}."
-        )
+        __doc__ = f"{doc}\n\ndata: any shape, any {_kind_of(types)} type. output: as data.\nSpecification: {page}."
 
         inputs = (In("data", types=types),)
         rising = ("data",) if is_rising else ()
@@ -119,43 +91,36 @@ def unary(
     return _registered(Operator, type_name, since)
 
 
-def _registered(cls: type[Op], type_name: str, since: int) -> type[Op]:
-    cls.__name__ = cls.__qualname__ = type_name
-    # The class belongs to the module of the line that declares it, as the named tuples of `collections` do.
-    cls.__module__ = sys._getframe(2).f_globals["__name__"]
-    return op(type_name, since=since)(cls)
-
-
 def _one_word_for_none(text: str) -> str:
     return "none" if text == "explicit" else text
 
 
 AutoBroadcast = Annotated[Broadcasting, LOWER, _one_word_for_none]
-"""How the inputs are broadcast; OpenVINO knows "explicit" as another word for "none"."""
+"""How the inputs are broadcast; "explicit" becomes "none", for which it is OpenVINO's other word."""
 
 
 class Binary(Op):
-    """An operator of two inputs of one type that are broadcast together; the output has their type.
+    """An operator of two inputs of one element type that are broadcast together; the output has that type.
 
-    `auto_broadcast`: "numpy", "none" (the shapes are equal), or "pdpd": b is laid on the dims of a from `axis` on, or
-    on its last dims for -1. A file that names no axis means 0, as OpenVINO reads it; the specification says -1.
+    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
+    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
+    reads it; the specification says -1.
 
-    Errors: IR502 and IR504 for shapes that do not fit together, IR503 for an axis beyond the rank of a.
-    Source: broadcast-rules of the specification.
+    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
+    axis that a does not have.
+    Source: the page broadcast-rules.
     """
 
     inputs = (In("a", types=CALCULABLE), In("b", types=CALCULABLE, like="a"))
+    overwrites: ClassVar[tuple[str, ...]] = ("a", "b")
+    function: ClassVar[Function]
 
     auto_broadcast: AutoBroadcast = "numpy"
     axis: Annotated[Int, Named("auto_broadcast.auto_broadcast_axis")] = 0
 
-    overwrites: ClassVar[tuple[str, ...]] = ("a", "b")
-
-    function: ClassVar[Function]
-
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
         shape = broadcast_shapes(a.shape, b.shape, self.auto_broadcast, self.axis)
-        return TensorType(a.element_type if a.element_type.is_known else b.element_type, shape)
+        return TensorType(element_type_of((a, b)), shape)
 
     def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
         return calculated(type(self).function, a, self.aligned(a, b), out=out)
@@ -169,7 +134,7 @@ class Binary(Op):
         return self.evaluate
 
     def aligned(self, a: Array, b: Array) -> Array:
-        """b in a shape that NumPy broadcasts with a as `auto_broadcast` says."""
+        """b reshaped so that NumPy's broadcasting with a does what `auto_broadcast` says."""
         return align_pdpd(b, a.ndim, self.axis) if self.auto_broadcast == "pdpd" else b
 
 
@@ -186,14 +151,15 @@ def binary(
     is_monotone: bool = False,
     is_arithmetic: bool = False,
 ) -> type[Op]:
-    """Register the operator that is `of_elements` of every pair of elements.
+    """Register an operator that applies `of_elements` to every pair of elements, and return its class.
 
-    doc: the formula. page: where the specification has it. is_rising, is_monotone: as in Op, of both inputs;
-    is_arithmetic: as `saturates` there.
+    doc: the formula. page: of the specification. base: the class with its methods. types: the element types of both
+    inputs. is_rising, is_monotone: whether `rising` or `monotone` of Op names both inputs. is_arithmetic: `saturates`
+    of Op.
     """
 
     class Operator(base):  # type: ignore[valid-type, misc]  # mypy takes no variable for a base class
-        __doc__ = f"{doc}\n\na, b: any shapes that are broadcast together, as Binary tells. Specification: {page}."
+        __doc__ = f"{doc}\n\na, b: one element type, shapes that broadcast together. Specification: {page}."
 
         inputs = (In("a", types=types), In("b", types=types, like="a"))
         rising = ("a", "b") if is_rising else ()
@@ -202,3 +168,45 @@ def binary(
         function = of_elements
 
     return _registered(Operator, type_name, since)
+
+
+def _kind_of(types: frozenset[ElementType]) -> str:
+    return "float" if types <= FLOAT else "numeric"
+
+
+def _registered(cls: type[Op], type_name: str, since: int) -> type[Op]:
+    cls.__name__ = cls.__qualname__ = type_name
+    # Like a named tuple of `collections`, the class belongs to the module that declares it.
+    cls.__module__ = sys._getframe(2).f_globals["__name__"]
+    return op(type_name, since=since)(cls)
+
+
+def real_kernel(function: Function, data: TensorType, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """`calculated_real` for data of this static type, without its look-ups in every call; `otherwise` where more is to
+    be done than to call the function."""
+    if not (data.element_type.is_float and is_own_type(data) and is_small(data)):
+        return otherwise
+    if isinstance(function, np.ufunc):
+        return function
+    return partial(of_copy, function) if data.shape.size.lo <= costs.PIECE_ELEMENTS else otherwise
+
+
+def clip_kernel(data: TensorType, lowest: float, highest: float, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """`held_between` for data of this static type, without its look-ups in every call; else `otherwise`."""
+    if not (is_own_type(data) and is_small(data)):
+        return otherwise
+    dtype = data.element_type.dtype.type
+    return partial(clip_elements, lowest=dtype(lowest), highest=dtype(highest))
+
+
+def is_own_type(data: TensorType) -> bool:
+    """Whether the operators calculate with this element type as it is."""
+    return data.element_type.is_known and working_dtype(data.element_type.dtype) is data.element_type.dtype
+
+
+def is_small(*types: TensorType) -> bool:
+    """Whether NumPy's functions may be called directly: the elements are too few for several threads, and the result is
+    an array (of scalars alone, NumPy makes no array)."""
+    return (
+        max(type.shape.size.lo for type in types) < costs.SPLIT_ELEMENTS and max(type.rank or 0 for type in types) > 0
+    )

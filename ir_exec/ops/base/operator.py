@@ -17,6 +17,9 @@ neither its layer nor its file: it raises, and the caller says where.
 
 What an operator needs beyond its inputs it asks for by a keyword-only parameter of a name in `CONTEXT`. An `evaluate`
 that can write its result over an input has one more, `out`.
+
+Operators that differ only in which inputs they have, or in their order, share the methods of a `Family`. What other
+packages ask about an operator the attributes of its class say; nothing compares type names.
 """
 
 from __future__ import annotations
@@ -24,15 +27,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from inspect import CO_VARARGS
+from inspect import CO_VARARGS, CO_VARKEYWORDS
+from types import CodeType
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self, TypeVar, dataclass_transform
 
-from ir_exec.errors import ElementTypeError, GraphError, InvalidAttributeError, IRError, Report
+from ir_exec.codes import Code
+from ir_exec.errors import ElementTypeError, Fault, GraphError, InvalidAttributeError, IRError, Location, Report
 from ir_exec.ops.base.attributes import Field, fields_of
 from ir_exec.ops.base.registry import register
 from ir_exec.types import ALL, Array, Bounds, ElementType, TensorType
 
-__all__ = ["CONTEXT", "In", "Op", "check_contract", "op"]
+__all__ = ["CONTEXT", "Family", "In", "Op", "check_contract", "op"]
 
 CONTEXT = frozenset({"weights", "state", "bodies"})
 """weights: where constants are read from; state: the variables of a network; bodies: the graphs inside a layer."""
@@ -45,6 +50,7 @@ class In(NamedTuple):
     optional: the port may be left out; the parameter of both methods has a default.
     variadic: any number of ports from here on, one at least if it is not optional; the parameter is a `*parameter`.
     mixed: the ports of a variadic input may differ in element type; otherwise they share one.
+    only_type: the element type of the input counts, its values do not.
     """
 
     name: str
@@ -53,24 +59,48 @@ class In(NamedTuple):
     optional: bool = False
     variadic: bool = False
     mixed: bool = False
+    only_type: bool = False
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 class Op:
-    """The base of all operators, which do not change; see the module for what a class declares.
+    """The base of all operators, which are immutable; the module's docstring says what a class declares.
 
-    rising: inputs in which every element of the output never falls when elements of the input rise, the other inputs
-        being held. Bounds of the output then are `evaluate` of the bounds of these inputs.
+    Bounds of the output from bounds of the inputs:
+    rising: inputs in which no element of the output falls when elements of the input rise and the other inputs stay.
+        The bounds of the output are `evaluate` of the bounds of these inputs.
     nonnegative: `rising` holds only while no element of these inputs is below zero.
-    monotone: inputs (two at most) in each of which the output either never falls or never rises. Bounds of the output
-        then are the least and greatest of `evaluate` over every corner of the bounds.
+    monotone: inputs (two at most) in each of which the output either never falls or never rises. The bounds of the
+        output are the least and greatest of `evaluate` over every corner of the bounds.
     saturates: arithmetic, for which an element without bound makes every output element that it meets unbounded.
-    body_names: the graphs that a layer of this type holds, as the file calls them.
+
+    Memory:
     views: outputs may share memory with an input.
-    overwrites: inputs whose memory may become the output's. `evaluate` then has the keyword `out`, None or one of these
-        inputs, which nobody needs any more: of the output's shape and element type, writable, contiguous, and sharing
-        memory with no other input. The result is written there and returned.
+    overwrites: inputs whose memory may become the output's. `evaluate` then has the keyword `out`: None, or one of
+        these inputs, which no later layer reads. It has the output's shape and element type, is writable and
+        contiguous, and shares memory with no other input. The result is written there and returned.
     deterministic: the same inputs always give the same outputs, so that a result may be computed once and kept.
+
+    The file:
+    expected_attributes: attributes that have a default because OpenVINO reads layers without them, although the
+        specification requires them.
+
+    Precision:
+    rounds: values are stored in the output's element type, or rounded to it on purpose. So they are where a network
+        whose file says f16 or bf16 is computed in f32; all other operators compute in f32 there, whatever 16-bit float
+        type an attribute names.
+
+    The place in a graph:
+    is_parameter: an input of the graph; whoever runs the graph gives its value.
+    is_result: an output of the graph.
+    is_conversion: the output is the input in another element type.
+    counts_outputs: the input whose number of elements is the number of outputs; "" where `outputs` says all.
+
+    Graphs inside the layer:
+    body_names: the graphs that a layer of this type holds, as the file calls them. Where there are several, one of
+        them runs, and an input may be for any of them.
+    own_inputs: how many of the first inputs are for the layer itself: a body may read them, and must read the others.
+    has_condition: a body has a Result that says whether another iteration follows.
     """
 
     type_name: ClassVar[str]
@@ -82,14 +112,27 @@ class Op:
 
     inputs: ClassVar[tuple[In, ...]] = ()
     outputs: ClassVar[tuple[str, ...]] = ("output",)
+
     rising: ClassVar[tuple[str, ...]] = ()
     nonnegative: ClassVar[bool] = False
     monotone: ClassVar[tuple[str, ...]] = ()
     saturates: ClassVar[bool] = False
-    body_names: ClassVar[tuple[str, ...]] = ()
+
     views: ClassVar[bool] = False
     overwrites: ClassVar[tuple[str, ...]] = ()
     deterministic: ClassVar[bool] = True
+
+    expected_attributes: ClassVar[tuple[str, ...]] = ()
+    rounds: ClassVar[bool] = False
+
+    is_parameter: ClassVar[bool] = False
+    is_result: ClassVar[bool] = False
+    is_conversion: ClassVar[bool] = False
+    counts_outputs: ClassVar[str] = ""
+
+    body_names: ClassVar[tuple[str, ...]] = ()
+    own_inputs: ClassVar[int] = 0
+    has_condition: ClassVar[bool] = False
 
     infer: ClassVar[Callable[..., Any]]
     evaluate: ClassVar[Callable[..., Any]]
@@ -98,9 +141,9 @@ class Op:
     _attributes: ClassVar[frozenset[str]]
 
     def __init__(self, **values: Any) -> None:
-        """An operator with these values of its fields; a text is read as if it stood in a file.
+        """An operator with these values of its fields; a string is parsed as in a file.
 
-        Raises ValueError as `parse` reports, and TypeError for fields that are missing or not there.
+        Raises ValueError for what `parse` reports, and TypeError for fields that are missing or unknown.
         """
         fields = self.fields()
         missing = [field.name for field in fields if field.is_required and field.name not in values]
@@ -115,45 +158,48 @@ class Op:
     @classmethod
     def fields(cls) -> tuple[Field, ...]:
         """The attributes that the class takes."""
-        # Not when the class is made: of the operators of a module most networks use one or two.
+        # Not when the class is defined: most networks use one or two operators of a module.
         if "_fields" not in cls.__dict__:
             cls._fields = fields_of(cls)
             cls._attributes = frozenset(field.attribute for field in cls._fields)
         return cls._fields
 
     def check_attributes(self) -> None:
-        """Raises ValueError for attributes that do not fit together."""
+        """Raises ValueError for attributes that contradict each other."""
 
     def check_values(self, *types: TensorType) -> list[IRError]:
-        """What the known values of constants say about a run, for types that `infer` accepts.
+        """What the known values of the inputs say about a run, for types that `infer` accepts.
 
-        Codes: IR701 for an index out of range, an error; IR702 for a negative one where the specification says
-        otherwise, a warning; IR703 for duplicate scatter indices, an information.
+        Codes: IR701 (error) for an index out of range; IR702 (warning) for a negative index that the specification does
+        not allow; IR703 (info) for duplicate scatter indices.
         """
         return []
 
     def evaluate_known(self, *arrays: Array) -> Any:
-        """What inference takes for the value of known inputs: `evaluate`, unless OpenVINO infers by another rule."""
+        """The output that inference computes from known inputs: `evaluate`, unless OpenVINO infers by another rule."""
         return self.evaluate(*arrays)
 
     def evaluate_bounds(self, *inputs: Any) -> Bounds | None:
-        """Bounds of the one output from bounds of the inputs, where neither `rising` nor `monotone` tells them.
+        """Bounds of the one output from bounds of the inputs, where neither `rising` nor `monotone` gives them.
 
-        Called only with inputs that are not known; None, or a bound at the end of its type's range: not bounded.
+        Called only where an input is not known. None means unbounded, and so does a bound at the end of its type's
+        range.
         """
         return None
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        """What to call for arrays of exactly these static types: `evaluate`, or something that does the same sooner.
+        """What to call for arrays of exactly these static types: `evaluate`, or a faster function with its results.
+
+        Where `evaluate` gives fewer elements than the static type of the output has, this is what fills them up.
 
         It has the keyword `out` where `evaluate` has it.
-        unread: outputs that nobody takes; where they are the last ones, they may be left out.
+        unread: outputs that no later layer reads; those behind the last output that is read may be left out.
         """
         return self.evaluate
 
     def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
-        """What to call instead of `evaluate` where inputs at these positions always are these arrays, which it may keep
-        in a better order; None where nothing is better."""
+        """What to call instead of `evaluate` where the inputs at these positions always are these arrays, which it may
+        keep in another memory layout; None where `evaluate` is as fast."""
         return None
 
     @classmethod
@@ -172,10 +218,11 @@ class Op:
                     values[field.name] = field.parse(text)
                 except ValueError as error:
                     message = f"attribute {field.attribute}={text!r}: {error}"
-                    report(InvalidAttributeError(message, code="IR302"))
+                    report(InvalidAttributeError(message, code=Code.invalid_attribute))
                     sound = False
             elif field.is_required:
-                report(InvalidAttributeError(f"attribute {field.attribute} is missing", code="IR301"))
+                message = f"attribute {field.attribute} is missing"
+                report(InvalidAttributeError(message, code=Code.missing_attribute))
                 sound = False
             else:
                 values[field.name] = field.default
@@ -183,7 +230,7 @@ class Op:
             try:
                 operator.check_attributes()
             except ValueError as error:
-                report(InvalidAttributeError(str(error), code="IR302"))
+                report(InvalidAttributeError(str(error), code=Code.invalid_attribute))
                 sound = False
         return operator if sound else None
 
@@ -226,33 +273,25 @@ class Op:
         return cls.outputs[position] if position < len(cls.outputs) else f"{cls.outputs[-1]}[{position}]"
 
     def check_inputs(self, types: list[TensorType], report: Report) -> bool:
-        """Whether count and element types of the inputs are as declared; every fault is reported.
+        """Whether number and element types of the inputs are as declared; every fault is reported.
 
-        Codes: IR106 for a wrong number of inputs, IR401 for an element type that the port does not take, IR402 for
-        one that differs from the input it must be like.
+        Codes: IR106 for a wrong number of inputs, IR401 for an element type that the port does not take, IR402 for an
+        element type that differs from that of the input in `In.like`.
         """
         kinds = tuple([one.element_type for one in types])
         faults = _input_faults(type(self), kinds)  # type: ignore[arg-type]  # mypy takes a class for one of its objects
-        for fault in faults:
-            report(fault.error(fault.message, code=fault.code, port=fault.port))
+        for error, fault in faults:
+            report(error.of(fault))
         return not faults
 
 
-class _Fault(NamedTuple):
-    """What an error is made of, as errors themselves are changed on their way."""
-
-    error: type[IRError]
-    code: str
-    message: str
-    port: str | None = None
-
-
 @lru_cache(maxsize=2**12)
-def _input_faults(cls: type[Op], kinds: tuple[ElementType, ...]) -> list[_Fault]:
+def _input_faults(cls: type[Op], kinds: tuple[ElementType, ...]) -> list[tuple[type[IRError], Fault]]:
     """What is wrong with inputs of these element types; most layers of an operator take the same ones."""
     if not cls.least_inputs <= len(kinds) <= cls.most_inputs:
-        return [_Fault(GraphError, "IR106", _count_message(cls.inputs, cls.least_inputs, len(kinds)))]
-    faults = []
+        message = _count_message(cls.inputs, cls.least_inputs, len(kinds))
+        return [(GraphError, Fault(message, Code.wrong_number_of_inputs))]
+    faults: list[tuple[type[IRError], Fault]] = []
     seen: dict[str, ElementType] = {}
     for position, kind in enumerate(kinds):
         declared = cls.inputs[position] if position < len(cls.inputs) else cls.inputs[-1]
@@ -262,14 +301,34 @@ def _input_faults(cls: type[Op], kinds: tuple[ElementType, ...]) -> list[_Fault]
         if kind not in declared.types:
             expected = ", ".join(one.name for one in ElementType if one in declared.types)
             message = f"{name} is {kind}, expected one of {expected}"
-            faults.append(_Fault(ElementTypeError, "IR401", message, name))
+            fault = Fault(message, Code.element_type_not_taken, location=Location(port=name))
+            faults.append((ElementTypeError, fault))
             continue
         like = declared.like or (declared.name if declared.variadic and not declared.mixed else None)
         if like is not None and seen.setdefault(like, kind) is not kind:
             message = f"{name} is {kind}, expected {seen[like]} as {like} is"
-            faults.append(_Fault(ElementTypeError, "IR402", message, name))
+            faults.append((ElementTypeError, Fault(message, Code.element_types_differ, location=Location(port=name))))
         seen.setdefault(declared.name, kind)
     return faults
+
+
+class Family(Op):
+    """The base of operators that share their methods and differ in which inputs they have, or in the order of these.
+
+    `infer_inputs` and `evaluate_inputs` have the inputs of all members as keyword-only parameters, by the names that a
+    member declares in `inputs`; `**parameters` takes any further ones. Inputs that a layer leaves out are not passed.
+    """
+
+    infer_inputs: ClassVar[Callable[..., Any]]
+    evaluate_inputs: ClassVar[Callable[..., Any]]
+
+    _names: ClassVar[tuple[str, ...]]
+
+    def infer(self, *types: TensorType) -> Any:
+        return self.infer_inputs(**dict(zip(self._names, types, strict=False)))
+
+    def evaluate(self, *arrays: Array) -> Any:
+        return self.evaluate_inputs(**dict(zip(self._names, arrays, strict=False)))
 
 
 Class = TypeVar("Class", bound=type[Op])
@@ -296,18 +355,24 @@ def check_contract(cls: type[Op], type_name: str) -> None:
     cls.type_name = type_name
     cls.least_inputs = sum(not declared.optional for declared in cls.inputs)
     cls.most_inputs = sys.maxsize if cls.inputs and cls.inputs[-1].variadic else len(cls.inputs)
+    if issubclass(cls, Family):
+        cls._names = tuple([declared.name for declared in cls.inputs])
     cls.infer_context = _check_signature(cls, "infer")
     cls.evaluate_context = _check_signature(cls, "evaluate")
 
 
 def _check_signature(cls: type[Op], method: str) -> frozenset[str]:
+    """The context that a method asks for; raises TypeError where its parameters are not the inputs."""
     function = getattr(cls, method, None)
     if function is None:
         raise TypeError(f"{cls.__name__} has no {method}")
+    if function is getattr(Family, method):
+        _check_keywords(cls, f"{method}_inputs")
+        return frozenset()
     # What inspect.signature tells, in a tenth of its time: every process that runs a network waits for this.
     code = function.__code__
     names = code.co_varnames[1 : code.co_argcount]
-    keywords = frozenset(code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount])
+    keywords = _keywords(code)
     required = len(names) - len(function.__defaults__ or ())
     variadic = code.co_varnames[code.co_argcount + code.co_kwonlyargcount :][: bool(code.co_flags & CO_VARARGS)]
     if method == "evaluate" and ("out" in keywords) != bool(cls.overwrites):
@@ -323,6 +388,27 @@ def _check_signature(cls: type[Op], method: str) -> frozenset[str]:
         if not declared.variadic and declared.optional != (position >= required):
             raise TypeError(f"{cls.__name__}.{method}: {declared.name} must be optional in both places or in none")
     return context
+
+
+def _check_keywords(cls: type[Op], method: str) -> None:
+    """Raises TypeError where a method of a Family cannot be called with every choice of inputs that `cls` declares."""
+    function = getattr(cls, method, None)
+    if function is None:
+        raise TypeError(f"{cls.__name__} has no {method}")
+    code = function.__code__
+    keywords = _keywords(code)
+    required = keywords - (function.__kwdefaults__ or {}).keys()
+    names = {declared.name for declared in cls.inputs}
+    takes_any = bool(code.co_flags & CO_VARKEYWORDS)
+    if code.co_argcount > 1 or cls.inputs[-1].variadic or not required <= names or not (takes_any or names <= keywords):
+        raise TypeError(f"the keyword-only parameters of {cls.__name__}.{method} are not its inputs")
+    for declared in cls.inputs:
+        if declared.optional and declared.name in required:
+            raise TypeError(f"{cls.__name__}.{method}: {declared.name} is optional and needs a default")
+
+
+def _keywords(code: CodeType) -> frozenset[str]:
+    return frozenset(code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount])
 
 
 def _count_message(inputs: tuple[In, ...], least: int, found: int) -> str:

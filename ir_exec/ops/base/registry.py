@@ -1,14 +1,13 @@
-"""Which class stands for a layer's `type` and `version`.
+"""From a layer's `type` and `version` to its operator class.
 
 `opsets.json` is the one table about types, under the names by which files know them:
 - home: the module below `ir_exec.ops` that registers the classes of the type.
 - opsets: the opsets that hold the type. A look-up gives the newest version that the named opset holds.
 - aliases: other names of the type. All names are compared without regard to case, here and nowhere else.
-- versions: other `version` texts that mean an opset, and opset1 for types that were written so before opset2 had them.
+- versions: what else stands in `version` for an opset; some files say opset1 for types that came with opset2.
 
-A module is imported when the first of its types is looked up: a network uses few operators, and every process that
-runs one waits for what it imports. Layers of other types and versions are operators of extensions, for which users
-register classes of their own.
+A module is imported when the first of its types is looked up: a network uses few operators, and a process waits for
+everything that it imports. Other types and versions are operators of extensions, for which users register classes.
 """
 
 from __future__ import annotations
@@ -16,10 +15,12 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
+from ir_exec.codes import Code
 from ir_exec.errors import GraphError, IRError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ __all__ = [
     "LAST_OPSET",
     "canonical",
     "homes",
+    "newest",
     "opset_number",
     "register",
     "register_extension",
@@ -40,10 +42,10 @@ __all__ = [
 LAST_OPSET = 17
 
 _classes: dict[str, dict[int, type[Op]]] = {}
-"""By type, and then by the opset from which on it stands; modules that were not needed yet are missing."""
+"""By type, then by the opset that first holds the version; modules that no layer needed yet are missing."""
 
 _extensions: dict[tuple[str, str], type[Op]] = {}
-"""What users have registered, by type and version."""
+"""The classes that users registered, by type and version."""
 
 _OPSET = re.compile(r"opset([1-9]\d?)")
 
@@ -60,7 +62,7 @@ class _Type(NamedTuple):
 @cache
 def _table() -> dict[str, _Type]:
     """The table, by every name of a type in lower case."""
-    # importlib.resources would import more than all that reading a network needs.
+    # importlib.resources takes longer to import than all modules that reading a network needs.
     with open(os.path.join(os.path.dirname(__file__), "opsets.json"), encoding="utf-8") as file:
         rows = json.load(file)
     table = {}
@@ -83,7 +85,7 @@ def homes() -> list[str]:
 
 
 def register(cls: type[Op], type_name: str, since: int) -> None:
-    """Add a class; TypeError where another has its place."""
+    """Add the class of a type, from opset `since` on; TypeError where another class has the place."""
     versions = _classes.setdefault(_key(type_name), {})
     if since in versions:
         raise TypeError(f"{type_name}-{since} is {versions[since].__name__} already, {cls.__name__} cannot be too")
@@ -92,7 +94,7 @@ def register(cls: type[Op], type_name: str, since: int) -> None:
 
 
 def register_extension(cls: type[Op], type_name: str, version: str) -> None:
-    """Add a user's class for layers of this type and version; TypeError where another has its place."""
+    """Add a user's class for layers of this type and version; TypeError where another class has the place."""
     key = _key(type_name)
     row = _table().get(key)
     if row is not None and opset_number(type_name, version) in row.opsets:
@@ -118,7 +120,7 @@ def registered() -> list[type[Op]]:
 
 
 def opset_number(type_name: str, version: str) -> int | None:
-    """The opset that a layer's `version` means for this type, or None where it names no opset of OpenVINO."""
+    """The number of the opset that `version` means for this type; None where it is no opset of OpenVINO."""
     row = _table().get(_key(type_name))
     if row is not None and version in row.versions:
         return row.versions[version]
@@ -141,27 +143,70 @@ def resolve(type_name: str, version: str) -> type[Op]:
         raise _no_opset(type_name, version)
     row = _table().get(key)
     if row is None:
-        import difflib  # seldom needed
-
-        near = difflib.get_close_matches(key, _table(), n=1)
-        hint = f"did you mean {_table()[near[0]].name}?" if near else None
-        raise GraphError(f"no opset has an operator of type {type_name}", code="IR116", hint=hint)
+        near = _nearest(key)
+        hint = f"did you mean {_table()[near].name}?" if near else None
+        raise GraphError(f"no opset has an operator of type {type_name}", code=Code.unknown_type, hint=hint)
     if number not in row.opsets:
-        raise GraphError(f"{type_name} is not in {version}; it is in {_ranges(row.opsets)}", code="IR117")
+        raise GraphError(
+            f"{type_name} is not in {version}; it is in {_ranges(row.opsets)}", code=Code.type_not_in_opset
+        )
     if key not in _classes:
         _import(row.home)
     since = max((since for since in _classes.get(key, ()) if since <= number), default=None)
     if since is None:
-        raise UnsupportedError(f"{type_name} of {version} is not implemented", code="IR901")
+        raise UnsupportedError(f"{type_name} of {version} is not implemented", code=Code.operator_not_implemented)
     return _classes[key][since]
+
+
+def newest(type_name: str) -> type[Op] | None:
+    """The class of the newest version of a type of OpenVINO; None for other types."""
+    row = _table().get(type_name.lower())
+    if row is None:
+        return None
+    _import(row.home)
+    versions = _classes[row.name.lower()]
+    return versions[max(versions)]
+
+
+SHORT = 6
+"""Letters of a type up to which a slip may leave no pair of letters as it was."""
+
+MOST_COMPARED = 8
+"""Types that are compared letter by letter with an unknown one; a file may have thousands of these."""
+
+
+@lru_cache(maxsize=1024)
+def _nearest(key: str) -> str | None:
+    """The known type that is spelt most like this one."""
+    import difflib  # seldom needed
+
+    if len(key) < SHORT:
+        return next(iter(difflib.get_close_matches(key, _table(), n=1)), None)
+    shared = Counter(known for pair in _pairs(key) for known in _types_by_pair().get(pair, ()))
+    best = sorted(shared, key=lambda known: -shared[known] / (len(known) + len(key)))[:MOST_COMPARED]
+    return next(iter(difflib.get_close_matches(key, best, n=1)), None)
+
+
+@cache
+def _types_by_pair() -> dict[str, list[str]]:
+    """The known types by the pairs of letters that stand in them side by side."""
+    found: dict[str, list[str]] = {}
+    for known in _table():
+        for pair in _pairs(known):
+            found.setdefault(pair, []).append(known)
+    return found
+
+
+def _pairs(key: str) -> set[str]:
+    return {key[place : place + 2] for place in range(len(key) - 1)}
 
 
 def _no_opset(type_name: str, version: str) -> IRError:
     if version.startswith("opset"):
         message = f"there is no {version}; the opsets are opset1 to opset{LAST_OPSET}"
-        return GraphError(message, code="IR118")
+        return GraphError(message, code=Code.unknown_opset)
     message = f"{type_name} of {version!r} is an operator of an extension, which ir_exec does not know"
-    return UnsupportedError(message, code="IR902", hint="ir_exec.register_op registers a class for it")
+    return UnsupportedError(message, code=Code.extension_operator, hint="ir_exec.register_op registers a class for it")
 
 
 def _import(home: str) -> None:

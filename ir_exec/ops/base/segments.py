@@ -1,20 +1,19 @@
-"""Rows of a table that belong together: which rows indices choose, and sums over runs of them."""
+"""Segments: rows of a table that belong together, as `segment_ids` says; their number and their ids, checked."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.base.shapes import known_bounds
-from ir_exec.types import UNBOUNDED, Array, Dim, TensorType, element_types
+from ir_exec.types import UNBOUNDED, Array, Dim, TensorType
 
-__all__ = ["NUMBERS", "filled", "given_count", "number_of_rows", "require_within", "run_starts", "segments_of"]
-
-NUMBERS = element_types("bf16 f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64")
+__all__ = ["given_count", "number_of_rows", "require_within", "run_starts", "segments_of"]
 
 
 def number_of_rows(tensor: TensorType, port: str) -> Dim:
-    """The dim that the first element of a tensor gives."""
+    """The dim that the first element of `tensor` is the size of; any dim where it is not known."""
     bounds = known_bounds(tensor)
     if not bounds:
         return Dim.any()
@@ -25,6 +24,7 @@ def number_of_rows(tensor: TensorType, port: str) -> Dim:
 
 
 def given_count(num_segments: Array) -> int:
+    """num_segments as an int; raises EvaluationError IR704 where it is negative."""
     count = int(num_segments)
     if count < 0:
         raise EvaluationError(f"num_segments is {count}, expected 0 or more", port="num_segments")
@@ -32,15 +32,16 @@ def given_count(num_segments: Array) -> int:
 
 
 def require_within(numbers: Array, size: int, what: str, port: str) -> None:
-    """Raises EvaluationError IR701 where a number is not one of 0 to size - 1."""
+    """Raises EvaluationError IR701 for a number that is not one of 0 to size - 1."""
     wrong = (numbers < 0) | (numbers >= size)
     if wrong.any():
         allowed = f"allowed are 0 to {size - 1}" if size else "none is allowed"
         message = f"{what} is {numbers[int(np.argmax(wrong))]}, {allowed}"
-        raise EvaluationError(message, code="IR701", port=port)
+        raise EvaluationError(message, code=Code.index_out_of_range, port=port)
 
 
 def segments_of(segment_ids: Array, count: int) -> Array:
+    """segment_ids as i64; raises EvaluationError IR701 for one that is not one of 0 to count - 1."""
     require_within(segment_ids, count, "a segment of segment_ids", "segment_ids")
     return segment_ids.astype(np.int64)
 
@@ -50,11 +51,3 @@ def run_starts(sorted_numbers: Array) -> Array:
     is_start = np.ones(len(sorted_numbers), np.bool_)
     np.not_equal(sorted_numbers[1:], sorted_numbers[:-1], out=is_start[1:])
     return np.flatnonzero(is_start)
-
-
-def filled(sums: Array, empty: Array, table: Array, default_index: Array | None) -> Array:
-    default = -1 if default_index is None else int(default_index)
-    if default != -1 and empty.any():
-        require_within(np.array([default]), len(table), "default_index", "default_index")
-        sums[empty] = table[default]
-    return sums

@@ -1,16 +1,18 @@
-"""The parts of which shape rules are made; each raises a ShapeError that names what was expected and what was found.
+"""The parts of which shape rules are made: ranks, axes, what is known of values, dims that must fit, broadcasting.
 
-Codes: IR501 wrong rank, IR502 dims that must be equal differ, IR503 axis out of range, IR504 shapes that do not
-broadcast, IR505 a shape that cannot be.
+Each raises a ShapeError that names what was expected and what was found: IR501 for a wrong rank, IR502 for dims that
+must be equal and differ, IR503 for an axis out of range, IR504 for shapes that do not broadcast, IR505 for a shape
+that cannot be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError, UnsupportedError
 from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType, convert
 
@@ -20,6 +22,8 @@ __all__ = [
     "Broadcasting",
     "align_pdpd",
     "broadcast_shapes",
+    "broadcasts_to",
+    "dims_within",
     "divide_dim",
     "ints",
     "known_axes",
@@ -27,6 +31,7 @@ __all__ = [
     "known_int",
     "known_ints",
     "known_shape",
+    "known_size",
     "merge_dims",
     "merge_shapes",
     "normalize_axes",
@@ -42,39 +47,50 @@ Broadcasting = Literal["none", "numpy", "pdpd"]
 LARGEST_RANK = 64
 """The most dims that a NumPy array can have."""
 
+LARGEST_SEARCHED = 2**16
+"""Known data of more elements is not searched for the size of an output."""
+
 
 def require_rank(tensor: TensorType, ranks: int | Iterable[int], name: str, *, why: str = "") -> None:
-    """The rank is one of `ranks`, or unknown. `why` ends the message: "the rank of indices"."""
+    """Raises ShapeError IR501 unless the rank is one of `ranks`, or unknown. `why` ends the message: "as data has"."""
     allowed = (ranks,) if isinstance(ranks, int) else tuple(ranks)
     if tensor.rank is not None and tensor.rank not in allowed:
         expected = " or ".join(map(str, allowed))
         raise ShapeError(
             f"{name} has rank {tensor.rank} ({tensor.shape}), expected {expected}{why and ', ' + why}",
-            code="IR501",
+            code=Code.wrong_rank,
             port=name,
         )
 
 
 def require_one_element(tensor: TensorType, name: str) -> None:
-    """The tensor is a scalar or a vector of one element, or may be."""
+    """Raises ShapeError IR501 or IR502 unless the tensor is, or may be, a scalar or a vector of one element."""
     require_rank(tensor, (0, 1), name)
     if tensor.rank == 1 and 1 not in tensor.shape[0]:
-        raise ShapeError(f"{name} has shape {tensor.shape}, expected one element", code="IR502", port=name)
+        raise ShapeError(f"{name} has shape {tensor.shape}, expected one element", code=Code.dims_differ, port=name)
+
+
+def require_representable(rank: int) -> None:
+    """Raises UnsupportedError where NumPy has no arrays of this rank."""
+    if rank > LARGEST_RANK:
+        raise UnsupportedError(f"a tensor of rank {rank} is more than NumPy can hold, {LARGEST_RANK} dims at most")
 
 
 def normalize_axis(axis: int, rank: int, *, name: str = "axis") -> int:
-    """The axis counted from the front; it must lie in -rank .. rank - 1."""
+    """The axis counted from the front; raises ShapeError IR503 outside of -rank .. rank - 1."""
     if not -rank <= axis < rank:
         allowed = f"{-rank} to {rank - 1}" if rank else "none, the tensor is a scalar"
-        raise ShapeError(f"{name} {axis} is out of range for rank {rank} (allowed: {allowed})", code="IR503")
+        raise ShapeError(
+            f"{name} {axis} is out of range for rank {rank} (allowed: {allowed})", code=Code.axis_out_of_range
+        )
     return axis + rank if axis < 0 else axis
 
 
 def normalize_axes(axes: Iterable[int], rank: int, *, name: str = "axes") -> tuple[int, ...]:
-    """All axes counted from the front, in their order; none may stand twice."""
+    """The axes counted from the front, in their order; raises ShapeError IR503, also for one that stands twice."""
     normalized = tuple([normalize_axis(axis, rank, name=name) for axis in axes])
     if len(set(normalized)) != len(normalized):
-        raise ShapeError(f"{name} {list(normalized)} hold the same axis more than once", code="IR503")
+        raise ShapeError(f"{name} {list(normalized)} hold the same axis more than once", code=Code.axis_out_of_range)
     return normalized
 
 
@@ -96,9 +112,9 @@ def known_int(tensor: TensorType) -> int | None:
 
 
 def known_bounds(tensor: TensorType) -> tuple[tuple[int, int], ...] | None:
-    """The least and greatest value of every element of an integer tensor, flattened, where anything is known of them.
+    """The least and the greatest value of every element of an integer tensor, flattened; None where nothing is known.
 
-    What is not bounded above reaches to UNBOUNDED, of whatever element type it is.
+    An element without upper bound reaches to UNBOUNDED, whatever the element type.
     """
     bounds = tensor.bounds
     if bounds is None:
@@ -106,15 +122,10 @@ def known_bounds(tensor: TensorType) -> tuple[tuple[int, int], ...] | None:
     lower, upper = bounds
     if lower is upper:
         return tuple([(value, value) for value in ints(lower)])
-    last = ElementType.of(upper)
-    end = ints(upper) if last.bits < 32 else ints(_open_ended(upper))
-    return tuple(zip(ints(lower), end, strict=True))
-
-
-def _open_ended(upper: Array) -> Array:
-    """As i64, the end of the type's own range as UNBOUNDED."""
-    limit = np.iinfo(upper.dtype).max
-    return np.where(upper == limit, UNBOUNDED, convert(upper, ElementType.i64))
+    if ElementType.of(upper).bits >= 32:
+        is_open = upper == np.iinfo(upper.dtype).max
+        upper = np.where(is_open, UNBOUNDED, convert(upper, ElementType.i64))
+    return tuple(zip(ints(lower), ints(upper), strict=True))
 
 
 def known_axes(tensor: TensorType, rank: int | None, *, name: str = "axes") -> tuple[int, ...] | None:
@@ -125,53 +136,64 @@ def known_axes(tensor: TensorType, rank: int | None, *, name: str = "axes") -> t
     return normalize_axes(values, rank, name=name)
 
 
+def known_size(size: TensorType, name: str) -> Dim:
+    """The dim that an integer input of one element holds, as its bounds allow; IR505 for a negative size."""
+    require_one_element(size, name)
+    bounds = known_bounds(size)
+    if bounds is None:
+        return Dim.any()
+    least, most = bounds[0]
+    if most < 0:
+        raise ShapeError(f"{name} is {most}, expected 0 or more", port=name)
+    return Dim(max(least, 0), most)
+
+
+def known_shape(vector: TensorType, name: str) -> Shape:
+    """The shape that an integer vector holds, with the dims that its bounds allow; IR505 for a negative size."""
+    bounds = known_bounds(vector)
+    if bounds is None:
+        return shape_of_length(vector)
+    require_representable(len(bounds))
+    return Shape(dims_within(bounds, name))
+
+
 def shape_of_length(vector: TensorType) -> Shape:
-    """A shape with one unknown dim for every element of a vector of which only the length may be known."""
+    """A shape with an unknown dim for every element of the vector, of which only the length may be known."""
     if vector.shape.dims is None or not vector.shape[0].is_static or vector.shape[0].lo > LARGEST_RANK:
         return Shape.unknown()
     return Shape.of_rank(vector.shape[0].lo)
 
 
-def known_shape(vector: TensorType, name: str) -> Shape:
-    """The shape that an integer vector holds, with the dims that its bounds allow."""
-    bounds = known_bounds(vector)
-    if bounds is None:
-        return shape_of_length(vector)
-    require_representable(len(bounds))
+def dims_within(bounds: Sequence[tuple[int, int]], name: str) -> list[Dim]:
+    """The dims between these bounds, which the input `name` holds; IR505 for a size that can only be negative."""
     if any(most < 0 for _, most in bounds):
         sizes = ", ".join(str(least) if least == most else "?" for least, most in bounds)
         raise ShapeError(f"{name} [{sizes}] holds a negative size", port=name)
-    return Shape([Dim(max(least, 0), most) for least, most in bounds])
-
-
-def require_representable(rank: int) -> None:
-    """An array may have this many dims."""
-    if rank > LARGEST_RANK:
-        raise UnsupportedError(f"a tensor of rank {rank} is more than NumPy can hold, {LARGEST_RANK} dims at most")
+    return [Dim(max(least, 0), most) for least, most in bounds]
 
 
 def divide_dim(dim: Dim, divisor: int, what: str, *, port: str | None = None) -> Dim:
-    """The dim divided by what must divide it; `what` begins the message: "axis 1 of data"."""
+    """The dim divided by `divisor`; IR505 where a remainder is left. `what` begins the message: "axis 1 of data"."""
     low = -(-dim.lo // divisor)
     high = dim.hi // divisor if dim.is_bounded else UNBOUNDED
     if low > high:
-        raise ShapeError(f"{what} is {dim}, expected a multiple of {divisor}", code="IR505", port=port)
+        raise ShapeError(f"{what} is {dim}, expected a multiple of {divisor}", code=Code.impossible_shape, port=port)
     return Dim(low, high)
 
 
 def merge_dims(a: Dim, b: Dim, what: str, *, port: str | None = None) -> Dim:
-    """What two dims that must be equal allow; `what` begins the message: "axis 1 of data and indices"."""
+    """The sizes that two dims which must be equal share; `what` begins the message: "axis 1 of data and indices"."""
     dim = a & b
     if dim is None:
-        raise ShapeError(f"{what} must be equal, found {a} and {b}", code="IR502", port=port)
+        raise ShapeError(f"{what} must be equal, found {a} and {b}", code=Code.dims_differ, port=port)
     return dim
 
 
 def merge_shapes(a: Shape, b: Shape, what: str, *, port: str | None = None) -> Shape:
-    """What two shapes that must be equal allow; `what` begins the message: "the shapes of indices and updates"."""
+    """The shape that two shapes which must be equal share; `what` begins the message: "the shapes of a and b"."""
     shape = a & b
     if shape is None:
-        code = "IR501" if a.rank != b.rank else "IR502"
+        code = Code.wrong_rank if a.rank != b.rank else Code.dims_differ
         raise ShapeError(f"{what} must be equal, found {a} and {b}", code=code, port=port)
     return shape
 
@@ -179,8 +201,8 @@ def merge_shapes(a: Shape, b: Shape, what: str, *, port: str | None = None) -> S
 def broadcast_shapes(a: Shape, b: Shape, mode: Broadcasting = "numpy", axis: int = -1) -> Shape:
     """The shape of two tensors that are broadcast together.
 
-    none: the shapes must be equal. numpy: as NumPy does. pdpd: b is broadcast to a, its first dim laid on `axis` of a
-    (-1: the last dims of both meet), trailing dims of size 1 of b ignored.
+    none: the shapes must be equal. numpy: as NumPy does. pdpd (PaddlePaddle's way): b is broadcast to a; its first
+    dim lies on `axis` of a, or its last dim on the last of a for -1; trailing dims of size 1 of b do not count.
     """
     if mode == "none":
         return merge_shapes(a, b, "without broadcasting the shapes of both inputs")
@@ -193,29 +215,27 @@ def broadcast_shapes(a: Shape, b: Shape, mode: Broadcasting = "numpy", axis: int
     for one, other in zip(_padded(a, rank), _padded(b, rank), strict=True):
         dim = one.broadcast(other)
         if dim is None:
-            raise ShapeError(f"the shapes {a} and {b} do not broadcast: {one} meets {other}", code="IR504")
+            raise ShapeError(f"the shapes {a} and {b} do not broadcast: {one} meets {other}", code=Code.no_broadcast)
         dims.append(dim)
     return Shape(dims)
 
 
-def _padded(shape: Shape, rank: int) -> tuple[Dim, ...]:
-    return (Dim.of(1),) * (rank - len(shape)) + shape[:]
-
-
 def _broadcast_pdpd(a: Shape, b: Shape, axis: int) -> Shape:
     if axis < -1 or axis > len(a):
-        raise ShapeError(f"axis {axis} of pdpd broadcasting is out of range for rank {len(a)}", code="IR503")
+        raise ShapeError(
+            f"axis {axis} of pdpd broadcasting is out of range for rank {len(a)}", code=Code.axis_out_of_range
+        )
     start = len(a) - len(b) if axis == -1 else axis
     trailing = list(b)
     while trailing and trailing[-1] == 1:
         trailing.pop()
     if start < 0 or start + len(trailing) > len(a):
-        raise ShapeError(f"{b} laid on axis {start} does not fit into {a}", code="IR504")
+        raise ShapeError(f"{b} laid on axis {start} does not fit into {a}", code=Code.no_broadcast)
     dims = list(a)
     for position, dim in enumerate(trailing, start):
         met = dims[position] if dim == 1 else dims[position] & dim
         if met is None and 1 not in dim:
-            raise ShapeError(f"{b} does not broadcast to {a}: {dim} meets {dims[position]}", code="IR504")
+            raise ShapeError(f"{b} does not broadcast to {a}: {dim} meets {dims[position]}", code=Code.no_broadcast)
         if met is not None and 1 not in dim:
             dims[position] = met
     return Shape(dims)
@@ -231,5 +251,15 @@ def align_pdpd(b: Array, rank: int, axis: int) -> Array:
     return b.reshape(shape + [1] * (rank - axis - len(shape)))
 
 
-LARGEST_SEARCHED = 2**16
-"""Known data of more elements than this is not searched to tell the size of an output."""
+def broadcasts_to(shape: Shape, target: Shape) -> bool:
+    """Whether NumPy may broadcast a tensor of this shape with one of the target's shape to the latter."""
+    if shape.dims is None or target.dims is None:
+        return True
+    rank = max(len(shape), len(target))
+    pairs = zip(_padded(shape, rank), _padded(target, rank), strict=True)
+    return all(1 in dim or dim & met is not None for dim, met in pairs)
+
+
+def _padded(shape: Shape, rank: int) -> tuple[Dim, ...]:
+    """The dims with ones in front, as many as the rank is short of."""
+    return (Dim.of(1),) * (rank - len(shape)) + shape[:]

@@ -1,16 +1,29 @@
-"""The attributes and shape rules that convolution and pooling share; `kernels/windows.py` has their arithmetic."""
+"""The attributes and shape rules of operators with sliding windows: convolution and pooling.
+
+`kernels/windows.py` has the arithmetic of the windows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.ops.base.attributes import LOWER, Ints, Positives
 from ir_exec.ops.base.operator import Op
 from ir_exec.types import Dim, Shape, TensorType
 
-__all__ = ["SPATIAL_RANKS", "AutoPad", "Windowed", "require_spatial", "spatial_dims"]
+__all__ = [
+    "SPATIAL_RANKS",
+    "AutoPad",
+    "Windowed",
+    "changed",
+    "covered",
+    "require_spatial",
+    "spatial_dims",
+    "window_extent",
+]
 
 SPATIAL_RANKS = (1, 2, 3)
 
@@ -18,11 +31,12 @@ AutoPad = Annotated[Literal["explicit", "same_upper", "same_lower", "valid"], LO
 
 
 class Windowed(Op):
-    """The attributes that all windows have; one value for each spatial axis.
+    """strides, pads_begin and pads_end have one value for each spatial axis.
 
-    strides: the way from one window to the next. pads_begin, pads_end: how many elements are padded if auto_pad is
-    `explicit`; none if it is `valid`. With `same_upper` and `same_lower` there are as many windows as strides fit
-    into the data, and as much padding as they need, an odd element of it at the end or at the beginning.
+    strides: the distance between neighbouring windows. pads_begin, pads_end: the padding if auto_pad is `explicit`, the
+    default; a negative number leaves elements of the data out. auto_pad: `valid` is no padding; `same_upper` and
+    `same_lower` are ceil(size / stride) windows with the padding that they need, an odd element of it at the end or at
+    the beginning.
     """
 
     strides: Positives
@@ -35,7 +49,8 @@ class Windowed(Op):
         return self.auto_pad in ("same_upper", "same_lower")
 
     def _check_lengths(self, spatial_rank: int, *required: str, **attributes: Sequence[int]) -> None:
-        """Attributes have one value for each spatial axis, or none at all if they are not among the required ones."""
+        """Raises ShapeError IR505 unless attributes have a value for each spatial axis; those that are not required may
+        have none."""
         attributes |= {"pads_begin": self.pads_begin, "pads_end": self.pads_end}
         for name, values in attributes.items():
             if len(values) != spatial_rank and (values or name in required):
@@ -49,19 +64,42 @@ class Windowed(Op):
         return tuple(zip(self.pads_begin or none, self.pads_end or none, strict=True))
 
     def _same_pads(self, size: int, extent: int, stride: int) -> tuple[int, int]:
-        """The padding of one axis for windows of this extent with which `ceil(size / stride)` of them fit."""
+        """The padding of one axis with which `ceil(size / stride)` windows of this extent fit."""
         needed = max((-(-size // stride) - 1) * stride + extent - size, 0)
         less, more = needed // 2, needed - needed // 2
         return (less, more) if self.auto_pad == "same_upper" else (more, less)
 
 
 def require_spatial(data: TensorType, name: str = "data", others: int = 2) -> None:
-    """The rank allows for one, two or three spatial axes behind `others`; raises ShapeError IR501."""
+    """Raises ShapeError IR501 unless the rank leaves one, two or three spatial axes behind `others`."""
     if data.rank is not None and data.rank - others not in SPATIAL_RANKS:
         expected = " or ".join(str(others + count) for count in SPATIAL_RANKS)
-        raise ShapeError(f"{name} has rank {data.rank} ({data.shape}), expected {expected}", code="IR501", port=name)
+        raise ShapeError(
+            f"{name} has rank {data.rank} ({data.shape}), expected {expected}", code=Code.wrong_rank, port=name
+        )
 
 
 def spatial_dims(shape: Shape, count: int, others: int = 2) -> tuple[Dim, ...]:
     """The dims of the spatial axes; unknown ones where the rank is unknown."""
     return (Dim.any(),) * count if shape.dims is None else shape[others:]
+
+
+def window_extent(kernel: Dim, dilation: int) -> Dim:
+    """How many elements a window spans from its first to its last."""
+    return (kernel - 1) * dilation + 1
+
+
+def changed(dim: Dim, amount: int) -> Dim:
+    """The dim with so many more elements, or fewer where the amount is negative."""
+    return dim + amount if amount >= 0 else dim - -amount
+
+
+def covered(dim: Dim, pads: tuple[int, int], extent: Dim, axis: int) -> Dim:
+    """How many elements of the padded data lie behind the first window; ShapeError IR505 where a window cannot fit."""
+    padded = changed(dim, sum(pads))
+    if dim.is_static and extent.is_static and extent.lo > dim.lo + sum(pads):
+        raise ShapeError(
+            f"a window of {extent} elements on spatial axis {axis} does not fit into the "
+            f"{max(dim.lo + sum(pads), 0)} elements of the padded data"
+        )
+    return padded - extent

@@ -1,4 +1,7 @@
-"""Transposed convolution: every element of the data, multiplied with filters and added where a window would read it."""
+"""Transposed convolution, the gradient of convolution with respect to its data.
+
+Every element of the data is multiplied with a filter, and the products are added up where a window would read them.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.kernels.deconvolve import deconvolve
 from ir_exec.kernels.precision import CALCULABLE
-from ir_exec.kernels.windows import SlidingAxis, changed, window_extent
+from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import NonNegatives
-from ir_exec.ops.base.shapes import ints, known_bounds, merge_dims, require_rank
-from ir_exec.ops.base.windowed import spatial_dims
+from ir_exec.ops.base.named_dims import element_type_of
+from ir_exec.ops.base.shapes import dims_within, ints, known_bounds, merge_dims, require_rank
+from ir_exec.ops.base.windowed import changed, spatial_dims, window_extent
 from ir_exec.ops.convolution.convolution import Convolving, grouped_channels
 from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
 
@@ -21,15 +26,15 @@ __all__ = ["ConvolutionBackpropData", "GroupConvolutionBackpropData"]
 
 
 class _Transposed(Convolving):
-    """What both transposed convolutions share.
+    """A spatial axis of the output has `(size - 1) * stride + extent - pads_begin - pads_end + output_padding` elements
+    (extent: that of the dilated kernel), or as many as output_shape says.
 
-    Sizes of the output are `(size - 1) * stride + extent - pads_begin - pads_end + output_padding`, or those that
-    output_shape names; pads are 0 unless auto_pad is `explicit`. With output_shape and `same_upper` or `same_lower`,
-    pads make up for the difference, an odd element of it at the beginning or at the end. Elements that no filter
-    reaches are 0.
+    Pads are 0 unless auto_pad is `explicit`. With output_shape and `same_upper` or `same_lower` they make up for the
+    difference, an odd element of it at the beginning or at the end. output_padding is 0 by default. Elements that no
+    filter reaches are 0.
 
-    By the specification pads of `explicit` are to be ignored where there is an output_shape, and `valid` is to shift
-    the output as `same_lower` does; OpenVINO keeps these pads and does not shift, and so do we.
+    By the specification, pads of `explicit` do not count beside an output_shape, and `valid` shifts the output as
+    `same_lower` does. OpenVINO counts these pads and does not shift, and so do we.
     """
 
     inputs = (
@@ -44,13 +49,13 @@ class _Transposed(Convolving):
         named = None if output_shape is None else _named_dims(output_shape)
         spatial_rank = self._spatial_rank(data, filters, None if named is None else len(named))
         if spatial_rank is None:
-            return self._kind(data, filters).with_shape(Shape.unknown())
+            return TensorType(element_type_of((data, filters)), Shape.unknown())
         steps = {"strides": self.strides, "dilations": self.dilations, "output_padding": self.output_padding}
         self._check_lengths(spatial_rank, **steps)
         if named is not None and len(named) != spatial_rank:
             raise ShapeError(
                 f"output_shape has {len(named)} elements, expected {spatial_rank}, one for each spatial axis",
-                code="IR502",
+                code=Code.dims_differ,
                 port="output_shape",
             )
         if output_shape is None:
@@ -83,7 +88,7 @@ class _Transposed(Convolving):
     def _transposed_axes(
         self, sizes: Sequence[int], kernel: Sequence[int], named: Sequence[int] | None
     ) -> list[SlidingAxis]:
-        """The windows that a convolution would read of the output; their number is the size of the data."""
+        """The windows that a convolution of the output would have: as many as the data has elements."""
         statics = [Dim.of(size) for size in sizes], [Dim.of(size) for size in kernel]
         outputs = [dim.size for dim in self._natural_dims(*statics)] if named is None else named
         more = self.output_padding or (0,) * len(sizes)
@@ -102,11 +107,11 @@ class _Transposed(Convolving):
 class ConvolutionBackpropData(_Transposed):
     """output[b, o, i * stride + k * dilation - pad] += data[b, c, i] * filters[c, o, k], from zeros on.
 
-    i and k stand for one, two or three spatial axes. Short floats are multiplied in f32; integers are exact: 8 bits
-    saturate, longer ones wrap. Sizes and pads: see the base class.
+    i and k stand for one, two or three spatial axes. Floats shorter than f32 are multiplied in f32. Integers are exact:
+    8 bits saturate, longer ones wrap.
 
-    data: [batch, channels, spatial...], any numeric type. filters: [channels, outputs, kernel...], of the same type.
-    output_shape: one integer for each spatial axis; may be left out. output: [batch, outputs, spatial...].
+    data: [batch, channels, spatial...], any numeric type. filters: [channels, outputs, kernel...], the type of data.
+    output_shape: optional, an integer for each spatial axis. output: [batch, outputs, spatial...], the type of data.
     Errors: IR501 for ranks other than 3, 4, 5 or that differ, IR502 where the channels differ or output_shape has
     another length, IR505 for attributes of another length and for negative sizes, IR704 for a wrong output_shape.
     Specification: convolution/convolution-backprop-data-1.
@@ -122,9 +127,9 @@ class ConvolutionBackpropData(_Transposed):
 class GroupConvolutionBackpropData(_Transposed):
     """The transposed convolution of groups of channels, each with filters of its own.
 
-    data: [batch, groups * C, spatial...], any numeric type. filters: [groups, C, O, kernel...], of the same type.
-    output_shape: one integer for each spatial axis; may be left out. output: [batch, groups * O, spatial...].
-    Errors: as ConvolutionBackpropData; IR502 where the channels are not groups * C.
+    data: [batch, groups * C, spatial...], any numeric type. filters: [groups, C, O, kernel...], the type of data.
+    output_shape: optional, an integer for each spatial axis. output: [batch, groups * O, spatial...], the type of data.
+    Errors: as ConvolutionBackpropData; IR502 where data has not groups * C channels.
     Specification: convolution/group-convolution-backprop-data-1.
     """
 
@@ -140,11 +145,9 @@ def _named_dims(output_shape: TensorType) -> list[Dim] | None:
     bounds = known_bounds(output_shape)
     if bounds is None:
         length = Dim.any() if output_shape.shape.dims is None else output_shape.shape[0]
-        # More than three are refused by every caller.
+        # The caller refuses more than three: four stand for all of them.
         return [Dim.any()] * min(length.lo, 4) if length.is_static else None
-    if any(most < 0 for _, most in bounds):
-        raise ShapeError("output_shape names a negative size", port="output_shape")
-    return [Dim(max(least, 0), most) for least, most in bounds]
+    return dims_within(bounds, "output_shape")
 
 
 def _named_sizes(output_shape: Array, spatial_rank: int) -> tuple[int, ...]:

@@ -21,14 +21,14 @@ __all__ = ["BinaryConvolution"]
 
 @op("BinaryConvolution", since=1)
 class BinaryConvolution(Convolving):
-    """Convolution in which a bit of 1 counts as 1 and a bit of 0 as -1; padding is of the bit pad_value.
+    """Convolution of bits, of which 1 counts as 1 and 0 as -1; elements of padding are the bit pad_value.
 
-    data: [batch, channels, height, width] of zeros and ones, any numeric type; what is above zero counts as one.
-    filters: [outputs, channels, kernel height, kernel width], bits. output: [batch, outputs, windows...] in the type
-    of data.
+    data: [batch, channels, height, width] of zeros and ones, any numeric type; whatever is above 0 counts as 1.
+    filters: [outputs, channels, kernel height, kernel width], u1 (or numbers, as data). output: [batch, outputs,
+    windows...], the type of data.
     Errors: IR501 for ranks other than 4, IR502 where the channels differ, IR505 as Convolution.
-    Specification: convolution/binary-convolution-1. OpenVINO's CPU plugin takes the bits of each byte of the filters in
-    reverse order, needs channels by eights, and leaves padding with pad_value 0 out of the sum; we do not.
+    Specification: convolution/binary-convolution-1. OpenVINO's CPU plugin reads the bits of each byte of the filters in
+    reverse order, needs a multiple of eight channels, and leaves padding with pad_value 0 out of the sum; we do not.
     """
 
     inputs = (In("data", types=CALCULABLE), In("filters", types=CALCULABLE | element_types("u1")))
@@ -48,7 +48,7 @@ class BinaryConvolution(Convolving):
 
     def evaluate(self, data: Array, filters: Array) -> Array:
         axes = self._sliding(data.shape[2:], filters.shape[2:])
-        # Padding is not 0 here, so that it must be elements of the data.
+        # Padding counts as 1 or -1, never as 0, so it must become elements of the data.
         widths = [(0, 0), (0, 0), *[_padding(axis) for axis in axes]]
         padded = np.pad(_signs(data), widths, constant_values=1 if self.pad_value > 0 else -1)
         inner = [

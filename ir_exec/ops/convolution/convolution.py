@@ -1,4 +1,4 @@
-"""Convolution: every window of the data, multiplied with filters and summed."""
+"""Convolution: every window of the data, multiplied with filters and summed up."""
 
 from __future__ import annotations
 
@@ -7,33 +7,35 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.convolve import Convolver, convolve
 from ir_exec.kernels.precision import CALCULABLE
-from ir_exec.kernels.windows import SlidingAxis, covered, window_extent
+from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import Positives
+from ir_exec.ops.base.named_dims import element_type_of
 from ir_exec.ops.base.shapes import merge_dims
-from ir_exec.ops.base.windowed import Windowed, require_spatial, spatial_dims
+from ir_exec.ops.base.windowed import Windowed, covered, require_spatial, spatial_dims, window_extent
 from ir_exec.types import Array, Dim, Shape, TensorType
 
 __all__ = ["Convolution", "Convolving", "GroupConvolution", "grouped_channels"]
 
 
 class Convolving(Windowed):
-    """What all convolutions share: windows as large as the filters, whose elements may be apart.
+    """Windows as large as the filters. dilations: the distance between neighbouring elements of a window.
 
-    strides and dilations are 1 and pads 0 where they are not given, as in OpenVINO.
+    The specification requires strides, dilations and pads; as in OpenVINO they are 1, 1 and 0 in a file without them.
     """
+
+    filter_axes: ClassVar[int] = 2
+    """The number of axes of the filters before the spatial ones."""
 
     strides: Positives = ()
     dilations: Positives = ()
 
-    filter_axes: ClassVar[int] = 2
-    """How many axes the filters have before their spatial ones."""
-
     def _spatial_rank(self, data: TensorType, filters: TensorType, told: int | None = None) -> int | None:
-        """The number of spatial axes where it is known: from the inputs, as it was told, or from the attributes."""
+        """The number of spatial axes: that of the inputs, else `told`, else that of the attributes; None if unknown."""
         require_spatial(data)
         require_spatial(filters, "filters", self.filter_axes)
         ranks = [data.rank and data.rank - 2, filters.rank and filters.rank - self.filter_axes]
@@ -41,7 +43,7 @@ class Convolving(Windowed):
         if len(set(known)) > 1:
             raise ShapeError(
                 f"filters {filters.shape} have {known[1]} spatial axes, data {data.shape} has {known[0]}",
-                code="IR501",
+                code=Code.wrong_rank,
                 port="filters",
             )
         attributes = (self.strides, self.dilations, self.pads_begin, self.pads_end)
@@ -53,7 +55,7 @@ class Convolving(Windowed):
         return tuple(zip(self.strides or ones, self.dilations or ones, strict=True))
 
     def _counts(self, data: Sequence[Dim], kernel: Sequence[Dim]) -> list[Dim]:
-        """How many windows each spatial axis of the data has."""
+        """The number of windows on each spatial axis of the data."""
         self._check_lengths(len(data), strides=self.strides, dilations=self.dilations)
         steps = self._steps(len(data))
         if self._same:
@@ -65,7 +67,7 @@ class Convolving(Windowed):
         ]
 
     def _sliding(self, sizes: Sequence[int], kernel: Sequence[int]) -> list[SlidingAxis]:
-        """The windows of all spatial axes of data of these sizes."""
+        """The windows on each spatial axis, for data and filters of these sizes."""
         counts = self._counts([Dim.of(size) for size in sizes], [Dim.of(size) for size in kernel])
         pads = self._explicit_pads(len(sizes))
         axes = []
@@ -77,22 +79,18 @@ class Convolving(Windowed):
 
     def _output(self, data: TensorType, filters: TensorType, channels: Dim, counts: Sequence[Dim]) -> TensorType:
         batch = Dim.any() if data.shape.dims is None else data.shape[0]
-        return self._kind(data, filters).with_shape(Shape([batch, channels, *counts]))
-
-    @staticmethod
-    def _kind(data: TensorType, filters: TensorType) -> TensorType:
-        return data if data.element_type.is_known else filters
+        return TensorType(element_type_of((data, filters)), Shape([batch, channels, *counts]))
 
 
 @op("Convolution", since=1)
 class Convolution(Convolving):
     """output[b, o, i] = sum over c and k of data[b, c, i * stride + k * dilation - pad] * filters[o, c, k].
 
-    i and k stand for one, two or three spatial axes. Short floats are multiplied in f32; integers are exact: 8 bits
-    saturate, longer ones wrap.
+    i and k stand for one, two or three spatial axes. Floats shorter than f32 are multiplied in f32. Integers are exact:
+    8 bits saturate, longer ones wrap.
 
-    data: [batch, channels, spatial...], any numeric type. filters: [outputs, channels, kernel...], of the same type.
-    output: [batch, outputs, windows...].
+    data: [batch, channels, spatial...], any numeric type. filters: [outputs, channels, kernel...], the type of data.
+    output: [batch, outputs, windows...], the type of data.
     Errors: IR501 for ranks other than 3, 4, 5 or that differ, IR502 where the channels differ, IR505 for attributes of
     another length and for windows larger than the padded data.
     Specification: convolution/convolution-1.
@@ -103,7 +101,7 @@ class Convolution(Convolving):
     def infer(self, data: TensorType, filters: TensorType) -> TensorType:
         spatial_rank = self._spatial_rank(data, filters)
         if spatial_rank is None:
-            return self._kind(data, filters).with_shape(Shape.unknown())
+            return TensorType(element_type_of((data, filters)), Shape.unknown())
         if data.shape.dims is not None and filters.shape.dims is not None:
             merge_dims(data.shape[1], filters.shape[1], "the channels of data and filters", port="filters")
         counts = self._counts(
@@ -124,12 +122,12 @@ class Convolution(Convolving):
 class GroupConvolution(Convolving):
     """Convolution of groups of channels, each with filters of its own.
 
-    Channels number g * C to g * C + C - 1 of the data are convolved with filters[g] to the outputs g * O to
-    g * O + O - 1; with one channel in each group that is a depthwise convolution.
+    Group g convolves channels g * C to g * C + C - 1 of the data with filters[g] to the outputs g * O to
+    g * O + O - 1. With one channel in each group that is a depthwise convolution.
 
-    data: [batch, groups * C, spatial...], any numeric type. filters: [groups, O, C, kernel...], of the same type.
-    output: [batch, groups * O, windows...].
-    Errors: as Convolution; IR502 where the channels are not groups * C.
+    data: [batch, groups * C, spatial...], any numeric type. filters: [groups, O, C, kernel...], the type of data.
+    output: [batch, groups * O, windows...], the type of data.
+    Errors: as Convolution; IR502 where data has not groups * C channels.
     Specification: convolution/group-convolution-1.
     """
 
@@ -140,7 +138,7 @@ class GroupConvolution(Convolving):
     def infer(self, data: TensorType, filters: TensorType) -> TensorType:
         spatial_rank = self._spatial_rank(data, filters)
         if spatial_rank is None:
-            return self._kind(data, filters).with_shape(Shape.unknown())
+            return TensorType(element_type_of((data, filters)), Shape.unknown())
         counts = self._counts(
             spatial_dims(data.shape, spatial_rank), spatial_dims(filters.shape, spatial_rank, self.filter_axes)
         )
@@ -155,9 +153,9 @@ class GroupConvolution(Convolving):
 
 
 def grouped_channels(data: Shape, filters: Shape, *, channels: int, outputs: int) -> Dim:
-    """The output channels of all groups. channels, outputs: the axes of filters on which each group has them.
+    """The number of output channels of all groups; ShapeError IR502 where the channels of data do not fit the groups.
 
-    Raises ShapeError IR502 where the channels of the data are not those of all groups.
+    channels, outputs: the axes of filters with the channels and the outputs of each group.
     """
     if filters.dims is None:
         return Dim.any()
@@ -169,7 +167,7 @@ def grouped_channels(data: Shape, filters: Shape, *, channels: int, outputs: int
         if possible is None:
             raise ShapeError(
                 f"data {data} has {data[1]} channels, filters {filters} take {each} in each of {groups} groups",
-                code="IR502",
+                code=Code.dims_differ,
                 port="filters",
             )
         groups = possible

@@ -1,4 +1,4 @@
-"""DeformableConvolution: windows whose elements lie at learned places."""
+"""DeformableConvolution: convolution with windows whose elements are moved by learned offsets."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
+from ir_exec.kernels import costs
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.kernels.windows import Scratch, SlidingAxis, block_sizes, blocks
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import Bool, Positive
+from ir_exec.ops.base.named_dims import element_type_of
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.ops.convolution.convolution import Convolving
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["DeformableConvolution1", "DeformableConvolution8"]
-
-CHUNK = 2**18
-"""How many elements of windows are interpolated at a time."""
 
 
 class _Deformable(Convolving):
@@ -27,14 +27,16 @@ class _Deformable(Convolving):
 
     sample[b, c, k, i] is data[b, c] at `i * stride + k * dilation - pad + offset`. The offset of element k of window i
     is offsets[b, 2 * k] along the height and offsets[b, 2 * k + 1] along the width; k counts through the kernel row by
-    row, behind all elements of the groups before. `group`: groups of channels that have filters of their own.
-    `deformable_group`: groups of channels that have offsets of their own.
+    row, behind all elements of the groups before. group: into how many groups with filters of their own the channels
+    are divided. deformable_group: into how many groups with offsets of their own. Both are 1 by default.
 
-    A sample between four elements of the data is interpolated bilinearly; one outside of the data is 0.
+    A sample between four elements of the data is interpolated bilinearly; one outside of the data is 0. By the
+    specification, one less than an element outside counts as on the border; in OpenVINO, and here, that is so behind
+    the last element of an axis alone.
 
     data: [batch, channels, height, width], any numeric type. offsets: [batch, 2 * deformable_group * kernel,
-    windows...]. filters: [outputs, channels / group, kernel...], of the type of data. output: [batch, outputs,
-    windows...].
+    windows...], any numeric type. filters: [outputs, channels / group, kernel...], the type of data. output: [batch,
+    outputs, windows...], the type of data.
     Errors: IR501 for ranks other than 4, IR502 for dims that do not fit each other or the groups, IR505 as
     Convolution.
     """
@@ -44,7 +46,7 @@ class _Deformable(Convolving):
 
     @property
     def _beyond(self) -> bool:
-        """Whether a sample less than one element outside of the data is interpolated with 0."""
+        """Whether a sample less than an element outside of the data is interpolated with zeros around it."""
         return False
 
     def _infer(self, data: TensorType, offsets: TensorType, filters: TensorType, mask: TensorType | None) -> TensorType:
@@ -52,7 +54,7 @@ class _Deformable(Convolving):
             if given is not None:
                 require_rank(given, 4, name)
         if all(tensor.rank is None for tensor in (data, offsets, filters)):
-            return self._kind(data, filters).with_shape(Shape.unknown())
+            return TensorType(element_type_of((data, filters)), Shape.unknown())
         batch, channels, *sizes = data.shape if data.shape.dims is not None else Shape.of_rank(4)
         outputs, each, *kernel = filters.shape if filters.shape.dims is not None else Shape.of_rank(4)
         for name, dim in (("channels of data", channels), ("outputs of filters", outputs)):
@@ -82,7 +84,7 @@ class _Deformable(Convolving):
         scales = None if mask is None else _calculable(mask).reshape(batch, parts, elements, *counts)
         rows = _calculable(filters).reshape(self.group, len(filters) // self.group, channels // self.group * elements)
         result = np.empty((batch, self.group, rows.shape[1], *counts), images.dtype)
-        sizes = block_sizes(counts, CHUNK // max(channels * elements, 1))
+        sizes = block_sizes(counts, costs.INTERMEDIATE_ELEMENTS // max(channels * elements, 1))
         scratch = Scratch(images.dtype)
         for b in range(batch):
             for block in blocks(counts, sizes):
@@ -100,7 +102,7 @@ class _Deformable(Convolving):
 
 @op("DeformableConvolution", since=1)
 class DeformableConvolution1(_Deformable):
-    """A convolution of windows whose elements are shifted, see the base class; samples outside of the data are 0.
+    """A convolution of windows whose elements are moved by offsets.
 
     Specification: convolution/deformable-convolution-1.
     """
@@ -120,10 +122,11 @@ class DeformableConvolution1(_Deformable):
 
 @op("DeformableConvolution", since=8)
 class DeformableConvolution8(_Deformable):
-    """A convolution of windows whose elements are shifted and weighted, see the base class.
+    """A convolution of windows whose elements are moved by offsets and multiplied with a mask.
 
-    mask: [batch, deformable_group * kernel, windows...], what element k of window i is multiplied with; 1 without it.
-    With `bilinear_interpolation_pad` a sample less than one element outside of the data is interpolated with zeros.
+    mask: optional, [batch, deformable_group * kernel, windows...], any numeric type: the factor of element k of window
+    i. bilinear_interpolation_pad: a sample less than an element outside of the data is interpolated with zeros around
+    it; false by default.
 
     Specification: convolution/deformable-convolution-8.
     """
@@ -151,17 +154,17 @@ class DeformableConvolution8(_Deformable):
 
 
 def _calculable(array: Array) -> Array:
-    """Samples between elements are fractions, of integers too."""
+    """The array in a float type: samples between integers are fractions too."""
     return array.astype(np.float64) if ElementType.of(array).is_integer else widened(array)
 
 
 def _require_divisible(dim: Dim, groups: int, what: str, port: str | None = None) -> None:
     if dim.is_bounded and dim.ceil_div(groups).lo > (dim // groups).hi:
-        raise ShapeError(f"the {dim} {what} are no multiple of {groups} groups", code="IR502", port=port)
+        raise ShapeError(f"the {dim} {what} are no multiple of {groups} groups", code=Code.dims_differ, port=port)
 
 
 def _places(axes: list[SlidingAxis], block: tuple[slice, ...], shifts: Array) -> tuple[Array, Array]:
-    """Where the elements of a block of windows lie on both axes: two arrays [kernel..., windows...].
+    """The positions of the elements of a block of windows along height and width: two arrays [kernel..., windows...].
 
     shifts: [kernel, axis, windows...].
     """

@@ -1,4 +1,4 @@
-"""The operators of Detectron models that stand around their region proposals."""
+"""The operators of Detectron models before and behind their region proposals: priors, features, detections."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.boxes import Selected, above, best_first, corner_overlaps, keep_best, moved_boxes
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
@@ -32,8 +33,8 @@ class ExperimentalDetectronPriorGridGenerator(Op):
     width, n, 4] without `flatten`.
     The points lie at (index + 0.5) times `stride_x` and `stride_y`, or if these are 0 times the image's width and
     height over the grid's. `h` and `w` are the height and width of the grid, those of feature_map if they are 0; the
-    output keeps its size, and zeros fill it up, which the specification leaves open. A file that does not say `flatten`
-    means false, as OpenVINO reads it; the specification has true.
+    size of the output is that of feature_map, and zeros fill it up, which the specification leaves open. `flatten` is
+    false where the file does not say, as in OpenVINO; the specification has true.
 
     Specification: detection/experimental-detectron-prior-grid-generator-6.
     """
@@ -62,7 +63,9 @@ class ExperimentalDetectronPriorGridGenerator(Op):
         height, width, count = dims["height"], dims["width"], dims["priors"]
         for name, size, dim in (("h", self.h, height), ("w", self.w, width)):
             if size > dim.hi:
-                raise ShapeError(f"{name} is {size}, more than {dim}, the size of feature_map", code="IR505")
+                raise ShapeError(
+                    f"{name} is {size}, more than {dim}, the size of feature_map", code=Code.impossible_shape
+                )
         shape = [height * width * count] if self.flatten else [height, width, count]
         return TensorType(element_type_of((priors, feature_map, im_data)), Shape([*shape, 4]))
 
@@ -82,7 +85,7 @@ class ExperimentalDetectronPriorGridGenerator(Op):
 
 
 class _LevelAlign(ROIAlign3):
-    """ROIAlign with boxes that are moved by half an element if `aligned`, and at least one element high and wide."""
+    """ROIAlign-3 with boxes that are moved by half an element if `aligned`."""
 
     aligned: Bool
 
@@ -93,16 +96,16 @@ class _LevelAlign(ROIAlign3):
 
 @op("ExperimentalDetectronROIFeatureExtractor", since=6)
 class ExperimentalDetectronROIFeatureExtractor(Op):
-    """ROIAlign with the mean of each bin, each region in the level of a pyramid that its size asks for.
+    """ROIAlign with the mean of each bin, each region in the level of a pyramid that fits its size.
 
     rois: floating, [n, 4], boxes (x0, y0, x1, y1) in pixels of the image. pyramid: the same type, one tensor [1, C,
     height, width] for each level, of which a pixel stands for `pyramid_scales` pixels of the image. roi_features: [n,
     C, output_size, output_size]. roi_boxes: rois as they are.
-    A region of width w and height h is of level floor(2 + log2(sqrt(w * h) / 224 + 1e-6)), of the first or last if that
-    is none; one without area gives zeros. The specification has the rois in the order of their levels in the second
-    output, OpenVINO in the order of the input.
+    A region of width w and height h belongs to level floor(2 + log2(sqrt(w * h) / 224 + 1e-6)), clipped to the levels
+    that there are; one without area gives zeros. The specification has the rois in the order of their levels in the
+    second output, OpenVINO in the order of the input.
 
-    Errors: IR704 for a region with more than 2^22 places to read.
+    Errors: IR704 for a region with more than 2^22 sampling points.
     Specification: detection/experimental-detectron-roi-feature-extractor-6.
     """
 
@@ -117,7 +120,7 @@ class ExperimentalDetectronROIFeatureExtractor(Op):
     def infer(self, rois: TensorType, *pyramid: TensorType) -> tuple[TensorType, TensorType]:
         if len(pyramid) > len(self.pyramid_scales):
             message = f"there are {len(pyramid)} levels, but {len(self.pyramid_scales)} pyramid_scales"
-            raise ShapeError(message, code="IR505")
+            raise ShapeError(message, code=Code.impossible_shape)
         inputs: dict[str, tuple[TensorType, tuple[str, ...]]] = {"rois": (rois, ("rois", "4 coordinates"))}
         for i, level in enumerate(pyramid):
             inputs[f"pyramid[{i}]"] = (level, ("1 image", "channels", f"height {i}", f"width {i}"))
@@ -158,7 +161,7 @@ class ExperimentalDetectronDetectionOutput(Op):
 
     Class 0 is the background. Candidates have a score above `score_threshold`; boxes are removed that overlap a better
     one of their class by more than `nms_threshold`, and the best `post_nms_count` of each class are kept, class by
-    class, or if these are too many the best of all. As in OpenVINO, boxes are cut off at the first row and column of
+    class, or if these are too many the best of all. As in OpenVINO, boxes are clipped at the first row and column of
     the image only, and class_agnostic_box_regression changes nothing.
 
     Specification: detection/experimental-detectron-detection-output-6.
@@ -193,10 +196,8 @@ class ExperimentalDetectronDetectionOutput(Op):
             },
             {**FOUR_COORDINATES, "classes": Dim.of(self.num_classes), "1 image": Dim.of(1), "3 numbers": Dim.of(3)},
         )
-        kind, most = (
-            element_type_of((input_rois, input_deltas, input_scores, input_im_info)),
-            self.max_detections_per_image,
-        )
+        kind = element_type_of((input_rois, input_deltas, input_scores, input_im_info))
+        most = self.max_detections_per_image
         scores = TensorType(kind, Shape([most]))
         return TensorType(kind, Shape([most, 4])), TensorType(ElementType.i32, Shape([most])), scores
 
@@ -207,7 +208,7 @@ class ExperimentalDetectronDetectionOutput(Op):
             convert(array, ElementType.f32) for array in (input_rois, input_deltas, input_scores)
         )
         boxes = self._boxes(regions, deltas)
-        # A region without area moves nowhere, and scores 0.
+        # The boxes of a region without area are 0, and so are its scores.
         empty = ~((regions[:, 2] > regions[:, 0]) & (regions[:, 3] > regions[:, 1]))
         boxes[:, :, empty], scores = 0, np.where(empty[:, np.newaxis], np.float32(0), scores)
         most, parts = self.max_detections_per_image, []
@@ -228,7 +229,7 @@ class ExperimentalDetectronDetectionOutput(Op):
         return kept_boxes, labels, kept_scores
 
     def _boxes(self, regions: Array, deltas: Array) -> Array:
-        """[coordinates, classes, regions]"""
+        """The regions moved as predicted: [coordinates, classes, regions]."""
         moves = deltas.reshape(len(regions), self.num_classes, 4).T
         moves = moves / np.array(self.deltas_weights, np.float32).reshape(4, 1, 1)
         moves[2:] = np.minimum(moves[2:], np.float32(self.max_delta_log_wh))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import GraphError
 from ir_exec.kernels.boxes import Selected, above, as_rows, best_first, corner_overlaps, keep_best
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
@@ -15,7 +16,9 @@ from ir_exec.ops.base.named_dims import merged_dims
 from ir_exec.ops.base.shapes import divide_dim, merge_dims
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert
 
-__all__ = ["DetectionOutput1", "DetectionOutput8", "logistic"]
+__all__ = ["DetectionOutput1", "DetectionOutput8"]
+
+_Count = TypeVar("_Count", int, Dim)
 
 _CORNER: Literal["caffe.PriorBoxParameter.CORNER"] = "caffe.PriorBoxParameter.CORNER"
 
@@ -47,9 +50,6 @@ class _DetectionOutput(Op):
     input_width: Int = 1
     objectness_score: Float = 0.0
 
-    def _known_classes(self) -> int | None:
-        return None
-
     def infer(
         self,
         box_logits: TensorType,
@@ -59,7 +59,7 @@ class _DetectionOutput(Op):
         aux_box_preds: TensorType | None = None,
     ) -> TensorType:
         if aux_class_preds is not None and aux_box_preds is None:
-            raise GraphError("expected 3 inputs or 5, found 4", code="IR106")
+            raise GraphError("expected 3 inputs or 5, found 4", code=Code.wrong_number_of_inputs)
         dims = merged_dims(
             {
                 "box_logits": (box_logits, ("images", "moves")),
@@ -74,15 +74,14 @@ class _DetectionOutput(Op):
         if 1 not in own:
             merge_dims(own, images, "axis 0 of proposals, if it is not 1, and of box_logits", port="proposals")
         priors, classes = self._priors_and_classes(dims["priors"], dims["moves"], dims["scores"])
-        keep = self.keep_top_k[0]
-        if keep > 0:
-            rows = images * keep
-        else:
-            rows = images * classes * (self.top_k if keep == -1 and self.top_k > 0 else priors)
-        return box_logits.with_shape(Shape([1, 1, rows, 7]))
+        return box_logits.with_shape(Shape([1, 1, self._row_count(images, priors, classes), 7]))
+
+    def _known_classes(self) -> int | None:
+        """The number of classes where an attribute gives it."""
+        return None
 
     def _priors_and_classes(self, priors: Dim, moves: Dim, scores: Dim) -> tuple[Dim, Dim]:
-        """How many there are, from the lengths of box_logits and class_preds."""
+        """The numbers of priors and classes from the lengths of box_logits and class_preds."""
         known = self._known_classes()
         classes = Dim.any() if known is None else Dim.of(known)
         if self.share_location or known is not None:
@@ -136,14 +135,15 @@ class _DetectionOutput(Op):
             output[0, 0, len(rows_out), 0] = -1
         return output
 
-    def _row_count(self, images: int, priors: int, classes: int) -> int:
+    def _row_count(self, images: _Count, priors: _Count, classes: _Count) -> _Count:
+        """The number of rows of the output."""
         keep = self.keep_top_k[0]
         if keep > 0:
             return images * keep
         return images * classes * (self.top_k if keep == -1 and self.top_k > 0 else priors)
 
     def _decoded(self, priors: Array, moves: Array, variance: Array | None) -> Array:
-        """Boxes [priors, classes or 1, 4], which are the prior boxes moved and scaled as is predicted."""
+        """Boxes [priors, classes or 1, 4]: the prior boxes moved and scaled as predicted."""
         if not self.normalized:
             priors = priors / np.array([self.input_width, self.input_height] * 2, np.float32)
         moves = moves if variance is None else variance * moves
@@ -156,7 +156,7 @@ class _DetectionOutput(Op):
         return np.clip(boxes, 0, 1, out=boxes) if self.clip_before_nms else boxes
 
     def _kept(self, image: int, boxes: Array, scores: Array) -> Selected:
-        """What is kept of one image, class by class; `box` counts the priors."""
+        """The boxes that are kept of one image, class by class; `box` is the index of the prior."""
         chosen = self._best_class_of_each(scores) if self.decrease_label_id else self._above_threshold(scores)
         parts = []
         for label, order in enumerate(chosen):
@@ -171,7 +171,7 @@ class _DetectionOutput(Op):
         return found
 
     def _above_threshold(self, scores: Array) -> list[Array]:
-        """For each class the priors to look at, the best first."""
+        """For each class its candidates, the best first, as indices of priors."""
         chosen = [np.zeros(0, np.int64)] * scores.shape[1]
         for label in range(len(chosen)):
             if label != self.background_label_id:
@@ -181,7 +181,7 @@ class _DetectionOutput(Op):
         return chosen
 
     def _best_class_of_each(self, scores: Array) -> list[Array]:
-        """The same when every prior stands for its best class only, class 0 being none."""
+        """The same where every prior counts for its best class only, and never for class 0."""
         usable = (scores >= np.float32(self.confidence_threshold)) & (scores > -1)
         usable[:, [label for label in (0, self.background_label_id) if 0 <= label < scores.shape[1]]] = False
         ranked = np.where(usable, scores, -np.inf)
@@ -192,6 +192,7 @@ class _DetectionOutput(Op):
         return [order[best[order] == label] for label in range(scores.shape[1])]
 
     def _rows(self, found: Selected, boxes: Array) -> Array:
+        """Rows of image, class, score and box."""
         rows = np.empty((len(found.box), 7), np.float32)
         rows[:, 0], rows[:, 1], rows[:, 2] = found.batch, found.label - self.decrease_label_id, found.score
         rows[:, 3:] = boxes[found.batch, found.box, 0 if self.share_location else found.label]
@@ -201,7 +202,7 @@ class _DetectionOutput(Op):
 
 
 def _divided(dim: Dim, total: Dim, divisor: int, what: str, port: str) -> Dim:
-    """What `total` divided says of `dim` as well."""
+    """`dim` merged with total / divisor; raises ShapeError where they contradict each other."""
     return merge_dims(dim, divide_dim(total, divisor, f"axis 1 of {port}", port=port), f"those of {what}", port=port)
 
 
@@ -230,15 +231,10 @@ class DetectionOutput8(_DetectionOutput):
     N * keep_top_k, or N * top_k * num_classes for a keep_top_k of -1, or else N * num_classes * num_priors.
 
     Candidates have a score above `confidence_threshold`, the best `top_k` of each class; boxes are removed that overlap
-    a better one by more than `nms_threshold`, and of what is left the best `keep_top_k` of each image are kept, class
-    by class. With `decrease_label_id` each prior stands only for its best class, not counting class 0, and classes
-    count from there.
+    a better one by more than `nms_threshold`, and the best `keep_top_k` of the others are kept for each image, class by
+    class. With `decrease_label_id` each prior counts only for its best class other than 0, and the classes of the
+    output are one less.
 
     As in OpenVINO, priors that count pixels are divided by the size of the image a second time when they move twice.
     Specification: detection/detectionoutput-8.
     """
-
-
-def logistic(values: Array) -> Array:
-    logistic: Array = 1 / (1 + np.exp(-values))
-    return logistic

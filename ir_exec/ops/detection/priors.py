@@ -1,4 +1,4 @@
-"""Prior boxes: the boxes at every point of a grid over an image that a detector then shifts and scales."""
+"""Prior boxes: boxes at every point of a grid over an image, which a detector then moves and scales."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, Float, Floats
@@ -26,7 +27,7 @@ Variance = Annotated[Floats, _one_or_four]
 
 
 class _Priors(Op):
-    """What all operators here share.
+    """What PriorBox and PriorBoxClustered share.
 
     output_size, image_size: integers, [2], height and width of the grid and of the image. output: f32,
     [2, 4 * height * width * priors per point]; the first row holds the boxes (x0, y0, x1, y1) as parts of the image,
@@ -40,11 +41,11 @@ class _Priors(Op):
     variance: Variance = ()
 
     def _count(self) -> int:
-        """How many boxes stand at each point."""
+        """The number of boxes at each point."""
         raise NotImplementedError
 
     def _boxes(self, height: int, width: int, image_height: int, image_width: int) -> Array:
-        """All boxes as f32, one after the other, in any shape."""
+        """All boxes as f32, point by point, in any shape."""
         raise NotImplementedError
 
     def infer(self, output_size: TensorType, image_size: TensorType) -> TensorType:
@@ -55,7 +56,9 @@ class _Priors(Op):
         total = Dim.of(4 * self._count())
         for low, high in known_bounds(output_size) or [(0, UNBOUNDED)]:
             if high < 0:
-                raise ShapeError(f"output_size has {high}, expected 0 or more", code="IR505", port="output_size")
+                raise ShapeError(
+                    f"output_size has {high}, expected 0 or more", code=Code.impossible_shape, port="output_size"
+                )
             total = total * Dim(max(low, 0), high)
         return TensorType(ElementType.f32, Shape([2, total]))
 
@@ -75,7 +78,7 @@ class _Priors(Op):
 
 
 def _points(count: int, offset: float, step: np.float32) -> Array:
-    """Where the points of a grid lie along one axis."""
+    """The coordinates of the points of a grid along one axis."""
     return (np.arange(count, dtype=np.float32) + np.float32(offset)) * step
 
 
@@ -83,9 +86,9 @@ def _points(count: int, offset: float, step: np.float32) -> Array:
 class PriorBoxClustered(_Priors):
     """At every point of a grid boxes of given widths and heights; see `_Priors` for inputs and output.
 
-    The points lie (index + offset) * step apart, `step_w` and `step_h` or `step` for both; if all are 0 the points
-    cover the image evenly. With `clip` boxes are cut off at the edges of the image. Without width and height there are
-    no boxes, as in OpenVINO; the specification has one of width and height 1.
+    The points lie at (index + offset) * step, `step_w` and `step_h` or `step` for both; if all are 0 the points
+    cover the image evenly. With `clip` boxes are clipped to the image. Without width and height there are no boxes, as
+    in OpenVINO; the specification has one of width and height 1.
 
     Specification: detection/prior-box-clustered-1.
     """
@@ -135,6 +138,8 @@ class _PriorBox(_Priors):
     fixed_size: Floats = ()
     density: Floats = ()
 
+    min_max_aspect_ratios_order = True
+
     def check_attributes(self) -> None:
         if len(self.density) < len(self.fixed_size):
             raise ValueError(f"density has {len(self.density)} values, expected one for each fixed_size")
@@ -182,7 +187,7 @@ class _PriorBox(_Priors):
         return np.clip(boxes, 0, 1, out=boxes) if self.clip else boxes
 
     def _ratios(self) -> list[float]:
-        """The aspect ratios that are not 1, each once, and with `flip` what they are the other way round."""
+        """The aspect ratios other than 1, each once, and with `flip` their reciprocals."""
         ratios = [1.0]
         for ratio in self.aspect_ratio:
             if all(abs(ratio - known) >= 1e-6 for known in ratios):
@@ -190,7 +195,7 @@ class _PriorBox(_Priors):
         return [ratio for ratio in ratios if abs(ratio - 1) >= 1e-6]
 
     def _half_sizes(self, lengths: Array) -> list[tuple[Any, Any]]:
-        """Half the width and height of the boxes that stand once at a point, in f32."""
+        """Half the width and height of the boxes that are centred on a point, in f32."""
         ratios = self._roots(self._ratios())
         halves: list[tuple[Any, Any]] = []
         for i, length in enumerate(lengths):
@@ -204,14 +209,11 @@ class _PriorBox(_Priors):
             if self.scale_all_sizes or i == len(lengths) - 1:
                 base = (length if self.scale_all_sizes else lengths[0]) * np.float32(0.5)
                 stretched = [(base * ratio, base / ratio) for ratio in ratios]
-            halves += [*largest, *stretched] if self._mean_before_ratios() else [*stretched, *largest]
+            halves += [*largest, *stretched] if self.min_max_aspect_ratios_order else [*stretched, *largest]
         return halves
 
-    def _mean_before_ratios(self) -> bool:
-        return True
-
     def _dense_boxes(self) -> list[Array]:
-        """Rows of x and y seen from the point, half width, half height, and that they are cut off, in f32."""
+        """Rows of x and y from the point, half width, half height, and 1 for being clipped to the image, in f32."""
         parts = [np.zeros((0, 5), np.float32)]
         for size, density in zip(self.fixed_size, self.density, strict=False):
             count, whole = int(density), int(size)
@@ -242,21 +244,20 @@ class PriorBox1(_PriorBox):
 class PriorBox8(_PriorBox):
     """At every point of a grid boxes of several sizes and aspect ratios; see `_Priors` for inputs and output.
 
-    The points lie (index + offset) * step apart; for a `step` of 0 they cover the image evenly. At each stand, if there
-    are fixed sizes, for each of them boxes of every `fixed_ratio` (or square, and of every `aspect_ratio`), density *
-    density of each, shifted against one another and cut off at the edges of the image; then for each `min_size` a
-    square box, one of the mean size between it and its `max_size`, and boxes of every `aspect_ratio`, with `flip` also
-    upended. Without `min_max_aspect_ratios_order` the mean size comes last. Without `scale_all_sizes`, sizes and step
-    are parts of the image's height (step -1: the height over that of the grid), and only the last size brings boxes of
-    other ratios, of the first size. With `clip` all boxes are cut off at the edges of the image.
+    The points lie at (index + offset) * step; for a `step` of 0 they cover the image evenly. At each point there are:
+    - for each `fixed_size` boxes of every `fixed_ratio` (without these a square, and boxes of every `aspect_ratio`),
+      density * density of each, shifted against one another and clipped to the image;
+    - for each `min_size` a square, a square of the geometric mean of it and its `max_size`, and boxes of every
+      `aspect_ratio`, with `flip` also of its reciprocal. Without `min_max_aspect_ratios_order` the mean comes last.
 
-    The size of the output counts no box of min_size next to boxes of fixed_size, nor repeated ratios; as in OpenVINO,
-    boxes that have no place there are left out at the end.
+    Without `scale_all_sizes`, sizes and step are fractions of the image's height (step -1: the height over that of the
+    grid), and only the last size has boxes of other ratios, which have the first size. With `clip` all boxes are
+    clipped to the image.
+
+    The size of the output counts neither boxes of min_size beside boxes of fixed_size nor repeated ratios; as in
+    OpenVINO, boxes for which there is no room are left out at the end.
 
     Specification: detection/prior-box-8.
     """
 
     min_max_aspect_ratios_order: Bool = True
-
-    def _mean_before_ratios(self) -> bool:
-        return self.min_max_aspect_ratios_order

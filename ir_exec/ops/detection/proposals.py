@@ -1,4 +1,4 @@
-"""The regions where the first part of a Faster R-CNN detector proposes to look for objects."""
+"""Region proposals: where the first stage of a Faster R-CNN detector tells the second to look for objects."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ir_exec.kernels.boxes import above, best_first, corner_overlaps, keep_best,
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, Float, Floats, IndexTypeName, NonNegative, Positive, within
+from ir_exec.ops.base.box_dims import FOUR_COORDINATES
 from ir_exec.ops.base.named_dims import element_type_of, merged_dims
 from ir_exec.ops.base.shapes import merge_dims
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert
@@ -19,7 +20,7 @@ from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert
 __all__ = ["ExperimentalDetectronGenerateProposalsSingleImage", "GenerateProposals", "Proposal1", "Proposal4"]
 
 _LARGEST_GROWTH = np.float32(log(1000.0 / 16.0))
-"""The logarithm beyond which no box grows, as Detectron has it."""
+"""The greatest logarithm by which a box grows, as in Detectron."""
 
 
 class _Proposal(Op):
@@ -64,7 +65,7 @@ class _Proposal(Op):
         height, width, least_height, least_width = self._image(convert(image_shape, ElementType.f32))
         rois, scores = np.zeros((batches, most, 5), np.float32), np.zeros((batches, most), np.float32)
         for batch in range(batches):
-            # Behind the scores of the background stand those of objects.
+            # The scores of objects come after those of the background.
             given = np.moveaxis(convert(class_probs[batch, anchors:], ElementType.f32), 0, -1).ravel()
             boxes = self._boxes(convert(bbox_deltas[batch], ElementType.f32), height, width)
             own_width, own_height = (boxes[2 + axis] - boxes[axis] + self._margin() for axis in (0, 1))
@@ -87,7 +88,7 @@ class _Proposal(Op):
         return 0.0 if self.framework else 1.0
 
     def _image(self, values: Array) -> tuple[Any, Any, Any, Any]:
-        """Height and width of the image, and the least of both for a box."""
+        """Height and width of the image, and the least height and width of a box."""
         tiny = np.finfo(np.float32).tiny
         if not all(tiny <= value < np.inf for value in values[:2]):
             message = f"image_shape begins with {values[0]}, {values[1]}, expected a height and a width above 0"
@@ -101,7 +102,7 @@ class _Proposal(Op):
         return height, width, *least
 
     def _boxes(self, deltas: Array, height: Any, width: Any) -> Array:
-        """All boxes as rows of x0, y0, x1, y1: row by row of the grid, point by point, anchor by anchor."""
+        """All boxes [4, n]: row by row of the grid, point by point, anchor by anchor."""
         anchors, margin = self._anchors(), np.float32(self._margin())
         rows, columns = deltas.shape[1:]
         x, y = np.meshgrid(np.arange(columns), np.arange(rows))
@@ -119,7 +120,7 @@ class _Proposal(Op):
         return boxes.reshape(4, -1)
 
     def _anchors(self) -> Array:
-        """The boxes at the first point, all scales of a ratio one after the other, as rows of x0, y0, x1, y1."""
+        """The anchors at the first point, ratio by ratio, as rows of x0, y0, x1, y1."""
         margin, base = np.float32(self._margin()), np.float32(self.base_size)
         ratios, scales = (np.array(values, np.float32) for values in (self.ratio, self.scale))
         widths = np.sqrt(base * base / ratios)
@@ -160,11 +161,10 @@ class Proposal4(_Proposal):
     An anchor of width sqrt(base_size**2 / ratio) and ratio times that height, both times a scale, stands every
     feat_stride pixels. Boxes smaller than min_size times the scale of the image get the score 0. Of the best
     pre_nms_topn those are removed that overlap a better one by more than nms_thresh. `clip_before_nms` and
-    `clip_after_nms` cut boxes off at the edges of the image, and `normalize` divides them by its size. As in OpenVINO,
-    for `framework` tensorflow x and y change their places, height and width too, and boxes end where they end instead
-    of a pixel further on.
+    `clip_after_nms` clip boxes to the image, and `normalize` divides them by its size. As in OpenVINO, `framework`
+    tensorflow exchanges x and y, and height and width, and a box from 2 to 4 is 2 wide instead of 3.
 
-    Errors: IR704 for a size or a scale of the image that cannot be. Specification: detection/proposal-4.
+    Errors: IR704 for a size or a scale of the image out of range. Specification: detection/proposal-4.
     """
 
     outputs = ("rois", "probs")
@@ -182,7 +182,7 @@ class Proposal4(_Proposal):
 def _propose(
     anchors: Array, deltas: Array, edges: tuple[Any, Any], least: tuple[Any, Any], pixels: bool
 ) -> tuple[Array, Array]:
-    """Anchors moved as predicted and cut off at the edges of the image, and whether they are large enough.
+    """Anchors moved as predicted and clipped to the image, as [4, n], and whether each is large enough.
 
     anchors: [n, 4], point by point. deltas: [anchors at a point * 4, height, width]. edges, least: height and width.
     pixels: coordinates count pixels, and a box from 2 to 4 is 3 wide.
@@ -200,7 +200,7 @@ def _propose(
 
 
 def _point_by_point(scores: Array) -> Array:
-    """Scores [anchors, height, width] in the order of the anchors."""
+    """Scores [anchors, height, width] flattened in the order of the anchors: point by point."""
     ordered: Array = np.moveaxis(scores, 0, -1).ravel()
     return ordered
 
@@ -214,7 +214,7 @@ class ExperimentalDetectronGenerateProposalsSingleImage(Op):
     by so many widths and heights, and the logarithms of its growth, at most log(1000 / 16). scores: [A, height, width].
     rois: [post_nms_count, 4], the best first, and their scores [post_nms_count], both filled up with zeros.
 
-    Boxes are cut off at the edges of the image; those smaller than `min_size` count with the score 0. Of the best
+    Boxes are clipped to the image; those smaller than `min_size` get the score 0. Of the best
     `pre_nms_count` those are removed that overlap a better one by more than `nms_threshold`. As in OpenVINO, a box from
     2 to 4 is 3 wide when it moves and when its size is compared, and 2 wide when its overlaps are.
 
@@ -244,7 +244,7 @@ class ExperimentalDetectronGenerateProposalsSingleImage(Op):
                 "scores": (scores, ("anchors", "height", "width")),
                 "anchors": (anchors, ("boxes", "4 coordinates")),
             },
-            {"3 numbers": Dim.of(3), "4 coordinates": Dim.of(4)},
+            {**FOUR_COORDINATES, "3 numbers": Dim.of(3)},
         )
         boxes = dims["anchors"] * dims["height"] * dims["width"]
         merge_dims(dims["boxes"], boxes, "the length of anchors and the size of scores", port="anchors")
@@ -278,10 +278,10 @@ class GenerateProposals(Op):
     rpnrois: the type of im_info, [n, 4], image by image, the best first. rpnscores: the same type, [n]. rpnroisnum:
     `roi_num_type`, [N], how many each image has.
 
-    Boxes are cut off at the edges of the image. Of the best `pre_nms_count` those are left out that are smaller than
-    `min_size` times the scale, and then those that overlap a better one by more than `nms_threshold`; the best
-    `post_nms_count` remain. A threshold above one half is multiplied by `nms_eta` at each box that remains, where
-    OpenVINO takes no nms_eta but 1. If not `normalized`, coordinates count pixels, and a box from 2 to 4 is 3 wide.
+    Boxes are clipped to the image. Of the best `pre_nms_count` those are removed that are smaller than `min_size` times
+    the scale, and then those that overlap a better one by more than `nms_threshold`; the best `post_nms_count` are
+    kept. A threshold above one half is multiplied by `nms_eta` at each box that is kept; OpenVINO supports no nms_eta
+    but 1. If not `normalized`, coordinates count pixels, and a box from 2 to 4 is 3 wide.
 
     Specification: detection/generate-proposals-9.
     """
@@ -312,7 +312,7 @@ class GenerateProposals(Op):
                 "boxesdeltas": (boxesdeltas, ("images", ("anchors", 4), "height", "width")),
                 "scores": (scores, ("images", "anchors", "height", "width")),
             },
-            {"3 or 4 numbers": Dim(3, 4), "4 coordinates": Dim.of(4)},
+            {**FOUR_COORDINATES, "3 or 4 numbers": Dim(3, 4)},
         )
         kind, images = im_info.element_type, dims["images"]
         rows = Dim(0, (images * self.post_nms_count).hi)
@@ -333,6 +333,7 @@ class GenerateProposals(Op):
         return convert(np.concatenate(rois), kind), convert(np.concatenate(probs), kind), numbers
 
     def _image(self, info: Array, deltas: Array, scores: Array, anchors: Array) -> tuple[Array, Array]:
+        """The boxes [n, 4] that are kept of one image, and their scores."""
         least = np.float32(self.min_size) * info[[2, -1]]
         boxes, large = _propose(anchors, deltas, (info[0], info[1]), (least[0], least[1]), pixels=not self.normalized)
         ranked = _point_by_point(scores)

@@ -1,7 +1,4 @@
-"""ROIAlign: a region of interest becomes an output of one size, read between the elements of an image.
-
-A region of interest (ROI) is a box in an image.
-"""
+"""ROIAlign: regions of interest (ROIs), which are boxes in images, pooled to one size by bilinear interpolation."""
 
 from __future__ import annotations
 
@@ -11,9 +8,10 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 
 from ir_exec.errors import EvaluationError
+from ir_exec.kernels import costs
 from ir_exec.kernels.indices import as_integers
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, widened
-from ir_exec.kernels.sampling import CHUNK, MOST_SAMPLES, channels_last, read_between, sample_points
+from ir_exec.kernels.sampling import channels_last, read_between, sample_points
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, NonNegative, Positive
 from ir_exec.ops.base.images import dims_of, images_of
@@ -22,18 +20,21 @@ from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
 
 __all__ = ["ROIAlign3", "ROIAlign9", "ROIAlignRotated"]
 
+MOST_SAMPLES = 2**22
+"""A region with more samples than this is refused: its size is a mistake, and no memory should be spent on it."""
+
 
 class _Align(Op):
     """What ROIAlign and ROIAlignRotated share.
 
     data: [N, C, H, W], floats. rois: [NUM_ROIS, numbers of a box], the type of data. batch_indices: [NUM_ROIS], which
     image each box lies in. output: [NUM_ROIS, C, pooled_h, pooled_w], the type of data.
-    A box is divided into pooled_h x pooled_w bins; of each bin `sampling_ratio` x `sampling_ratio` places are read, or
-    as many as it has elements, rounded up, if that is 0. A place beyond an element outside the image counts as zero.
-    All is computed in f32 (f64 for f64).
+    A box is divided into pooled_h x pooled_w bins. Each bin has `sampling_ratio` x `sampling_ratio` sampling points; if
+    that is 0, as many as it has elements, rounded up. Points more than one element outside the image count as zero. All
+    is computed in f32 (f64 for f64).
 
-    Errors: IR701 for an index of no image, where OpenVINO's CPU plugin leaves the output as it was; IR704 for a box
-    with more than 2^22 places to read.
+    Errors: IR701 for a batch index out of range, where OpenVINO's CPU plugin leaves the output as it was; IR704 for a
+    box with more than 2^22 sampling points.
     """
 
     inputs = (
@@ -67,14 +68,14 @@ class _Align(Op):
         return output
 
     def _pool(self, image: Array, box: Array) -> Array:
-        """What one region of an image [H, W, C] gives: [pooled_h, pooled_w, C]."""
+        """One region of an image [H, W, C], pooled: [pooled_h, pooled_w, C]."""
         raise NotImplementedError
 
     def _places(self, begin: Array, extent: Array) -> tuple[Array, Array]:
-        """Where a box that begins at (y, x) is read along its height and its width: [bins, samples of a bin] each."""
+        """The sampling points of a box that begins at (y, x): y and x, each [bins, samples of a bin]."""
         bins = (self.pooled_h, self.pooled_w)
         sizes = extent / np.array(bins, extent.dtype)
-        # A bin of a size that is no number has no places, as one of a negative size.
+        # A bin whose size is NaN has no sampling points, like one of a negative size.
         adaptive = np.clip(np.nan_to_num(np.ceil(sizes), nan=0), 0, MOST_SAMPLES).astype(np.int64).tolist()
         counts = [self.sampling_ratio or count for count in adaptive]
         if prod(max(count, 1) for count in counts) * prod(bins) > MOST_SAMPLES:
@@ -94,9 +95,9 @@ class _Align(Op):
 class _ROIAlign(_Align):
     """rois: x1, y1, x2, y2.
 
-    A place is between four elements, which count by their nearness; places beyond the last element, and less than one
-    element before the first, count as on it. The bin is the mean of its places, or the greatest of them and zero: so
-    OpenVINO has it, while the specification speaks of a maximum alone.
+    Points are interpolated between four elements; those beyond the last element, and up to one element before the
+    first, count as on it. A bin is the mean of its points, or the greatest of them and zero, as in OpenVINO; the
+    specification has no zero.
     """
 
     mode: Annotated[Literal["avg", "max"], LOWER]
@@ -105,7 +106,7 @@ class _ROIAlign(_Align):
         return self._infer(data, rois, batch_indices, 4)
 
     def _box(self, box: Array) -> tuple[Array, Array]:
-        """(y, x) of the beginning, and height and width, in elements of the image."""
+        """The first corner (y, x), and height and width, in elements of the image."""
         raise NotImplementedError
 
     def _pool(self, image: Array, box: Array) -> Array:
@@ -123,7 +124,7 @@ class _ROIAlign(_Align):
                 for column in columns:
                     np.maximum(pooled, _weighted(line, column, 1), out=pooled)
             return pooled
-        # A mean may be taken along one axis after the other.
+        # The mean is separable: one axis after the other.
         line = _weighted(image, rows[0], 0)
         for row in rows[1:]:
             line += _weighted(image, row, 0)
@@ -132,20 +133,20 @@ class _ROIAlign(_Align):
         return pooled / (len(rows) * len(columns))
 
 
-class Taps(NamedTuple):
-    """One place of every bin along an axis: two elements, and how much each of them counts."""
+class _Taps(NamedTuple):
+    """One sampling point of every bin along an axis: the indices of two elements and their weights."""
 
     low: Array
     high: Array
-    far: Array
-    near: Array
+    low_weight: Array
+    high_weight: Array
 
 
-def _tap_lists(positions: Array, size: int) -> tuple[slice, list[Taps]]:
-    """Positions [bins, places] on an axis of this size, place by place; a position beyond it does not count.
+def _tap_lists(positions: Array, size: int) -> tuple[slice, list[_Taps]]:
+    """Taps for positions [bins, samples] on an axis of this size, one for each sample; positions outside have weight 0.
 
-    The slice is the part of the axis in which all the elements lie; the taps count from its beginning on. There are
-    none where no position counts.
+    The slice is the part of the axis that is read; the indices of the taps count from its beginning on. There are no
+    taps where every position is outside.
     """
     within = (positions >= -1) & (positions <= size)
     if not within.any():
@@ -153,16 +154,16 @@ def _tap_lists(positions: Array, size: int) -> tuple[slice, list[Taps]]:
     line = read_between(np.clip(np.where(within, positions, positions[within][0]), 0, size - 1))
     first = int(line.low.min())
     low, high = line.low - first, line.high - first
-    far, near = (1 - line.share) * within, line.share * within
-    taps = [Taps(low[:, i], high[:, i], far[:, i], near[:, i]) for i in range(positions.shape[1])]
+    low_weight, high_weight = (1 - line.share) * within, line.share * within
+    taps = [_Taps(low[:, i], high[:, i], low_weight[:, i], high_weight[:, i]) for i in range(positions.shape[1])]
     return slice(first, first + int(high.max()) + 1), taps
 
 
-def _weighted(image: Array, taps: Taps, axis: int) -> Array:
-    """An image [H, W, C] read at one place of every bin along axis 0 or 1."""
+def _weighted(image: Array, taps: _Taps, axis: int) -> Array:
+    """An image [H, W, C] interpolated at one sampling point of every bin along axis 0 or 1."""
     shape = (-1, 1, 1) if axis == 0 else (-1, 1)
-    read: Array = np.take(image, taps.low, axis) * taps.far.reshape(shape)
-    read += np.take(image, taps.high, axis) * taps.near.reshape(shape)
+    read: Array = np.take(image, taps.low, axis) * taps.low_weight.reshape(shape)
+    read += np.take(image, taps.high, axis) * taps.high_weight.reshape(shape)
     return read
 
 
@@ -184,9 +185,9 @@ class ROIAlign3(_ROIAlign):
 class ROIAlign9(ROIAlign3):
     """Regions of interest pooled to one size; see `_Align` and `_ROIAlign`.
 
-    With the `aligned_mode` asymmetric as in ROIAlign-3. With half_pixel_for_nn corners are moved by -0.5 after they are
-    multiplied by `spatial_scale`, with half_pixel also by 0.5 before; then boxes have the size that they have. One of
-    no size gives 0 if `sampling_ratio` is 0; the mean of OpenVINO's CPU plugin is NaN then.
+    The `aligned_mode` asymmetric is ROIAlign-3. With half_pixel_for_nn corners are moved by -0.5 after they are
+    multiplied by `spatial_scale`, with half_pixel also by 0.5 before, and boxes may be of any size. A box of no size
+    gives 0 if `sampling_ratio` is 0; the mean of OpenVINO's CPU plugin is NaN then.
     Specification: detection/roi-align-9.
     """
 
@@ -207,8 +208,8 @@ class ROIAlignRotated(_Align):
     """Rotated regions of interest pooled to one size; see `_Align`.
 
     rois: x and y of the centre, width, height, angle in radians. Centre and size are multiplied by `spatial_scale`, the
-    centre is then moved by -0.5; the box is turned counterclockwise, or clockwise with `clockwise_mode`. A place is
-    between four elements as in ROIAlign; the bin is the mean of its places.
+    centre is then moved by -0.5; the box is rotated counterclockwise, or clockwise with `clockwise_mode`. Points are
+    interpolated as in ROIAlign; a bin is the mean of its points.
     Specification: detection/roi-align-rotated-15.
     """
 
@@ -233,7 +234,7 @@ class ROIAlignRotated(_Align):
             for places, size in ((y, rows), (x, columns))
         ]
         pooled = np.empty((self.pooled_h, self.pooled_w, image.shape[2]), image.dtype)
-        step = max(CHUNK // max(y.size, 1), 1)
+        step = max(costs.WINDOW_ELEMENTS // max(y.size, 1), 1)
         for channel in range(0, image.shape[2], step):
             values = sample_points(image[..., channel : channel + step], *lines)
             values[outside.ravel()] = 0

@@ -1,7 +1,7 @@
-"""Pooling of regions of interest by bins: ROIPooling, PSROIPooling, DeformablePSROIPooling.
+"""Regions of interest (ROIs) pooled by bins: ROIPooling, PSROIPooling, DeformablePSROIPooling.
 
-A region is five numbers: the image in which it lies, x1, y1, x2, y2. The list of regions ends at the first with the
-image -1, as OpenVINO has it; the outputs of all that follow are zero. All is computed in f32 (f64 for f64).
+A region is five numbers: the index of its image, x1, y1, x2, y2. As in OpenVINO, the list of regions ends at the first
+whose image is -1; the outputs of that one and of all that follow are zero. All is computed in f32 (f64 for f64).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, widened
 from ir_exec.kernels.sampling import channels_last, read_between, sample_lattice, sample_points
@@ -32,15 +33,16 @@ def _positive(scale: float) -> float:
 Scale = Annotated[Float, _positive]
 
 _FAR = 2.0**31
+"""Coordinates are clipped to -_FAR .. _FAR before they become integers."""
 
 
 class _RegionPooling(Op):
-    """data: [N, C, H, W]. rois: [NUM_ROIS, 5]."""
+    """What all operators here share. data: [N, C, H, W]. rois: [NUM_ROIS, 5]."""
 
     spatial_scale: Scale
 
     def _regions(self, data: TensorType, rois: TensorType) -> tuple[Dim, Dim]:
-        """How many regions there are, and how many channels the images have."""
+        """The number of regions, and the number of channels of data."""
         require_rank(data, 4, "data")
         require_rank(rois, 2, "rois")
         count, numbers = dims_of(rois, 2)
@@ -48,7 +50,7 @@ class _RegionPooling(Op):
         return count, dims_of(data, 4)[1]
 
     def _images(self, rois: Array, batches: int) -> list[int]:
-        """The images of the regions up to the end of the list."""
+        """The index of the image of each region up to the end of the list."""
         numbers = np.trunc(rois[:, 0])
         ended = np.flatnonzero(numbers == -1)
         return images_of(numbers[: ended[0]] if ended.size else numbers, batches, "rois")
@@ -60,12 +62,12 @@ class ROIPooling(_RegionPooling):
 
     data: [N, C, H, W], floats. rois: [NUM_ROIS, 5], the type of data. output: [NUM_ROIS, C, pooled_h, pooled_w].
     max: the corners times `spatial_scale`, rounded, are the first and the last element of the region, which has at
-    least one; it is cut into bins that may share elements, a bin is its greatest element, 0 where it has none.
-    bilinear: the corners go from 0, the first element of the image, to 1, the last; pooled_h x pooled_w places from
-    corner to corner are read (one in the middle if it is only one), 0 where they lie outside.
+    least one; it is divided into bins that may share elements, and a bin is its greatest element, 0 where it has none.
+    bilinear: corners are fractions of the image, 0 being its first element and 1 its last; pooled_h x pooled_w points
+    from corner to corner are interpolated (a single one lies in the middle), 0 where they lie outside.
 
-    `output_size` and `output_roi`: what OpenVINO writes beside `pooled_h` and `pooled_w`, which decide.
-    Errors: IR701 for an image that there is not. Specification: detection/roi-pooling-1.
+    `output_size` and `output_roi`, which OpenVINO writes beside `pooled_h` and `pooled_w`, change nothing.
+    Errors: IR701 for an image out of range. Specification: detection/roi-pooling-1.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("rois", types=CALCULABLE_FLOAT, like="data"))
@@ -112,7 +114,7 @@ class ROIPooling(_RegionPooling):
             else:
                 step = (end - first) * last / box.dtype.type(bins - 1)
                 places = np.arange(bins, dtype=box.dtype) * step + first * last
-                # What rounding does to the steps must not push the end out of the image.
+                # Rounding errors must not push the last point out of the image.
                 places[-1] = end * last
             within = np.flatnonzero((places >= 0) & (places <= last))
             lines.append(read_between(places[within]))
@@ -126,15 +128,15 @@ class PSROIPooling(_RegionPooling):
 
     data: [N, C, H, W]. rois: [NUM_ROIS, 5]. Both are floats. output: [NUM_ROIS, output_dim, group_size, group_size].
     average: C = output_dim * group_size²; the region from x1, y1, rounded, to one after x2, y2, rounded, times
-    `spatial_scale`, is cut into bins that may share elements; a bin is the mean of its elements in channel
+    `spatial_scale`, is divided into bins that may share elements; a bin is the mean of its elements in channel
     [output channel, row of bins, column of bins], 0 where it has none.
-    bilinear: C = spatial_bins_x * spatial_bins_y * output_dim; the corners times `spatial_scale` go from 0, the first
-    element of the image, to 1, the last. The region is cut into parts, spatial_bins_y rows of spatial_bins_x; in each
-    group_size² places from corner to corner are read in channel [part, output channel], 0 where they lie outside, and
-    a bin is the mean over all parts.
+    bilinear: C = spatial_bins_x * spatial_bins_y * output_dim; the corners times `spatial_scale` are fractions of the
+    image, 0 being its first element and 1 its last. The region is divided into spatial_bins_y rows of spatial_bins_x
+    parts; in each, group_size² points from corner to corner are interpolated in channel [part, output channel], 0 where
+    they lie outside, and a bin is the mean over all parts.
 
     What the specification leaves open is as in OpenVINO's CPU plugin.
-    Errors: IR502 for a wrong number of channels, IR701 for an image that there is not.
+    Errors: IR502 for a wrong number of channels, IR701 for an image out of range.
     Specification: detection/psroi-pooling-1.
     """
 
@@ -147,7 +149,7 @@ class PSROIPooling(_RegionPooling):
     spatial_bins_y: Int = 1
 
     def check_attributes(self) -> None:
-        # In the other mode they mean nothing, and files have zeros there.
+        # In the mode average they mean nothing, and files have zeros there.
         if self.mode == "bilinear" and min(self.spatial_bins_x, self.spatial_bins_y) < 1:
             raise ValueError("spatial_bins_x and spatial_bins_y must be 1 or more in the mode bilinear")
 
@@ -196,7 +198,7 @@ class PSROIPooling(_RegionPooling):
         output[...] = total / (len(rows) * len(columns))
 
     def _places(self, first: Array, end: Array, parts: int, size: int) -> Array:
-        """Where the parts of a region are read along one axis: [parts, group_size]."""
+        """The coordinates of the points of each part along one axis: [parts, group_size]."""
         number = first.dtype.type
         edges = first + np.arange(parts + 1, dtype=first.dtype) * ((end - first) / number(parts))
         begins, ends, last = edges[:-1, np.newaxis], edges[1:, np.newaxis], number(size - 1)
@@ -213,13 +215,13 @@ class DeformablePSROIPooling(_RegionPooling):
     data: [N, C, H, W], C at least output_dim * group_size². rois: [NUM_ROIS, 5]. offsets: [NUM_ROIS, 2 * classes,
     part_size, part_size], x and y for each class of output channels; the classes are equally large. All are floats.
     output: [NUM_ROIS, output_dim, group_size, group_size], the type of data.
-    The region goes from x1, y1, rounded, to one after x2, y2, rounded, all times `spatial_scale` less 0.5. A bin begins
-    where it would, moved by offset * trans_std times the size of the region; the offsets of a bin are those of the part
-    in which it lies. The mean of spatial_bins_y x spatial_bins_x places from its beginning on is taken in channel
-    [output channel, row of bins, column of bins]; places more than half an element outside do not count, and where none
-    counts the bin is 0.
+    The region goes from x1, y1, rounded, to one after x2, y2, rounded, all times `spatial_scale` less 0.5, and is
+    divided into bins. Each bin is moved by offset * trans_std times the size of the region, with the offsets of the
+    part in which it lies. It is the mean of spatial_bins_y x spatial_bins_x points from its corner on in channel
+    [output channel, row of bins, column of bins]; points more than half an element outside do not count, and a bin
+    without points is 0.
 
-    Errors: IR502, IR505 where channels or offsets do not fit, IR701 for an image that there is not.
+    Errors: IR502, IR505 where channels or offsets do not fit, IR701 for an image out of range.
     Specification: detection/deformable-psroi-pooling-1.
     """
 
@@ -241,7 +243,9 @@ class DeformablePSROIPooling(_RegionPooling):
         count, channels = self._regions(data, rois)
         least = self.output_dim * self.group_size**2
         if channels.hi < least:
-            raise ShapeError(f"data has {channels} channels, expected {least} or more", code="IR502", port="data")
+            raise ShapeError(
+                f"data has {channels} channels, expected {least} or more", code=Code.dims_differ, port="data"
+            )
         if offsets is not None:
             self._check_offsets(offsets, count)
         return data.with_shape(Shape([count, self.output_dim, self.group_size, self.group_size]))
@@ -255,7 +259,7 @@ class DeformablePSROIPooling(_RegionPooling):
         classes = divide_dim(numbers, 2, "the number of x and y in offsets", port="offsets")
         if classes.is_static and (not classes.size or self.output_dim % classes.size):
             message = f"offsets has {classes} classes of x and y, expected a divisor of output_dim {self.output_dim}"
-            raise ShapeError(message, code="IR505", port="offsets")
+            raise ShapeError(message, code=Code.impossible_shape, port="offsets")
 
     def evaluate(self, data: Array, rois: Array, offsets: Array | None = None) -> Array:
         output = np.zeros((len(rois), self.output_dim, self.group_size, self.group_size), data.dtype)
@@ -266,7 +270,7 @@ class DeformablePSROIPooling(_RegionPooling):
         part = np.arange(self.group_size) * self.part_size // self.group_size
         moves = moves[:, :, part[:, np.newaxis], part]
         bins, size = self.group_size**2, data.shape[2:]
-        # The bins lie one below the other in one high image of each output channel.
+        # The channels of all bins, one below the other, make one high image of each output channel.
         high = wide[:, : self.output_dim * bins].reshape(len(data), self.output_dim, bins * size[0], size[1])
         high = channels_last(high)
         for index, image in enumerate(self._images(boxes, len(data)) if data.size else ()):
@@ -306,13 +310,13 @@ class DeformablePSROIPooling(_RegionPooling):
 
 
 def _rounded(values: Array) -> Array:
-    """Whole numbers, halves away from zero, within what an image may be; 0 for what is no number."""
+    """Rounded to integers, halves away from zero, and clipped to -_FAR .. _FAR; 0 for NaN."""
     exact = np.clip(np.nan_to_num(values.astype(np.float64), nan=0), -_FAR, _FAR)
     return np.trunc(exact + np.copysign(0.5, exact))
 
 
 def _bins(first: float, extent: float, count: int, size: int, dtype: np.dtype[Any]) -> list[tuple[int, int]]:
-    """Begin and end of each of `count` bins from `first` on, within an axis of this size; bins may share an element."""
+    """Begin and end of each of `count` bins from `first` on, clipped to the axis; bins may share elements."""
     number = dtype.type
     bin_size = number(extent) / number(count)
     edges = np.arange(count + 1, dtype=dtype) * bin_size

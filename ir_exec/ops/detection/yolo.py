@@ -7,12 +7,14 @@ from typing import Annotated
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
+from ir_exec.kernels.elementwise import sigmoid
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
+from ir_exec.kernels.softmax import softmax
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, Floats, Int, Ints, NonNegative, Positives, of_length
 from ir_exec.ops.base.shapes import divide_dim, normalize_axis, require_rank
-from ir_exec.ops.detection.output import logistic
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert
 
 __all__ = ["RegionYolo", "ReorgYolo"]
@@ -20,15 +22,15 @@ __all__ = ["RegionYolo", "ReorgYolo"]
 
 @op("RegionYolo", since=1)
 class RegionYolo(Op):
-    """Region by region the logistic function over a YOLO detector's output, and perhaps a softmax over its classes.
+    """The output of a YOLO detector after the logistic function and, with `do_softmax`, a softmax over its classes.
 
-    data: floating, [N, regions * (coords + classes + 1), H, W]; channels behind these are left as they are, or left
-    out. With `do_softmax` there are `num` regions: the first two numbers of a region and its confidence pass the
-    logistic function, its classes a softmax, and the axes from `axis` to `end_axis` become one. Without it there are as
-    many regions as `mask` has values, the classes pass the logistic function too, and the shape stays. anchors are not
-    used.
+    data: floating, [N, regions * (coords + classes + 1), H, W].
+    With `do_softmax` there are `num` regions: the first two numbers of a region and its confidence go through the
+    logistic function, its classes through a softmax; further channels stay as they are, and the axes from `axis` to
+    `end_axis` are flattened. Without it there are as many regions as `mask` has values, the classes go through the
+    logistic function too, and further channels are left out. anchors change nothing.
 
-    A file that does not say `do_softmax` means false, as OpenVINO reads it; the specification has true.
+    `do_softmax` is false where the file does not say, as in OpenVINO; the specification has true.
     Specification: detection/region-yolo-1.
     """
 
@@ -53,7 +55,7 @@ class RegionYolo(Op):
         dims, channels = list(data.shape), self._regions() * (self.coords + self.classes + 1)
         if dims[1].hi < channels:
             message = f"axis 1 of data is {dims[1]}, expected {channels}: regions * (coords + classes + 1)"
-            raise ShapeError(message, code="IR502", port="data")
+            raise ShapeError(message, code=Code.dims_differ, port="data")
         if not self.do_softmax:
             dims[1] = Dim.of(channels)
             return data.with_shape(Shape(dims))
@@ -70,13 +72,11 @@ class RegionYolo(Op):
         given = values[:, : regions * numbers].reshape(batch, regions, numbers, height * width)
         output = total.copy()
         found = output[:, : regions * numbers].reshape(batch, regions, numbers, height * width)
-        found[:, :, :2] = logistic(found[:, :, :2])
+        sigmoid(found[:, :, :2])
         end = self.coords + 1 if self.do_softmax else numbers
-        found[:, :, self.coords : end] = logistic(found[:, :, self.coords : end])
+        sigmoid(found[:, :, self.coords : end])
         if self.do_softmax and self.classes:
-            scores = given[:, :, self.coords + 1 :]
-            powers = np.exp(scores - scores.max(axis=2, keepdims=True))
-            found[:, :, self.coords + 1 :] = powers / powers.sum(axis=2, keepdims=True)
+            found[:, :, self.coords + 1 :] = softmax(given[:, :, self.coords + 1 :], axis=2)
         output[:, : regions * numbers] = found.reshape(batch, regions * numbers, height * width)
         shape = self.infer(TensorType.of(data)).shape.static
         return convert(output, ElementType.of(data)).reshape(shape)
@@ -84,7 +84,7 @@ class RegionYolo(Op):
 
 @op("ReorgYolo", since=2)
 class ReorgYolo(Op):
-    """Channels split into places of a block in space, and these places gathered again, as YOLO v2 does.
+    """Places of a block of space moved into channels (space to depth), in the order of YOLO v2.
 
     data: [N, C, H, W], C at least stride², H and W multiples of stride. output: [N, C * stride², H / stride,
     W / stride]. Element [n, c, h, w] of an output that is still shaped [N, C, H, W] is element [n, c % K, h * stride +

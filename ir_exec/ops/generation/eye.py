@@ -6,30 +6,26 @@ from typing import Annotated
 
 import numpy as np
 
-from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.errors import EvaluationError
 from ir_exec.ops.base import In, Op, op
-from ir_exec.ops.base.attributes import ElementTypeName
-from ir_exec.ops.base.shapes import known_bounds, known_shape, require_one_element, require_rank
-from ir_exec.types import BOOLEAN, INDEX, NUMERIC, Array, Dim, ElementType, Shape, TensorType, convert
+from ir_exec.ops.base.attributes import ElementTypeName, among
+from ir_exec.ops.base.shapes import known_shape, known_size, require_one_element, require_rank
+from ir_exec.types import BOOLEAN, INDEX, NUMERIC, Array, Shape, TensorType, convert
 
 __all__ = ["Eye"]
-
-
-def _number(kind: ElementType) -> ElementType:
-    if kind not in NUMERIC | BOOLEAN:
-        raise ValueError("expected a numeric element type or boolean")
-    return kind
 
 
 @op("Eye", since=9)
 class Eye(Op):
     """output[..., i, i + diagonal_index] = 1, all other elements 0.
 
-    num_rows, num_columns, diagonal_index: i32 or i64, scalars or vectors of one element; a negative diagonal lies below
-    the main one, and one beyond the matrix leaves it all zeros. batch_shape: a vector, the axes before the matrix.
-    output: the element type `output_type`, shape batch_shape + [num_rows, num_columns].
+    num_rows, num_columns, diagonal_index: i32 or i64, scalars or vectors of one element. A negative diagonal lies below
+    the main one; a matrix without the diagonal is all zeros. batch_shape: optional, a vector of i32 or i64, the dims
+    before the matrix. output: shape batch_shape + [num_rows, num_columns], the type `output_type`: numeric, or boolean,
+    which OpenVINO takes beyond the specification.
 
-    Errors: IR505 or IR704 for a negative size. Specification: generation/eye-9.
+    Errors: IR501 and IR502 for inputs of other shapes, IR505 and IR704 for a negative size.
+    Specification: generation/eye-9.
     """
 
     inputs = (
@@ -39,7 +35,7 @@ class Eye(Op):
         In("batch_shape", types=INDEX, optional=True),
     )
 
-    output_type: Annotated[ElementTypeName, _number]
+    output_type: Annotated[ElementTypeName, among(NUMERIC | BOOLEAN, "a numeric element type or boolean")]
 
     def infer(
         self,
@@ -49,7 +45,7 @@ class Eye(Op):
         batch_shape: TensorType | None = None,
     ) -> TensorType:
         require_one_element(diagonal_index, "diagonal_index")
-        matrix = (_size_of(num_rows, "num_rows"), _size_of(num_columns, "num_columns"))
+        matrix = (known_size(num_rows, "num_rows"), known_size(num_columns, "num_columns"))
         if batch_shape is None:
             return TensorType(self.output_type, Shape(matrix))
         require_rank(batch_shape, 1, "batch_shape")
@@ -64,17 +60,6 @@ class Eye(Op):
         for name, size in (("num_rows", rows), ("num_columns", columns), *(("batch_shape", size) for size in batch)):
             if size < 0:
                 raise EvaluationError(f"{name} is {size}, expected 0 or more", port=name)
-        # A diagonal far beyond the matrix is no index that NumPy could take.
+        # NumPy takes no index beyond its own range, however far the diagonal is beyond the matrix.
         matrix = np.eye(rows, columns, min(max(diagonal, -rows), columns), np.int8)
         return np.broadcast_to(convert(matrix, self.output_type), (*batch, rows, columns)).copy()
-
-
-def _size_of(number: TensorType, name: str) -> Dim:
-    require_one_element(number, name)
-    bounds = known_bounds(number)
-    if bounds is None:
-        return Dim.any()
-    least, most = bounds[0]
-    if most < 0:
-        raise ShapeError(f"{name} is {most}, expected 0 or more", port=name)
-    return Dim(max(least, 0), most)

@@ -1,4 +1,4 @@
-"""Multinomial: classes drawn by their probabilities."""
+"""Multinomial: classes drawn at random with given probabilities."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from typing import Any
 
 import numpy as np
 
-from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.errors import EvaluationError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.kernels.random_bits import mersenne_twister, words_of_sequence
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, IndexTypeName
-from ir_exec.ops.base.shapes import known_bounds, require_one_element, require_rank
+from ir_exec.ops.base.shapes import known_size, require_rank
 from ir_exec.ops.generation.random_uniform import Seed
-from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
+from ir_exec.types import INTEGER, Array, Shape, TensorType
 
 __all__ = ["Multinomial"]
 
 
 @op("Multinomial", since=13)
 class Multinomial(Op):
-    """Indices of classes, drawn num_samples times for every row of probs.
+    """Indices of classes, num_samples of them drawn for every row of probs.
 
-    probs: a float type, shape [batch, classes]; not negative and not all 0, or with `log_probs` their logarithms, and
-    up to a factor in either case. num_samples: one integer. Without `with_replacement` no class is drawn twice.
-    output: the element type `convert_type`, i32 or i64, shape [batch, num_samples].
+    probs: a float type, shape [batch, classes]: probabilities up to a common factor, or with `log_probs` their
+    logarithms; not negative, not all 0. num_samples: an integer, a scalar or a vector of one element. Without
+    `with_replacement` no class is drawn twice. output: shape [batch, num_samples], the type `convert_type`, i32 or i64.
 
     A number x from 0 to 1 chooses the first class whose cumulative probability is x or more; without replacement, that
-    class's share is then taken away. As in OpenVINO's CPU plugin, which is the only one of its kernels that can be had,
-    the numbers are those of the C++ Mersenne twister with the seed sequence (global_seed, op_seed), divided by
-    2**32 - 1 in f32; probabilities are f32 too (the plugin's bf16 where probs are bf16), and every run begins anew. The
-    specification wants f64. Where both seeds are 0, no two runs give the same classes.
+    class's probability is then taken away. As in OpenVINO's CPU plugin, the numbers are those of the C++ Mersenne
+    twister with the seed sequence (global_seed, op_seed; both 0 by default), divided by 2**32 - 1 in f32, every run
+    begins anew, and probabilities are f32 too (in the plugin bf16 where probs are). The specification wants f64. Where
+    both seeds are 0, every run gives other classes.
 
-    Errors: IR505 or IR704 for a negative num_samples, IR704 where there is no class to draw, for which the plugin
-    leaves the output as it was. Specification: generation/multinomial-13.
+    Errors: IR501 for probs of another rank, IR505 and IR704 for a negative num_samples, IR704 where no class is left to
+    draw, for which the plugin leaves the output as it was. Specification: generation/multinomial-13.
     """
 
     inputs = (In("probs", types=CALCULABLE_FLOAT), In("num_samples", types=INTEGER))
@@ -49,14 +49,10 @@ class Multinomial(Op):
 
     def infer(self, probs: TensorType, num_samples: TensorType) -> TensorType:
         require_rank(probs, 2, "probs")
-        require_one_element(num_samples, "num_samples")
-        bounds = known_bounds(num_samples)
-        least, most = (0, Dim.any().hi) if bounds is None else bounds[0]
-        if most < 0:
-            raise ShapeError(f"num_samples is {most}, expected 0 or more", port="num_samples")
+        count = known_size(num_samples, "num_samples")
         if probs.shape.dims is None:
             return TensorType(self.convert_type, Shape.unknown())
-        return TensorType(self.convert_type, Shape([probs.shape[0], Dim(max(least, 0), most)]))
+        return TensorType(self.convert_type, Shape([probs.shape[0], count]))
 
     def evaluate(self, probs: Array, num_samples: Array) -> Array:
         count = int(as_integers(num_samples).reshape(-1)[0])
@@ -87,13 +83,13 @@ def _draw_any(cumulative: Array, samples: Array) -> Array:
 
 
 def _draw_others(cumulative: Array, samples: Array) -> Array:
-    """Draw without replacement; `cumulative` is used up."""
+    """Draw without replacement; overwrites `cumulative`."""
     chosen = np.empty(samples.shape, np.int64)
     places = np.arange(cumulative.shape[1])
     rows = np.arange(len(cumulative))
     is_left = np.ones(cumulative.shape, np.bool_)
     for index in range(samples.shape[1]):
-        # Rounding may leave the last one a little below 1, and a sample above it.
+        # Rounding may leave the last probability a little below 1, and a sample above it.
         place = np.argmax(np.minimum(samples[:, index], cumulative[:, -1])[:, None] <= cumulative, axis=1)
         _require_left(is_left[rows, place] & (cumulative[:, -1] > 0))
         chosen[:, index] = place

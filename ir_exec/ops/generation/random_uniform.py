@@ -7,11 +7,13 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
+from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import for_ranges
 from ir_exec.kernels.random_bits import mersenne_twister, philox, words_of_number
 from ir_exec.ops.base import In, Op, op
-from ir_exec.ops.base.attributes import LOWER, ElementTypeName, Int
+from ir_exec.ops.base.attributes import LOWER, ElementTypeName, Int, among
 from ir_exec.ops.base.context import State
 from ir_exec.ops.base.shapes import known_shape, require_one_element, require_rank
 from ir_exec.types import INDEX, Array, ElementType, TensorType, element_types
@@ -19,15 +21,6 @@ from ir_exec.types import INDEX, Array, ElementType, TensorType, element_types
 __all__ = ["RandomUniform", "Seed"]
 
 DRAWN = element_types("f16 bf16 f32 f64 i32 i64")
-
-_NUMBERS = 2**16
-"""How many numbers are drawn at once: what is computed on the way stays in the cache."""
-
-
-def _drawn(kind: ElementType) -> ElementType:
-    if kind not in DRAWN:
-        raise ValueError("expected i32, i64, f16, bf16, f32 or f64")
-    return kind
 
 
 def _unsigned(seed: int) -> int:
@@ -41,27 +34,28 @@ Seed = Annotated[Int, _unsigned]
 class RandomUniform(Op):
     """Numbers from minval on and below maxval, all equally likely.
 
-    shape: i32 or i64, the shape of the output. minval, maxval: one element each, of the type `output_type`, minval the
-    less. output: the element type `output_type`: f16, bf16, f32, f64, i32 or i64.
+    shape: a vector of i32 or i64, the shape of the output. minval, maxval: one element each, of the type `output_type`.
+    output: the type `output_type`: f16, bf16, f32, f64, i32 or i64.
 
-    `alignment` tensorflow draws from Philox-4x32-10 with global_seed as key and op_seed as upper half of the counter,
-    pytorch from the Mersenne twister of global_seed. Where both seeds are 0, no two runs give the same numbers.
-    As in OpenVINO's CPU plugin, tensorflow goes on from run to run, 256 blocks of four further for every element that
-    was drawn before; `reset_state` begins again. pytorch gives the same numbers in every run.
+    alignment: `tensorflow`, the default, draws from Philox-4x32-10 with global_seed as key and op_seed as upper half of
+    the counter; `pytorch` draws from the Mersenne twister of global_seed. Where both seeds are 0, the default, every
+    run gives other numbers. As in OpenVINO's CPU plugin, tensorflow goes on from run to run, 256 blocks of four further
+    for every element drawn before, until `reset_state`; pytorch gives the same numbers in every run.
 
-    The plugin draws f16, f64 and i64 as f32 and i32; OpenVINO's reference kernel and the specification, and we, do not.
-    bf16 are the plugin's: computed in f32 and rounded once, for pytorch upwards from one half on if the last bit that
-    is kept is odd, and downwards if it is even. Which of two numbers of 32 bits is the higher half of an i64, the
-    specification leaves open: in OpenVINO the first for pytorch, the second for tensorflow.
+    The plugin draws f16, f64 and i64 as f32 and i32; the specification, OpenVINO's reference kernel and we do not. In a
+    network that is computed in f32, though, f16 and bf16 are drawn as f32. bf16 are otherwise as in the plugin:
+    computed in f32 and rounded once, for pytorch up from one half on if the last bit kept is odd, and down if it is
+    even. The specification leaves open which of two numbers of 32 bits is the higher half of an i64: in OpenVINO the
+    first for pytorch, the second for tensorflow.
 
-    Errors: IR402 for limits of another type, IR505 or IR704 for a minval that is not less than maxval and for a
+    Errors: IR402 for limits of another type, IR505 and IR704 for a minval that is not less than maxval and for a
     negative size. Specification: generation/random-uniform-8.
     """
 
     inputs = (In("shape", types=INDEX), In("minval", types=DRAWN), In("maxval", types=DRAWN, like="minval"))
     deterministic = False
 
-    output_type: Annotated[ElementTypeName, _drawn]
+    output_type: Annotated[ElementTypeName, among(DRAWN, "i32, i64, f16, bf16, f32 or f64")]
     global_seed: Seed = 0
     op_seed: Seed = 0
     alignment: Annotated[Literal["tensorflow", "pytorch"], LOWER] = "tensorflow"
@@ -72,7 +66,7 @@ class RandomUniform(Op):
             require_one_element(limit, name)
             if limit.element_type not in (self.output_type, ElementType.dynamic):
                 message = f"{name} is {limit.element_type}, output_type is {self.output_type}; both must be equal"
-                raise ElementTypeError(message, code="IR402", port=name)
+                raise ElementTypeError(message, code=Code.element_types_differ, port=name)
         if minval.value is not None and maxval.value is not None:
             _check_range(minval.value, maxval.value, ShapeError)
         return TensorType(self.output_type, known_shape(shape, "shape"))
@@ -110,7 +104,7 @@ def _draw_as_tensorflow(output: Array, low: Any, high: Any, seeds: tuple[int, in
         part = output[start * per_block : stop * per_block]
         part[...] = _as_tensorflow(numbers[: len(part)], low, high)
 
-    for_ranges(-(-len(output) // per_block), _NUMBERS // 4, work)
+    for_ranges(-(-len(output) // per_block), costs.PIECE_ELEMENTS // 4, work)
 
 
 def _as_tensorflow(numbers: Array, low: Any, high: Any) -> Array:
@@ -133,8 +127,8 @@ def _draw_as_pytorch(output: Array, low: Any, high: Any, seed: int) -> None:
     """Fill the vector from the Mersenne twister, one number an element, or two where 64 bits must be random."""
     generator = mersenne_twister(words_of_number(seed))
     single = output.itemsize <= 4 or (output.dtype.kind == "i" and max(int(low), int(high)) < 2**32)
-    for start in range(0, len(output), _NUMBERS):
-        part = output[start : start + _NUMBERS]
+    for start in range(0, len(output), costs.PIECE_ELEMENTS):
+        part = output[start : start + costs.PIECE_ELEMENTS]
         numbers = generator.random_raw(len(part) * (1 if single else 2))
         part[...] = _as_pytorch(numbers if single else _joined(numbers, high_first=True), low, high)
 
@@ -160,27 +154,26 @@ def _bf16_span(low: Any, high: Any) -> Any:
 
 
 def _as_bf16(floats: Array) -> Array:
-    """f32 as bf16 in the way of OpenVINO's C++ class, which rounds up from one half on if the last bit kept is odd, and
-    cuts off if it is even."""
+    """f32 as bf16, rounded as OpenVINO's C++ class does: up from one half on if the last bit kept is odd, else down."""
     bits = floats.view(np.uint32)
     kept = (bits + ((bits & np.uint32(1 << 16)) >> np.uint32(1))) >> np.uint32(16)
     return kept.astype(np.uint16).view(ElementType.bf16.dtype)
 
 
 def _digits(number: Any) -> int:
-    """How many bits a float of this type has for its fraction and the digit before it."""
+    """The number of bits of the significand of this float type, the leading one included."""
     return {"bf16": 8, "f16": 11, "f32": 24, "f64": 53}[ElementType.of_dtype(number.dtype).name]
 
 
 def _joined(numbers: Array, *, high_first: bool) -> Array:
-    """Numbers of 64 bits, each from two of 32; OpenVINO takes the second as the higher half for i64 of Philox."""
+    """Numbers of 64 bits, each from two of 32; high_first: the first of the two is the higher half."""
     halves = numbers.astype(np.uint64)
     first, second = halves[::2], halves[1::2]
     return first << np.uint64(32) | second if high_first else second << np.uint64(32) | first
 
 
 def _reduced(numbers: Array, low: Any, high: Any) -> Array:
-    """Integers from low on and below high: the remainders of the numbers, all modulo the type's own range."""
+    """Integers from low on and below high: low plus the remainders of the numbers, modulo the range of the type."""
     bits = 8 * low.dtype.itemsize
     span = np.uint64((int(high) - int(low)) % 2**bits)
     shifted = numbers.astype(np.uint64) % span + np.uint64(int(low) % 2**64)

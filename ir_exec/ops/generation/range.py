@@ -1,4 +1,4 @@
-"""Range: numbers from start to stop, at equal steps."""
+"""Range: numbers from start to stop in equal steps."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy as np
 from ir_exec.errors import EvaluationError, IRError, ShapeError
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base import In, Op, op
-from ir_exec.ops.base.attributes import ElementTypeName
+from ir_exec.ops.base.attributes import ElementTypeName, among
 from ir_exec.ops.base.intervals import index_bounds
+from ir_exec.ops.base.named_dims import element_type_of
 from ir_exec.ops.base.shapes import require_rank
 from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType, element_types
 
@@ -23,38 +24,11 @@ Number: TypeAlias = int | float
 RANGE_TYPES = CALCULABLE - element_types("i4 u2 u4")
 
 
-def _numeric(kind: ElementType) -> ElementType:
-    if kind not in CALCULABLE:
-        raise ValueError("expected a numeric element type")
-    return kind
-
-
-def _number(scalar: Array) -> Number:
-    value = scalar.reshape(-1)[0]
-    return int(value) if ElementType.of(scalar).is_integer else float(value)
-
-
-def _fault(name: str, value: Number) -> str | None:
-    """What is wrong with an input of Range."""
-    if not math.isfinite(value):
-        return f"{name} is {value}, expected a finite number"
-    if name == "step" and value == 0:
-        return "step is 0, expected a positive or a negative number"
-    return None
-
-
-def _length(start: Number, stop: Number, step: Number) -> int:
-    """ceil((stop - start) / step) where that is positive, exactly for integers."""
-    if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
-        return max(-((start - stop) // step), 0)
-    length = (stop - start) / step
-    return max(math.ceil(length), 0) if math.isfinite(length) else UNBOUNDED
-
-
 class _Range(Op):
-    """What both versions share; a version says in `_element_type` what its output is."""
+    """Errors: IR501 for an input that is no scalar, IR505 and IR704 for a step of 0 and numbers that are not finite."""
 
     def _element_type(self, start: TensorType, stop: TensorType, step: TensorType) -> ElementType:
+        """The element type of the output."""
         raise NotImplementedError
 
     def _infer(self, start: TensorType, stop: TensorType, step: TensorType) -> TensorType:
@@ -76,46 +50,19 @@ class _Range(Op):
         length = _length(first, end, stride)
         if not kind.is_integer:
             return (np.arange(length) * stride + first).astype(kind.dtype)
-        # Integers modulo 2**64, of which any shorter type keeps the last bits: so all types wrap.
+        # Modulo 2**64: shorter types keep the last bits of that, so all types wrap.
         steps = np.arange(length, dtype=np.uint64)
         steps *= np.uint64(int(stride) % 2**64)
         steps += np.uint64(int(first) % 2**64)
         return steps.astype(kind.dtype)
 
 
-def _counted(name: str, scalar: Array, kind: ElementType, error: type[IRError]) -> Number:
-    """An input of Range, as it counts for an output of type `kind`: an integer's fraction is cut off."""
-    value = _number(scalar)
-    fault = _fault(name, value)
-    if fault is None:
-        value = int(value) if kind.is_integer else float(value)
-        fault = _fault(name, value)
-    if fault is not None:
-        raise error(fault, port=name)
-    return value
-
-
-def _length_between(scalars: list[TensorType]) -> Dim:
-    """The lengths that bounds of integers allow."""
-    if not all(scalar.element_type.is_integer for scalar in scalars):
-        return Dim.any()
-    bounds = [index_bounds(scalar) for scalar in scalars]
-    ends = [bound[0] for bound in bounds if bound]
-    if len(ends) < 3 or ends[2][0] <= 0 <= ends[2][1]:
-        return Dim.any()
-    # The length rises with stop and falls with start, or the other way round, so that corners are extremes.
-    lengths = [_length(*corner) for corner in product(*ends)]
-    return Dim(min(lengths), max(lengths))
-
-
 @op("Range", since=1)
 class Range1(_Range):
-    """start, start + step, start + 2 * step, ... up to and without stop.
+    """start, start + step, start + 2 * step, ... before stop.
 
-    start, stop, step: scalars of one element type, which is the output's. output: a vector; empty where step leads away
-    from stop, where OpenVINO's CPU plugin counts on as if the signs agreed. A step of 0 and numbers that are not finite
-    are errors.
-
+    start, stop, step: scalars of one numeric type. output: a vector of that type; empty where step leads away from
+    stop, where OpenVINO's CPU plugin counts on as if the signs agreed.
     Specification: generation/range-1.
     """
 
@@ -132,27 +79,26 @@ class Range1(_Range):
         return self._evaluate(ElementType.of(start), start, stop, step)
 
     def _element_type(self, start: TensorType, stop: TensorType, step: TensorType) -> ElementType:
-        known = (scalar.element_type for scalar in (start, stop, step) if scalar.element_type.is_known)
-        return next(known, ElementType.dynamic)
+        return element_type_of((start, stop, step))
 
 
 @op("Range", since=4)
 class Range(_Range):
-    """start, start + step, start + 2 * step, ... up to and without stop, in the element type `output_type`.
+    """start, start + step, start + 2 * step, ... before stop, in the element type `output_type`.
 
     start, stop, step: scalars of any numeric types; for an integer output their fractions are cut off first. output: a
-    vector; empty where step leads away from stop. Numbers that are not finite are errors, and so is a step of 0, with
-    which the specification leaves the result open.
+    vector of the type `output_type`; empty where step leads away from stop.
 
-    The CPU plugin leaves the fractions where the inputs are not constants, and goes on where step leads away from stop.
-    As the specification and OpenVINO's shape inference, we do not.
+    The specification leaves a step of 0 open. OpenVINO's CPU plugin keeps the fractions of inputs that are not
+    constants, and counts on where step leads away from stop; the specification, OpenVINO's shape inference and we do
+    not.
 
     Specification: generation/range-4.
     """
 
     inputs = (In("start", types=CALCULABLE), In("stop", types=CALCULABLE), In("step", types=CALCULABLE))
 
-    output_type: Annotated[ElementTypeName, _numeric]
+    output_type: Annotated[ElementTypeName, among(CALCULABLE, "a numeric element type")]
 
     def infer(self, start: TensorType, stop: TensorType, step: TensorType) -> TensorType:
         return self._infer(start, stop, step)
@@ -162,3 +108,50 @@ class Range(_Range):
 
     def _element_type(self, start: TensorType, stop: TensorType, step: TensorType) -> ElementType:
         return self.output_type
+
+
+def _counted(name: str, scalar: Array, kind: ElementType, error: type[IRError]) -> Number:
+    """The value of the input `name` for an output of type `kind`: without its fraction if that is an integer type."""
+    value = _number(scalar)
+    fault = _fault(name, value)
+    if fault is None:
+        value = int(value) if kind.is_integer else float(value)
+        fault = _fault(name, value)
+    if fault is not None:
+        raise error(fault, port=name)
+    return value
+
+
+def _number(scalar: Array) -> Number:
+    value = scalar.reshape(-1)[0]
+    return int(value) if ElementType.of(scalar).is_integer else float(value)
+
+
+def _fault(name: str, value: Number) -> str | None:
+    """What is wrong with this value of the input `name`."""
+    if not math.isfinite(value):
+        return f"{name} is {value}, expected a finite number"
+    if name == "step" and value == 0:
+        return "step is 0, expected a positive or a negative number"
+    return None
+
+
+def _length(start: Number, stop: Number, step: Number) -> int:
+    """ceil((stop - start) / step) where that is positive, exactly for integers."""
+    if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
+        return max(-((start - stop) // step), 0)
+    length = (stop - start) / step
+    return max(math.ceil(length), 0) if math.isfinite(length) else UNBOUNDED
+
+
+def _length_between(scalars: list[TensorType]) -> Dim:
+    """The lengths that the bounds of three integers allow."""
+    if not all(scalar.element_type.is_integer for scalar in scalars):
+        return Dim.any()
+    bounds = [index_bounds(scalar) for scalar in scalars]
+    ends = [bound[0] for bound in bounds if bound]
+    if len(ends) < 3 or ends[2][0] <= 0 <= ends[2][1]:
+        return Dim.any()
+    # The length rises with stop and falls with start, or the other way round: its extremes lie at corners.
+    lengths = [_length(*corner) for corner in product(*ends)]
+    return Dim(min(lengths), max(lengths))

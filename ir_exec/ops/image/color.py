@@ -1,8 +1,8 @@
-"""Images in YUV as images in RGB, and back: NV12 and I420 planes hold brightness for each pixel, colour for each 2x2.
+"""Images in YUV converted to RGB and back. NV12 and I420 hold brightness for each pixel, colour for each 2x2 pixels.
 
-Images are [N, H, W, C], height and width even, of u8 or floats; values of both kinds go from 0 to 255. All is computed
-in f32 (f64 for f64), clipped to that range, and for u8 rounded to the nearest: a half to even on the way to RGB, as
-OpenVINO's CPU plugin does, and up on the way back, as its reference kernel does.
+Images are [N, H, W, C], of even height and width, u8 or floats; the values of both go from 0 to 255. Everything is
+computed in f32 (f64 for f64), clipped to that range, and for u8 rounded to the nearest: ties to even on the way to RGB,
+as in OpenVINO's CPU plugin, and up on the way back, as in its reference kernel.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import GraphError, ShapeError
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.ops.base import In, Op, op
@@ -25,10 +26,15 @@ _VALUES = element_types("u8") | CALCULABLE_FLOAT
 
 
 class _FromYuv(Op):
+    """Values are u8 or floats from 0 to 255; H and W are even.
+
+    Errors: IR501, IR502 and IR505 for planes of other ranks or sizes, or that do not fit each other.
+    """
+
     blue_first: ClassVar[bool] = False
 
     def _infer(self, y: TensorType, colour: TensorType | None, channels: int) -> TensorType:
-        """`colour` is a plane of half the height and half the width with so many channels; None if y holds all."""
+        """colour: a plane of half the height and width, with this number of channels; None if y holds everything."""
         batch, rows, columns, _ = _image(y, 1, "y")
         if colour is None:
             rows = divide_dim(rows * 2, 3, "1.5 times the height, twice the height of y,", port="y")
@@ -47,7 +53,7 @@ class _FromYuv(Op):
         red, blue = (2, 0) if self.blue_first else (0, 2)
         of = _working_type(y)
         for i in range(batch):
-            # One image at a time: what lies between is several times as large as an image of bytes.
+            # One image at a time: intermediate results are several times as large as an image of bytes.
             luma = (of(y[i].reshape(output.shape[1:5])) - 16) * of(1.164)
             d, e = (of(plane[i][:, np.newaxis, :, np.newaxis]) - 128 for plane in (u, v))
             output[i, ..., red] = _clipped(luma + of(1.596) * e, y.dtype)
@@ -61,9 +67,8 @@ class NV12toRGB(_FromYuv):
     """R = 1.164 (Y - 16) + 1.596 (V - 128), G = 1.164 (Y - 16) - 0.391 (U - 128) - 0.813 (V - 128),
     B = 1.164 (Y - 16) + 2.018 (U - 128).
 
-    y: [N, H, W, 1], uv: [N, H/2, W/2, 2]; or y alone, [N, 1.5 H, W, 1], in which H/2 rows of U and V by turns follow
-    the rows of Y. output: [N, H, W, 3].
-    Errors: IR501, IR502, IR505 where planes are no images, or do not fit each other.
+    y: [N, H, W, 1]. uv: [N, H/2, W/2, 2], the type of y. Or y alone, [N, 1.5 H, W, 1], in which H/2 rows of alternating
+    U and V follow the rows of Y. output: [N, H, W, 3], the type of y.
     Specification: image/nv12-to-rgb-8.
     """
 
@@ -89,11 +94,11 @@ class NV12toBGR(NV12toRGB):
 
 @op("I420toRGB", since=8)
 class I420toRGB(_FromYuv):
-    """RGB from Y, U and V as in NV12toRGB, U and V in planes of their own.
+    """NV12toRGB with U and V in planes of their own.
 
-    y: [N, H, W, 1], u, v: [N, H/2, W/2, 1]; or y alone, [N, 1.5 H, W, 1], in which the plane of U and then that of V
-    follow the rows of Y. output: [N, H, W, 3].
-    Errors: IR106 for y and u without v; IR501, IR502, IR505 where planes are no images, or do not fit each other.
+    y: [N, H, W, 1]. u, v: [N, H/2, W/2, 1], the type of y. Or y alone, [N, 1.5 H, W, 1], in which the plane of U and
+    then that of V follow the rows of Y. output: [N, H, W, 3], the type of y.
+    Errors: also IR106 for y and u without v.
     Specification: image/i420-to-rgb-8.
     """
 
@@ -105,7 +110,7 @@ class I420toRGB(_FromYuv):
 
     def infer(self, y: TensorType, u: TensorType | None = None, v: TensorType | None = None) -> TensorType:
         if u is not None and v is None:
-            raise GraphError("expected 1 or 3 inputs (y, u, v), found 2", code="IR106")
+            raise GraphError("expected 1 or 3 inputs (y, u, v), found 2", code=Code.wrong_number_of_inputs)
         if u is not None and v is not None:
             u = u.with_shape(merge_shapes(u.shape, v.shape, "the shapes of u and v", port="v"))
         return self._infer(y, u, 1)
@@ -132,12 +137,14 @@ class I420toBGR(I420toRGB):
 @op("RGBtoNV12", since=17)
 class RGBtoNV12(Op):
     """Y = 0.257 R + 0.504 G + 0.098 B + 16, U = -0.148 R - 0.291 G + 0.439 B + 128,
-    V = 0.439 R - 0.368 G - 0.071 B + 128; of U and V the mean of each 2x2 pixels, after they were clipped and rounded.
+    V = 0.439 R - 0.368 G - 0.071 B + 128; U and V, clipped and rounded, are the means of each 2x2 pixels.
 
-    image: [N, H, W, 3]. output: with `single_plane` [N, 1.5 H, W, 1], in which H/2 rows of U and V by turns follow the
-    rows of Y; else y: [N, H, W, 1] and uv: [N, H/2, W/2, 2].
-    The specification does not say how the pixels share U and V; the mean is OpenVINO's choice, and the CPU plugin has
-    no such operator. Errors: IR501, IR502, IR505 for what is no image. Specification: image/rgb-to-nv12-17.
+    image: [N, H, W, 3], u8 or floats. With `single_plane`, the default, one output, [N, 1.5 H, W, 1], in which H/2 rows
+    of alternating U and V follow the rows of Y; otherwise y: [N, H, W, 1], and uv: [N, H/2, W/2, 2]. All are of the
+    type of image.
+    The specification does not say how pixels share U and V; the mean is the choice of OpenVINO's reference kernel, and
+    the CPU plugin has no such operator.
+    Errors: IR501, IR502 and IR505 for an image of another rank or size. Specification: image/rgb-to-nv12-17.
     """
 
     inputs = (In("image", types=_VALUES),)
@@ -192,11 +199,11 @@ class BGRtoNV12(RGBtoNV12):
 
 
 def _image(image: TensorType, channels: int, name: str) -> tuple[Dim, ...]:
-    """The dims N, H, W and C of a tensor with so many channels."""
+    """The dims N, H, W and C of an image with this number of channels; ShapeError IR501 or IR502 for another one."""
     require_rank(image, 4, name)
     dims = (Dim.any(),) * 4 if image.shape.dims is None else image.shape.dims
     if channels not in dims[3]:
-        raise ShapeError(f"{name} has {dims[3]} channels ({image.shape}), expected {channels}", code="IR502")
+        raise ShapeError(f"{name} has {dims[3]} channels ({image.shape}), expected {channels}", code=Code.dims_differ)
     return dims
 
 
@@ -206,7 +213,7 @@ def _require_even(rows: Dim, columns: Dim) -> None:
 
 
 def _working_type(image: Array) -> Callable[[Any], Array]:
-    """What makes numbers and arrays f64 for images of f64, and f32 for all others."""
+    """The conversion to the type in which the image is computed: f64 for f64, else f32."""
     dtype = np.float64 if image.dtype == np.float64 else np.float32
     return lambda values: np.asarray(values, dtype)
 

@@ -1,4 +1,4 @@
-"""GridSample: an image read at the points of a grid."""
+"""GridSample: an image sampled at the points of a grid."""
 
 from __future__ import annotations
 
@@ -8,27 +8,32 @@ import numpy as np
 
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT
-from ir_exec.kernels.sampling import narrowed
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool
 from ir_exec.ops.base.images import dims_of
 from ir_exec.ops.base.shapes import merge_dims, require_rank
-from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
+from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, saturated
 
 __all__ = ["GridSample"]
 
 
 @op("GridSample", since=9)
 class GridSample(Op):
-    """output[n, c, i, j] = data[n, c] read at the place (x, y) = grid[n, i, j].
+    """output[n, c, i, j] = data[n, c] sampled at the position (x, y) = grid[n, i, j].
 
-    data: [N, C, H, W], numbers. grid: [N, H_out, W_out, 2], floats. output: [N, C, H_out, W_out], the type of data.
-    -1 and 1 are the centres of the first and the last element with `align_corners`, else their outer edges. What lies
-    outside is zero, the nearest element, or mirrored at those places. nearest: halves go to the even element. bicubic
-    has the parameter -0.75. Integers of 8 bits are rounded and saturate, the fractions of others are cut off, as
-    OpenVINO's CPU plugin does.
+    data: [N, C, H, W], any numeric type. grid: [N, H_out, W_out, 2], any float type. output: [N, C, H_out, W_out], the
+    type of data.
 
-    Errors: IR704 where data has no elements to read. Specification: image/grid-sample-9.
+    align_corners: the positions -1 and 1 are the centres of the first and the last element; otherwise, the default,
+    their outer edges. mode: `bilinear` (the default), `bicubic` with the parameter -0.75, or `nearest`, where ties go
+    to the even index. padding_mode: elements outside of data are `zeros` (the default), the nearest on the `border`, or
+    those of the `reflection` at it.
+
+    The specification's page has the two meanings of align_corners the other way round; OpenVINO does as said here. As
+    in OpenVINO's CPU plugin, integers of 8 bits are rounded and saturate, and fractions of others are cut off.
+
+    Errors: IR501 for other ranks, IR502 for a grid of another batch or without pairs, IR704 where data has no elements
+    to sample. Specification: image/grid-sample-9.
     """
 
     inputs = (In("data", types=CALCULABLE), In("grid", types=CALCULABLE_FLOAT))
@@ -58,11 +63,11 @@ class GridSample(Op):
         for n in range(batch if output.size else 0):
             planes = data[n].reshape(channels, -1)
             read = self._read(planes if exact else planes.astype(working, copy=False), places[n].reshape(-1, 2), size)
-            output[n] = (read if exact else narrowed(read, kind)).reshape(output.shape[1:])
+            output[n] = (read if exact else _narrowed(read, kind)).reshape(output.shape[1:])
         return output
 
     def _read(self, planes: Array, places: Array, size: list[int]) -> Array:
-        """Planes [C, H * W] read at places [P, 2]: [C, P]."""
+        """Planes [C, H * W] sampled at places [P, 2]: [C, P]."""
         y, x = (self._position(places[:, 1 - axis], size[axis]) for axis in (0, 1))
         if self.mode == "nearest":
             return self._element(planes, np.rint(y), np.rint(x), size)
@@ -81,7 +86,7 @@ class GridSample(Op):
         return np.asarray(((place + 1) * size - 1) / 2)
 
     def _taps(self, position: Array) -> list[tuple[Array, Array]]:
-        """The elements along one axis that count, each with its share."""
+        """The elements along one axis that a position mixes, each with its weight."""
         low = np.floor(position)
         near = position - low
         far = 1 - near
@@ -96,7 +101,7 @@ class GridSample(Op):
         ]
 
     def _element(self, planes: Array, row: Array, column: Array, size: list[int]) -> Array:
-        """planes[:, row * W + column] for whole numbers that may lie outside."""
+        """planes[:, row * W + column], for rows and columns that may lie outside."""
         inside = self._inside(row, size[0])
         across = self._inside(column, size[1])
         taken = np.take(planes, inside * size[1] + across, axis=1, mode="clip")
@@ -105,7 +110,7 @@ class GridSample(Op):
         return taken
 
     def _inside(self, index: Array, size: int) -> Array:
-        """The index that stands for one that may lie outside; what is no number becomes some index."""
+        """The index inside that an index stands for; NaN becomes some index."""
         # Far enough for any image, near enough for i64.
         index = np.clip(np.nan_to_num(index, nan=0), -(2.0**53), 2.0**53).astype(np.int64)
         if self.padding_mode != "reflection":
@@ -116,3 +121,10 @@ class GridSample(Op):
             return np.where(index < size, index, period - index)
         index %= 2 * size
         return np.where(index < size, index, 2 * size - 1 - index)
+
+
+def _narrowed(values: Array, kind: ElementType) -> Array:
+    """What was read, in the element type of the image."""
+    if not kind.is_integer:
+        return values.astype(kind.dtype, copy=False)
+    return saturated(np.rint(values) if kind.bits <= 8 else values, kind)

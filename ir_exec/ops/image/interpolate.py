@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, ShapeError, UnsupportedError
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.kernels.resample import Coordinates, Filter, Mode, Nearest, interpolate
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, NonNegatives
-from ir_exec.ops.base.shapes import ints, known_bounds, known_ints, normalize_axes, require_rank
+from ir_exec.ops.base.shapes import dims_within, ints, known_bounds, known_ints, normalize_axes, require_rank
 from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, Shape, TensorType, element_types
 
 __all__ = ["Interpolate1", "Interpolate4", "Interpolate11"]
@@ -25,28 +26,30 @@ _SCALES = element_types("f32 f16 bf16")
 
 
 class _Resize(Op):
-    """What Interpolate-4 and Interpolate-11 share.
+    """First, pads_begin and pads_end zeros are added to the ends of the axes of data (missing numbers are 0). Then the
+    axes in `axes`, by default all, are resampled to sizes, or to floor(size * scale), as `shape_calculation_mode` says.
+    Sizes, scales and axes are vectors, with at least one size or scale for each axis. output: the type of data.
 
-    data: rank 1 or more. First `pads_begin` and `pads_end` zeros are added to the ends of its axes (missing numbers
-    are 0). Then `axes`, by default all, are resampled to the given sizes, or to floor(size * scale). Sizes, scales and
-    axes are vectors; there is at least one size or scale for each axis. output: the element type of data.
-
-    nearest: the nearest element, `nearest_mode` says which of two. linear, linear_onnx: the neighbours weighted by
-    their nearness; they differ only off the ends, and `antialias`, which widens the filter where the output is
-    smaller, is for linear alone. cubic: four neighbours weighted by Keys' cubic with a = `cube_coeff`.
-    bilinear_pillow, bicubic_pillow: as the Pillow library resizes; coordinate modes do not matter.
+    mode: `nearest` takes the nearest element, by nearest_mode (`round_prefer_floor` by default). `linear` and
+    `linear_onnx` weight the neighbours by their nearness; they differ only off the ends, and antialias (false by
+    default), which widens the filter where the output is smaller, is for linear alone. `cubic` weights four neighbours
+    by Keys' cubic with a = cube_coeff (-0.75 by default). `bilinear_pillow` and `bicubic_pillow` resize as the Pillow
+    library does. coordinate_transformation_mode (`half_pixel` by default) says where an element of the output lies in
+    data; it does not matter for pillow, and neither does cube_coeff, which is -0.5 there: OpenVINO's preprocessing
+    leaves the attribute at its default, and its CPU plugin takes it for -0.5.
 
     OpenVINO's sizes from scales are f32, with 1e-6 added to the scale; an axis that keeps its size keeps its elements,
-    whatever the coordinate mode. The specification says nothing about integers: they are rounded to the nearest, ties
-    to even (away from zero for pillow), and saturate, as in OpenVINO's CPU plugin. The plugin takes `linear` of fewer
-    than five axes for linear_onnx, without antialiasing, and -0.5 for every cube_coeff of bicubic_pillow; we follow
-    the specification and OpenVINO's reference kernel.
+    whatever the coordinate mode. The specification says nothing about integers: as in OpenVINO's CPU plugin, they are
+    rounded to the nearest, ties to even (away from zero for pillow), and saturate. The plugin takes linear of fewer
+    than five axes for linear_onnx, without antialiasing; we follow the specification and OpenVINO's reference kernel.
 
-    Errors: IR503 for an axis that data does not have, IR505 for a scale that is negative or not finite, a negative
-    size, or too few of them; IR704 where elements are to be made of none.
+    Errors: IR401 and IR501 for sizes, scales and axes of another type or rank, IR503 for an axis that data does not
+    have, IR505 for a scale that is negative or not finite, a negative size, or too few of them, IR704 where elements
+    are to be made of none.
     """
 
     views = True
+    sizes_input: ClassVar[str]
 
     shape_calculation_mode: Annotated[Literal["sizes", "scales"], LOWER]
     coordinate_transformation_mode: Annotated[Coordinates, LOWER] = "half_pixel"
@@ -57,7 +60,7 @@ class _Resize(Op):
     cube_coeff: Float = -0.75
 
     def _infer(self, data: TensorType, target: TensorType, axes: TensorType | None) -> TensorType:
-        """`target` holds the sizes or the scales, whichever count."""
+        """target: the sizes or the scales, as shape_calculation_mode says."""
         if axes is not None:
             require_rank(axes, 1, "axes")
         if data.shape.dims is None:
@@ -69,7 +72,7 @@ class _Resize(Op):
         resized = _normal_axes(resized, rank)
         dims = [dim + begin + end for dim, (begin, end) in zip(data.shape, self._pads(rank), strict=True)]
         if self.shape_calculation_mode == "sizes":
-            found = _target_dims(target, len(resized))
+            found = _target_dims(target, len(resized), self.sizes_input)
         else:
             found = _scaled_dims([dims[axis] for axis in resized], target)
         for axis, dim in zip(resized, found, strict=True):
@@ -85,11 +88,11 @@ class _Resize(Op):
     def _way(
         self, shape: tuple[int, ...], target: Array, axes: Array | None
     ) -> tuple[Sequence[int], list[int], list[np.float32]]:
-        """The axes that are resampled, their sizes and scales, for padded data of this shape."""
+        """The axes that are resampled, with their sizes and scales, for padded data of this shape."""
         resized = range(len(shape)) if axes is None else _normal_axes(ints(axes), len(shape))
         before = [shape[axis] for axis in resized]
         if self.shape_calculation_mode == "sizes":
-            sizes = [dim.size for dim in _target_dims(TensorType.of(target), len(resized))]
+            sizes = [dim.size for dim in _target_dims(TensorType.of(target), len(resized), self.sizes_input)]
             scales = [np.float32(size) / np.float32(old) for size, old in zip(sizes, before, strict=True)]
         else:
             sizes = [dim.size for dim in _scaled_dims([Dim(old) for old in before], TensorType.of(target))]
@@ -102,7 +105,7 @@ class _Resize(Op):
     def _kernel(
         self, data: TensorType, target: TensorType, axes: TensorType | None, mode: Mode
     ) -> Callable[..., Any] | None:
-        """What to call where all but the data is known, and there is no padding."""
+        """The function to call where all but the data is known, and there is no padding; None elsewhere."""
         named = None if axes is None else axes.value
         if target.value is None or (axes is not None and named is None) or any(self.pads_begin + self.pads_end):
             return None
@@ -117,9 +120,10 @@ class _Resize(Op):
 
 @op("Interpolate", since=11)
 class Interpolate11(_Resize):
-    """A tensor resampled along some of its axes; see `_Resize`.
+    """A tensor resampled along some of its axes.
 
-    image: numbers. scales_or_sizes: floats if `shape_calculation_mode` is scales, integers if it is sizes.
+    image: rank 1 or more; f16, bf16, f32, f64, i8, u8, i32 or i64. scales_or_sizes: f16, bf16 or f32 if
+    shape_calculation_mode is `scales`, i32, i64, u32 or u64 if it is `sizes`. axes: optional, of one of the latter.
     Specification: image/interpolate-11.
     """
 
@@ -128,6 +132,7 @@ class Interpolate11(_Resize):
         In("scales_or_sizes", types=_SIZES | _SCALES),
         In("axes", types=_SIZES, optional=True),
     )
+    sizes_input = "scales_or_sizes"
 
     mode: Annotated[Mode, LOWER]
 
@@ -137,7 +142,7 @@ class Interpolate11(_Resize):
         if kind.is_known and kind not in allowed:
             expected = ", ".join(sorted(one.name for one in allowed))
             message = f"{port} is {kind}, expected one of {expected} for {self.shape_calculation_mode}"
-            raise ElementTypeError(message, code="IR401", port=port)
+            raise ElementTypeError(message, code=Code.element_type_not_taken, port=port)
         require_rank(scales_or_sizes, 1, port)
         return self._infer(image, scales_or_sizes, axes)
 
@@ -151,9 +156,10 @@ class Interpolate11(_Resize):
 
 @op("Interpolate", since=4)
 class Interpolate4(_Resize):
-    """A tensor resampled along some of its axes; see `_Resize`.
+    """A tensor resampled along some of its axes.
 
-    data: numbers. Of sizes and scales only that counts which `shape_calculation_mode` names.
+    data: rank 1 or more; f16, bf16, f32, f64, i8, u8, i32 or i64. sizes: i32, i64, u32 or u64. scales: f16, bf16 or
+    f32. Only the one that shape_calculation_mode names counts. axes: optional, of a type of sizes.
     Specification: image/interpolate-4.
     """
 
@@ -163,6 +169,7 @@ class Interpolate4(_Resize):
         In("scales", types=_SCALES),
         In("axes", types=_SIZES, optional=True),
     )
+    sizes_input = "sizes"
 
     mode: Annotated[Literal["nearest", "linear", "linear_onnx", "cubic"], LOWER]
 
@@ -186,19 +193,20 @@ class Interpolate4(_Resize):
 class Interpolate1(Op):
     """A tensor resampled along `axes` to the sizes in `target_spatial_shape`.
 
-    data: numbers, rank 1 or more. target_spatial_shape: a size for each axis. output: the element type of data.
-    The axes are taken in rising order, each once, in whatever order they stand: the specification would match their
-    order with that of the sizes, OpenVINO sorts them. A single number of `pads_begin` or `pads_end` pads each of the
-    axes, as in the specification; a list has a number for each axis of data, as in OpenVINO.
+    data: rank 1 or more, any numeric type. target_spatial_shape: integers, a size for each of `axes`. output: the type
+    of data. As in OpenVINO, the axes count in rising order, each once; by the specification, their order is that of the
+    sizes. A single number of pads_begin or pads_end (0 by default) pads each of the axes, as in the specification; a
+    list has a number for each axis of data, as in OpenVINO.
 
-    The specification leaves open where an element of the output lies on the input, and OpenVINO has decided so:
-    `align_corners` lays the ends on each other; else the modes linear and linear_onnx lay the centres of elements on
-    each other (half_pixel), except where axes are 2 and 3 of rank 4 or there are pads; there, and in the other modes,
-    the beginnings (asymmetric). nearest goes up when the output is smaller, and else down.
+    The specification leaves open where an element of the output lies on data. As in OpenVINO, `align_corners` (true by
+    default) lays the ends on each other. Without it, the modes linear and linear_onnx lay the centres of elements on
+    each other (half_pixel), except where the axes are 2 and 3 of rank 4 or there are pads; there, and in the other
+    modes, it is the beginnings (asymmetric). nearest rounds up where the output is smaller, and else down, again as in
+    OpenVINO. antialias is false by default.
 
-    Errors: IR503 for an axis that data does not have, IR505 for a negative size or too few of them, or pads on an axis
-    that is not resampled; UnsupportedError for the mode `area`, of which the specification gives only the name and
-    OpenVINO nothing. Specification: image/interpolate-1.
+    Errors: IR503 for an axis that data does not have, IR505 for a negative size, too few of them, or pads on an axis
+    that is not resampled; UnsupportedError for the mode `area`, which the specification only names and OpenVINO does
+    not have. Specification: image/interpolate-1.
     """
 
     inputs = (In("data", types=CALCULABLE), In("target_spatial_shape", types=INTEGER))
@@ -218,7 +226,8 @@ class Interpolate1(Op):
         axes = self._resized(len(data.shape))
         self._pads(len(data.shape))
         dims = list(data.shape)
-        for axis, dim in zip(axes, _target_dims(target_spatial_shape, len(axes)), strict=True):
+        sizes = _target_dims(target_spatial_shape, len(axes), "target_spatial_shape")
+        for axis, dim in zip(axes, sizes, strict=True):
             dims[axis] = dim
         return data.with_shape(Shape(dims))
 
@@ -227,7 +236,8 @@ class Interpolate1(Op):
         padded = any(begin or end for begin, end in pads)
         if padded:
             data = np.pad(data, pads)
-        sizes = [dim.size for dim in _target_dims(TensorType.of(target_spatial_shape), len(axes))]
+        target = TensorType.of(target_spatial_shape)
+        sizes = [dim.size for dim in _target_dims(target, len(axes), "target_spatial_shape")]
         scales = [np.float32(size) / np.float32(data.shape[axis]) for axis, size in zip(axes, sizes, strict=True)]
         return interpolate(data, axes, sizes, scales, self._filter(data.ndim, padded))
 
@@ -242,13 +252,13 @@ class Interpolate1(Op):
                 for given in (self.pads_begin, self.pads_end)
             )
             if (begin or end) and axis not in self.axes:
-                raise ShapeError(f"there are pads on axis {axis}, which is not resampled", code="IR505")
+                raise ShapeError(f"there are pads on axis {axis}, which is not resampled", code=Code.impossible_shape)
             pads[axis] = begin, end
         return pads
 
     def _filter(self, rank: int, padded: bool) -> Filter:
         if self.mode == "area":
-            raise UnsupportedError("Interpolate-1 in the mode area, which is nowhere defined")
+            raise UnsupportedError("Interpolate-1 in the mode area, which the specification does not define")
         mode: Mode = self.mode
         if mode == "linear" and rank < 5:
             mode = "linear_onnx"
@@ -262,21 +272,18 @@ class Interpolate1(Op):
 def _normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
     negative = next((axis for axis in axes if axis < 0), None)
     if negative is not None:
-        raise ShapeError(f"axes hold {negative}, expected axes from 0 on", code="IR503", port="axes")
+        raise ShapeError(f"axes hold {negative}, expected axes from 0 on", code=Code.axis_out_of_range, port="axes")
     return normalize_axes(axes, rank)
 
 
-def _target_dims(sizes: TensorType, count: int) -> list[Dim]:
-    """The first `count` sizes as dims, known or not."""
+def _target_dims(sizes: TensorType, count: int, port: str) -> list[Dim]:
+    """The first `count` sizes of the input `port` as dims, known or not."""
     bounds = known_bounds(sizes)
     if bounds is None:
         _require_count(sizes.shape.size.hi, count, "sizes")
         return [Dim.any()] * count
     _require_count(len(bounds), count, "sizes")
-    for low, high in bounds[:count]:
-        if high < 0:
-            raise ShapeError(f"a size of {low} cannot be, expected a number from 0 on", code="IR505")
-    return [Dim(max(low, 0), high) for low, high in bounds[:count]]
+    return dims_within(bounds[:count], port)
 
 
 def _scaled_dims(dims: Sequence[Dim], scales: TensorType) -> list[Dim]:
@@ -290,10 +297,12 @@ def _scaled_dims(dims: Sequence[Dim], scales: TensorType) -> list[Dim]:
 
 def _scaled(dim: Dim, scale: np.float32) -> Dim:
     if not (np.isfinite(scale) and scale >= 0):
-        raise ShapeError(f"a scale of {scale} cannot be, expected a number from 0 on", code="IR505", port="scales")
+        raise ShapeError(
+            f"a scale of {scale} cannot be, expected a number from 0 on", code=Code.impossible_shape, port="scales"
+        )
     if scale == 1:
         return dim
-    # So that 1/3 of 3 is 1, though 1/3 in f32 is less than a third.
+    # 1/3 in f32 is less than a third, but 1/3 of 3 is to be 1.
     scale += np.float32(1e-6)
     with np.errstate(over="ignore"):
         low, high = (int(min(np.float32(end) * scale, np.float32(UNBOUNDED))) for end in (dim.lo, dim.hi))
@@ -302,4 +311,4 @@ def _scaled(dim: Dim, scale: np.float32) -> Dim:
 
 def _require_count(found: int, expected: int, name: str) -> None:
     if found < expected:
-        raise ShapeError(f"there are {found} {name} for {expected} axes", code="IR505")
+        raise ShapeError(f"there are {found} {name} for {expected} axes", code=Code.impossible_shape)

@@ -1,24 +1,43 @@
-"""Operators that run a graph again and again: Loop and TensorIterator. `ops/base/bodies.py` ties it to its layer."""
+"""TensorIterator and Loop, which run a graph, their body, once for each iteration.
+
+`Ties` of `ops/base/bodies.py` say how the body's Parameters and Results stand to the ports of the layer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import ClassVar
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ResourceError, ShapeError
+from ir_exec.kernels.limits import MOST_ITERATIONS, current_limits, owners
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.bodies import BodyInput, BodyOutput, Part, RunningBody, Ties, TypedBody
-from ir_exec.ops.base.body_types import AnyValue, by_position, either, known_truth, require_one_element
+from ir_exec.ops.base.body_types import AnyValue, by_position, either, known_truth
 from ir_exec.ops.base.shapes import known_int, normalize_axis
 from ir_exec.types import BOOLEAN, INDEX, Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["Loop", "TensorIterator"]
 
 
+_MAX_ROUNDS = 4
+"""How often inference widens the types of a body: in each round a dim or a rank widens, and real bodies need two."""
+
+_MAX_DEPTH = 4
+"""Rounds multiply with every body inside a body; deeper bodies get none, so that no file keeps inference busy."""
+
+_PART_OVERHEAD = 128
+"""Bytes that a part takes beside its elements, be it a view, until the parts are put together."""
+
+_PATIENCE = 1000
+"""After so many iterations of a loop without a trip count it is checked whether it can end at all."""
+
+
 class _Iteration(Op):
-    """What Loop and TensorIterator share: bodies that run again and again, over parts of their inputs."""
+    """What Loop and TensorIterator share."""
 
     inputs: ClassVar[tuple[In, ...]] = (In("values", variadic=True, mixed=True),)
     body_names = ("body",)
@@ -27,7 +46,7 @@ class _Iteration(Op):
     def _infer(
         self, body: TypedBody, values: list[TensorType], iterations: Callable[[list[TensorType]], Dim]
     ) -> tuple[TensorType, ...]:
-        """The types of the outputs; `iterations` tells their number from the types of the body's Results."""
+        """The types of the outputs; `iterations` gives the number of iterations from the types of the Results."""
         types = _parameter_types(body.ties, values)
         initial = {edge.result: types[edge.parameter] for edge in body.ties.back_edges}
         results = _settled(body, types)
@@ -41,11 +60,11 @@ class _Iteration(Op):
         )
 
     def _evaluate(self, body: RunningBody, values: list[Array], iterations: int | None) -> tuple[Array, ...]:
-        """Run the body until `iterations` are done or its condition says so; None leaves it to the condition alone."""
+        """Run the body `iterations` times or until its condition is false; None: until its condition is false."""
         if iterations is not None and iterations > MOST_ITERATIONS:
             if _always_goes_on(body, values):
                 raise _too_many(iterations)
-            # The loops of converters that know no trip count have the largest there is, and end by their condition.
+            # Converters that know no trip count write the largest integer; such loops end by their condition.
             iterations = None
         ties = body.ties
         arrays: list[Array] = [np.empty(0)] * ties.parameters
@@ -58,7 +77,9 @@ class _Iteration(Op):
         parts: dict[int, list[Array]] = {tie.result: [] for tie in ties.outputs if tie.part is not None}
         results: list[Array] | None = None
         done = 0
+        limits, given = current_limits(), owners(values)
         while iterations is None or done < iterations:
+            limits.iterate(done * len(parts) * _PART_OVERHEAD)
             for parameter, part, data in sliced:
                 arrays[parameter] = part.take(data, done)
             for parameter, counter in counters.items():
@@ -66,41 +87,29 @@ class _Iteration(Op):
             results = body.run(arrays)
             body.advance()
             done += 1
+            for array in results:
+                limits.keep(array, besides=given)
             for result, collected in parts.items():
                 collected.append(results[result])
             for edge in ties.back_edges:
                 arrays[edge.parameter] = results[edge.result]
             if not all(bool(results[result].ravel()[0]) for result in conditions):
                 break
-            if done == MOST_ITERATIONS and iterations is None:
-                raise _too_many(done)
-            if done == PATIENCE and iterations is None and _always_goes_on(body, values):
+            if done == _PATIENCE and iterations is None and _always_goes_on(body, values):
                 raise _endless()
         if results is None:
             return _outputs_of_nothing(body, values)
         return _outputs(ties, results, parts)
 
 
-MAX_ROUNDS = 4
-"""Each round widens a dim or a rank for good; the types of real bodies settle in two."""
-
-MAX_DEPTH = 4
-"""Rounds multiply with every body inside a body; deeper ones get none, for no file may keep inference busy forever."""
-
-MOST_ITERATIONS = 1_000_000
-"""No network of any use runs longer; a damaged file may ask for more than the age of the universe allows."""
-
-PATIENCE = 1000
-"""After so many iterations of a loop without a trip count it pays to look whether it can end at all."""
-
-
 @op("TensorIterator", since=1)
 class TensorIterator(_Iteration):
-    """Runs its body once for every part of its sliced inputs.
+    """Runs its body once for every part of its sliced inputs; `Part` says what the parts are.
 
-    Without a sliced input, as often as its concatenated outputs have parts between `start` and `end`, and once if it
-    has none of these either, as OpenVINO does. `Part` says what the parts are.
-    Errors: IR502 where the sliced inputs have different numbers of parts, IR704 where parts of an output do not fit.
+    Without a sliced input the body runs, as in OpenVINO, as often as the concatenated outputs have parts between
+    `start` and `end`, and once where no output is concatenated.
+    Errors: IR502 where the sliced inputs have different numbers of parts, IR704 where parts of an output have different
+    shapes.
     Specification: infrastructure/tensor-iterator-1.
     """
 
@@ -116,13 +125,14 @@ class TensorIterator(_Iteration):
 
 @op("Loop", since=5)
 class Loop(_Iteration):
-    """Runs its body until `trip_count` is reached, the body's condition fails, or both.
+    """Runs its body until it has run `trip_count` times or the body's condition is false.
 
-    trip_count: one integer; no limit where it is negative. execution_condition: one boolean; where it is false,
-    nothing runs at all. Then an output is its initial value, or no parts; one that is neither is zeros. OpenVINO does
-    so too, but gives outputs without elements where it knows that execution_condition is false.
+    trip_count: one integer; no limit where it is negative. execution_condition: one boolean; where it is false, the
+    body does not run at all. Then an output that a back edge feeds is its initial value, a concatenated one has no
+    parts, and any other is zeros. So it is in OpenVINO too, but where OpenVINO knows that execution_condition is false,
+    outputs have no elements.
 
-    Errors: IR704 for a part that lies outside of an input, and for a loop of which it is known that it never ends.
+    Errors: IR704 for a part that lies outside of an input, and for a loop that is known never to end.
     Specification: infrastructure/loop-5.
     """
 
@@ -131,6 +141,8 @@ class Loop(_Iteration):
         In("execution_condition", types=BOOLEAN),
         In("values", variadic=True, optional=True, mixed=True),
     )
+    own_inputs = 2
+    has_condition = True
 
     def infer(
         self,
@@ -140,8 +152,8 @@ class Loop(_Iteration):
         bodies: tuple[TypedBody, ...],
     ) -> tuple[TensorType, ...]:
         (body,) = bodies
-        require_one_element(trip_count, "trip_count")
-        require_one_element(execution_condition, "execution_condition")
+        _require_one_element(trip_count, "trip_count")
+        _require_one_element(execution_condition, "execution_condition")
         trips = known_int(trip_count)
         starts = known_truth(execution_condition)
 
@@ -168,12 +180,18 @@ class Loop(_Iteration):
         return self._evaluate(body, [trip_count, execution_condition, *values], None if trips < 0 else trips)
 
 
+def _require_one_element(tensor: TensorType, name: str) -> None:
+    """One element in any rank, which `shapes.require_one_element` would not allow."""
+    if tensor.rank is not None and tensor.shape.size & Dim(1) is None:
+        raise ShapeError(f"{name} has shape {tensor.shape}, expected one element", code=Code.dims_differ, port=name)
+
+
 def _too_many(iterations: int) -> ResourceError:
     return ResourceError(f"{iterations:,} iterations or more, the limit is {MOST_ITERATIONS:,}")
 
 
 def _goes_on(ties: Ties, results: list[TensorType]) -> bool | None:
-    """Whether there is another iteration after one, where it is known."""
+    """The condition of the body after an iteration, None where it is not known."""
     conditions = [known_truth(results[tie.result]) for tie in ties.outputs if tie.is_condition]
     if False in conditions:
         return False
@@ -185,13 +203,13 @@ def _endless() -> EvaluationError:
 
 
 def _always_goes_on(body: RunningBody, values: list[Array]) -> bool:
-    """Whether it is known that after every iteration there is another."""
+    """Whether the condition of the body is known to be true after every iteration."""
     types = _parameter_types(body.ties, [TensorType.of(value) for value in values])
     return _goes_on(body.ties, _settled(body, types)) is True
 
 
 def _parameter_types(ties: Ties, values: list[TensorType]) -> list[TensorType]:
-    """The types of a body's Parameters in the first iteration; unknown where only the file declares one."""
+    """The types of a body's Parameters in the first iteration; unknown where no input gives one."""
     types = [TensorType.unknown()] * ties.parameters
     for tie in ties.inputs:
         if tie.position is not None and not tie.counts_iterations:
@@ -210,13 +228,13 @@ def _sliced_type(tie: BodyInput, type: TensorType) -> TensorType:
 
 
 def _settled(body: TypedBody, types: list[TensorType]) -> list[TensorType]:
-    """The types of the Results in any iteration; those of the Parameters are widened in place.
+    """The types of the Results in any iteration; `types`, those of the Parameters, are widened in place.
 
-    A Parameter that is fed by a back edge holds the initial value first and what the body gives afterwards: its type is
-    widened until the body gives nothing that it does not hold.
+    A Parameter with a back edge has the initial value first, and then the value of a Result: its type is widened until
+    that of the Result fits it.
     """
     edges = body.ties.back_edges
-    for _ in range(MAX_ROUNDS if body.depth <= MAX_DEPTH else 0):
+    for _ in range(_MAX_ROUNDS if body.depth <= _MAX_DEPTH else 0):
         results = body.infer(types)
         wider = [_widened(types[edge.parameter], results[edge.result]) for edge in edges]
         if all(type == types[edge.parameter] for type, edge in zip(wider, edges, strict=True)):
@@ -229,7 +247,7 @@ def _settled(body: TypedBody, types: list[TensorType]) -> list[TensorType]:
 
 
 def _widened(type: TensorType, other: TensorType) -> TensorType:
-    """A type that holds both, any size where dims differ: so widening ends soon."""
+    """A type that both fit, with any size where dims differ, so that widening ends soon."""
     wider = either(type, other)
     if wider.shape.dims is None or type.shape.dims is None:
         return wider
@@ -238,7 +256,7 @@ def _widened(type: TensorType, other: TensorType) -> TensorType:
 
 
 def _parts(ties: Ties, values: list[TensorType]) -> Dim:
-    """How many iterations a TensorIterator makes; raises ShapeError where its sliced inputs do not agree."""
+    """The number of iterations of a TensorIterator; raises ShapeError where its sliced inputs do not agree."""
     sliced = _sliced(ties, values)
     if not sliced:
         lengths = [abs(tie.part.end - tie.part.start) // tie.part.part_size for tie in ties.outputs if tie.part]
@@ -250,13 +268,13 @@ def _parts(ties: Ties, values: list[TensorType]) -> Dim:
             met = agreed & found
             if met is None:
                 message = f"the sliced inputs have {agreed} and {found} parts, expected one number of iterations"
-                raise ShapeError(message, code="IR502")
+                raise ShapeError(message, code=Code.dims_differ)
             agreed = met
     return agreed
 
 
 def _sliced(ties: Ties, values: list[AnyValue]) -> list[tuple[int, Part, AnyValue]]:
-    """The Parameters that take a part in each iteration, with what they take it of."""
+    """The Parameters that get a part of an input in each iteration: parameter, part, input."""
     return [
         (tie.parameter, tie.part, values[tie.position])
         for tie in ties.inputs
@@ -266,14 +284,28 @@ def _sliced(ties: Ties, values: list[AnyValue]) -> list[tuple[int, Part, AnyValu
 
 def _output_type(tie: BodyOutput, type: TensorType, iterations: Dim, initial: TensorType | None) -> TensorType:
     if tie.part is None:
-        return either(type, initial) if initial is not None and iterations.lo == 0 else type.without_values()
+        return _last_type(type, initial) if initial is not None and iterations.lo == 0 else type.without_values()
     if type.shape.dims is None:
         return type.without_values()
-    # Parts that are scalars make a vector.
+    # Scalars are concatenated to a vector.
     dims = list(type.shape) or [Dim(1)]
     axis = normalize_axis(tie.part.axis, len(dims))
     dims[axis] = dims[axis] * iterations
     return type.with_shape(Shape(dims))
+
+
+def _last_type(type: TensorType, initial: TensorType) -> TensorType:
+    """The type of a last value that is the initial one if the body never runs.
+
+    As in OpenVINO, a size of the initial value that is not known is taken to be that of the Result.
+    """
+    last = either(type, initial)
+    if type.shape.dims is None or initial.shape.dims is None:
+        return type.without_values() if initial.shape.dims is None else last
+    if len(type.shape) != len(initial.shape):
+        return last
+    pairs = zip(type.shape, initial.shape, strict=True)
+    return last.with_shape(Shape([dim if dim & before is not None else dim | before for dim, before in pairs]))
 
 
 def _outputs(ties: Ties, results: list[Array], parts: dict[int, list[Array]]) -> tuple[Array, ...]:
@@ -289,31 +321,37 @@ def _outputs(ties: Ties, results: list[Array], parts: dict[int, list[Array]]) ->
 def _concatenated(tie: BodyOutput, parts: list[Array]) -> Array:
     assert tie.part is not None
     axis = normalize_axis(tie.part.axis, max(parts[0].ndim, 1))
+    limits = current_limits()
+    limits.require(sum([part.nbytes for part in parts]))
     shapes = {part.shape[:axis] + part.shape[axis + 1 :] for part in parts}
     if len(shapes) > 1 or len({part.ndim for part in parts}) > 1:
         found = " and ".join(str(list(shape)) for shape in sorted({part.shape for part in parts})[:2])
         raise EvaluationError(f"parts of output {tie.position} do not fit together along axis {axis}: {found}")
-    return np.concatenate([np.atleast_1d(part) for part in (parts[::-1] if tie.part.stride < 0 else parts)], axis)
+    whole = np.concatenate([np.atleast_1d(part) for part in (parts[::-1] if tie.part.stride < 0 else parts)], axis)
+    limits.keep(whole)
+    return whole
 
 
 def _outputs_of_nothing(body: RunningBody, values: list[Array]) -> tuple[Array, ...]:
-    """The layer's outputs when no iteration ran: initial values, and no parts; dims that are not known are 0."""
+    """The layer's outputs without an iteration: initial values, and no parts; dims that are not known are 0."""
     types = _parameter_types(body.ties, [TensorType.of(value) for value in values])
     results = _settled(body, types)
-    fed = {tie.parameter: values[tie.position] for tie in body.ties.inputs if tie.position is not None}
-    initial = {edge.result: fed[edge.parameter] for edge in body.ties.back_edges}
+    given = {tie.parameter: values[tie.position] for tie in body.ties.inputs if tie.position is not None}
+    initial = {edge.result: given[edge.parameter] for edge in body.ties.back_edges}
     found: dict[int, Array] = {}
     for tie in body.ties.outputs:
         if tie.position is not None:
             type = _output_type(tie, results[tie.result], Dim(0), None)
             sizes = [dim.size if dim.is_static else 0 for dim in type.shape.dims or ()]
             is_initial = tie.part is None and tie.result in initial
+            if not is_initial:
+                current_limits().require(prod(sizes) * type.element_type.dtype.itemsize)
             found[tie.position] = initial[tie.result] if is_initial else np.zeros(sizes, type.element_type.dtype)
     return tuple(found[position] for position in sorted(found))
 
 
 def _counters(body: RunningBody) -> dict[int, Array]:
-    """For each Parameter that counts iterations an array of its type: a scalar or one element, as the file declares."""
+    """For each Parameter that counts iterations an array of its declared type: a scalar or one element."""
     counting = [tie.parameter for tie in body.ties.inputs if tie.counts_iterations]
     if not counting:
         return {}

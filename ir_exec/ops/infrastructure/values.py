@@ -7,21 +7,34 @@ from typing import Annotated
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import ElementTypeName, NonNegative, ShapeText
 from ir_exec.ops.base.context import State, WeightsReader
-from ir_exec.types import Array, ElementType, TensorType
+from ir_exec.types import Array, ElementType, Shape, TensorType
 
-__all__ = ["Assign", "Const", "Parameter", "ReadValue", "Result"]
+__all__ = [
+    "Assign",
+    "Assign3",
+    "AssignsVariable",
+    "Const",
+    "Parameter",
+    "ReadValue",
+    "ReadValue3",
+    "ReadsVariable",
+    "Result",
+]
 
 
 @op("Parameter", since=1)
 class Parameter(Op):
-    """An input of the network; whoever runs it brings the value.
+    """An input of the network; whoever runs the network gives its value.
 
     Specification: infrastructure/parameter-1.
     """
+
+    is_parameter = True
 
     element_type: ElementTypeName
     shape: ShapeText
@@ -41,19 +54,23 @@ def _storable(kind: ElementType) -> ElementType:
 
 @op("Const", since=1)
 class Const(Op):
-    """A value from the .bin: `size` bytes from `offset` on, decoded when they are first asked for.
+    """A value from the .bin: `size` bytes from `offset` on, decoded when they are first needed.
 
     Specification: infrastructure/constant-1.
     """
+
+    rounds = True
 
     element_type: Annotated[ElementTypeName, _storable]
     shape: ShapeText
     offset: NonNegative
     size: NonNegative
 
-    def infer(self, *, weights: WeightsReader) -> TensorType:
+    def infer(self, *, weights: WeightsReader | None) -> TensorType:
         if not self.shape.is_static:
             raise ShapeError(f"the shape of a constant must be static, found {self.shape}")
+        if weights is None:
+            return TensorType(self.element_type, self.shape)
         return TensorType(self.element_type, self.shape, source=partial(self._bounds, weights))
 
     def evaluate(self, *, weights: WeightsReader) -> Array:
@@ -73,6 +90,7 @@ class Result(Op):
 
     inputs = (In("value"),)
     views = True
+    is_result = True
 
     def infer(self, value: TensorType) -> TensorType:
         return value
@@ -81,18 +99,23 @@ class Result(Op):
         return value
 
 
+class ReadsVariable(Op):
+    """What both versions of ReadValue share: the output is what the last run has assigned to the variable."""
+
+    views = True
+    deterministic = False
+
+    variable_id: str
+
+
 @op("ReadValue", since=3)
-class ReadValue3(Op):
+class ReadValue3(ReadsVariable):
     """The value of a variable; `init_value` in the first run and after a reset.
 
     Specification: infrastructure/read-value-3.
     """
 
     inputs = (In("init_value"),)
-    views = True
-    deterministic = False
-
-    variable_id: str
 
     def infer(self, init_value: TensorType) -> TensorType:
         return init_value.without_values()
@@ -103,22 +126,20 @@ class ReadValue3(Op):
 
 
 @op("ReadValue", since=6)
-class ReadValue(Op):
+class ReadValue(ReadsVariable):
     """The value of a variable of a declared type; in the first run and after a reset `init_value`, or zeros without it.
 
-    Dims that the variable leaves open are 0 in those zeros. OpenVINO takes element type and shape from `init_value`
-    where the variable leaves its element type or its rank open, and so do we.
+    Dynamic dims of `variable_shape` are 0 in those zeros. As in OpenVINO, element type and shape are those of
+    `init_value` where `variable_type` or the rank of `variable_shape` is dynamic, or left out.
 
     Specification: infrastructure/read-value-6.
     """
 
     inputs = (In("init_value", optional=True),)
-    views = True
-    deterministic = False
+    expected_attributes = ("variable_type", "variable_shape")
 
-    variable_id: str
-    variable_type: ElementTypeName
-    variable_shape: ShapeText
+    variable_type: ElementTypeName = ElementType.dynamic
+    variable_shape: ShapeText = Shape.unknown()
 
     def infer(self, init_value: TensorType | None = None) -> TensorType:
         declared = TensorType(self.variable_type, self.variable_shape)
@@ -133,7 +154,7 @@ class ReadValue(Op):
         if init_value.element_type.is_known and init_value.element_type is not declared.element_type:
             raise ElementTypeError(
                 f"init_value is {init_value.element_type}, the variable is {declared.element_type}",
-                code="IR402",
+                code=Code.element_types_differ,
                 port="init_value",
             )
         return declared
@@ -145,12 +166,14 @@ class ReadValue(Op):
         return self._zeros() if init_value is None else init_value
 
     def _zeros(self) -> Array:
+        if not self.variable_type.is_known:
+            raise EvaluationError("the variable has no value, and without init_value its element type is not known")
         dims = self.variable_shape.dims or ()
         return np.zeros([dim.lo if dim.is_static else 0 for dim in dims], self.variable_type.dtype)
 
 
-class _Assign(Op):
-    """What both versions of Assign share."""
+class AssignsVariable(Op):
+    """What both versions of Assign share: the input is the variable's value in the next run, and the output."""
 
     inputs = (In("new_value"),)
     views = True
@@ -167,16 +190,16 @@ class _Assign(Op):
 
 
 @op("Assign", since=3)
-class Assign3(_Assign):
-    """Gives a variable its value for the next run, and passes the value on.
+class Assign3(AssignsVariable):
+    """Assigns a variable its value for the next run; the output is that value.
 
     Specification: infrastructure/assign-3.
     """
 
 
 @op("Assign", since=6)
-class Assign(_Assign):
-    """Gives a variable its value for the next run, and passes the value on.
+class Assign(AssignsVariable):
+    """Assigns a variable its value for the next run; the output is that value.
 
     Specification: infrastructure/assign-6.
     """

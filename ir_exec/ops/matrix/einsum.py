@@ -1,8 +1,8 @@
 """Einsum: sums of products of elements, described by an equation.
 
-`ij,jk->ik` gives each axis of each input a label; elements whose labels agree are multiplied, and the products are
-summed over the labels that the output has not. Without `->` the output has, in alphabetical order, the labels that
-stand once. `...` covers any number of axes, which are broadcast together.
+`ij,jk->ik` gives each axis of each input a label. Elements whose labels agree are multiplied, and the products are
+summed over the labels that the output does not have. Without `->` the output has the labels that stand once, in
+alphabetical order. `...` covers any number of axes, which are broadcast together.
 """
 
 from __future__ import annotations
@@ -18,16 +18,22 @@ from typing import Annotated
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import GraphError, ShapeError
+from ir_exec.kernels.limits import current_limits
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.kernels.products import matrix_product
 from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.named_dims import element_type_of
 from ir_exec.ops.base.shapes import broadcast_shapes, merge_dims
 from ir_exec.types import Array, Dim, Shape, TensorType
 
 __all__ = ["Einsum", "Equation"]
 
 ELLIPSIS = "..."
+
+MOST_PAIRED = 32
+"""Operands that are considered for the next product."""
 
 _SUBSCRIPT = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")
 
@@ -44,7 +50,7 @@ class Equation:
 
 @cache
 def _parse(text: str) -> Equation:
-    """ValueError tells in the user's words what is wrong with the equation."""
+    """The equation of a text; ValueError says in the user's words what is wrong with it."""
     left, arrow, right = "".join(text.split()).partition("->")
     inputs = tuple([_labels(subscript, "input") for subscript in left.split(",")])
     known = {label for labels in inputs for label in labels}
@@ -78,16 +84,17 @@ def _checked(text: str) -> str:
 
 @op("Einsum", since=7)
 class Einsum(Op):
-    """The Einstein summation of its inputs.
+    """The sum of products that `equation` describes, such as `ij,jk->ik`.
 
-    A label that stands twice in one input takes the diagonal of these axes. The axes of a label in several inputs
-    are equal or 1, and broadcast. Short floats are summed in f32; integers are exact: 8 bits saturate, others wrap.
+    A label that stands twice in one input takes the diagonal of these axes. The axes of a label in several inputs are
+    equal, or 1 and broadcast. Floats shorter than f32 are summed in f32. Integers are exact: 8 bits saturate, longer
+    ones wrap.
 
-    inputs: as many as the equation has subscripts, one numeric element type. output: that element type.
-    Errors: IR106 for another number of inputs, IR302 for a bad equation, IR501 where a rank does not fit its
+    inputs: as many as the equation has subscripts, one numeric type. output: that type.
+    Errors: IR106 for another number of inputs, IR302 for a bad equation, IR501 for a rank that does not fit its
     subscript, IR502 for axes of a diagonal that differ, IR504 for axes that do not broadcast.
-    Specification: matrix/einsum-7. OpenVINO's implicit output keeps a label that repeats within one input, and its
-    runtime then fails; we leave it out, as specified (`ii` is the trace).
+    Specification: matrix/einsum-7. OpenVINO's implicit output keeps a label that repeats within one input, with which
+    its runtime fails; as specified, we leave it out (`ii` is the trace).
     """
 
     inputs = (In("inputs", types=CALCULABLE, variadic=True),)
@@ -101,7 +108,7 @@ class Einsum(Op):
             raise GraphError(
                 f"equation {self.equation!r} has {len(equation.inputs)} input subscripts, expected {len(inputs)}, one "
                 "for each input",
-                code="IR106",
+                code=Code.wrong_number_of_inputs,
             )
         dims: dict[str, Dim] = {}
         covered: Shape | None = None
@@ -111,8 +118,8 @@ class Einsum(Op):
                 dims[label] = _broadcast_label(label, dims[label], dim) if label in dims else dim
             if ellipsis is not None:
                 covered = ellipsis if covered is None else broadcast_shapes(covered, ellipsis)
-        kind = next((tensor for tensor in inputs if tensor.element_type.is_known), inputs[0])
-        return kind.with_shape(_output_shape(equation.output, dims, Shape([]) if covered is None else covered))
+        shape = _output_shape(equation.output, dims, Shape([]) if covered is None else covered)
+        return TensorType(element_type_of(inputs), shape)
 
     def evaluate(self, *inputs: Array) -> Array:
         equation = _parse(self.equation)
@@ -134,7 +141,7 @@ class Einsum(Op):
 
 
 def _label_dims(labels: tuple[str, ...], shape: Shape, name: str) -> tuple[dict[str, Dim], Shape | None]:
-    """The dim of each label of one input, and the dims that its ellipsis covers, if it has one."""
+    """The dim of each label of one input, and the dims that its ellipsis covers; None without an ellipsis."""
     if shape.dims is None:
         dims = {label: Dim.any() for label in labels if label != ELLIPSIS}
         return dims, Shape.unknown() if ELLIPSIS in labels else None
@@ -144,7 +151,7 @@ def _label_dims(labels: tuple[str, ...], shape: Shape, name: str) -> tuple[dict[
         raise ShapeError(
             f"{name} {shape} has rank {len(shape)}, expected {least}{len(shape) - spare} "
             f"as in the subscript {''.join(labels)!r}",
-            code="IR501",
+            code=Code.wrong_rank,
             port=name,
         )
     named: dict[str, Dim] = {}
@@ -164,7 +171,7 @@ def _label_dims(labels: tuple[str, ...], shape: Shape, name: str) -> tuple[dict[
 def _broadcast_label(label: str, one: Dim, other: Dim) -> Dim:
     dim = one.broadcast(other)
     if dim is None:
-        raise ShapeError(f"the axes with label {label} do not broadcast: {one} meets {other}", code="IR504")
+        raise ShapeError(f"the axes with label {label} do not broadcast: {one} meets {other}", code=Code.no_broadcast)
     return dim
 
 
@@ -176,13 +183,13 @@ def _output_shape(labels: Sequence[str], dims: dict[str, Dim], covered: Shape) -
 
 @dataclass(frozen=True)
 class _Operand:
-    """An array with one label for each axis, no label twice."""
+    """An array with a label for each axis, no label twice."""
 
     array: Array
     labels: tuple[str, ...]
 
     def without_broadcast_axes(self, sizes: dict[str, int]) -> _Operand:
-        """The same without the axes of size 1 that stand for a larger one in another operand."""
+        """The operand without the axes of size 1 whose label has a larger size elsewhere."""
         keep = [size == sizes[label] for label, size in zip(self.labels, self.array.shape, strict=True)]
         index = tuple(slice(None) if kept else 0 for kept in keep)
         return _Operand(
@@ -206,7 +213,7 @@ class _Operand:
 
 
 def _operand(labels: tuple[str, ...], array: Array) -> _Operand:
-    """Each axis under an ellipsis gets a label by its distance from the last one, then diagonals are taken."""
+    """The operand of an input: axes under the ellipsis are labelled from the last one on, and diagonals are taken."""
     spare = array.ndim - len([label for label in labels if label != ELLIPSIS])
     covered = [f".{distance:02}" for distance in range(spare, 0, -1)]
     names = [name for label in labels for name in (covered if label == ELLIPSIS else [label])]
@@ -222,12 +229,16 @@ def _operand(labels: tuple[str, ...], array: Array) -> _Operand:
 def _cheapest_pair(
     operands: Sequence[_Operand], output: Sequence[str], sizes: dict[str, int]
 ) -> tuple[int, int, set[str]]:
-    """The two operands whose product is the smallest, and the labels that are needed after it."""
+    """The two operands whose product is the smallest, and the labels that are needed after it.
+
+    Of many operands only the smallest are paired: the pairs of all would take longer than the products.
+    """
+    readers = Counter([*output, *[label for one in operands for label in one.labels]])
+    smallest = sorted(range(len(operands)), key=lambda position: operands[position].array.size)[:MOST_PAIRED]
     choices = []
-    for first, second in combinations(range(len(operands)), 2):
-        others = [one for position, one in enumerate(operands) if position not in (first, second)]
-        needed = set(output).union(*[one.labels for one in others])
-        kept = needed & {*operands[first].labels, *operands[second].labels}
+    for first, second in combinations(sorted(smallest), 2):
+        one, other = operands[first].labels, operands[second].labels
+        kept = {label for label in {*one, *other} if readers[label] > (label in one) + (label in other)}
         choices.append((prod(sizes[label] for label in kept), first, second, kept))
     _, first, second, kept = min(choices, key=lambda choice: choice[:3])
     return first, second, kept
@@ -241,6 +252,7 @@ def _contracted(a: _Operand, b: _Operand, kept: set[str]) -> _Operand:
     rows = [label for label in a.labels if label not in b.labels]
     columns = [label for label in b.labels if label not in a.labels]
     shape = a.sizes([*batch, *rows]) + b.sizes(columns)
+    current_limits().require(prod(shape) * a.array.itemsize)
     labels = (*batch, *rows, *columns)
     if not inner:
         left = a.grouped(batch, rows).reshape((*a.sizes([*batch, *rows]), *[1] * len(columns)))

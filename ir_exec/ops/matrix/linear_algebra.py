@@ -1,4 +1,4 @@
-"""Matrices beyond the plain product: Inverse, GroupedMatMul."""
+"""Inverse: inverse matrices. GroupedMatMul: products of groups of matrices."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from math import prod
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ShapeError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, rounded, widened
 from ir_exec.kernels.products import matrix_product
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
+from ir_exec.ops.base.named_dims import element_type_of
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.types import INDEX, UNBOUNDED, Array, Dim, Shape, TensorType
 
@@ -21,14 +23,14 @@ __all__ = ["GroupedMatMul", "Inverse"]
 
 @op("Inverse", since=14)
 class Inverse(Op):
-    """The inverse of every matrix, output @ data = 1; with `adjoint` the transpose of that.
+    """The inverse of every matrix: output @ data = 1; with `adjoint` (false by default) the transpose of that.
 
-    data: a float type, shape [..., N, N]. output: like data. Everything is computed in f32, as the specification says.
+    data: any float type, shape [..., N, N]. output: as data. As specified, everything is computed in f32.
 
-    A matrix without inverse is no error: as in OpenVINO, elimination goes on with the pivot 0, and the output holds
-    infinities and NaN. The specification leaves it open.
+    The specification leaves open what becomes of a matrix without inverse. As in OpenVINO, elimination goes on with the
+    pivot 0, and the output holds infinities and NaN.
 
-    Specification: matrix/inverse-14.
+    Errors: IR501 for a rank below 2, IR502 for matrices that are not square. Specification: matrix/inverse-14.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)
@@ -39,7 +41,9 @@ class Inverse(Op):
         if data.shape.dims is None:
             return data.without_values()
         if len(data.shape) < 2:
-            raise ShapeError(f"data has rank {data.rank} ({data.shape}), expected 2 or more", code="IR501", port="data")
+            raise ShapeError(
+                f"data has rank {data.rank} ({data.shape}), expected 2 or more", code=Code.wrong_rank, port="data"
+            )
         side = merge_dims(data.shape[-2], data.shape[-1], "the last two axes of data", port="data")
         return data.with_shape(Shape([*data.shape[:-2], side, side]))
 
@@ -52,9 +56,9 @@ class Inverse(Op):
 
 
 def _eliminated(matrices: Array) -> tuple[Array, Array]:
-    """Left and right side of the systems matrices @ x = 1, with nothing left below the diagonals of the left one.
+    """The sides of the systems matrices @ x = 1 after Gaussian elimination: the left one is zero below its diagonals.
 
-    Rows are exchanged so that the largest number of a column is its pivot.
+    Rows are exchanged so that the number of the greatest magnitude in a column is its pivot.
     """
     count, side, _ = matrices.shape
     system = np.empty((count, side, 2 * side), matrices.dtype)
@@ -72,7 +76,7 @@ def _eliminated(matrices: Array) -> tuple[Array, Array]:
 
 
 def _solved(upper: Array, right: Array) -> Array:
-    """x of upper @ x = right, from the last row to the first."""
+    """The x of upper @ x = right, by substitution from the last row to the first."""
     solution = np.empty(right.shape, right.dtype)
     for row in reversed(range(right.shape[-2])):
         known = np.matmul(upper[:, row, None, row + 1 :], solution[:, row + 1 :])[:, 0]
@@ -82,18 +86,18 @@ def _solved(upper: Array, right: Array) -> Array:
 
 @op("GroupedMatMul", since=17)
 class GroupedMatMul(Op):
-    """A product of matrices for each of G groups, whose right sides are stored transposed.
+    """A product of matrices for each of G groups, with right sides that are stored transposed.
 
     mat_a of shape [G, M, K]: output[g] = mat_a[g] @ mat_b[g].T, of shape [G, M, N].
     mat_a of shape [rows, K], the rows of all groups after each other: output[start:end] = mat_a[start:end] @ mat_b[g].T
     with start = offsets[g - 1] (0 for the first group) and end = offsets[g]; of shape [rows, N]. Rows behind the last
     group are 0.
 
-    mat_a, mat_b: one numeric type; mat_b of shape [G, N, K]. offsets: i32 or i64, [G], ends of groups that do not fall;
-    needed where mat_a has rank 2, of no effect else. output: the element type of mat_a. Sums are as in MatMul.
+    mat_a, mat_b: one numeric type; mat_b of shape [G, N, K]. offsets: i32 or i64, [G], the ends of the groups, which do
+    not fall; required where mat_a has rank 2, ignored elsewhere. output: the type of mat_a. Sums are as in MatMul.
 
-    The specification's page shows two more things in some releases of OpenVINO, a product of two matrices of rank 2 and
-    a fourth input with a bias; OpenVINO 2026.4 refuses both, and so do we.
+    The specification's page of some releases shows also a product of two matrices of rank 2, and a fourth input with a
+    bias; OpenVINO 2026.4 refuses both, and so do we.
 
     Errors: IR501 for other ranks, IR502 for sizes that differ, IR505 where offsets are missing, IR701 for offsets that
     fall or go beyond the rows. Specification: matrix/grouped-matmul-17.
@@ -106,23 +110,23 @@ class GroupedMatMul(Op):
     )
 
     def infer(self, mat_a: TensorType, mat_b: TensorType, offsets: TensorType | None = None) -> TensorType:
-        kind = mat_a if mat_a.element_type.is_known else mat_b
+        kind = element_type_of((mat_a, mat_b))
         require_rank(mat_a, (2, 3), "mat_a")
         require_rank(mat_b, 3, "mat_b")
         if mat_a.shape.dims is None or mat_b.shape.dims is None:
-            return kind.with_shape(Shape.unknown())
+            return TensorType(kind, Shape.unknown())
         merge_dims(mat_a.shape[-1], mat_b.shape[-1], "the last axes of mat_a and mat_b", port="mat_b")
         if len(mat_a.shape) == 3:
             groups = merge_dims(mat_a.shape[0], mat_b.shape[0], "axis 0 of mat_a and mat_b", port="mat_b")
-            return kind.with_shape(Shape([groups, mat_a.shape[1], mat_b.shape[1]]))
+            return TensorType(kind, Shape([groups, mat_a.shape[1], mat_b.shape[1]]))
         if offsets is None:
             raise ShapeError("mat_a has rank 2: offsets must say which rows belong to which group", port="offsets")
         require_rank(offsets, 1, "offsets")
         if offsets.shape.dims is not None:
-            # As in OpenVINO, offsets beyond the number of groups are not looked at.
+            # As in OpenVINO, offsets beyond the number of groups do not count.
             enough = Dim(mat_b.shape[0].lo, UNBOUNDED)
             merge_dims(offsets.shape[0], enough, "the length of offsets and axis 0 of mat_b", port="offsets")
-        return kind.with_shape(Shape([mat_a.shape[0], mat_b.shape[1]]))
+        return TensorType(kind, Shape([mat_a.shape[0], mat_b.shape[1]]))
 
     def evaluate(self, mat_a: Array, mat_b: Array, offsets: Array | None = None) -> Array:
         left, right = widened(mat_a), widened(mat_b).swapaxes(-1, -2)
@@ -152,5 +156,5 @@ def _row_ranges(offsets: Array, groups: int, rows: int) -> list[tuple[int, int]]
     for group, (start, end) in enumerate(pairwise(places)):
         if not start <= end <= rows:
             message = f"offsets[{group}] is {end}, expected {start} to {rows}, where the rows of mat_a end"
-            raise EvaluationError(message, code="IR701", port="offsets")
+            raise EvaluationError(message, code=Code.index_out_of_range, port="offsets")
     return list(pairwise(places))

@@ -1,39 +1,43 @@
-"""MatMul: products of matrices, and of stacks of matrices."""
+"""MatMul: products of matrices, and of batches of matrices."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
-from weakref import finalize
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
+from ir_exec.kernels import costs
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
-from ir_exec.kernels.products import SMALL, matrix_product
+from ir_exec.kernels.products import matrix_product
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
+from ir_exec.ops.base.named_dims import element_type_of
 from ir_exec.ops.base.shapes import broadcast_shapes
 from ir_exec.types import BOOLEAN, Array, Dim, Shape, TensorType
 
 __all__ = ["MatMul"]
 
 _OWN_TYPES = (np.dtype(np.float32), np.dtype(np.float64))
-"""What BLAS multiplies."""
+"""The types that BLAS multiplies."""
 
 
 @op("MatMul", since=1)
 class MatMul(Op):
     """output[..., i, j] = sum over k of a[..., i, k] * b[..., k, j].
 
-    The axes before the last two are batches, broadcast as NumPy does. A vector `a` is one row, a vector `b` one
-    column; their axis of size 1 is not in the output, and transposing does nothing to them. Short floats are
-    multiplied in f32; integers are exact: 8 bits saturate, longer ones wrap.
+    The axes before the last two are batches, broadcast as in NumPy. A vector `a` is one row, a vector `b` one column;
+    their axis of size 1 is not in the output. transpose_a, transpose_b: the last two axes are exchanged first, but not
+    those of vectors; false by default. Floats shorter than f32 are multiplied in f32. Integers are exact: 8 bits
+    saturate, longer ones wrap.
 
-    a, b: rank 1 or more, one element type. output: that element type.
-    Errors: IR501 for a scalar, IR502 where columns of a and rows of b differ, IR504 where batches do not broadcast.
-    Specification: matrix/matmul-1. Booleans are not in it; OpenVINO takes them, and + is "or" then.
+    a, b: rank 1 or more, one numeric type or boolean. output: that type.
+    Errors: IR501 for a scalar, IR502 where the columns of a are not as many as the rows of b, IR504 where batches do
+    not broadcast.
+    Specification: matrix/matmul-1. It does not name booleans, which OpenVINO takes, + then being "or".
     """
 
     inputs = (In("a", types=CALCULABLE | BOOLEAN), In("b", types=CALCULABLE | BOOLEAN, like="a"))
@@ -42,24 +46,24 @@ class MatMul(Op):
     transpose_b: Bool = False
 
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
-        kind = a if a.element_type.is_known else b
+        kind = element_type_of((a, b))
         for name, tensor in (("a", a), ("b", b)):
             if tensor.rank == 0:
-                raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code="IR501", port=name)
+                raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code=Code.wrong_rank, port=name)
         if a.shape.dims is None or b.shape.dims is None:
-            return kind.with_shape(Shape.unknown())
+            return TensorType(kind, Shape.unknown())
         *batch_a, rows_a, columns_a = _matrix_dims(a.shape, self.transpose_a, (Dim.of(1), *a.shape))
         *batch_b, rows_b, columns_b = _matrix_dims(b.shape, self.transpose_b, (*b.shape, Dim.of(1)))
         if columns_a & rows_b is None:
             raise ShapeError(
                 f"a has {_count(columns_a, 'column')} ({_told(a.shape, self.transpose_a)}), "
                 f"b has {_count(rows_b, 'row')} ({_told(b.shape, self.transpose_b)}); both must be equal",
-                code="IR502",
+                code=Code.dims_differ,
             )
         batch = broadcast_shapes(Shape(batch_a), Shape(batch_b))
         rows = [rows_a] if len(a.shape) > 1 else []
         columns = [columns_b] if len(b.shape) > 1 else []
-        return kind.with_shape(Shape([*batch, *rows, *columns]))
+        return TensorType(kind, Shape([*batch, *rows, *columns]))
 
     def evaluate(self, a: Array, b: Array) -> Array:
         left, right = widened(a), widened(b)
@@ -72,22 +76,15 @@ class MatMul(Op):
     def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
         """A small constant matrix is transposed once: BLAS is faster then."""
         matrix = constants.get(1)
-        if matrix is None or matrix.ndim != 2 or matrix.nbytes > SMALL or not self.transpose_b or self.transpose_a:
+        if (
+            matrix is None
+            or matrix.ndim != 2
+            or matrix.nbytes > costs.TRANSPOSED_BYTES
+            or not self.transpose_b
+            or self.transpose_a
+        ):
             return None
-        return partial(_product_with, _transposed(matrix)) if matrix.dtype in _OWN_TYPES else None
-
-
-_TRANSPOSED: dict[int, Array] = {}
-"""Constant matrices in the other order, by the identity of those that live: every plan of a network has the same."""
-
-
-def _transposed(matrix: Array) -> Array:
-    found = _TRANSPOSED.get(id(matrix))
-    if found is None:
-        # A copy in any case, as a view would keep the matrix alive.
-        found = _TRANSPOSED[id(matrix)] = matrix.T.copy(order="C")
-        finalize(matrix, _TRANSPOSED.pop, id(matrix), None).atexit = False
-    return found
+        return partial(_product_with, matrix.T.copy(order="C")) if matrix.dtype in _OWN_TYPES else None
 
 
 def _product_with(matrix: Array, a: Array, b: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Elements repeated until a shape is filled."""
+"""Elements repeated: so often (Tile), or until they fill a shape (Broadcast)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Literal, TypeVar
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, ShapeError
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Int, Named
@@ -32,10 +33,9 @@ Size = TypeVar("Size", int, Dim)
 class Tile(Op):
     """data repeated along each axis as often as `repeats` says.
 
-    The shorter of data's shape and repeats is filled up with ones at its front. Less than no repeats are none, as in
-    OpenVINO.
-
-    Errors: IR501 where repeats are no vector.
+    data: any shape, any type. repeats: a vector of integers; as in OpenVINO, negative ones count as 0. The shorter of
+    repeats and the shape of data gets ones in front. output: the type of data.
+    Errors: IR501 for repeats that are not a vector.
     Specification: movement/tile-1.
     """
 
@@ -65,7 +65,12 @@ def _filled_up(dims: list[Dim], rank: int) -> list[Dim]:
 
 
 class _Broadcast(Op):
-    """What both versions of Broadcast share; `axis` has another name in the files of each."""
+    """data: any shape, any type. target_shape: a vector of integers. axes_mapping: optional, a vector of integers.
+    output: the type of data.
+
+    Errors: IR501 for a target_shape or axes_mapping that is not a vector, IR503 for axes that are out of range or do
+    not rise, IR504 for data that does not fit, IR505 for a negative size; IR704 for those that only the run knows.
+    """
 
     inputs = (In("data"), In("target_shape", types=INTEGER), In("axes_mapping", types=INTEGER, optional=True))
     rising = ("data",)
@@ -98,13 +103,13 @@ class _Broadcast(Op):
                 target = np.broadcast_shapes(data.shape, target)
             return np.broadcast_to(data, target).copy()
         except (ValueError, ShapeError):
-            # Whatever NumPy has to say, it is that these two shapes do not go together.
+            # NumPy's messages all mean that these two shapes do not fit each other.
             raise EvaluationError(
                 f"data of shape {list(data.shape)} cannot be broadcast to {list(target)} ({mode})", port="target_shape"
             ) from None
 
     def _mode(self, mapped: bool) -> str:
-        """How shapes are matched, for a layer with axes_mapping or without."""
+        """How shapes are matched. mapped: whether the layer has axes_mapping."""
         raise NotImplementedError
 
     def _first_axis(self, rank: int, target_rank: int) -> int:
@@ -113,27 +118,77 @@ class _Broadcast(Op):
 
     def _pdpd(self, shape: Shape, target: Shape) -> Shape:
         if target.dims is None or shape.dims is None:
-            # Dims of data may stand where the target has 1.
+            # Where the target has 1, the output may have a dim of data.
             return Shape([Dim.any() if 1 in dim else dim for dim in target]) if target.dims is not None else target
         start = self._first_axis(len(shape), len(target))
         if start < 0 or start + len(shape) > len(target):
-            raise ShapeError(f"data of shape {shape} laid on axis {start} does not fit into {target}", code="IR504")
+            raise ShapeError(
+                f"data of shape {shape} laid on axis {start} does not fit into {target}", code=Code.no_broadcast
+            )
         return broadcast_shapes(Shape(_spread(shape[:], range(start, start + len(shape)), len(target))), target)
 
 
+@op("Broadcast", since=1)
+class Broadcast1(_Broadcast):
+    """data repeated so that it fills `target_shape`.
+
+    mode: with `numpy`, the default, the last dims meet; a dim of data is 1 or that of the target. With `explicit`,
+    axes_mapping names the axis of the target for each axis of data; they rise. With `pdpd`, which OpenVINO has beyond
+    the specification, the first axis of data lies on `axis` of the target (0 by default), and dims of data stand where
+    the target has 1. OpenVINO writes explicit as `none`, and takes explicit without axes_mapping for numpy.
+
+    Specification: movement/broadcast-1.
+    """
+
+    mode: Annotated[Literal["numpy", "explicit", "none", "pdpd"], LOWER] = "numpy"
+    axis: Annotated[Int, Named("mode.auto_broadcast_axis")] = 0
+
+    def _mode(self, mapped: bool) -> str:
+        if self.mode in ("explicit", "none"):
+            return "explicit" if mapped else "numpy"
+        return self.mode
+
+
+@op("Broadcast", since=3)
+class Broadcast(_Broadcast):
+    """data repeated so that it fills `target_shape`.
+
+    mode: those of Broadcast-1, and `bidirectional`: data and the target are broadcast together as in NumPy. The axis of
+    pdpd, again beyond the specification, has another name in the file. Only explicit takes axes_mapping, and needs it.
+
+    Errors: also IR106 for a missing axes_mapping, or one that the mode does not take.
+    Specification: movement/broadcast-3.
+    """
+
+    mode: Annotated[Literal["numpy", "explicit", "none", "bidirectional", "pdpd"], LOWER] = "numpy"
+    axis: Annotated[Int, Named("mode.mode.axis")] = 0
+
+    def infer(self, data: TensorType, target_shape: TensorType, axes_mapping: TensorType | None = None) -> TensorType:
+        explicit = self._mode(True) == "explicit"
+        if explicit is not (axes_mapping is not None):
+            need = "needs" if explicit else "does not take"
+            raise GraphError(f"mode {self.mode} {need} the input axes_mapping", code=Code.wrong_number_of_inputs)
+        return super().infer(data, target_shape, axes_mapping)
+
+    def _mode(self, mapped: bool) -> str:
+        return "explicit" if self.mode == "none" else self.mode
+
+
 def _numpy(shape: Shape, target: Shape) -> Shape:
-    """The target, where data has no dims that do not fit into it; its last dim meets the last of data."""
+    """The target, if the dims of data fit into its last dims; ShapeError IR504 otherwise."""
     if shape.dims is None or target.dims is None:
         return target
     front = len(target) - len(shape)
     if front < 0:
-        raise ShapeError(f"data of shape {shape} has more dims than target_shape {target}", code="IR504", port="data")
+        raise ShapeError(
+            f"data of shape {shape} has more dims than target_shape {target}", code=Code.no_broadcast, port="data"
+        )
     met = [_one_way(dim, size, shape, target) for dim, size in zip(shape, target[front:], strict=True)]
     return Shape([*target[:front], *met])
 
 
 def _explicit(shape: Shape, target: Shape, axes_mapping: TensorType) -> Shape:
-    """The target, where each dim of data fits into the one that axes_mapping says."""
+    """The target, if each dim of data fits into the one that axes_mapping names; ShapeError IR504 otherwise."""
     require_rank(axes_mapping, 1, "axes_mapping")
     mapping = known_ints(axes_mapping)
     if mapping is None or shape.dims is None or target.dims is None:
@@ -151,80 +206,33 @@ def _one_way(dim: Dim, size: Dim, shape: Shape, target: Shape) -> Dim:
     met = dim & size
     if met is None:
         raise ShapeError(
-            f"data of shape {shape} cannot be broadcast to {target}: {dim} is neither 1 nor {size}", code="IR504"
+            f"data of shape {shape} cannot be broadcast to {target}: {dim} is neither 1 nor {size}",
+            code=Code.no_broadcast,
         )
     return met
 
 
 def _require_mapping(mapping: Sequence[int], rank: int, target_rank: int) -> None:
-    # OpenVINO gives a scalar an axis here, too.
+    # As in OpenVINO, a scalar may have an axis here.
     if len(mapping) != rank and not (rank == 0 and len(mapping) == 1):
         raise ShapeError(
             f"axes_mapping has {len(mapping)} elements, expected one for each of the {rank} dims of data",
-            code="IR504",
+            code=Code.no_broadcast,
             port="axes_mapping",
         )
     if any(not 0 <= axis < target_rank for axis in mapping) or any(one >= other for one, other in pairwise(mapping)):
         raise ShapeError(
             f"axes_mapping {list(mapping)} are no rising axes of a target of rank {target_rank}",
-            code="IR503",
+            code=Code.axis_out_of_range,
             port="axes_mapping",
         )
 
 
 def _spread(shape: Sequence[Size], axes: Iterable[int], rank: int) -> list[Size | int]:
-    """The dims of a shape at these axes of a shape of ones."""
+    """A shape of ones of this rank with the dims of `shape` at these axes."""
     sizes: list[Size | int] = [1] * rank
     for axis, size in zip(axes, shape, strict=False):
         if not 0 <= axis < rank:
-            raise ShapeError(f"axis {axis} is out of range for rank {rank}", code="IR503")
+            raise ShapeError(f"axis {axis} is out of range for rank {rank}", code=Code.axis_out_of_range)
         sizes[axis] = size
     return sizes
-
-
-@op("Broadcast", since=1)
-class Broadcast1(_Broadcast):
-    """data repeated so that it fills `target_shape`.
-
-    numpy: the last dims meet; a dim of data is 1 or that of the target. explicit: axes_mapping says which axis of the
-    target each axis of data is; it rises. pdpd, which OpenVINO has beyond the specification: data is laid on axis
-    `axis` of the target, and dims of data stand where the target has 1. OpenVINO writes explicit as `none`, and takes
-    explicit without axes_mapping for numpy.
-
-    Errors: IR501 where target_shape or axes_mapping are no vectors, IR503 for axes out of range or not rising, IR504
-    where data does not fit, IR505 for a negative size.
-    Specification: movement/broadcast-1.
-    """
-
-    mode: Annotated[Literal["numpy", "explicit", "none", "pdpd"], LOWER] = "numpy"
-    axis: Annotated[Int, Named("mode.auto_broadcast_axis")] = 0
-
-    def _mode(self, mapped: bool) -> str:
-        if self.mode in ("explicit", "none"):
-            return "explicit" if mapped else "numpy"
-        return self.mode
-
-
-@op("Broadcast", since=3)
-class Broadcast(_Broadcast):
-    """data repeated so that it fills `target_shape`.
-
-    As Broadcast-1, and bidirectional: the output has the shape of both, broadcast together as NumPy does. The axis of
-    pdpd, again beyond the specification, has another name. axes_mapping goes with explicit and with nothing else.
-
-    Errors: as Broadcast-1, and IR106 for axes_mapping too few or too many.
-    Specification: movement/broadcast-3.
-    """
-
-    mode: Annotated[Literal["numpy", "explicit", "none", "bidirectional", "pdpd"], LOWER] = "numpy"
-    axis: Annotated[Int, Named("mode.mode.axis")] = 0
-
-    def infer(self, data: TensorType, target_shape: TensorType, axes_mapping: TensorType | None = None) -> TensorType:
-        explicit = self._mode(True) == "explicit"
-        if explicit is not (axes_mapping is not None):
-            need = "needs" if explicit else "does not take"
-            raise GraphError(f"mode {self.mode} {need} the input axes_mapping", code="IR106")
-        return super().infer(data, target_shape, axes_mapping)
-
-    def _mode(self, mapped: bool) -> str:
-        return "explicit" if self.mode == "none" else self.mode

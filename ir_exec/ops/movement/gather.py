@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ShapeError
-from ir_exec.kernels.gather import take_along_axis, take_elements, take_few_slices, take_slices, take_tuples
-from ir_exec.kernels.indices import Negative, count_from_front, find_indices, lie_within, tuple_offsets
-from ir_exec.kernels.offsets import FEW, AlongAxis, Indices, OutOfRangeError
+from ir_exec.kernels import costs
+from ir_exec.kernels.gather import take_along_axis, take_slices, take_tuples
+from ir_exec.kernels.indices import Negative, OutOfRangeError, count_from_front, find_indices, lie_within, tuple_offsets
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Int, NonNegative
 from ir_exec.ops.base.axes import given_axis, known_axis
@@ -19,9 +20,6 @@ from ir_exec.ops.movement.known_indices import check_indices
 from ir_exec.types import INDEX, INTEGER, NUMERIC, Array, Dim, ElementType, Shape, TensorType, element_types
 
 __all__ = ["Gather1", "Gather7", "Gather8", "GatherElements", "GatherND5", "GatherND8", "GatherTree"]
-
-FOLLOWED = 2**17
-"""Elements of GatherTree that are worked on at a time: what is made of them stays in the processor's cache."""
 
 _IDS = NUMERIC - element_types("u1 u3 u6 nf4")
 
@@ -45,7 +43,7 @@ class GatherElements(Op):
     def infer(self, data: TensorType, indices: TensorType) -> TensorType:
         for name, tensor in (("data", data), ("indices", indices)):
             if tensor.rank == 0:
-                raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code="IR501", port=name)
+                raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code=Code.wrong_rank, port=name)
         if data.shape.dims is None:
             return data.with_shape(indices.shape)
         axis = normalize_axis(self.axis, len(data.shape))
@@ -59,7 +57,12 @@ class GatherElements(Op):
         return data.with_shape(Shape(dims))
 
     def evaluate(self, data: Array, indices: Array) -> Array:
-        return take_along_axis(data, indices, self.axis % data.ndim, "tolerated")
+        axis = self.axis % data.ndim
+        try:
+            return take_along_axis(data, indices, axis)
+        except OutOfRangeError:
+            find_indices(indices, data.shape[axis], axis, "tolerated")
+            raise
 
     def check_values(self, *types: TensorType) -> list[IRError]:
         data, indices = types
@@ -84,7 +87,7 @@ class _Gather(Op):
             return data.with_shape(Shape.unknown())
         last = len(data.shape) - 1 if position is None else position
         if batch > last:
-            raise ShapeError(_batch_message(batch, last), code="IR503")
+            raise ShapeError(_batch_message(batch, last), code=Code.axis_out_of_range)
         shared = [
             merge_dims(mine, theirs, f"batch axis {i} of data and indices", port="indices")
             for i, (mine, theirs) in enumerate(zip(data.shape[:batch], indices.shape[:batch], strict=True))
@@ -100,30 +103,19 @@ class _Gather(Op):
         batch = self._batch(indices.ndim) or 0
         if batch > position:
             raise EvaluationError(_batch_message(batch, position), port="axis")
-        return self._gather(data, indices, position, batch)
+        try:
+            return take_slices(data, indices, position, batch)
+        except OutOfRangeError:
+            return self._with_indices_out_of_range(data, indices, position, batch)
 
     def _batch(self, rank: int | None) -> int | None:
         """How many axes data and indices share, where that is known; `rank` is that of indices."""
         return 0
 
-    def _gather(self, data: Array, indices: Array, axis: int, batch: int) -> Array:
-        before, length, after = prod(data.shape[:axis]), prod(indices.shape[batch:]), prod(data.shape[axis + 1 :])
-        if (found := take_few_slices(data, indices, axis, batch)) is not None:
-            return found
-        if before == prod(data.shape[:batch]) and after == 1:
-            # Nothing but single elements: chunks of indices need not be checked before all others.
-            output = np.empty(data.shape[:axis] + indices.shape[batch:] + data.shape[axis + 1 :], data.dtype)
-            way = AlongAxis(before, length, 1, data.shape[axis])
-            try:
-                take_elements(data, Indices.of(indices, self.negative, way.size), way, output)
-            except OutOfRangeError:
-                pass
-            else:
-                return output
-        return self._gather_slices(data, indices, axis, batch)
-
-    def _gather_slices(self, data: Array, indices: Array, axis: int, batch: int) -> Array:
-        return take_slices(data, find_indices(indices, data.shape[axis], axis, self.negative), axis, batch)
+    def _with_indices_out_of_range(self, data: Array, indices: Array, axis: int, batch: int) -> Array:
+        """The output, or an error that says which index is out of range."""
+        find_indices(indices, data.shape[axis], axis, self.negative)
+        raise AssertionError("no index is out of range")
 
     def check_values(self, *types: TensorType) -> list[IRError]:
         data, indices, axis = types
@@ -156,7 +148,7 @@ class _BatchedGather(_Gather):
             return batch if batch >= 0 else None
         if not -rank <= batch <= rank:
             message = f"batch_dims {batch} is out of range for indices of rank {rank} (allowed: {-rank} to {rank})"
-            raise ShapeError(message, code="IR503")
+            raise ShapeError(message, code=Code.axis_out_of_range)
         return batch + rank if batch < 0 else batch
 
 
@@ -189,10 +181,9 @@ class Gather8(_BatchedGather):
 
     negative: ClassVar[Negative] = "counted"
 
-    def _gather_slices(self, data: Array, indices: Array, axis: int, batch: int) -> Array:
+    def _with_indices_out_of_range(self, data: Array, indices: Array, axis: int, batch: int) -> Array:
         positions, outside = count_from_front(indices, data.shape[axis])
-        if outside is None:
-            return take_slices(data, positions, axis, batch)
+        assert outside is not None
         if not data.shape[axis]:
             shape = data.shape[:axis] + indices.shape[batch:] + data.shape[axis + 1 :]
             return np.full(shape, _zero(data.dtype), data.dtype)
@@ -220,7 +211,7 @@ class _GatherND(Op):
         for name, tensor in (("data", data), ("indices", indices)):
             if tensor.rank is not None and tensor.rank <= batch:
                 message = f"{name} has rank {tensor.rank}, expected {batch + 1} or more with batch_dims {batch}"
-                raise ShapeError(message, code="IR501", port=name)
+                raise ShapeError(message, code=Code.wrong_rank, port=name)
         if data.shape.dims is None or indices.shape.dims is None:
             return data.with_shape(Shape.unknown())
         shared = [
@@ -233,7 +224,7 @@ class _GatherND(Op):
                 f"the last axis of indices is {length}, expected at most rank(data) - batch_dims = "
                 f"{len(data.shape) - batch}: each tuple counts on that many axes of data"
             )
-            raise ShapeError(message, code="IR505", port="indices")
+            raise ShapeError(message, code=Code.impossible_shape, port="indices")
         if not length.is_static:
             return data.with_shape(Shape.unknown())
         rest = [*indices.shape[batch:-1], *data.shape[batch + length.size :]]
@@ -244,19 +235,11 @@ class _GatherND(Op):
 
     def evaluate(self, data: Array, indices: Array) -> Array:
         batch = self.batch_dims
-        rest = batch + indices.shape[-1]
-        shape = indices.shape[:-1] + data.shape[rest:]
-        if not batch and indices.ndim > 1 and 0 < indices.size <= FEW // 16 and prod(shape) <= FEW:
-            found = _take_few_tuples(data, indices)
-            if found is not None:
-                return found
-        output = np.empty(shape, data.dtype)
         try:
-            take_tuples(data, Indices.of(indices, self.negative, max(data.shape)), batch, output)
+            return take_tuples(data, indices, batch)
         except OutOfRangeError:
-            tuple_offsets(indices, data.shape[batch:rest], batch, self.negative)
+            tuple_offsets(indices, data.shape[batch : batch + indices.shape[-1]], batch, self.negative)
             raise
-        return output
 
     def check_values(self, *types: TensorType) -> list[IRError]:
         data, indices = types
@@ -353,7 +336,7 @@ class GatherTree(Op):
 
     def evaluate(self, step_ids: Array, parent_ids: Array, max_seq_len: Array, end_token: Array) -> Array:
         steps, batch, beams = step_ids.shape
-        some = max(1, FOLLOWED // max(steps * beams, 1))
+        some = max(1, costs.CHUNK_ELEMENTS // max(steps * beams, 1))
         if batch <= some:
             return self._follow(step_ids, parent_ids, max_seq_len, end_token, 0)
         output = np.empty(step_ids.shape, step_ids.dtype)
@@ -383,7 +366,7 @@ class GatherTree(Op):
             hop.take(later, 0, earlier, "clip")
         if not sound:
             _check_followed(parent_ids, parents, inside, lanes, first_batch)
-        output = take_along_axis(step_ids.reshape(lanes.shape), lanes, 1, "counted").reshape(step_ids.shape)
+        output = take_along_axis(step_ids.reshape(lanes.shape), lanes, 1).reshape(step_ids.shape)
         if outside is not None:
             np.copyto(output, end_token, where=outside)
         ended = output == end_token
@@ -399,16 +382,6 @@ class GatherTree(Op):
 
 def _batch_message(batch: int, axis: int) -> str:
     return f"batch_dims {batch} must not be greater than axis {axis}"
-
-
-def _take_few_tuples(data: Array, indices: Array) -> Array | None:
-    """data[tuples], negative indices counted from the end. None where one is out of range."""
-    if indices.dtype not in (np.int32, np.int64):
-        return None
-    try:
-        return data[tuple([indices[..., component] for component in range(indices.shape[-1])])]
-    except IndexError:
-        return None
 
 
 def _zero(dtype: np.dtype[Any]) -> Array:
@@ -450,7 +423,7 @@ def _check_followed(parent_ids: Array, parents: Array, inside: Array, lanes: Arr
         message = (
             f"step {time} of batch {first_batch + which} has the parent {parent}, expected a beam from 0 to {beams - 1}"
         )
-        raise EvaluationError(message, code="IR701", port="parent_ids")
+        raise EvaluationError(message, code=Code.index_out_of_range, port="parent_ids")
 
 
 def _check_constant(indices: TensorType, size: Dim, axis: int, negative: Negative) -> list[IRError]:

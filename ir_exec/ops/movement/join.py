@@ -1,4 +1,4 @@
-"""Tensors joined along an axis, and taken apart along one."""
+"""Tensors joined along an axis, and split along one."""
 
 from __future__ import annotations
 
@@ -8,23 +8,28 @@ from typing import Annotated
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Int, within
-from ir_exec.ops.base.shapes import ints, known_int, known_ints, merge_dims, normalize_axis, require_rank
-from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, Shape, TensorType
+from ir_exec.ops.base.axes import given_axis
+from ir_exec.ops.base.named_dims import element_type_of
+from ir_exec.ops.base.shapes import divide_dim, ints, known_int, known_ints, merge_dims, normalize_axis, require_rank
+from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
 
 __all__ = ["Concat", "Split", "VariadicSplit"]
 
 MOST_OUTPUTS = 2**16
-"""More than any network has; so a number in a file cannot claim memory for its outputs."""
+"""More outputs than any network has: so a number in a file cannot claim memory for them."""
 
 
 @op("Concat", since=1)
 class Concat(Op):
-    """The inputs one after the other along `axis`; they differ in no other dim.
+    """The inputs one after the other along `axis`, which counts from the end if it is negative.
 
-    Errors: IR501 where ranks differ, IR502 where dims beside the axis do, IR503 for an axis out of range.
+    inputs: one at least, of rank 1 or more and of one type; only their sizes along the axis may differ. output: their
+    type.
+    Errors: IR501 for ranks that differ, IR502 for other sizes that differ, IR503 for an axis that they do not have.
     Specification: movement/concat-1.
     """
 
@@ -34,10 +39,10 @@ class Concat(Op):
     axis: Int
 
     def infer(self, *inputs: TensorType) -> TensorType:
-        kind = next((one for one in inputs if one.element_type.is_known), inputs[0])
+        kind = element_type_of(inputs)
         ranked = [position for position, one in enumerate(inputs) if one.rank is not None]
         if not ranked:
-            return kind.with_shape(Shape.unknown())
+            return TensorType(kind, Shape.unknown())
         first = inputs[ranked[0]].shape
         axis = normalize_axis(self.axis, len(first))
         dims = list(first)
@@ -48,7 +53,7 @@ class Concat(Op):
                 if i != axis:
                     dims[i] = merge_dims(dims[i], dim, f"axis {i} of the inputs", port=name)
         dims[axis] = sum((one.shape[axis] if one.rank is not None else Dim.any() for one in inputs), Dim(0))
-        return kind.with_shape(Shape(dims))
+        return TensorType(kind, Shape(dims))
 
     def evaluate(self, *inputs: Array) -> Array:
         return np.concatenate(inputs, self.axis)
@@ -58,7 +63,10 @@ class Concat(Op):
 class Split(Op):
     """`num_splits` equal parts of data along an axis.
 
-    Errors: IR501 where axis is no scalar, IR503 where it is out of range, IR505 where the parts cannot be equal.
+    data: any shape, any type. axis: an integer, a scalar; counts from the end if it is negative. outputs: the type of
+    data; they may share its memory.
+    Errors: IR501 for an axis that is not a scalar, IR503 and IR704 for one that data does not have, IR505 and IR704 for
+    a size that is not a multiple of num_splits.
     Specification: movement/split-1.
     """
 
@@ -72,13 +80,15 @@ class Split(Op):
         require_rank(axis, 0, "axis")
         shape, along = data.shape, known_int(axis)
         if shape.dims is not None and along is not None:
-            shape = _with_dim(shape, along, self._part(shape[normalize_axis(along, len(shape))]))
+            dim = shape[normalize_axis(along, len(shape))]
+            part = divide_dim(dim, self.num_splits, f"axis {along} of data", port="data")
+            shape = _with_dim(shape, along, part)
         elif shape.dims is not None:
             shape = Shape.of_rank(len(shape))
         return (data.with_shape(shape),) * self.num_splits
 
     def evaluate(self, data: Array, axis: Array) -> tuple[Array, ...]:
-        along = _axis(axis, data.ndim)
+        along = given_axis(axis, data.ndim)
         part, remainder = divmod(data.shape[along], self.num_splits)
         if remainder:
             raise EvaluationError(
@@ -86,31 +96,29 @@ class Split(Op):
             )
         return _parts(data, along, range(0, data.shape[along] + 1, part) if part else [0] * (self.num_splits + 1))
 
-    def _part(self, dim: Dim) -> Dim:
-        lo = -(-dim.lo // self.num_splits)
-        hi = dim.hi // self.num_splits if dim.is_bounded else UNBOUNDED
-        if lo > hi:
-            raise ShapeError(f"the dim {dim} does not make {self.num_splits} equal parts", port="data")
-        return Dim(lo, hi)
-
 
 @op("VariadicSplit", since=1)
 class VariadicSplit(Op):
-    """Parts of data along an axis, as long as `split_lengths` says; one of them may be -1, for what the others leave.
+    """Parts of data along an axis, of the lengths in `split_lengths`, of which one may be -1: what the others leave.
 
-    Errors: IR501 where axis is no scalar (nor a vector of one element) or split_lengths is no vector, IR503 for an axis
-    out of range, IR505 where the lengths are no lengths or do not make up the axis.
+    data: any shape, any type. axis: an integer, a scalar or a vector of one element; counts from the end if it is
+    negative. split_lengths: a vector of integers. outputs: the type of data; they may share its memory.
+    Errors: IR501 for an axis or split_lengths of another shape, IR503 and IR704 for an axis that data does not have,
+    IR505 and IR704 for negative lengths and those whose sum is not the size of the axis.
     Specification: movement/variadic-split-1.
     """
 
     inputs = (In("data"), In("axis", types=INTEGER), In("split_lengths", types=INTEGER))
     rising = ("data",)
     views = True
+    counts_outputs = "split_lengths"
 
     def infer(self, data: TensorType, axis: TensorType, split_lengths: TensorType) -> tuple[TensorType, ...]:
         require_rank(axis, (0, 1), "axis")
         if axis.shape.dims is not None and 1 not in axis.shape.size:
-            raise ShapeError(f"axis has shape {axis.shape}, expected a scalar or [1]", code="IR501", port="axis")
+            raise ShapeError(
+                f"axis has shape {axis.shape}, expected a scalar or [1]", code=Code.wrong_rank, port="axis"
+            )
         require_rank(split_lengths, 1, "split_lengths")
         along, lengths = known_int(axis), known_ints(split_lengths)
         count = _count(split_lengths)
@@ -123,7 +131,7 @@ class VariadicSplit(Op):
         return tuple([data.with_shape(_with_dim(data.shape, along, part)) for part in parts])
 
     def evaluate(self, data: Array, axis: Array, split_lengths: Array) -> tuple[Array, ...]:
-        along = _axis(axis, data.ndim)
+        along = given_axis(axis, data.ndim)
         lengths, size = list(ints(split_lengths)), data.shape[along]
         if lengths.count(-1) == 1:
             lengths[lengths.index(-1)] = size - (sum(lengths) + 1)
@@ -135,7 +143,7 @@ class VariadicSplit(Op):
 
 
 def _count(split_lengths: TensorType) -> int:
-    """How many outputs there are; 1, which stands for any number, where that is not known."""
+    """The number of outputs; 1, which stands for any number, where it is not known."""
     if split_lengths.shape.dims is None or not split_lengths.shape[0].is_static:
         return 1
     count = split_lengths.shape[0].lo
@@ -161,13 +169,6 @@ def _with_dim(shape: Shape, axis: int, dim: Dim) -> Shape:
     dims = list(shape)
     dims[axis] = dim
     return Shape(dims)
-
-
-def _axis(axis: Array, rank: int) -> int:
-    values = ints(axis)
-    if len(values) != 1:
-        raise EvaluationError(f"axis has {len(values)} elements, expected one", port="axis")
-    return normalize_axis(values[0], rank)
 
 
 def _parts(data: Array, axis: int, ends: Iterable[int]) -> tuple[Array, ...]:

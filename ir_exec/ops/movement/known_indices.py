@@ -1,9 +1,10 @@
-"""What is said of indices before a run: those that constants hold out of range, negative or twice."""
+"""What a check finds in constant indices before a run: those out of range, negative ones, duplicates."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.kernels.indices import Negative, as_integers, find_indices
 from ir_exec.types import Array
@@ -27,7 +28,7 @@ def check_indices(
         f"{below} of {values.size} indices are negative, which the specification does not provide for; "
         "they count from the end of the axis"
     )
-    return [EvaluationError(message, code="IR702", port="indices", severity="warning")]
+    return [EvaluationError(message, code=Code.negative_index, port="indices", severity="warning")]
 
 
 def check_duplicates(offsets: Array) -> list[IRError]:
@@ -36,4 +37,4 @@ def check_duplicates(offsets: Array) -> list[IRError]:
     if not duplicates:
         return []
     message = f"{duplicates} of {offsets.size} indices choose what another one chooses too; the last one wins"
-    return [EvaluationError(message, code="IR703", port="indices", severity="info")]
+    return [EvaluationError(message, code=Code.duplicate_index, port="indices", severity="info")]

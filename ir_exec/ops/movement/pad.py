@@ -1,4 +1,4 @@
-"""Pad: elements added at both ends of every axis, or taken away where the number of pads is negative."""
+"""Pad: elements added at the ends of axes, or removed where the number of pads is negative."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.ops.base import In, Op, op
@@ -14,19 +15,20 @@ from ir_exec.ops.base.intervals import BEYOND, Interval, index_bounds
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
 
-__all__ = ["Pad", "Pad1"]
+__all__ = ["Pad", "Pad1", "surrounded"]
 
 
 class _Pad(Op):
-    """What both versions share.
+    """data: any shape, any type. pads_begin, pads_end: vectors of integers, one for each axis of data; a negative one
+    removes elements. pad_value: a scalar of the type of data, for the mode `constant` alone; by default 0, or "".
+    output: dims `max(pads_begin + dim + pads_end, 0)`, the type of data; it may be data itself.
 
-    data: any shape. pads_begin, pads_end: vectors with one number for each axis of data; a negative one takes elements
-    away. pad_value: a scalar of the element type of data, used by the mode `constant` alone; 0 or "" if it is absent.
-    output: dims `max(pads_begin + dim + pads_end, 0)`.
+    pad_mode, what is added: `constant`: pad_value. `edge`: copies of the element at this end; there must be one.
+    `reflect`: the elements in reverse order without the one at this end, `dim - 1` at most. `symmetric`: the same with
+    it, `dim` at most. Elements removed at the other end are copied too.
 
-    What is added copies elements of data, also such as were taken away at the other end:
-    constant: pad_value. edge: the element at this end; there must be one. reflect: the elements in reverse order
-    without the one at this end, at most `dim - 1` of them. symmetric: the same with it, at most `dim`.
+    Errors: IR501 and IR502 for inputs of other shapes, IR402 for a pad_value of another type, IR505 and IR704 for more
+    pads than the mode can add.
     """
 
     inputs = (
@@ -61,8 +63,8 @@ class _Pad(Op):
             for name, pad in (("pads_begin", begin), ("pads_end", end)):
                 fault = self._fault(dim.hi, pad[0], axis, name)
                 if fault is not None:
-                    raise ShapeError(fault, code="IR505", port=name)
-            dims.append(_padded(dim, begin, end))
+                    raise ShapeError(fault, code=Code.impossible_shape, port=name)
+            dims.append(_padded_dim(dim, begin, end))
         return data.with_shape(Shape(dims))
 
     def evaluate(self, data: Array, pads_begin: Array, pads_end: Array, pad_value: Array | None = None) -> Array:
@@ -76,11 +78,11 @@ class _Pad(Op):
         if not any(begins) and not any(ends):
             return data
         if self.pad_mode == "constant":
-            return _surrounded(data, begins, ends, _fill(data) if pad_value is None else pad_value)
+            return surrounded(data, begins, ends, pad_value)
         return self._copied(data, begins, ends)
 
     def _fault(self, size: int, pads: int, axis: int, name: str) -> str | None:
-        """What is wrong with adding `pads` elements to an axis of at most this size."""
+        """What is wrong with adding `pads` elements to an axis of this size at most; None if nothing is."""
         limits = {"constant": pads, "edge": pads if size else 0, "reflect": max(size - 1, 0), "symmetric": size}
         most = limits[self.pad_mode]
         if pads <= max(most, 0):
@@ -88,9 +90,9 @@ class _Pad(Op):
         return f"{name}[{axis}] is {pads}, but {self.pad_mode} adds at most {most} to an axis of size {size}"
 
     def _copied(self, data: Array, begins: list[int], ends: list[int]) -> Array:
-        """Every element of the output from the place in data that its position maps to, axis after axis."""
+        """Data padded with copies of its own elements, axis by axis."""
         growth = {axis: begins[axis] + ends[axis] for axis in range(data.ndim) if begins[axis] or ends[axis]}
-        # The axes that shrink come first, so that nothing between is larger than data or the output.
+        # Axes that shrink come first: so no intermediate result is larger than data and the output.
         for axis in sorted(growth, key=growth.__getitem__):
             size = data.shape[axis]
             places = np.arange(-begins[axis], max(size + ends[axis], -begins[axis]))
@@ -105,26 +107,57 @@ class _Pad(Op):
         return np.where(places < size, places, 2 * (size - 1) - places + mirror)
 
 
+@op("Pad", since=1)
+class Pad1(_Pad):
+    """Elements added around a tensor.
+
+    The specification has no negative pads in this version; OpenVINO takes them as in Pad-12, and so do we.
+
+    Specification: movement/pad-1.
+    """
+
+
+@op("Pad", since=12)
+class Pad(_Pad):
+    """Elements added around a tensor, or removed from its ends.
+
+    Specification: movement/pad-12.
+    """
+
+
 def _check_pad_value(data: TensorType, pad_value: TensorType) -> None:
     require_rank(pad_value, 0, "pad_value")
     both_known = data.element_type.is_known and pad_value.element_type.is_known
     if both_known and pad_value.element_type is not data.element_type:
         message = f"pad_value is {pad_value.element_type}, expected {data.element_type} as data is"
-        raise ElementTypeError(message, code="IR402", port="pad_value")
+        raise ElementTypeError(message, code=Code.element_types_differ, port="pad_value")
 
 
-def _padded(dim: Dim, begin: Interval, end: Interval) -> Dim:
-    low = max(dim.lo + begin[0] + end[0], 0)
+def _padded_dim(dim: Dim, begin: Interval, end: Interval) -> Dim:
+    low = max(dim.lo + _least_pads(begin) + _least_pads(end), 0)
     if not dim.is_bounded or BEYOND in (begin[1], end[1]):
         return Dim(low, UNBOUNDED)
     return Dim(low, max(dim.hi + begin[1] + end[1], 0))
 
 
-def _fill(data: Array) -> Array:
-    return np.array("", object) if ElementType.of(data) is ElementType.string else np.zeros((), data.dtype)
+def _least_pads(pads: Interval) -> int:
+    """The least number of pads; 0 where it has no bound, and elements may be added.
+
+    So OpenVINO infers too. Such numbers come of `size - dim`, which networks write to pad and not to cut.
+    """
+    low, high = pads
+    return 0 if low == -BEYOND and high > 0 else low
 
 
-def _surrounded(data: Array, begins: list[int], ends: list[int], fill: Array) -> Array:
+def surrounded(data: Array, begins: list[int], ends: list[int], fill: Array | None = None) -> Array:
+    """Data with so many elements before and behind it on each axis; negative numbers cut it off.
+
+    fill: the new elements, of the type of data; by default 0, or "". The result is data itself where nothing changes.
+    """
+    if not any(begins) and not any(ends):
+        return data
+    if fill is None:
+        fill = np.array("", object) if ElementType.of(data) is ElementType.string else np.zeros((), data.dtype)
     sizes = [max(begin + size + end, 0) for size, begin, end in zip(data.shape, begins, ends, strict=True)]
     output = np.empty(sizes, data.dtype)
     output[...] = fill
@@ -136,21 +169,3 @@ def _surrounded(data: Array, begins: list[int], ends: list[int], fill: Array) ->
         source.append(slice(first - begin, first - begin + count))
     output[tuple(target)] = data[tuple(source)]
     return output
-
-
-@op("Pad", since=1)
-class Pad1(_Pad):
-    """Elements added around a tensor; see `_Pad`.
-
-    The specification knows no negative pads in this version. OpenVINO takes them as in the next one, and so do we.
-
-    Specification: movement/pad-1.
-    """
-
-
-@op("Pad", since=12)
-class Pad(_Pad):
-    """Elements added around a tensor or taken away from its ends; see `_Pad`.
-
-    Specification: movement/pad-12.
-    """

@@ -1,4 +1,4 @@
-"""Operators that move blocks of an image between its axes: channels, batch, rows and columns."""
+"""Operators that move the elements of images between channels, batch, rows and columns."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.precision import CALCULABLE, accumulator
 from ir_exec.ops.base import In, Op, op
@@ -21,6 +22,7 @@ from ir_exec.ops.base.shapes import (
     normalize_axis,
     require_rank,
 )
+from ir_exec.ops.movement.pad import surrounded
 from ir_exec.types import INDEX, INTEGER, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
 
 __all__ = [
@@ -38,9 +40,11 @@ TWO = of_length(2, 2)
 
 @op("ShuffleChannels", since=1)
 class ShuffleChannels(Op):
-    """Channels dealt out in turn: of the shape (group, channels / group), the transpose.
+    """Channels in another order: that of the transposed matrix of `group` rows in which they stand in their own order.
 
-    data: rank 1 or more, the size of `axis` a multiple of `group`. output: the type of data.
+    data: rank 1 or more, any type; its size along `axis` (1 by default) is a multiple of `group` (1 by default).
+    output: as data.
+    Errors: IR503 for an axis that data does not have, IR505 for a size that is not a multiple of group.
     Specification: movement/shuffle-channels-1.
     """
 
@@ -64,10 +68,12 @@ class ShuffleChannels(Op):
 
 
 class _Depth(Op):
-    """data: [batch, depth, D1, D2, ...], rank 3 or more.
+    """data: [batch, depth, D1, ..., DK], any type, K spatial axes, one at least.
 
-    A block of `block_size` elements along each spatial axis is a number of elements along the axis of depth: with
-    depth_first those of one channel lie together, with blocks_first those of one place in the block.
+    block_size: the size of a block along each spatial axis, by default 1. mode: how a block lies along the axis of
+    depth. With `depth_first` the elements of one channel lie together, with `blocks_first` those of one position in the
+    block.
+    Errors: IR501 for a rank below 3.
     """
 
     inputs = (In("data"),)
@@ -78,15 +84,15 @@ class _Depth(Op):
 
     def _require_image(self, data: TensorType) -> None:
         if data.rank is not None and data.rank < 3:
-            raise ShapeError(f"data has rank {data.rank}, expected 3 or more", code="IR501", port="data")
+            raise ShapeError(f"data has rank {data.rank}, expected 3 or more", code=Code.wrong_rank, port="data")
 
 
 @op("DepthToSpace", since=1)
 class DepthToSpace(_Depth):
-    """Blocks from the axis of depth laid out in space; see `_Depth`.
+    """Blocks from the axis of depth laid out in space.
 
-    output: [batch, depth / block_size ** K, D1 * block_size, ..., DK * block_size].
-    Errors: IR505 where the depth does not divide. Specification: movement/depth-to-space-1.
+    output: [batch, depth / block_size ** K, D1 * block_size, ..., DK * block_size], the type of data.
+    Errors: IR505 for a depth that is not a multiple of block_size ** K. Specification: movement/depth-to-space-1.
     """
 
     def infer(self, data: TensorType) -> TensorType:
@@ -113,10 +119,10 @@ class DepthToSpace(_Depth):
 
 @op("SpaceToDepth", since=1)
 class SpaceToDepth(_Depth):
-    """Blocks in space stacked along the axis of depth; see `_Depth`.
+    """Blocks in space laid along the axis of depth.
 
-    output: [batch, depth * block_size ** K, D1 / block_size, ..., DK / block_size].
-    Errors: IR505 where a spatial axis does not divide. Specification: movement/space-to-depth-1.
+    output: [batch, depth * block_size ** K, D1 / block_size, ..., DK / block_size], the type of data.
+    Errors: IR505 for a spatial size that is not a multiple of block_size. Specification: movement/space-to-depth-1.
     """
 
     def infer(self, data: TensorType) -> TensorType:
@@ -140,14 +146,15 @@ class SpaceToDepth(_Depth):
 
 @op("BatchToSpace", since=2)
 class BatchToSpace(Op):
-    """Blocks from the batch axis laid out in space, the ends of the spatial axes then cut off.
+    """Blocks from the batch axis laid out in space; then the ends of the spatial axes are cut off.
 
-    data: [batch, D1, D2, ...], rank 2 or more. block_shape, crops_begin, crops_end: vectors with a number for each axis
-    of data; the first numbers are 1, 0, 0. output: [batch / product of block_shape, D1 * block_shape[1] -
-    crops_begin[1] - crops_end[1], ...].
+    data: [batch, D1, D2, ...], rank 2 or more, any type. block_shape, crops_begin, crops_end: vectors of integers, one
+    for each axis of data, the first ones 1, 0 and 0. output: [batch / product of block_shape, D1 * block_shape[1] -
+    crops_begin[1] - crops_end[1], ...], the type of data.
 
-    Errors: IR505 for numbers that are out of range, a batch that does not divide, or more cut off than there is. Where
-    the first numbers are others, OpenVINO's outputs have not the shape that it infers; that is IR505 too.
+    Errors: IR501 and IR502 for other shapes, IR505 for numbers out of range, a batch that is not a multiple of the
+    product, or more cut off than there is; also for other first numbers, with which OpenVINO's outputs do not have the
+    shape that it infers.
     Specification: movement/batch-to-space-2.
     """
 
@@ -177,7 +184,7 @@ class BatchToSpace(Op):
             whole, cut = dim * blocks[axis], begins[axis] + ends[axis]
             if whole.hi < cut:
                 message = f"crops_begin and crops_end take {cut} elements from axis {axis}, there are {whole}"
-                raise ShapeError(message, code="IR505")
+                raise ShapeError(message, code=Code.impossible_shape)
             space.append(whole - cut)
         return data.with_shape(Shape([batch, *space]))
 
@@ -193,22 +200,22 @@ class BatchToSpace(Op):
 
 @op("SpaceToBatch", since=2)
 class SpaceToBatch(Op):
-    """Zeros added to the ends of the spatial axes, then blocks in space stacked along the batch axis.
+    """Zeros added to the ends of the spatial axes; then blocks in space laid along the batch axis.
 
-    data: [batch, D1, D2, ...], rank 2 or more. block_shape, pads_begin, pads_end: vectors with a number for each axis
-    of data; the first numbers are 1, 0, 0. output: [batch * product of block_shape, (D1 + pads_begin[1] + pads_end[1])
-    / block_shape[1], ...].
+    data: [batch, D1, D2, ...], rank 2 or more, any type. block_shape, pads_begin, pads_end: vectors of integers (as in
+    OpenVINO, perhaps of three types), one for each axis of data, the first ones 1, 0 and 0. output: [batch * product of
+    block_shape, (D1 + pads_begin[1] + pads_end[1]) / block_shape[1], ...], the type of data.
 
-    Errors: IR505 for numbers that are out of range, or an axis that does not divide. Where the first numbers are
-    others, OpenVINO's outputs have not the shape that it infers; that is IR505 too.
+    Errors: IR501 and IR502 for other shapes, IR505 for numbers out of range, or a padded size that is not a multiple of
+    the block; also for other first numbers, with which OpenVINO's outputs do not have the shape that it infers.
     Specification: movement/space-to-batch-2.
     """
 
     inputs = (
         In("data"),
         In("block_shape", types=INTEGER),
-        In("pads_begin", types=INTEGER, like="block_shape"),
-        In("pads_end", types=INTEGER, like="block_shape"),
+        In("pads_begin", types=INTEGER),
+        In("pads_end", types=INTEGER),
     )
 
     def infer(
@@ -234,9 +241,7 @@ class SpaceToBatch(Op):
 
     def evaluate(self, data: Array, block_shape: Array, pads_begin: Array, pads_end: Array) -> Array:
         blocks, begins, ends = (numbers.astype(np.int64).tolist() for numbers in (block_shape, pads_begin, pads_end))
-        padded = _with_zeros(
-            data, begins, [begin + size + end for begin, size, end in zip(begins, data.shape, ends, strict=True)]
-        )
+        padded = surrounded(data, begins, ends)
         batch, *space = padded.shape
         places = [size // block for size, block in zip(space, blocks[1:], strict=True)]
         split = padded.reshape(batch, *(size for pair in zip(places, blocks[1:], strict=True) for size in pair))
@@ -244,16 +249,44 @@ class SpaceToBatch(Op):
         return split.transpose(order).copy().reshape(batch * prod(blocks), *places)
 
 
+def _require_number_per_axis(data: TensorType, **vectors: TensorType) -> None:
+    """Raises ShapeError IR501 or IR502 unless data has rank 2 or more, and each vector a number for each axis of it."""
+    if data.rank is not None and data.rank < 2:
+        raise ShapeError(f"data has rank {data.rank}, expected 2 or more", code=Code.wrong_rank, port="data")
+    shape = Shape.unknown() if data.rank is None else Shape([data.rank])
+    for name, vector in vectors.items():
+        require_rank(vector, 1, name)
+        shape = merge_shapes(
+            shape, vector.shape, f"the rank of data and the lengths of {', '.join(vectors)}", port=name
+        )
+
+
+def _numbers(vector: TensorType, name: str, least: int) -> tuple[int, ...] | None:
+    """The numbers of a vector, if known; ShapeError IR505 for one below `least`, or another first one than that."""
+    values = known_ints(vector)
+    if values is None:
+        return None
+    if min(values, default=least) < least:
+        raise ShapeError(
+            f"{name} is {list(values)}, expected numbers from {least} on", code=Code.impossible_shape, port=name
+        )
+    if values and values[0] != least:
+        message = f"{name} is {list(values)}, expected {least} for the batch axis"
+        raise ShapeError(message, code=Code.impossible_shape, port=name)
+    return values
+
+
 @op("ExtractImagePatches", since=3)
 class ExtractImagePatches(Op):
     """output[b, (kh, kw, c), i, j] = data[b, c, i * strides[0] + kh * rates[0], j * strides[1] + kw * rates[1]].
 
-    data: [batch, depth, rows, columns]. output: [batch, sizes[0] * sizes[1] * depth, rows of patches, columns of
-    patches]. With auto_pad same_upper or same_lower there are ceil(size / stride) patches along an axis, and zeros are
-    added at both ends, the odd one at the end or at the beginning. With valid there are as many as fit; one that
-    begins within the image where none fits, as OpenVINO counts them, reads zeros beyond it.
+    data: [batch, depth, rows, columns], any type. output: [batch, sizes[0] * sizes[1] * depth, rows of patches, columns
+    of patches], the type of data. sizes, strides, rates: two numbers each, for rows and columns. auto_pad: with
+    `same_upper` and `same_lower` there are ceil(size / stride) patches along an axis, and zeros are added at both ends,
+    an odd one at the end or at the beginning. With `valid` there are as many as fit. Where none fits, OpenVINO may
+    count one that begins within the image; it reads zeros beyond.
 
-    Specification: movement/extract-image-patches-3.
+    Errors: IR501 for another rank. Specification: movement/extract-image-patches-3.
     """
 
     inputs = (In("data"),)
@@ -279,27 +312,26 @@ class ExtractImagePatches(Op):
         return max((size - reach) // self.strides[axis] + 1, 0)
 
     def _reach(self, axis: int) -> int:
-        """How many elements lie between the ends of a patch, both included."""
+        """The number of elements from the first to the last of a patch, both included."""
         return self.rates[axis] * (self.sizes[axis] - 1) + 1
 
     def evaluate(self, data: Array) -> Array:
         batch, depth, *space = data.shape
         patches = [self._patches(size, axis) for axis, size in enumerate(space)]
-        begins, needed = [0, 0], [0, 0]
+        begins, ends = [0, 0], [0, 0]
         for axis, count in enumerate(patches):
             if not count:
                 return np.empty((batch, depth * prod(self.sizes), *patches), data.dtype)
-            needed[axis] = (count - 1) * self.strides[axis] + self._reach(axis)
+            missing = max((count - 1) * self.strides[axis] + self._reach(axis) - space[axis], 0)
             if self.auto_pad != "valid":
-                missing = max(needed[axis] - space[axis], 0)
                 begins[axis] = (missing + (self.auto_pad == "same_lower")) // 2
-        if any(begins) or any(size < least for size, least in zip(space, needed, strict=True)):
-            data = _with_zeros(data, [0, 0, *begins], [batch, depth, *needed])
+            ends[axis] = missing - begins[axis]
+        data = surrounded(data, [0, 0, *begins], [0, 0, *ends])
         batch_step, depth_step, *steps = data.strides
         shape = (batch, *self.sizes, depth, *patches)
         within = [step * rate for step, rate in zip(steps, self.rates, strict=True)]
         between = [step * stride for step, stride in zip(steps, self.strides, strict=True)]
-        # Patches overlap in memory; every one lies within the image.
+        # Patches share memory; each lies within the padded image.
         view = as_strided(data, shape, (batch_step, *within, depth_step, *between), writeable=False)
         return view.copy().reshape(batch, depth * prod(self.sizes), *patches)
 
@@ -308,12 +340,13 @@ class ExtractImagePatches(Op):
 class Col2Im(Op):
     """An image put together from its patches, which are added up where they overlap: the reverse of im2col.
 
-    data: [N, C * product of kernel_size, L] or the same without N; L is the number of patches: the product over both
-    spatial axes of (output_size + pads_begin + pads_end - dilation * (kernel_size - 1) - 1) // stride + 1.
-    output_size, kernel_size: vectors of two integers. output: [N, C, *output_size], or the same without N.
+    data: [N, C * product of kernel_size, L], or the same without N, any numeric type. L, the number of patches, is the
+    product over both spatial axes of (output_size + pads_begin + pads_end - dilation * (kernel_size - 1) - 1) // stride
+    + 1. output_size, kernel_size: two integers each, i32 or i64. output: [N, C, *output_size], or the same without N,
+    the type of data. strides and dilations are 1, pads 0 by default.
 
-    Sums of f16 and bf16 are made in f32, integers wrap.
-    Errors: IR501, IR502 for wrong shapes, IR505 where sizes, channels or L do not fit each other.
+    Floats shorter than f32 are added up in f32, integers wrap.
+    Errors: IR501 and IR502 for other shapes, IR505 for sizes, channels and patches that do not fit each other.
     Specification: movement/col2im-15.
     """
 
@@ -339,7 +372,7 @@ class Col2Im(Op):
         else:
             if min(kernel) < 1:
                 message = f"kernel_size is {list(kernel)}, expected positive numbers"
-                raise ShapeError(message, code="IR505", port="kernel_size")
+                raise ShapeError(message, code=Code.impossible_shape, port="kernel_size")
             channels = divide_dim(channels, prod(kernel), "the channels of data", port="data")
         sizes = known_bounds(output_size)
         if sizes is None:
@@ -351,7 +384,7 @@ class Col2Im(Op):
         return data.with_shape(Shape([*batch, channels, *image]))
 
     def _patches(self, image: list[int], kernel: tuple[int, ...]) -> list[int]:
-        """How many patches there are along each axis of the image."""
+        """The number of patches along each axis of the image."""
         counts = []
         for axis, size in enumerate(image):
             whole = size + self.pads_begin[axis] + self.pads_end[axis]
@@ -379,41 +412,3 @@ class Col2Im(Op):
             target += columns[:, :, place[0], place[1]]
         kept = [slice(begin, begin + size) for begin, size in zip(self.pads_begin, image, strict=True)]
         return whole[:, :, kept[0], kept[1]].astype(data.dtype, copy=False).reshape(*batch, channels, *image)
-
-
-def _require_number_per_axis(data: TensorType, **vectors: TensorType) -> None:
-    """data has rank 2 or more, and each vector a number for each of its axes."""
-    if data.rank is not None and data.rank < 2:
-        raise ShapeError(f"data has rank {data.rank}, expected 2 or more", code="IR501", port="data")
-    shape = Shape.unknown() if data.rank is None else Shape([data.rank])
-    for name, vector in vectors.items():
-        require_rank(vector, 1, name)
-        shape = merge_shapes(
-            shape, vector.shape, f"the rank of data and the lengths of {', '.join(vectors)}", port=name
-        )
-
-
-def _numbers(vector: TensorType, name: str, least: int) -> tuple[int, ...] | None:
-    """The numbers of a vector where they are known, the first of them the least that there may be."""
-    values = known_ints(vector)
-    if values is None:
-        return None
-    if min(values, default=least) < least:
-        raise ShapeError(f"{name} is {list(values)}, expected numbers from {least} on", code="IR505", port=name)
-    if values and values[0] != least:
-        message = f"{name} is {list(values)}, expected {least} for the batch axis"
-        raise ShapeError(message, code="IR505", port=name)
-    return values
-
-
-def _with_zeros(data: Array, begins: list[int], shape: list[int]) -> Array:
-    """A tensor of this shape, zero where data is not; data begins at `begins` and is cut off at the ends."""
-    if list(data.shape) == shape:
-        return data
-    output = np.zeros(shape, data.dtype)
-    if ElementType.of(data) is ElementType.string:
-        output.fill("")
-    inner = tuple([slice(begin, begin + size) for begin, size in zip(begins, data.shape, strict=True)])
-    target = output[inner]
-    target[...] = data[tuple([slice(size) for size in target.shape])]
-    return output

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.ops.base import In, Op, op
@@ -19,11 +20,12 @@ __all__ = ["Reverse", "ReverseSequence", "Roll"]
 
 @op("Roll", since=7)
 class Roll(Op):
-    """Elements move `shift` places along each of `axes`; those pushed over the end come back at the beginning.
+    """Elements move by `shift` along each of `axes`; those that leave at one end return at the other.
 
-    data: any shape. shift: a scalar for all axes, or a vector as long as axes. axes: a scalar or a vector; the shifts
-    of an axis that stands more than once add up. output: the type of data.
-
+    data: any shape, any type. shift: i32 or i64, a scalar for all axes, or a vector as long as axes. axes: i32 or i64,
+    a scalar or a vector; negative ones count from the end, and the shifts of one that stands several times add up.
+    output: as data.
+    Errors: IR501 and IR502 for other shapes, IR503 and IR704 for an axis that data does not have.
     Specification: movement/roll-7.
     """
 
@@ -50,7 +52,7 @@ class Roll(Op):
             total[axis] += places
         if not total:
             return data.copy()
-        # NumPy takes shifts as 64-bit numbers, which the sum may leave.
+        # NumPy takes shifts of 64 bits; a sum of them may be longer.
         moves = [places % max(data.shape[axis], 1) for axis, places in total.items()]
         return np.roll(data, moves, tuple(total))
 
@@ -59,9 +61,11 @@ class Roll(Op):
 class Reverse(Op):
     """Elements in reverse order along some axes.
 
-    data: any shape. axis: in the mode `index` a vector of axes, negative ones counted from the end, one that stands
-    twice reversed once; in the mode `mask` a boolean for each axis. output: the type of data.
-
+    data: any shape, any type. axis: in the mode `index` a vector of integers, negative ones counted from the end, and
+    an axis that stands twice reversed once; in the mode `mask` a boolean for each axis. output: as data; it may share
+    the memory of data.
+    Errors: IR401 for an axis of another type than the mode asks for, IR501 and IR502 for one of another shape, IR503
+    and IR704 for one that data does not have.
     Specification: movement/reverse-1.
     """
 
@@ -76,7 +80,7 @@ class Reverse(Op):
         if axis.element_type.is_known and axis.element_type not in allowed:
             expected = "boolean" if self.mode == "mask" else "an integer type"
             message = f"axis is {axis.element_type}, expected {expected} in the mode {self.mode}"
-            raise ElementTypeError(message, code="IR401", port="axis")
+            raise ElementTypeError(message, code=Code.element_type_not_taken, port="axis")
         require_rank(axis, 1, "axis")
         if data.rank is None:
             return data.without_values()
@@ -99,12 +103,14 @@ class Reverse(Op):
 class ReverseSequence(Op):
     """output[b, s] = data[b, seq_lengths[b] - 1 - s] for s < seq_lengths[b], else data[b, s]; shown for axes 0 and 1.
 
-    data: rank 2 or more; `batch_axis` and `seq_axis` must differ. seq_lengths: a vector with a number for each element
-    of the batch; fractions are cut off. output: the type of data.
+    data: rank 2 or more, any type. batch_axis (0 by default) and seq_axis (1 by default) must differ. seq_lengths: a
+    vector of any numeric type, a number for each element of the batch; fractions are cut off. output: as data.
 
-    The specification asks for lengths from 1 to the size of `seq_axis`; OpenVINO also takes 0, which reverses nothing,
-    and so do we. Any other is an error.
+    The specification asks for lengths from 1 to the size of seq_axis; OpenVINO also takes 0, which reverses nothing,
+    and so do we.
 
+    Errors: IR501 and IR502 for other shapes, IR503 for an axis that data does not have or for equal axes, IR704 for
+    another length.
     Specification: movement/reverse-sequence-1.
     """
 
@@ -119,11 +125,13 @@ class ReverseSequence(Op):
         if data.shape.dims is None:
             return data.without_values()
         if len(data.shape) < 2:
-            raise ShapeError(f"data has rank {data.rank}, expected 2 or more", code="IR501", port="data")
+            raise ShapeError(f"data has rank {data.rank}, expected 2 or more", code=Code.wrong_rank, port="data")
         batch = normalize_axis(self.batch_axis, len(data.shape), name="batch_axis")
         sequence = normalize_axis(self.seq_axis, len(data.shape), name="seq_axis")
         if batch == sequence:
-            raise ShapeError(f"batch_axis and seq_axis are both axis {batch}, expected two axes", code="IR503")
+            raise ShapeError(
+                f"batch_axis and seq_axis are both axis {batch}, expected two axes", code=Code.axis_out_of_range
+            )
         if seq_lengths.shape.dims is None:
             return data.without_values()
         what = "batch_axis of data and the length of seq_lengths"
@@ -143,7 +151,7 @@ class ReverseSequence(Op):
 
     def _lengths(self, seq_lengths: Array, size: int) -> Array:
         lengths = seq_lengths if seq_lengths.dtype.names is None else as_integers(seq_lengths)
-        # Written so that NaN is wrong too; -0.5 is cut off to 0.
+        # NaN fails every comparison, so it is wrong too; -0.5 is cut off to 0.
         wrong = ~((lengths > -1) & (lengths < size + 1))
         if wrong.any():
             first = int(np.argmax(wrong))

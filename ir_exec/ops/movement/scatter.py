@@ -11,12 +11,13 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
-from ir_exec.kernels.gather import as_bits
-from ir_exec.kernels.indices import Negative, element_offsets, find_indices, tuple_offsets
-from ir_exec.kernels.offsets import Indices, OutOfRangeError
+from ir_exec.kernels.indices import Negative, OutOfRangeError, element_offsets, find_indices, tuple_offsets
+from ir_exec.kernels.offsets import Indices
 from ir_exec.kernels.scatter import copy_into, put_along_axis, put_slices, put_tuples, slice_offsets
 from ir_exec.kernels.scatter_reduced import Reduced, Reduction
+from ir_exec.kernels.views import as_bits
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool
 from ir_exec.ops.base.axes import given_axis, known_axis
@@ -58,7 +59,7 @@ class ScatterUpdate(Op):
             rank = indices.rank + data.rank - 1
             if updates.rank is not None and updates.rank != rank:
                 message = f"updates has rank {updates.rank}, expected rank(indices) + rank(data) - 1 = {rank}"
-                raise ShapeError(message, code="IR501", port="updates")
+                raise ShapeError(message, code=Code.wrong_rank, port="updates")
         if position is not None and indices.shape.dims is not None:
             expected = [*data.shape[:position], *indices.shape, *data.shape[position + 1 :]]
             rule = f"data.shape[:{position}] + indices.shape + data.shape[{position + 1}:]"
@@ -109,7 +110,7 @@ class _ScatterElementsUpdate(Op):
         if position is not None and shape.dims is not None:
             for i, (most, dim) in enumerate(zip(data.shape, shape, strict=True)):
                 if i != position and dim.lo > most.hi:
-                    raise ShapeError(_too_large(i, dim, most), code="IR502", port="indices")
+                    raise ShapeError(_too_large(i, dim, most), code=Code.dims_differ, port="indices")
         return _like_data(data, updates)
 
     def evaluate(self, data: Array, indices: Array, updates: Array, axis: Array, *, out: Array | None = None) -> Array:
@@ -219,12 +220,12 @@ class _ScatterNDUpdate(Op):
     def infer(self, data: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
         for name, tensor in (("data", data), ("indices", indices)):
             if tensor.rank == 0:
-                raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code="IR501", port=name)
+                raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code=Code.wrong_rank, port=name)
         if data.shape.dims is not None and indices.shape.dims is not None:
             length = indices.shape[-1]
             if length.lo > len(data.shape):
                 message = f"the last axis of indices is {length}, expected at most rank(data) = {len(data.shape)}"
-                raise ShapeError(message, code="IR505", port="indices")
+                raise ShapeError(message, code=Code.impossible_shape, port="indices")
             if length.is_static:
                 expected = Shape([*indices.shape[:-1], *data.shape[length.size :]])
                 if expected.rank or 1 not in updates.shape.size:
@@ -235,7 +236,7 @@ class _ScatterNDUpdate(Op):
         length = indices.shape[-1]
         sizes, after = data.shape[:length], prod(data.shape[length:])
         output = np.empty(data.shape, data.dtype) if out is None else out
-        tuples = Indices.of(indices, self.negative, max(data.shape))
+        tuples = Indices.of(indices, max(data.shape))
         try:
             if after == 1:
                 self._put_elements(data, tuples, updates, sizes, output)
@@ -359,10 +360,10 @@ def _require_updates(updates: TensorType, expected: Shape, rule: str) -> None:
     """Updates have the shape that `rule` gives, as far as both are known."""
     if updates.rank is not None and updates.rank != expected.rank:
         message = f"updates has rank {updates.rank} ({updates.shape}), expected {rule} = {expected}"
-        raise ShapeError(message, code="IR501", port="updates")
+        raise ShapeError(message, code=Code.wrong_rank, port="updates")
     if updates.shape & expected is None:
         raise ShapeError(
-            f"updates has shape {updates.shape}, expected {rule} = {expected}", code="IR502", port="updates"
+            f"updates has shape {updates.shape}, expected {rule} = {expected}", code=Code.dims_differ, port="updates"
         )
 
 

@@ -1,7 +1,7 @@
-"""Slices: a part of a tensor along several axes at once, taken out or put back.
+"""Slices: parts of a tensor along several axes at once, read or overwritten.
 
-A slice of an axis goes from `start` to before `stop` in steps of `step`. `ops/base/intervals.py` says
-how indices count.
+A slice of an axis goes from `start` to before `stop` in steps of `step`; `ops/base/intervals.py` says how indices count
+from the end.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ShapeError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.ops.base import In, Op, op
@@ -22,96 +23,29 @@ from ir_exec.ops.base.intervals import (
     Interval,
     clamped,
     index_bounds,
+    index_values,
     slice_length,
     sliced_dim,
-    widened,
 )
+from ir_exec.ops.base.mixed_types import require_convertible, require_same_values
 from ir_exec.ops.base.shapes import known_axes, known_ints, merge_dims, require_rank
-from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
+from ir_exec.types import INTEGER, Array, Dim, ElementType, Shape, TensorType, convert
 
 __all__ = ["Slice", "SliceScatter", "StridedSlice"]
 
 
-def _require_vectors(**vectors: TensorType) -> Dim:
-    """How many elements the vectors have; ShapeError where they are no vectors or their lengths differ."""
-    count = Dim.any()
-    for name, vector in vectors.items():
-        require_rank(vector, 1, name)
-        if vector.shape.dims is not None:
-            others = [other for other in vectors if other != name]
-            count = merge_dims(count, vector.shape[0], f"the lengths of {', '.join(others)} and {name}", port=name)
-    return count
-
-
-def _refuse_zero(steps: Iterable[int], name: str) -> None:
-    if 0 in steps:
-        raise ShapeError(f"{name} is 0, expected a positive or a negative number", code="IR505", port=name)
-
-
-def _sliced_shape(
-    shape: Shape, start: TensorType, stop: TensorType, step: TensorType, axes: TensorType | None
-) -> Shape:
-    """The shape of the slice, whatever is known of its bounds."""
-    vectors = {"start": start, "stop": stop, "step": step}
-    count = _require_vectors(**vectors, **({} if axes is None else {"axes": axes}))
-    steps = known_ints(step)
-    _refuse_zero(steps or (), "step")
-    if shape.dims is None:
-        return Shape.unknown()
-    rank = len(shape)
-    if count.lo > rank:
-        raise ShapeError(f"start has {count} elements, but data has only {rank} axes", code="IR502", port="start")
-    if axes is not None:
-        sliced = known_axes(axes, rank)
-    elif count.is_static:
-        sliced = tuple(range(count.size))
-    else:
-        sliced = None
-    if sliced is None:
-        return Shape([Dim(0, dim.hi) for dim in shape])
-    dims = list(shape)
-    starts, stops = index_bounds(start), index_bounds(stop)
-    for position, axis in enumerate(sliced):
-        if steps is None:
-            dims[axis] = Dim(0, dims[axis].hi)
-            continue
-        first = ANYWHERE if starts is None else starts[position]
-        end = ANYWHERE if stops is None else stops[position]
-        dims[axis] = sliced_dim(dims[axis], first, end, steps[position])
-    return Shape(dims)
-
-
-def _slices(shape: tuple[int, ...], start: Array, stop: Array, step: Array, axes: Array | None) -> tuple[slice, ...]:
-    """The index with which NumPy takes the slice; EvaluationError IR704 for a step of 0 and for axes that cannot be."""
-    steps: list[int] = as_integers(step).ravel().tolist()
-    if 0 in steps:
-        raise EvaluationError("step is 0, expected a positive or a negative number", port="step")
-    sliced = list(range(len(steps))) if axes is None else given_axes(axes, len(shape))
-    if len(set(sliced)) != len(sliced):
-        raise EvaluationError(f"axes {sliced} hold the same axis more than once", port="axes")
-    index = [slice(None)] * len(shape)
-    for axis, first, end, stride in zip(sliced, widened(start), widened(stop), steps, strict=True):
-        index[axis] = _python_slice(shape[axis], first, end, stride)
-    return tuple(index)
-
-
-def _python_slice(size: int, start: int, stop: int, step: int) -> slice:
-    if not slice_length(size, start, stop, step):
-        return slice(0, 0)
-    first, end = clamped(size, start, stop, step)
-    return slice(first, None if end < 0 else end, step)
-
-
 @op("Slice", since=8)
 class Slice(Op):
-    """output = data[start:stop:step], along the axes that `axes` names, or along the first ones.
+    """output = data[start:stop:step] along the axes that `axes` names, by default the first ones.
 
-    data: rank 1 or more. start, stop, step: vectors of one length. axes: a vector of that length, no axis twice.
-    output: the element type and rank of data. A step of 0 is an error.
+    data: rank 1 or more, any type. start, stop, step: vectors of integers of one length. axes: optional, a vector of
+    integers of that length, no axis twice. output: the type and the rank of data; it may share the memory of data.
 
-    The specification refers to Python's slices. OpenVINO departs from them in one place and so do we, for the shape of
-    the output depends on it: a backward slice whose start lies before the axis begins at the first element.
+    The specification refers to Python's slices. OpenVINO departs from them in one place, and so do we, as the shape of
+    the output depends on it: a backward slice that starts before the axis starts at its first element.
 
+    Errors: IR501 and IR502 for other shapes, IR503 for axes that data does not have or that stand twice, IR505 for a
+    step of 0; IR704 for axes and steps that only the run knows.
     Specification: movement/slice-8.
     """
 
@@ -144,24 +78,20 @@ class Slice(Op):
         return lambda data, *_: data[index]
 
 
-def _require_axis(tensor: TensorType, name: str) -> None:
-    if tensor.rank == 0:
-        raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code="IR501", port=name)
-
-
 @op("SliceScatter", since=15)
 class SliceScatter(Op):
-    """output = data, with output[start:stop:step] = updates; slices are those of `Slice`.
+    """output = data, with output[start:stop:step] = updates; the slice is that of `Slice`.
 
-    data: rank 1 or more. updates: the element type of data and the shape of the slice. start, stop, step, axes: as in
-    Slice. output: the type of data.
-
+    data: rank 1 or more, any type. updates: the shape of the slice; as in OpenVINO, other types than that of data are
+    converted to it. start, stop, step, axes: as in Slice. output: as data.
+    Errors: as Slice; IR402 for numbers among strings and strings among numbers, IR501, IR502 and IR704 for updates of
+    another shape.
     Specification: movement/slice-scatter-15.
     """
 
     inputs = (
         In("data"),
-        In("updates", like="data"),
+        In("updates"),
         In("start", types=INTEGER),
         In("stop", types=INTEGER),
         In("step", types=INTEGER),
@@ -180,12 +110,13 @@ class SliceScatter(Op):
     ) -> TensorType:
         _require_axis(data, "data")
         _require_axis(updates, "updates")
+        require_convertible(updates, data, "updates", "data")
         shape = data.shape
         if shape.dims is None and updates.rank is not None:
             shape = Shape.of_rank(updates.rank)
         expected = _sliced_shape(shape, start, stop, step, axes)
         if expected & updates.shape is None:
-            code = "IR501" if expected.rank != updates.rank else "IR502"
+            code = Code.wrong_rank if expected.rank != updates.rank else Code.dims_differ
             raise ShapeError(
                 f"updates has shape {updates.shape}, but the slice of data has {expected}", code=code, port="updates"
             )
@@ -199,19 +130,92 @@ class SliceScatter(Op):
         if region.shape != updates.shape:
             message = f"updates has shape {list(updates.shape)}, but the slice of data has {list(region.shape)}"
             raise EvaluationError(message, port="updates")
-        region[...] = updates
+        region[...] = convert(updates, ElementType.of(data))
         return output
 
+    def evaluate_known(self, *arrays: Array) -> Array:
+        data, updates = arrays[:2]
+        require_same_values(updates, ElementType.of(data))
+        return self.evaluate(*arrays)
 
-class _Part(NamedTuple):
-    """What one position of a StridedSlice, or an axis that no position names, does.
 
-    kind: `whole` (the axis stays as it is), `slice`, `shrink` (one element, the axis goes), `new` (an axis of size 1).
-    """
+def _require_axis(tensor: TensorType, name: str) -> None:
+    if tensor.rank == 0:
+        raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code=Code.wrong_rank, port=name)
 
-    kind: str
-    position: int = -1
-    axis: int = -1
+
+def _sliced_shape(
+    shape: Shape, start: TensorType, stop: TensorType, step: TensorType, axes: TensorType | None
+) -> Shape:
+    """The shape of the slice, whatever is known of its bounds."""
+    vectors = {"start": start, "stop": stop, "step": step}
+    count = _require_vectors(**vectors, **({} if axes is None else {"axes": axes}))
+    steps = known_ints(step)
+    _refuse_zero(steps or (), "step")
+    if shape.dims is None:
+        return Shape.unknown()
+    rank = len(shape)
+    if count.lo > rank:
+        raise ShapeError(
+            f"start has {count} elements, but data has only {rank} axes", code=Code.dims_differ, port="start"
+        )
+    if axes is not None:
+        sliced = known_axes(axes, rank)
+    elif count.is_static:
+        sliced = tuple(range(count.size))
+    else:
+        sliced = None
+    if sliced is None:
+        return Shape([Dim(0, dim.hi) for dim in shape])
+    dims = list(shape)
+    starts, stops = index_bounds(start), index_bounds(stop)
+    for position, axis in enumerate(sliced):
+        if steps is None:
+            dims[axis] = Dim(0, dims[axis].hi)
+            continue
+        first = ANYWHERE if starts is None else starts[position]
+        end = ANYWHERE if stops is None else stops[position]
+        dims[axis] = sliced_dim(dims[axis], first, end, steps[position])
+    return Shape(dims)
+
+
+def _require_vectors(**vectors: TensorType) -> Dim:
+    """The length of the vectors; ShapeError IR501 or IR502 for other ranks, or lengths that differ."""
+    count = Dim.any()
+    for name, vector in vectors.items():
+        require_rank(vector, 1, name)
+        if vector.shape.dims is not None:
+            others = [other for other in vectors if other != name]
+            count = merge_dims(count, vector.shape[0], f"the lengths of {', '.join(others)} and {name}", port=name)
+    return count
+
+
+def _refuse_zero(steps: Iterable[int], name: str) -> None:
+    if 0 in steps:
+        raise ShapeError(
+            f"{name} is 0, expected a positive or a negative number", code=Code.impossible_shape, port=name
+        )
+
+
+def _slices(shape: tuple[int, ...], start: Array, stop: Array, step: Array, axes: Array | None) -> tuple[slice, ...]:
+    """NumPy's index for the slice; EvaluationError IR704 for a step of 0 and for axes that data does not have."""
+    steps: list[int] = as_integers(step).ravel().tolist()
+    if 0 in steps:
+        raise EvaluationError("step is 0, expected a positive or a negative number", port="step")
+    sliced = list(range(len(steps))) if axes is None else given_axes(axes, len(shape))
+    if len(set(sliced)) != len(sliced):
+        raise EvaluationError(f"axes {sliced} hold the same axis more than once", port="axes")
+    index = [slice(None)] * len(shape)
+    for axis, first, end, stride in zip(sliced, index_values(start), index_values(stop), steps, strict=True):
+        index[axis] = _python_slice(shape[axis], first, end, stride)
+    return tuple(index)
+
+
+def _python_slice(size: int, start: int, stop: int, step: int) -> slice:
+    if not slice_length(size, start, stop, step):
+        return slice(0, 0)
+    first, end = clamped(size, start, stop, step)
+    return slice(first, None if end < 0 else end, step)
 
 
 def _bits(mask: tuple[int, ...]) -> tuple[int, ...]:
@@ -233,17 +237,19 @@ Bits = Annotated[Ints, _bits]
 class StridedSlice(Op):
     """output = data[begin:end:stride], position by position as in an index of NumPy.
 
-    At a position whose bit is set in `ellipsis_mask` stands `...`, in `new_axis_mask` `np.newaxis`, in
-    `shrink_axis_mask` the single index `begin`, which must lie on the axis; where several are set, the first of these
-    counts. A bit in `begin_mask` or `end_mask` says that the slice begins or ends where the axis does. Bits that are
-    not given are 0.
+    A position whose bit is set in `ellipsis_mask` is `...`, in `new_axis_mask` `np.newaxis`, in `shrink_axis_mask` the
+    single index `begin`, which must lie on the axis; where several are set, the first of these counts. A bit in
+    `begin_mask` or `end_mask` means that the slice begins or ends where the axis does. Missing bits are 0.
 
-    data: any shape. begin, end, stride: vectors of one length; without `stride` all steps are 1, and 0 is an error.
+    data: any shape, any type. begin, end, stride: vectors of integers of one length; stride is optional, 1 by default.
+    output: the type of data; it may share the memory of data.
 
-    As OpenVINO and against the letter of the specification, a backward slice with its bit in `end_mask` takes the
-    first element too, as `data[::-1]` does. As the specification and against OpenVINO, masks may be of any length,
-    and a bit in `begin_mask` makes a shrunken axis keep its first element.
+    As in OpenVINO and against the letter of the specification, a backward slice with its bit in end_mask takes the
+    first element too, as `data[::-1]` does. As specified and against OpenVINO, masks may have any length, and a bit in
+    begin_mask makes a shrunken axis keep its first element.
 
+    Errors: IR501 and IR502 for other shapes and for more positions than data has axes, IR505 and IR704 for a stride of
+    0, IR701 for a single index that is out of range.
     Specification: movement/strided-slice-1.
     """
 
@@ -293,7 +299,7 @@ class StridedSlice(Op):
         return data.with_shape(Shape(dims))
 
     def evaluate(self, data: Array, begin: Array, end: Array, stride: Array | None = None) -> Array:
-        begins, ends = widened(begin), widened(end)
+        begins, ends = index_values(begin), index_values(end)
         strides: list[int] = [1] * len(begins) if stride is None else as_integers(stride).tolist()
         index: list[slice | int | None] = []
         for kind, position, axis in self._parts(len(begins), data.ndim):
@@ -311,7 +317,7 @@ class StridedSlice(Op):
                 start = first if _bit(self.begin_mask, position) else begins[position]
                 stop = last if _bit(self.end_mask, position) else ends[position]
                 index.append(_python_slice(data.shape[axis], start, stop, step))
-        # The ellipsis at the end makes a shrunken vector an array of rank 0, not a NumPy scalar.
+        # With the ellipsis, one element of a vector is an array of rank 0, not a NumPy scalar.
         return data[(*index, ...)]
 
     def check_values(self, *types: TensorType) -> list[IRError]:
@@ -329,12 +335,12 @@ class StridedSlice(Op):
         return faults
 
     def _parts(self, count: int, rank: int) -> list[_Part]:
-        """One part for each axis of data and each new axis; ShapeError where the positions name more axes than are."""
+        """A part for each axis of data and each new one; ShapeError IR501 for more positions than data has axes."""
         ellipses = [position for position in range(count) if _bit(self.ellipsis_mask, position)]
         new = [position for position in range(count) if _bit(self.new_axis_mask, position) and position not in ellipses]
         named = count - len(ellipses) - len(new)
         if named > rank:
-            raise ShapeError(f"begin names {named} axes, but data has only {rank}", code="IR501", port="begin")
+            raise ShapeError(f"begin names {named} axes, but data has only {rank}", code=Code.wrong_rank, port="begin")
         parts: list[_Part] = []
         axis = 0
         for position in range(count):
@@ -357,8 +363,19 @@ class StridedSlice(Op):
         if not -size <= begin < size:
             allowed = f"allowed are {-size} to {size - 1}" if size else "no index is allowed"
             message = f"begin[{position}] is {begin}, {allowed}: axis {axis} of data has size {size}"
-            raise EvaluationError(message, code="IR701", port="begin")
+            raise EvaluationError(message, code=Code.index_out_of_range, port="begin")
         return begin
+
+
+class _Part(NamedTuple):
+    """One position of a StridedSlice, or an axis that no position names.
+
+    kind: `whole` (all of the axis), `slice`, `shrink` (one element, the axis goes), `new` (an axis of size 1).
+    """
+
+    kind: str
+    position: int = -1
+    axis: int = -1
 
 
 def _bit(mask: Ints, position: int) -> bool:

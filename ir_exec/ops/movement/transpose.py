@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.shapes import ints, known_ints, require_rank, shape_of_length
@@ -15,9 +16,11 @@ __all__ = ["Transpose"]
 
 @op("Transpose", since=1)
 class Transpose(Op):
-    """output.shape[i] = arg.shape[input_order[i]]; an empty order turns the axes around.
+    """arg with its axes in another order: output.shape[i] = arg.shape[input_order[i]].
 
-    Errors: IR501 where the order is no vector, IR503 where it is no permutation of the axes.
+    arg: any shape, any type. input_order: a vector of integers, a permutation of the axes from 0 on; an empty one
+    reverses the axes. output: the type of arg; it may share the memory of arg.
+    Errors: IR501 for an order that is not a vector, IR503 and IR704 for one that is not a permutation of the axes.
     Specification: movement/transpose-1.
     """
 
@@ -31,23 +34,23 @@ class Transpose(Op):
         dims = arg.shape.dims
         if dims is None:
             shape = shape_of_length(input_order)
-            # OpenVINO takes an empty order for that of a scalar here, but it may be that of any tensor.
+            # OpenVINO infers a scalar from an empty order here, but that order fits any tensor.
             return arg.with_shape(Shape.unknown() if shape.rank == 0 else shape)
         length = input_order.shape[0] if input_order.rank == 1 else Dim.any()
         if 0 not in length and len(dims) not in length:
             raise ShapeError(
                 f"input_order has {length} elements, expected one for each of the {len(dims)} axes, or none",
-                code="IR503",
+                code=Code.axis_out_of_range,
                 port="input_order",
             )
         if order is None:
             return arg.with_shape(Shape.of_rank(len(dims)))
-        _require_permutation(order, len(dims), ShapeError, "IR503")
+        _require_permutation(order, len(dims), ShapeError, Code.axis_out_of_range)
         return arg.with_shape(Shape([dims[axis] for axis in order] if order else dims[::-1]))
 
     def evaluate(self, arg: Array, input_order: Array) -> Array:
         order = ints(input_order)
-        _require_permutation(order, arg.ndim, EvaluationError, "IR704")
+        _require_permutation(order, arg.ndim, EvaluationError, Code.bad_value)
         return arg.transpose(order or None)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
@@ -59,4 +62,6 @@ def _require_permutation(
     order: tuple[int, ...], rank: int, error: type[ShapeError] | type[EvaluationError], code: str
 ) -> None:
     if order and sorted(order) != list(range(rank)):
-        raise error(f"input_order {list(order)} is no order of the axes 0 to {rank - 1}", code=code, port="input_order")
+        raise error(
+            f"input_order {list(order)} is not an order of the axes 0 to {rank - 1}", code=code, port="input_order"
+        )

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ir_exec.kernels.limits import current_limits
 from ir_exec.kernels.sorting import comparable
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, IndexTypeName
@@ -17,9 +18,9 @@ __all__ = ["Unique"]
 
 
 class _Groups(NamedTuple):
-    """Rows sorted into groups of equal ones.
+    """Groups of equal rows.
 
-    first: the first row of each group. inverse: the group of each row. counts: how many rows each group has.
+    first: the first row of each group. inverse: the group of each row. counts: the number of rows of each group.
     """
 
     first: Array
@@ -29,16 +30,19 @@ class _Groups(NamedTuple):
 
 @op("Unique", since=10)
 class Unique(Op):
-    """The different elements of data, or with `axis` its different slices along this axis.
+    """The distinct elements of data, or its distinct slices along an axis.
 
-    data: any shape. axis: a scalar or one element. unique: the element type of data; a vector, or data with as many
-    slices on the axis as are different, in rising order if `sorted`, else in the order of their first places.
-    first: where each of them stands first in data (flattened, or on the axis). inverse: for each element or slice of
-    data, which of `unique` it is. counts: how often each stands in data. NaN differs from everything, also from NaN.
+    data: any shape, any type. axis: optional; i32 or i64, a scalar or a vector of one element. unique: the type of
+    data; a vector, or data with only the distinct slices; in rising order if `sorted`, the default, else in the order
+    of first occurrence. first: the index of the first occurrence of each, in flattened data or on the axis. inverse:
+    for each element or slice of data, its index in unique. counts: the occurrences of each. first and inverse are of
+    the type `index_element_type`, counts of `count_element_type`: i64 (the default) or i32. NaN differs from
+    everything, also from NaN.
 
-    Where an axis may be empty the output may be too; OpenVINO's intervals leave that out, ours do not. OpenVINO's CPU
-    plugin leaves some equal slices along an axis apart, and of 8-bit elements loses first places and counts.
+    Where an axis may be empty, so may the output; OpenVINO's intervals leave that out. OpenVINO's CPU plugin keeps some
+    equal slices apart, and of 8-bit elements loses first occurrences and counts.
 
+    Errors: IR501 and IR502 for an axis of another shape, IR503 and IR704 for one that data does not have.
     Specification: movement/unique-10.
     """
 
@@ -76,6 +80,8 @@ class Unique(Op):
         if not self.sorted:
             groups = _by_first(groups)
         index, count = self.index_element_type.dtype, self.count_element_type.dtype
+        row = rows.shape[1] * data.itemsize + index.itemsize + count.itemsize
+        current_limits().require(len(groups.first) * row + len(rows) * index.itemsize)
         unique = data.reshape(-1)[groups.first] if axis is None else np.take(data, groups.first, axis)
         return unique, groups.first.astype(index), groups.inverse.astype(index), groups.counts.astype(count)
 
@@ -99,12 +105,12 @@ def _lines(data: Array, axis: int) -> Array:
 
 
 def _grouped(rows: Array) -> _Groups:
-    """Groups in rising order, the first elements of the rows counting most."""
+    """The groups of equal rows in rising order, the first elements of the rows counting most."""
     if rows.shape[1] == 1:
         order = np.argsort(rows[:, 0], kind="stable")
         ordered = rows[order]
     else:
-        # Numbers in place of the elements, because NumPy sorts by several keys only where they are numbers.
+        # NumPy sorts by several keys only where they are numbers: so elements are replaced by numbers first.
         numbers = _grouped(rows.reshape(-1, 1)).inverse.reshape(rows.shape)
         order = np.lexsort(numbers.T[::-1]) if rows.shape[1] else np.arange(len(rows))
         ordered = numbers[order]
@@ -117,7 +123,7 @@ def _grouped(rows: Array) -> _Groups:
 
 
 def _by_first(groups: _Groups) -> _Groups:
-    """The same groups in the order of their first rows."""
+    """The groups in the order of their first rows."""
     order = np.argsort(groups.first)
     place = np.empty_like(order)
     place[order] = np.arange(len(order))

@@ -1,17 +1,18 @@
-"""Adaptive pooling: as many windows as are wanted, of such sizes that they cover the data."""
+"""Adaptive pooling: a given number of windows, whose sizes follow from it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ir_exec.errors import EvaluationError, ShapeError
-from ir_exec.kernels.pool import AdaptiveWindows, adaptive_windows, first_greatest, reduced_windows, spread
+from ir_exec.errors import EvaluationError
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import IndexTypeName
-from ir_exec.ops.base.shapes import ints, known_bounds, merge_dims, require_rank
+from ir_exec.ops.base.shapes import dims_within, ints, known_bounds, merge_dims, require_rank
 from ir_exec.ops.base.windowed import require_spatial
 from ir_exec.types import INTEGER, Array, Dim, ElementType, Shape, TensorType
 
@@ -19,12 +20,12 @@ __all__ = ["AdaptiveAvgPool", "AdaptiveMaxPool"]
 
 
 class _AdaptivePool(Op):
-    """What both share: window i of n along an axis covers elements floor(i * size / n) to ceil((i + 1) * size / n) - 1.
+    """Window i of n along an axis covers elements floor(i * size / n) to ceil((i + 1) * size / n) - 1.
 
-    data: [batch, channels, spatial...], any numeric type. output_shape: the number of windows of each spatial axis.
-    output: [batch, channels, windows...] of the type of data.
-    Errors: IR501 for ranks other than 3, 4, 5 of data and 1 of output_shape, IR502 for another length of
-    output_shape, IR505 and IR704 for negative numbers of windows, IR704 for windows without elements.
+    data: [batch, channels, spatial...], any numeric type. output_shape: a vector of integers, the number of windows on
+    each spatial axis. output: [batch, channels, windows...], the type of data.
+    Errors: IR501 for a rank of data other than 3, 4, 5 and of output_shape other than 1, IR502 for another length of
+    output_shape, IR505 and IR704 for a negative number of windows, IR704 for windows without elements.
     """
 
     inputs = (In("data", types=CALCULABLE), In("output_shape", types=INTEGER))
@@ -41,11 +42,9 @@ class _AdaptivePool(Op):
         bounds = known_bounds(output_shape)
         if bounds is None:
             return Shape([*data[:2], *[Dim.any()] * spatial_rank])
-        if any(most < 0 for _, most in bounds):
-            raise ShapeError("output_shape has a negative number of windows", port="output_shape")
-        return Shape([*data[:2], *[Dim(max(least, 0), most) for least, most in bounds]])
+        return Shape([*data[:2], *dims_within(bounds, "output_shape")])
 
-    def _windows(self, data: Array, output_shape: Array) -> list[AdaptiveWindows]:
+    def _windows(self, data: Array, output_shape: Array) -> list[_AdaptiveWindows]:
         """The windows of each spatial axis."""
         counts = ints(output_shape)
         if len(counts) != data.ndim - 2 or any(count < 0 for count in counts):
@@ -53,15 +52,14 @@ class _AdaptivePool(Op):
             raise EvaluationError(message, port="output_shape")
         if data.shape[0] * data.shape[1] * prod(counts) and not data.size:
             raise EvaluationError(f"data {list(data.shape)} has no elements to pool", port="data")
-        return [adaptive_windows(size, count) for size, count in zip(data.shape[2:], counts, strict=True)]
+        return [_adaptive_windows(size, count) for size, count in zip(data.shape[2:], counts, strict=True)]
 
 
 @op("AdaptiveAvgPool", since=8)
 class AdaptiveAvgPool(_AdaptivePool):
-    """The mean of each window; that of integers is rounded to the nearest, halves to the even one.
+    """The mean of each window; that of integers is rounded to the nearest, ties to even.
 
-    Windows, shapes, types and errors: see the base class. Specification: pooling/adaptive-avg-pool-8, which names
-    floating point types alone; OpenVINO takes integers too.
+    Specification: pooling/adaptive-avg-pool-8, which names float types alone; OpenVINO takes integers too.
     """
 
     def infer(self, data: TensorType, output_shape: TensorType) -> TensorType:
@@ -72,17 +70,17 @@ class AdaptiveAvgPool(_AdaptivePool):
         is_integer = ElementType.of(data).is_integer
         result = data.astype(np.float64) if is_integer else widened(data)
         for axis, along in enumerate(windows, 2):
-            result = reduced_windows(result, along.distinct, axis)
+            result = _reduced_windows(result, along.distinct, axis)
             lengths = np.array([window.stop - window.start for window in along.distinct], result.dtype)
             result /= lengths.reshape(-1, *[1] * (data.ndim - axis - 1))
-        return spread(rounded(np.rint(result) if is_integer else result, data.dtype), windows)
+        return _spread(rounded(np.rint(result) if is_integer else result, data.dtype), windows)
 
 
 @op("AdaptiveMaxPool", since=8)
 class AdaptiveMaxPool(_AdaptivePool):
-    """The greatest element of each window, and its place in the flattened spatial axes: the first where several are.
+    """The greatest element of each window, and its index in the flattened spatial axes: the first of equal ones.
 
-    Windows, shapes, types and errors: see the base class. indices: i64 or i32, as `index_element_type` says.
+    indices: the shape of output, the type `index_element_type`: i64 (the default) or i32.
     Specification: pooling/adaptive-max-pool-8.
     """
 
@@ -99,8 +97,63 @@ class AdaptiveMaxPool(_AdaptivePool):
         sizes = data.shape[2:]
         values = widened(data)
         indices = np.broadcast_to(np.arange(prod(sizes), dtype=np.int64).reshape(sizes), data.shape)
-        # From the last axis on, so that of equal elements the first of the flattened window stays.
+        # The last axis first: so the first of equal elements of the flattened window stays.
         for axis in reversed(range(2, data.ndim)):
-            values, indices = first_greatest(values, indices, windows[axis - 2].distinct, axis)
+            values, indices = _first_greatest(values, indices, windows[axis - 2].distinct, axis)
         places = indices.astype(self.index_element_type.dtype)
-        return spread(rounded(values, data.dtype), windows), spread(places, windows)
+        return _spread(rounded(values, data.dtype), windows), _spread(places, windows)
+
+
+class _AdaptiveWindows(NamedTuple):
+    """The windows of one axis.
+
+    distinct: the elements of each, every window once, however many more windows than elements there are.
+    which: for each window its place in `distinct`; None where no two are the same.
+    """
+
+    distinct: list[slice]
+    which: Array | None
+
+
+def _adaptive_windows(size: int, count: int) -> _AdaptiveWindows:
+    """The windows of an axis of `size` elements."""
+    numbers = np.arange(count, dtype=np.int64)
+    starts, stops = numbers * size // count, -(-(numbers + 1) * size // count)
+    which = None
+    if count > size:
+        is_new = np.ones(count, np.bool_)
+        is_new[1:] = (np.diff(starts) != 0) | (np.diff(stops) != 0)
+        which = np.cumsum(is_new) - 1
+        starts, stops = starts[is_new], stops[is_new]
+    return _AdaptiveWindows([slice(*ends) for ends in zip(starts.tolist(), stops.tolist(), strict=True)], which)
+
+
+def _spread(result: Array, windows: Sequence[_AdaptiveWindows]) -> Array:
+    """The result for all windows, from that for the distinct ones."""
+    for axis, along in enumerate(windows, 2):
+        if along.which is not None:
+            result = np.take(result, along.which, axis)
+    return result
+
+
+def _reduced_windows(data: Array, windows: Sequence[slice], axis: int) -> Array:
+    """The sums of all windows of one axis."""
+    result = np.empty((*data.shape[:axis], len(windows), *data.shape[axis + 1 :]), data.dtype)
+    before: tuple[Any, ...] = (slice(None),) * axis
+    for i, window in enumerate(windows):
+        np.sum(data[(*before, window)], axis=axis, out=result[(*before, i)])
+    return result
+
+
+def _first_greatest(data: Array, indices: Array, windows: Sequence[slice], axis: int) -> tuple[Array, Array]:
+    """The greatest elements of all windows of one axis, and their indices."""
+    shape = (*data.shape[:axis], len(windows), *data.shape[axis + 1 :])
+    values, places = np.empty(shape, data.dtype), np.empty(shape, np.int64)
+    before = (slice(None),) * axis
+    for i, window in enumerate(windows):
+        some = data[(*before, window)]
+        first = np.argmax(some, axis=axis, keepdims=True)
+        here = (*before, slice(i, i + 1))
+        values[here] = np.take_along_axis(some, first, axis)
+        places[here] = np.take_along_axis(indices[(*before, window)], first, axis)
+    return values, places

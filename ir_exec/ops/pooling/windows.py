@@ -1,12 +1,11 @@
 """Pooling: every window becomes its greatest element or its mean.
 
-A window is a box, so that it may be pooled along one axis after the other: `a + b` elements are looked at instead of
-`a * b`.
+A window is a box, so it can be pooled along one axis after the other: that reads a + b elements instead of a * b.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
 from typing import Annotated, Any, Literal
@@ -14,25 +13,24 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from ir_exec.errors import ShapeError
-from ir_exec.kernels.pool import by_images, element_counts, greatest, greatest_and_places, pooled_along
+from ir_exec.kernels.pool import by_images, greatest, greatest_and_places, pooled_along
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
-from ir_exec.kernels.windows import SlidingAxis, covered, window_extent
+from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName, Int, Named, NonNegatives, Positives
 from ir_exec.ops.base.shapes import normalize_axis
-from ir_exec.ops.base.windowed import Windowed, require_spatial
+from ir_exec.ops.base.windowed import Windowed, covered, require_spatial, window_extent
 from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["AvgPool1", "AvgPool14", "AvgPool16", "MaxPool1", "MaxPool8", "MaxPool14"]
 
 
 class _Pooling(Windowed):
-    """What all pooling shares.
+    """kernel: the size of a window on each spatial axis. rounding_type: whether a last window that reaches beyond the
+    padded data is left out (`floor`, the default) or taken (`ceil`); `ceil_torch` takes it unless it begins in the
+    padding at the end.
 
-    rounding_type: whether a last window that reaches beyond the padded data is left out (`floor`) or taken (`ceil`);
-    `ceil_torch` takes it unless it begins in the padding at the end.
-
-    data: [batch, channels, spatial...], any numeric type. output: [batch, channels, windows...] of that type.
+    data: [batch, channels, spatial...], any numeric type. output: [batch, channels, windows...], the type of data.
     Errors: IR501 for ranks other than 3, 4, 5, IR505 for attributes of another length than the spatial axes and for
     windows larger than the padded data.
     """
@@ -60,7 +58,7 @@ class _Pooling(Windowed):
         return Shape([*data[:2], *[self._count(dim, axis) for axis, dim in enumerate(data[2:])]])
 
     def _count(self, dim: Dim, axis: int) -> Dim:
-        """How many windows one spatial axis has."""
+        """The number of windows on one spatial axis."""
         if self._same and not dim.is_static:
             return Dim.any()
         stride = self.strides[axis]
@@ -71,7 +69,7 @@ class _Pooling(Windowed):
         count = room.ceil_div(stride)
         if self.rounding_type == "ceil":
             return count + 1
-        # A last window is taken if it begins before the end of the data.
+        # The last window counts where it begins before the end of the data.
         ends = (count.lo, dim.lo), (count.hi, dim.hi)
         least, most = [number + (number * stride < size + pads[0]) for number, size in ends]
         return Dim(max(least, 1), max(most, 1) if dim.is_bounded else UNBOUNDED)
@@ -80,7 +78,7 @@ class _Pooling(Windowed):
         return window_extent(Dim.of(self.kernel_sizes[axis]), self._spacing[axis])
 
     def _pads(self, size: int, axis: int) -> tuple[int, int]:
-        """The padding of one spatial axis; `size` matters where it depends on it."""
+        """The padding of one spatial axis; that of `same_upper` and `same_lower` depends on the size of the axis."""
         if self._same:
             return self._same_pads(size, self._extent(axis).size, self.strides[axis])
         return self._explicit_pads(len(self.kernel_sizes))[axis]
@@ -99,10 +97,10 @@ class _Pooling(Windowed):
 class MaxPool1(_Pooling):
     """The greatest element of each window, padding left out.
 
-    NaN is never the greatest. A window of nothing but padding, NaN or -inf becomes the lowest finite value of the
-    type, as in OpenVINO; the specification calls padding -inf.
+    NaN is never the greatest. A window of padding, NaN and -inf alone becomes the lowest finite value of the type, as
+    in OpenVINO; by the specification, padding is -inf.
 
-    Attributes, shapes, types and errors: see the base class. Specification: pooling/max-pool-1.
+    Specification: pooling/max-pool-1.
     """
 
     def infer(self, data: TensorType) -> TensorType:
@@ -116,10 +114,12 @@ class MaxPool1(_Pooling):
 
 
 class _IndexedMaxPool(_Pooling):
-    """The greatest element of each window as MaxPool-1, and where it stands.
+    """The greatest element of each window, as in MaxPool-1, and its index.
 
-    indices: the place of the first greatest element in the flattened data; with `axis`, in the flattened axes from
-    this one on. That of a window without elements is the first of its channel.
+    dilations: the distance between neighbouring elements of a window, by default 1. indices: the shape of output, the
+    type `index_element_type`, i64 (the default) or i32: the index of the element, of equal ones that of the first, in
+    data flattened from axis `axis` (by default 0) on. That of a window without elements is the first of its channel.
+    Errors: also IR503 for an axis that data does not have.
     """
 
     outputs = ("output", "indices")
@@ -151,15 +151,15 @@ class _IndexedMaxPool(_Pooling):
 
 @op("MaxPool", since=8)
 class MaxPool8(_IndexedMaxPool):
-    """The greatest element of each window, whose elements may be apart, and its place: see the base classes.
+    """MaxPool-1 with dilated windows, and the index of each greatest element.
 
-    Errors: IR503 for an axis that data does not have. Specification: pooling/max-pool-8.
+    Specification: pooling/max-pool-8.
     """
 
 
 @op("MaxPool", since=14)
 class MaxPool14(_IndexedMaxPool):
-    """MaxPool-8 that knows `ceil_torch`.
+    """MaxPool-8 with the further rounding_type `ceil_torch`.
 
     Specification: pooling/max-pool-14.
     """
@@ -168,14 +168,11 @@ class MaxPool14(_IndexedMaxPool):
 
 
 class _AvgPool(_Pooling):
-    """The mean of each window.
+    """exclude-pad: whether the mean is that of the elements without padding, 0 where there are none. Otherwise padding
+    counts as zeros; but where there are no pads at all, the part of a last window beyond the data does not count, as in
+    OpenVINO. Means of integers are rounded to the nearest, ties to even.
 
-    With `exclude-pad` that of its elements without padding, 0 where there are none. Else padding counts as zeros; but
-    where there are no pads at all, what a last window has beyond the data does not count, as in OpenVINO. Means of
-    integers are rounded to the nearest, halves to the even one.
-
-    Attributes, shapes and types: see the base class.
-    Errors: as the base class; IR505 for `exclude-pad` with windows of nothing but padding.
+    Errors: also IR505 for `exclude-pad` with windows of padding alone.
     """
 
     exclude_pad: Annotated[Bool, Named("exclude-pad")]
@@ -195,7 +192,7 @@ class _AvgPool(_Pooling):
     def evaluate(self, data: Array) -> Array:
         axes = self._sliding(data.shape)
         padded = any(any(self._pads(axis.size, i)) for i, axis in enumerate(axes))
-        sizes = np.asarray(prod(self.kernel_sizes)) if padded and not self.exclude_pad else element_counts(axes)
+        sizes = np.asarray(prod(self.kernel_sizes)) if padded and not self.exclude_pad else _element_counts(axes)
         is_integer = ElementType.of(data).is_integer
 
         def mean(images: Array) -> Array:
@@ -210,7 +207,7 @@ class _AvgPool(_Pooling):
 
 @op("AvgPool", since=1)
 class AvgPool1(_AvgPool):
-    """The mean of each window, see the base classes.
+    """The mean of each window.
 
     Specification: pooling/avg-pool-1.
     """
@@ -218,7 +215,7 @@ class AvgPool1(_AvgPool):
 
 @op("AvgPool", since=14)
 class AvgPool14(_AvgPool):
-    """AvgPool-1 that knows `ceil_torch`.
+    """AvgPool-1 with the further rounding_type `ceil_torch`.
 
     Specification: pooling/avg-pool-14.
     """
@@ -228,7 +225,7 @@ class AvgPool14(_AvgPool):
 
 @op("AvgPool", since=16)
 class AvgPool16(AvgPool14):
-    """AvgPool-14 of windows whose elements may be apart.
+    """AvgPool-14 with dilated windows. dilations: the distance between neighbouring elements, by default 1.
 
     Specification: pooling/avg-pool-16.
     """
@@ -238,3 +235,16 @@ class AvgPool16(AvgPool14):
     @property
     def _spacing(self) -> tuple[int, ...]:
         return self.dilations or super()._spacing
+
+
+def _element_counts(axes: Sequence[SlidingAxis]) -> Array:
+    """How many elements each window has without padding, at least 1: [windows...]."""
+    counts = np.ones((), np.int64)
+    for axis in axes:
+        along = np.zeros(axis.count, np.int64)
+        for k in axis.positions():
+            reach = axis.reach(k)
+            if reach is not None:
+                along[reach[0]] += 1
+        counts = counts[..., np.newaxis] * along
+    return np.maximum(counts, 1)

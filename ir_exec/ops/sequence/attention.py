@@ -6,20 +6,19 @@ from math import prod
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, ShapeError
+from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import for_ranges
-from ir_exec.kernels.pieces import EXPONENTIAL, PIECE
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
 from ir_exec.kernels.products import matrix_product
+from ir_exec.kernels.softmax import exponentiate
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.shapes import broadcast_shapes, merge_dims
 from ir_exec.types import BOOLEAN, Array, Dim, ElementType, Shape, TensorType
 
-__all__ = ["SCORES_AT_ONCE", "ScaledDotProductAttention"]
-
-SCORES_AT_ONCE = 2**22
-"""How many scores (query times key, over all batches) are held in memory at a time; one row at least."""
+__all__ = ["ScaledDotProductAttention"]
 
 
 @op("ScaledDotProductAttention", since=13)
@@ -28,12 +27,12 @@ class ScaledDotProductAttention(Op):
 
     With L queries and S keys:
     query [N, ..., L, E], key [N, ..., S, E], value [N, ..., S, Ev]: one float type; the batches N, ... broadcast.
-    attention_mask: added to the scores [N, ..., L, S], to which it broadcasts, or a boolean, where false shuts a
-        pair out; rank 2 or more, or a scalar. Ignored where `causal`, which shuts out all keys after the query's place.
+    attention_mask: added to the scores [N, ..., L, S], to which it broadcasts, or boolean, where false masks a pair
+        out; rank 2 or more, or a scalar. Ignored if `causal`, which masks all keys behind the query's position.
     scale: one element; 1 / sqrt(E) without it.
-    sink: one more score for each query, which takes its share of the softmax and has no value; the rank of query,
+    sink: one more score for each query, which counts in the sum of the softmax and has no value; the rank of query,
         last axis 1.
-    output: [N, ..., L, Ev] of the element type of query. A query with every key shut out is NaN; without keys it is 0.
+    output: [N, ..., L, Ev] of the element type of query; NaN for a query whose keys are all masked, 0 without keys.
 
     Errors: IR402 for a mask of another float type, IR501, IR502, IR504 for ranks and shapes that do not fit.
     Specification: sequence/scaled-dot-product-attention; the sink is OpenVINO's own, since 2025.4.
@@ -109,7 +108,7 @@ class ScaledDotProductAttention(Op):
 
 
 def _scaled(queries: Array, scale: Array | None) -> Array:
-    """The queries times the scale, which is less work than scaling the scores."""
+    """The queries times the scale, which is fewer multiplications than scaling the scores."""
     if scale is not None:
         return np.asarray(queries * scale.astype(queries.dtype).reshape(()))
     embedding = queries.shape[-1]
@@ -117,6 +116,7 @@ def _scaled(queries: Array, scale: Array | None) -> Array:
 
 
 def _mask_scores(scores: Array, mask: Array) -> None:
+    """Apply a mask to the scores in place."""
     if mask.dtype == np.bool_:
         np.copyto(scores, -np.inf, where=~mask)
     else:
@@ -130,24 +130,18 @@ def _attend(scores: Array, values: Array, sink: Array | None, output: Array) -> 
     total = np.empty((len(rows), 1), scores.dtype)
     sinks = None if sink is None else np.broadcast_to(sink, (*scores.shape[:-1], 1)).reshape(-1, 1)
 
-    def exponentiate(start: int, stop: int) -> None:
-        part = rows[start:stop]
-        greatest = np.maximum.reduce(part, axis=-1, keepdims=True)
-        if sinks is not None:
-            greatest = np.maximum(greatest, sinks[start:stop])
-        part -= greatest
-        np.exp(part, out=part)
-        np.add.reduce(part, axis=-1, keepdims=True, out=total[start:stop])
-        if sinks is not None:
-            total[start:stop] += np.exp(sinks[start:stop] - greatest)
+    def work(start: int, stop: int) -> None:
+        part, sink = rows[start:stop], None if sinks is None else sinks[start:stop]
+        total[start:stop] = exponentiate(part, -1, out=part, sink=sink)
 
-    for_ranges(len(rows), max(PIECE // keys, 1), exponentiate, nanoseconds=EXPONENTIAL * rows.size)
+    step, cost = max(costs.PIECE_ELEMENTS // keys, 1), costs.EXPONENTIAL_NANOSECONDS * rows.size
+    for_ranges(len(rows), step, work, nanoseconds=cost)
     attended = matrix_product(rows.reshape(scores.shape), values)
     np.divide(attended, total.reshape(*scores.shape[:-1], 1), out=output)
 
 
 def _row_blocks(rows: int, scores_a_row: int) -> list[slice]:
-    step = max(SCORES_AT_ONCE // max(scores_a_row, 1), 1)
+    step = max(costs.SCORES_AT_ONCE // max(scores_a_row, 1), 1)
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 
@@ -157,7 +151,7 @@ def _rows_of(array: Array, rows: slice) -> Array:
 
 
 def _repeated_for(queries: Array, other: Array | None) -> Array:
-    """The queries repeated where a mask or a sink has more batches or rows than they."""
+    """The queries broadcast to the batches and rows of a mask or a sink that has more."""
     if other is None or other.ndim == 0:
         return queries
     rows = np.broadcast_shapes(queries.shape[:-1], other.shape[:-1])
@@ -165,11 +159,13 @@ def _repeated_for(queries: Array, other: Array | None) -> Array:
 
 
 def _split(tensor: TensorType, name: str) -> tuple[Shape | None, Dim, Dim]:
-    """The batch (None: unknown) and the last two dims."""
+    """The batch dims (None: unknown) and the last two dims."""
     if tensor.shape.dims is None:
         return None, Dim.any(), Dim.any()
     if len(tensor.shape) < 3:
-        raise ShapeError(f"{name} has rank {tensor.rank} ({tensor.shape}), expected 3 or more", code="IR501", port=name)
+        raise ShapeError(
+            f"{name} has rank {tensor.rank} ({tensor.shape}), expected 3 or more", code=Code.wrong_rank, port=name
+        )
     return Shape(tensor.shape[:-2]), tensor.shape[-2], tensor.shape[-1]
 
 
@@ -178,20 +174,20 @@ def _broadcast(batch: Shape | None, other: Shape) -> Shape | None:
 
 
 def _masked(batch: Shape | None, queries: Dim, keys: Dim, mask: TensorType) -> tuple[Shape | None, Dim]:
-    """The batch and the number of queries after a mask was added to the scores."""
+    """The batch dims and the number of queries of the scores with the mask added."""
     if mask.shape.dims is None or not len(mask.shape):
         return batch, queries
     if len(mask.shape) < 2:
         raise ShapeError(
             f"attention_mask has rank {mask.rank} ({mask.shape}), expected 0, or 2 or more",
-            code="IR501",
+            code=Code.wrong_rank,
             port="attention_mask",
         )
     rows, columns = queries.broadcast(mask.shape[-2]), keys.broadcast(mask.shape[-1])
     if rows is None or columns is None or (keys == 1 and mask.shape[-1].lo > 1):
         raise ShapeError(
             f"attention_mask {mask.shape} does not broadcast to the scores [...,{queries},{keys}]",
-            code="IR504",
+            code=Code.no_broadcast,
             port="attention_mask",
         )
     return _broadcast(batch, Shape(mask.shape[:-2])), rows
@@ -202,14 +198,16 @@ def _check_mask_type(mask: TensorType, expected: ElementType) -> None:
     if found.is_known and expected.is_known and found not in BOOLEAN and found is not expected:
         raise ElementTypeError(
             f"attention_mask is {found}, expected boolean or {expected} as query is",
-            code="IR402",
+            code=Code.element_types_differ,
             port="attention_mask",
         )
 
 
 def _check_scale(scale: TensorType) -> None:
     if scale.rank not in (None, 0, 1):
-        raise ShapeError(f"scale has rank {scale.rank} ({scale.shape}), expected 0 or 1", code="IR501", port="scale")
+        raise ShapeError(
+            f"scale has rank {scale.rank} ({scale.shape}), expected 0 or 1", code=Code.wrong_rank, port="scale"
+        )
     if 1 not in scale.shape.size:
         raise ShapeError(f"scale {scale.shape} has {scale.shape.size} elements, expected 1", port="scale")
 
@@ -219,9 +217,11 @@ def _check_sink(sink: TensorType, rank: int | None, batch: Shape | None, queries
         return
     if sink.rank != rank:
         raise ShapeError(
-            f"sink has rank {sink.rank} ({sink.shape}), expected rank(query) = {rank}", code="IR501", port="sink"
+            f"sink has rank {sink.rank} ({sink.shape}), expected rank(query) = {rank}",
+            code=Code.wrong_rank,
+            port="sink",
         )
     expected = Shape([*batch, queries, 1]) if batch is not None else Shape.unknown()
     found = broadcast_shapes(expected, sink.shape)
     if 1 not in sink.shape[-1] or found & expected is None:
-        raise ShapeError(f"sink {sink.shape} does not broadcast to {expected}", code="IR504", port="sink")
+        raise ShapeError(f"sink {sink.shape} does not broadcast to {expected}", code=Code.no_broadcast, port="sink")

@@ -4,8 +4,8 @@ x: [batch_size, input_size]; the states: [batch_size, hidden_size]; w: [gates * 
 [gates * hidden_size, hidden_size]; b: [gates * hidden_size], zeros where it is left out. All have one float type, and
 so have the new states, [batch_size, hidden_size].
 
-The inputs tell the size of the state; the attribute hidden_size is looked at only by an LSTMCell whose inputs do not,
-as in OpenVINO.
+The size of the state is that of the inputs. The attribute hidden_size counts only for an LSTMCell whose inputs leave
+the size open, as in OpenVINO.
 Errors: IR501 for a wrong rank, IR502 for dims that contradict each other, IR505 for rows that do not divide into gates.
 """
 
@@ -19,36 +19,26 @@ from ir_exec.kernels.precision import rounded, widened
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER, Bool
 from ir_exec.ops.base.named_dims import element_type_of, merged_dims
-from ir_exec.ops.sequence.recurrent import FLOATS, GRU, LSTM, RNN, Recurrence, project
+from ir_exec.ops.sequence.recurrent import GRU, LSTM, RNN, Recurrence, X, like_x, project
 from ir_exec.types import Array, Dim, Shape, TensorType
 
 __all__ = ["GRUCell", "LSTMCell1", "LSTMCell4", "RNNCell"]
 
-
-def _like_x(name: str, *, optional: bool = False) -> In:
-    return In(name, types=FLOATS, like="x", optional=optional)
-
-
-_X = In("x", types=FLOATS)
-
-_WEIGHTS = (_like_x("w"), _like_x("r"), _like_x("b", optional=True))
-
-_INPUTS = (_X, _like_x("initial_hidden_state"), *_WEIGHTS)
-
-_LSTM_INPUTS = (_X, _like_x("initial_hidden_state"), _like_x("initial_cell_state"), *_WEIGHTS)
+_WEIGHTS = (like_x("w"), like_x("r"), like_x("b", optional=True))
 
 
 class _Cell(Recurrence):
-    def _state(
+    def infer_inputs(
         self,
+        *,
         x: TensorType,
-        states: dict[str, TensorType],
         w: TensorType,
         r: TensorType,
-        b: TensorType | None,
+        b: TensorType | None = None,
         p: TensorType | None = None,
-    ) -> TensorType:
-        """The type of each state after the step."""
+        **states: TensorType,
+    ) -> tuple[TensorType, ...]:
+        """The types of the states after the step."""
         dims = merged_dims(
             {
                 "x": (x, ["batch_size", "input_size"]),
@@ -60,17 +50,20 @@ class _Cell(Recurrence):
             },
         )
         hidden = dims["hidden_size"]
-        if len(states) == 2 and not hidden.is_static and self.hidden_size in hidden:
+        if isinstance(self, LSTM) and not hidden.is_static and self.hidden_size in hidden:
             hidden = Dim(self.hidden_size)
-        kind = element_type_of([x, *states.values(), w, r, b])
-        return TensorType(kind, Shape([dims["batch_size"], hidden]))
+        kind = element_type_of([x, *states.values(), r, b])
+        return (TensorType(kind, Shape([dims["batch_size"], hidden])),) * len(states)
 
-    def _run(self, x: Array, states: tuple[Array, ...], w: Array, r: Array, b: Array | None) -> tuple[Array, ...]:
+    def evaluate_inputs(
+        self, *, x: Array, w: Array, r: Array, b: Array | None = None, p: Array | None = None, **states: Array
+    ) -> tuple[Array, ...]:
         """The states after the step, in the element type of x."""
         bias = None if b is None else widened(b)
-        given = project(widened(x), widened(w), self.input_bias(bias))
-        renewed = self.step(widened(r), bias)(given.T, tuple(widened(state).T for state in states))
-        return tuple(rounded(np.ascontiguousarray(state.T), x.dtype) for state in renewed)
+        wide = widened(x)
+        projected = project(wide, w.astype(wide.dtype, copy=False), self.input_bias(bias))
+        updated = self.step(widened(r), bias)(projected.T, tuple(widened(state).T for state in states.values()))
+        return tuple(rounded(np.ascontiguousarray(state.T), x.dtype) for state in updated)
 
 
 @op("RNNCell", since=1)
@@ -80,21 +73,7 @@ class RNNCell(RNN, _Cell):
     Specification: sequence/rnn-cell-3. OpenVINO takes a cell without b too.
     """
 
-    inputs = _INPUTS
-
-    def infer(
-        self,
-        x: TensorType,
-        initial_hidden_state: TensorType,
-        w: TensorType,
-        r: TensorType,
-        b: TensorType | None = None,
-    ) -> TensorType:
-        return self._state(x, {"initial_hidden_state": initial_hidden_state}, w, r, b)
-
-    def evaluate(self, x: Array, initial_hidden_state: Array, w: Array, r: Array, b: Array | None = None) -> Array:
-        (state,) = self._run(x, (initial_hidden_state,), w, r, b)
-        return state
+    inputs = (X, like_x("initial_hidden_state"), *_WEIGHTS)
 
 
 @op("GRUCell", since=3)
@@ -102,24 +81,11 @@ class GRUCell(GRU, _Cell):
     """H' = (1 - z) . h + z . H, with the gates z, r and h; `GRU` has their formulas.
 
     With linear_before_reset b has four parts of hidden_size elements: those of z, r and h, and that of H * rh^T.
+    As in OpenVINO, w may have another float type than the rest.
     Specification: sequence/gru-cell-3.
     """
 
-    inputs = _INPUTS
-
-    def infer(
-        self,
-        x: TensorType,
-        initial_hidden_state: TensorType,
-        w: TensorType,
-        r: TensorType,
-        b: TensorType | None = None,
-    ) -> TensorType:
-        return self._state(x, {"initial_hidden_state": initial_hidden_state}, w, r, b)
-
-    def evaluate(self, x: Array, initial_hidden_state: Array, w: Array, r: Array, b: Array | None = None) -> Array:
-        (state,) = self._run(x, (initial_hidden_state,), w, r, b)
-        return state
+    inputs = (X, like_x("initial_hidden_state"), In("w", types=X.types), *_WEIGHTS[1:])
 
 
 @op("LSTMCell", since=4)
@@ -129,71 +95,21 @@ class LSTMCell4(LSTM, _Cell):
     Outputs: the hidden state H' and the cell state C'. Specification: sequence/lstm-cell-1.
     """
 
-    inputs = _LSTM_INPUTS
+    inputs = (X, like_x("initial_hidden_state"), like_x("initial_cell_state"), *_WEIGHTS)
     outputs = ("hidden_state", "cell_state")
-
-    def infer(
-        self,
-        x: TensorType,
-        initial_hidden_state: TensorType,
-        initial_cell_state: TensorType,
-        w: TensorType,
-        r: TensorType,
-        b: TensorType | None = None,
-    ) -> tuple[TensorType, TensorType]:
-        states = {"initial_hidden_state": initial_hidden_state, "initial_cell_state": initial_cell_state}
-        state = self._state(x, states, w, r, b)
-        return state, state
-
-    def evaluate(
-        self,
-        x: Array,
-        initial_hidden_state: Array,
-        initial_cell_state: Array,
-        w: Array,
-        r: Array,
-        b: Array | None = None,
-    ) -> tuple[Array, ...]:
-        return self._run(x, (initial_hidden_state, initial_cell_state), w, r, b)
 
 
 @op("LSTMCell", since=1)
 class LSTMCell1(LSTM, _Cell):
     """LSTMCell-4 with attributes and an input that change nothing.
 
-    Files bear `weights_format`, `input_forget` and peepholes p, [3 * hidden_size], of which the specification says
-    nothing. Whatever they are, OpenVINO's CPU plugin takes the gates to lie in the order f, i, c, o and leaves out the
-    peepholes, and so do we. Specification: sequence/lstm-cell-1.
+    Files have `weights_format`, `input_forget` and peepholes p, [3 * hidden_size], of which the specification says
+    nothing. Whatever they are, OpenVINO's CPU plugin takes the gates to lie in the order f, i, c, o and ignores the
+    peepholes, and so do we; their float type does not matter either. Specification: sequence/lstm-cell-1.
     """
 
-    inputs = (*_LSTM_INPUTS, _like_x("p", optional=True))
+    inputs = (*LSTMCell4.inputs, In("p", types=X.types, optional=True))
     outputs = ("hidden_state", "cell_state")
 
     weights_format: Annotated[Literal["fico", "icof", "ifco", "ifoc", "iofc"], LOWER] = "fico"
     input_forget: Bool = False
-
-    def infer(
-        self,
-        x: TensorType,
-        initial_hidden_state: TensorType,
-        initial_cell_state: TensorType,
-        w: TensorType,
-        r: TensorType,
-        b: TensorType | None = None,
-        p: TensorType | None = None,
-    ) -> tuple[TensorType, TensorType]:
-        states = {"initial_hidden_state": initial_hidden_state, "initial_cell_state": initial_cell_state}
-        state = self._state(x, states, w, r, b, p)
-        return state, state
-
-    def evaluate(
-        self,
-        x: Array,
-        initial_hidden_state: Array,
-        initial_cell_state: Array,
-        w: Array,
-        r: Array,
-        b: Array | None = None,
-        p: Array | None = None,
-    ) -> tuple[Array, ...]:
-        return self._run(x, (initial_hidden_state, initial_cell_state), w, r, b)

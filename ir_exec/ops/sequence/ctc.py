@@ -1,6 +1,6 @@
-"""Connectionist temporal classification: from scores of classes at every step of a sequence to labels.
+"""Connectionist temporal classification (CTC): from scores of classes at every step of a sequence to labels.
 
-One class is the blank. A path, one class for every step, stands for the labels that are left when repeated classes are
+One class is the blank. A path has one class for every step; its labels are what is left when repeated classes are
 merged and blanks are removed.
 """
 
@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
+from ir_exec.kernels.softmax import log_softmax
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, IndexTypeName
 from ir_exec.ops.base.named_dims import merged_dims
@@ -24,18 +26,17 @@ class CTCGreedyDecoder(Op):
     """The labels of the most probable path, the last class being the blank; -1 behind the last label.
 
     data: [T, N, C], steps, sequences and classes. sequence_mask: [T, N]; a sequence ends where it is 0 for the first
-    time. Both have one float type, and so has the output, [N, T, 1, 1]. With ctc_merge_repeated a class counts once as
-    long as it stays. Specification: sequence/ctc-greedy-decoder-1.
+    time. Both have float types, perhaps two; the output, [N, T, 1, 1], has that of data. With ctc_merge_repeated a run
+    of one class is one label. Specification: sequence/ctc-greedy-decoder-1.
     """
 
-    inputs = (In("data", types=CALCULABLE_FLOAT), In("sequence_mask", types=CALCULABLE_FLOAT, like="data"))
+    inputs = (In("data", types=CALCULABLE_FLOAT), In("sequence_mask", types=CALCULABLE_FLOAT))
 
     ctc_merge_repeated: Bool = True
 
     def infer(self, data: TensorType, sequence_mask: TensorType) -> TensorType:
         dims = merged_dims({"data": (data, ["T", "N", "C"]), "sequence_mask": (sequence_mask, ["T", "N"])})
-        kind = data if data.element_type.is_known else sequence_mask
-        return kind.with_shape(Shape([dims["N"], dims["T"], Dim(1), Dim(1)]))
+        return data.with_shape(Shape([dims["N"], dims["T"], Dim(1), Dim(1)]))
 
     def evaluate(self, data: Array, sequence_mask: Array) -> Array:
         inside = np.logical_and.accumulate(widened(sequence_mask).T != 0, axis=1)
@@ -46,12 +47,12 @@ class CTCGreedyDecoder(Op):
 
 @op("CTCGreedyDecoderSeqLen", since=6)
 class CTCGreedyDecoderSeqLen(Op):
-    """The labels of the most probable path, -1 behind the last one, and how many they are.
+    """The labels of the most probable path, -1 behind the last one, and their number.
 
     data: [N, T, C], sequences, steps and classes, any float type. sequence_length: [N], 0 to T. blank_index: one class,
     the last one if it is left out. Outputs: labels [N, T] of `classes_index_type`, their numbers [N] of
-    `sequence_length_type`. With merge_repeated a class counts once as long as it stays.
-    Errors: IR704 for a length that is no length. Specification: sequence/ctc-greedy-decoder-seq-len-6.
+    `sequence_length_type`. With merge_repeated a run of one class is one label.
+    Errors: IR704 for a length that is not one of 0 to T. Specification: sequence/ctc-greedy-decoder-seq-len-6.
     """
 
     inputs = (
@@ -85,16 +86,16 @@ class CTCGreedyDecoderSeqLen(Op):
 
 @op("CTCLoss", since=4)
 class CTCLoss(Op):
-    """-log of the probability of all paths that stand for the labels; the classes of a step have softmax(logits).
+    """-log of the probability of all paths with these labels; the classes of a step have probabilities softmax(logits).
 
     logits: [N, T, C], sequences, steps and classes, any float type. logit_length: [N], at most T. labels: [N, T], and
     of these the first label_length: [N], at most logit_length. blank_index: a scalar, the last class if it is left out.
-    output: [N], the type of logits; infinity where no path stands for the labels.
+    output: [N], the type of logits; infinity where no path has the labels.
 
-    preprocess_collapse_repeated merges equal labels that follow each other first, `unique` keeps only the first of all
-    that are equal. Without ctc_merge_repeated a path stands for its classes but the blanks, nothing being merged.
+    First preprocess_collapse_repeated merges runs of equal labels, and `unique` keeps only the first of all equal ones.
+    Without ctc_merge_repeated repeated classes of a path are not merged.
 
-    Errors: IR701 for a label that is no class, and for the blank among labels; IR704 for lengths that do not fit.
+    Errors: IR701 for a label out of range, and for the blank among labels; IR704 for lengths out of range.
     Specification: sequence/ctc-loss-4.
     """
 
@@ -146,14 +147,14 @@ class CTCLoss(Op):
         if self.unique or self.preprocess_collapse_repeated:
             kept = _first_of_all(targets, counts) if self.unique else _first_of_run(targets, counts)
             targets, counts = _compacted(targets, kept)
-        scores = _log_softmax(widened(logits))
+        scores = log_softmax(widened(logits), axis=-1)
         return rounded(
             -_log_probability(scores, lengths, targets, counts, blank, self.ctc_merge_repeated), logits.dtype
         )
 
 
 def _lengths(lengths: Array, most: int, port: str) -> Array:
-    """As i64; raises EvaluationError IR704 for one that is negative or more than `most`."""
+    """The lengths as i64; raises EvaluationError IR704 for one that is negative or more than `most`."""
     wrong = (lengths < 0) | (lengths > most)
     if wrong.any():
         at = int(np.argmax(wrong))
@@ -164,12 +165,12 @@ def _lengths(lengths: Array, most: int, port: str) -> Array:
 def _best_path(scores: Array) -> Array:
     """The most probable class of every step, the first of equal ones."""
     if not scores.shape[-1] and scores.shape[0] * scores.shape[1]:
-        raise EvaluationError("data has no classes, so that there is none to choose", port="data")
+        raise EvaluationError("data has no classes to choose from", port="data")
     return np.argmax(widened(scores), axis=-1) if scores.size else np.zeros(scores.shape[:-1], np.int64)
 
 
 def _labels(classes: Array, inside: Array, blank: int, merge: bool) -> tuple[Array, Array]:
-    """The labels of paths, [N, T] and -1 behind the last, and their numbers; `inside` masks the steps of sequences."""
+    """The labels of paths, [N, T] with -1 behind the last, and their numbers; `inside` masks the steps of sequences."""
     kept = inside & (classes != blank)
     if merge:
         kept[:, 1:] &= classes[:, 1:] != classes[:, :-1]
@@ -177,7 +178,7 @@ def _labels(classes: Array, inside: Array, blank: int, merge: bool) -> tuple[Arr
 
 
 def _compacted(values: Array, kept: Array) -> tuple[Array, Array]:
-    """The kept values of each row moved to its beginning, -1 behind them, and how many they are."""
+    """The values of each row where `kept`, moved to its beginning with -1 behind them, and their numbers."""
     places = np.cumsum(kept, axis=1) - 1
     rows, columns = np.nonzero(kept)
     result = np.full(values.shape, -1, np.int64)
@@ -188,25 +189,26 @@ def _compacted(values: Array, kept: Array) -> tuple[Array, Array]:
 def _check_labels(targets: Array, counts: Array, classes: int, blank: int) -> None:
     if not 0 <= blank < classes and counts.size:
         message = f"blank_index is {blank}, allowed are 0 to {classes - 1}"
-        raise EvaluationError(message, code="IR701", port="blank_index")
+        raise EvaluationError(message, code=Code.index_out_of_range, port="blank_index")
     wrong = (targets < 0) | (targets >= classes) | (targets == blank)
     wrong &= np.arange(targets.shape[1]) < counts[:, np.newaxis]
     if wrong.any():
         row, column = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
         message = f"labels[{row},{column}] is {targets[row, column]}, allowed are 0 to {classes - 1} without {blank}"
-        raise EvaluationError(f"{message}, which is the blank", code="IR701", port="labels")
+        raise EvaluationError(f"{message}, which is the blank", code=Code.index_out_of_range, port="labels")
 
 
 def _first_of_run(targets: Array, counts: Array) -> Array:
+    """A mask of the labels that differ from the one before."""
     kept = np.arange(targets.shape[1]) < counts[:, np.newaxis]
     kept[:, 1:] &= targets[:, 1:] != targets[:, :-1]
     return kept
 
 
 def _first_of_all(targets: Array, counts: Array) -> Array:
-    """A mask of the labels that no equal one stands before, in the same row."""
+    """A mask of the labels that no equal one precedes in their row."""
     kept = np.arange(targets.shape[1]) < counts[:, np.newaxis]
-    # Sorted, equal labels lie side by side, in the order in which they stand; those behind the end come last.
+    # A stable sort puts equal labels side by side in their order, and those behind the end last.
     values = np.where(kept, targets, np.iinfo(np.int64).max)
     order = np.argsort(values, axis=1, kind="stable")
     ordered = np.take_along_axis(values, order, axis=1)
@@ -217,16 +219,11 @@ def _first_of_all(targets: Array, counts: Array) -> Array:
     return kept & is_first
 
 
-def _log_softmax(logits: Array) -> Array:
-    shifted = logits - np.max(logits, axis=-1, keepdims=True, initial=-np.inf)
-    return np.asarray(shifted - np.log(np.sum(np.exp(shifted), axis=-1, keepdims=True)))
-
-
 def _log_probability(scores: Array, lengths: Array, targets: Array, counts: Array, blank: int, merge: bool) -> Array:
-    """The log of the probability of all paths for the targets, [N].
+    """The log of the probability of all paths with these labels, [N]: the forward algorithm.
 
-    States lie along the labels with a blank before, between and behind them: at odd places a label, at even ones a
-    blank. `forward` is the log of the probability of all beginnings of paths that have come to a state.
+    The states are the labels with a blank before, between and behind them: labels at odd places, blanks at even ones.
+    `forward` is the log of the probability of all beginnings of paths that end in a state.
     """
     batch, most = targets.shape
     states = np.full((batch, 2 * most + 1), blank)
@@ -236,7 +233,7 @@ def _log_probability(scores: Array, lengths: Array, targets: Array, counts: Arra
     may_skip[:, 3::2] = (states[:, 3::2] != states[:, 1:-2:2]) | (not merge)
     nothing = scores.dtype.type(-np.inf)
     forward = np.full(states.shape, nothing, scores.dtype)
-    # A path begins as if it stood at the first blank already: it may stay there, or go to the first label.
+    # A path begins before the first step at the first blank: it may stay there, or go to the first label.
     forward[:, 0] = 0
     ends = forward
     for time in range(scores.shape[1]):
@@ -252,6 +249,7 @@ def _log_probability(scores: Array, lengths: Array, targets: Array, counts: Arra
 
 
 def _moved(forward: Array, places: int) -> Array:
+    """`forward` moved so many states on, -inf in front."""
     moved = np.full_like(forward, -np.inf)
     moved[:, places:] = forward[:, :-places]
     return moved

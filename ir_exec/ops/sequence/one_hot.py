@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.ops.base import In, Op, op
@@ -19,7 +20,7 @@ __all__ = ["OneHot", "OneHot1"]
 
 
 class _OneHot(Op):
-    """What both versions share.
+    """What both versions of OneHot share.
 
     indices: integers, any shape. depth: a scalar, the size of the new axis, which stands at `axis` of the output.
     on_value, off_value: scalars of one element type, which is the output's. A depth below 0 is an error.
@@ -33,6 +34,8 @@ class _OneHot(Op):
     )
 
     axis: Int
+
+    negative_indices_mode = "ignore_negative"
 
     def infer(self, indices: TensorType, depth: TensorType, on_value: TensorType, off_value: TensorType) -> TensorType:
         for name, scalar in (("depth", depth), ("on_value", on_value), ("off_value", off_value)):
@@ -53,7 +56,7 @@ class _OneHot(Op):
         output = np.empty((*indices.shape[:axis], size, *indices.shape[axis:]), on_value.dtype)
         output[...] = off_value
         hot = as_integers(indices)
-        if self._counts_from_end():
+        if self.negative_indices_mode == "normalize":
             hot = np.where(hot < 0, hot + size, hot)
         after = math.prod(indices.shape[axis:])
         flat = hot.ravel()
@@ -63,9 +66,6 @@ class _OneHot(Op):
         output.reshape(-1)[offsets] = on_value
         return output
 
-    def _counts_from_end(self) -> bool:
-        return False
-
 
 def _depth_dim(depth: TensorType) -> Dim:
     bounds = index_bounds(depth)
@@ -73,7 +73,7 @@ def _depth_dim(depth: TensorType) -> Dim:
         return Dim.any()
     low, high = bounds[0]
     if high < 0:
-        raise ShapeError(f"depth is {high}, expected 0 or more", code="IR505", port="depth")
+        raise ShapeError(f"depth is {high}, expected 0 or more", code=Code.impossible_shape, port="depth")
     return Dim(max(low, 0), UNBOUNDED if high == BEYOND else high)
 
 
@@ -81,14 +81,14 @@ def _depth_dim(depth: TensorType) -> Dim:
 class OneHot1(_OneHot):
     """output[i, .., c, j, ..] = on_value where indices[i, .., j, ..] is c, else off_value; see `_OneHot`.
 
-    The specification leaves open what negative indices do. OpenVINO gives off_value for them, and so do we.
+    Negative indices give off_value as in OpenVINO; the specification says nothing of them.
 
     Specification: sequence/one-hot-1.
     """
 
 
 def _underscored(text: str) -> str:
-    # The specification writes `ignore-negative`, OpenVINO's files hold `ignore_negative`.
+    # The specification writes `ignore-negative`, OpenVINO's files `ignore_negative`.
     return text.replace("-", "_")
 
 
@@ -97,12 +97,9 @@ class OneHot(_OneHot):
     """output[i, .., c, j, ..] = on_value where indices[i, .., j, ..] is c, else off_value; see `_OneHot`.
 
     negative_indices_mode: `normalize` counts negative indices from the end of the new axis, `ignore_negative` gives
-    off_value for them. What does not lie on the axis then gives off_value too.
+    off_value for them, as for all indices that are out of range.
 
     Specification: sequence/one-hot-16.
     """
 
     negative_indices_mode: Annotated[Literal["ignore_negative", "normalize"], LOWER, _underscored] = "ignore_negative"
-
-    def _counts_from_end(self) -> bool:
-        return self.negative_indices_mode == "normalize"

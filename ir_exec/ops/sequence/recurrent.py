@@ -1,8 +1,9 @@
-"""What recurrent cells and sequences share: attributes, shapes, and the arithmetic of one step.
+"""What recurrent cells and sequences share: inputs, attributes, and the arithmetic of one step of RNN, GRU and LSTM.
 
-A cell keeps a hidden state (an LSTM a cell state too) and renews it from an input: both are multiplied by weights, w
-for the input and r for the state, whose rows are the gates of the cell, hidden_size rows each. What depends on the
-input alone is computed for all steps of a sequence at once; the step does the rest. Short floats are computed in f32.
+A cell updates a hidden state (an LSTM a cell state too) from an input x: x is multiplied by the weights w, the hidden
+state by the weights r. The rows of both are the gates of the cell, hidden_size rows each. What depends on x alone is
+computed for all steps of a sequence at once (`project`), the rest step by step (`Recurrence.step`). Floats of 16 bits
+are computed in f32.
 """
 
 from __future__ import annotations
@@ -13,16 +14,22 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from ir_exec.kernels.elementwise import sigmoid
 from ir_exec.kernels.products import matrix_product
-from ir_exec.ops.base import Op
+from ir_exec.ops.base import Family, In
 from ir_exec.ops.base.attributes import Bool, Float, Floats, Positive
 from ir_exec.types import Array, element_types
 
-__all__ = ["FLOATS", "GRU", "LENGTHS", "LSTM", "RNN", "Recurrence", "Step", "project"]
+__all__ = ["GRU", "LSTM", "RNN", "Recurrence", "Step", "X", "like_x", "project"]
 
-FLOATS = element_types("f16 bf16 f32 f64")
+_FLOATS = element_types("f16 bf16 f32 f64")
 
-LENGTHS = element_types("i8 i16 i32 i64 u8 u16 u32 u64")
+X = In("x", types=_FLOATS)
+
+
+def like_x(name: str, *, optional: bool = False) -> In:
+    """An input of the element type of x."""
+    return In(name, types=_FLOATS, like="x", optional=optional)
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -30,20 +37,6 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 Activations = Annotated[tuple[Literal["relu", "sigmoid", "tanh"], ...], _names]
-
-Step: TypeAlias = Callable[[Array, tuple[Array, ...]], tuple[Array, ...]]
-"""The next states, hidden state first, from what the input gives to the gates and from the states. None is written to.
-
-Elements of the batch lie along the last axis: [gates * hidden_size, batch_size] and [hidden_size, batch_size]. BLAS is
-up to three times faster at products of the weights with few columns than at those of few rows with the weights.
-"""
-
-
-def _sigmoid(x: Array) -> None:
-    np.negative(x, out=x)
-    np.exp(x, out=x)
-    x += 1
-    np.reciprocal(x, out=x)
 
 
 def _tanh(x: Array) -> None:
@@ -54,16 +47,24 @@ def _relu(x: Array) -> None:
     np.maximum(x, 0, out=x)
 
 
-_ACTIVATIONS: dict[str, Callable[[Array], None]] = {"relu": _relu, "sigmoid": _sigmoid, "tanh": _tanh}
-"""Each writes over its argument."""
+_ACTIVATIONS: dict[str, Callable[[Array], object]] = {"relu": _relu, "sigmoid": sigmoid, "tanh": _tanh}
+"""Each overwrites its argument."""
+
+Step: TypeAlias = Callable[[Array, tuple[Array, ...]], tuple[Array, ...]]
+"""One step: from the projected input, [gates * hidden_size, batch_size], and the states, [hidden_size, batch_size], to
+the next states, hidden state first. No argument is written to.
+
+The batch is the last axis: BLAS is up to three times faster at multiplying the weights by few columns than at
+multiplying few rows by the weights.
+"""
 
 
-class Recurrence(Op):
+class Recurrence(Family):
     """The attributes of all recurrent operators.
 
-    activations: relu, sigmoid or tanh for each of the functions in the formulas. None of these has parameters, so that
-    `activations_alpha` and `activations_beta` mean nothing. clip: what goes into the functions of the gates is put
-    between -clip and clip; 0 and below, and infinity, mean that it is not.
+    activations: relu, sigmoid or tanh for each of the functions f, g and h in the formulas. None of these has
+    parameters, so that `activations_alpha` and `activations_beta` mean nothing. clip: the arguments of the gates'
+    functions are clipped to -clip .. clip; 0, negative numbers and infinity mean no clipping.
     """
 
     gates: ClassVar[int]
@@ -81,19 +82,19 @@ class Recurrence(Op):
 
     @property
     def bias_gates(self) -> int:
-        """How many times hidden_size elements b has."""
+        """The size of b in multiples of hidden_size."""
         return self.gates
 
     def input_bias(self, b: Array | None) -> Array | None:
-        """The part of b that is added to what the input gives."""
+        """The part of b that is added to the projected input."""
         return b
 
     def step(self, r: Array, b: Array | None) -> Step:
-        """The step for these weights of the state, [gates * hidden_size, hidden_size], and biases."""
+        """The step for these weights, [gates * hidden_size, hidden_size], and biases."""
         raise NotImplementedError
 
     def _activate(self, which: int, gate: Array) -> Array:
-        """One of the activation functions, applied in place to a gate that was clipped before."""
+        """Clip a gate and apply one of the activation functions to it, both in place."""
         if self.clip > 0 and isfinite(self.clip):
             np.clip(gate, -self.clip, self.clip, out=gate)
         _ACTIVATIONS[self.activations[which]](gate)
@@ -108,8 +109,8 @@ class RNN(Recurrence):
     activations: Activations = ("tanh",)
 
     def step(self, r: Array, b: Array | None) -> Step:
-        def step(given: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
-            return (self._activate(0, matrix_product(r, states[0]) + given),)
+        def step(projected: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
+            return (self._activate(0, matrix_product(r, states[0]) + projected),)
 
         return step
 
@@ -140,31 +141,31 @@ class GRU(Recurrence):
         size = len(r) // 3
         bias = b[3 * size :, np.newaxis] if self.linear_before_reset and b is not None else None
 
-        def candidate_after_reset(given: Array, hidden: Array) -> tuple[Array, Array]:
-            gates = self._activate(0, matrix_product(r[: 2 * size], hidden) + given[: 2 * size])
-            return gates[:size], matrix_product(r[2 * size :], gates[size:] * hidden) + given[2 * size :]
+        def candidate_after_reset(projected: Array, hidden: Array) -> tuple[Array, Array]:
+            gates = self._activate(0, matrix_product(r[: 2 * size], hidden) + projected[: 2 * size])
+            return gates[:size], matrix_product(r[2 * size :], gates[size:] * hidden) + projected[2 * size :]
 
-        def candidate_before_reset(given: Array, hidden: Array) -> tuple[Array, Array]:
+        def candidate_before_reset(projected: Array, hidden: Array) -> tuple[Array, Array]:
             linear = matrix_product(r, hidden)
-            gates = self._activate(0, linear[: 2 * size] + given[: 2 * size])
+            gates = self._activate(0, linear[: 2 * size] + projected[: 2 * size])
             candidate = linear[2 * size :]
             if bias is not None:
                 candidate += bias
             candidate *= gates[size:]
-            candidate += given[2 * size :]
+            candidate += projected[2 * size :]
             return gates[:size], candidate
 
         gates_of = candidate_before_reset if self.linear_before_reset else candidate_after_reset
 
-        def step(given: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
+        def step(projected: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
             (hidden,) = states
-            update, candidate = gates_of(given, hidden)
+            update, candidate = gates_of(projected, hidden)
             self._activate(1, candidate)
-            # (1 - z) . h + z . H with one product less
-            renewed = hidden - candidate
-            renewed *= update
-            renewed += candidate
-            return (renewed,)
+            # (1 - z) . h + z . H with one multiplication less
+            updated = hidden - candidate
+            updated *= update
+            updated += candidate
+            return (updated,)
 
         return step
 
@@ -187,17 +188,17 @@ class LSTM(Recurrence):
     def step(self, r: Array, b: Array | None) -> Step:
         size = len(r) // 4
 
-        def step(given: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
+        def step(projected: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
             hidden, cell = states
             gates = matrix_product(r, hidden)
-            gates += given
+            gates += projected
             self._activate(0, gates[: 2 * size])
             candidate = self._activate(1, gates[2 * size : 3 * size])
             output = self._activate(0, gates[3 * size :])
-            renewed = gates[:size] * cell
+            updated = gates[:size] * cell
             candidate *= gates[size : 2 * size]
-            renewed += candidate
-            return self._hidden(output, renewed), renewed
+            updated += candidate
+            return self._hidden(output, updated), updated
 
         return step
 
@@ -210,8 +211,8 @@ class LSTM(Recurrence):
 
 
 def project(x: Array, w: Array, bias: Array | None) -> Array:
-    """What the input gives to the gates, [rows of x, gates * hidden_size]."""
-    given = matrix_product(x, w.T)
+    """The input's share of the gates, x * w^T + bias: [rows of x, gates * hidden_size]."""
+    projected = matrix_product(x, w.T)
     if bias is not None:
-        given += bias
-    return given
+        projected += bias
+    return projected

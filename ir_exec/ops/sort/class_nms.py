@@ -1,4 +1,4 @@
-"""Suppression with thresholds as attributes and the boxes themselves as outputs: MatrixNms and MulticlassNms."""
+"""Non-maximum suppression with thresholds as attributes and the boxes as outputs: MatrixNms and MulticlassNms."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ TopK = Annotated[Int, at_least(-1)]
 
 
 class _ClassNms(Op):
-    """What MatrixNms and MulticlassNms share: thresholds are attributes, and outputs hold the boxes themselves.
+    """What MatrixNms and MulticlassNms share.
 
-    selected_outputs: the element type of boxes, [n, 6], rows of class, score and the box. selected_indices:
-    `output_type`, [n, 1], where the box stands in the flattened boxes. selected_num: `output_type`, [num_batches], the
-    number of rows of each batch element. At most `nms_top_k` candidates of each class and `keep_top_k` boxes of each
-    batch element are kept, none of `background_class`.
+    selected_outputs: the element type of boxes, [n, 6], rows of class, score and box. selected_indices: `output_type`,
+    [n, 1], the index of each box in the flattened boxes. selected_num: `output_type`, [num_batches], the number of rows
+    of each batch element. At most `nms_top_k` candidates of each class and `keep_top_k` boxes of each batch element are
+    kept, none of `background_class`.
     """
 
     outputs = ("selected_outputs", "selected_indices", "selected_num")
@@ -53,20 +53,20 @@ class _ClassNms(Op):
         )
 
     def _candidates(self, scores: Array, least_allowed: bool) -> Array:
-        """The boxes whose scores are above the threshold, the best of them first."""
+        """The boxes whose scores are above the threshold (or equal it if `least_allowed`), the best first."""
         least = np.float32(self.score_threshold)
         order = best_first(scores, np.flatnonzero(scores >= least if least_allowed else scores > least))
         return order if self.nms_top_k < 0 else order[: self.nms_top_k]
 
     def _kept(self, parts: list[Selected], by_class: bool) -> Selected:
-        """What is kept of one batch element, the best first, or class by class."""
+        """The boxes that are kept of one batch element, the best first or class by class."""
         found = Selected.joined(parts)
         found = found.ordered(-found.score, found.label, found.box)
         found = found if self.keep_top_k < 0 else found.take(slice(self.keep_top_k))
         return found.ordered(found.label, -found.score, found.box) if by_class else found
 
     def _arrays(self, found: Selected, batches: int, kept_boxes: Array, positions: Array) -> tuple[Array, ...]:
-        """The outputs; `kept_boxes` and `positions` are those of the boxes found."""
+        """The outputs; kept_boxes [n, 4] and positions [n] belong to the boxes found."""
         order = np.arange(len(found.box))
         if self.sort_result_across_batch and self.sort_result_type == "score":
             order = np.lexsort((found.box, found.label, found.batch, -found.score))
@@ -81,13 +81,13 @@ class _ClassNms(Op):
 
 @op("MatrixNms", since=8)
 class MatrixNms(_ClassNms):
-    """All scores decay by how far better boxes overlap, those of one class at once; see `_ClassNms` for the outputs.
+    """Scores decay the more, the more better boxes of the class overlap; see `_ClassNms` for the outputs.
 
     boxes: bf16, f16, f32 or f64, [num_batches, num_boxes, 4], rows of two corners (x, y, x, y), the lesser first.
     scores: the same type, [num_batches, num_classes, num_boxes]; candidates are those above `score_threshold`.
     A score is multiplied by the least decay that any better box j causes: (1 - iou) / (1 - worst[j]) for
     `decay_function` linear, exp((worst[j]**2 - iou**2) * gaussian_sigma) for gaussian, worst[j] being the greatest
-    overlap of j with a box that is better still. Boxes with scores above `post_threshold` are left. If not
+    overlap of j with a box that is better than j. Boxes with scores above `post_threshold` are kept. If not
     `normalized`, coordinates count pixels, and a box from 2 to 4 is 3 wide.
 
     Within a batch element rows come in falling order of their scores; as in OpenVINO, `sort_result_type` classid says
@@ -123,7 +123,7 @@ class MatrixNms(_ClassNms):
         return self._arrays(found, batches, boxes[found.batch, found.box], found.batch * count + found.box)
 
     def _decays(self, boxes: Array) -> Array:
-        """For each box, the best first, what its score is multiplied by; the overlaps are found some rows at a time."""
+        """The factor of the score of each box, the best first; the overlaps are computed some rows at a time."""
         count, margin = boxes.shape[1], 0.0 if self.normalized else 1.0
         areas = np.where((boxes[2] < boxes[0]) | (boxes[3] < boxes[1]), np.float32(0), box_areas(boxes, margin))
         worst, decays = np.zeros(count, np.float32), np.ones(count, np.float32)
@@ -156,7 +156,7 @@ class _MulticlassNms(_ClassNms):
     nms_eta: Annotated[Float, within(0, 1)] = 1.0
 
     def _class_by_class(self, batch: int, given: Iterable[tuple[Array, Array]]) -> Selected:
-        """What is kept of one batch element; `given` are the boxes [coordinates, n] and scores of each class."""
+        """The boxes that are kept of one batch element; `given`: boxes [coordinates, n] and scores of each class."""
         per_class = []
         for label, (boxes, scores) in enumerate(given):
             if label != self.background_class:
@@ -168,7 +168,7 @@ class _MulticlassNms(_ClassNms):
         return self._kept(per_class, by_class)
 
     def _shared(self, boxes: Array, scores: Array) -> tuple[Array, ...]:
-        """The outputs when all classes share the boxes of their batch element."""
+        """The outputs where all classes share the boxes of their batch element."""
         batches, _, count = scores.shape
         values = convert(scores, ElementType.f32)
         parts = []
@@ -199,16 +199,16 @@ class MulticlassNms9(_MulticlassNms):
     boxes: bf16, f16, f32 or f64, rows of two corners (x, y, x, y), the lesser first. scores: the same type. Either all
     classes share their boxes, [num_batches, num_boxes, 4] and [num_batches, num_classes, num_boxes]; or, where roisnum
     is given, each class has its own, [num_classes, num_boxes, 4] and [num_classes, num_boxes], and the boxes of all
-    batch elements lie one after the other, as many as roisnum (i32 or i64, [num_batches]) says. Positions in
+    batch elements are concatenated; roisnum (i32 or i64, [num_batches]) is the number of each. Indices in
     selected_indices then count box by box and within a box class by class.
 
-    Candidates have a score not below `score_threshold`. A box is removed by an overlap not below `iou_threshold`, as in
+    Candidates have a score not below `score_threshold`. An overlap not below `iou_threshold` removes a box, as in
     OpenVINO (the specification has "above"); a threshold above one half is multiplied by `nms_eta` at each kept box. If
     not `normalized`, coordinates count pixels, and a box from 2 to 4 is 3 wide. Rows come batch by batch in falling
     order of their scores, or class by class for `sort_result_type` classid; with `sort_result_across_batch` all rows
     are sorted together.
 
-    Errors: IR704 where roisnum names more boxes than there are. A negative number counts as 0.
+    Errors: IR704 where the sum of roisnum is greater than the number of boxes. A negative number counts as 0.
     Specification: sort/multiclass-non-max-suppression-9, where the attribute sort_result_type is called sort_result.
     """
 

@@ -1,15 +1,18 @@
 """Non-maximum suppression: of the boxes that overlap, the best is kept.
 
-Scores are given per batch element, class and box, and suppression runs by itself within each class of each batch
-element. All arithmetic is in f32. How many boxes are left only a run can tell, so that inference gives intervals.
+There is a score for each batch element, class and box, and suppression runs within each class of each batch element.
+All arithmetic is in f32. Only a run tells how many boxes are left: inference gives intervals.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from ir_exec.kernels import costs
 from ir_exec.kernels.boxes import (
     Overlaps,
     Selected,
@@ -24,7 +27,7 @@ from ir_exec.kernels.boxes import (
     rotated_overlaps,
 )
 from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT
-from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base import Family, In, op
 from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName
 from ir_exec.ops.base.box_dims import at_most, batches_classes_boxes
 from ir_exec.ops.base.shapes import known_int, merge_dims, require_rank
@@ -39,77 +42,82 @@ __all__ = [
     "NonMaxSuppression9",
 ]
 
-MOST_TOGETHER = 512
-"""So many boxes are compared each with each, at most, for all classes together."""
 
+class _Nms(Family):
+    """What all versions of NonMaxSuppression and NMSRotated share; see NonMaxSuppression9 for the inputs.
 
-class _ThresholdedNms(Op):
-    """What all versions of NonMaxSuppression and NMSRotated share; see NonMaxSuppression9."""
+    numbers: the inputs max_output_boxes_per_class, iou_threshold, score_threshold and soft_nms_sigma, as far as the
+    operator has them and the layer gives them.
+    """
 
-    one_element: ClassVar[tuple[int, ...]] = (0, 1)
+    number_ranks: ClassVar[tuple[int, ...]] = (0, 1)
     coordinates: ClassVar[int] = 4
 
     sort_result_descending: Bool = True
 
-    def _check(self, boxes: TensorType, scores: TensorType, **numbers: TensorType | None) -> tuple[Dim, Dim, Dim]:
-        """The numbers of batch elements, classes and boxes."""
+    def infer_inputs(self, *, boxes: TensorType, scores: TensorType, **numbers: TensorType) -> Any:
         for name, number in numbers.items():
-            if number is not None:
-                require_rank(number, self.one_element, name)
-                if number.rank == 1:
-                    merge_dims(number.shape[0], Dim.of(1), f"axis 0 of {name} and one element", port=name)
-        return batches_classes_boxes(boxes, scores, self.coordinates)
+            require_rank(number, self.number_ranks, name)
+            if number.rank == 1:
+                merge_dims(number.shape[0], Dim.of(1), f"axis 0 of {name} and one element", port=name)
+        limit = numbers.get("max_output_boxes_per_class")
+        most = 0 if limit is None else known_int(limit)
+        return self._types(*batches_classes_boxes(boxes, scores, self.coordinates), most)
+
+    def evaluate_inputs(self, *, boxes: Array, scores: Array, **numbers: Array) -> Any:
+        most = _number(numbers.get("max_output_boxes_per_class"), ElementType.i64)
+        threshold = self._least_removing(_number(numbers.get("iou_threshold"), ElementType.f32))
+        least = _number(numbers.get("score_threshold"), ElementType.f32)
+        sigma = _number(numbers.get("soft_nms_sigma"), ElementType.f32)
+        all_scores = convert(scores, ElementType.f32)
+        parts = []
+        for batch in range(len(boxes) if most > 0 else 0):
+            rows = as_rows(boxes[batch])
+            orders = [best_first(own, np.flatnonzero(own > least)) for own in all_scores[batch]]
+            together = None if sigma > 0 else self._removals_of_all(rows, orders, threshold)
+            for label, (own, order) in enumerate(zip(all_scores[batch], orders, strict=True)):
+                if together is not None:
+                    kept = np.array(keep_in_order(order.tolist(), together, most), np.int64)
+                    kept_scores = own[kept]
+                elif sigma > 0:
+                    places, kept_scores = keep_decaying(own[order], self._overlaps(rows[:, order]), sigma, least, most)
+                    kept = order[places]
+                else:
+                    kept = order[keep_best(len(order), self._overlaps(rows[:, order]), threshold, most=most)]
+                    kept_scores = own[kept]
+                parts.append(Selected.of(batch, label, kept, kept_scores))
+        found = Selected.joined(parts)
+        if self.sort_result_descending:
+            found = found.ordered(-found.score, found.batch, found.label, found.box)
+        return self._arrays(found)
+
+    def _types(self, batches: Dim, classes: Dim, count: Dim, most: int | None) -> Any:
+        """The types of the outputs; `most` is max_output_boxes_per_class, None where it is not known."""
+        raise NotImplementedError
+
+    def _arrays(self, found: Selected) -> Any:
+        """The outputs."""
+        raise NotImplementedError
 
     def _overlaps(self, boxes: Array) -> Overlaps:
         """The overlaps of boxes [coordinates, n]."""
         raise NotImplementedError
 
-    def _select(
-        self,
-        boxes: Array,
-        scores: Array,
-        max_output_boxes_per_class: Array | None,
-        iou_threshold: Array | None,
-        score_threshold: Array | None,
-        soft_nms_sigma: Array | None = None,
-    ) -> Selected:
-        most = _number(max_output_boxes_per_class, ElementType.i64)
-        threshold = _number(iou_threshold, ElementType.f32)
-        least = _number(score_threshold, ElementType.f32)
-        sigma = _number(soft_nms_sigma, ElementType.f32)
-        scores = convert(scores, ElementType.f32)
-        parts = []
-        for batch in range(len(boxes) if most > 0 else 0):
-            rows = as_rows(boxes[batch])
-            orders = [best_first(given, np.flatnonzero(given > least)) for given in scores[batch]]
-            together = None if sigma > 0 else self._removals_of_all(rows, orders, threshold)
-            for label, (given, order) in enumerate(zip(scores[batch], orders, strict=True)):
-                if together is not None:
-                    chosen = np.array(keep_in_order(order.tolist(), together, most), np.int64)
-                    ranked = given[chosen]
-                elif sigma > 0:
-                    kept, ranked = keep_decaying(given[order], self._overlaps(rows[:, order]), sigma, least, most)
-                    chosen = order[kept]
-                else:
-                    chosen = order[keep_best(len(order), self._overlaps(rows[:, order]), threshold, most=most)]
-                    ranked = given[chosen]
-                parts.append(Selected.of(batch, label, chosen, ranked))
-        found = Selected.joined(parts)
-        if self.sort_result_descending:
-            found = found.ordered(-found.score, found.batch, found.label, found.box)
-        return found
+    def _least_removing(self, iou_threshold: Any) -> Any:
+        """The least overlap that removes a box."""
+        return iou_threshold
 
-    def _removals_of_all(self, rows: Array, orders: list[Array], threshold: np.float32) -> list[int] | None:
+    def _removals_of_all(self, rows: Array, orders: list[Array], threshold: Any) -> list[int] | None:
         """The removals among all boxes where that is less work than among the candidates of each class, else None."""
         count = rows.shape[1]
-        if count > MOST_TOGETHER or count**2 >= sum(len(order) ** 2 for order in orders):
+        if count > costs.BOXES_TOGETHER or count**2 >= sum(len(order) ** 2 for order in orders):
             return None
         every = np.arange(count)
         return removals(self._overlaps(rows)(every[:, np.newaxis], every), threshold)
 
 
 def _number(scalar: Array | None, kind: ElementType) -> Any:
-    """The one element of an input that may be left out, which then counts as 0."""
+    """The one element of an input, 0 where the input is left out."""
     return kind.dtype.type(0) if scalar is None else convert(scalar, kind).reshape(-1)[0]
 
 
@@ -117,8 +125,8 @@ def _indices(found: Selected, kind: ElementType) -> Array:
     return np.stack([found.batch, found.label, found.box], axis=1).astype(kind.dtype)
 
 
-class _BoxNms(_ThresholdedNms):
-    """NonMaxSuppression of any version."""
+class _BoxNms(_Nms):
+    """NonMaxSuppression of any version: boxes whose sides are parallel to the axes."""
 
     box_encoding: Annotated[Literal["corner", "center"], LOWER] = "corner"
 
@@ -132,9 +140,9 @@ class _BoxNms(_ThresholdedNms):
 class _IndicesOnlyNms(_BoxNms):
     """NonMaxSuppression up to version 4: one output, no soft suppression, thresholds that are scalars.
 
-    Inference follows OpenVINO, whose shape holds as many rows as there can be at most where all is known of the inputs;
-    a run gives only the rows of boxes that are kept, as OpenVINO's CPU plugin does too. The specification fills up with
-    rows of -1.
+    The number of rows: inference follows OpenVINO, whose shape has as many rows as there can be at most, where the
+    inputs are known. A run fills up with rows of -1 to that number, as specified. Where max_output_boxes_per_class is
+    known only then, the rows are those of the boxes that are kept, as OpenVINO's CPU plugin has them always.
     """
 
     inputs = (
@@ -145,48 +153,34 @@ class _IndicesOnlyNms(_BoxNms):
         In("score_threshold", types=CALCULABLE_FLOAT, optional=True),
     )
     outputs = ("selected_indices",)
-    one_element: ClassVar[tuple[int, ...]] = (0,)
+    number_ranks: ClassVar[tuple[int, ...]] = (0,)
 
-    def infer(
-        self,
-        boxes: TensorType,
-        scores: TensorType,
-        max_output_boxes_per_class: TensorType | None = None,
-        iou_threshold: TensorType | None = None,
-        score_threshold: TensorType | None = None,
-    ) -> TensorType:
-        batches, classes, count = self._check(
-            boxes,
-            scores,
-            max_output_boxes_per_class=max_output_boxes_per_class,
-            iou_threshold=iou_threshold,
-            score_threshold=score_threshold,
-        )
-        most = 0 if max_output_boxes_per_class is None else known_int(max_output_boxes_per_class)
-        rows = self._rows(batches, classes, count, most)
+    output_type = ElementType.i64
+
+    def _types(self, batches: Dim, classes: Dim, count: Dim, most: int | None) -> TensorType:
+        rows = self._declared_rows(batches, classes, count, most)
         if rows is None:
             rows = at_most(count, most) * classes * batches
-        return TensorType(self._index_type(), Shape([rows, 3]))
+        return TensorType(self.output_type, Shape([rows, 3]))
 
-    def evaluate(
-        self,
-        boxes: Array,
-        scores: Array,
-        max_output_boxes_per_class: Array | None = None,
-        iou_threshold: Array | None = None,
-        score_threshold: Array | None = None,
-    ) -> Array:
-        found = self._select(boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold)
-        return _indices(found, self._index_type())
+    def _arrays(self, found: Selected) -> Array:
+        return _indices(found, self.output_type)
 
-    def _rows(self, batches: Dim, classes: Dim, count: Dim, most: int | None) -> Dim | None:
-        """What OpenVINO holds for the number of rows, where it takes it for known."""
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        rows = self.infer(*types).shape[0]
+        return partial(self._filled, rows.size) if rows.is_static else self.evaluate
+
+    def _filled(self, rows: int, *arrays: Array) -> Array:
+        # In versions 1 and 3 several batches may keep more boxes than the shape has rows; none is dropped.
+        kept: Array = self.evaluate(*arrays)
+        missing = np.full((max(rows - len(kept), 0), 3), -1, kept.dtype)
+        return np.concatenate([kept, missing])
+
+    def _declared_rows(self, batches: Dim, classes: Dim, count: Dim, most: int | None) -> Dim | None:
+        """The number of rows in OpenVINO's shape, None where it has an interval."""
         if most is None or most < 0 or not (count.is_static and classes.is_static):
             return None
         return Dim(min(count.size, most * classes.size))
-
-    def _index_type(self) -> ElementType:
-        return ElementType.i64
 
 
 @op("NonMaxSuppression", since=1)
@@ -203,9 +197,6 @@ class NonMaxSuppression3(_IndicesOnlyNms):
 
     output_type: IndexTypeName = ElementType.i64
 
-    def _index_type(self) -> ElementType:
-        return self.output_type
-
 
 @op("NonMaxSuppression", since=4)
 class NonMaxSuppression4(NonMaxSuppression3):
@@ -214,21 +205,20 @@ class NonMaxSuppression4(NonMaxSuppression3):
     Specification: sort/non-max-suppression-4.
     """
 
-    def _rows(self, batches: Dim, classes: Dim, count: Dim, most: int | None) -> Dim | None:
+    def _declared_rows(self, batches: Dim, classes: Dim, count: Dim, most: int | None) -> Dim | None:
         if most is None or most < 0 or not (count.is_static and batches.is_bounded and classes.is_bounded):
             return None
         return Dim(min(count.size, most)) * batches.hi * classes.hi
 
 
-class _ScoredNms(_ThresholdedNms):
+class _ScoredNms(_Nms):
     """Suppression with three outputs; see NonMaxSuppression9."""
 
     outputs = ("selected_indices", "selected_scores", "valid_outputs")
 
     output_type: IndexTypeName = ElementType.i64
 
-    def _types(self, batches: Dim, classes: Dim, count: Dim, limit: TensorType | None) -> tuple[TensorType, ...]:
-        most = 0 if limit is None else known_int(limit)
+    def _types(self, batches: Dim, classes: Dim, count: Dim, most: int | None) -> tuple[TensorType, ...]:
         shape = Shape([at_most(count, most) * classes * batches, 3])
         indices, scores = TensorType(self.output_type, shape), TensorType(ElementType.f32, shape)
         return indices, scores, TensorType(self.output_type, Shape([1]))
@@ -241,45 +231,7 @@ class _ScoredNms(_ThresholdedNms):
 class _SoftNms(_ScoredNms, _BoxNms):
     """NonMaxSuppression from version 5 on."""
 
-    inputs = (
-        In("boxes", types=CALCULABLE_FLOAT),
-        In("scores", types=CALCULABLE_FLOAT),
-        In("max_output_boxes_per_class", types=CALCULABLE, optional=True),
-        In("iou_threshold", types=CALCULABLE_FLOAT, optional=True),
-        In("score_threshold", types=CALCULABLE_FLOAT, optional=True),
-        In("soft_nms_sigma", types=CALCULABLE_FLOAT, optional=True),
-    )
-
-    def infer(
-        self,
-        boxes: TensorType,
-        scores: TensorType,
-        max_output_boxes_per_class: TensorType | None = None,
-        iou_threshold: TensorType | None = None,
-        score_threshold: TensorType | None = None,
-        soft_nms_sigma: TensorType | None = None,
-    ) -> tuple[TensorType, ...]:
-        sizes = self._check(
-            boxes,
-            scores,
-            max_output_boxes_per_class=max_output_boxes_per_class,
-            iou_threshold=iou_threshold,
-            score_threshold=score_threshold,
-            soft_nms_sigma=soft_nms_sigma,
-        )
-        return self._types(*sizes, max_output_boxes_per_class)
-
-    def evaluate(
-        self,
-        boxes: Array,
-        scores: Array,
-        max_output_boxes_per_class: Array | None = None,
-        iou_threshold: Array | None = None,
-        score_threshold: Array | None = None,
-        soft_nms_sigma: Array | None = None,
-    ) -> tuple[Array, ...]:
-        thresholds = (iou_threshold, score_threshold, soft_nms_sigma)
-        return self._arrays(self._select(boxes, scores, max_output_boxes_per_class, *thresholds))
+    inputs = (*_IndicesOnlyNms.inputs, In("soft_nms_sigma", types=CALCULABLE_FLOAT, optional=True))
 
 
 @op("NonMaxSuppression", since=5)
@@ -302,8 +254,8 @@ class NonMaxSuppression9(_SoftNms):
     their indices; with `sort_result_descending` false class by class.
 
     With a soft_nms_sigma above 0 overlaps do not remove boxes but lower their scores by exp(-iou**2 / (2 * sigma)).
-    As OpenVINO does, a box is a candidate if its score is above score_threshold, and is removed by an overlap not below
-    iou_threshold; the specification has "not below" for the one and "above" for the other.
+    As in OpenVINO, a box is a candidate if its score is above score_threshold, and an overlap not below iou_threshold
+    removes it; the specification has "not below" for the scores and "above" for the overlaps.
 
     Specification: sort/non-max-suppression-9.
     """
@@ -314,10 +266,10 @@ class NMSRotated(_ScoredNms):
     """NonMaxSuppression-9 of rotated boxes, without soft suppression.
 
     boxes: floating, [num_batches, num_boxes, 5], rows of (centre x, centre y, width, height, angle in radians); the
-    angle turns with the hands of the clock, or against them if not `clockwise`, where y points down. All other inputs
-    and the outputs are as for NonMaxSuppression-9, all inputs being required.
-    A box is removed by an overlap above iou_threshold. Overlaps are exact to the last digits of f32, where OpenVINO
-    finds corners of the common polygon in f32 and may lose one.
+    angle turns clockwise, or counterclockwise if not `clockwise`, where y points down. The other inputs and the outputs
+    are as for NonMaxSuppression-9, but no input may be left out.
+    An overlap above iou_threshold removes a box. Overlaps are exact to the last digits of f32; OpenVINO finds the
+    corners of the common polygon in f32 and may lose one.
 
     Specification: sort/nms-rotated-13.
     """
@@ -333,33 +285,8 @@ class NMSRotated(_ScoredNms):
 
     clockwise: Bool = True
 
-    def infer(
-        self,
-        boxes: TensorType,
-        scores: TensorType,
-        max_output_boxes_per_class: TensorType,
-        iou_threshold: TensorType,
-        score_threshold: TensorType,
-    ) -> tuple[TensorType, ...]:
-        sizes = self._check(
-            boxes,
-            scores,
-            max_output_boxes_per_class=max_output_boxes_per_class,
-            iou_threshold=iou_threshold,
-            score_threshold=score_threshold,
-        )
-        return self._types(*sizes, max_output_boxes_per_class)
-
-    def evaluate(
-        self,
-        boxes: Array,
-        scores: Array,
-        max_output_boxes_per_class: Array,
-        iou_threshold: Array,
-        score_threshold: Array,
-    ) -> tuple[Array, ...]:
-        threshold = np.asarray(above(_number(iou_threshold, ElementType.f32)))
-        return self._arrays(self._select(boxes, scores, max_output_boxes_per_class, threshold, score_threshold))
+    def _least_removing(self, iou_threshold: Any) -> Any:
+        return above(iou_threshold)
 
     def _overlaps(self, boxes: Array) -> Overlaps:
         return rotated_overlaps(boxes, self.clockwise)

@@ -1,12 +1,15 @@
-"""SearchSorted: where values would have to stand in sorted sequences."""
+"""SearchSorted: where values would have to be inserted into sorted sequences."""
 
 from __future__ import annotations
 
 from math import prod
 
+import numpy as np
+
+from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.precision import CALCULABLE, widened
-from ir_exec.kernels.sorting import search_sorted, search_sorted_rows
+from ir_exec.kernels.sorting import search_sorted
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, IndexTypeName
 from ir_exec.ops.base.shapes import merge_dims, require_rank
@@ -17,11 +20,11 @@ __all__ = ["SearchSorted"]
 
 @op("SearchSorted", since=15)
 class SearchSorted(Op):
-    """output[p, i] is the place that values[p, i] would take in sorted_sequence[p, :]; p are all axes but the last.
+    """output[p, i]: the index for inserting values[p, i] into sorted_sequence[p, :]; p are all axes but the last.
 
-    Among equal elements the first place or, with `right_mode`, that behind the last. NaN takes the first place.
+    Before equal elements or, with `right_mode`, behind them. NaN is inserted at index 0.
 
-    sorted_sequence: rank 1 or more, rising along the last axis; a vector serves values of any shape. values: the same
+    sorted_sequence: rank 1 or more, rising along the last axis; a vector is for values of any shape. values: the same
     type and, except for the last axis, the same dims. output: the shape of values, element type `output_type`.
     Errors: IR501 for a scalar and for ranks that differ, IR502 for dims that differ.
     Specification: sort/search-sorted-15, where `right_mode` is called `right`, and `output_type` is missing.
@@ -35,7 +38,7 @@ class SearchSorted(Op):
     def infer(self, sorted_sequence: TensorType, values: TensorType) -> TensorType:
         if sorted_sequence.rank == 0:
             message = "sorted_sequence is a scalar, expected rank 1 or more"
-            raise ShapeError(message, code="IR501", port="sorted_sequence")
+            raise ShapeError(message, code=Code.wrong_rank, port="sorted_sequence")
         if values.rank == 0:
             require_rank(sorted_sequence, 1, "sorted_sequence", why="for values that are a scalar")
         return TensorType(self.output_type, _shape(sorted_sequence, values))
@@ -44,7 +47,7 @@ class SearchSorted(Op):
         rows = prod(values.shape[:-1])
         if sorted_sequence.ndim > 1 and rows > 1:
             sequences = widened(sorted_sequence).reshape(rows, sorted_sequence.shape[-1])
-            found = search_sorted_rows(
+            found = _search_sorted_rows(
                 sequences, widened(values).reshape(rows, values.shape[-1]), right=self.right_mode
             )
         else:
@@ -52,6 +55,22 @@ class SearchSorted(Op):
                 widened(sorted_sequence).reshape(-1), widened(values).reshape(-1), right=self.right_mode
             )
         return found.reshape(values.shape).astype(self.output_type.dtype)
+
+
+def _search_sorted_rows(sequences: Array, values: Array, *, right: bool) -> Array:
+    """`search_sorted` of each row of values in its row of sequences: one binary search for all values at once."""
+    is_before = np.less_equal if right else np.less
+    size = sequences.shape[1]
+    low = np.zeros(values.shape, np.int64)
+    high = np.full(values.shape, size, np.int64)
+    for _ in range(size.bit_length()):
+        middle = (low + high) // 2
+        # Where the search has ended, middle may be the place behind the last element.
+        found = np.take_along_axis(sequences, np.minimum(middle, size - 1), axis=1)
+        goes_up = is_before(found, values) & (low < high)
+        low = np.where(goes_up, middle + 1, low)
+        high = np.where(goes_up, high, middle)
+    return low
 
 
 def _shape(sorted_sequence: TensorType, values: TensorType) -> Shape:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.kernels.sorting import comparable
@@ -19,14 +20,14 @@ __all__ = ["TopK", "TopK1", "TopK3"]
 
 
 class _TopK(Op):
-    """What all versions share.
+    """What all versions of TopK share.
 
     data: rank 1 or more. k: a scalar, from 0 to the size of `axis`. values: the element type of data, size k on `axis`.
-    indices: `index_element_type`, where the values stand on that axis of data; the same shape.
+    indices: `index_element_type`, the indices of the values on that axis of data; the same shape.
 
-    The k greatest (`mode` max) or least (min) elements of every line along `axis`, sorted by `value`, or by `index` as
-    they stand in data. Of equal elements the one with the lower index comes first. The specification leaves open what
-    `none` does, which we sort by value, and where NaN belongs, which comes after all numbers in both modes.
+    The k greatest (`mode` max) or least (min) elements of every slice along `axis`, sorted by `value`, or by `index` in
+    the order of data. Of equal elements the one with the lower index comes first. The specification leaves open the
+    order for `sort` none, which is by value here, and that of NaN, which is behind all numbers in both modes.
     """
 
     inputs = (In("data", types=NUMERIC | BOOLEAN), In("k", types=INTEGER))
@@ -40,7 +41,7 @@ class _TopK(Op):
     def infer(self, data: TensorType, k: TensorType) -> tuple[TensorType, TensorType]:
         require_rank(k, 0, "k")
         if data.rank == 0:
-            raise ShapeError("data is a scalar, expected rank 1 or more", code="IR501", port="data")
+            raise ShapeError("data is a scalar, expected rank 1 or more", code=Code.wrong_rank, port="data")
         shape = data.shape
         if shape.dims is not None:
             dims = list(shape.dims)
@@ -70,7 +71,7 @@ class _TopK(Op):
             return Dim(0, size.hi)
         low, high = bounds[0]
         if high < 0 or low > size.hi:
-            raise ShapeError(_k_fault(high if high < 0 else low, size.hi), code="IR505", port="k")
+            raise ShapeError(_k_fault(high if high < 0 else low, size.hi), code=Code.impossible_shape, port="k")
         return Dim(max(low, 0), min(high, size.hi))
 
 
@@ -100,7 +101,7 @@ class TopK3(_TopK):
 class TopK(_TopK):
     """The k greatest or least elements along an axis; see `_TopK`.
 
-    `stable` asks for the order of equal elements that we keep anyway; it cannot be asked of `sort` none.
+    `stable` demands the order of equal elements that all versions have here; `sort` none does not allow it.
 
     Specification: sort/top-k-11.
     """

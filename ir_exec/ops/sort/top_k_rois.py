@@ -17,11 +17,11 @@ __all__ = ["ExperimentalDetectronTopKROIs"]
 
 @op("ExperimentalDetectronTopKROIs", since=6)
 class ExperimentalDetectronTopKROIs(Op):
-    """The boxes of the greatest probabilities, the best first.
+    """The boxes of the highest probabilities, the highest first.
 
     input_rois: floating, [n, 4]. rois_probs: the same type, [n]. output: the same type, [max_rois, 4]; of equal
-    probabilities the one with the lower index comes first, and where there are fewer boxes zeros fill up, both of which
-    the specification leaves open.
+    probabilities the one with the lower index comes first, and zeros follow where there are fewer boxes; the
+    specification leaves both open.
 
     Specification: sort/experimental-detectron-top-krois-6.
     """

@@ -1,0 +1,179 @@
+"""What the numbers in `ir_exec/kernels/costs.py` rest on: times on either side of the thresholds.
+
+    OPENBLAS_NUM_THREADS=1 python -m benchmarks.costs
+
+It takes about a minute. Each figure is the least of many repetitions; only an idle machine gives sound ones.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from math import inf
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+
+sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.parent)]
+
+from ir_exec.kernels import costs
+from ir_exec.kernels.boxes import corner_overlaps, keep_best
+from ir_exec.kernels.gather import take_along_axis
+from ir_exec.kernels.parallel import THREADS, Worker, for_each
+from ir_exec.kernels.scatter import put_slices
+from ir_exec.kernels.scatter_reduced import Reduced
+from ir_exec.kernels.softmax import softmax
+
+RNG = np.random.default_rng(0)
+
+
+def nanoseconds(function: Callable[[], object], seconds: float = 0.1) -> float:
+    """The least time that a call takes."""
+    function()
+    least, end = inf, perf_counter() + seconds
+    while perf_counter() < end:
+        start = perf_counter()
+        function()
+        least = min(least, perf_counter() - start)
+    return least * 1e9
+
+
+def random_elements() -> None:
+    print("\nELEMENT_NANOSECONDS, NEAR_CACHE_BYTES, SHARED_CACHE_BYTES: random f32 of a tensor, ns each")
+    for power in range(14, 28, 2):
+        data = RNG.random(2**power // 4, dtype=np.float32)
+        indices = RNG.integers(0, data.size, 2**17)
+        output = np.empty(indices.size, np.float32)
+
+        def take() -> None:
+            np.take(data, indices, out=output, mode="clip")  # noqa: B023  # called before the next round
+
+        print(f"{2**power:>12,} bytes {nanoseconds(take) / indices.size:8.2f}")
+
+
+def slices() -> None:
+    print("\nBYTE_NANOSECONDS, LONG_SLICE_BYTES: random slices of 4 MiB, ns each to read and to write")
+    data = RNG.random(2**20, dtype=np.float32)
+    for nbytes in (4, 16, 64, 256, 512, 1024, 4096, 16384):
+        rows = data.reshape(-1, nbytes // 4)
+        indices = RNG.integers(0, len(rows), min(len(rows), 2**12))
+        values = rows[indices]
+        items, updates = (array.reshape(-1).view(f"V{nbytes}") for array in (rows, values))
+        read = nanoseconds(lambda: np.take(rows, indices, axis=0, out=values, mode="clip"))  # noqa: B023  # as above
+        write = nanoseconds(lambda: np.put(items, indices, updates, mode="clip"))  # noqa: B023  # as above
+        print(f"{nbytes:>12,} bytes {read / len(indices):8.1f} {write / len(indices):8.1f}")
+
+
+def pieces() -> None:
+    print("\nPIECE_ELEMENTS: five steps of f32 arithmetic on so many elements at a time, ns an element")
+    data = RNG.random(2**22, dtype=np.float32)
+    output = np.empty_like(data)
+
+    def compute(step: int) -> None:
+        for start in range(0, data.size, step):
+            part = data[start : start + step]
+            result = part * 2
+            result += 1
+            result *= result
+            result -= part
+            output[start : start + step] = result
+
+    for power in range(10, 23):
+        time = nanoseconds(lambda: compute(2**power), 0.3)  # noqa: B023  # as above
+        print(f"{2**power:>12,} elements {time / data.size:8.2f}")
+
+
+def functions() -> None:
+    print("\nTWO_CALLS_ELEMENTS: np.clip, and np.minimum of np.maximum, ns a call")
+    low, high = np.float32(0.1), np.float32(0.9)
+    for power in (4, 8, 9, 10, 11, 12, 14):
+        data = RNG.random(2**power, dtype=np.float32)
+        output = np.empty_like(data)
+        one = nanoseconds(lambda: np.clip(data, low, high, out=output))  # noqa: B023  # as above
+        two = nanoseconds(lambda: np.minimum(np.maximum(data, low, out=output), high, out=output))  # noqa: B023
+        print(f"{2**power:>12,} elements {one:8.0f} {two:8.0f}")
+    print("\nEXPONENTIAL_NANOSECONDS: softmax of 64 slices of 512, ns an element")
+    for dtype in (np.float16, np.float32):
+        scores = RNG.random((64, 512, 1)).astype(dtype)
+        print(f"{dtype.__name__:>12} {nanoseconds(lambda: softmax(scores)) / scores.size:8.2f}")  # noqa: B023
+
+
+def products() -> None:
+    print("\nLEAST_ROWS, LEAST_COLUMNS, MULTIPLICATIONS_A_NANOSECOND: multiplications a nanosecond of f32 products")
+    for size in (1, 4, 8, 16, 32, 64, 128):
+        wide = RNG.random((256, 512), dtype=np.float32)
+        rows, columns = RNG.random((size, 256), dtype=np.float32), RNG.random((512, size), dtype=np.float32)
+        few_rows = nanoseconds(lambda: rows @ wide)  # noqa: B023  # as above
+        few_columns = nanoseconds(lambda: wide @ columns)  # noqa: B023  # as above
+        count = size * wide.size
+        print(f"{size:>12,} rows {count / few_rows:8.1f}    columns {count / few_columns:8.1f}")
+    print("\nSINGLE_PRODUCT_MULTIPLICATIONS, SHORT_PRODUCT_MULTIPLICATIONS: square products, us each")
+    for size in (64, 100, 126, 160, 200, 256):
+        square = RNG.random((size, size), dtype=np.float32)
+        print(f"{size**3:>12,} {nanoseconds(lambda: square @ square) / 1000:8.1f}")  # noqa: B023  # as above
+
+
+def threads() -> None:
+    print("\nWORTH_SHARING_NANOSECONDS, SPIN_SECONDS: eight pieces of work on one thread and on two, us")
+    data = np.ones(2**14, np.float32)
+    for count in (1, 5, 10, 20, 40):
+
+        def make_worker() -> Worker:
+            def work(_number: int) -> None:
+                for _ in range(count):  # noqa: B023  # as above
+                    np.sqrt(data)
+
+            return work
+
+        times = []
+        for number in (1, 2):
+            token = THREADS.set(number)
+            found = []
+            for _ in range(200):
+                start = perf_counter()
+                for_each(8, make_worker)
+                found.append(perf_counter() - start)
+            times.append(median(found) * 1e6)
+            THREADS.reset(token)
+        print("".join(f"{time:12.0f}" for time in times))
+
+
+def kernels() -> None:
+    """Whole kernels with other numbers than those in `costs`."""
+    corners = RNG.random((2, 3000)) * 100
+    boxes = np.concatenate([corners, corners + RNG.random((2, 3000)) * 20]).astype(np.float32)
+    overlaps = corner_overlaps(boxes)
+    with_numbers("BOXES_AT_ONCE", (32, 64, 128, 256, 512), lambda: keep_best(3000, overlaps, 0.3))
+
+    target, places = RNG.random((10**5, 32), dtype=np.float32), RNG.zipf(1.5, 40_000) % 5000
+    updates = RNG.random((len(places), 32), dtype=np.float32)
+    powers = (2**8, 2**10, 2**12, 2**14, 2**16)
+    with_numbers("WAVE_ELEMENTS", powers, lambda: Reduced("sum").slices(target, places, updates))
+
+    data, indices = RNG.random((8, 4000), dtype=np.float32), RNG.integers(0, 4000, (8, 128))
+    with_numbers("TABLE_ELEMENTS", (0, 2**13), lambda: take_along_axis(data, indices, 1))
+
+    rows, values = RNG.random((1, 2**14, 128), dtype=np.float32), RNG.random((1, 2**13, 128), dtype=np.float32)
+    chosen, output = RNG.integers(0, 2**14, 2**13), np.empty_like(rows)
+    with_numbers("LONG_SLICE_BYTES", (1, 10**9), lambda: put_slices(rows, chosen, values, output))
+
+
+def with_numbers(name: str, numbers: Sequence[int], function: Callable[[], object]) -> None:
+    """Print what the function takes when `costs` has each of these numbers in turn."""
+    print(f"\n{name}: us")
+    own = getattr(costs, name)
+    for number in numbers:
+        setattr(costs, name, number)
+        print(f"{number:>14,} {nanoseconds(function) / 1000:12.1f}")
+    setattr(costs, name, own)
+
+
+def main() -> None:
+    for experiment in (random_elements, slices, pieces, functions, products, threads, kernels):
+        experiment()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+# The public names, for editors and type checkers, and for the module itself, which imports each when it is asked for.
+
+from ir_exec.check import (
+    Diagnostic as Diagnostic,
+    Report as Report,
+    check_model as check_model,
+)
+from ir_exec.errors import (
+    ElementTypeError as ElementTypeError,
+    EvaluationError as EvaluationError,
+    GraphError as GraphError,
+    InvalidAttributeError as InvalidAttributeError,
+    IRError as IRError,
+    Location as Location,
+    ParseError as ParseError,
+    ResourceError as ResourceError,
+    ShapeError as ShapeError,
+    UnsupportedError as UnsupportedError,
+    WeightsError as WeightsError,
+)
+from ir_exec.extension import (
+    In as In,
+    Op as Op,
+    register_op as register_op,
+)
+from ir_exec.model import (
+    Model as Model,
+    ModelPort as ModelPort,
+    read_model as read_model,
+)
+from ir_exec.runtime import (
+    CompiledModel as CompiledModel,
+    InferRequest as InferRequest,
+    Results as Results,
+    Session as Session,
+    compile_model as compile_model,
+)
+from ir_exec.types import (
+    Dim as Dim,
+    ElementType as ElementType,
+    Shape as Shape,
+)
+
+__version__: str

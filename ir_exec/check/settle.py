@@ -1,0 +1,195 @@
+"""The type of a value for the layers below, where the file declares one type and inference finds another.
+
+The input ports of the layers below declare the same value and show which is wrong: if they agree with the declared
+type, something in this layer was changed; if they agree with the inferred one, the declaration of this port was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ir_exec.check.compare import contradiction, difference, fits, merged
+from ir_exec.check.declarations import check_edges, check_readers
+from ir_exec.check.ends import End, fault_at, layer_of, readers_of_values, source_of
+from ir_exec.check.findings import Findings
+from ir_exec.check.habits import severity_at_source
+from ir_exec.errors import IRError
+from ir_exec.graph import Graph, Value
+from ir_exec.infer import Types, infer_node
+from ir_exec.ir import Weights
+from ir_exec.ops.infrastructure.values import Const
+from ir_exec.types import TensorType
+
+__all__ = ["Settler", "is_declared_as_stored"]
+
+
+class Settler:
+    """Settles the values of one graph from its Parameters down, and reports the ports that contradict what it settles.
+
+    types: what the layers below see, by the number of the value; the declared types until it is settled.
+    readers: the input ports to which each value goes.
+    """
+
+    def __init__(
+        self, graph: Graph, weights: Weights | None, findings: Findings, joined: Mapping[Value, TensorType]
+    ) -> None:
+        self.types: Types = [value.declared for value in graph.values]
+        self.readers = readers_of_values(graph)
+        self._weights = weights
+        self._findings = findings
+        self._joined = joined
+        # Ports with equal declarations share one TensorType.
+        self._disputed = {
+            value
+            for value, readers in self.readers.items()
+            if any(reader.declared is not value.declared for reader in readers)
+        }
+
+    def settle(self, value: Value, inferred: TensorType | None) -> TensorType:
+        """The type of a value; inferred: None where nothing could be inferred."""
+        declared, readers = value.declared, self.readers[value]
+        if (
+            inferred is not None
+            and declared.rank is not None
+            and value not in self._disputed
+            and fits(declared, inferred)
+        ):
+            # The common case: nothing to report.
+            return self._without_lost_values(value, inferred)
+        if inferred is not None and is_declared_as_stored(value, readers, inferred, self.types):
+            return inferred
+        if inferred is None:
+            settled = self._from_ports(value)
+        elif fits(declared, inferred):
+            settled = self._from_inferred(value, inferred)
+        else:
+            settled = self._from_contradiction(value, inferred)
+            # A reader that agrees with either type has no fault of its own.
+            readers = [one for one in readers if not fits(one.declared, inferred) and not fits(one.declared, declared)]
+        check_readers(value, readers, settled, self._findings)
+        check_edges(value, self.readers[value], settled, self._findings)
+        return self._without_lost_values(value, settled)
+
+    def _from_contradiction(self, value: Value, inferred: TensorType) -> TensorType:
+        """Report that declared and inferred contradict each other; the type on which most readers agree."""
+        declared, source = value.declared, source_of(value)
+        sides = [(fits(one.declared, declared), fits(one.declared, inferred)) for one in self.readers[value]]
+        for_declared = sum(mine and not theirs for mine, theirs in sides)
+        for_inferred = sum(theirs and not mine for mine, theirs in sides)
+        hint = None
+        if for_inferred > for_declared:
+            hint = f"the layers below take {inferred}: only the declaration of this port is wrong"
+        elif for_declared:
+            hint = f"the layers below take {declared}: was an attribute, a constant or an edge of this layer changed?"
+        message = (
+            f"{source.name} is declared as {declared}, but the layer gives {inferred}: {difference(declared, inferred)}"
+        )
+        code = contradiction(declared, inferred)
+        severity = severity_at_source(value, self.readers[value], code, self._joined)
+        error = fault_at(source, code, message, hint=hint if severity == "error" else None).changed(severity=severity)
+        self._findings(error)
+        if for_inferred >= for_declared:
+            self._findings.repair(error, source.port, inferred)
+        return inferred if for_inferred > for_declared else merged(declared, inferred)
+
+    def _from_inferred(self, value: Value, inferred: TensorType) -> TensorType:
+        """The inferred type, unless several layers read the value and all of them declare another: one fault, not many.
+
+        The layers below then go on with theirs.
+        """
+        readers = self.readers[value]
+        shared = readers[0].declared if readers else inferred
+        if any(fits(one.declared, inferred) or not fits(one.declared, shared) for one in readers):
+            return inferred
+        nodes = list(dict.fromkeys(reader.node for reader in readers))
+        if len(nodes) < 2 or self._findings.is_faulty(value.node):
+            return inferred
+        source = source_of(value)
+        message = (
+            f"{source.name} is {inferred}, but the {len(nodes)} layers that take it ({layer_of(nodes[0])} is the "
+            f"first) declare {shared}: {difference(shared, inferred)}"
+        )
+        hint = "was an attribute, a constant or an edge of this layer changed?"
+        related = tuple(node.location for node in nodes)
+        self._findings(fault_at(source, contradiction(shared, inferred), message, hint=hint, related=related))
+        return merged(shared, inferred)
+
+    def _from_ports(self, value: Value) -> TensorType:
+        """For a value without an inferred type: the declared one, unless the layers below agree on another."""
+        readers = self.readers[value]
+        declared = value.declared
+        for reader in readers:
+            if fits(declared, reader.declared):
+                declared = merged(declared, reader.declared)
+        against = [reader for reader in readers if not fits(declared, reader.declared)]
+        if not against:
+            return declared
+        other = against[0].declared
+        if not all(fits(reader.declared, other) for reader in readers):
+            return declared
+        if len(against) == 1 and not _speaks_for(against[0], value, other, self.types, self._weights):
+            return declared
+        source = source_of(value)
+        message = (
+            f"{source.name} is declared as {value.declared}, but {layer_of(against[0].node)}, which takes it, declares "
+            f"{other}: {difference(value.declared, other)}"
+        )
+        error = fault_at(source, contradiction(value.declared, other), message)
+        self._findings(error)
+        self._findings.repair(error, source.port, other)
+        return merged(other, value.declared)
+
+    def _without_lost_values(self, value: Value, settled: TensorType) -> TensorType:
+        """The type; without known elements for a constant whose bytes cannot be read."""
+        if isinstance(value.node.op, Const) and (self._weights is None or self._findings.is_faulty(value.node)):
+            return settled.without_values()
+        return settled
+
+
+def _speaks_for(reader: End, value: Value, type: TensorType, types: Types, weights: Weights | None) -> bool:
+    """Whether the type that the only reader of a value declares is more likely than that of its source."""
+    mine, theirs = (_takes(reader, one, types, weights) for one in (type, value.declared))
+    if mine is not theirs:
+        return mine
+    # Most layers keep the element type or the shape of an input, so their other ports show which one is odd.
+    around = [
+        *value.node.declared_inputs,
+        *(other.declared for other in value.node.outputs if other is not value),
+        *(other.declared for other in reader.node.outputs),
+        *(port for index, port in enumerate(reader.node.declared_inputs) if index != reader.position),
+    ]
+    return sum(_likeness(port, type) - _likeness(port, value.declared) for port in around) > 0
+
+
+def _takes(reader: End, type: TensorType, types: Types, weights: Weights | None) -> bool:
+    """Whether a layer gives the outputs that it declares if this input has this type."""
+    node = reader.node
+    if node.op is None or node.bodies or not node.is_whole:
+        return False
+    inputs = [types[value.number] for value in node.values_in]
+    inputs[reader.position] = type
+    faults: list[IRError] = []
+    context: dict[str, Any] = {"weights": weights, "bodies": ()}
+    inferred = infer_node(node.op, inputs, context, faults.append)
+    if inferred is None or faults:
+        return False
+    return all(fits(value.declared, found) for value, found in zip(node.outputs, inferred, strict=False))
+
+
+def _likeness(one: TensorType, other: TensorType) -> int:
+    return (one.element_type is other.element_type) + (one.shape == other.shape)
+
+
+def is_declared_as_stored(value: Value, readers: list[End], inferred: TensorType, types: Types) -> bool:
+    """Whether a decompressed constant is declared in the precision in which it is stored.
+
+    OpenVINO's writer does so if the constant is an output of the network, for all of its readers.
+    """
+    node = value.node
+    marks = [mark.attributes.get("name") for mark in node.layer.rt_info.children]
+    if not node.op_class.is_conversion or "decompression" not in marks:
+        return False
+    stored = TensorType(types[node.values_in[0].number].element_type, inferred.shape)
+    ports = [value.declared, *(reader.declared for reader in readers)]
+    return any(reader.node.op_class.is_result for reader in readers) and all(fits(port, stored) for port in ports)

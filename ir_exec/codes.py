@@ -1,0 +1,111 @@
+"""The codes of the rules, which errors carry and the command line selects, explains and ignores.
+
+The meaning of a code never changes. Its first digit is the group: 0 file, 1 graph, 2 weights, 3 attributes, 4 element
+types, 5 shapes, 6 declared against inferred, 7 values, 9 not checked. `ir_exec.check.catalogue` describes each rule.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+__all__ = ["Code"]
+
+
+class Code(StrEnum):
+    """The rules by name. A member equals its code, `"IR701"`, and prints as it.
+
+    since: the first version of ir_exec with the rule.
+    """
+
+    since: str
+
+    def __new__(cls, code: str, since: str) -> Code:
+        member = str.__new__(cls, code)
+        member._value_ = code
+        member.since = since
+        return member
+
+    @property
+    def rule_name(self) -> str:
+        """The name in reports and on the command line: `index-out-of-range`."""
+        return self.name.replace("_", "-")
+
+    unspecified = "IR000", "0.1.0"
+    unreadable_path = "IR001", "0.1.0"
+    not_well_formed = "IR002", "0.1.0"
+    refused_markup = "IR003", "0.1.0"
+    not_ir = "IR004", "0.1.0"
+    ir_version = "IR005", "0.1.0"
+    limit_exceeded = "IR006", "0.1.0"
+    unreadable_number = "IR007", "0.1.0"
+    missing_markup = "IR008", "0.1.0"
+    unwritable = "IR009", "0.1.0"
+
+    graph = "IR100", "0.1.0"
+    duplicate_layer_id = "IR101", "0.1.0"
+    dangling_edge = "IR102", "0.1.0"
+    wrong_port = "IR103", "0.1.0"
+    two_edges = "IR104", "0.1.0"
+    input_without_edge = "IR105", "0.1.0"
+    wrong_number_of_inputs = "IR106", "0.1.0"
+    cycle = "IR107", "0.1.0"
+    no_result = "IR108", "0.1.0"
+    unreachable_layer = "IR109", "0.1.0"
+    duplicate_layer_name = "IR110", "0.1.0"
+    duplicate_tensor_name = "IR111", "0.1.0"
+    body_port_map = "IR112", "0.1.0"
+    variable_without_pair = "IR113", "0.1.0"
+    too_many_outputs = "IR114", "0.1.0"
+    duplicate_port_id = "IR115", "0.1.0"
+    unknown_type = "IR116", "0.1.0"
+    type_not_in_opset = "IR117", "0.1.0"
+    unknown_opset = "IR118", "0.1.0"
+    newer_than_target = "IR119", "0.1.0"
+
+    weights = "IR200", "0.1.0"
+    weights_missing = "IR201", "0.1.0"
+    weights_short = "IR202", "0.1.0"
+    weights_lfs_pointer = "IR203", "0.1.0"
+    constant_size = "IR204", "0.1.0"
+    constant_offset = "IR205", "0.1.0"
+    damaged_strings = "IR206", "0.1.0"
+    unreferenced_weights = "IR207", "0.1.0"
+    nan_in_weights = "IR208", "0.1.0"
+    infinity_in_weights = "IR209", "0.1.0"
+    saturated_f16 = "IR210", "0.1.0"
+
+    missing_attribute = "IR301", "0.1.0"
+    invalid_attribute = "IR302", "0.1.0"
+    unknown_attribute = "IR303", "0.1.0"
+
+    element_type_not_taken = "IR401", "0.1.0"
+    element_types_differ = "IR402", "0.1.0"
+    input_array_type = "IR403", "0.1.0"
+
+    wrong_rank = "IR501", "0.1.0"
+    dims_differ = "IR502", "0.1.0"
+    axis_out_of_range = "IR503", "0.1.0"
+    no_broadcast = "IR504", "0.1.0"
+    impossible_shape = "IR505", "0.1.0"
+    input_array_shape = "IR506", "0.1.0"
+    dynamic_rank = "IR507", "0.1.0"
+    unbounded_dim = "IR508", "0.1.0"
+
+    declared_dims = "IR601", "0.1.0"
+    declared_rank = "IR602", "0.1.0"
+    declared_element_type = "IR603", "0.1.0"
+    ports_disagree = "IR604", "0.1.0"
+    body_input_type = "IR605", "0.1.0"
+
+    failed = "IR700", "0.1.0"
+    index_out_of_range = "IR701", "0.1.0"
+    negative_index = "IR702", "0.1.0"
+    duplicate_index = "IR703", "0.1.0"
+    bad_value = "IR704", "0.1.0"
+    unknown_input = "IR705", "0.1.0"
+
+    unsupported = "IR900", "0.1.0"
+    operator_not_implemented = "IR901", "0.1.0"
+    extension_operator = "IR902", "0.1.0"
+    unknown_inputs = "IR905", "0.1.0"
+    internal_error = "IR999", "0.1.0"

@@ -1,0 +1,83 @@
+"""Operators of your own: everything that their classes need.
+
+    from ir_exec.extension import FLOAT, Array, In, Op, TensorType, register_op
+
+    @register_op("Scale", version="extension")
+    class Scale(Op):
+        inputs = (In("data", types=FLOAT),)
+
+        factor: float = 1.0
+
+        def infer(self, data: TensorType) -> TensorType:
+            return data.without_values()
+
+        def evaluate(self, data: Array) -> Array:
+            return (data * self.factor).astype(data.dtype)
+
+A layer `<layer type="Scale" version="extension"><data factor="2"/>...` is then checked and run like any other.
+`Op` says what a class declares; docs/extensions.md explains it at length.
+
+Fields are the attributes of `<data>`: `int`, `float`, `bool`, `str`, Literals of texts, or the attribute types below.
+`infer` raises ShapeError or ElementTypeError, `evaluate` raises EvaluationError. The functions `known_*`, `merge_*`,
+`normalize_*` and `require_*` are what ir_exec's own shape rules are made of.
+"""
+
+# `name as name` makes a name public for type checkers, so that no second list of them is needed.
+from ir_exec.errors import (
+    ElementTypeError as ElementTypeError,
+    EvaluationError as EvaluationError,
+    ShapeError as ShapeError,
+)
+from ir_exec.extension.registration import (
+    register_op as register_op,
+    unregister_op as unregister_op,
+)
+from ir_exec.ops.base.attributes import (
+    LOWER as LOWER,
+    Bool as Bool,
+    ElementTypeName as ElementTypeName,
+    Float as Float,
+    Floats as Floats,
+    Int as Int,
+    Ints as Ints,
+    Named as Named,
+    NonNegative as NonNegative,
+    NonNegatives as NonNegatives,
+    Positive as Positive,
+    Positives as Positives,
+    ShapeText as ShapeText,
+)
+from ir_exec.ops.base import (
+    In as In,
+    Op as Op,
+)
+from ir_exec.ops.base.shapes import (
+    broadcast_shapes as broadcast_shapes,
+    known_axes as known_axes,
+    known_int as known_int,
+    known_ints as known_ints,
+    known_shape as known_shape,
+    merge_dims as merge_dims,
+    merge_shapes as merge_shapes,
+    normalize_axes as normalize_axes,
+    normalize_axis as normalize_axis,
+    require_one_element as require_one_element,
+    require_rank as require_rank,
+)
+from ir_exec.types import (
+    ALL as ALL,
+    BOOLEAN as BOOLEAN,
+    FLOAT as FLOAT,
+    INDEX as INDEX,
+    INTEGER as INTEGER,
+    NUMERIC as NUMERIC,
+    SIGNED as SIGNED,
+    STRING as STRING,
+    Array as Array,
+    Dim as Dim,
+    ElementType as ElementType,
+    Shape as Shape,
+    TensorType as TensorType,
+    convert as convert,
+    element_types as element_types,
+)

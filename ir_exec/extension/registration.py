@@ -1,0 +1,115 @@
+"""Registering a class of a user for the layers of a type and version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from types import new_class
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError, IRError
+from ir_exec.ops.base import Op
+from ir_exec.ops.base.operator import check_contract
+from ir_exec.ops.base.registry import register_extension, unregister_extension
+from ir_exec.types import Array, ElementType, OpenShapeError, Shape, TensorType
+
+__all__ = ["register_op", "unregister_op"]
+
+Class = TypeVar("Class", bound=type[Op])
+
+
+def register_op(type_name: str, *, version: str) -> Callable[[Class], Class]:
+    """Use a class for all layers of this `type` and `version`, as the file spells them; types ignore case.
+
+    What the methods return is checked in every run: `infer` must return TensorTypes, and `evaluate` arrays that fit
+    them. The class itself stays as it was written, and can be tested by itself.
+
+    Raises TypeError for a class that is no Op, whose methods do not take its inputs, or with a field whose type no
+    attribute has; and for a type and version of OpenVINO or of another class. Networks that were read before do not
+    change.
+    """
+
+    def decorate(cls: Class) -> Class:
+        if not (isinstance(cls, type) and issubclass(cls, Op)):
+            raise TypeError(f"{cls!r} is no subclass of ir_exec.Op")
+        for method in ("infer", "evaluate"):
+            if not hasattr(getattr(cls, method, None), "__code__"):
+                raise TypeError(f"{cls.__name__} has no method {method}")
+        register_extension(_checked_class(cls, type_name), type_name, version)
+        return cls
+
+    return decorate
+
+
+def unregister_op(type_name: str, version: str) -> None:
+    """Forget the class for this type and version, so that another can take its place; KeyError where there is none."""
+    unregister_extension(type_name, version)
+
+
+def _checked_class(cls: type[Op], type_name: str) -> type[Op]:
+    """A subclass that compares what the methods of `cls` give with what they must give; `cls` itself stays as it is."""
+    names = {"__module__": cls.__module__, "__doc__": cls.__doc__}
+    checked: type[Op] = new_class(cls.__name__, (cls,), exec_body=lambda namespace: namespace.update(names))
+    # The contract is about the methods that the author wrote, so it comes before they are wrapped.
+    check_contract(checked, type_name)
+    try:
+        checked.fields()
+    except NameError as error:
+        raise TypeError(f"the annotations of {cls.__name__} cannot be read: {error}") from None
+    checked.infer = _checked_infer(cls.infer)
+    checked.evaluate = _checked_evaluate(cls.evaluate)
+    return checked
+
+
+def _checked_infer(infer: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(infer)
+    def checked(self: Op, *types: TensorType, **context: Any) -> Any:
+        name = type(self).__name__
+        hint = f"this is a fault of the class {name}, which is registered for {self.type_name}"
+        try:
+            result = infer(self, *types, **context)
+        except Exception as error:
+            if isinstance(error, IRError) and not isinstance(error, OpenShapeError):
+                raise
+            message = f"{name}.infer failed with {type(error).__name__}: {error}"
+            raise IRError(message, code=Code.internal_error, hint=hint) from error
+        for one in result if isinstance(result, tuple) else (result,):
+            if not isinstance(one, TensorType):
+                message = f"{name}.infer returned {type(one).__name__}, expected TensorType or a tuple of them"
+                raise IRError(message, code=Code.internal_error, hint=hint)
+        return result
+
+    return checked
+
+
+def _checked_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(evaluate)
+    def checked(self: Op, *arrays: Array, **context: Any) -> Any:
+        result = evaluate(self, *arrays, **context)
+        around = {name: value for name, value in context.items() if name in self.infer_context}
+        types = self.infer(*[TensorType.of(array) for array in arrays], **around)
+        if not isinstance(result, tuple):
+            return _fitting(self, result, types[0] if isinstance(types, tuple) else types)
+        kinds = types if isinstance(types, tuple) else (types,)
+        if len(kinds) > len(result):
+            raise EvaluationError(f"{type(self).__name__} gave {len(result)} outputs, and inferred {len(kinds)}")
+        # The last type stands for all further outputs where an operator cannot tell their number.
+        kinds += kinds[-1:] * (len(result) - len(kinds))
+        return tuple([_fitting(self, output, kind) for output, kind in zip(result, kinds, strict=True)])
+
+    return checked
+
+
+def _fitting(op: Op, output: Any, kind: TensorType) -> Array:
+    """The output as an array of the type that `infer` says, as later layers rely on it."""
+    array = np.asarray(output)
+    try:
+        found = TensorType(ElementType.of(array), Shape(array.shape))
+    except ValueError as error:
+        raise EvaluationError(f"{type(op).__name__}.evaluate gave {type(output).__name__}: {error}") from None
+    if kind.element_type not in (found.element_type, ElementType.dynamic) or kind.shape & found.shape is None:
+        raise EvaluationError(f"{type(op).__name__}.evaluate gave {found}, its infer says {kind}")
+    return array

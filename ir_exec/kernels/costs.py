@@ -1,0 +1,158 @@
+"""The numbers about speed and memory by which kernels choose how to work. None of them changes what a kernel computes.
+
+`python -m benchmarks.costs` measures what they rest on. The figures are those of one core of an AMD EPYC with 1 MiB of
+cache of its own and 32 MiB that it shares, NumPy 2.4 with its OpenBLAS, and f32. On another machine a number may be
+wrong by a factor of two; some kernels are some tens of per cent slower then. Where a sentence gives no figure, it says
+what the number stands for.
+
+Kernels read the numbers as `costs.NAME`, so that a test may make them small.
+"""
+
+from __future__ import annotations
+
+WORTH_SHARING_NANOSECONDS = 200_000
+"""Work from which on another thread is woken: handing it eight pieces costs 7,000 to 20,000 ns where it is awake, and
+some 50,000 where its core sleeps."""
+
+SPIN_SECONDS = 100e-6
+"""How long the calling thread looks again and again whether its helpers are done: waking it takes about as long."""
+
+PIECE_NANOSECONDS = 60_000
+"""The work of one piece of a gather or a scatter: NumPy's call (1,000 ns) and handing it out are 3 per cent of it."""
+
+MOST_PIECES = 16
+"""Pieces into which such work is split at most. They are of about equal size: 16 keep four threads busy to the end."""
+
+PIECE_ELEMENTS = 2**16
+"""Elements that go through all steps of an expression before the next ones do. Five steps take 0.3 to 0.4 ns an element
+from 2**15 to 2**17 elements at a time, twice as much and more with 2**13, where NumPy's calls count, and with 2**22,
+which leave the cache between the steps."""
+
+CHUNK_ELEMENTS = 2**17
+"""Elements of a chunk of index arithmetic, beam search, pooling and copied windows at most: with i32 or i64 offsets
+beside them they fill a core's own cache, and NumPy's calls are below 2 per cent of the time."""
+
+INTERMEDIATE_ELEMENTS = 2**18
+"""Elements of an intermediate array that is much larger than the output: copied windows of a deformable or transposed
+convolution, chosen rows of embeddings, overlaps of boxes. As f32 they fill a core's own cache."""
+
+NEAR_CACHE_BYTES = 2**20
+"""What a core's own cache holds. np.take reads a random element in 0.5 ns within it, in 0.7 to 0.9 ns beyond."""
+
+SHARED_CACHE_BYTES = 2**22
+"""Up to this size of a tensor random elements take 0.7 ns, so that going through it column by column costs more than it
+saves; in 64 MiB each takes 2 ns."""
+
+CACHE_LINE_ELEMENTS = 16
+"""The fewest adjacent elements that a part of a tensor has: of four bytes each they fill a line of the cache."""
+
+RUN_ELEMENTS = 64
+"""Adjacent elements that a part of a tensor has where memory allows: the processor fetches the next lines ahead."""
+
+COPIED_PART_BYTES = 2**23
+"""The part of a tensor that each thread of a scatter copies at most; it stands for memory, not for speed."""
+
+ELEMENT_NANOSECONDS = 1.0
+"""Finding and moving one element: 0.5 to 0.9 ns for the move in tensors up to 16 MiB, the rest for the offset."""
+
+BYTE_NANOSECONDS = 0.04
+"""Moving one byte of a slice from memory to memory; within the cache it is half of that."""
+
+FEW_ELEMENTS = 2**15
+"""Up to so many elements a few NumPy calls on all of them are quicker than chunks, which have twice as many or more: a
+scatter of slices takes 4.5 us instead of 9.4 at 2**15 elements, 17 instead of 20 at 2**17."""
+
+TABLE_ELEMENTS = 2**13
+"""Indices, and sizes of axes, up to which a table of offsets is kept (64 KiB): it saves 7 us of the 10 that 1,024
+indices take without it, and 6 of 15 with 8,192."""
+
+OFFSETS_AT_ONCE = 2**18
+"""Indices up to which all offsets are found before threads share the moving: many short NumPy calls on several threads
+take longer than on one, for each waits for the interpreter's lock."""
+
+LEAST_GROUPS = 64
+"""Groups into which the tiles of a gather are put at least, where there are so many, for threads to share."""
+
+FEW_GROUPS = 4
+"""Fewer groups than these do not keep all threads busy: then data is copied by all threads before the groups begin."""
+
+LONG_SLICE_BYTES = 512
+"""Slices from which on the last update of each place is found first, so that threads write every slice once. On two
+busy cores, with 8 MiB, that was the slower way for slices of every length: measure on idle ones before a change."""
+
+TUPLES_AT_ONCE = 2**20
+"""Tuples whose offsets exist at the same time where they choose single elements: 8 MiB. It stands for memory."""
+
+WAVE_ELEMENTS = 2**12
+"""Elements of one wave of reduced updates that are worth its NumPy calls: 40,000 updates of 32 elements to a few
+hundred places take 2 ms with 2**10 and 2**12, 4 with 2**8, 3 to 7 with 2**16."""
+
+SPLIT_ELEMENTS = 2**19
+"""Elements from which on a function of NumPy's own, or a conversion, is split among threads: about 0.2 ms of work."""
+
+TWO_CALLS_ELEMENTS = 2**10
+"""Below, np.minimum of np.maximum (0.9 us) is quicker than np.clip (1.8 us); at 2,048 elements both take 2 us, and at
+16,384 np.clip takes a third of the time."""
+
+EXPONENTIAL_NANOSECONDS = 2.0
+"""An element of a softmax: 1 ns of f32, 3.4 of f16."""
+
+SCORES_AT_ONCE = 2**22
+"""Attention scores (queries times keys, over all batches) that exist at a time: 16 MiB of f32. It stands for memory;
+larger matrix products are not faster."""
+
+MULTIPLICATIONS_A_NANOSECOND = 50
+"""What one core does in a matrix product of f32: 49 in one of 64 x 64 x 64, 60 in one of 256 x 256 x 256."""
+
+SINGLE_PRODUCT_MULTIPLICATIONS = 10**6
+"""Products up to which OpenBLAS works on the calling thread alone, and without arranging the matrices anew."""
+
+SHORT_PRODUCT_MULTIPLICATIONS = 4 * SINGLE_PRODUCT_MULTIPLICATIONS
+"""Products of at most 80 us, which are cut into single ones: waking BLAS threads saves 40 us at best, and on a machine
+that does other work the calling thread waits for them for milliseconds (20 ms measured)."""
+
+SHORT_CONVOLUTION_MULTIPLICATIONS = 8 * SINGLE_PRODUCT_MULTIPLICATIONS
+"""The same for a convolution of 160 us, whose windows are copied between the products, which BLAS threads do not do."""
+
+LEAST_ROWS = 16
+"""Products of fewer rows are slow: 44 multiplications a nanosecond with 16 rows, 32 with 8, 22 with 4."""
+
+LEAST_COLUMNS = 32
+"""Products of fewer columns are slow: 58 multiplications a nanosecond with 32 columns, 42 with 8, 21 with 4."""
+
+TRANSPOSED_BYTES = 2**20
+"""A constant matrix that may be kept in two orders. It stands for memory: large products do not care for the order."""
+
+WINDOW_ELEMENTS = 2**20
+"""Elements of windows that are copied side by side at a time where BLAS multiplies them on all threads: 4 MiB, small
+beside the shared cache, and a product of them is long enough to wake BLAS threads."""
+
+LEAST_WINDOWS = 512
+"""Windows in one such product at least, whatever the copy takes: with fewer columns BLAS does not share it well."""
+
+FEW_WINDOWS = 144
+"""Up to so many windows (12 x 12), depthwise convolutions run along the channels: the layers of usual networks with
+images as small as that have more channels than windows."""
+
+MANY_CHANNELS = 32
+"""Channels from which on they are worth running along: a vector instruction takes 8 or 16 of them."""
+
+BOXES_AT_ONCE = 128
+"""Candidates that non-maximum suppression compares with each other at once: 3,000 boxes take 20 ms with 16 to 512, 30
+with 1,024, which compare more boxes that better ones would have removed."""
+
+BOXES_TOGETHER = 512
+"""Boxes up to which their overlaps are computed once for all classes: a square of 512 x 512 f32 is 1 MiB."""
+
+ELEMENTS_A_TAP = 128
+"""A matrix product with a table of resampling spread out as a matrix beats adding tap by tap while the axis has at most
+so many elements for each tap. Along the last axis both take as long at about 100, along others at 30 already."""
+
+MATRIX_ELEMENTS = 2**22
+"""The largest of these matrices: 16 MiB of f32. It stands for memory."""
+
+PRODUCT_COLUMNS = 16
+"""With fewer columns than these one product of many rows is faster than many products; see `LEAST_COLUMNS`."""
+
+KEPT_AXIS_ELEMENTS = 2**9
+"""Axes up to which tables of resampling are kept: resampling longer ones takes much longer than making a table."""

@@ -1,0 +1,251 @@
+"""What a network of 16-bit floats runs as where it is computed in f32.
+
+f16 and bf16 take part as f32: NumPy computes f16 in software, and every layer would round. The model and its graph stay
+as the file has them. Other operators take the place of those that name a 16-bit float or make one, so that every value
+of a run is f32 where the file says f16 or bf16. Values are rounded to the type of the file where a layer rounds on
+purpose (`Op.rounds`), in variables, and in the outputs of the network. OpenVINO's CPU plugin computes in f32 as well;
+it also leaves the rounding of Convert and of variables out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+
+from ir_exec.errors import EvaluationError, IRError
+from ir_exec.graph import Graph, Node, Value
+from ir_exec.infer import infer_outputs, infer_types
+from ir_exec.kernels.pieces import converted
+from ir_exec.model import Model
+from ir_exec.ops import Op
+from ir_exec.ops.base.context import WeightsReader
+from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
+from ir_exec.types import Array, Bounds, ElementType, TensorType, element_types
+
+__all__ = [
+    "AS_IN_FILE",
+    "Precision",
+    "Widened",
+    "as_declared",
+    "as_f32",
+    "checked_precision",
+    "run_as_f32",
+    "widened_type",
+]
+
+Precision: TypeAlias = Literal["f32", "file"]
+"""What 16-bit floats are computed in: f32, or the types of the file."""
+
+_SHORT = element_types("f16 bf16")
+
+_SMALL = 2**12
+"""Elements up to which NumPy converts in the time that the choice of a faster way takes."""
+
+
+class Widened(NamedTuple):
+    """What differs in a run in f32.
+
+    ops: the operators that run in place of those of their nodes, in bodies too; empty for a network without 16-bit
+        floats.
+    variables: the element types of the variables that keep 16-bit floats.
+    """
+
+    ops: Mapping[Node, Op]
+    variables: Mapping[str, ElementType]
+
+
+AS_IN_FILE = Widened({}, {})
+"""A network that is computed in the types of its file."""
+
+
+def checked_precision(precision: Precision) -> Precision:
+    """The precision; EvaluationError IR704 where it is none."""
+    if precision not in get_args(Precision):
+        raise EvaluationError(f"precision is {precision!r}, expected 'f32' or 'file'")
+    return precision
+
+
+def widened_type(type: TensorType) -> TensorType:
+    """The type that a value of this type has in a run: f32 for a 16-bit float."""
+    if type.element_type not in _SHORT:
+        return type
+    source = None if type.source is None else partial(_as_f32_bounds, type.source)
+    return TensorType(ElementType.f32, type.shape, source)
+
+
+def as_f32(array: Array) -> Array:
+    """16-bit floats as f32; other arrays as they are."""
+    if array.dtype == np.float16 and array.size <= _SMALL:
+        return array.astype(np.float32)
+    return converted(array, ElementType.f32) if ElementType.of(array) in _SHORT else array
+
+
+def as_declared(array: Array, kind: ElementType) -> Array:
+    """An output of the network as the 16-bit floats that its type says; other arrays as they are."""
+    if kind not in _SHORT:
+        return array
+    return array.astype(np.float16) if kind is ElementType.f16 and array.size <= _SMALL else converted(array, kind)
+
+
+def run_as_f32(model: Model) -> Widened:
+    """How a network runs in f32.
+
+    A network with an input whose element type the file leaves open runs as it is: which of its values are 16-bit floats
+    only a run shows.
+    """
+    if not _has_short(model) or not all(port.element_type.is_known for port in model.inputs):
+        return AS_IN_FILE
+    types = _file_types(model)
+    variables = {}
+    for node in model.graph.all_nodes():
+        if isinstance(node.op, AssignsVariable | ReadsVariable):
+            for kind in _kinds((*node.values_in, *node.outputs), types):
+                if kind in _SHORT:
+                    variables[node.op.variable_id] = kind
+    return Widened(dict(_replaced(model.graph, types, model.weights)), variables)
+
+
+def _has_short(model: Model) -> bool:
+    """Whether a network may have 16-bit floats at all."""
+    return any(type.element_type in _SHORT for type in model.types) or any(
+        _names_short(node.op) or _is_users(node.op) for node in model.graph.all_nodes() if node.op is not None
+    )
+
+
+def _file_types(model: Model) -> Mapping[Value, TensorType]:
+    """The types of the file, of values in bodies too; values of bodies that never run have none."""
+    if not any(node.bodies for node in model.graph.nodes):
+        return dict(zip(model.graph.values, model.types, strict=True))
+    seen: dict[Value, TensorType] = {}
+    infer_types(model.graph, weights=model.weights, given=model.given, seen=seen)
+    return seen
+
+
+def _replaced(
+    graph: Graph, types: Mapping[Value, TensorType], weights: WeightsReader | None
+) -> Iterator[tuple[Node, Op]]:
+    for node in graph.all_nodes():
+        op = node.op
+        assert op is not None, "networks with unsupported operators are refused before"
+        inputs = [types.get(value, value.declared) for value in node.values_in]
+        is_short = any(kind in _SHORT for kind in _kinds(node.outputs, types))
+        if op.rounds and not _keeps_type(node, inputs, types):
+            if is_short or _names_short(op):
+                only_types = {place: kind for place, kind in _short(inputs).items() if op.inputs[place].only_type}
+                yield node, _wide(op, only_types)
+        elif not _is_users(op):
+            if _names_short(op):
+                yield node, _naming_f32(op)
+        elif is_short or _short(inputs) or _names_short(op):
+            yield node, _wide(op, {} if _takes_f32(op, inputs, weights) else _short(inputs))
+
+
+def _kinds(values: Sequence[Value], types: Mapping[Value, TensorType]) -> list[ElementType]:
+    return [types.get(value, value.declared).element_type for value in values]
+
+
+def _keeps_type(node: Node, inputs: Sequence[TensorType], types: Mapping[Value, TensorType]) -> bool:
+    """Whether a conversion is none, as its input has the output's element type already."""
+    return bool(inputs) and [inputs[0].element_type] == _kinds(node.outputs, types)
+
+
+def _short(inputs: Sequence[TensorType]) -> dict[int, ElementType]:
+    """The inputs that are 16-bit floats in the file, by their positions."""
+    return {place: type.element_type for place, type in enumerate(inputs) if type.element_type in _SHORT}
+
+
+def _names_short(op: Op) -> bool:
+    """Whether an attribute names a 16-bit float."""
+    return any(isinstance(value, ElementType) and value in _SHORT for value in vars(op).values())
+
+
+def _is_users(op: Op) -> bool:
+    return not type(op).__module__.startswith("ir_exec.")
+
+
+def _takes_f32(op: Op, inputs: Sequence[TensorType], weights: WeightsReader | None) -> bool:
+    """Whether a user's operator takes f32 for the 16-bit floats of the file."""
+    faults: list[IRError] = []
+    infer_outputs(op, [widened_type(type) for type in inputs], {"weights": weights, "bodies": ()}, faults.append)
+    return not faults
+
+
+def _naming_f32(op: Op) -> Op:
+    """The operator with attributes that name f32 where they name a 16-bit float."""
+    named = {name: ElementType.f32 if value in _SHORT else value for name, value in _named_types(op).items()}
+    return _changed(op, type(op), named)
+
+
+def _named_types(op: Op) -> dict[str, ElementType]:
+    return {name: value for name, value in vars(op).items() if isinstance(value, ElementType)}
+
+
+def _changed(op: Op, cls: type[Op], values: Mapping[str, Any]) -> Op:
+    changed = cls.__new__(cls)
+    vars(changed).update({**vars(op), **values})
+    return changed
+
+
+def _wide(op: Op, narrow: Mapping[int, ElementType]) -> Op:
+    """An operator that computes what `op` does, and gives f32 for 16-bit floats.
+
+    narrow: inputs, by position, that it still gets in these types of the file.
+    """
+    return _changed(op, _wide_class(type(op)), {"_op": op, "_narrow": narrow})  # type: ignore[arg-type]  # mypy takes a class for one of its objects
+
+
+@cache
+def _wide_class(cls: type[Op]) -> type[Op]:
+    # A class of its own, so that all that the class of an operator says holds for it.
+    return type(cls.__name__, (_Wide, cls), {})
+
+
+class _Wide(Op):
+    """Goes before the class of an operator `_op`: 16-bit floats that this computes become f32."""
+
+    overwrites = ()
+
+    _op: Op
+    _narrow: Mapping[int, ElementType]
+
+    def check_inputs(self, types: list[TensorType], report: Callable[[IRError], None]) -> bool:
+        return self._op.check_inputs(self._types(types), report)
+
+    def infer(self, *types: TensorType, **context: Any) -> Any:
+        outputs = self._op.infer(*self._types(types), **context)
+        return tuple(map(widened_type, outputs)) if isinstance(outputs, tuple) else widened_type(outputs)
+
+    def evaluate(self, *arrays: Array, **context: Any) -> Any:
+        return self._call(self._op.evaluate, *arrays, **context)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return partial(self._call, self._op.kernel(*self._types(types), unread=unread))
+
+    def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
+        better = self._op.with_constants({place: self._array(place, array) for place, array in constants.items()})
+        return None if better is None else partial(self._call, better)
+
+    def _call(self, function: Callable[..., Any], *arrays: Array, **context: Any) -> Any:
+        outputs = function(*[self._array(place, array) for place, array in enumerate(arrays)], **context)
+        return tuple(map(as_f32, outputs)) if isinstance(outputs, tuple) else as_f32(outputs)
+
+    def _types(self, types: Sequence[TensorType]) -> list[TensorType]:
+        return [
+            TensorType(self._narrow[place], type.shape) if place in self._narrow else type
+            for place, type in enumerate(types)
+        ]
+
+    def _array(self, place: int, array: Array) -> Array:
+        return converted(array, self._narrow[place]) if place in self._narrow else array
+
+
+def _as_f32_bounds(source: Callable[[], Bounds | None]) -> Bounds | None:
+    bounds = source()
+    if bounds is None:
+        return None
+    lower, upper = bounds
+    wide = as_f32(lower)
+    return wide, wide if lower is upper else as_f32(upper)

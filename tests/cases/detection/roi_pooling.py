@@ -1,0 +1,99 @@
+"""ROIPooling, PSROIPooling, DeformablePSROIPooling."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_exec.types import Array, ElementType
+from tests.conformance.case import Case
+from tests.helpers.region_cases import case, numbers
+
+TYPES = ("f32", "f16", "bf16", "f64")
+
+
+# ROIPooling
+REGIONS = np.array([[0, 0, 0, 3, 2], [1, 1, 1, 5, 3], [0, 3, 3, 1, 1], [1, -2, -1, 8, 9], [0, 7, 1, 9, 2]], np.float32)
+PARTS = np.array(
+    [[0, 0, 0, 1, 1], [1, 0.1, 0.2, 0.7, 0.9], [0, 0.5, 0.5, 0.2, 0.2], [1, -0.2, 0, 1.2, 1.1]], np.float32
+)
+ENDED = np.array([[0, 0, 0, 3, 2], [-1, 0, 0, 3, 2], [1, 0, 0, 3, 2]], np.float32)
+CASES: list[Case] = []
+
+for opset in (1, 2):
+    for high, wide in ((2, 2), (1, 1), (3, 5)):
+        for scale in (1.0, 0.6, 0.35):
+            attributes = {"pooled_h": high, "pooled_w": wide, "spatial_scale": scale, "method": "max"}
+            CASES += [case("ROIPooling", opset, (numbers(2, 3, 4, 6, low=-1), REGIONS), attributes)]
+        attributes = {"pooled_h": high, "pooled_w": wide, "spatial_scale": 1.0, "method": "bilinear"}
+        CASES += [case("ROIPooling", opset, (numbers(2, 3, 4, 6, low=-1), PARTS), attributes)]
+for kind in TYPES[1:3]:
+    dtype = ElementType[kind].dtype
+    size = {"pooled_h": 2, "pooled_w": 2, "spatial_scale": 1.0}
+    data = numbers(2, 3, 4, 6, kind=kind)
+    CASES += [
+        case("ROIPooling", 2, (data, REGIONS.astype(dtype)), size),
+        case("ROIPooling", 2, (data, (PARTS[:1] / 2).astype(dtype)), size | {"method": "bilinear"}),
+    ]
+CASES += [
+    case("ROIPooling", 2, (numbers(2, 3, 4, 6), ENDED), {"pooled_h": 2, "pooled_w": 2, "spatial_scale": 1.0}),
+    case("ROIPooling", 2, (numbers(2, 3, 4, 6), ENDED[:0]), {"pooled_h": 2, "pooled_w": 2, "spatial_scale": 1.0},
+         oracle="nobody", expected=(np.zeros((0, 3, 2, 2), np.float32),)),
+]  # fmt: skip
+
+
+# PSROIPooling
+def sensitive(regions: Array, channels: int, dim: int, group: int, kind: str = "f32", **attributes: object) -> Case:
+    data = numbers(2, channels, 5, 6, low=-1, kind=kind)
+    given = {"output_dim": dim, "group_size": group, "spatial_scale": 1.0, "mode": "average"} | attributes
+    if given["mode"] == "bilinear":
+        # OpenVINO does not know the defaults of the specification.
+        given = {"spatial_bins_x": 1, "spatial_bins_y": 1} | given
+    return case("PSROIPooling", 1, (data, regions.astype(data.dtype)), given)
+
+
+for scale in (1.0, 0.6):
+    CASES += [
+        sensitive(REGIONS, 8, 2, 2, spatial_scale=scale, mode="average"),
+        sensitive(REGIONS, 27, 3, 3, spatial_scale=scale),
+        sensitive(REGIONS, 3, 3, 1, spatial_scale=scale, mode="average"),
+        sensitive(PARTS, 8, 2, 3, spatial_scale=scale, mode="bilinear", spatial_bins_x=2, spatial_bins_y=2),
+        sensitive(PARTS, 12, 2, 2, spatial_scale=scale, mode="bilinear", spatial_bins_x=3, spatial_bins_y=2),
+        sensitive(PARTS, 3, 3, 4, spatial_scale=scale, mode="bilinear"),
+        sensitive(PARTS, 6, 2, 1, spatial_scale=scale, mode="bilinear", spatial_bins_x=3, spatial_bins_y=1),
+    ]
+CASES += [sensitive(ENDED, 8, 2, 2, mode="average")]
+CASES += [sensitive(REGIONS, 8, 2, 2, kind, mode="average") for kind in ("f16", "bf16")]
+CASES += [
+    sensitive(PARTS[1:2], 8, 2, 3, "f16", mode="bilinear", spatial_bins_x=2, spatial_bins_y=2),
+    case("PSROIPooling", 1, (numbers(2, 8, 5, 6), REGIONS.astype(np.float16)),
+         {"output_dim": 2, "group_size": 2, "spatial_scale": 1.0, "mode": "average"}),
+    sensitive(REGIONS, 8, 2, 2, spatial_bins_x=0, spatial_bins_y=0),
+    case("PSROIPooling", 1, (np.ones((1, 2, 3, 3), np.float32), np.array([[0, 0, 0, 2, 2]], np.float32)),
+         {"output_dim": 2, "spatial_scale": 1.0}, oracle="nobody", expected=(np.ones((1, 2, 1, 1), np.float32),),
+         note="OpenVINO does not know the default of mode"),
+]  # fmt: skip
+
+
+# DeformablePSROIPooling
+def deformable(group: int, part: int, classes: int | None, kind: str = "f32", **attributes: object) -> Case:
+    data = numbers(2, 4 * group**2, 5, 6, low=-1, kind=kind)
+    given = {"output_dim": 4, "group_size": group, "part_size": part, "spatial_scale": 1.0} | attributes
+    inputs = [data, REGIONS.astype(data.dtype)]
+    if classes is not None:
+        inputs.append(numbers(5, 2 * classes, part, part, low=-0.5, high=0.5, seed=4, kind=kind))
+    return case("DeformablePSROIPooling", 1, tuple(inputs), given)
+
+
+for scale in (1.0, 0.6):
+    CASES += [
+        deformable(2, 2, None, spatial_scale=scale, spatial_bins_x=2, spatial_bins_y=3, mode="bilinear_deformable"),
+        deformable(1, 1, None, spatial_scale=scale),
+        deformable(3, 3, 1, spatial_scale=scale, spatial_bins_x=4, spatial_bins_y=4, trans_std=0.1),
+        deformable(2, 2, 2, spatial_scale=scale, spatial_bins_x=2, spatial_bins_y=1, trans_std=0.5),
+        deformable(3, 2, 4, spatial_scale=scale, spatial_bins_x=1, spatial_bins_y=2),
+        deformable(2, 5, 1, spatial_scale=scale, spatial_bins_x=2, spatial_bins_y=2, trans_std=0.7),
+    ]
+CASES += [
+    deformable(2, 2, 1, "f16", spatial_bins_x=2, spatial_bins_y=2, trans_std=0.1),
+    case("DeformablePSROIPooling", 1, (numbers(2, 4, 5, 6), ENDED), {"output_dim": 4, "spatial_scale": 1.0}),
+]

@@ -1,0 +1,111 @@
+"""Wrong declarations that are no more than warnings, and those beside them that stay errors."""
+
+from __future__ import annotations
+
+import pytest
+
+from ir_exec import check_model
+from ir_exec.codes import Code
+from tests.helpers.ir_text import layer, net, parameter, port, result
+
+DIMS = (1, 1, 4, 4)
+OUT = (1, 1, 2, 2)
+
+
+def found(xml: bytes) -> list[tuple[str, Code, str | None]]:
+    return [
+        (one.severity, one.code, one.location.layer_id)
+        for one in check_model(xml, weights=bytes(64)).diagnostics
+        if one.severity != "info"
+    ]
+
+
+def pooled(indices: str, *, opset: str = "opset8", read: bool = False) -> bytes:
+    """MaxPool, whose indices are i64; read: a Convert takes them."""
+    data = 'strides="2,2" pads_begin="0,0" pads_end="0,0" kernel="2,2" rounding_type="floor"'
+    outputs = [port(1, dims=OUT), port(2, indices, OUT)]
+    layers = [
+        parameter(0, dims=DIMS),
+        layer(1, "MaxPool", opset=opset, data=data, inputs=[port(0, dims=DIMS)], outputs=outputs),
+        result(2, dims=OUT),
+    ]
+    ends = [(0, 0, 1, 0), (1, 1, 2, 0)]
+    if read:
+        convert = layer(
+            3, "Convert", data='destination_type="i32"', inputs=[port(0, indices, OUT)], outputs=[port(1, "i32", OUT)]
+        )
+        layers += [convert, result(4, "i32", OUT)]
+        ends += [(1, 2, 3, 0), (3, 1, 4, 0)]
+    return net(layers, ends)
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_indices_of_max_pool_as_f32(read: bool) -> None:
+    assert found(pooled("f32", read=read)) == [("warning", Code.declared_element_type, "1")]
+    assert found(pooled("i64", read=read)) == []
+
+
+def test_indices_of_another_type_are_wrong_where_a_layer_takes_them() -> None:
+    assert found(pooled("u8")) == [("warning", Code.declared_element_type, "1")]
+    assert ("error", Code.declared_element_type, "1") in found(pooled("u8", read=True))
+
+
+def test_the_pooled_values_are_not_excused() -> None:
+    xml = pooled("i64").replace(b'<port id="1" precision="FP32">', b'<port id="1" precision="I64">')
+    assert ("error", Code.declared_element_type, "1") in found(xml)
+
+
+def detected(kind: str, declared: str) -> bytes:
+    data = (
+        'num_classes="2" keep_top_k="3" nms_threshold="0.5" code_type="caffe.PriorBoxParameter.CENTER_SIZE" top_k="3"'
+    )
+    data += ' share_location="1" normalized="1" confidence_threshold="0.1" background_label_id="0"'
+    shapes = [(1, 12), (1, 6), (1, 2, 12)]
+    inputs = [parameter(index, kind, shape) for index, shape in enumerate(shapes)]
+    ports = [port(index, kind, shape) for index, shape in enumerate(shapes)]
+    boxes = layer(3, "DetectionOutput", data=data, inputs=ports, outputs=[port(3, declared, (1, 1, 3, 7))])
+    ends = [*((index, 0, 3, index) for index in range(3)), (3, 3, 4, 0)]
+    return net([*inputs, boxes, result(4, declared, (1, 1, 3, 7))], ends)
+
+
+def test_boxes_of_f16_networks_as_f32() -> None:
+    assert found(detected("f16", "f32")) == [("warning", Code.declared_element_type, "3")]
+    assert found(detected("f16", "f16")) == []
+    assert ("error", Code.declared_element_type, "3") in found(detected("f32", "f16"))
+
+
+def joined(inner: tuple[int, ...], outer: tuple[int, ...], axis: str = 'axis="0"') -> bytes:
+    """A TensorIterator over three rows; the ReLU inside declares `inner`, the layer around it `outer`."""
+    body_layers = [
+        parameter(0, dims=(1, 2)),
+        layer(1, "ReLU", inputs=[port(0, dims=(1, 2))], outputs=[port(1, dims=inner)]),
+        result(2, dims=inner),
+    ]
+    inside = net(body_layers, [(0, 0, 1, 0), (1, 1, 2, 0)]).decode()
+    body = inside[inside.index("<layers>") : inside.index("</net>")]
+    ties = '<input axis="0" external_port_id="0" internal_layer_id="0"/>'
+    ties += f'<output {axis} external_port_id="1" internal_layer_id="2"/>'
+    inner_text = f"<port_map>{ties}</port_map><body>{body}</body>"
+    loop = layer(1, "TensorIterator", inputs=[port(0, dims=(3, 2))], outputs=[port(1, dims=outer)], inner=inner_text)
+    return net([parameter(0, dims=(3, 2)), loop, result(2, dims=outer)], [(0, 0, 1, 0), (1, 1, 2, 0)])
+
+
+def test_joined_dims_declared_inside_of_a_loop() -> None:
+    assert found(joined((1, 2), (3, 2))) == []
+    assert found(joined((3, 2), (3, 2))) == [("warning", Code.declared_dims, "1")]
+    assert ("error", Code.declared_dims, "1") in found(joined((4, 2), (3, 2)))
+    assert ("error", Code.declared_dims, "1") in found(joined((3, 2), (3, 2), axis=""))
+
+
+@pytest.mark.parametrize(("precision", "severity"), [("", "warning"), (' precision="FP32"', "error")])
+def test_dims_at_a_result_without_a_precision(precision: str, severity: str) -> None:
+    odd = layer(2, "Result", inputs=[f'<port id="0"{precision}><dim>7</dim></port>'])
+    relu = layer(1, "ReLU", inputs=[port(0, dims=(2, 3))], outputs=[port(1, dims=(2, 3))])
+    xml = net([parameter(0, dims=(2, 3)), relu, odd], [(0, 0, 1, 0), (1, 1, 2, 0)])
+    assert found(xml) == [(severity, Code.declared_rank, "2")]
+
+
+def test_dims_at_another_layer_without_a_precision() -> None:
+    odd = layer(1, "ReLU", inputs=['<port id="0"><dim>7</dim></port>'], outputs=[port(1, dims=(2, 3))])
+    xml = net([parameter(0, dims=(2, 3)), odd, result(2, dims=(2, 3))], [(0, 0, 1, 0), (1, 1, 2, 0)])
+    assert ("error", Code.declared_rank, "1") in found(xml)

@@ -1,0 +1,58 @@
+"""Names and ids of a file on every way out of the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ir_exec.check import FORMATS
+from ir_exec.cli import main
+
+BAD = Path(__file__).parents[1] / "bad"
+NAME = "::error::owned&#10;::warning::two&#x85;&#x202e;&#x200b;##[error]three"
+
+
+def write(path: Path, old: str, new: str) -> Path:
+    text = (BAD / "IR601-declared-dims.xml").read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new).replace("<dim>5</dim>", "<dim>3</dim>"), "utf-8")
+    return path
+
+
+def harmless(text: str) -> bool:
+    is_seen = all(char.isprintable() or char == "\n" for char in text)
+    return is_seen and not any(line.strip().startswith("::") or "##[" in line for line in text.split("\n"))
+
+
+@pytest.mark.parametrize("command", ["inspect", "run", "check"])
+@pytest.mark.parametrize("old", ['name="relu"', 'name="x"', 'id="1" name="relu"', 'type="ReLU"', 'name="net"'])
+def test_commands(command: str, old: str, tmp_path: Path) -> None:
+    start, _, _ = old.rpartition('"')
+    field, _, _ = start.partition('"')
+    path = write(tmp_path / "m.xml", old, f'{field}"{NAME}"' + (' name="relu"' if "id=" in old else ""))
+    result = CliRunner().invoke(main, [command, str(path)])
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    assert harmless(result.stdout)
+    assert harmless(result.stderr)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_reports_in_a_file(name: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "m.xml", 'id="1" name="relu"', f'id="1{NAME}" name="{NAME}"')
+    result = CliRunner().invoke(main, ["check", str(path), "--format", name, "--output", str(tmp_path / "report")])
+    assert result.exit_code == 1
+    lines = (tmp_path / "report").read_text("utf-8").split("\n")
+    own = [line for line in lines if line.startswith("::error file=")] if name == "github" else []
+    assert bool(own) == (name == "github")
+    assert not any(line.strip().startswith("::") for line in lines if line not in own)
+
+
+def test_a_diff_is_no_command(tmp_path: Path) -> None:
+    path = tmp_path / "m.xml"
+    text = (BAD / "IR601-declared-dims.xml").read_text("utf-8")
+    path.write_text(text.replace("<dim>5</dim>", "<dim>5</dim><!--\n::error::x\n-->"), "utf-8")
+    result = CliRunner().invoke(main, ["check", str(path), "--diff"])
+    assert "error::x" in result.stdout
+    assert harmless(result.stdout)

@@ -1,0 +1,108 @@
+"""OpenVINO's answers in the user's cache folder, so that a question is put to it once on a machine.
+
+An answer lies in a file of its own, named by the digest of the request, in a folder named after OpenVINO's version.
+`IR_EXEC_ORACLE_CACHE` names another folder, or is `off`. The folder may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import pickle
+import platform
+import sys
+import tempfile
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final
+
+__all__ = ["VARIABLE", "KeptAnswers", "cache_folder"]
+
+VARIABLE: Final = "IR_EXEC_ORACLE_CACHE"
+
+_DIGEST_BYTES: Final = 32
+
+
+def cache_folder() -> Path | None:
+    """Where answers are kept; None where they are not."""
+    told = os.environ.get(VARIABLE)
+    if told is not None:
+        return None if told.lower() in ("", "0", "off") else Path(told)
+    with contextlib.suppress(RuntimeError):  # there is no home
+        return _users_cache() / "ir_exec" / "openvino-answers"
+    return None
+
+
+def _users_cache() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    # The specification of XDG has relative paths ignored.
+    return named if named.is_absolute() else Path.home() / ".cache"
+
+
+@cache
+def _asked_how() -> str:
+    """What answers depend on besides the request: OpenVINO's version, the kind of machine, and how the worker asks."""
+    worker = Path(__file__).with_name("worker.py").read_bytes()
+    return f"{metadata.version('openvino')}-{platform.machine()}-{hashlib.sha256(worker).hexdigest()[:12]}"
+
+
+class KeptAnswers:
+    """A folder of answers. One that cannot be read or written is as good as an empty one.
+
+    folder: that of all versions of OpenVINO; None keeps nothing.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = None if folder is None else folder / _asked_how()
+
+    def get(self, key: bytes) -> Any | None:
+        """The answer to the request of this digest; None where there is none, or a damaged one."""
+        if self._folder is None:
+            return None
+        try:
+            data = self._path(key).read_bytes()
+        except OSError:
+            return None
+        digest, body = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
+        if hashlib.sha256(key + body).digest() != digest:
+            return None
+        try:
+            return _PlainUnpickler(io.BytesIO(body)).load()
+        except (pickle.UnpicklingError, EOFError):
+            return None
+
+    def put(self, key: bytes, answer: Any) -> None:
+        """Keep an answer of strings, bytes, numbers, lists, tuples and dictionaries."""
+        if self._folder is None:
+            return
+        body = pickle.dumps(answer, protocol=5)
+        path = self._path(key)
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # Another process may write the same answer, or read it: the file appears whole, or not at all.
+            with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
+                try:
+                    part.write(hashlib.sha256(key + body).digest() + body)
+                    part.close()
+                    os.replace(part.name, path)
+                except OSError:
+                    os.unlink(part.name)
+
+    def _path(self, key: bytes) -> Path:
+        assert self._folder is not None
+        name = key.hex()
+        return self._folder / name[:2] / name[2:]
+
+
+class _PlainUnpickler(pickle.Unpickler):
+    """Reads plain data; a file that asks for anything else is refused."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        raise pickle.UnpicklingError(f"{module}.{name} is no plain data")

@@ -1,0 +1,11 @@
+"""What tables of segments and bags share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_exec.types import Array, ElementType
+
+
+def table(*shape: int, kind: str = "f32") -> Array:
+    return np.random.default_rng(7).uniform(-3, 3, shape).astype(ElementType[kind].dtype)

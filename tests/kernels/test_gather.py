@@ -1,0 +1,241 @@
+"""Gather and scatter in chunks, on several threads, against plain loops.
+
+The constants that decide on chunks are made so small here that a few elements are many chunks.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from ir_exec.errors import EvaluationError
+from ir_exec.kernels import costs
+from ir_exec.kernels.offsets import AlongAxis
+from ir_exec.kernels.parallel import THREADS
+from ir_exec.types import Array
+from tests.helpers.operators import make
+
+CONSTANTS = {
+    "CHUNK_ELEMENTS": (1, 3, 8, 40),
+    "FEW_ELEMENTS": (1, 2, 30),
+    "TABLE_ELEMENTS": (0, 0, 5),
+    "OFFSETS_AT_ONCE": (0, 0, 10),
+    "PIECE_NANOSECONDS": (1, 10, 100),
+    "NEAR_CACHE_BYTES": (1, 16, 64),
+    "SHARED_CACHE_BYTES": (1, 64, 10**6),
+    "RUN_ELEMENTS": (1, 4, 64),
+    "CACHE_LINE_ELEMENTS": (1, 3),
+    "COPIED_PART_BYTES": (1, 64, 10**6),
+    "LONG_SLICE_BYTES": (1, 8, 64),
+    "TUPLES_AT_ONCE": (1, 3, 100),
+    "WAVE_ELEMENTS": (1, 4, 16),
+    "WORTH_SHARING_NANOSECONDS": (0,),
+}
+DTYPES = (np.float32, np.float16, np.int8, np.int64, np.bool_, object)
+INDEX_DTYPES = (np.int32, np.int64, np.int8, np.uint8, np.uint64)
+
+
+@pytest.fixture(params=range(40))
+def rng(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[np.random.Generator]:
+    """Random numbers, in a world of small chunks and up to three threads."""
+    rng = np.random.default_rng(request.param)
+    for name, values in CONSTANTS.items():
+        monkeypatch.setattr(costs, name, int(rng.choice(values)))
+    token = THREADS.set(int(rng.integers(1, 4)))
+    yield rng
+    THREADS.reset(token)
+
+
+def some_shape(rng: np.random.Generator, least: int, most: int, sizes: tuple[int, int] = (1, 6)) -> tuple[int, ...]:
+    return tuple(rng.integers(*sizes, rng.integers(least, most + 1)).tolist())
+
+
+def some_data(rng: np.random.Generator, shape: tuple[int, ...], dtype: type) -> Array:
+    data = rng.integers(-5, 6, shape)
+    data = data.astype(str).astype(object) if dtype is object else data.astype(dtype)
+    return np.asarray(data, order="F" if rng.random() < 0.2 else "C")
+
+
+def some_indices(rng: np.random.Generator, size: int, shape: tuple[int, ...], dtype: type, *, negative: bool) -> Array:
+    signed = np.dtype(dtype).kind == "i"
+    return rng.integers(-size if negative and signed else 0, size, shape).astype(dtype)
+
+
+def some_tuples(rng: np.random.Generator, sizes: tuple[int, ...], leading: tuple[int, ...]) -> Array:
+    dtype = rng.choice([np.int32, np.int64])
+    columns = [some_indices(rng, size, leading, dtype, negative=True) for size in sizes]
+    return np.stack(columns, -1) if columns else np.zeros((*leading, 0), dtype)
+
+
+def same(found: Array, wanted: Array) -> bool:
+    return found.dtype == wanted.dtype and found.shape == wanted.shape and bool((found == wanted).all())
+
+
+def check_scattered(
+    operator_name: str, opset: int, attributes: dict[str, object], wanted: Array, data: Array, *rest: Array
+) -> None:
+    operator = make(operator_name, opset, **attributes)
+    before = data.copy()
+    with np.errstate(all="ignore"):
+        assert same(operator.evaluate(data, *rest), wanted)
+        assert same(data, before)
+        own = data.copy(order="C")
+        found = operator.evaluate(own, *rest, out=own)
+    assert found is own
+    assert same(own, wanted)
+
+
+def test_GatherElements(rng: np.random.Generator) -> None:
+    for _ in range(8):
+        shape = some_shape(rng, 1, 3)
+        axis = int(rng.integers(len(shape)))
+        data = some_data(rng, shape, DTYPES[rng.integers(len(DTYPES))])
+        chosen = (*shape[:axis], int(rng.integers(0, 8)), *shape[axis + 1 :])
+        indices = some_indices(rng, shape[axis], chosen, rng.choice([np.int32, np.int64]), negative=True)
+        wanted = np.empty(chosen, data.dtype)
+        for place in np.ndindex(*chosen):
+            wanted[place] = data[(*place[:axis], indices[place], *place[axis + 1 :])]
+        assert same(make("GatherElements", 6, axis=axis).evaluate(data, indices), wanted)
+
+
+def test_Gather(rng: np.random.Generator) -> None:
+    for _ in range(8):
+        shape = some_shape(rng, 1, 3)
+        batch = int(rng.integers(0, min(2, len(shape))))
+        axis = int(rng.integers(batch, len(shape)))
+        data = some_data(rng, shape, DTYPES[rng.integers(len(DTYPES))])
+        chosen = shape[:batch] + some_shape(rng, 0, 2, (0, 5))
+        indices = some_indices(rng, shape[axis], chosen, INDEX_DTYPES[rng.integers(5)], negative=True)
+        wanted = np.empty(shape[:axis] + chosen[batch:] + shape[axis + 1 :], data.dtype)
+        for place in itertools.product(*map(range, chosen)):
+            into = (*place[:batch], *(slice(None),) * (axis - batch), *place[batch:])
+            wanted[into] = data[(*place[:batch], *(slice(None),) * (axis - batch), int(indices[place]))]
+        operator = make("Gather", 8, batch_dims=batch)
+        assert same(operator.evaluate(data, indices, np.array(axis)), wanted)
+
+
+def test_GatherND(rng: np.random.Generator) -> None:
+    for _ in range(8):
+        shape = some_shape(rng, 1, 3)
+        batch = int(rng.integers(0, min(2, len(shape))))
+        length = int(rng.integers(0, len(shape) - batch + 1))
+        data = some_data(rng, shape, DTYPES[rng.integers(len(DTYPES))])
+        indices = some_tuples(rng, shape[batch : batch + length], shape[:batch] + some_shape(rng, 0, 2, (0, 5)))
+        wanted = np.empty(indices.shape[:-1] + shape[batch + length :], data.dtype)
+        for place in np.ndindex(*indices.shape[:-1]):
+            wanted[place] = data[place[:batch] + tuple(indices[place])]
+        assert same(make("GatherND", 8, batch_dims=batch).evaluate(data, indices), wanted)
+
+
+def test_ScatterUpdate(rng: np.random.Generator) -> None:
+    for _ in range(8):
+        shape = some_shape(rng, 1, 3)
+        axis = int(rng.integers(len(shape)))
+        dtype = DTYPES[rng.integers(len(DTYPES))]
+        data = some_data(rng, shape, dtype)
+        chosen = some_shape(rng, 0, 2, (0, 6))
+        indices = some_indices(rng, shape[axis], chosen, INDEX_DTYPES[rng.integers(5)], negative=False)
+        updates = some_data(rng, shape[:axis] + chosen + shape[axis + 1 :], dtype)
+        wanted, front = data.copy(), (slice(None),) * axis
+        for place in np.ndindex(*chosen):
+            wanted[(*front, int(indices[place]))] = updates[front + place]
+        check_scattered("ScatterUpdate", 3, {}, wanted, data, indices, updates, np.array(axis))
+
+
+REDUCE = {
+    "none": lambda old, new: new,
+    "sum": lambda old, new: old + new,
+    "sub": lambda old, new: old - new,
+    "prod": lambda old, new: old * new,
+    "min": min,
+    "max": max,
+}
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "prod", "min", "max", "mean"])
+@pytest.mark.parametrize("use_init_val", [True, False])
+def test_ScatterElementsUpdate(rng: np.random.Generator, reduction: str, use_init_val: bool) -> None:
+    shape = some_shape(rng, 1, 3)
+    axis = int(rng.integers(len(shape)))
+    dtype = (np.float32, np.int64, np.int32)[rng.integers(3)]
+    data = some_data(rng, shape, dtype)
+    chosen = [int(rng.integers(0 if rng.random() < 0.3 else size, size + 1)) for size in shape]
+    chosen[axis] = int(rng.integers(0, 8))
+    indices = some_indices(rng, shape[axis], tuple(chosen), INDEX_DTYPES[rng.integers(5)], negative=True)
+    updates = some_data(rng, tuple(chosen), dtype)
+    met: dict[tuple[int, ...], list[int]] = {}
+    for place in np.ndindex(*chosen):
+        to = (*place[:axis], int(indices[place]) % shape[axis], *place[axis + 1 :])
+        met.setdefault(to, [int(data[to])] if use_init_val and reduction != "none" else []).append(int(updates[place]))
+    wanted = data.copy()
+    for to, values in met.items():
+        if reduction == "mean":
+            whole = np.dtype(dtype).kind == "i"
+            wanted[to] = sum(values) // len(values) if whole else np.float32(sum(values)) / np.float32(len(values))
+        else:
+            first, *rest = values
+            for value in rest:
+                first = REDUCE[reduction](first, value)
+            wanted[to] = first
+    attributes = {"reduction": reduction, "use_init_val": use_init_val}
+    check_scattered("ScatterElementsUpdate", 12, attributes, wanted, data, indices, updates, np.array(axis))
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "sub", "prod", "min", "max"])
+def test_ScatterNDUpdate(rng: np.random.Generator, reduction: str) -> None:
+    shape = some_shape(rng, 1, 3)
+    length = int(rng.integers(0, len(shape) + 1))
+    dtype = (np.float32, np.int64, np.int32)[rng.integers(3)]
+    data = some_data(rng, shape, dtype)
+    indices = some_tuples(rng, shape[:length], some_shape(rng, 0, 2, (0, 6)))
+    updates = some_data(rng, indices.shape[:-1] + shape[length:], dtype)
+    wanted = data.copy()
+    for place in np.ndindex(*indices.shape[:-1]):
+        start = tuple(int(index) % size for index, size in zip(indices[place], shape, strict=False))
+        for rest in np.ndindex(*shape[length:]):
+            with np.errstate(over="ignore"):
+                wanted[start + rest] = REDUCE[reduction](wanted[start + rest], updates[place + rest])
+    check_scattered("ScatterNDUpdate", 15, {"reduction": reduction}, wanted, data, indices, updates)
+
+
+def test_an_index_out_of_range_is_named_whichever_chunk_it_is_in(rng: np.random.Generator) -> None:
+    data = np.zeros((7, 5), np.float32)
+    row, column = (int(number) for number in rng.integers(0, (7, 5)))
+    indices = rng.integers(0, 5, (7, 5))
+    indices[row, column] = 5
+    message = f"indices[{row},{column}] is 5, allowed are -5 to 4: axis 1 of data has size 5"
+    for operator, rest in [
+        (make("GatherElements", 6, axis=1), (indices,)),
+        (make("Gather", 7), (indices, np.array(1))),
+        (make("ScatterElementsUpdate", 12), (indices, data, np.array(1))),
+        (make("ScatterElementsUpdate", 12, reduction="sum"), (indices, data, np.array(1))),
+    ]:
+        with pytest.raises(EvaluationError) as caught:
+            operator.evaluate(data, *rest)
+        assert caught.value.message == message
+
+
+def test_sums_do_not_depend_on_chunks(rng: np.random.Generator) -> None:
+    data = rng.normal(size=(3, 4)).astype(np.float32)
+    indices = rng.integers(0, 3, (60, 4))
+    updates = (rng.normal(size=(60, 4)) * 10.0 ** rng.integers(-6, 6, (60, 4))).astype(np.float32)
+    wanted = data.copy()
+    for row in range(60):
+        for column in range(4):
+            wanted[indices[row, column], column] += updates[row, column]
+    check_scattered("ScatterElementsUpdate", 12, {"reduction": "sum"}, wanted, data, indices, updates, np.array(0))
+    rows = indices[:, :1]
+    wanted = data.copy()
+    for row in range(60):
+        wanted[rows[row, 0]] += updates[row]
+    check_scattered("ScatterNDUpdate", 15, {"reduction": "sum"}, wanted, data, rows, updates)
+
+
+@pytest.mark.parametrize(("size", "after"), [(2**12, 512), (2**14, 512), (2**16, 256), (2**18, 128), (2**21, 8)])
+def test_what_is_copied_to_work_in_takes_little_memory(size: int, after: int) -> None:
+    before, rows, columns = AlongAxis(1, size, after, size).tiles(4, copied=True)
+    assert before * rows * columns <= 2**18
+    assert columns == after or size * columns * 4 <= 2**23

@@ -1,0 +1,42 @@
+"""Softmax with a sink, in place, and of short floats; the sigmoid beside it."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from ir_exec.kernels.elementwise import sigmoid
+from ir_exec.kernels.softmax import exponentiate, log_softmax, softmax
+
+SCORES = np.random.default_rng(0).normal(0, 30, (3, 5, 4))
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_the_logarithm_of_softmax(axis: int) -> None:
+    assert np.allclose(np.exp(log_softmax(SCORES, axis)), softmax(SCORES, axis), rtol=1e-12, atol=0)
+    assert np.allclose(softmax(SCORES, axis).sum(axis), 1)
+
+
+def test_a_sink_is_one_more_score() -> None:
+    sink = np.full((3, 5, 1), 7.0)
+    wanted = softmax(np.concatenate([SCORES, sink], axis=-1), axis=-1)[..., :-1]
+    own = SCORES.copy()
+    total = exponentiate(own, -1, out=own, sink=sink)
+    assert np.allclose(own / total, wanted, rtol=1e-12, atol=0)
+
+
+def test_short_floats_are_rounded_once() -> None:
+    data = SCORES.astype(ml_dtypes.bfloat16)
+    assert np.array_equal(softmax(data), softmax(data.astype(np.float32)).astype(ml_dtypes.bfloat16))
+
+
+def test_the_sigmoid_writes_over_its_argument() -> None:
+    data = np.array([-1e4, -2.0, 0.0, 3.0, 1e4], np.float32)
+    own = data.copy()
+    with np.errstate(over="ignore"):
+        assert sigmoid(own[1:]) is not None
+        assert own[0] == data[0]
+        assert sigmoid(own) is own
+        wanted = 1 / (1 + np.exp(-np.concatenate([data[:1], 1 / (1 + np.exp(-data[1:]))])))
+    assert np.array_equal(own, wanted)

@@ -1,0 +1,56 @@
+"""Windows: blocks that cover them, what they reach, and the view of all."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ir_exec.kernels.windows import SlidingAxis, block_sizes, blocks, padded_part, window_view
+
+
+@given(counts=st.lists(st.integers(0, 9), min_size=1, max_size=3), target=st.integers(0, 60))
+def test_blocks_cover_all_windows_in_their_order(counts: list[int], target: int) -> None:
+    numbers = np.arange(np.prod(counts, dtype=int)).reshape(counts)
+    sizes = block_sizes(counts, target)
+    flat = [number for block in blocks(counts, sizes) for number in numbers[block].ravel().tolist()]
+    assert flat == list(range(numbers.size))
+    assert np.prod(sizes) <= max(target, 1)
+
+
+@st.composite
+def sliding(draw: st.DrawFn) -> SlidingAxis:
+    size, kernel, stride, dilation = [draw(st.integers(1, most)) for most in (9, 12, 4, 3)]
+    pad = draw(st.integers(-2, 20))
+    return SlidingAxis(size, kernel, stride, dilation, pad, draw(st.integers(1, 8)))
+
+
+@given(axis=sliding())
+def test_what_windows_reach(axis: SlidingAxis) -> None:
+    covered: dict[int, list[tuple[int, int]]] = {k: [] for k in range(axis.kernel)}
+    for i, k in product(range(axis.count), range(axis.kernel)):
+        place = i * axis.stride + k * axis.dilation - axis.pad
+        if 0 <= place < axis.size:
+            covered[k].append((i, place))
+    positions = list(axis.positions())
+    assert positions == sorted(set(positions))
+    assert set(positions) >= {k for k, pairs in covered.items() if pairs}
+    for k, pairs in covered.items():
+        reach = axis.reach(k)
+        found = [] if reach is None else [list(range(axis.count))[reach[0]], list(range(axis.size))[reach[1]]]
+        assert (list(zip(*found, strict=True)) if found else []) == pairs
+
+
+@given(axes=st.lists(sliding(), min_size=1, max_size=2))
+def test_the_view_of_all_windows(axes: list[SlidingAxis]) -> None:
+    data = np.arange(1, 1 + np.prod([axis.size for axis in axes])).reshape([axis.size for axis in axes])
+    windows = window_view(padded_part(data, axes), axes)
+    for place in np.ndindex(*windows.shape):
+        elements, numbers = place[: len(axes)], place[len(axes) :]
+        source = [
+            i * axis.stride + k * axis.dilation - axis.pad for axis, i, k in zip(axes, numbers, elements, strict=True)
+        ]
+        inside = all(0 <= index < axis.size for index, axis in zip(source, axes, strict=True))
+        assert windows[place] == (data[tuple(source)] if inside else 0)

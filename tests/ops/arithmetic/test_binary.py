@@ -1,0 +1,141 @@
+"""Integer division, remainders and powers, against plain Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from ir_exec.errors import EvaluationError
+from tests.helpers.operators import bounds_of, evaluate, make
+from tests.helpers.values import array
+
+SIGNED = ("i8", "i16", "i32", "i64", "i4")
+UNSIGNED = ("u8", "u16", "u32", "u64", "u4")
+
+
+def truncated(a: int, b: int) -> int:
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
+
+
+@settings(max_examples=60)
+@given(kind=st.sampled_from(SIGNED), pairs=st.lists(st.tuples(st.integers(-7, 7), st.integers(-7, 7)), min_size=1))
+def test_signed_division_is_pythons_or_cs(kind: str, pairs: list[tuple[int, int]]) -> None:
+    pairs = [(a, b or 3) for a, b in pairs]
+    a, b = (array(kind, *column) for column in zip(*pairs, strict=True))
+    for operator, formula in (
+        (make("Divide"), truncated),
+        (make("Divide", m_pythondiv="true"), truncated),
+        (make("Divide", m_pythondiv="false"), truncated),
+        (make("FloorMod"), lambda x, y: x % y),
+        (make("Mod"), lambda x, y: x - y * truncated(x, y)),
+    ):
+        result = evaluate(operator, a, b)
+        assert result.dtype == a.dtype
+        assert result.astype(int).tolist() == [formula(x, y) for x, y in pairs]
+    inferred = make("Divide").evaluate_known(a, b)
+    assert inferred.astype(int).tolist() == [x // y for x, y in pairs]
+
+
+@pytest.mark.parametrize("kind", UNSIGNED)
+def test_unsigned_division(kind: str) -> None:
+    a, b = array(kind, 15, 7, 0, 9), array(kind, 4, 8, 3, 3)
+    for type, expected in (("Divide", [3, 0, 0, 3]), ("Mod", [3, 7, 0, 0]), ("FloorMod", [3, 7, 0, 0])):
+        assert evaluate(make(type), a, b).astype(int).tolist() == expected
+
+
+@pytest.mark.parametrize("type", ["Divide", "Mod", "FloorMod"])
+@pytest.mark.parametrize("kind", ["i32", "u8", "i64", "i4"])
+def test_an_integer_divided_by_zero(type: str, kind: str) -> None:
+    with pytest.raises(EvaluationError) as caught:
+        evaluate(make(type), array(kind, 1, 2), array(kind, 3, 0))
+    assert (caught.value.code, caught.value.location.port) == ("IR704", "b")
+    assert caught.value.message == "an integer is divided by zero"
+
+
+@pytest.mark.parametrize("type", ["Divide", "Mod", "FloorMod"])
+def test_nothing_is_divided_by_zero_where_there_is_nothing(type: str) -> None:
+    assert evaluate(make(type), np.empty((0, 2), np.int32), array("i32", 0, 0)).shape == (0, 2)
+
+
+def test_the_lowest_integer_divided_by_minus_one_wraps() -> None:
+    lowest = array("i64", -(2**63))
+    assert evaluate(make("Divide"), lowest, array("i64", -1)).tolist() == [-(2**63)]
+    assert evaluate(make("Divide", m_pythondiv="false"), lowest, array("i64", -1)).tolist() == [-(2**63)]
+    assert evaluate(make("Mod"), lowest, array("i64", -1)).tolist() == [0]
+    assert evaluate(make("FloorMod"), lowest, array("i64", -1)).tolist() == [0]
+
+
+def test_large_integers_keep_all_their_digits() -> None:
+    a, b = np.array([2**63 - 1, -(2**63) + 1]), np.array([10, 10])
+    assert evaluate(make("Divide"), a, b).tolist() == [(2**63 - 1) // 10, -((2**63 - 1) // 10)]
+    assert evaluate(make("FloorMod"), a, b).tolist() == [(2**63 - 1) % 10, (-(2**63) + 1) % 10]
+    assert evaluate(make("Power"), np.array([3]), np.array([39])).tolist() == [3**39]
+
+
+@settings(max_examples=60)
+@given(pairs=st.lists(st.tuples(st.integers(-9, 9), st.integers(-3, 12)), min_size=1))
+def test_integer_powers(pairs: list[tuple[int, int]]) -> None:
+    pairs = [(base or 1, exponent) for base, exponent in pairs]
+    a, b = (array("i64", *column) for column in zip(*pairs, strict=True))
+    # Towards zero: of a reciprocal only 1 and -1 are left.
+    assert evaluate(make("Power"), a, b).tolist() == [int(base**exponent) for base, exponent in pairs]
+
+
+def test_integer_powers_wrap() -> None:
+    assert evaluate(make("Power"), array("i32", 3, 2, 2), array("i32", 40, 31, 32)).tolist() == [
+        (3**40 + 2**31) % 2**32 - 2**31,
+        -(2**31),
+        0,
+    ]
+    assert evaluate(make("Power"), array("u8", 3), array("u8", 6)).tolist() == [3**6 % 256]
+
+
+def test_zero_to_a_negative_power() -> None:
+    with pytest.raises(EvaluationError) as caught:
+        evaluate(make("Power"), array("i32", 2, 0), array("i32", -1, -1))
+    assert (caught.value.code, caught.value.location.port) == ("IR704", "b")
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64", "f16", "bf16"])
+@pytest.mark.parametrize("exponent", [0, 0.5, 1, 2, 3, -1, -2])
+def test_one_exponent_for_all_gives_what_many_give(kind: str, exponent: float) -> None:
+    base = array(kind, 0.5, 1, 2, 3.5)
+    one = evaluate(make("Power"), base, array(kind, exponent))
+    many = evaluate(make("Power"), base, array(kind, *[exponent] * 4))
+    assert one.dtype == base.dtype
+    np.testing.assert_allclose(one.astype(np.float64), many.astype(np.float64), rtol=1e-6 if kind != "bf16" else 1e-2)
+
+
+def test_an_exponent_of_higher_rank_shapes_the_output() -> None:
+    assert evaluate(make("Power"), array("f32", 1, 2), np.full((1, 1), 2, np.float32)).shape == (1, 2)
+
+
+def test_maximum_and_minimum_keep_nan() -> None:
+    for type in ("Maximum", "Minimum"):
+        for kind in ("f32", "bf16", "f16"):
+            result = evaluate(make(type), array(kind, np.nan, 1), array(kind, 1, np.nan))
+            assert_array_equal(np.isnan(result), [True, True])
+
+
+@pytest.mark.parametrize(
+    ("type", "a", "b", "expected"),
+    [
+        ("Mod", (1, 3), (4, 10), (1, 3)),
+        ("Mod", (-3, 3), (4, 10), (-3, 3)),
+        ("Mod", (1, 4), (4, 10), (0, 4)),
+        ("FloorMod", (1, 3), (4, 10), (1, 3)),
+        ("Divide", (0, 2**63 - 1), (0, 2**63 - 1), (0, 2**63 - 1)),
+        ("Divide", (7, 9), (2, 3), (2, 4)),
+    ],
+)
+def test_bounds_are_as_narrow_as_the_operands_allow(
+    type: str, a: tuple[int, int], b: tuple[int, int], expected: tuple[int, int]
+) -> None:
+    given_bounds = [(array("i64", lower), array("i64", upper)) for lower, upper in (a, b)]
+    found = bounds_of(make(type), *given_bounds)
+    assert found is not None
+    assert tuple(int(bound[0]) for bound in found) == expected

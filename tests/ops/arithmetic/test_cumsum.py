@@ -1,0 +1,60 @@
+"""CumSum: errors, and the specification's own words as a loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.ops.arithmetic.cumsum import CumSum
+from ir_exec.types import Array, ElementType
+from tests.helpers.values import known, typed
+
+ROWS = np.array([[1, 2], [3, 4], [1, 2]], np.float32)
+
+small = arrays.arrays(np.int64, arrays.array_shapes(min_dims=1, max_dims=3, max_side=4), elements=st.integers(-2, 2))
+
+
+def test_cum_sum_errors() -> None:
+    for infer, code, message in (
+        (lambda: CumSum().infer(typed("")), "IR501", "data is a scalar, expected rank 1 or more"),
+        (
+            lambda: CumSum().infer(typed("2,3"), known(2)),
+            "IR503",
+            "axis 2 is out of range for rank 2 (allowed: -2 to 1)",
+        ),
+        (
+            lambda: CumSum().infer(typed("2,3"), known([0, 1])),
+            "IR502",
+            "axis has shape [2], expected one element",
+        ),
+    ):
+        with pytest.raises(ShapeError) as raised:
+            infer()
+        assert (raised.value.code, raised.value.message) == (code, message)
+    with pytest.raises(EvaluationError) as evaluated:
+        CumSum().evaluate(ROWS, np.array(-3))
+    assert (evaluated.value.code, evaluated.value.location.port) == ("IR704", "axis")
+
+
+@pytest.mark.parametrize(("name", "expected"), [("u2", [3, 2, 1]), ("u4", [3, 6, 9]), ("i4", [3, 6, -7])])
+def test_cum_sums_of_small_integers_wrap(name: str, expected: list[int]) -> None:
+    data = np.array([3, 3, 3]).astype(ElementType[name].dtype)
+    found = CumSum().evaluate(data)
+    assert ElementType.of(found) is ElementType[name]
+    assert found.astype(int).tolist() == expected
+
+
+@settings(max_examples=60)
+@given(data=small, exclusive=st.booleans(), reverse=st.booleans(), choice=st.integers(-3, 2))
+def test_cum_sums_as_the_specification_describes_them(data: Array, exclusive: bool, reverse: bool, choice: int) -> None:
+    axis = choice % data.ndim
+    found = CumSum(exclusive=exclusive, reverse=reverse).evaluate(data, np.array(axis))
+    for index in np.ndindex(data.shape):
+        place = index[axis]
+        counted = range(place + exclusive, data.shape[axis]) if reverse else range(place + 1 - exclusive)
+        line = np.moveaxis(data, axis, -1)[(*index[:axis], *index[axis + 1 :])]
+        assert found[index] == sum(int(line[i]) for i in counted)

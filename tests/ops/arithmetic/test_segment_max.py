@@ -1,0 +1,66 @@
+"""SegmentMax: types, and what it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.ops.arithmetic.segment_max import SegmentMax
+from ir_exec.types import Array, ElementType, Shape, TensorType
+
+TABLE = np.arange(12, dtype=np.float64).reshape(4, 3) + 1
+
+
+def kind(text: str, element_type: str = "i32") -> TensorType:
+    return TensorType(ElementType[element_type], Shape.parse(text))
+
+
+def value(array: object) -> TensorType:
+    return TensorType.of(np.array(array, np.int32))
+
+
+@pytest.mark.parametrize(
+    ("operator", "types", "expected"),
+    [
+        (SegmentMax(fill_mode="zero"), [kind("4,2", "f32"), value([0, 1, 1, 4])], "f32[5,2]"),
+        (SegmentMax(fill_mode="zero"), [kind("4,2", "f32"), kind("4"), value(3)], "f32[3,2]"),
+        (SegmentMax(fill_mode="zero"), [kind("4,2", "f32"), value([0, 1, 1, 4]), kind("")], "f32[?,2]"),
+    ],
+)
+def test_types(operator: Any, types: list[TensorType], expected: str) -> None:
+    assert str(operator.infer(*types)) == expected
+
+
+INDICES = np.array([0, 1, 2])
+MAX = SegmentMax(fill_mode="zero")
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "code", "message"),
+    [
+        (MAX, (TABLE[:3], INDICES - 1), "IR701", "a segment of segment_ids is -1, allowed are 0 to 1"),
+        (MAX, (TABLE[:3], INDICES[::-1]), "IR704", "segment_ids must rise, found 1 behind 2"),
+        (MAX, (TABLE[:3], INDICES, np.array(2)), "IR701", "a segment of segment_ids is 2, allowed are 0 to 1"),
+    ],
+)
+def test_values_that_are_refused(operator: Any, inputs: tuple[Array, ...], code: str, message: str) -> None:
+    with pytest.raises(EvaluationError) as error:
+        operator.evaluate(*inputs)
+    assert (error.value.code, error.value.message) == (code, message)
+
+
+@pytest.mark.parametrize(
+    ("operator", "types", "code", "words"),
+    [
+        (SegmentMax(fill_mode="zero"), [kind("3,2"), kind("2")], "IR502", "axis 0 of data and segment_ids"),
+        (SegmentMax(fill_mode="zero"), [kind("3,2"), kind("3"), value(-1)], "IR505", "num_segments is -1"),
+    ],
+)
+def test_shapes_that_are_refused(operator: Any, types: list[TensorType], code: str, words: str) -> None:
+    with pytest.raises(ShapeError) as error:
+        operator.infer(*types)
+    assert error.value.code == code
+    assert words in error.value.message

@@ -1,0 +1,205 @@
+"""Fields of operators: how their text is read, what is refused, and that operators do not change."""
+
+from __future__ import annotations
+
+import re
+from math import inf, isnan
+from typing import Annotated, Any, ClassVar, Literal
+
+import pytest
+
+from ir_exec.errors import IRError
+from ir_exec.ops.base.attributes import (
+    LOWER,
+    Bool,
+    ElementTypeName,
+    Float,
+    Floats,
+    IndexTypeName,
+    Int,
+    Ints,
+    Named,
+    NonNegative,
+    NonNegatives,
+    Positive,
+    Positives,
+    ShapeText,
+    at_least,
+    fields_of,
+    of_length,
+    within,
+)
+from ir_exec.ops.base.operator import Op
+from ir_exec.types import ElementType, Shape
+
+
+class Sample(Op):
+    kind: ClassVar[str] = "no field"
+
+    count: Int
+    mode: Annotated[Literal["linear", "cubic"], LOWER] = "linear"
+    exclude_pad: Annotated[Bool, Named("exclude-pad")] = False
+
+
+class Narrower(Sample):
+    mode: Annotated[Literal["cubic"], LOWER] = "cubic"
+    first: Int = 1
+    last: Int = 2
+
+    def check_attributes(self) -> None:
+        if self.first > self.last:
+            raise ValueError("first is above last")
+
+
+class Types(Op):
+    boolean: Bool = False
+    integer: Int = 0
+    natural: NonNegative = 0
+    positive: Positive = 1
+    number: Float = 0.0
+    integers: Ints = ()
+    naturals: NonNegatives = ()
+    positives: Positives = ()
+    numbers: Floats = ()
+    element_type: ElementTypeName = ElementType.f32
+    index_type: IndexTypeName = ElementType.i32
+    shape: ShapeText = Shape([])
+    text: str = ""
+    at_least_two: Annotated[Int, at_least(2)] = 2
+    up_to_ten: Annotated[Float, within(0, 10)] = 0.0
+    pair: Annotated[Ints, of_length(2, 2)] = (0, 0)
+    some: Annotated[Ints, of_length(1)] = (0,)
+    names: Annotated[tuple[Literal["relu", "tanh"], ...], str.split] = ()
+
+
+def parse(cls: type[Op], **attributes: str) -> tuple[Any, list[tuple[str, str]]]:
+    faults: list[IRError] = []
+    found = cls.parse({name.replace("__", "-"): text for name, text in attributes.items()}, faults.append)
+    return found, [(fault.code, fault.message) for fault in faults]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("boolean", "true", True),
+        ("boolean", " False ", False),
+        ("boolean", "1", True),
+        ("integer", " -3 ", -3),
+        ("integer", "+07", 7),
+        ("integer", str(-(2**63)), -(2**63)),
+        ("integer", str(2**63 - 1), 2**63 - 1),
+        ("natural", "0", 0),
+        ("positive", "1", 1),
+        ("number", "-1e-3", -0.001),
+        ("number", "inf", inf),
+        ("integers", "1, -2,3", (1, -2, 3)),
+        ("integers", "[1,2]", (1, 2)),
+        ("integers", " ", ()),
+        ("naturals", "0,1", (0, 1)),
+        ("positives", "1,2", (1, 2)),
+        ("numbers", "0.5,1", (0.5, 1.0)),
+        ("element_type", "BF16", ElementType.bf16),
+        ("element_type", "f32", ElementType.f32),
+        ("index_type", "i64", ElementType.i64),
+        ("shape", "1,?,2..3", [1, None, (2, 3)]),
+        ("text", " as it is ", " as it is "),
+        ("at_least_two", "2", 2),
+        ("up_to_ten", "10", 10.0),
+        ("pair", "1,2", (1, 2)),
+        ("names", "relu tanh", ("relu", "tanh")),
+    ],
+)
+def test_texts_that_can_be_read(name: str, text: str, value: object) -> None:
+    found, faults = parse(Types, **{name: text})
+    assert faults == []
+    assert getattr(found, name) == value
+    assert getattr(Types(**{name: text}), name) == value
+
+
+def test_not_a_number_is_a_number() -> None:
+    assert isnan(parse(Types, number="nan")[0].number)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("boolean", "yes", "expected true or false"),
+        ("integer", "1.0", "expected an integer"),
+        ("integer", "1_000", "expected an integer"),
+        ("integer", "٣", "expected an integer"),
+        ("integer", "9" * 5000, "expected an integer"),
+        ("integer", str(2**63), "expected an integer of 64 bits"),
+        ("integer", str(-(2**63) - 1), "expected an integer of 64 bits"),
+        ("natural", "-1", "expected 0 or more"),
+        ("positive", "0", "expected 1 or more"),
+        ("number", "one", "expected a number"),
+        ("integers", "1,,2", "expected an integer"),
+        ("naturals", "0,-1", "expected 0 or more"),
+        ("positives", "1,0", "expected 1 or more"),
+        ("numbers", "1,x", "expected a number"),
+        ("element_type", "f33", "unknown element type 'f33'"),
+        ("element_type", "FP32", "expected f32, as attributes spell it"),
+        ("element_type", "BOOL", "expected boolean, as attributes spell it"),
+        ("index_type", "f32", "expected i32 or i64"),
+        ("shape", "1,-3", "'-3' is not a dim: sizes go from 0 to 9223372036854775807"),
+        ("at_least_two", "1", "expected 2 or more"),
+        ("up_to_ten", "10.5", "expected a number from 0 to 10"),
+        ("up_to_ten", "nan", "expected a number from 0 to 10"),
+        ("pair", "1", "expected 2 values, found 1"),
+        ("some", "", "expected 1 or more values, found 0"),
+        ("names", "relu gelu", "expected relu or tanh"),
+    ],
+)
+def test_texts_that_cannot_be_read(name: str, text: str, reason: str) -> None:
+    assert parse(Types, **{name: text}) == (None, [("IR302", f"attribute {name}={text!r}: {reason}")])
+    with pytest.raises(ValueError, match=re.escape(reason)):
+        Types(**{name: text})
+
+
+def test_a_field_may_have_another_name_than_its_attribute() -> None:
+    found, faults = parse(Sample, count="1", exclude__pad="true")
+    assert (found.exclude_pad, faults) == (True, [])
+    assert Sample.unknown_attributes({"count": "1", "exclude-pad": "true", "exclude_pad": "true"}) == ["exclude_pad"]
+
+
+def test_every_fault_is_reported() -> None:
+    assert parse(Sample, mode="Nearest") == (
+        None,
+        [("IR301", "attribute count is missing"), ("IR302", "attribute mode='Nearest': expected linear or cubic")],
+    )
+
+
+def test_fields_are_inherited_and_narrowed() -> None:
+    assert [field.name for field in fields_of(Narrower)] == ["count", "mode", "exclude_pad", "first", "last"]
+    assert parse(Narrower, count="1")[0].mode == "cubic"
+    assert parse(Narrower, count="1", mode="linear")[1] == [("IR302", "attribute mode='linear': expected cubic")]
+
+
+def test_attributes_that_do_not_fit_together() -> None:
+    assert parse(Narrower, count="1", first="3") == (None, [("IR302", "first is above last")])
+    with pytest.raises(ValueError, match="first is above last"):
+        Narrower(count=1, first=3)
+
+
+def test_operators_do_not_change_and_compare_by_value() -> None:
+    one = Sample(count=1)
+    assert one == Sample(count=1, mode="linear") != Sample(count=2)
+    assert Narrower(count=1, mode="cubic") != Sample(count=1, mode="cubic")
+    assert len({one, Sample(count=1)}) == 1
+    assert repr(one) == "Sample(count=1, mode='linear', exclude_pad=False)"
+    with pytest.raises(AttributeError):
+        one.count = 2  # type: ignore[misc]  # the point of the test
+
+
+def test_fields_that_a_call_leaves_out_or_makes_up() -> None:
+    with pytest.raises(TypeError, match=r"missing fields \['count'\], unknown fields \['counts'\]"):
+        Sample(counts=1)  # type: ignore[call-arg]  # the point of the test
+
+
+class Mistaken(Op):
+    count: Annotated[int, "an integer"]
+
+
+def test_an_annotation_through_which_no_text_can_go() -> None:
+    with pytest.raises(TypeError, match="count: 'an integer' is not a function"):
+        fields_of(Mistaken)

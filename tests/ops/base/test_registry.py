@@ -1,0 +1,51 @@
+"""Which class stands for a type, and which types are suggested for one that there is not."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+import ir_exec
+from ir_exec.errors import GraphError
+from ir_exec.ops.base import registry
+from ir_exec.ops.base.registry import resolve
+from tests.helpers.network_text import NetworkText
+
+
+@pytest.mark.parametrize(
+    ("unknown", "meant"),
+    [("Gathr", "Gather"), ("Convolutoin", "Convolution"), ("ef", "Erf"), ("matmull", "MatMul"), ("NonZer0", "NonZero")],
+)
+def test_a_type_that_is_spelt_alike_is_suggested(unknown: str, meant: str) -> None:
+    with pytest.raises(GraphError) as caught:
+        resolve(unknown, "opset13")
+    assert caught.value.hint == f"did you mean {meant}?"
+
+
+def test_nothing_is_suggested_for_what_is_like_nothing() -> None:
+    with pytest.raises(GraphError) as caught:
+        resolve("Qqqqqqqqqqq", "opset13")
+    assert caught.value.hint is None
+
+
+def test_suggestions_of_many_layers_are_searched_once_and_among_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+    search = difflib.get_close_matches
+
+    def counted(word: str, possibilities: Iterable[str], **options: Any) -> list[str]:
+        asked.append([*possibilities])
+        return search(word, asked[-1], **options)
+
+    monkeypatch.setattr(difflib, "get_close_matches", counted)
+    registry._nearest.cache_clear()
+    net = NetworkText()
+    value = net.parameter("2")
+    for _ in range(50):
+        value = net.op("Convolutionn", value)
+    net.result(value)
+    assert len(ir_exec.check_model(net.file().xml).diagnostics) >= 50
+    assert len(asked) == 1
+    assert len(asked[0]) <= registry.MOST_COMPARED

@@ -1,0 +1,106 @@
+"""Transposed convolutions against the sums that define them, and what they say about wrong inputs."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.kernels import costs
+from ir_exec.ops.convolution.backprop import ConvolutionBackpropData, GroupConvolutionBackpropData
+from ir_exec.types import Array, ElementType, Shape, TensorType
+from tests.helpers.convolution_problems import problems
+from tests.helpers.drawing import draw_wider
+from tests.helpers.operators import assert_holds, refused
+from tests.helpers.values import typed
+
+
+def transposed(data: Array, filters: Array, steps: list[tuple[int, int, int]], sizes: tuple[int, ...]) -> Array:
+    """By its definition: filters [groups, C, O, kernel...]."""
+    groups, channels, outputs, *kernel = filters.shape
+    result = np.zeros((data.shape[0], groups * outputs, *sizes))
+    for b, g, c, o in np.ndindex(data.shape[0], groups, channels, outputs):
+        for window, element in product(np.ndindex(*data.shape[2:]), np.ndindex(*kernel)):
+            place = [
+                i * stride + k * dilation - pad
+                for i, k, (stride, dilation, pad) in zip(window, element, steps, strict=True)
+            ]
+            if all(0 <= x < size for x, size in zip(place, sizes, strict=True)):
+                value = data[(b, g * channels + c, *window)]
+                result[(b, g * outputs + o, *place)] += value * filters[(g, c, o, *element)]
+    return result
+
+
+@given(problem=problems(), more=st.integers(0, 2), named=st.booleans(), widening=st.data())
+@settings(max_examples=80)
+def test_transposed_convolution_is_the_sum_that_defines_it(
+    problem: dict[str, Any], more: int, named: bool, widening: st.DataObject
+) -> None:
+    data, steps, mode = problem["data"], problem["steps"], problem["auto_pad"]
+    filters = problem["filters"].swapaxes(1, 2)
+    rank = data.ndim - 2
+    operator = GroupConvolutionBackpropData(**steps, auto_pad=mode, output_padding=(more,) * rank)
+    full = [
+        (size - 1) * stride + (kernel - 1) * dilation + 1
+        for size, kernel, stride, dilation in zip(
+            data.shape[2:], filters.shape[3:], steps["strides"], steps["dilations"], strict=True
+        )
+    ]
+    ends = zip(steps["pads_begin"], steps["pads_end"], strict=True)
+    pads = [begin + end if mode == "explicit" else 0 for begin, end in ends]
+    sizes = tuple(size - pad + more for size, pad in zip(full, pads, strict=True))
+    begins = list(steps["pads_begin"]) if mode == "explicit" else [0] * rank
+    arrays = [data, filters]
+    if named:
+        sizes = tuple(max(size - 1, 1) for size in full)
+        arrays.append(np.array(sizes))
+        if mode.startswith("same"):
+            surplus = [max(size - wanted + more, 0) for size, wanted in zip(full, sizes, strict=True)]
+            begins = [total // 2 if mode == "same_lower" else total - total // 2 for total in surplus]
+    if min(sizes) < 0:
+        with pytest.raises(ShapeError) as error:
+            operator.infer(*[TensorType.of(array) for array in arrays])
+        assert error.value.code == "IR505"
+        return
+    wanted = transposed(data, filters, list(zip(steps["strides"], steps["dilations"], begins, strict=True)), sizes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(costs, "INTERMEDIATE_ELEMENTS", problem["block"])
+        patch.setattr(costs, "LEAST_WINDOWS", 1)
+        assert np.array_equal(operator.evaluate(*arrays), wanted)
+    wider = [TensorType(ElementType.f32, draw_wider(widening.draw, array.shape)) for array in arrays[:2]]
+    assert_holds(operator, wider + [TensorType.of(array) for array in arrays[2:]], arrays)
+
+
+@pytest.mark.parametrize(
+    ("output_shape", "code", "message"),
+    [
+        (TensorType.of(np.array(3)), "IR501", "output_shape has rank 0 ([]), expected 1"),
+        (TensorType.of(np.array([3])), "IR502", "output_shape has 1 elements, expected 2, one for each spatial axis"),
+        (TensorType.of(np.array([3, -1])), "IR505", "output_shape [3, -1] holds a negative size"),
+    ],
+)
+def test_an_output_shape_that_cannot_be(output_shape: TensorType, code: str, message: str) -> None:
+    found = refused(ConvolutionBackpropData(), typed("1,2,4,4"), typed("2,3,2,2"), output_shape)
+    assert found == (code, message)
+
+
+@pytest.mark.parametrize("sizes", [[3], [3, -1], [3, 4, 5]])
+def test_an_output_shape_that_only_the_run_knows(sizes: list[int]) -> None:
+    data, filters = np.zeros((1, 2, 4, 4), np.float32), np.zeros((2, 3, 2, 2), np.float32)
+    with pytest.raises(EvaluationError) as error:
+        ConvolutionBackpropData().evaluate(data, filters, np.array(sizes))
+    assert (error.value.code, error.value.location.port) == ("IR704", "output_shape")
+    assert error.value.message == f"output_shape is {sizes}, expected 2 sizes from 0 on"
+
+
+def test_bounds_of_an_output_shape_are_dims() -> None:
+    bounds = TensorType(ElementType.i64, Shape([2])).with_bounds(np.array([2, 0]), np.array([5, 2**63 - 1]))
+    found = ConvolutionBackpropData().infer(typed("1,2,?,?"), typed("2,3,2,2"), bounds)
+    assert found == typed("1,3,2..5,?")
+    found = ConvolutionBackpropData().infer(typed("..."), typed("..."), typed("3", "i64"))
+    assert found == typed("?,?,?,?,?")

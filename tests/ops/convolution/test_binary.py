@@ -1,0 +1,25 @@
+"""BinaryConvolution: shapes and attributes."""
+
+from __future__ import annotations
+
+import pytest
+
+from ir_exec.errors import InvalidAttributeError, raise_error
+from ir_exec.ops.convolution.binary import BinaryConvolution
+from tests.helpers.operators import refused
+from tests.helpers.values import typed
+
+
+def test_binary_convolution_refuses() -> None:
+    attributes = {"mode": "xnor-popcount", "pad_value": "0"}
+    operator = BinaryConvolution.parse(attributes, raise_error)
+    assert operator is not None
+    found = refused(operator, typed("1,2,4"), typed("3,2,1,1", "u1"))
+    assert found == ("IR501", "data has rank 3 ([1,2,4]), expected 4")
+    for wrong in ({"mode": "and"}, {"pad_value": "x"}):
+        with pytest.raises(InvalidAttributeError) as error:
+            BinaryConvolution.parse(attributes | wrong, raise_error)
+        assert error.value.code == "IR302"
+    with pytest.raises(InvalidAttributeError) as error:
+        BinaryConvolution.parse({"mode": "xnor-popcount"}, raise_error)
+    assert error.value.code == "IR301"

@@ -1,0 +1,58 @@
+"""DeformableConvolution: places between the pixels, shapes, and errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ir_exec.ops.convolution.deformable import DeformableConvolution1, DeformableConvolution8
+from ir_exec.types import Shape
+from tests.helpers.operators import refused
+from tests.helpers.values import typed
+
+CHANNELS = "the channels of {} and the elements of windows must be equal, found {} and {}"
+
+
+@pytest.mark.parametrize(
+    ("shapes", "attributes", "message"),
+    [
+        (("1,4,5,5", "1,7,4,4", "4,4,2,2"), {}, CHANNELS.format("offsets", 7, 8)),
+        (("1,4,5,5", "2,8,4,4", "4,4,2,2"), {}, "the batches of data and offsets must be equal, found 1 and 2"),
+        (("1,4,5,5", "1,8,4,5", "4,4,2,2"), {}, "axis 3 of offsets and the output must be equal, found 5 and 4"),
+        (("1,3,5,5", "1,8,4,4", "4,1,2,2"), {"group": 2}, "the 3 channels of data are no multiple of 2 groups"),
+        (("1,4,5,5", "1,8,4,4", "3,2,2,2"), {"group": 2}, "the 3 outputs of filters are no multiple of 2 groups"),
+        (
+            ("1,4,5,5", "1,9,4,4", "4,4,?,?"),
+            {"deformable_group": 2},
+            "the 9 channels of offsets are no multiple of 2 groups",
+        ),
+        (("1,4,5,5", "1,8,4,4", "4,4,2,2", "1,3,4,4"), {}, CHANNELS.format("mask", 3, 4)),
+        (
+            ("1,4,5,5", "1,8,4,4", "4,3,2,2"),
+            {},
+            "the channels of data and those of filters in all groups must be equal, found 4 and 3",
+        ),
+    ],
+)
+def test_deformable_convolution_refuses(shapes: tuple[str, ...], attributes: dict[str, Any], message: str) -> None:
+    operator = DeformableConvolution8(**attributes)
+    assert refused(operator, *[typed(text) for text in shapes]) == ("IR502", message)
+
+
+def test_deformable_convolution_with_little_known() -> None:
+    operator = DeformableConvolution1(pads_begin=(1, 1), pads_end=(1, 1))
+    unknown = typed("...")
+    assert operator.infer(unknown, unknown, unknown).shape == Shape.unknown()
+    found = operator.infer(typed("?,4,8,?"), typed("2,?,?,?"), typed("3,4,3,3"))
+    assert found == typed("2,3,8,1..")
+
+
+def test_offsets_that_are_no_numbers_lie_outside() -> None:
+    data = np.ones((1, 1, 2, 2), np.float32)
+    offsets = np.array([np.nan, np.inf, -np.inf, 1e30, 0, 0, 0, 0], np.float32).reshape(1, 2, 2, 2)
+    filters = np.ones((1, 1, 1, 1), np.float32)
+    with np.errstate(all="ignore"):
+        for operator in (DeformableConvolution1(), DeformableConvolution8(bilinear_interpolation_pad=True)):
+            assert operator.evaluate(data, offsets, filters).tolist() == [[[[0, 0], [0, 0]]]]

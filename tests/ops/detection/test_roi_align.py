@@ -1,0 +1,91 @@
+"""ROIAlign and ROIAlignRotated: shapes, errors, and boxes of all kinds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.ops import Op
+from ir_exec.ops.detection.roi_align import ROIAlign3, ROIAlign9, ROIAlignRotated
+from ir_exec.ops.detection.roi_pooling import DeformablePSROIPooling, PSROIPooling, ROIPooling
+from ir_exec.types import TensorType
+from tests.helpers.operators import evaluate
+from tests.helpers.values import typed
+
+ALIGN = ROIAlign9(pooled_h=2, pooled_w=3, sampling_ratio=0, spatial_scale=1.0, mode="avg", aligned_mode="half_pixel")
+ROTATED = ROIAlignRotated(pooled_h=2, pooled_w=3, sampling_ratio=0, spatial_scale=1.0)
+POOL = ROIPooling(pooled_h=2, pooled_w=3, spatial_scale=1.0)
+SENSITIVE = PSROIPooling(output_dim=2, group_size=3, spatial_scale=1.0)
+DEFORMABLE = DeformablePSROIPooling(output_dim=2, group_size=3, part_size=3, spatial_scale=1.0)
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "expected"),
+    [
+        (ALIGN, (typed("1,4,?,?"), typed("2..5,4"), typed("3..9", "i64")), "f32[3..5,4,2,3]"),
+        (ALIGN, (typed("..."), typed("..."), typed("...", "i64")), "f32[?,?,2,3]"),
+        (ROTATED, (typed("1,?,3,3"), typed("7,5"), typed("...", "i32")), "f32[7,?,2,3]"),
+    ],
+)
+def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expected: str) -> None:
+    assert str(operator.infer(*inputs)) == expected
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "code", "message"),
+    [
+        (ALIGN, (typed("1,2,3,4"), typed("3,5"), typed("3", "i64")), "IR502",
+         "the last axis of rois and 4 must be equal, found 5 and 4"),
+        (ALIGN, (typed("1,2,3,4"), typed("3,4"), typed("2", "i64")), "IR502",
+         "the number of rois and the length of batch_indices must be equal, found 3 and 2"),
+    ],
+)  # fmt: skip
+def test_shapes_that_do_not_fit(operator: Op, inputs: tuple[TensorType, ...], code: str, message: str) -> None:
+    with pytest.raises(ShapeError) as error:
+        operator.infer(*inputs)
+    assert (error.value.code, error.value.message) == (code, message)
+
+
+@pytest.mark.parametrize(("image", "found"), [(2, "2"), (-1, "-1"), (-5, "-5")])
+def test_an_image_that_there_is_not(image: int, found: str) -> None:
+    data, box = np.ones((2, 3, 4, 4), np.float32), np.zeros((2, 4), np.float32)
+    with pytest.raises(EvaluationError) as error:
+        evaluate(ALIGN, data, box, np.array([0, image]))
+    message = f"batch_indices[1] is {found}, allowed are 0 to 1: data has 2 images"
+    assert (error.value.code, error.value.message) == ("IR701", message)
+
+
+@pytest.mark.parametrize("operator", [ALIGN, ROTATED])
+def test_a_box_as_large_as_a_city_claims_no_memory(operator: Op) -> None:
+    box = np.array([[0, 0, 1e9, 1e9, 0][: 4 if operator is ALIGN else 5]], np.float32)
+    with pytest.raises(EvaluationError) as error:
+        evaluate(operator, np.ones((1, 1, 4, 4), np.float32), box, np.array([0]))
+    assert (error.value.code, error.value.location.port) == ("IR704", "rois")
+
+
+NUMBERS = st.sampled_from([0.0, 1.0, -2.5, 3.7, 40.0, np.nan, np.inf, -np.inf, 1e30, -1e30])
+
+
+@settings(max_examples=60)
+@given(st.lists(NUMBERS, min_size=5, max_size=5), st.sampled_from(["avg", "max"]))
+def test_no_box_breaks_anything(box: list[float], mode: str) -> None:
+    data = np.random.default_rng(0).random((1, 18, 4, 5)).astype(np.float32)
+    align = ROIAlign3(pooled_h=2, pooled_w=2, sampling_ratio=2, spatial_scale=0.5, mode=mode)
+    corners = np.array([box[:4]], np.float32)
+    assert evaluate(align, data, corners, np.array([0])).shape == (1, 18, 2, 2)
+    turned = ROIAlignRotated(pooled_h=2, pooled_w=2, sampling_ratio=2, spatial_scale=0.5)
+    assert evaluate(turned, data, np.array([box], np.float32), np.array([0])).shape == (1, 18, 2, 2)
+    rois = np.array([[0, *box[:4]]], np.float32)
+    for operator in (
+        POOL,
+        ROIPooling(pooled_h=2, pooled_w=1, spatial_scale=1.0, method="bilinear"),
+        SENSITIVE,
+        PSROIPooling(
+            output_dim=2, group_size=2, spatial_scale=1.0, mode="bilinear", spatial_bins_x=3, spatial_bins_y=3
+        ),
+        DEFORMABLE,
+    ):
+        assert evaluate(operator, data, rois).shape[0] == 1

@@ -1,0 +1,54 @@
+"""Eye: shapes, and errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, raise_error
+from ir_exec.ops.generation.eye import Eye
+from ir_exec.types import ElementType, TensorType
+from tests.helpers.values import between, known, typed
+
+EYE = Eye(output_type=ElementType.f32)
+
+
+INTEGER = typed("", ElementType.i64)
+
+
+def test_sizes_between_bounds() -> None:
+    batch = between([0, 2], [3, 2**63 - 1])
+    found = EYE.infer(between(1, 4), between(-5, 7), INTEGER, batch)
+    assert found == typed("..3,2..,1..4,..7")
+
+
+@pytest.mark.parametrize(
+    ("types", "code", "message"),
+    [
+        ((known(-1), INTEGER, INTEGER), "IR505", "num_rows is -1, expected 0 or more"),
+        ((INTEGER, known([-2]), INTEGER), "IR505", "num_columns is -2, expected 0 or more"),
+        ((INTEGER, INTEGER, known([1, 2])), "IR502", "diagonal_index has shape [2], expected one element"),
+        ((known([[1]]), INTEGER, INTEGER), "IR501", "num_rows has rank 2 ([1,1]), expected 0 or 1"),
+        ((INTEGER, INTEGER, INTEGER, known([2, -1])), "IR505", "batch_shape [2, -1] holds a negative size"),
+        ((INTEGER, INTEGER, INTEGER, INTEGER), "IR501", "batch_shape has rank 0 ([]), expected 1"),
+    ],
+)
+def test_errors_of_eye(types: tuple[TensorType, ...], code: str, message: str) -> None:
+    with pytest.raises(ShapeError) as error:
+        EYE.infer(*types)
+    assert (error.value.code, error.value.message) == (code, message)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "port"), [((-1, 2, 0), "num_rows"), ((1, -2, 0), "num_columns"), ((1, 2, 0, [2, -1]), "batch_shape")]
+)
+def test_negative_sizes_of_a_run(inputs: tuple[object, ...], port: str) -> None:
+    with pytest.raises(EvaluationError) as error:
+        EYE.evaluate(*[np.array(value) for value in inputs])
+    assert (error.value.code, error.value.location.port) == ("IR704", port)
+
+
+def test_eye_of_strings() -> None:
+    with pytest.raises(InvalidAttributeError) as error:
+        Eye.parse({"output_type": "string"}, raise_error)
+    assert error.value.code == "IR302"

@@ -1,0 +1,57 @@
+"""Multinomial: how often classes are drawn, and errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ir_exec.errors import EvaluationError, IRError
+from ir_exec.ops.generation.multinomial import Multinomial
+from ir_exec.types import ElementType, Shape, TensorType
+
+
+def multinomial(**attributes: object) -> Multinomial:
+    given = {"convert_type": ElementType.i32, "with_replacement": True, "log_probs": False, "global_seed": 1}
+    return Multinomial(**(given | attributes))
+
+
+@pytest.mark.parametrize(
+    ("probs", "count", "replacement", "message"),
+    [
+        ([[1, 2]], -1, True, "num_samples is -1, expected 0 or more"),
+        ([[1, 2]], 3, False, "num_samples is 3, expected at most the 2 classes without replacement"),
+        ([[1, 2], [0, 0]], 3, True, "row 1 of probs has no class left with a probability above 0"),
+        ([[1, 2, 0], [0, 1, 0]], 2, False, "row 1 of probs has no class left with a probability above 0"),
+    ],
+)
+def test_nothing_to_draw(probs: list[list[float]], count: int, replacement: bool, message: str) -> None:
+    operator = multinomial(with_replacement=replacement)
+    with pytest.raises(EvaluationError) as error, np.errstate(all="ignore"):
+        operator.evaluate(np.array(probs, np.float32), np.array(count))
+    assert (error.value.code, error.value.message) == ("IR704", message)
+
+
+def test_errors_of_multinomial() -> None:
+    with pytest.raises(IRError) as error:
+        multinomial().infer(TensorType(ElementType.f32, Shape([3])), TensorType.of(np.array(2)))
+    assert (error.value.code, error.value.message) == ("IR501", "probs has rank 1 ([3]), expected 2")
+    with pytest.raises(IRError) as error:
+        multinomial().infer(TensorType(ElementType.f32, Shape([3, 2])), TensorType.of(np.array(-2)))
+    assert (error.value.code, error.value.message) == ("IR505", "num_samples is -2, expected 0 or more")
+
+
+def test_classes_come_as_often_as_they_are_probable() -> None:
+    found = multinomial().evaluate(np.array([[1, 2, 5, 0]], np.float32), np.array(8000))
+    np.testing.assert_allclose(np.bincount(found[0], minlength=4) / 1000, [1, 2, 5, 0], atol=0.2)
+
+
+def test_without_replacement_all_classes_come() -> None:
+    with np.errstate(all="ignore"):
+        found = multinomial(with_replacement=False).evaluate(np.ones((5, 40), np.float32), np.array(40))
+    assert np.array_equal(np.sort(found), np.broadcast_to(np.arange(40), (5, 40)))
+
+
+def test_no_two_draws_without_seeds_are_alike() -> None:
+    operator, probs = multinomial(global_seed=0), np.ones((1, 1000), np.float32)
+    first, second = (operator.evaluate(probs, np.array(8)) for _ in range(2))
+    assert not np.array_equal(first, second)

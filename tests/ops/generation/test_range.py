@@ -1,0 +1,123 @@
+"""Range: element types, lengths, and errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ir_exec.errors import ElementTypeError, EvaluationError, InvalidAttributeError, ShapeError, raise_error
+from ir_exec.ops.generation.range import Range, Range1
+from ir_exec.types import UNBOUNDED, Dim, ElementType, Shape, TensorType
+from tests.helpers.values import between, known, scalar
+
+I64_MAX = 2**63 - 1
+
+
+def unknown(kind: str = "i64") -> TensorType:
+    return TensorType(ElementType[kind], Shape([]))
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "step", "message"),
+    [
+        (0, 5, 0, "step is 0, expected a positive or a negative number"),
+        (0, 0, 0, "step is 0, expected a positive or a negative number"),
+        (0, float("inf"), 1, "stop is inf, expected a finite number"),
+        (float("nan"), 1, 1, "start is nan, expected a finite number"),
+        (0, 1, float("-inf"), "step is -inf, expected a finite number"),
+    ],
+)
+def test_numbers_that_make_no_range(start: float, stop: float, step: float, message: str) -> None:
+    port = message.split()[0]
+    for layer in (Range1(), Range(output_type="f32")):
+        numbers = [start, stop, step]
+        with pytest.raises(ShapeError) as inferred:
+            layer.infer(*(known(number, "f32") for number in numbers))
+        assert (inferred.value.code, inferred.value.location.port, inferred.value.message) == ("IR505", port, message)
+        with pytest.raises(EvaluationError) as evaluated:
+            layer.evaluate(*(scalar(number, "f32") for number in numbers))
+        assert (evaluated.value.code, evaluated.value.location.port) == ("IR704", port)
+        assert evaluated.value.message == message
+
+
+def test_a_step_whose_fraction_is_all_it_has() -> None:
+    with pytest.raises(ShapeError, match="step is 0"):
+        Range(output_type="i32").infer(known(1), known(5), known(0.5, "f32"))
+    with pytest.raises(EvaluationError, match="step is 0"):
+        Range(output_type="i32").evaluate(scalar(1), scalar(5), scalar(0.5, "f32"))
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "step", "kind", "length"),
+    [
+        (0, 2**62, 1, "i64", 2**62),
+        (0, 10**15, 3, "i64", 333333333333334),
+        (-(2**63), I64_MAX, 1, "i64", UNBOUNDED),
+        (0, 2**64 - 1, 1, "u64", UNBOUNDED),
+        (0, 1e30, 1e-30, "f32", UNBOUNDED),
+        (-1.7e308, 1.7e308, 1, "f64", UNBOUNDED),
+        # Doubles, with which OpenVINO counts, make 2 and 4 of these.
+        (2**53, 2**53 + 5, 2, "i64", 3),
+        (2**53, 2**53 + 3, 1, "i64", 3),
+    ],
+)
+def test_the_length_is_exact_and_nothing_is_made_for_it(
+    start: float, stop: float, step: float, kind: str, length: int
+) -> None:
+    numbers = [TensorType.of(np.array(number, ElementType[kind].dtype)) for number in (start, stop, step)]
+    for layer in (Range1(), Range(output_type=kind)):
+        assert layer.infer(*numbers) == TensorType(ElementType[kind], Shape([length]))
+
+
+def test_integers_beyond_doubles() -> None:
+    for kind in ("i64", "u64"):
+        numbers = [np.array(number, ElementType[kind].dtype) for number in (2**53, 2**53 + 5, 2)]
+        assert Range1().evaluate(*numbers).tolist() == [2**53, 2**53 + 2, 2**53 + 4]
+    found = Range1().evaluate(*(np.array(number, np.uint64) for number in (2**64 - 3, 2**64 - 1, 1)))
+    assert found.tolist() == [2**64 - 3, 2**64 - 2]
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "step", "expected"),
+    [
+        (known(0), between(2, 7), known(1), Dim(2, 7)),
+        (known(0), between(2, 7), known(3), Dim(1, 3)),
+        (between(0, 3), between(2, 7), known(1), Dim(0, 7)),
+        (known(10), between(2, 7), known(-2), Dim(2, 4)),
+        (known(0), known(12), between(2, 4), Dim(3, 6)),
+        (known(0), between(3, I64_MAX), known(1), Dim(3, UNBOUNDED)),
+        (known(0), between(0, I64_MAX), known(7), Dim.any()),
+        (known(0), known(5), between(-1, 1), Dim.any()),
+        (known(0), unknown(), known(1), Dim.any()),
+    ],
+)
+def test_lengths_from_bounds(start: TensorType, stop: TensorType, step: TensorType, expected: Dim) -> None:
+    for layer in (Range1(), Range(output_type="i64")):
+        assert layer.infer(start, stop, step) == TensorType(ElementType.i64, Shape([expected]))
+
+
+@pytest.mark.parametrize("kind", ["i4", "u2", "u4", "f8e4m3", "f8e5m2", "f4e2m1"])
+def test_ranges_of_small_types(kind: str) -> None:
+    found = Range(output_type=kind).evaluate(scalar(0), scalar(3), scalar(1))
+    assert ElementType.of(found) is ElementType[kind]
+    assert found.astype(int).tolist() == [0, 1, 2]
+
+
+def test_range_attributes_and_types() -> None:
+    for attributes, code in (
+        ({}, "IR301"),
+        ({"output_type": "string"}, "IR302"),
+        ({"output_type": "boolean"}, "IR302"),
+        ({"output_type": "nf4"}, "IR302"),
+    ):
+        with pytest.raises(InvalidAttributeError) as raised:
+            Range.parse(attributes, raise_error)
+        assert raised.value.code == code
+    with pytest.raises(ElementTypeError) as mixed:
+        Range1().check_inputs([known(0), known(5, "i32"), known(1)], raise_error)
+    assert (mixed.value.code, mixed.value.message) == ("IR402", "stop is i32, expected i64 as start is")
+    with pytest.raises(ShapeError) as ranked:
+        Range1().infer(known(0), TensorType.of(np.array([5])), known(1))
+    assert (ranked.value.code, ranked.value.message) == ("IR501", "stop has rank 1 ([1]), expected 0")
+    nothing = TensorType(ElementType.dynamic, Shape([]))
+    assert Range1().infer(nothing, nothing, nothing) == TensorType(ElementType.dynamic, Shape([None]))

@@ -1,0 +1,67 @@
+"""GridSample: shapes, errors, and places far outside."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.ops import Op
+from ir_exec.ops.image.grid_sample import GridSample
+from ir_exec.types import TensorType
+from tests.helpers.operators import evaluate
+from tests.helpers.values import typed
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "expected"),
+    [
+        (GridSample(), (typed("2..3,4,5,6", "i8"), typed("1..2,?,8,2")), "i8[2,4,?,8]"),
+        (GridSample(), (typed("..."), typed("...")), "f32[?,?,?,?]"),
+    ],
+)
+def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expected: str) -> None:
+    assert str(operator.infer(*inputs)) == expected
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "code", "message"),
+    [
+        (GridSample(), (typed("1,2,3,4"), typed("1,2,3,3")), "IR502",
+         "the last axis of grid and 2 must be equal, found 3 and 2"),
+        (GridSample(), (typed("1,2,3,4"), typed("2,2,3,2")), "IR502",
+         "the batches of data and grid must be equal, found 1 and 2"),
+        (GridSample(), (typed("1,2,3"), typed("2,2,3,2")), "IR501", "data has rank 3 ([1,2,3]), expected 4"),
+    ],
+)  # fmt: skip
+def test_shapes_that_do_not_fit(operator: Op, inputs: tuple[TensorType, ...], code: str, message: str) -> None:
+    with pytest.raises(ShapeError) as error:
+        operator.infer(*inputs)
+    assert (error.value.code, error.value.message) == (code, message)
+
+
+NUMBERS = st.sampled_from([0.0, 1.0, -2.5, 3.7, 40.0, np.nan, np.inf, -np.inf, 1e30, -1e30])
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=4),
+    st.sampled_from(["bilinear", "nearest", "bicubic"]),
+    st.sampled_from(["zeros", "border", "reflection"]),
+    st.booleans(),
+)
+def test_no_place_breaks_anything(places: list[tuple[float, float]], mode: str, padding: str, align: bool) -> None:
+    data = np.random.default_rng(0).random((1, 2, 4, 5)).astype(np.float32)
+    operator = GridSample(mode=mode, padding_mode=padding, align_corners=align)
+    found = evaluate(operator, data, np.array([[places]], np.float32))
+    if mode == "nearest":
+        assert np.isin(found, [*data.ravel(), 0]).all()
+
+
+def test_an_empty_image_has_nothing_to_read() -> None:
+    grid = np.zeros((1, 1, 1, 2), np.float32)
+    with pytest.raises(EvaluationError) as error:
+        evaluate(GridSample(), np.zeros((1, 2, 0, 3), np.float32), grid)
+    assert error.value.message == "data [1, 2, 0, 3] has no elements to read"

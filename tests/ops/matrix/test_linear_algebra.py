@@ -1,0 +1,106 @@
+"""Inverse and GroupedMatMul: shapes and errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.ops.matrix.linear_algebra import GroupedMatMul, Inverse
+from ir_exec.types import Array, TensorType
+from tests.helpers.values import typed
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("3", "IR501", "data has rank 1 ([3]), expected 2 or more"),
+        ("2,3,4", "IR502", "the last two axes of data must be equal, found 3 and 4"),
+        ("2..3,4", "IR502", "the last two axes of data must be equal, found 2..3 and 4"),
+    ],
+)
+def test_errors_of_inverse(text: str, code: str, message: str) -> None:
+    with pytest.raises(ShapeError) as error:
+        Inverse().infer(typed(text))
+    assert (error.value.code, error.value.message) == (code, message)
+
+
+def test_both_sides_of_a_matrix_tell_its_size() -> None:
+    assert Inverse().infer(typed("?,2..5,3..")) == typed("?,3..5,3..5")
+    assert Inverse().infer(typed("...")) == typed("...")
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 6), st.integers(0, 3), st.integers(0, 2**32))
+def test_a_matrix_times_its_inverse(side: int, batch: int, seed: int) -> None:
+    data = np.random.default_rng(seed).normal(size=(batch, side, side)).astype(np.float32)
+    data += np.float32(4 * side) * np.eye(side, dtype=np.float32)[::-1]
+    inverse = Inverse().evaluate(data)
+    np.testing.assert_allclose(data @ inverse, np.broadcast_to(np.eye(side), data.shape), atol=1e-4)
+    assert np.array_equal(Inverse(adjoint=True).evaluate(data), inverse.swapaxes(-1, -2))
+
+
+def test_a_matrix_without_inverse_spoils_no_other() -> None:
+    data = np.stack([np.eye(2), np.ones((2, 2)), 2 * np.eye(2)]).astype(np.float32)
+    with np.errstate(all="ignore"):
+        found = Inverse().evaluate(data)
+    assert found[0].tolist() == [[1, 0], [0, 1]]
+    assert found[2].tolist() == [[0.5, 0], [0, 0.5]]
+    assert not np.isfinite(found[1]).any()
+
+
+@pytest.mark.parametrize(
+    ("types", "code", "message"),
+    [
+        (("5,3", "2,4,3"), "IR505", "mat_a has rank 2: offsets must say which rows belong to which group"),
+        (("5,3", "2,4,5", "2"), "IR502", "the last axes of mat_a and mat_b must be equal, found 3 and 5"),
+        (("2,5,3", "3,4,3"), "IR502", "axis 0 of mat_a and mat_b must be equal, found 2 and 3"),
+        (("5,3", "4,3", "2"), "IR501", "mat_b has rank 2 ([4,3]), expected 3"),
+        (("3", "2,4,3", "2"), "IR501", "mat_a has rank 1 ([3]), expected 2 or 3"),
+        (("5,3", "2,4,3", "1,2"), "IR501", "offsets has rank 2 ([1,2]), expected 1"),
+        (("5,3", "3,4,3", "2"), "IR502", "the length of offsets and axis 0 of mat_b must be equal, found 2 and 3.."),
+    ],
+)
+def test_errors_of_grouped_products(types: tuple[str, ...], code: str, message: str) -> None:
+    with pytest.raises(ShapeError) as error:
+        GroupedMatMul().infer(*[typed(text) for text in types])
+    assert (error.value.code, error.value.message) == (code, message)
+
+
+def test_partly_known_groups() -> None:
+    assert GroupedMatMul().infer(typed("?,3"), typed("?,2..4,?"), typed("?")) == typed("?,2..4")
+    assert GroupedMatMul().infer(typed("1..5,?,3"), typed("3..,4,?")) == typed("3..5,?,4")
+    assert GroupedMatMul().infer(typed("..."), typed("2,4,3")) == typed("...")
+
+
+@pytest.mark.parametrize(
+    ("offsets", "message"),
+    [
+        ([2, 6], "offsets[1] is 6, expected 2 to 5, where the rows of mat_a end"),
+        ([3, 2], "offsets[1] is 2, expected 3 to 5, where the rows of mat_a end"),
+        ([-1, 5], "offsets[0] is -1, expected 0 to 5, where the rows of mat_a end"),
+    ],
+)
+def test_offsets_out_of_range(offsets: list[int], message: str) -> None:
+    a, b = np.ones((5, 3), np.float32), np.ones((2, 4, 3), np.float32)
+    with pytest.raises(EvaluationError) as error:
+        GroupedMatMul().evaluate(a, b, np.array(offsets))
+    assert (error.value.code, error.value.message) == ("IR701", message)
+    types = (TensorType.of(a).without_values(), TensorType.of(b).without_values(), TensorType.of(np.array(offsets)))
+    assert [(found.code, found.message) for found in GroupedMatMul().check_values(*types)] == [("IR701", message)]
+    assert GroupedMatMul().check_values(typed("?,3"), *types[1:]) == []
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=5), st.integers(0, 3), st.integers(0, 2**32))
+def test_groups_against_einsum(counts: list[int], behind: int, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    a = random.integers(-9, 9, (sum(counts) + behind, 3)).astype(np.int32)
+    b = random.integers(-9, 9, (len(counts), 4, 3)).astype(np.int32)
+    found: Array = GroupedMatMul().evaluate(a, b, np.cumsum(counts))
+    group_of_row = np.repeat(np.arange(len(counts)), counts)
+    wanted = np.einsum("rk,rnk->rn", a[: len(group_of_row)], b[group_of_row])
+    assert np.array_equal(found[: len(wanted)], wanted)
+    assert not found[len(wanted) :].any()

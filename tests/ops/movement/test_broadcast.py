@@ -1,0 +1,219 @@
+"""Broadcast and Tile: what is inferred where little is known, and what is said about shapes that do not fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ir_exec.errors import EvaluationError, GraphError, InvalidAttributeError, ShapeError, UnsupportedError
+from ir_exec.ops import Op
+from ir_exec.types import ElementType, TensorType
+from tests.helpers.drawing import draw_data, draw_shape, draw_unsure, draw_wider
+from tests.helpers.operators import assert_holds, make, run
+from tests.helpers.values import between, known, typed
+
+NUMPY, EXPLICIT = make("Broadcast", 3, mode="numpy"), make("Broadcast", 3, mode="explicit")
+BIDIRECTIONAL, PDPD = make("Broadcast", 3, mode="bidirectional"), make("Broadcast", 3, mode="pdpd")
+PDPD1 = make("Broadcast", 1, **{"mode": "pdpd", "mode.auto_broadcast_axis": 1})
+TILE = make("Tile", 1)
+
+
+# What OpenVINO 2026.4.1 infers.
+@pytest.mark.parametrize(
+    ("operator", "types", "wanted"),
+    [
+        (NUMPY, ["[?,3]", known([2, 3])], "[2,3]"),
+        (NUMPY, ["[2..5,3]", known([4, 3])], "[4,3]"),
+        (NUMPY, ["[..5,3]", known([8, 3])], "[8,3]"),
+        (NUMPY, ["[...]", known([2, 3])], "[2,3]"),
+        (NUMPY, ["[3]", typed("[?]", "i64")], "[...]"),
+        (NUMPY, ["[3]", typed("[...]", "i64")], "[...]"),
+        (NUMPY, ["[1,3]", between([2, 3], [9, 3])], "[2..9,3]"),
+        (NUMPY, ["[?,3]", between([0, 3], [2**31 - 1, 3], "i32")], "[?,3]"),
+        (EXPLICIT, ["[...]", known([2, 3]), known([1])], "[2,3]"),
+        (EXPLICIT, ["[?]", known([2, 3]), known([0])], "[2,3]"),
+        (EXPLICIT, ["[3]", known([2, 3]), typed("[1]", "i64")], "[2,3]"),
+        (EXPLICIT, ["[3]", known([2, 3]), typed("[?]", "i64")], "[2,3]"),
+        (BIDIRECTIONAL, ["[2..5,3]", known([1, 3])], "[2..5,3]"),
+        (BIDIRECTIONAL, ["[..5,3]", known([8, 3])], "[8,3]"),
+        (BIDIRECTIONAL, ["[?,3]", known([2, 3])], "[2,3]"),
+        (BIDIRECTIONAL, ["[...]", known([2, 3])], "[...]"),
+        (BIDIRECTIONAL, ["[3]", typed("[2]", "i64")], "[?,3]"),
+        (BIDIRECTIONAL, ["[2,3]", typed("[1]", "i64")], "[2,3]"),
+        (BIDIRECTIONAL, ["[3]", typed("[?]", "i64")], "[...]"),
+        (PDPD, ["[2..5,3]", known([1, 3])], "[2..5,3]"),
+        (PDPD, ["[?,3]", known([2, 3])], "[2,3]"),
+        (PDPD, ["[3]", typed("[?]", "i64")], "[...]"),
+        (PDPD1, ["[3,1]", known([2, 3, 4])], "[2,3,4]"),
+        (TILE, ["[?,3]", known([2, 2])], "[?,6]"),
+        (TILE, ["[2..4,3]", known([3, 1])], "[6..12,3]"),
+        (TILE, ["[?]", known([0])], "[0]"),
+        (TILE, ["[...]", known([2, 2])], "[...]"),
+        (TILE, ["[2,3]", typed("[1]", "i64")], "[?,?]"),
+        (TILE, ["[2,3]", typed("[3]", "i64")], "[?,?,?]"),
+        (TILE, ["[2,3]", typed("[?]", "i64")], "[...]"),
+        (TILE, ["[2,3]", known([-1, 1])], "[0,3]"),
+        (TILE, ["[2,3]", between([-5, 1], [2, 4])], "[..4,3..12]"),
+    ],
+)
+def test_what_OpenVINO_infers_too(operator: Op, types: list[str | TensorType], wanted: str) -> None:
+    inputs = [typed(kind) if isinstance(kind, str) else kind for kind in types]
+    assert str(operator.infer(*inputs)) == f"f32{wanted}"
+
+
+@pytest.mark.parametrize(
+    ("operator", "types", "wanted"),
+    [
+        # What data says as well; OpenVINO says [?,?] of these three.
+        (NUMPY, ["[3]", typed("[2]", "i64")], "[?,3]"),
+        (EXPLICIT, ["[3]", typed("[2]", "i64"), known([1])], "[?,3]"),
+        (PDPD, ["[3]", typed("[2]", "i64")], "[3,?]"),
+        # And of these the target.
+        (NUMPY, ["[5]", between([1], [9])], "[5]"),
+        (EXPLICIT, ["[2..5]", between([1, 1], [9, 3]), known([0])], "[2..5,1..3]"),
+        (PDPD, ["[...]", known([2, 1])], "[2,?]"),
+        # A scalar fits everywhere; OpenVINO wants the target to be 1 there.
+        (EXPLICIT, ["[]", known([2, 3]), known([0])], "[2,3]"),
+        # OpenVINO lets pdpd fill all axes up to the last one only.
+        (PDPD, ["[2]", known([2, 3])], "[2,3]"),
+    ],
+)
+def test_where_we_infer_more_than_OpenVINO(operator: Op, types: list[str | TensorType], wanted: str) -> None:
+    inputs = [typed(kind) if isinstance(kind, str) else kind for kind in types]
+    assert str(operator.infer(*inputs)) == f"f32{wanted}"
+
+
+@pytest.mark.parametrize(
+    ("operator", "types", "code", "message"),
+    [
+        (
+            NUMPY,
+            ["[3]", known([2, 4])],
+            "IR504",
+            "data of shape [3] cannot be broadcast to [2,4]: 3 is neither 1 nor 4",
+        ),
+        (NUMPY, ["[2,3]", known([3])], "IR504", "data of shape [2,3] has more dims than target_shape [3]"),
+        (NUMPY, ["[3]", known([2, -3])], "IR505", "target_shape [2, -3] holds a negative size"),
+        (NUMPY, ["[3]", known(3)], "IR501", "target_shape has rank 0 ([]), expected 1"),
+        (BIDIRECTIONAL, ["[3]", known([2, 4])], "IR504", "the shapes [3] and [2,4] do not broadcast: 3 meets 4"),
+        (EXPLICIT, ["[3]", known([2, 3, 4]), known([0])], "IR504", None),
+        (
+            EXPLICIT,
+            ["[3,4]", known([2, 3, 4]), known([2, 1])],
+            "IR503",
+            "axes_mapping [2, 1] are no rising axes of a target of rank 3",
+        ),
+        # OpenVINO takes this and reads beyond data.
+        (
+            EXPLICIT,
+            ["[3,3]", known([2, 3, 4]), known([1, 1])],
+            "IR503",
+            "axes_mapping [1, 1] are no rising axes of a target of rank 3",
+        ),
+        (
+            EXPLICIT,
+            ["[3]", known([2, 3]), known([-1])],
+            "IR503",
+            "axes_mapping [-1] are no rising axes of a target of rank 2",
+        ),
+        (
+            EXPLICIT,
+            ["[3]", known([2, 3]), known([0, 1])],
+            "IR504",
+            "axes_mapping has 2 elements, expected one for each of the 1 dims of data",
+        ),
+        (EXPLICIT, ["[3]", known([2, 3]), known(1)], "IR501", "axes_mapping has rank 0 ([]), expected 1"),
+        (PDPD, ["[3]", known([2, 3])], "IR504", "the shapes [3,1] and [2,3] do not broadcast: 3 meets 2"),
+        (PDPD, ["[2,3]", known([2])], "IR504", "data of shape [2,3] laid on axis 0 does not fit into [2]"),
+        (PDPD1, ["[3]", known([3])], "IR504", "data of shape [3] laid on axis 1 does not fit into [3]"),
+        (TILE, ["[2,3]", known(2)], "IR501", "repeats has rank 0 ([]), expected 1"),
+    ],
+)
+def test_shapes_that_do_not_fit(operator: Op, types: list[str | TensorType], code: str, message: str | None) -> None:
+    with pytest.raises(ShapeError) as caught:
+        operator.infer(*[typed(kind) if isinstance(kind, str) else kind for kind in types])
+    assert caught.value.code == code
+    assert message is None or caught.value.message == message
+
+
+def test_axes_mapping_goes_with_explicit() -> None:
+    with pytest.raises(GraphError, match="mode explicit needs the input axes_mapping") as caught:
+        EXPLICIT.infer(typed("[3]"), known([2, 3]))
+    assert caught.value.code == "IR106"
+    with pytest.raises(GraphError, match="mode numpy does not take the input axes_mapping"):
+        NUMPY.infer(typed("[3]"), known([2, 3]), known([1]))
+    with pytest.raises(InvalidAttributeError, match="mode='bidirectional'"):
+        make("Broadcast", 1, mode="bidirectional")
+
+
+@pytest.mark.parametrize(
+    ("operator", "shape", "values"),
+    [
+        (NUMPY, (3,), [[2, 4]]),
+        (NUMPY, (2, 3), [[3]]),
+        (NUMPY, (3,), [[-1, 3]]),
+        (BIDIRECTIONAL, (3,), [[2, 4]]),
+        (BIDIRECTIONAL, (3,), [[-1]]),
+        (EXPLICIT, (3,), [[3, 2], [1]]),
+        (EXPLICIT, (3,), [[3, 2], [2]]),
+        (EXPLICIT, (3,), [[3, 2], [0, 1]]),
+        (EXPLICIT, (2, 2), [[2, 2], [1, 0]]),
+        (PDPD, (3,), [[2, 3]]),
+        (PDPD, (3, 1), [[3]]),
+    ],
+)
+def test_values_that_only_the_run_knows(operator: Op, shape: tuple[int, ...], values: list[list[int]]) -> None:
+    with pytest.raises(EvaluationError) as caught:
+        operator.evaluate(np.zeros(shape, np.float32), *[np.array(value) for value in values])
+    assert (caught.value.code, caught.value.location.port) == ("IR704", "target_shape")
+
+
+def test_ranks_that_no_array_has() -> None:
+    for operator in (NUMPY, TILE):
+        with pytest.raises(UnsupportedError, match="rank 65"):
+            operator.infer(typed("[1]"), known(np.ones(65)))
+
+
+@st.composite
+def broadcasts(draw: st.DrawFn) -> tuple[tuple[int, ...], list[int]]:
+    """A target, and the axes of it that data has."""
+    target = draw_shape(draw, 0)
+    return target, [axis for axis in range(len(target)) if draw(st.booleans())]
+
+
+@settings(max_examples=100)
+@given(broadcasts(), st.data())
+def test_Broadcast_is_a_loop(case: tuple[tuple[int, ...], list[int]], data: st.DataObject) -> None:
+    target, axes = case
+    shape = tuple([data.draw(st.sampled_from([1, target[axis]])) for axis in axes])
+    array = draw_data(data.draw, shape)
+    output = run(EXPLICIT, array, np.array(target, np.int64), np.array(axes, np.int64))
+    assert output.shape == target
+    for place in np.ndindex(target):
+        assert output[place] == array[tuple(0 if shape[i] == 1 else place[axis] for i, axis in enumerate(axes))]
+    unsure = draw_unsure(data.draw, np.array(target, np.int64))
+    kind = TensorType(ElementType.i32, draw_wider(data.draw, shape))
+    arrays = [array, np.array(target, np.int64), np.array(axes, np.int64)]
+    assert_holds(EXPLICIT, [kind, unsure, TensorType.of(arrays[2])], arrays)
+    spread = np.array(array).reshape([shape[axes.index(i)] if i in axes else 1 for i in range(len(target))])
+    kind = TensorType(ElementType.i32, draw_wider(data.draw, spread.shape))
+    for operator in (NUMPY, BIDIRECTIONAL, PDPD):
+        assert np.array_equal(run(operator, spread, arrays[1]), output)
+        assert_holds(operator, [kind, unsure], [spread, arrays[1]])
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_Tile_is_a_loop(data: st.DataObject) -> None:
+    array = draw_data(data.draw, draw_shape(data.draw, 0, 3))
+    repeats = np.array(data.draw(st.lists(st.integers(-1, 3), max_size=3)), np.int64)
+    output = run(TILE, array, repeats)
+    shape = (1,) * (output.ndim - array.ndim) + array.shape
+    times = [1] * (output.ndim - repeats.size) + [max(times, 0) for times in repeats.tolist()]
+    assert output.shape == tuple([size * count for size, count in zip(shape, times, strict=True)])
+    for place in np.ndindex(output.shape):
+        assert output[place] == array.reshape(shape)[tuple(i % size for i, size in zip(place, shape, strict=True))]
+    kind = TensorType(ElementType.i32, draw_wider(data.draw, array.shape))
+    assert_holds(TILE, [kind, draw_unsure(data.draw, repeats)], [array, repeats])

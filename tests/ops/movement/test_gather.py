@@ -1,0 +1,421 @@
+"""The gather family against plain loops, and everything it says about wrong shapes and values."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError
+from ir_exec.infer.known import with_known_values
+from ir_exec.kernels import costs
+from ir_exec.kernels.indices import OutOfRangeError
+from ir_exec.kernels.offsets import table_offsets
+from ir_exec.ops import Op, resolve
+from ir_exec.types import Array, ElementType, Shape, TensorType
+from tests.helpers.drawing import INDEX_TYPES, draw_data, draw_indices, draw_shape, plain
+from tests.helpers.operators import make, run, told
+from tests.helpers.values import known, typed
+
+
+@st.composite
+def gathers(draw: st.DrawFn) -> tuple[Array, Array, Array, int]:
+    """data, indices and axis of a Gather, and its batch_dims."""
+    shape = draw_shape(draw)
+    axis = draw(st.integers(0, len(shape) - 1))
+    batch = draw(st.integers(0, axis))
+    indices_shape = shape[:batch] + draw_shape(draw, 0, 2)
+    kind = draw(INDEX_TYPES)
+    indices = draw_indices(draw, indices_shape, -shape[axis] - 2, shape[axis] + 2, kind)
+    given_axis = np.array(draw(st.sampled_from([axis, axis - len(shape)])), draw(st.sampled_from(["i1", "i4", "i8"])))
+    if draw(st.booleans()):
+        given_axis = given_axis.reshape(1)
+    return draw_data(draw, shape), indices, given_axis, batch
+
+
+@settings(max_examples=150)
+@given(gathers(), st.booleans())
+def test_Gather_is_a_loop(case: tuple[Array, Array, Array, int], from_the_end: bool) -> None:
+    data, indices, axis, batch = case
+    position = int(axis.reshape(-1)[0]) % data.ndim
+    numbers, size = plain(indices), data.shape[position]
+    wanted = np.zeros(data.shape[:position] + indices.shape[batch:] + data.shape[position + 1 :], data.dtype)
+    inside = True
+    for place in np.ndindex(wanted.shape):
+        before, behind = place[:position], place[position + indices.ndim - batch :]
+        index = numbers[place[:batch] + place[position : position + indices.ndim - batch]]
+        if -size <= index < size:
+            wanted[place] = data[(*before, index, *behind)]
+        else:
+            inside = False
+    written = batch - indices.ndim if from_the_end and batch < indices.ndim else batch
+    assert np.array_equal(run(make("Gather", 8, batch_dims=written), data, indices, axis), wanted)
+    if inside and ((-size <= numbers) & (numbers < size)).all():
+        assert np.array_equal(run(make("Gather", 7, batch_dims=written), data, indices, axis), wanted)
+        if not batch:
+            assert np.array_equal(run(make("Gather", 1), data, indices, axis), wanted)
+    elif not inside:
+        with pytest.raises(EvaluationError) as caught:
+            run(make("Gather", 7, batch_dims=written), data, indices, axis)
+        assert caught.value.code == "IR701"
+
+
+@st.composite
+def elements(draw: st.DrawFn) -> tuple[Array, Array, int]:
+    shape = draw_shape(draw)
+    axis = draw(st.integers(0, len(shape) - 1))
+    size = draw(st.integers(0, 6)) if shape[axis] else 0
+    indices_shape = (*shape[:axis], size, *shape[axis + 1 :])
+    kind = draw(st.sampled_from([ElementType.i32, ElementType.i64]))
+    indices = draw_indices(draw, indices_shape, -shape[axis], shape[axis], kind)
+    return draw_data(draw, shape), indices, draw(st.sampled_from([axis, axis - len(shape)]))
+
+
+@settings(max_examples=100)
+@given(elements())
+def test_GatherElements_is_a_loop(case: tuple[Array, Array, int]) -> None:
+    data, indices, axis = case
+    wanted = np.zeros(indices.shape, data.dtype)
+    for place in np.ndindex(indices.shape):
+        source = list(place)
+        source[axis] = indices[place]
+        wanted[place] = data[tuple(source)]
+    assert np.array_equal(run(make("GatherElements", 6, axis=axis), data, indices), wanted)
+
+
+@st.composite
+def tuples(draw: st.DrawFn) -> tuple[Array, Array, int]:
+    shape = draw_shape(draw)
+    batch = draw(st.integers(0, len(shape) - 1))
+    length = draw(st.integers(0, len(shape) - batch))
+    sizes = shape[batch : batch + length]
+    leading = shape[:batch] + (draw_shape(draw, 0, 2) if 0 not in sizes else (0,))
+    kind = draw(INDEX_TYPES)
+    columns = [plain(draw_indices(draw, leading, -size, max(size, 1), kind)) for size in sizes]
+    indices = np.stack(columns, -1) if columns else np.zeros((*leading, 0), np.int64)
+    if kind.dtype.names:
+        return draw_data(draw, shape), indices.astype(np.uint8)[..., np.newaxis].view(kind.dtype)[..., 0], batch
+    return draw_data(draw, shape), indices.astype(kind.dtype), batch
+
+
+@settings(max_examples=150)
+@given(tuples())
+def test_GatherND_is_a_loop(case: tuple[Array, Array, int]) -> None:
+    data, indices, batch = case
+    numbers = plain(indices)
+    leading, rest = indices.shape[:-1], data.shape[batch + indices.shape[-1] :]
+    wanted = np.zeros(leading + rest, data.dtype)
+    for place in np.ndindex(leading):
+        wanted[place] = data[place[:batch] + tuple(numbers[place])]
+    assert np.array_equal(run(make("GatherND", 8, batch_dims=batch), data, indices), wanted)
+    if batch > 1:
+        wanted = wanted.reshape(int(np.prod(leading[:batch])), *leading[batch:], *rest)
+    assert np.array_equal(run(make("GatherND", 5, batch_dims=batch), data, indices), wanted)
+
+
+@st.composite
+def beams(draw: st.DrawFn) -> tuple[Array, Array, Array, Array]:
+    steps, batch, width = draw(st.integers(0, 5)), draw(st.integers(0, 3)), draw(st.integers(1, 4))
+    kind = draw(st.sampled_from(["i32", "i64", "u8", "f32", "f16", "bf16"]))
+
+    def array(low: int, high: int, *shape: int) -> Array:
+        size = int(np.prod(shape))
+        values = draw(st.lists(st.integers(low, high), min_size=size, max_size=size))
+        return np.array(values, np.int64).reshape(shape).astype(ElementType[kind].dtype)
+
+    shape = (steps, batch, width)
+    return array(0, 4, *shape), array(0, width - 1, *shape), array(0, 7, batch), array(0, 4)
+
+
+@settings(max_examples=100)
+@given(beams())
+def test_GatherTree_is_the_pseudocode_of_its_specification(case: tuple[Array, Array, Array, Array]) -> None:
+    step_ids, parent_ids, max_seq_len, end_token = case
+    steps, batches, width = step_ids.shape
+    wanted = np.full(step_ids.shape, end_token[()])
+    for batch in range(batches):
+        for beam in range(width):
+            length = min(steps, int(max_seq_len[batch]))
+            if not length:
+                continue
+            parent = int(parent_ids[length - 1, batch, beam])
+            wanted[length - 1, batch, beam] = step_ids[length - 1, batch, beam]
+            for level in reversed(range(length - 1)):
+                wanted[level, batch, beam] = step_ids[level, batch, parent]
+                parent = int(parent_ids[level, batch, parent])
+            finished = False
+            for time in range(length):
+                if finished:
+                    wanted[time, batch, beam] = end_token
+                elif wanted[time, batch, beam] == end_token:
+                    finished = True
+    assert np.array_equal(run(make("GatherTree", 1), step_ids, parent_ids, max_seq_len, end_token), wanted)
+
+
+FAR = [2**63 - 1, -(2**63), 2**62, -(2**62) - 1, 2**32, 2**31]
+DATA = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+@pytest.mark.parametrize("index", [*FAR, 3, -4])
+def test_no_index_is_too_far(index: int) -> None:
+    data, indices, axis = DATA, np.array([[1, index]]), np.array(1)
+    allowed = "allowed are -3 to 2: axis 1 of data has size 3"
+    for operator, inputs, where in [
+        (make("Gather", 1), (data, indices, axis), "0,1"),
+        (make("Gather", 7), (data, indices, axis), "0,1"),
+        (make("Gather", 7, batch_dims=1), (data, indices.T[::1], axis), "1,0"),
+        (make("GatherElements", 6, axis=1), (data[:1], indices), "0,1"),
+        (make("GatherND", 5), (data, indices), "0,1"),
+        (make("GatherND", 8), (data, indices), "0,1"),
+    ]:
+        with pytest.raises(EvaluationError) as caught:
+            operator.evaluate(*inputs)
+        assert caught.value.code == "IR701"
+        assert caught.value.location.port == "indices"
+        assert caught.value.message == f"indices[{where}] is {index}, {allowed}"
+    assert make("Gather", 8).evaluate(data, indices, axis).tolist() == [[[1.0, 0.0]], [[4.0, 0.0]]]
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (2, 0, 3), (0, 2), (0, 0)])
+def test_batches_without_indices(shape: tuple[int, ...]) -> None:
+    data = np.zeros((shape[0], 5, 3), np.float32)
+    assert run(make("Gather", 8, batch_dims=1), data, np.zeros(shape, np.int64), np.array(1)).shape == (*shape, 3)
+
+
+def test_offsets_of_few_indices_into_a_large_tensor() -> None:
+    # Far beyond what the i32 of the indices holds.
+    shape, indices = (1, 70_000, 70_000), np.full((1, 1, 2), 69_999, np.int32)
+    offsets = table_offsets(shape, indices, 1)
+    assert offsets.tolist() == [[[69_999 * 70_000, 69_999 * 70_000 + 1]]]
+    with pytest.raises(OutOfRangeError):
+        table_offsets(shape, indices + 1, 1)
+
+
+def test_unsigned_indices_are_never_negative() -> None:
+    indices = np.array([2**64 - 1, 1], np.uint64)
+    with pytest.raises(EvaluationError, match=r"indices\[0\] is 18446744073709551615, allowed are -2 to 1"):
+        make("Gather", 7).evaluate(DATA, indices, np.array(0))
+    assert make("Gather", 8).evaluate(DATA, indices, np.array(0)).tolist() == [[0, 0, 0], [3, 4, 5]]
+
+
+def test_messages_count_and_name_scalars() -> None:
+    with pytest.raises(EvaluationError) as caught:
+        make("Gather", 7).evaluate(DATA, np.array([[5, 0], [1, 9]], np.int8), np.array(-1))
+    assert caught.value.message == (
+        "indices[0,0] is 5, allowed are -3 to 2: axis 1 of data has size 3 (2 of 4 indices are out of range)"
+    )
+    with pytest.raises(EvaluationError) as caught:
+        make("Gather", 1).evaluate(np.zeros((2, 0)), np.array(0), np.array(1))
+    assert caught.value.message == "indices is 0, no index is allowed: axis 1 of data has size 0"
+
+
+def test_parents_that_are_no_beams() -> None:
+    steps = np.zeros((3, 2, 2), np.int32)
+    parents = np.zeros_like(steps)
+    parents[1, 1, 0] = 2
+    operator, lengths, end = make("GatherTree", 1), np.array([3, 3], np.int32), np.array(9, np.int32)
+    with pytest.raises(EvaluationError) as caught:
+        operator.evaluate(steps, parents, lengths, end)
+    assert (caught.value.code, caught.value.location.port) == ("IR701", "parent_ids")
+    assert caught.value.message == "step 1 of batch 1 has the parent 2, expected a beam from 0 to 1"
+    lengths = np.array([3, 1], np.int32)
+    assert operator.evaluate(steps, parents, lengths, end)[:, 1].tolist() == [[0, 0], [9, 9], [9, 9]]
+
+
+def test_beams_of_some_batches_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    operator = make("GatherTree", 1)
+    step_ids, parent_ids = rng.integers(0, 9, (5, 7, 3)), rng.integers(0, 3, (5, 7, 3))
+    lengths, end = rng.integers(0, 6, 7), np.array(1)
+    wanted = operator.evaluate(step_ids, parent_ids, lengths, end)
+    parent_ids[4, 6, 2] = 3
+    lengths[6] = 5
+    for followed in (1, 30, 45, 1000):
+        monkeypatch.setattr(costs, "CHUNK_ELEMENTS", followed)
+        assert np.array_equal(operator.evaluate(step_ids[:, :6], parent_ids[:, :6], lengths[:6], end), wanted[:, :6])
+        with pytest.raises(EvaluationError, match="step 4 of batch 6 has the parent 3"):
+            operator.evaluate(step_ids, parent_ids, lengths, end)
+
+
+def test_lengths_of_any_number() -> None:
+    steps = np.arange(4, dtype=np.float32).reshape(4, 1, 1)
+    for length, kept in [(np.inf, 4), (1e30, 4), (2.9, 2), (-1.0, 0), (-np.inf, 0), (np.nan, 0)]:
+        with np.errstate(all="ignore"):
+            lengths = np.array([length], np.float32)
+            found = make("GatherTree", 1).evaluate(steps, steps * 0, lengths, np.array(-1, np.float32))
+        assert found.ravel().tolist() == [0, 1, 2, 3][:kept] + [-1] * (4 - kept)
+
+
+@pytest.mark.parametrize(
+    ("operator", "types", "code", "message"),
+    [
+        (make("GatherElements", 6, axis=1), ("[2,3]", "[2]"), "IR501",
+         "indices has rank 1 ([2]), expected 2, the rank of data"),
+        (make("GatherElements", 6, axis=1), ("[2,3]", "[3,3]"), "IR502",
+         "axis 0 of data and indices must be equal, found 2 and 3"),
+        (make("GatherElements", 6, axis=2), ("[2,3]", "[2,3]"), "IR503",
+         "axis 2 is out of range for rank 2 (allowed: -2 to 1)"),
+        (make("GatherElements", 6, axis=0), ("[]", "[...]"), "IR501",
+         "data is a scalar, expected rank 1 or more"),
+        (make("GatherND", 8), ("[2,3]", "[2,3]"), "IR505",
+         "the last axis of indices is 3, expected at most rank(data) - batch_dims = 2: "
+         "each tuple counts on that many axes of data"),
+        (make("GatherND", 8, batch_dims=2), ("[2,3]", "[2,3]"), "IR501",
+         "data has rank 2, expected 3 or more with batch_dims 2"),
+        (make("GatherND", 5, batch_dims=1), ("[2,3]", "[3,1]"), "IR502",
+         "batch axis 0 of data and indices must be equal, found 2 and 3"),
+        (make("GatherND", 5), ("[2,3]", "[]"), "IR501",
+         "indices has rank 0, expected 1 or more with batch_dims 0"),
+    ],
+)  # fmt: skip
+def test_shapes_that_contradict(operator: Op, types: tuple[str, str], code: str, message: str) -> None:
+    with pytest.raises(ShapeError) as caught:
+        operator.infer(typed(types[0]), typed(types[1], "i64"))
+    assert (caught.value.code, caught.value.message) == (code, message)
+
+
+@pytest.mark.parametrize(
+    ("batch", "types", "axis", "code", "message"),
+    [
+        (0, ("[2,3]", "[2]"), known([0, 1]), "IR502", "axis has shape [2], expected one element"),
+        (0, ("[2,3]", "[2]"), known([[0]]), "IR501", "axis has rank 2 ([1,1]), expected 0 or 1"),
+        (0, ("[2,3]", "[2]"), known(2), "IR503", "axis 2 is out of range for rank 2 (allowed: -2 to 1)"),
+        (0, ("[]", "[2]"), known(0), "IR501", "data is a scalar, expected rank 1 or more: it has no axis"),
+        (1, ("[2,3]", "[2]"), known(0), "IR503", "batch_dims 1 must not be greater than axis 0"),
+        (2, ("[2,3]", "[2]"), known(1), "IR503",
+         "batch_dims 2 is out of range for indices of rank 1 (allowed: -1 to 1)"),
+        (-2, ("[2,3]", "[2]"), known(1), "IR503",
+         "batch_dims -2 is out of range for indices of rank 1 (allowed: -1 to 1)"),
+        (1, ("[2,3]", "[3]"), known(1), "IR502", "batch axis 0 of data and indices must be equal, found 2 and 3"),
+        (2, ("[2,3]", "[2,3]"), typed("[]", "i64"), "IR503", "batch_dims 2 must not be greater than axis 1"),
+    ],
+)  # fmt: skip
+def test_Gather_shapes_that_contradict(
+    batch: int, types: tuple[str, str], axis: TensorType, code: str, message: str
+) -> None:
+    with pytest.raises(ShapeError) as caught:
+        make("Gather", 8, batch_dims=batch).infer(typed(types[0]), typed(types[1], "i64"), axis)
+    assert (caught.value.code, caught.value.message) == (code, message)
+
+
+def test_GatherTree_shapes_that_contradict() -> None:
+    operator = make("GatherTree", 1)
+    for shapes, port in [
+        (("[4,2]", "[4,2]", "[2]", "[]"), "step_ids"),
+        (("[4,2,3]", "[4,2,2]", "[2]", "[]"), "parent_ids"),
+        (("[4,2,3]", "[4,2,3]", "[3]", "[]"), "max_seq_len"),
+        (("[4,2,3]", "[4,2,3]", "[2]", "[1]"), "end_token"),
+    ]:
+        with pytest.raises(ShapeError) as caught:
+            operator.infer(*(typed(shape, "i32") for shape in shapes))
+        assert caught.value.location.port == port
+
+
+def test_an_axis_that_only_the_run_knows() -> None:
+    with pytest.raises(EvaluationError) as caught:
+        make("Gather", 8).evaluate(DATA, np.array([0]), np.array(2))
+    assert (caught.value.code, caught.value.location.port) == ("IR704", "axis")
+    with pytest.raises(EvaluationError, match="batch_dims 1 must not be greater than axis 0"):
+        make("Gather", 8, batch_dims=1).evaluate(DATA, np.array([[0], [1]]), np.array(0))
+
+
+def test_attributes() -> None:
+    with pytest.raises(InvalidAttributeError) as caught:
+        make("GatherElements", 6)
+    assert caught.value.code == "IR301"
+    with pytest.raises(InvalidAttributeError) as caught:
+        make("GatherND", 8, batch_dims=-1)
+    assert caught.value.code == "IR302"
+    assert resolve("Gather", "opset1").unknown_attributes({"batch_dims": "1"}) == ["batch_dims"]
+
+
+@pytest.mark.parametrize(
+    ("operator", "types", "wanted"),
+    [
+        (make("Gather", 8), ("[2..5,?,7]", "[?,3]", known(1)), "[2..5,?,3,7]"),
+        (make("Gather", 8), ("[2..5,?,7]", "[]", known(-1)), "[2..5,?]"),
+        (make("Gather", 8), ("[2,3]", "[4]", typed("[]", "i64")), "[?,?]"),
+        (make("Gather", 8, batch_dims=1), ("[2..5,3]", "[..4,6]", known(1)), "[2..4,6]"),
+        (make("Gather", 8), ("[...]", "[4]", known(0)), "[...]"),
+        (make("Gather", 8), ("[2]", "[...]", known(0)), "[...]"),
+        (make("GatherElements", 6, axis=0), ("[2,3]", "[...]"), "[?,3]"),
+        (make("GatherElements", 6, axis=0), ("[...]", "[4,?]"), "[4,?]"),
+        (make("GatherElements", 6, axis=-2), ("[9,?,2..]", "[?,3,..5]"), "[9,3,2..5]"),
+        (make("GatherND", 8, batch_dims=2), ("[2,?,4]", "[?,3,5,1]"), "[2,3,5]"),
+        (make("GatherND", 5, batch_dims=2), ("[2,?,4]", "[?,3,5,1]"), "[6,5]"),
+        (make("GatherND", 5, batch_dims=2), ("[2,?,4]", "[?,?,5,1]"), "[?,5]"),
+        (make("GatherND", 8), ("[2,3]", "[4,?]"), "[...]"),
+    ],
+)
+def test_dynamic_shapes(operator: Op, types: tuple[str | TensorType, ...], wanted: str) -> None:
+    kinds = ("f32", "i64")
+    inputs = [one if isinstance(one, TensorType) else typed(one, kinds[i]) for i, one in enumerate(types)]
+    assert str(operator.infer(*inputs).shape) == wanted
+
+
+def test_bounds_pass_through() -> None:
+    lower, upper = np.array([1, 5, 0]), np.array([1, 9, 2**63 - 1])
+    data = typed("[3]", "i64").with_bounds(lower, upper)
+    inputs = [data, known([-1, 1]), known(0)]
+    operator = make("Gather", 8)
+    (found,) = with_known_values(operator, inputs, [operator.infer(*inputs)])
+    assert found.bounds is not None
+    assert [bound.tolist() for bound in found.bounds] == [[0, 5], [2**63 - 1, 9]]
+
+
+def test_constant_indices_are_checked() -> None:
+    error, warning = ("IR701", "error", "indices"), ("IR702", "warning", "indices")
+    data = typed("[2,3]")
+    for operator, indices, axis, wanted in [
+        (make("Gather", 7), known([0, 3]), known(1), [error]),
+        (make("Gather", 7), known([0, -1]), known(1), [warning]),
+        (make("Gather", 7), known([0, 2]), known(-1), []),
+        (make("Gather", 1), known([-3]), known(0), [error]),
+        (make("Gather", 8), known([9, -9]), known(0), []),
+        (make("Gather", 7), typed("[2]", "i64"), known(0), []),
+        (make("Gather", 7), known([5]), typed("[]", "i64"), []),
+    ]:
+        assert told(operator.check_values(data, indices, axis)) == wanted
+    for operator, indices, wanted in [
+        (make("GatherElements", 6, axis=-1), known([[0, 3], [1, 1]]), [error]),
+        (make("GatherElements", 6, axis=-1), known([[0, 2], [1, -1]]), [warning]),
+        (make("GatherElements", 6, axis=0), known([[0, 1, 1]]), []),
+        (make("GatherND", 5), known([[0, 3], [2, 0]]), [error, error]),
+        (make("GatherND", 5), known([[0, -1]]), [warning]),
+        (make("GatherND", 8), known([[0, -1]]), []),
+        (make("GatherND", 8), typed("[1,2]", "i64"), []),
+    ]:
+        assert told(operator.check_values(data, indices)) == wanted
+    assert make("GatherND", 8).check_values(typed("[...]"), known([[0]])) == []
+    assert told(make("GatherND", 8).check_values(typed("[?,3]"), known([[9, 0], [0, 9]]))) == [error]
+
+
+def test_only_indices_are_decoded() -> None:
+    def refuse() -> None:
+        raise AssertionError("data was decoded")
+
+    data = TensorType(ElementType.f32, Shape([2, 3]), refuse)
+    assert make("Gather", 7).check_values(data, known([0]), known(0)) == []
+    assert make("GatherElements", 6, axis=0).check_values(data, known([[0, 0, 0]])) == []
+    assert make("GatherND", 8).check_values(data, known([[0]])) == []
+
+
+def test_memory_follows_the_output() -> None:
+    table = np.zeros((20_000, 64), np.float32)
+    few = np.array([1, 5, 19_999])
+    cases = [
+        (make("Gather", 8), (table, few, np.array(0))),
+        (make("Gather", 8), (table.T, few, np.array(1))),
+        (make("GatherElements", 6, axis=0), (table, np.zeros((2, 64), np.int64))),
+        (make("GatherElements", 6, axis=1), (table.T, np.zeros((64, 2), np.int64))),
+        (make("GatherND", 8), (table, few[:, np.newaxis])),
+    ]
+    for operator, inputs in cases:
+        tracemalloc.start()
+        output = operator.evaluate(*inputs)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 8 * output.nbytes + 20_000

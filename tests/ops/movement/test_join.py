@@ -1,0 +1,212 @@
+"""Concat and the splits: what is inferred where little is known, and what is said about parts that cannot be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ir_exec.errors import ElementTypeError, EvaluationError, InvalidAttributeError, ShapeError, raise_error
+from ir_exec.infer.known import with_known_values
+from ir_exec.ops import Op
+from ir_exec.types import Array, ElementType, Shape, TensorType
+from tests.helpers.drawing import draw_data, draw_shape, draw_wider
+from tests.helpers.operators import assert_holds, inferred, make, outputs
+from tests.helpers.values import known, typed
+
+SPLIT, VARIADIC_SPLIT = make("Split", 1, num_splits=2), make("VariadicSplit", 1)
+
+
+def shapes(operator: Op, *types: TensorType) -> str:
+    return " ".join(str(kind.shape) for kind in inferred(operator, *types))
+
+
+# What OpenVINO 2026.4.1 infers.
+@pytest.mark.parametrize(
+    ("axis", "inputs", "wanted"),
+    [
+        (1, ["[2,?]", "[?,3]"], "[2,3..]"),
+        (0, ["[...]", "[2,3]"], "[2..,3]"),
+        (0, ["[2,3]", "[...]"], "[2..,3]"),
+        (-1, ["[...]", "[2,3]"], "[2,3..]"),
+        (0, ["[...]", "[...]"], "[...]"),
+        (0, ["[1..3,2]", "[2..4,?]"], "[3..7,2]"),
+    ],
+)
+def test_Concat_of_dynamic_shapes(axis: int, inputs: list[str], wanted: str) -> None:
+    assert shapes(make("Concat", 1, axis=axis), *[typed(shape) for shape in inputs]) == wanted
+
+
+def test_Concat_knows_bounds() -> None:
+    size = make("ShapeOf", 1).infer(typed("[2..5]"))
+    operator = make("Concat", 1, axis=0)
+    types = [size, known([7]), make("ShapeOf", 1).infer(typed("[?]"))]
+    (output,) = with_known_values(operator, types, [operator.infer(*types)])
+    lower, upper = output.bounds
+    assert lower.tolist() == [2, 7, 0]
+    assert upper.tolist() == [5, 7, 2**63 - 1]
+
+
+def test_Concat_takes_the_known_element_type() -> None:
+    unknown = TensorType(ElementType.dynamic, Shape([1]))
+    assert str(make("Concat", 1, axis=0).infer(unknown, typed("[2]", "f16"))) == "f16[3]"
+
+
+@pytest.mark.parametrize(
+    ("operator", "types", "wanted"),
+    [
+        (SPLIT, ["[?,3]", known(0)], "[?,3] [?,3]"),
+        (SPLIT, ["[2,3]", typed("[]", "i64")], "[?,?] [?,?]"),
+        (SPLIT, ["[...]", known(0)], "[...] [...]"),
+        (VARIADIC_SPLIT, ["[?,2]", known(0), known([1, 2])], "[1,2] [2,2]"),
+        (VARIADIC_SPLIT, ["[3..8,2]", known(0), known([1, 2])], "[1,2] [2,2]"),
+        (VARIADIC_SPLIT, ["[6,2]", typed("[]", "i64"), known([1, 2])], "[?,?] [?,?]"),
+        (VARIADIC_SPLIT, ["[...]", known(0), known([1, 2])], "[...] [...]"),
+        # Narrower than OpenVINO's 1..4, ?, ?.
+        (SPLIT, ["[3..9,3]", known(0)], "[2..4,3] [2..4,3]"),
+        (VARIADIC_SPLIT, ["[3..8,2]", known(0), known([1, -1])], "[1,2] [2..7,2]"),
+        (VARIADIC_SPLIT, ["[6,2]", known(0), typed("[2]", "i64")], "[..6,2] [..6,2]"),
+        # One type for as many outputs as there turn out to be.
+        (VARIADIC_SPLIT, ["[6,2]", known(0), typed("[?]", "i64")], "[..6,2]"),
+        (VARIADIC_SPLIT, ["[...]", known(0), typed("[...]", "i64")], "[...]"),
+    ],
+)
+def test_parts_of_dynamic_shapes(operator: Op, types: list[str | TensorType], wanted: str) -> None:
+    assert shapes(operator, *[typed(kind) if isinstance(kind, str) else kind for kind in types]) == wanted
+
+
+@pytest.mark.parametrize(
+    ("operator", "types", "code", "message"),
+    [
+        (make("Concat", 1, axis=2), ["[2,3]"], "IR503", "axis 2 is out of range for rank 2 (allowed: -2 to 1)"),
+        (
+            make("Concat", 1, axis=0),
+            ["[]", "[]"],
+            "IR503",
+            "axis 0 is out of range for rank 0 (allowed: none, the tensor is a scalar)",
+        ),
+        (make("Concat", 1, axis=0), ["[2,3]", "[2,4]"], "IR502", "axis 1 of the inputs must be equal, found 3 and 4"),
+        (
+            make("Concat", 1, axis=0),
+            ["[...]", "[2,3]", "[2]"],
+            "IR501",
+            "inputs[2] has rank 1 ([2]), expected 2, as inputs[1] has",
+        ),
+        (SPLIT, ["[3,1]", known(0)], "IR505", "axis 0 of data is 3, expected a multiple of 2"),
+        (SPLIT, ["[1..1,3]", known(0)], "IR505", "axis 0 of data is 1, expected a multiple of 2"),
+        (SPLIT, ["[2,3]", known([0])], "IR501", "axis has rank 1 ([1]), expected 0"),
+        (SPLIT, ["[2,3]", known(-3)], "IR503", "axis -3 is out of range for rank 2 (allowed: -2 to 1)"),
+        (
+            VARIADIC_SPLIT,
+            ["[6,2]", known(0), known([-1, -1])],
+            "IR505",
+            "split_lengths [-1, -1] hold a negative length other than one -1",
+        ),
+        (
+            VARIADIC_SPLIT,
+            ["[6,2]", known(0), known([-2, 8])],
+            "IR505",
+            "split_lengths [-2, 8] hold a negative length other than one -1",
+        ),
+        (
+            VARIADIC_SPLIT,
+            ["[6,2]", known(0), known([1, 2])],
+            "IR505",
+            "split_lengths [1, 2] sum up to 3, the axis has 6 elements",
+        ),
+        # OpenVINO takes this for a part of any length.
+        (
+            VARIADIC_SPLIT,
+            ["[6,2]", known(0), known([-1, 7])],
+            "IR505",
+            "split_lengths [-1, 7] sum up to 7, the axis has 6 elements",
+        ),
+        (
+            VARIADIC_SPLIT,
+            ["[3..8,2]", known(0), known([1, 1])],
+            "IR505",
+            "split_lengths [1, 1] sum up to 2, the axis has 3..8 elements",
+        ),
+        (VARIADIC_SPLIT, ["[6,2]", known([0, 1]), known(6)], "IR501", "axis has shape [2], expected a scalar or [1]"),
+        (
+            VARIADIC_SPLIT,
+            ["[6,2]", known(0), typed("[70000]", "i64")],
+            "IR505",
+            "70000 outputs are more than the 65536 allowed",
+        ),
+        (VARIADIC_SPLIT, ["[6,2]", known(0), known(6)], "IR501", "split_lengths has rank 0 ([]), expected 1"),
+    ],
+)
+def test_parts_that_cannot_be(operator: Op, types: list[str | TensorType], code: str, message: str) -> None:
+    with pytest.raises(ShapeError) as caught:
+        operator.infer(*[typed(kind) if isinstance(kind, str) else kind for kind in types])
+    assert (caught.value.code, caught.value.message) == (code, message)
+
+
+def test_values_that_only_the_run_knows() -> None:
+    data = np.zeros((3, 4), np.float32)
+    for operator, values, port in [
+        (SPLIT, [0], "data"),
+        (VARIADIC_SPLIT, [0, [1, 1]], "split_lengths"),
+        (VARIADIC_SPLIT, [0, [-1, -1, 3]], "split_lengths"),
+        (VARIADIC_SPLIT, [0, [-1, 4]], "split_lengths"),
+        (VARIADIC_SPLIT, [0, [5, -2]], "split_lengths"),
+        (VARIADIC_SPLIT, [[0, 1], [3]], "axis"),
+    ]:
+        with pytest.raises(EvaluationError) as caught:
+            operator.evaluate(data, *[np.array(value) for value in values])
+        assert (caught.value.code, caught.value.location.port) == ("IR704", port)
+
+
+def test_attributes_and_types() -> None:
+    with pytest.raises(InvalidAttributeError, match="num_splits='0': "):
+        make("Split", 1, num_splits=0)
+    with pytest.raises(InvalidAttributeError, match="num_splits='9223372036854775807': "):
+        make("Split", 1, num_splits=2**63 - 1)
+    with pytest.raises(InvalidAttributeError, match="axis is missing"):
+        make("Concat", 1)
+    with pytest.raises(ElementTypeError, match="f16"):
+        make("Concat", 1, axis=0).check_inputs([typed("[1]"), typed("[1]", "f16")], raise_error)
+
+
+@st.composite
+def cuts(draw: st.DrawFn) -> tuple[Array, int, list[int]]:
+    """A tensor, an axis, and lengths that make it up."""
+    data = draw_data(draw, draw_shape(draw))
+    axis = draw(st.integers(-data.ndim, data.ndim - 1))
+    ends = sorted(draw(st.lists(st.integers(0, data.shape[axis]), max_size=3)))
+    return data, axis, np.diff([0, *ends, data.shape[axis]]).tolist()
+
+
+@settings(max_examples=100)
+@given(cuts(), st.booleans(), st.data())
+def test_Concat_puts_together_what_VariadicSplit_took_apart(
+    case: tuple[Array, int, list[int]], is_open: bool, data: st.DataObject
+) -> None:
+    array, axis, lengths = case
+    given_lengths = list(lengths)
+    if is_open:
+        given_lengths[data.draw(st.integers(0, len(lengths) - 1))] = -1
+    arrays = [array, np.array(axis), np.array(given_lengths)]
+    parts = outputs(VARIADIC_SPLIT, *arrays)
+    assert [part.shape[axis] for part in parts] == lengths
+    concat = make("Concat", 1, axis=axis)
+    assert np.array_equal(concat.evaluate(*parts), array)
+    unsure = [TensorType.of(value) for value in arrays[1:]]
+    unsure = [data.draw(st.sampled_from([kind, kind.without_values()])) for kind in unsure]
+    kind = ElementType.of(array)
+    assert_holds(VARIADIC_SPLIT, [TensorType(kind, draw_wider(data.draw, array.shape)), *unsure], arrays)
+    assert_holds(concat, [TensorType(kind, draw_wider(data.draw, part.shape)) for part in parts], list(parts))
+
+
+@settings(max_examples=50)
+@given(cuts(), st.integers(1, 4), st.data())
+def test_Split_makes_equal_parts(case: tuple[Array, int, list[int]], count: int, data: st.DataObject) -> None:
+    array, axis, _ = case
+    array = np.concatenate([array] * count, axis)
+    operator, arrays = make("Split", 1, num_splits=count), [array, np.array(axis)]
+    for part, wanted in zip(outputs(operator, *arrays), np.split(array, count, axis), strict=True):
+        assert np.array_equal(part, wanted)
+    along = data.draw(st.sampled_from([TensorType.of(arrays[1]), typed("[]", "i64")]))
+    assert_holds(operator, [TensorType(ElementType.i32, draw_wider(data.draw, array.shape)), along], arrays)

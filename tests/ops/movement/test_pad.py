@@ -1,0 +1,164 @@
+"""Pad: errors, intervals, element types, memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ir_exec
+from ir_exec.errors import ElementTypeError, EvaluationError, InvalidAttributeError, IRError, ShapeError, raise_error
+from ir_exec.ops.movement.pad import Pad
+from ir_exec.types import ElementType, Shape, TensorType
+from tests.conformance.compare import type_faults
+from tests.conformance.oracle import Oracle, Refused
+from tests.helpers.network_text import NetworkText
+from tests.helpers.values import between, ints, known, typed
+
+I64_MIN, I64_MAX = -(2**63), 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("data", "begin", "end", "expected"),
+    [
+        ("?,?", known([1, -1]), known([2, -5]), "3..,?"),
+        ("2..5,3..9", known([1, -1]), known([2, -5]), "5..8,..3"),
+        ("1..,..4", known([1, -1]), known([2, -5]), "4..,0"),
+        ("...", known([1, -1]), known([2, -5]), "..."),
+        ("3,4", TensorType(ElementType.i64, Shape([2])), known([0, 0]), "?,?"),
+        ("4", between([2], [5]), known([2]), "8..11"),
+        ("4", between([0], [I64_MAX]), known([2]), "6.."),
+        ("4", between([3], [I64_MAX]), known([2]), "9.."),
+        ("9..", known([0]), between([I64_MIN], [20]), "9.."),
+        ("9..", between([I64_MIN], [20]), known([-2]), "7.."),
+        ("4", between([I64_MIN], [20]), between([I64_MIN], [20]), "4..44"),
+        ("4", between([I64_MIN], [0]), known([0]), "..4"),
+        ("4", between([I64_MIN], [-3]), known([0]), "..1"),
+        ("3,4", known([-2, 0]), known([-2, 0]), "0,4"),
+        ("?", known([I64_MAX]), known([I64_MAX]), str(I64_MAX)),
+    ],
+)
+def test_shapes(data: str, begin: TensorType, end: TensorType, expected: str) -> None:
+    assert Pad(pad_mode="constant").infer(typed(data), begin, end) == typed(expected)
+
+
+@pytest.mark.parametrize(
+    ("mode", "size", "begin", "end", "port", "message"),
+    [
+        ("edge", 0, 0, 1, "pads_end", "pads_end[0] is 1, but edge adds at most 0 to an axis of size 0"),
+        ("reflect", 3, 3, 0, "pads_begin", "pads_begin[0] is 3, but reflect adds at most 2 to an axis of size 3"),
+        ("reflect", 0, 1, 0, "pads_begin", "pads_begin[0] is 1, but reflect adds at most 0 to an axis of size 0"),
+        ("symmetric", 3, 0, 4, "pads_end", "pads_end[0] is 4, but symmetric adds at most 3 to an axis of size 3"),
+    ],
+)
+def test_more_pads_than_there_are_elements_to_copy(
+    mode: str, size: int, begin: int, end: int, port: str, message: str
+) -> None:
+    layer = Pad.parse({"pad_mode": mode}, raise_error)
+    assert layer is not None
+    with pytest.raises(ShapeError) as inferred:
+        layer.infer(typed(f"..{size}"), known([begin]), known([end]))
+    assert (inferred.value.code, inferred.value.location.port, inferred.value.message) == ("IR505", port, message)
+    with pytest.raises(EvaluationError) as evaluated:
+        layer.evaluate(np.zeros(size, np.float32), ints(begin), ints(end))
+    assert (evaluated.value.code, evaluated.value.location.port, evaluated.value.message) == ("IR704", port, message)
+    # Nothing is wrong where the axis may be longer.
+    layer.infer(typed("?"), known([begin]), known([end]))
+
+
+@pytest.mark.parametrize("mode", ["edge", "reflect", "symmetric"])
+def test_empty_axes_without_pads(mode: str) -> None:
+    layer = Pad.parse({"pad_mode": mode}, raise_error)
+    assert layer is not None
+    assert layer.infer(typed("0,3"), known([0, 1]), known([0, -1])) == typed("0,3")
+    assert layer.evaluate(np.zeros((0, 3), np.float32), ints(0, 1), ints(0, -1)).shape == (0, 3)
+    assert layer.evaluate(np.zeros((0, 3), np.float32), ints(-1, 1), ints(-1, -1)).shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "error", "code", "port", "message"),
+    [
+        (
+            [typed("2,3"), known([0]), known([0, 0])],
+            ShapeError,
+            "IR502",
+            "pads_begin",
+            "the rank of data and the length of pads_begin must be equal, found 2 and 1",
+        ),
+        (
+            [typed("2"), known([0]), TensorType.of(np.array(0))],
+            ShapeError,
+            "IR501",
+            "pads_end",
+            "pads_end has rank 0 ([]), expected 1",
+        ),
+        (
+            [typed("2"), known([0]), known([0]), typed("1")],
+            ShapeError,
+            "IR501",
+            "pad_value",
+            "pad_value has rank 1 ([1]), expected 0",
+        ),
+        (
+            [typed("2"), known([0]), known([0]), TensorType.of(np.array(1))],
+            ElementTypeError,
+            "IR402",
+            "pad_value",
+            "pad_value is i64, expected f32 as data is",
+        ),
+    ],
+)
+def test_errors(inputs: list[TensorType], error: type[IRError], code: str, port: str, message: str) -> None:
+    with pytest.raises(error) as raised:
+        Pad(pad_mode="constant").infer(*inputs)
+    assert (raised.value.code, raised.value.location.port, raised.value.message) == (code, port, message)
+
+
+def test_modes() -> None:
+    assert Pad.parse({"pad_mode": "REFLECT"}, raise_error) == Pad(pad_mode="reflect")
+    for attributes, code in (({}, "IR301"), ({"pad_mode": "mirror"}, "IR302")):
+        with pytest.raises(InvalidAttributeError) as raised:
+            Pad.parse(attributes, raise_error)
+        assert raised.value.code == code
+
+
+def test_a_value_that_the_mode_has_no_use_for() -> None:
+    kind = Pad(pad_mode="edge").infer(typed("2"), known([1]), known([0]), TensorType.of(np.array([1, 2])))
+    assert kind == typed("3")
+
+
+def test_nothing_between_is_larger_than_data_and_output() -> None:
+    # 100,000 by 100,000 elements would stand between, were the axis that grows the first.
+    data = np.zeros((1, 100_000), np.uint8)
+    found = Pad(pad_mode="edge").evaluate(data, ints(99_999, 0), ints(0, -99_999))
+    assert found.shape == (100_000, 1)
+
+
+@pytest.mark.parametrize("name", ["u1", "u2", "u3", "u4", "u6", "i4", "nf4", "f4e2m1"])
+def test_element_types_that_openvino_cannot_pad(name: str) -> None:
+    codes = np.array([[1, 0], [1, 1]], np.uint8)
+    data = codes.view(ElementType[name].dtype)
+    found = Pad(pad_mode="constant").evaluate(data, ints(1, 0), ints(0, -1))
+    assert found.dtype == data.dtype
+    assert found.view(np.uint8).tolist() == [[0], [1], [1]]
+    found = Pad(pad_mode="constant").evaluate(data, ints(1, 0), ints(0, -1), data[0, 0, ...])
+    assert found.view(np.uint8).tolist() == [[1], [1], [1]]
+    found = Pad(pad_mode="symmetric").evaluate(data, ints(1, 0), ints(0, 1))
+    assert found.view(np.uint8).tolist() == [[1, 0, 0], [1, 0, 0], [1, 1, 1]]
+
+
+@pytest.mark.parametrize("data", ["1,?,16", "1,9..,16", "1,3..7,16", "1,4,16"])
+@pytest.mark.parametrize("other", ["?", "9..", "..30", "3..7"])
+def test_pads_up_to_a_size_keep_the_lower_bound_of_data(data: str, other: str, oracle: Oracle) -> None:
+    net = NetworkText()
+    size = net.op("ShapeOf", net.parameter(other), opset=3, output_type="i64")
+    zero = net.const(ints(0))
+    ends = net.op("Concat", zero, net.op("Subtract", net.const(ints(20)), size), zero, axis=0)
+    padded = net.op("Pad", net.parameter(data), net.const(ints(0, 0, 0)), ends, opset=12, pad_mode="constant")
+    net.result(padded)
+    file = net.file()
+    model = ir_exec.read_model(file.xml, weights=file.weights)
+    (node,) = (node for node in model.graph.nodes if node.type == "Pad")
+    answer = oracle.types(file)
+    assert not isinstance(answer, Refused), answer.reason
+    theirs = next(one.outputs for one in answer if one.type == "Pad")
+    assert type_faults([model.types[node.outputs[0].number]], theirs, None) == []

@@ -1,0 +1,154 @@
+"""Operators that rearrange blocks: shapes and errors."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ir_exec.errors import InvalidAttributeError, IRError, ShapeError, raise_error
+from ir_exec.ops import Op, resolve
+from ir_exec.ops.movement.rearrange import (
+    BatchToSpace,
+    Col2Im,
+    DepthToSpace,
+    ExtractImagePatches,
+    ShuffleChannels,
+    SpaceToBatch,
+    SpaceToDepth,
+)
+from ir_exec.types import TensorType
+from tests.helpers.values import known, typed
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "expected"),
+    [
+        (DepthToSpace(block_size=2, mode="blocks_first"), (typed("?,6..13,2..3,?"),), "f32[?,2..3,4..6,?]"),
+        (SpaceToDepth(block_size=2, mode="depth_first"), (typed("1,2..3,3..7,?"),), "f32[1,8..12,2..3,?]"),
+        (BatchToSpace(), (typed("3..9,2..4"), known([1, 2]), known([0, 1]), known([0, 0])), "f32[2..4,3..7]"),
+        (BatchToSpace(), (typed("8,?"), known([1, 2]), known([0, 1]), known([0, 0])), "f32[4,?]"),
+        (BatchToSpace(), (typed("8,3"), known([1, 2]), typed("2", "i64"), known([0, 0])), "f32[4,?]"),
+        (SpaceToBatch(), (typed("2..3,?"), known([1, 4]), known([0, 1]), known([0, 4])), "f32[8..12,2..]"),
+        (SpaceToBatch(), (typed("2,3"), typed("2", "i64"), known([0, 1]), known([0, 4])), "f32[?,?]"),
+        (ShuffleChannels(group=4), (typed("2,5..7"),), None),
+        (ShuffleChannels(group=4), (typed("2,5..8"),), "f32[2,5..8]"),
+        (Col2Im(), (typed("1..2,8,?"), known([3, 4]), known([2, 2])), "f32[1..2,2,3,4]"),
+        (Col2Im(), (typed("8,?"), typed("2", "i64"), known([2, 2])), "f32[2,?,?]"),
+    ],
+)
+def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expected: str | None) -> None:
+    if expected is None:
+        with pytest.raises(ShapeError):
+            operator.infer(*inputs)
+    else:
+        assert str(operator.infer(*inputs)) == expected
+
+
+@pytest.mark.parametrize("pad", ["valid", "same_upper"])
+def test_patches_of_images_of_unknown_size(pad: str) -> None:
+    operator = ExtractImagePatches(sizes=(3, 2), strides=(2, 2), rates=(1, 2), auto_pad=pad)
+    found = operator.infer(typed("1,2,2..7,?"))
+    # 2 to 7 rows hold 0 to 3 patches of 3 rows at steps of 2; padded, 1 to 4 begin in them.
+    assert str(found) == ("f32[1,12,..3,?]" if pad == "valid" else "f32[1,12,1..4,?]")
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "code", "message"),
+    [
+        (DepthToSpace(block_size=2, mode="blocks_first"), (typed("1,6,2,2"),), "IR505",
+         "the depth of data is 6, expected a multiple of 4"),
+        (DepthToSpace(mode="blocks_first"), (typed("1,6"),), "IR501", "data has rank 2, expected 3 or more"),
+        (SpaceToDepth(block_size=2, mode="blocks_first"), (typed("1,6,2,3"),), "IR505",
+         "axis 3 of data is 3, expected a multiple of 2"),
+        (ShuffleChannels(group=3, axis=-1), (typed("1,6,2"),), "IR505",
+         "axis 2 of data is 2, expected a multiple of 3"),
+        (ShuffleChannels(axis=3), (typed("1,6"),), "IR503", "axis 3 is out of range for rank 2 (allowed: -2 to 1)"),
+        (BatchToSpace(), (typed("4,2"), known([1, 3]), known([0, 0]), known([0, 0])), "IR505",
+         "the batch of data is 4, expected a multiple of 3"),
+        (BatchToSpace(), (typed("4,2"), known([1, 2]), known([0, 3]), known([0, 2])), "IR505",
+         "crops_begin and crops_end take 5 elements from axis 1, there are 4"),
+        (BatchToSpace(), (typed("4,2"), known([2, 2]), known([0, 0]), known([0, 0])), "IR505",
+         "block_shape is [2, 2], expected 1 for the batch axis"),
+        (BatchToSpace(), (typed("4,2"), known([1, 0]), known([0, 0]), known([0, 0])), "IR505",
+         "block_shape is [1, 0], expected numbers from 1 on"),
+        (BatchToSpace(), (typed("4"), known([1]), known([0]), known([0])), "IR501",
+         "data has rank 1, expected 2 or more"),
+        (SpaceToBatch(), (typed("4,2"), known([1, 2]), known([0, -2]), known([0, 0])), "IR505",
+         "pads_begin is [0, -2], expected numbers from 0 on"),
+        (SpaceToBatch(), (typed("4,2"), known([1, 2]), known([0, 0, 0]), known([0, 0])), "IR502",
+         "the rank of data and the lengths of block_shape, pads_begin, pads_end must be equal, found [2] and [3]"),
+        (Col2Im(), (typed("8,6"), known([3, 4]), known([2, 0])), "IR505",
+         "kernel_size is [2, 0], expected positive numbers"),
+        (Col2Im(), (typed("6,6"), known([3, 4]), known([2, 2])), "IR505",
+         "the channels of data is 6, expected a multiple of 4"),
+        (Col2Im(), (typed("8,7"), known([3, 4]), known([2, 2])), "IR502",
+         "the number of patches in data and that of the image must be equal, found 7 and 6"),
+        (Col2Im(), (typed("8,7"), known([3, 4, 5]), known([2, 2])), "IR502",
+         "2 and the length of output_size must be equal, found 2 and 3"),
+    ],
+)  # fmt: skip
+def test_shapes_that_do_not_fit(operator: Op, inputs: tuple[TensorType, ...], code: str, message: str) -> None:
+    with pytest.raises(ShapeError) as error:
+        operator.infer(*inputs)
+    assert (error.value.code, error.value.message) == (code, message)
+
+
+def test_shuffle_channels_is_not_in_opset2() -> None:
+    with pytest.raises(IRError) as error:
+        resolve("ShuffleChannels", "opset2")
+    assert error.value.code == "IR117"
+
+
+@pytest.mark.parametrize(
+    "attributes", [{"sizes": "3"}, {"strides": "0,1"}, {"auto_pad": "explicit"}, {"rates": "1,1,1"}]
+)
+def test_attributes_of_patches(attributes: dict[str, str]) -> None:
+    given = {"sizes": "3,3", "strides": "1,1", "rates": "1,1", "auto_pad": "valid"} | attributes
+    with pytest.raises(InvalidAttributeError) as error:
+        ExtractImagePatches.parse(given, raise_error)
+    assert error.value.code == "IR302"
+
+
+SIZES = st.lists(st.integers(1, 3), min_size=1, max_size=3)
+
+
+@settings(max_examples=40)
+@given(SIZES, st.integers(1, 3), st.sampled_from(["blocks_first", "depth_first"]))
+def test_space_to_depth_undoes_depth_to_space(space: list[int], block: int, mode: str) -> None:
+    shape = (2, 2 * block ** len(space), *space)
+    data = np.arange(prod(shape)).reshape(shape)
+    image = DepthToSpace(block_size=block, mode=mode).evaluate(data)
+    np.testing.assert_array_equal(SpaceToDepth(block_size=block, mode=mode).evaluate(image), data)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(0, 2)), min_size=1, max_size=3))
+def test_batch_to_space_undoes_space_to_batch(axes: list[tuple[int, int, int]]) -> None:
+    blocks = [1, *(block for block, _, _ in axes)]
+    begins = [0, *(pad for _, _, pad in axes)]
+    sizes = [block * count for block, count, _ in axes]
+    ends = [0, *(-(size + pad) % block for (block, _, pad), size in zip(axes, sizes, strict=True))]
+    data = np.arange(2 * prod(sizes)).reshape(2, *sizes)
+    numbers = [np.array(one) for one in (blocks, begins, ends)]
+    batch = SpaceToBatch().evaluate(data, *numbers)
+    np.testing.assert_array_equal(BatchToSpace().evaluate(batch, *numbers), data)
+
+
+@settings(max_examples=40)
+@given(*[st.tuples(st.integers(1, 3), st.integers(1, 3)) for _ in range(4)])
+def test_col2im_adds_up_what_patches_share(
+    kernel: tuple[int, int], stride: tuple[int, int], rate: tuple[int, int], more: tuple[int, int]
+) -> None:
+    size = tuple(r * (k - 1) + 1 + m for k, r, m in zip(kernel, rate, more, strict=True))
+    count = tuple((s - r * (k - 1) - 1) // d + 1 for s, k, r, d in zip(size, kernel, rate, stride, strict=True))
+    columns = np.random.default_rng(sum(size)).integers(0, 9, (2, 3 * prod(kernel), prod(count)))
+    found = Col2Im(strides=stride, dilations=rate).evaluate(columns, np.array(size), np.array(kernel))
+    wanted = np.zeros((2, 3, *size), columns.dtype)
+    patches = columns.reshape(2, 3, *kernel, *count)
+    for i, j, h, w in np.ndindex(*kernel, *count):
+        wanted[:, :, h * stride[0] + i * rate[0], w * stride[1] + j * rate[1]] += patches[:, :, i, j, h, w]
+    np.testing.assert_array_equal(found, wanted)

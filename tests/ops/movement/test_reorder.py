@@ -1,0 +1,194 @@
+"""Roll, Reverse, ReverseSequence: errors, and sequences against a plain loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
+from ir_exec.ops.movement.reorder import Reverse, ReverseSequence, Roll
+from ir_exec.types import ElementType, Shape, TensorType
+from tests.helpers.values import ints, known, typed
+
+CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+def vector(length: int | None, kind: ElementType = ElementType.i64) -> TensorType:
+    return TensorType(kind, Shape([length]))
+
+
+ONE = TensorType.of(np.array(1))
+
+
+@pytest.mark.parametrize(
+    ("infer", "error", "code", "port", "message"),
+    [
+        (
+            lambda: Roll().infer(typed("2,3"), known([1]), ONE),
+            ShapeError,
+            "IR501",
+            "axes",
+            "the shapes of shift and axes must be equal, found [1] and []",
+        ),
+        (
+            lambda: Roll().infer(typed("2,3"), known([1]), known([0, 1])),
+            ShapeError,
+            "IR502",
+            "axes",
+            "the shapes of shift and axes must be equal, found [1] and [2]",
+        ),
+        (
+            lambda: Roll().infer(typed("2,3"), typed("1,1"), known([0])),
+            ShapeError,
+            "IR501",
+            "shift",
+            "shift has rank 2 ([1,1]), expected 0 or 1",
+        ),
+        (
+            lambda: Roll().infer(typed("2,3"), ONE, known([0, 2])),
+            ShapeError,
+            "IR503",
+            None,
+            "axes 2 is out of range for rank 2 (allowed: -2 to 1)",
+        ),
+        (
+            lambda: Reverse(mode="index").infer(typed("2,3"), known([-3])),
+            ShapeError,
+            "IR503",
+            None,
+            "axis -3 is out of range for rank 2 (allowed: -2 to 1)",
+        ),
+        (
+            lambda: Reverse(mode="mask").infer(typed("2,3"), vector(3, ElementType.boolean)),
+            ShapeError,
+            "IR502",
+            "axis",
+            "the rank of data and the length of axis must be equal, found 2 and 3",
+        ),
+        (
+            lambda: Reverse(mode="mask").infer(typed("2,3"), known([0, 1])),
+            ElementTypeError,
+            "IR401",
+            "axis",
+            "axis is i64, expected boolean in the mode mask",
+        ),
+        (
+            lambda: Reverse(mode="index").infer(typed("2,3"), vector(2, ElementType.boolean)),
+            ElementTypeError,
+            "IR401",
+            "axis",
+            "axis is boolean, expected an integer type in the mode index",
+        ),
+        (
+            lambda: ReverseSequence().infer(typed("2"), known([1, 1])),
+            ShapeError,
+            "IR501",
+            "data",
+            "data has rank 1, expected 2 or more",
+        ),
+        (
+            lambda: ReverseSequence().infer(typed("2,3"), known([1, 1, 1])),
+            ShapeError,
+            "IR502",
+            "seq_lengths",
+            "batch_axis of data and the length of seq_lengths must be equal, found 2 and 3",
+        ),
+        (
+            lambda: ReverseSequence(seq_axis=2).infer(typed("2,3"), known([1, 1])),
+            ShapeError,
+            "IR503",
+            None,
+            "seq_axis 2 is out of range for rank 2 (allowed: -2 to 1)",
+        ),
+        (
+            lambda: ReverseSequence(batch_axis=-1).infer(typed("2,3"), known([1, 1, 1])),
+            ShapeError,
+            "IR503",
+            None,
+            "batch_axis and seq_axis are both axis 1, expected two axes",
+        ),
+    ],
+)
+def test_errors(
+    infer: Callable[[], TensorType], error: type[IRError], code: str, port: str | None, message: str
+) -> None:
+    with pytest.raises(error) as raised:
+        infer()
+    assert (raised.value.code, raised.value.location.port, raised.value.message) == (code, port, message)
+
+
+def test_the_length_of_the_sequences_tells_the_batch() -> None:
+    assert ReverseSequence().infer(typed("?,?"), vector(3)) == typed("3,?")
+    assert ReverseSequence().infer(typed("..."), vector(3)) == typed("...")
+
+
+def test_axes_that_come_at_run_time() -> None:
+    for name, evaluate in (
+        ("axes", lambda: Roll().evaluate(CUBE, ints(1), ints(3))),
+        ("axis", lambda: Reverse(mode="index").evaluate(CUBE, ints(3))),
+    ):
+        with pytest.raises(EvaluationError) as raised:
+            evaluate()
+        assert (raised.value.code, raised.value.location.port) == ("IR704", name)
+        assert raised.value.message == f"{name} 3 is out of range for rank 3 (allowed: -3 to 2)"
+
+
+def test_shifts_beyond_64_bits_in_sum() -> None:
+    shifts = ints(*[2**62] * 3)
+    assert Roll().evaluate(CUBE, shifts, ints(1, 1, 1)).tolist() == CUBE.tolist()
+    found = Roll().evaluate(CUBE, ints(2**63 - 1, 2**63 - 1), ints(2, 2))
+    assert found.tolist() == np.concatenate([CUBE[..., 2:], CUBE[..., :2]], 2).tolist()
+
+
+def test_reverse_is_a_view() -> None:
+    assert np.shares_memory(Reverse(mode="index").evaluate(CUBE, ints(0)), CUBE)
+
+
+@pytest.mark.parametrize("length", [-1, 4, float("nan"), float("inf"), -1.0, 4.0])
+def test_lengths_that_no_sequence_has(length: float) -> None:
+    data = np.zeros((2, 3), np.float32)
+    with np.errstate(all="ignore"), pytest.raises(EvaluationError) as raised:
+        ReverseSequence().evaluate(data, np.array([1, length]))
+    assert (raised.value.code, raised.value.location.port) == ("IR704", "seq_lengths")
+    assert raised.value.message.startswith("seq_lengths[1] is ")
+    assert raised.value.message.endswith(", allowed are 0 to 3, the size of seq_axis")
+
+
+@settings(max_examples=60)
+@given(data=st.data(), batch=st.integers(0, 2), sequence=st.integers(0, 2))
+def test_sequences_as_the_specification_describes_them(data: st.DataObject, batch: int, sequence: int) -> None:
+    if batch == sequence:
+        return
+    sizes = st.integers(0, CUBE.shape[sequence])
+    lengths = data.draw(st.lists(sizes, min_size=CUBE.shape[batch], max_size=CUBE.shape[batch]))
+    expected = CUBE.copy()
+    for i, length in enumerate(lengths):
+        one = np.moveaxis(expected, (batch, sequence), (0, 1))[i]
+        one[:length] = one[:length][::-1].copy()
+    found = ReverseSequence(batch_axis=batch - 3, seq_axis=sequence).evaluate(CUBE, ints(*lengths))
+    assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("name", ["u1", "u3", "u4", "u6", "i4", "nf4", "f4e2m1", "string"])
+def test_element_types_that_openvino_cannot_move(name: str) -> None:
+    codes = np.array([[1, 0, 0], [1, 1, 0]], np.uint8)
+    kind = ElementType[name]
+    data = codes.astype(str).astype(object) if name == "string" else codes.view(kind.dtype)
+    moved = {
+        (1, 0): Roll().evaluate(data, np.array(1), np.array(0)),
+        (0, 1): Reverse(mode="index").evaluate(data, ints(1)),
+        (2, 2): ReverseSequence().evaluate(data, ints(3, 2)),
+    }
+    expected = {
+        (1, 0): [[1, 1, 0], [1, 0, 0]],
+        (0, 1): [[0, 0, 1], [0, 1, 1]],
+        (2, 2): [[0, 0, 1], [1, 1, 0]],
+    }
+    for key, found in moved.items():
+        assert ElementType.of(found) is kind
+        numbers = found.astype(int) if name == "string" else found.view(np.uint8)
+        assert numbers.tolist() == expected[key]

@@ -1,0 +1,423 @@
+"""The scatter family against plain loops, and everything it says about wrong shapes, element types and values."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ir_exec.errors import ElementTypeError, EvaluationError, InvalidAttributeError, IRError
+from ir_exec.infer.known import with_known_values
+from ir_exec.ops import Op
+from ir_exec.types import Array, ElementType, Shape, TensorType
+from tests.helpers.drawing import INDEX_TYPES, draw_data, draw_indices, draw_shape, plain
+from tests.helpers.operators import make, run, told
+from tests.helpers.values import known, typed
+
+
+def reduce_exactly(reduction: str, values: list[int]) -> int:
+    """Of Python's integers, one after the other; the mean is rounded down."""
+    first, *rest = values
+    if reduction == "none":
+        return values[-1]
+    if reduction == "mean":
+        return math.floor(sum(values) / len(values))
+    for value in rest:
+        first = {
+            "sum": first + value,
+            "sub": first - value,
+            "prod": first * value,
+            "min": min(first, value),
+            "max": max(first, value),
+        }[reduction]
+    return first
+
+
+@st.composite
+def updated(draw: st.DrawFn) -> tuple[Array, Array, Array, Array]:
+    shape = draw_shape(draw)
+    axis = draw(st.integers(0, len(shape) - 1))
+    indices_shape = draw_shape(draw, 0, 2) if shape[axis] else (0,)
+    indices = draw_indices(draw, indices_shape, 0, max(shape[axis], 1), draw(INDEX_TYPES))
+    updates = -1 - draw_data(draw, shape[:axis] + indices_shape + shape[axis + 1 :])
+    return draw_data(draw, shape), indices, updates, np.array(draw(st.sampled_from([axis, axis - len(shape)])))
+
+
+@settings(max_examples=150)
+@given(updated())
+def test_ScatterUpdate_is_a_loop(case: tuple[Array, Array, Array, Array]) -> None:
+    data, indices, updates, axis = case
+    position = int(axis) % data.ndim
+    wanted, numbers = data.copy(), plain(indices)
+    for place in np.ndindex(indices.shape):
+        to = (slice(None),) * position
+        wanted[(*to, numbers[place])] = updates[to + place]
+    assert np.array_equal(run(make("ScatterUpdate", 3), data, indices, updates, axis), wanted)
+
+
+@st.composite
+def scattered(draw: st.DrawFn) -> tuple[Array, Array, Array, Array]:
+    shape = draw_shape(draw)
+    axis = draw(st.integers(0, len(shape) - 1))
+    sizes = [draw(st.integers(0, size)) for size in shape]
+    sizes[axis] = draw(st.integers(0, 6)) if shape[axis] else 0
+    indices = draw_indices(draw, tuple(sizes), -shape[axis], max(shape[axis], 1), draw(INDEX_TYPES))
+    updates = draw_data(draw, tuple(sizes)) % 11 - 5
+    return (
+        draw_data(draw, shape) % 7 - 3,
+        indices,
+        updates,
+        np.array([draw(st.sampled_from([axis, axis - len(shape)]))]),
+    )
+
+
+@settings(max_examples=200)
+@given(scattered(), st.sampled_from(["none", "sum", "prod", "min", "max", "mean"]), st.booleans())
+def test_ScatterElementsUpdate_is_a_loop(
+    case: tuple[Array, Array, Array, Array], reduction: str, use_init_val: bool
+) -> None:
+    data, indices, updates, axis = case
+    position, numbers = int(axis[0]) % data.ndim, plain(indices)
+    met: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for place in np.ndindex(indices.shape):
+        to = list(place)
+        to[position] = int(numbers[place]) % data.shape[position]
+        if use_init_val and tuple(to) not in met:
+            met[tuple(to)].append(int(data[tuple(to)]))
+        met[tuple(to)].append(int(updates[place]))
+    wanted = data.copy()
+    for to, values in met.items():
+        wanted[to] = reduce_exactly(reduction, values)
+    for name in ("i32", "i64", "f32", "f64", "f16"):
+        kind = ElementType[name]
+        if (reduction == "mean" and kind.is_float) or (reduction == "prod" and name == "f16"):
+            continue
+        operator = make("ScatterElementsUpdate", 12, reduction=reduction, use_init_val=use_init_val)
+        found = run(operator, data.astype(kind.dtype), indices, updates.astype(kind.dtype), axis)
+        assert np.array_equal(found, wanted.astype(kind.dtype))
+    if reduction == "none" and (numbers >= 0).all():
+        assert np.array_equal(run(make("ScatterElementsUpdate", 3), data, indices, updates, axis), wanted)
+
+
+@st.composite
+def chosen(draw: st.DrawFn) -> tuple[Array, Array, Array]:
+    shape = draw_shape(draw)
+    length = draw(st.integers(0, len(shape)))
+    sizes = shape[:length]
+    leading = draw_shape(draw, 0, 2) if 0 not in sizes else (0,)
+    kind = draw(st.sampled_from([ElementType.i32, ElementType.i64]))
+    columns = [draw_indices(draw, leading, -size, max(size, 1), kind) for size in sizes]
+    indices = np.stack(columns, -1) if columns else np.zeros((*leading, 0), kind.dtype)
+    return draw_data(draw, shape) % 7 - 3, indices, draw_data(draw, leading + shape[length:]) % 11 - 5
+
+
+@settings(max_examples=200)
+@given(chosen(), st.sampled_from(["none", "sum", "sub", "prod", "min", "max"]))
+def test_ScatterNDUpdate_is_a_loop(case: tuple[Array, Array, Array], reduction: str) -> None:
+    data, indices, updates = case
+    wanted = data.astype(object)
+    for place in np.ndindex(indices.shape[:-1]):
+        for rest in np.ndindex(data.shape[indices.shape[-1] :]):
+            to = (*indices[place], *rest)
+            wanted[to] = reduce_exactly(reduction, [wanted[to], int(updates[place + rest])])
+    for name in ("i64", "f64"):
+        kind = ElementType[name].dtype
+        found = run(make("ScatterNDUpdate", 15, reduction=reduction), data.astype(kind), indices, updates.astype(kind))
+        assert np.array_equal(found, wanted.astype(kind))
+    if reduction == "none":
+        assert np.array_equal(run(make("ScatterNDUpdate", 4), data, indices, updates), wanted.astype(data.dtype))
+
+
+def test_sums_are_taken_one_after_the_other() -> None:
+    generator = np.random.default_rng(0)
+    data = generator.normal(size=3).astype(np.float32)
+    updates = (generator.normal(size=500) * 10.0 ** generator.integers(-6, 6, 500)).astype(np.float32)
+    indices = generator.integers(0, 3, 500)
+    wanted = data.copy()
+    for index, update in zip(indices, updates, strict=True):
+        wanted[index] += update
+    elements = make("ScatterElementsUpdate", 12, reduction="sum")
+    assert np.array_equal(elements.evaluate(data, indices, updates, np.array(0)), wanted)
+    slices = make("ScatterNDUpdate", 15, reduction="sum")
+    assert np.array_equal(slices.evaluate(data, indices[:, np.newaxis], updates), wanted)
+
+
+@pytest.mark.parametrize("reduction", ["sum", "sub", "prod"])
+@pytest.mark.parametrize("length", [2, 3, 64, 700])
+def test_slices_are_reduced_one_after_the_other(length: int, reduction: str) -> None:
+    rng = np.random.default_rng(length)
+    data = rng.normal(size=(5, length)).astype(np.float32)
+    # Some slices meet hundreds of updates, others one or none.
+    rows = np.concatenate([rng.integers(0, 2, 600), [3]])
+    updates = (1 + rng.normal(size=(len(rows), length)) / 100).astype(np.float32)
+    apply = {"sum": np.add, "sub": np.subtract, "prod": np.multiply}[reduction]
+    wanted = data.copy()
+    for row, update in zip(rows, updates, strict=True):
+        wanted[row] = apply(wanted[row], update)
+    found = run(make("ScatterNDUpdate", 15, reduction=reduction), data, rows[:, np.newaxis], updates)
+    assert np.array_equal(found, wanted)
+
+
+def test_elements_without_updates_stay_as_they_are() -> None:
+    data = np.array([7, np.nan, -0.0, np.inf], np.float16)
+    for reduction in ("none", "sum", "prod", "min", "max", "mean"):
+        operator = make("ScatterElementsUpdate", 12, reduction=reduction, use_init_val=False)
+        found = operator.evaluate(data, np.array([0]), np.array([2], np.float16), np.array(0))
+        assert found.tobytes()[2:] == data.tobytes()[2:]
+        assert found[0] == 2
+
+
+def test_the_last_one_wins_however_indices_lie() -> None:
+    """NumPy goes through arrays in the order of memory where nobody minds."""
+    forward = np.tile([2, 0, 2, 1], 50)
+    updates = np.arange(200, dtype=np.float32)
+    wanted = [197.0, 199.0, 198.0]
+    for indices in (forward, np.flip(np.flip(forward).copy()), np.repeat(forward, 2)[::2]):
+        for values in (updates, np.flip(np.flip(updates).copy())):
+            data = np.zeros(3, np.float32)
+            for operator, inputs in [
+                (make("ScatterUpdate", 3), (indices, values, np.array(0))),
+                (make("ScatterElementsUpdate", 3), (indices, values, np.array(0))),
+                (make("ScatterNDUpdate", 4), (indices[:, np.newaxis], values)),
+            ]:
+                assert operator.evaluate(data, *inputs).tolist() == wanted
+    table = np.asarray(np.tile([[2, 0], [2, 2], [1, 0]], (20, 1)), order="F")
+    rows = np.asarray(np.arange(120.0).reshape(60, 2, 1) * np.ones(4), order="F").astype(np.float32)
+    found = make("ScatterUpdate", 3).evaluate(np.zeros((3, 4), np.float32), table, rows, np.array(0))
+    assert found[:, 0].tolist() == [119, 118, 117]
+
+
+FAR = [2**63 - 1, -(2**63), 2**62, 2**32, 2**31, -(2**31) - 1]
+DATA = np.zeros((2, 3), np.float32)
+
+
+@pytest.mark.parametrize("index", [*FAR, 3, -4])
+def test_no_index_is_too_far(index: int) -> None:
+    axis, two = np.array(1), np.zeros((1, 2), np.float32)
+    for operator, inputs, where, least in [
+        (make("ScatterUpdate", 3), (DATA, np.array([1, index]), np.zeros((2, 2), np.float32), axis), "1", 0),
+        (make("ScatterElementsUpdate", 3), (DATA, np.array([[1, index]]), two, axis), "0,1", 0),
+        (make("ScatterElementsUpdate", 12, reduction="sum"), (DATA, np.array([[1, index]]), two, axis), "0,1", -3),
+        (make("ScatterNDUpdate", 4), (DATA, np.array([[1, index]]), two[0, :1]), "0,1", -3),
+        (make("ScatterNDUpdate", 15, reduction="max"), (DATA, np.array([[1, index]]), two[0, :1]), "0,1", -3),
+    ]:
+        with pytest.raises(EvaluationError) as caught:
+            operator.evaluate(*inputs)
+        assert (caught.value.code, caught.value.location.port) == ("IR701", "indices")
+        wanted = f"indices[{where}] is {index}, allowed are {least} to 2: axis 1 of data has size 3"
+        assert caught.value.message == wanted
+    assert not DATA.any()
+
+
+def test_negative_indices_where_the_specification_demands_an_error() -> None:
+    for operator, indices, updates in [
+        (make("ScatterUpdate", 3), np.array([-1]), DATA[:, :1]),
+        (make("ScatterElementsUpdate", 3), np.array([[-1]], np.int8), DATA[:1, :1]),
+    ]:
+        with pytest.raises(EvaluationError, match="is -1, allowed are 0 to 2: axis 1 of data has size 3"):
+            operator.evaluate(DATA, indices, updates, np.array(1))
+
+
+def fault(operator: Op, *types: TensorType) -> tuple[str, str, str | None]:
+    with pytest.raises(IRError) as caught:
+        operator.infer(*types)
+    return caught.value.code, caught.value.message, caught.value.location.port
+
+
+def test_ScatterUpdate_shapes_that_contradict() -> None:
+    operator = make("ScatterUpdate", 3)
+    data, indices = typed("[2,3,4]"), typed("[5,6]", "i64")
+    assert fault(operator, data, indices, typed("[2,5,4]"), known(1)) == (
+        "IR501",
+        "updates has rank 3, expected rank(indices) + rank(data) - 1 = 4",
+        "updates",
+    )
+    assert fault(operator, data, indices, typed("[2,5,3,4]"), known(1)) == (
+        "IR502",
+        "updates has shape [2,5,3,4], expected data.shape[:1] + indices.shape + data.shape[2:] = [2,5,6,4]",
+        "updates",
+    )
+    assert fault(operator, data, indices, typed("[...]"), known(3))[0] == "IR503"
+    assert fault(operator, data, indices, typed("[...]"), known([0, 1]))[0] == "IR502"
+    assert fault(operator, typed("[]"), indices, typed("[...]"), known(0))[0] == "IR501"
+    assert str(operator.infer(data, typed("[...]", "i64"), typed("[...]"), known(0)).shape) == "[2,3,4]"
+    assert str(operator.infer(typed("[?,3]"), indices, typed("[?,..9,6]"), known(1))) == "f32[?,3]"
+
+
+def test_ScatterElementsUpdate_shapes_that_contradict() -> None:
+    operator = make("ScatterElementsUpdate", 12)
+    data = typed("[2,3]")
+    assert fault(operator, data, typed("[2,4]", "i64"), typed("[2,3]"), known(1)) == (
+        "IR502",
+        "the shapes of indices and updates must be equal, found [2,4] and [2,3]",
+        "updates",
+    )
+    assert fault(operator, data, typed("[2]", "i64"), typed("[2]"), known(1)) == (
+        "IR501",
+        "indices has rank 1 ([2]), expected 2, the rank of data",
+        "indices",
+    )
+    assert fault(operator, data, typed("[3,9]", "i64"), typed("[...]"), known(-1)) == (
+        "IR502",
+        "axis 0 of indices is 3, expected at most 2 as in data",
+        "indices",
+    )
+    assert fault(operator, data, typed("[...]", "i64"), typed("[4..,3]"), known(1))[0] == "IR502"
+    assert str(operator.infer(data, typed("[2,9]", "i64"), typed("[?,?]"), known(1))) == "f32[2,3]"
+
+
+def test_ScatterNDUpdate_shapes_that_contradict() -> None:
+    operator = make("ScatterNDUpdate", 15)
+    data = typed("[2,3]")
+    assert fault(operator, data, typed("[5,3]", "i64"), typed("[...]")) == (
+        "IR505",
+        "the last axis of indices is 3, expected at most rank(data) = 2",
+        "indices",
+    )
+    assert fault(operator, data, typed("[5,1]", "i64"), typed("[5]")) == (
+        "IR501",
+        "updates has rank 1 ([5]), expected indices.shape[:-1] + data.shape[1:] = [5,3]",
+        "updates",
+    )
+    assert fault(operator, data, typed("[5,1]", "i64"), typed("[4,3]")) == (
+        "IR502",
+        "updates has shape [4,3], expected indices.shape[:-1] + data.shape[1:] = [5,3]",
+        "updates",
+    )
+    assert fault(operator, data, typed("[2]", "i64"), typed("[2]"))[0] == "IR501"
+    assert fault(operator, typed("[]"), typed("[2]", "i64"), typed("[...]"))[0] == "IR501"
+    assert fault(operator, data, typed("[]", "i64"), typed("[...]"))[2] == "indices"
+    for updates in ("[]", "[1]", "[1,1]", "[?]", "[...]"):
+        assert str(operator.infer(data, typed("[2]", "i64"), typed(updates))) == "f32[2,3]"
+    assert str(operator.infer(data, typed("[5,?]", "i64"), typed("[7]"))) == "f32[2,3]"
+
+
+def test_element_types_that_no_reduction_takes() -> None:
+    for name in ("string", "u1", "u3", "u6", "nf4"):
+        data, indices, updates = typed("[3]", name), typed("[2]", "i64"), typed("[2]", name)
+        found = fault(make("ScatterElementsUpdate", 12, reduction="sum"), data, indices, updates, known(0))
+        assert found == ("IR401", f"data is {name}, which the reduction sum does not take", "data")
+        found = fault(make("ScatterNDUpdate", 15, reduction="min"), data, typed("[2,1]", "i64"), updates)
+        assert found == ("IR401", f"data is {name}, which the reduction min does not take", "data")
+        make("ScatterElementsUpdate", 12).infer(data, indices, updates, known(0))
+    with pytest.raises(ElementTypeError, match="data is boolean, which the reduction mean does not take"):
+        make("ScatterElementsUpdate", 12, reduction="mean").infer(
+            typed("[3]", "boolean"), typed("[2]", "i64"), typed("[2]", "boolean"), known(0)
+        )
+
+
+def test_an_axis_that_only_the_run_knows() -> None:
+    axis, updates = np.array(0), np.zeros((1, 2), np.float32)
+    with pytest.raises(EvaluationError) as caught:
+        make("ScatterUpdate", 3).evaluate(DATA, np.array([0]), np.zeros((2, 1), np.float32), axis)
+    assert caught.value.message == "updates has shape [2, 1], expected [1, 3] for axis 0"
+    with pytest.raises(EvaluationError) as caught:
+        make("ScatterElementsUpdate", 12).evaluate(DATA, np.zeros((3, 1), int), np.zeros((3, 1)), np.array(1))
+    assert caught.value.message == "axis 0 of indices is 3, expected at most 2 as in data"
+    for operator in (make("ScatterUpdate", 3), make("ScatterElementsUpdate", 12)):
+        with pytest.raises(EvaluationError) as caught:
+            operator.evaluate(DATA, np.array([[0, 0]]), updates, np.array([-3]))
+        assert (caught.value.code, caught.value.location.port) == ("IR704", "axis")
+
+
+def test_attributes() -> None:
+    for type_name, opset, value in [("ScatterElementsUpdate", 12, "sub"), ("ScatterNDUpdate", 15, "mean")]:
+        with pytest.raises(InvalidAttributeError) as caught:
+            make(type_name, opset, reduction=value)
+        assert caught.value.code == "IR302"
+    operator = make("ScatterElementsUpdate", 12, reduction="MIN", use_init_val="0")
+    assert vars(operator) == {"reduction": "min", "use_init_val": False}
+    assert vars(make("ScatterElementsUpdate", 3, reduction="sum")) == {}
+
+
+def test_bounds_pass_through() -> None:
+    data = typed("[3]", "i64").with_bounds(np.array([1, 2, 3]), np.array([9, 2, 2**63 - 1]))
+    updates = typed("[1]", "i64").with_bounds(np.array([4]), np.array([5]))
+    for operator, rest in [
+        (make("ScatterUpdate", 3), (known([1]), updates, known(0))),
+        (make("ScatterElementsUpdate", 12), (known([1]), updates, known(0))),
+        (make("ScatterNDUpdate", 15), (known([[1]]), updates)),
+    ]:
+        inputs = [data, *rest]
+        (found,) = with_known_values(operator, inputs, [operator.infer(*inputs)])
+        assert found.bounds is not None
+        assert [bound.tolist() for bound in found.bounds] == [[1, 4, 3], [9, 5, 2**63 - 1]]
+    operator = make("ScatterNDUpdate", 15, reduction="sub")
+    inputs = [data, known([[1]]), updates]
+    (found,) = with_known_values(operator, inputs, [operator.infer(*inputs)])
+    assert found.bounds is None
+
+
+def test_constant_indices_are_checked() -> None:
+    error, warning = ("IR701", "error", "indices"), ("IR702", "warning", "indices")
+    info = ("IR703", "info", "indices")
+    data, updates = typed("[2,3]"), typed("[...]")
+    for operator, indices, axis, wanted in [
+        (make("ScatterUpdate", 3), known([0, 3]), known(1), [error]),
+        (make("ScatterUpdate", 3), known([0, -1]), known(1), [error]),
+        (make("ScatterUpdate", 3), known([0, 2]), known(1), []),
+        (make("ScatterUpdate", 3), known([0, 2, 0]), known(1), [info]),
+        (make("ScatterUpdate", 3), typed("[3]", "i64"), known(1), []),
+        (make("ScatterUpdate", 3), known([7]), typed("[]", "i64"), []),
+        (make("ScatterElementsUpdate", 3), known([[-1]]), known(1), [error]),
+        (make("ScatterElementsUpdate", 3), known([[1, 1]]), known(1), [info]),
+        (make("ScatterElementsUpdate", 3), known([[1, 1]]), known(0), []),
+        (make("ScatterElementsUpdate", 12), known([[-1, 2]]), known(1), [info]),
+        (make("ScatterElementsUpdate", 12, reduction="sum"), known([[-1, 2]]), known(1), []),
+        (make("ScatterElementsUpdate", 12, reduction="sum"), known([[-4]]), known(1), [error]),
+    ]:
+        assert told(operator.check_values(data, indices, updates, axis)) == wanted
+    for operator, indices, wanted in [
+        (make("ScatterNDUpdate", 4), known([[0, 3], [2, 0]]), [error, error]),
+        (make("ScatterNDUpdate", 4), known([[0, -1], [0, 2]]), [warning, info]),
+        (make("ScatterNDUpdate", 4), known([[0], [1]]), []),
+        (make("ScatterNDUpdate", 15), known([[0, -1], [0, 2]]), [info]),
+        (make("ScatterNDUpdate", 15, reduction="max"), known([[0, -1], [0, 2]]), []),
+        (make("ScatterNDUpdate", 15), typed("[4,2]", "i64"), []),
+    ]:
+        assert told(operator.check_values(data, indices, updates)) == wanted
+    dynamic = typed("[?,3]")
+    assert told(make("ScatterNDUpdate", 4).check_values(dynamic, known([[9, 0], [0, 9]]), updates)) == [error]
+    assert make("ScatterUpdate", 3).check_values(dynamic, known([9]), updates, known(0)) == []
+    assert make("ScatterNDUpdate", 4).check_values(typed("[...]"), known([[9]]), updates) == []
+
+
+def test_messages_of_constant_indices() -> None:
+    (warning, info) = make("ScatterNDUpdate", 4).check_values(typed("[4]"), known([[0], [-1], [0], [3]]), typed("[4]"))
+    assert warning.message == (
+        "1 of 4 indices are negative, which the specification does not provide for; they count from the end of the axis"
+    )
+    assert info.message == "2 of 4 indices choose what another one chooses too; the last one wins"
+
+
+def test_only_indices_are_decoded() -> None:
+    def refuse() -> None:
+        raise AssertionError("a tensor was decoded that need not be")
+
+    data, updates = TensorType(ElementType.f32, Shape([3]), refuse), TensorType(ElementType.f32, Shape([1]), refuse)
+    assert make("ScatterUpdate", 3).check_values(data, known([0]), updates, known(0)) == []
+    assert make("ScatterElementsUpdate", 12).check_values(data, known([0]), updates, known(0)) == []
+    assert make("ScatterNDUpdate", 4).check_values(data, known([[0]]), updates) == []
+
+
+def test_memory_follows_the_output() -> None:
+    data = np.zeros((1000, 200), np.float32)
+    axis = np.array(0)
+    indices = np.arange(1000) % 7
+    cases = [
+        (make("ScatterUpdate", 3), (data, indices, data, axis)),
+        (make("ScatterElementsUpdate", 12), (data, indices[:, np.newaxis], data[:, :1], axis)),
+        (make("ScatterElementsUpdate", 12, reduction="sum"), (data, indices[:, np.newaxis], data[:, :1], axis)),
+        (make("ScatterNDUpdate", 15, reduction="sum"), (data, indices[:, np.newaxis], data)),
+    ]
+    for operator, inputs in cases:
+        tracemalloc.start()
+        output = operator.evaluate(*inputs)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 6 * output.nbytes

@@ -1,0 +1,328 @@
+"""Slices against a walk over their places, and errors."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, ShapeError
+from ir_exec.ops.base.intervals import slice_length, sliced_dim
+from ir_exec.ops.movement.slice import Slice, SliceScatter, StridedSlice
+from ir_exec.types import Dim, ElementType, Shape, TensorType
+from tests.helpers.values import between, ints, known, typed
+
+CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+I64_MIN, I64_MAX = -(2**63), 2**63 - 1
+
+
+def vector(length: int | None) -> TensorType:
+    return TensorType(ElementType.i64, Shape([length]))
+
+
+def walked(size: int, start: int, stop: int, step: int) -> list[int]:
+    """The places that a slice takes, one step after the other."""
+    start += size if start < 0 else 0
+    stop += size if stop < 0 else 0
+    # OpenVINO's departure from Python: a backward slice never starts before the axis.
+    place = max(start, 0)
+    places = []
+    if step < 0:
+        place = min(place, size - 1)
+        while place > max(stop, -1):
+            places.append(place)
+            place += step
+    while step > 0 and place < min(stop, size):
+        places.append(place)
+        place += step
+    return places
+
+
+indices = st.integers(-12, 12)
+steps = st.integers(-4, 4).filter(bool)
+
+
+@settings(max_examples=200)
+@given(size=st.integers(0, 9), start=indices, stop=indices, step=steps)
+@example(size=0, start=0, stop=-1, step=-1)
+@example(size=5, start=-9, stop=-9, step=-1)
+def test_a_slice_takes_the_places_of_a_walk(size: int, start: int, stop: int, step: int) -> None:
+    places = walked(size, start, stop, step)
+    assert slice_length(size, start, stop, step) == len(places)
+    found = Slice().evaluate(np.arange(size), ints(start), ints(stop), ints(step))
+    assert found.tolist() == places
+    found = StridedSlice().evaluate(np.arange(size), ints(start), ints(stop), ints(step))
+    assert found.tolist() == places
+
+
+@settings(max_examples=200)
+@given(
+    sizes=st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted),
+    start=st.tuples(indices, indices).map(sorted),
+    stop=st.tuples(indices, indices).map(sorted),
+    step=steps,
+)
+@example(sizes=[2, 8], start=[-3, -3], stop=[4, 4], step=1)
+@example(sizes=[2, 8], start=[8, 8], stop=[-3, -3], step=-1)
+def test_the_interval_is_the_least_that_holds_every_length(
+    sizes: list[int], start: list[int], stop: list[int], step: int
+) -> None:
+    lengths = {
+        len(walked(size, first, end, step))
+        for size, first, end in product(*(range(low, high + 1) for low, high in (sizes, start, stop)))
+    }
+    found = sliced_dim(Dim(*sizes), (start[0], start[1]), (stop[0], stop[1]), step)
+    assert (found.lo, found.hi) == (min(lengths), max(lengths))
+
+
+@pytest.mark.parametrize(
+    ("dim", "start", "stop", "step", "expected"),
+    [
+        ("?", (1, 1), (I64_MAX, I64_MAX), 1, "?"),
+        ("2..8", (1, 1), (I64_MAX, I64_MAX), 1, "1..7"),
+        ("3..", (1, 1), (I64_MAX, I64_MAX), 1, "2.."),
+        ("?", (-3, -3), (I64_MAX, I64_MAX), 1, "..3"),
+        ("3..", (-3, -3), (-1, -1), 1, "2"),
+        ("2..8", (0, 0), (5, 5), 2, "1..3"),
+        ("3..", (2, 2), (I64_MAX, I64_MAX), 3, "1.."),
+        ("2..8", (-1, -1), (I64_MIN, I64_MIN), -1, "2..8"),
+        ("?", (5, 5), (1, 1), -2, "..2"),
+        ("2..20", (0, I64_MAX), (I64_MAX, I64_MAX), 1, "..20"),
+        ("2..20", (2, 8), (I64_MAX, I64_MAX), 1, "..18"),
+        ("2..20", (1, 1), (2, 8), 1, "1..7"),
+        ("10", (1, 1), (3, I64_MAX), 1, "2..9"),
+        ("?", (1, 1), (3, I64_MAX), 1, "?"),
+    ],
+)
+def test_intervals_as_openvino_infers_them(
+    dim: str, start: tuple[int, int], stop: tuple[int, int], step: int, expected: str
+) -> None:
+    found = Slice().infer(typed(dim), between([start[0]], [start[1]]), between([stop[0]], [stop[1]]), known([step]))
+    assert found == typed(expected)
+    found = StridedSlice().infer(
+        typed(dim), between([start[0]], [start[1]]), between([stop[0]], [stop[1]]), known([step])
+    )
+    assert found == typed(expected)
+
+
+def test_the_end_of_i32_is_the_end_of_the_axis() -> None:
+    start, stop, step = (TensorType.of(np.array([value], np.int32)) for value in (0, 2**31 - 1, 1))
+    assert Slice().infer(typed("3.."), start, stop, step) == typed("3..")
+
+
+@pytest.mark.parametrize(
+    ("count", "axes", "expected"),
+    [
+        (1, None, "..2,3,4"),
+        (None, None, "..2,..3,..4"),
+        (1, vector(1), "..2,..3,..4"),
+        (2, known([-1, 0]), "..2,3,..4"),
+    ],
+)
+def test_slice_with_unknown_bounds(count: int | None, axes: TensorType | None, expected: str) -> None:
+    bounds = [vector(count)] * 3
+    assert Slice().infer(typed("2,3,4"), *bounds, *([] if axes is None else [axes])) == typed(expected)
+    assert Slice().infer(typed("..."), *bounds, *([] if axes is None else [axes])) == typed("...")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "code", "port", "message"),
+    [
+        (
+            [typed(""), known([0]), known([1]), known([1])],
+            "IR501",
+            "data",
+            "data is a scalar, expected rank 1 or more",
+        ),
+        (
+            [typed("2"), TensorType.of(np.array(0)), known([1]), known([1])],
+            "IR501",
+            "start",
+            "start has rank 0 ([]), expected 1",
+        ),
+        (
+            [typed("2,3"), known([0]), known([1, 1]), known([1])],
+            "IR502",
+            "stop",
+            "the lengths of start, step and stop must be equal, found 1 and 2",
+        ),
+        (
+            [typed("2,3"), known([0]), known([1]), known([1]), known([0, 1])],
+            "IR502",
+            "axes",
+            "the lengths of start, stop, step and axes must be equal, found 1 and 2",
+        ),
+        (
+            [typed("2"), known([0, 0]), known([1, 1]), known([1, 1])],
+            "IR502",
+            "start",
+            "start has 2 elements, but data has only 1 axes",
+        ),
+        (
+            [typed("2"), vector(1), vector(1), known([0])],
+            "IR505",
+            "step",
+            "step is 0, expected a positive or a negative number",
+        ),
+        (
+            [typed("2,3"), vector(1), vector(1), vector(1), known([2])],
+            "IR503",
+            None,
+            "axes 2 is out of range for rank 2 (allowed: -2 to 1)",
+        ),
+        (
+            [typed("2,3"), vector(2), vector(2), vector(2), known([1, -1])],
+            "IR503",
+            None,
+            "axes [1, 1] hold the same axis more than once",
+        ),
+    ],
+)
+def test_slice_errors(inputs: list[TensorType], code: str, port: str | None, message: str) -> None:
+    with pytest.raises(ShapeError) as raised:
+        Slice().infer(*inputs)
+    assert (raised.value.code, raised.value.location.port, raised.value.message) == (code, port, message)
+
+
+@pytest.mark.parametrize(
+    ("step", "axes", "port", "message"),
+    [
+        (0, 0, "step", "step is 0, expected a positive or a negative number"),
+        (1, 3, "axes", "axes 3 is out of range for rank 3 (allowed: -3 to 2)"),
+    ],
+)
+def test_values_that_come_at_run_time(step: int, axes: int, port: str, message: str) -> None:
+    bounds = (ints(0), ints(1), ints(step), ints(axes))
+    for evaluate in (
+        lambda: Slice().evaluate(CUBE, *bounds),
+        lambda: SliceScatter().evaluate(CUBE, CUBE[:1], *bounds),
+    ):
+        with pytest.raises(EvaluationError) as raised:
+            evaluate()
+        assert (raised.value.code, raised.value.location.port, raised.value.message) == ("IR704", port, message)
+
+
+def test_axes_that_repeat_at_run_time() -> None:
+    with pytest.raises(EvaluationError, match=r"axes \[2, 2\] hold the same axis more than once"):
+        Slice().evaluate(CUBE, ints(0, 0), ints(1, 1), ints(1, 1), ints(2, -1))
+
+
+def test_scatter_refuses_updates_of_another_shape() -> None:
+    bounds = [known([0]), known([2]), known([1]), known([1])]
+    with pytest.raises(ShapeError) as raised:
+        SliceScatter().infer(typed("2,3,4"), typed("2,3,4"), *bounds)
+    assert (raised.value.code, raised.value.location.port) == ("IR502", "updates")
+    assert raised.value.message == "updates has shape [2,3,4], but the slice of data has [2,2,4]"
+    with pytest.raises(ShapeError) as raised:
+        SliceScatter().infer(typed("2,3,4"), typed("2,3"), *bounds)
+    assert (raised.value.code, raised.value.location.port) == ("IR501", "updates")
+    with pytest.raises(EvaluationError) as evaluated:
+        # NumPy would broadcast these.
+        SliceScatter().evaluate(CUBE, CUBE[:1, :2], ints(0), ints(2), ints(1), ints(1))
+    assert (evaluated.value.code, evaluated.value.location.port) == ("IR704", "updates")
+    assert evaluated.value.message == "updates has shape [1, 2, 4], but the slice of data has [2, 2, 4]"
+
+
+def test_scatter_takes_the_rank_from_updates() -> None:
+    found = SliceScatter().infer(typed("..."), typed("2,3"), vector(1), vector(1), vector(1))
+    assert found == typed("?,?")
+
+
+def parse(**masks: str) -> StridedSlice | None:
+    faults: list[IRError] = []
+    found = StridedSlice.parse(masks, faults.append)
+    if faults:
+        raise faults[0]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("masks", "message"),
+    [
+        ({"begin_mask": "0,2"}, "attribute begin_mask='0,2': expected a list of 0 and 1"),
+        ({"ellipsis_mask": "1,0,1"}, "attribute ellipsis_mask='1,0,1': only one bit may be set"),
+        ({"end_mask": "a"}, "attribute end_mask='a': expected an integer"),
+    ],
+)
+def test_masks_that_cannot_be(masks: dict[str, str], message: str) -> None:
+    with pytest.raises(InvalidAttributeError) as raised:
+        parse(**masks)
+    assert (raised.value.code, raised.value.message) == ("IR302", message)
+
+
+@pytest.mark.parametrize(("masks", "count"), [({}, 3), ({"new_axis_mask": (1,)}, 4), ({"ellipsis_mask": (0, 1)}, 4)])
+def test_positions_that_name_too_many_axes(masks: dict[str, Any], count: int) -> None:
+    positions = known([*[0] * count])
+    with pytest.raises(ShapeError) as raised:
+        StridedSlice(**masks).infer(typed("2,3"), positions, positions, known([*[1] * count]))
+    assert (raised.value.code, raised.value.location.port) == ("IR501", "begin")
+    assert raised.value.message == "begin names 3 axes, but data has only 2"
+
+
+def test_strides_of_0() -> None:
+    with pytest.raises(ShapeError, match="stride is 0, expected a positive or a negative number"):
+        StridedSlice().infer(typed("2"), vector(1), vector(1), known([0]))
+    with pytest.raises(EvaluationError, match="stride is 0, expected a positive or a negative number"):
+        StridedSlice().evaluate(CUBE, ints(0), ints(1), ints(0))
+    # Where the axis goes or is new, the stride means nothing.
+    assert StridedSlice(shrink_axis_mask=(1,)).evaluate(CUBE, ints(1), ints(1), ints(0)).tolist() == CUBE[1].tolist()
+
+
+@pytest.mark.parametrize("begin", [2, -3])
+def test_a_single_index_must_lie_on_its_axis(begin: int) -> None:
+    layer = StridedSlice(shrink_axis_mask=(1,))
+    message = f"begin[0] is {begin}, allowed are -2 to 1: axis 0 of data has size 2"
+    with pytest.raises(EvaluationError) as raised:
+        layer.evaluate(CUBE, ints(begin), ints(0), ints(1))
+    assert (raised.value.code, raised.value.location.port) == ("IR701", "begin")
+    assert raised.value.message == message
+    (fault,) = layer.check_values(typed("2,3,4"), known([begin]), known([0]), known([1]))
+    assert (fault.code, fault.message) == ("IR701", message)
+    assert layer.check_values(typed("4,3,4"), known([begin]), known([0]), known([1])) == []
+    assert layer.check_values(typed("?,3,4"), known([begin]), known([0]), known([1])) == []
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "stride", "masks", "expected"),
+    [
+        (vector(2), vector(2), known([1, 1]), {}, "..2,..3,4"),
+        (vector(2), vector(2), known([1, 1]), {"begin_mask": (0, 1), "end_mask": (0, 1)}, "..2,3,4"),
+        (vector(2), vector(2), known([2, 1]), {"end_mask": (1,)}, "..1,..3,4"),
+        (known([0, 1]), known([2, 2]), vector(2), {}, "..2,..3,4"),
+        (vector(None), vector(None), vector(None), {}, "..."),
+        (vector(None), vector(2), vector(None), {"shrink_axis_mask": (1,)}, "..3,4"),
+        (vector(3), vector(3), known([1, 1, 1]), {"ellipsis_mask": (1,), "new_axis_mask": (0, 1)}, "2,3,1,..4"),
+    ],
+)
+def test_strided_slice_with_unknown_bounds(
+    begin: TensorType, end: TensorType, stride: TensorType, masks: dict[str, Any], expected: str
+) -> None:
+    assert StridedSlice(**masks).infer(typed("2,3,4"), begin, end, stride) == typed(expected)
+
+
+def test_slices_are_views_and_scatter_copies() -> None:
+    assert np.shares_memory(Slice().evaluate(CUBE, ints(1), ints(2), ints(1)), CUBE)
+    assert np.shares_memory(StridedSlice().evaluate(CUBE, ints(1), ints(2), ints(1)), CUBE)
+    before = CUBE.copy()
+    found = SliceScatter().evaluate(CUBE, -CUBE[1:], ints(1), ints(2), ints(1))
+    assert CUBE.tolist() == before.tolist()
+    assert found[1].tolist() == (-before[1]).tolist()
+
+
+@pytest.mark.parametrize("name", ["u1", "u2", "u3", "u4", "u6", "i4", "nf4", "f4e2m1", "string"])
+def test_element_types_that_openvino_cannot_slice(name: str) -> None:
+    codes = (np.arange(12, dtype=np.uint8) % 2).reshape(3, 4)
+    kind = ElementType[name]
+    data = codes.astype(str).astype(object) if name == "string" else codes.view(kind.dtype)
+    for found in (
+        Slice().evaluate(data, ints(2, 0), ints(-9, 3), ints(-1, 2)),
+        StridedSlice().evaluate(data, ints(2, 0), ints(-9, 3), ints(-1, 2)),
+    ):
+        assert ElementType.of(found) is kind
+        assert found.tolist() == data[::-1, 0:3:2].tolist()
+    found = SliceScatter().evaluate(data, data[:1, ::-1].copy(), ints(2), ints(3), ints(1))
+    assert found.tolist() == [*data[:2].tolist(), data[0, ::-1].tolist()]

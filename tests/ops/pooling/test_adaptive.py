@@ -1,0 +1,79 @@
+"""Adaptive pooling: shapes, and errors."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ir_exec.errors import EvaluationError
+from ir_exec.ops.pooling.adaptive import AdaptiveAvgPool, AdaptiveMaxPool
+from ir_exec.types import ElementType, Shape, TensorType
+from tests.helpers.operators import refused
+from tests.helpers.values import typed
+
+
+@given(
+    sizes=st.lists(st.integers(1, 7), min_size=1, max_size=3),
+    wanted=st.lists(st.integers(0, 9), min_size=3, max_size=3),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=60)
+def test_adaptive_windows(sizes: list[int], wanted: list[int], seed: int) -> None:
+    data = np.random.default_rng(seed).integers(0, 5, (2, 2, *sizes)).astype(np.float32)
+    counts = wanted[: len(sizes)]
+    output_shape = np.array(counts)
+    means = AdaptiveAvgPool().evaluate(data, output_shape)
+    greatest, indices = AdaptiveMaxPool(index_element_type=ElementType.i32).evaluate(data, output_shape)
+    assert indices.dtype == np.int32
+    assert means.shape == greatest.shape == indices.shape == (2, 2, *counts)
+    for index in np.ndindex(*means.shape):
+        window = tuple(
+            slice(int(np.floor(i * size / count)), int(np.ceil((i + 1) * size / count)))
+            for i, size, count in zip(index[2:], sizes, counts, strict=True)
+        )
+        elements = data[index[:2]][window]
+        assert np.isclose(means[index], elements.mean())
+        assert greatest[index] == elements.max()
+        numbers = np.arange(np.prod(sizes)).reshape(sizes)[window]
+        assert indices[index] == numbers.ravel()[np.argmax(elements)]
+
+
+def test_many_adaptive_windows_of_few_elements_take_no_more_than_their_results() -> None:
+    data = np.array([[[3, 1, 2]]], np.float32)
+    tracemalloc.start()
+    means = AdaptiveAvgPool().evaluate(data, np.array([300_000]))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert means[0, 0, [0, 99_999, 100_000, 299_999]].tolist() == [3, 3, 1, 2]
+    assert peak < 64 * 300_000
+
+
+@pytest.mark.parametrize("operator", [AdaptiveAvgPool(), AdaptiveMaxPool()])
+def test_adaptive_pooling_refuses(operator: Any) -> None:
+    data = typed("1,2,4,5")
+    what = "the length of output_shape and the number of spatial axes must be equal, found 3 and 2"
+    assert refused(operator, data, TensorType.of(np.array([1, 2, 3]))) == ("IR502", what)
+    found = refused(operator, data, TensorType.of(np.array([1, -2])))
+    assert found == ("IR505", "output_shape [1, -2] holds a negative size")
+    assert refused(operator, data, typed("", "i64"))[0] == "IR501"
+    assert refused(operator, typed("1,2"), typed("?", "i64"))[0] == "IR501"
+    with pytest.raises(EvaluationError) as error:
+        operator.evaluate(np.zeros((1, 2, 4, 5), np.float32), np.array([1, -2]))
+    message = "output_shape is [1, -2], expected 2 numbers of windows from 0 on"
+    assert (error.value.code, error.value.message) == ("IR704", message)
+    with pytest.raises(EvaluationError) as error:
+        operator.evaluate(np.zeros((1, 2, 0, 5), np.float32), np.array([1, 2]))
+    assert error.value.message == "data [1, 2, 0, 5] has no elements to pool"
+
+
+def test_adaptive_pooling_with_little_known() -> None:
+    bounds = TensorType(ElementType.i64, Shape([2])).with_bounds(np.array([2, 0]), np.array([5, 2**63 - 1]))
+    assert AdaptiveAvgPool().infer(typed("1,?,?,?"), bounds) == typed("1,?,2..5,?")
+    assert AdaptiveAvgPool().infer(typed("1,2,3"), typed("?", "i64")) == typed("1,2,?")
+    found = AdaptiveMaxPool(index_element_type=ElementType.i32).infer(typed("..."), typed("2", "i64"))
+    assert found == (typed("..."), typed("...", "i32"))

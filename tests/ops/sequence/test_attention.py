@@ -1,0 +1,177 @@
+"""ScaledDotProductAttention: errors, dynamic shapes, and work in blocks of queries."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from ir_exec.errors import ElementTypeError, ShapeError
+from ir_exec.kernels import costs
+from ir_exec.ops.sequence import attention
+from ir_exec.ops.sequence.attention import ScaledDotProductAttention
+from ir_exec.types import Array, ElementType, Shape, TensorType
+from tests.helpers.values import typed
+
+
+def infer(*shapes: str, causal: bool = False) -> TensorType:
+    return ScaledDotProductAttention(causal=causal).infer(*map(typed, shapes))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "code", "port", "message"),
+    [
+        (["4,8", "2,5,8", "2,5,6"], "IR501", "query", "query has rank 2 ([4,8]), expected 3 or more"),
+        (["2,4,8", "2,5,8", "5,6"], "IR501", "value", "value has rank 2 ([5,6]), expected 3 or more"),
+        (["2,4,8", "2,5,7", "2,5,6"], "IR502", "key", "the last axis of query and key must be equal, found 8 and 7"),
+        (
+            ["2,4,8", "2,1,8", "2,5,6"],
+            "IR502",
+            "value",
+            "the axis before the last of key and value must be equal, found 1 and 5",
+        ),
+        (["2,4,8", "3,5,8", "2,5,6"], "IR504", None, "the shapes [2] and [3] do not broadcast: 2 meets 3"),
+        (
+            ["2,4,8", "2,5,8", "2,5,6", "5"],
+            "IR501",
+            "attention_mask",
+            "attention_mask has rank 1 ([5]), expected 0, or 2 or more",
+        ),
+        (
+            ["2,4,8", "2,5,8", "2,5,6", "4,4"],
+            "IR504",
+            "attention_mask",
+            "attention_mask [4,4] does not broadcast to the scores [...,4,5]",
+        ),
+        (
+            ["2,4,8", "2,1,8", "2,1,6", "4,5"],
+            "IR504",
+            "attention_mask",
+            "attention_mask [4,5] does not broadcast to the scores [...,4,1]",
+        ),
+        (["2,4,8", "2,5,8", "2,5,6", "", "2"], "IR505", "scale", "scale [2] has 2 elements, expected 1"),
+        (["2,4,8", "2,5,8", "2,5,6", "", "1,1"], "IR501", "scale", "scale has rank 2 ([1,1]), expected 0 or 1"),
+        (
+            ["2,4,8", "2,5,8", "2,5,6", "", "", "2,1"],
+            "IR501",
+            "sink",
+            "sink has rank 2 ([2,1]), expected rank(query) = 3",
+        ),
+        (
+            ["2,4,8", "2,5,8", "2,5,6", "", "", "2,4,2"],
+            "IR504",
+            "sink",
+            "sink [2,4,2] does not broadcast to [2,4,1]",
+        ),
+        (
+            ["1,4,8", "1,5,8", "1,5,6", "", "", "7,1,1"],
+            "IR504",
+            "sink",
+            "sink [7,1,1] does not broadcast to [1,4,1]",
+        ),
+    ],
+)
+def test_shapes_that_do_not_fit(shapes: list[str], code: str, port: str | None, message: str) -> None:
+    with pytest.raises(ShapeError) as error:
+        infer(*shapes)
+    assert (error.value.code, error.value.location.port, error.value.message) == (code, port, message)
+
+
+def test_a_mask_is_boolean_or_of_the_type_of_query() -> None:
+    types = [typed("2,4,8"), typed("2,5,8"), typed("2,5,6")]
+    with pytest.raises(ElementTypeError) as error:
+        ScaledDotProductAttention(causal=True).infer(*types, typed("4,5", ElementType.f16))
+    message = "attention_mask is f16, expected boolean or f32 as query is"
+    assert (error.value.code, error.value.message) == ("IR402", message)
+    found = ScaledDotProductAttention(causal=False).infer(*types, typed("4,5", ElementType.boolean))
+    assert found == typed("2,4,6")
+
+
+# What OpenVINO 2026.4.1 infers.
+@pytest.mark.parametrize(
+    ("shapes", "expected"),
+    [
+        (["...", "2,5,8", "2,5,6"], "..."),
+        (["2,4,8", "...", "2,5,6"], "2,4,6"),
+        (["2,4,8", "2,5,8", "..."], "2,4,?"),
+        (["2,4,8", "2,5,8", "2,5,6", "..."], "2,4,6"),
+        (["?,?,?", "2,5,8", "?,5,?", "4,5"], "2,4,?"),
+        (["?,?,?", "2,5,8", "?,5,?", "?,?"], "2,?,?"),
+        (["1..4,?,8", "2..8,5,8", "?,5,6", "1,?"], "2..8,?,6"),
+        (["2,4,8", "2,5,8", "2,5,6", "4,5", "?", "?,?,?"], "2,4,6"),
+        (["1,3,4,8", "7,3,5,8", "1,3,5,6", "4,5", "", "7,3,1,1"], "7,3,4,6"),
+        (["2,1,8", "2,5,8", "2,5,6", "4,5", "", "2,4,1"], "2,4,6"),
+    ],
+)
+def test_dynamic_shapes(shapes: list[str], expected: str) -> None:
+    assert infer(*shapes).shape == Shape.parse(expected)
+
+
+def _plain(query: Array, key: Array, value: Array, mask: Array, sink: Array) -> Array:
+    """One query at a time, in f64, from the pseudo-code of the specification and with the sink as one more score."""
+    output = np.zeros((*query.shape[:-1], value.shape[-1]))
+    for place in np.ndindex(query.shape[:-1]):
+        batch, row = place[:-1], place[-1]
+        scores = [float(query[place] @ one) / np.sqrt(query.shape[-1]) for one in key[batch]] + mask[row]
+        weights = np.exp([*scores, sink[(*batch, 0, 0)]])
+        output[place] = (weights / weights.sum())[:-1] @ value[batch]
+    return output
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("scores_at_once", [1, 7, 25, 70, 10**6])
+def test_blocks_of_queries_change_nothing(monkeypatch: pytest.MonkeyPatch, scores_at_once: int, causal: bool) -> None:
+    generator = np.random.default_rng(0)
+    query, key, value = (generator.standard_normal((2, size, 4)) for size in (7, 5, 5))
+    mask, sink = generator.standard_normal((7, 5)), generator.standard_normal((2, 1, 1))
+    shut_out = np.arange(5) > np.arange(7)[:, np.newaxis]
+    expected = _plain(query, key, value, np.where(shut_out, -np.inf, 0.0) if causal else mask, sink)
+    monkeypatch.setattr(costs, "SCORES_AT_ONCE", scores_at_once)
+    operator = ScaledDotProductAttention(causal=causal)
+    found = operator.evaluate(query, key, value, mask, np.array(0.5), sink)
+    assert np.allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_sink_may_have_batches_that_only_the_value_has() -> None:
+    generator = np.random.default_rng(0)
+    query, key, value = (generator.standard_normal((batch, size, 4)) for batch, size in ((1, 3), (1, 5), (2, 5)))
+    sink, no_mask = generator.standard_normal((2, 1, 1)), np.zeros((3, 5))
+    expected = _plain(query.repeat(2, 0), key.repeat(2, 0), value, no_mask, sink)
+    found = ScaledDotProductAttention(causal=False).evaluate(query, key, value, np.array(0.0), np.array(0.5), sink)
+    assert np.allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_no_more_scores_than_allowed_are_held_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+    product = attention.matrix_product
+    monkeypatch.setattr(costs, "SCORES_AT_ONCE", 1000)
+    monkeypatch.setattr(attention, "matrix_product", lambda a, b: sizes.append(a.size) or product(a, b))
+    query = np.zeros((2, 64, 4), np.float32)
+    ScaledDotProductAttention(causal=True).evaluate(query, query, query)
+    assert max(sizes) <= 1000
+
+
+def test_a_query_that_may_see_nothing_is_not_a_number() -> None:
+    query = np.ones((1, 2, 4), np.float32)
+    with np.errstate(all="ignore"):
+        found = ScaledDotProductAttention(causal=False).evaluate(
+            query, query, query, np.array([[False, False], [True, False]])
+        )
+    assert np.isnan(found[0, 0]).all()
+    assert found[0, 1].tolist() == [1] * 4
+
+
+def test_memory_stays_bounded_for_long_sequences() -> None:
+    """Of 8,192 queries and keys the scores alone would take 268 MB."""
+    length = 8192
+    random = np.random.default_rng(0)
+    query, key, value = (random.standard_normal((1, 1, length, 8)).astype(np.float32) for _ in range(3))
+    tracemalloc.start()
+    found = ScaledDotProductAttention(causal=False).evaluate(query, key, value)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 120 * 2**20
+    row = query[0, 0, -1].astype(np.float64) @ key[0, 0].astype(np.float64).T / np.sqrt(8)
+    weights = np.exp(row - row.max())
+    np.testing.assert_allclose(found[0, 0, -1], weights @ value[0, 0] / weights.sum(), rtol=1e-4, atol=1e-5)

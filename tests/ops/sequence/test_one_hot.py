@@ -1,0 +1,89 @@
+"""OneHot: shapes, errors, and what counts as on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, raise_error
+from ir_exec.ops.sequence.one_hot import OneHot, OneHot1
+from ir_exec.types import ElementType, Shape, TensorType
+from tests.helpers.values import between, known, scalar
+
+I64_MAX = 2**63 - 1
+
+
+def unknown(kind: str = "i64") -> TensorType:
+    return TensorType(ElementType[kind], Shape([]))
+
+
+ON, OFF = known(1, "f32"), known(0, "f32")
+
+
+def indices(shape: str) -> TensorType:
+    return TensorType(ElementType.i64, Shape.parse(shape))
+
+
+@pytest.mark.parametrize(
+    ("shape", "depth", "axis", "expected"),
+    [
+        ("2", unknown(), 0, "?,2"),
+        ("2", between(2, 7), 0, "2..7,2"),
+        ("2", between(3, I64_MAX), 0, "3..,2"),
+        ("2,?", known(3), -2, "2,3,?"),
+        ("", known(3), 0, "3"),
+        ("...", known(3), 9, "..."),
+    ],
+)
+def test_one_hot_shapes(shape: str, depth: TensorType, axis: int, expected: str) -> None:
+    found = OneHot1(axis=axis).infer(indices(shape), depth, ON, OFF)
+    assert found == TensorType(ElementType.f32, Shape.parse(expected))
+
+
+@pytest.mark.parametrize(
+    ("axis", "depth", "code", "message"),
+    [
+        (2, known(3), "IR503", "axis 2 is out of range for rank 2 (allowed: -2 to 1)"),
+        (0, known(-1), "IR505", "depth is -1, expected 0 or more"),
+        (0, TensorType.of(np.array([3])), "IR501", "depth has rank 1 ([1]), expected 0"),
+    ],
+)
+def test_one_hot_errors(axis: int, depth: TensorType, code: str, message: str) -> None:
+    with pytest.raises(IRError) as raised:
+        OneHot1(axis=axis).infer(indices("2"), depth, ON, OFF)
+    assert (raised.value.code, raised.value.message) == (code, message)
+
+
+def test_one_hot_depth_at_run_time() -> None:
+    with pytest.raises(EvaluationError) as raised:
+        OneHot1(axis=0).evaluate(np.array([0]), scalar(-1), scalar(1), scalar(0))
+    assert (raised.value.code, raised.value.location.port) == ("IR704", "depth")
+
+
+def test_negative_indices_mode() -> None:
+    for text in ("ignore_negative", "ignore-negative", "IGNORE_NEGATIVE"):
+        parsed = OneHot.parse({"axis": "0", "negative_indices_mode": text}, raise_error)
+        assert parsed == OneHot(axis=0)
+    with pytest.raises(InvalidAttributeError, match="negative_indices_mode"):
+        OneHot.parse({"axis": "0", "negative_indices_mode": "wrap"}, raise_error)
+
+
+@pytest.mark.parametrize("name", ["u1", "u2", "u3", "u4", "u6", "i4", "nf4", "f4e2m1", "f8e8m0", "string"])
+def test_one_hot_of_types_that_openvino_cannot_fill(name: str) -> None:
+    kind = ElementType[name]
+    if name == "string":
+        on, off = np.array("on", object), np.array("off", object)
+    else:
+        on, off = (np.array(code, np.uint8).view(kind.dtype) for code in (1, 0))
+    found = OneHot1(axis=-1).evaluate(np.array([2, 0, 7]), scalar(3), on, off)
+    assert ElementType.of(found) is kind
+    assert (found == on).tolist() == [[False, False, True], [True, False, False], [False, False, False]]
+    assert (found == off).tolist() == [[True, True, False], [False, True, True], [True, True, True]]
+
+
+def test_one_hot_of_indices_near_the_ends_of_their_type() -> None:
+    ends = np.array([-(2**63), 2**63 - 1, -1], np.int64)
+    found = OneHot(axis=0, negative_indices_mode="normalize").evaluate(ends, scalar(2), scalar(1), scalar(0))
+    assert found.tolist() == [[0, 0, 0], [0, 0, 1]]
+    large = np.array([2**64 - 1, 1], np.uint64)
+    assert OneHot1(axis=0).evaluate(large, scalar(2), scalar(1), scalar(0)).tolist() == [[0, 0], [0, 1]]

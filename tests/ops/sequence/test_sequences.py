@@ -1,0 +1,125 @@
+"""Sequences against their cells step by step, and errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ir_exec.errors import EvaluationError, ShapeError, raise_error
+from ir_exec.ops.sequence.cells import GRUCell, LSTMCell4, RNNCell
+from ir_exec.ops.sequence.sequences import GRUSequence, LSTMSequence, RNNSequence
+from ir_exec.types import Array
+from tests.helpers.values import typed
+
+CELLS: dict[str, Any] = {"RNN": RNNCell, "GRU": GRUCell, "LSTM": LSTMCell4}
+SEQUENCES: dict[str, Any] = {"RNN": RNNSequence, "GRU": GRUSequence, "LSTM": LSTMSequence}
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+
+
+class Weights:
+    """Random inputs of a sequence; states [batch, ways, hidden], one or two."""
+
+    def __init__(self, name: str, ways: int, batch: int, steps: int, seed: int) -> None:
+        random = np.random.default_rng(seed)
+        size, hidden, gates = 3, 2, GATES[name]
+        uniform = lambda *shape: random.uniform(-1, 1, shape)  # noqa: E731  # a short name for a short thing
+        self.x = uniform(batch, steps, size)
+        self.states = [uniform(batch, ways, hidden) for _ in range(2 if name == "LSTM" else 1)]
+        self.w, self.r = uniform(ways, gates * hidden, size), uniform(ways, gates * hidden, hidden)
+        self.b = uniform(ways, gates * hidden)
+
+
+def step_by_step(name: str, given: Weights, lengths: list[int], backward: list[bool]) -> list[Array]:
+    """One sequence, one direction and one step after the other, each with the cell."""
+    cell = CELLS[name](hidden_size=2)
+    batch, steps, _ = given.x.shape
+    y = np.zeros((batch, len(backward), steps, 2))
+    last = [np.zeros_like(state) for state in given.states]
+    for n in range(batch):
+        for way, turned in enumerate(backward):
+            states = tuple(state[n : n + 1, way] for state in given.states)
+            times = range(lengths[n])
+            for time in reversed(times) if turned else times:
+                found = cell.evaluate(given.x[n : n + 1, time], *states, given.w[way], given.r[way], given.b[way])
+                states = found if isinstance(found, tuple) else (found,)
+                y[n, way, time] = states[0][0]
+            for end, state in zip(last, states, strict=True):
+                end[n, way] = state[0] if lengths[n] else 0
+    return [y, *last]
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+@settings(max_examples=25)
+@given(data=st.data())
+def test_a_sequence_is_its_cell_step_by_step(name: str, data: st.DataObject) -> None:
+    steps, batch = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 4))
+    lengths = data.draw(st.lists(st.integers(0, steps), min_size=batch, max_size=batch))
+    direction = data.draw(st.sampled_from(["forward", "reverse", "bidirectional"]))
+    backward = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[direction]
+    given = Weights(name, len(backward), batch, steps, data.draw(st.integers(0, 99)))
+    operator = SEQUENCES[name](hidden_size=2, direction=direction)
+    found = operator.evaluate(given.x, *given.states, np.array(lengths), given.w, given.r, given.b)
+    for ours, theirs in zip(found, step_by_step(name, given, lengths, backward), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("steps", "expected"), [(0, (0, 0)), (1, (1, 1))])
+def test_sequences_without_steps_or_batch(steps: int, expected: tuple[int, int]) -> None:
+    given = Weights("LSTM", 1, 2, steps, 0)
+    operator = LSTMSequence(hidden_size=2, direction="forward")
+    y, hidden, cell = operator.evaluate(given.x, *given.states, np.full(2, steps), given.w, given.r, given.b)
+    assert y.shape == (2, 1, steps, 2)
+    assert (hidden.any(), cell.any()) == expected
+    nobody = operator.evaluate(given.x[:0], *(s[:0] for s in given.states), np.zeros(0, int), given.w, given.r, given.b)
+    assert [array.shape for array in nobody] == [(0, 1, steps, 2), (0, 1, 2), (0, 1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "message"),
+    [
+        ([2, -1], "a sequence has length -1, expected 0 to 3, the seq_length of x"),
+        ([4, 0], "a sequence has length 4, expected 0 to 3, the seq_length of x"),
+    ],
+)
+def test_lengths_that_are_none(lengths: list[int], message: str) -> None:
+    given = Weights("RNN", 1, 2, 3, 0)
+    with pytest.raises(EvaluationError) as error:
+        RNNSequence(hidden_size=2, direction="reverse").evaluate(
+            given.x, *given.states, np.array(lengths), given.w, given.r, given.b
+        )
+    assert (error.value.code, error.value.message) == ("IR704", message)
+    assert error.value.location.port == "sequence_lengths"
+
+
+def test_the_number_of_directions_is_that_of_the_attribute() -> None:
+    operator = GRUSequence(hidden_size=4, direction="bidirectional")
+    types = [typed("2,5,3"), typed("2,1,4"), typed("2", "i32"), typed("1,12,3"), typed("1,12,4"), typed("1,12")]
+    with pytest.raises(ShapeError) as error:
+        operator.infer(*types)
+    message = "num_directions of initial_hidden_state and of the inputs before it must be equal, found 2 and 1"
+    assert (error.value.code, error.value.message) == ("IR502", message)
+
+
+def test_attributes_as_files_write_them() -> None:
+    attributes = {
+        "hidden_size": "4",
+        "direction": "BIDIRECTIONAL",
+        "activations": "Sigmoid, tanh",
+        "activations_alpha": "",
+        "activations_beta": "1, 0.5",
+        "clip": "inf",
+        "linear_before_reset": "1",
+    }
+    operator = GRUSequence.parse(attributes, raise_error)
+    assert operator == GRUSequence(
+        hidden_size=4,
+        direction="bidirectional",
+        activations=("sigmoid", "tanh"),
+        activations_beta=(1, 0.5),
+        clip=float("inf"),
+        linear_before_reset=True,
+    )

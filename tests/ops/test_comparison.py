@@ -1,0 +1,54 @@
+"""Comparisons against Python's own: order, NaN, and what bounds tell."""
+
+from __future__ import annotations
+
+import operator as python
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tests.helpers.operators import bounds_of, evaluate, make
+from tests.helpers.values import array
+
+DEFINITIONS: dict[str, Callable[[object, object], bool]] = {
+    "Equal": python.eq,
+    "NotEqual": python.ne,
+    "Greater": python.gt,
+    "GreaterEqual": python.ge,
+    "Less": python.lt,
+    "LessEqual": python.le,
+}
+
+each_type = pytest.mark.parametrize("type", DEFINITIONS)
+
+
+@each_type
+@pytest.mark.parametrize("kind", ["f32", "bf16", "i4", "u64", "i64"])
+def test_every_pair(type: str, kind: str) -> None:
+    numbers = (0, 1, 2, 7) if kind == "u64" else (-8, -1, 0, 1, 7)
+    data = array(kind, *numbers)
+    found = evaluate(make(type), data[:, None], data)
+    assert found.dtype == bool
+    assert found.tolist() == [[DEFINITIONS[type](a, b) for b in numbers] for a in numbers]
+
+
+@each_type
+def test_the_largest_integers_are_told_apart(type: str) -> None:
+    found = evaluate(make(type), array("i64", 2**63 - 1), array("i64", 2**63 - 2))
+    assert found.tolist() == [DEFINITIONS[type](1, 0)]
+
+
+@each_type
+def test_nan_differs_from_everything(type: str) -> None:
+    found = evaluate(make(type), array("f32", np.nan, np.nan, 1), array("f32", np.nan, 1, np.nan))
+    assert found.tolist() == [type == "NotEqual"] * 3
+
+
+@pytest.mark.parametrize(
+    ("type", "sure"), [("Less", (1, 1)), ("Greater", (0, 0)), ("Equal", (0, 0)), ("NotEqual", (1, 1))]
+)
+def test_bounds_that_do_not_meet_decide(type: str, sure: tuple[int, int]) -> None:
+    found = bounds_of(make(type), (array("i64", 1), array("i64", 2)), (array("i64", 3), array("i64", 9)))
+    assert found is not None
+    assert tuple(int(bound[0]) for bound in found) == sure

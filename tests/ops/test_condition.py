@@ -1,0 +1,180 @@
+"""Select: what is inferred where little is known, and what is said about shapes that do not broadcast."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ir_exec.errors import ElementTypeError, InvalidAttributeError, ShapeError, raise_error
+from ir_exec.infer.known import with_known_values
+from ir_exec.ops import Op
+from ir_exec.ops.condition import Bucketize, NonZero
+from ir_exec.types import ElementType, Shape, TensorType
+from tests.helpers.drawing import draw_shape, draw_wider
+from tests.helpers.operators import assert_holds, make, run
+from tests.helpers.values import known, typed
+
+NUMPY, NONE, PDPD = (make("Select", 1, auto_broadcast=mode) for mode in ("numpy", "none", "pdpd"))
+PDPD1 = make("Select", 1, **{"auto_broadcast": "pdpd", "auto_broadcast.auto_broadcast_axis": 1})
+
+
+# What OpenVINO 2026.4.1 infers.
+@pytest.mark.parametrize(
+    ("operator", "cond", "then", "else_", "wanted"),
+    [
+        (NUMPY, "[?,3]", "[2,3]", "[1]", "[2,3]"),
+        (NUMPY, "[2,3]", "[?,3]", "[1,3]", "[2,3]"),
+        (NUMPY, "[2,3]", "[1,3]", "[2..5,3]", "[2,3]"),
+        (NUMPY, "[...]", "[2,3]", "[3]", "[...]"),
+        (NUMPY, "[4,2,3]", "[2,3]", "[1]", "[4,2,3]"),
+        (NONE, "[2,?]", "[?,3]", "[...]", "[2,3]"),
+        (PDPD, "[?,3]", "[2,3]", "[1]", "[2,3]"),
+        (PDPD, "[2]", "[2,3]", "[2,1]", "[2,3]"),
+        (PDPD, "[2,3]", "[?,3]", "[1,3]", "[2,3]"),
+        (PDPD1, "[3]", "[2,3,4]", "[3]", "[2,3,4]"),
+    ],
+)
+def test_what_OpenVINO_infers_too(operator: Op, cond: str, then: str, else_: str, wanted: str) -> None:
+    types = [typed(cond, "boolean"), typed(then), typed(else_)]
+    assert str(operator.infer(*types)) == f"f32{wanted}"
+
+
+def test_the_known_element_type_is_taken() -> None:
+    unknown = TensorType(ElementType.dynamic, Shape([2]))
+    assert str(NUMPY.infer(typed("[2]", "boolean"), unknown, typed("[2]", "f16"))) == "f16[2]"
+
+
+def test_bounds_pass_where_the_condition_is_known() -> None:
+    size = make("ShapeOf", 1).infer(typed("[2..5,?]"))
+    cond = TensorType.of(np.array([True, False]))
+    (output,) = with_known_values(NUMPY, [cond, size, known([7, 9])], [NUMPY.infer(cond, size, known([7, 9]))])
+    lower, upper = output.bounds
+    assert (lower.tolist(), upper.tolist()) == ([2, 9], [5, 9])
+
+
+@pytest.mark.parametrize(
+    ("operator", "cond", "then", "else_", "code", "message"),
+    [
+        (NUMPY, "[2,3]", "[3]", "[4]", "IR504", "the shapes [3] and [4] do not broadcast: 3 meets 4"),
+        (NUMPY, "[2]", "[2,3]", "[2,3]", "IR504", "the shapes [2,3] and [2] do not broadcast: 3 meets 2"),
+        (
+            NONE,
+            "[2]",
+            "[2]",
+            "[1]",
+            "IR502",
+            "without broadcasting {}, found [2] and [1]",
+        ),
+        (
+            NONE,
+            "[]",
+            "[2]",
+            "[2]",
+            "IR501",
+            "without broadcasting {}, found [2] and []",
+        ),
+        (PDPD, "[4,2,3]", "[2,3]", "[1]", "IR504", "[4,2,3] laid on axis 0 does not fit into [2,3]"),
+        (PDPD, "[3]", "[2,1]", "[3]", "IR504", "[3] does not broadcast to [2,1]: 3 meets 2"),
+        (PDPD1, "[3]", "[2,3,4]", "[2]", "IR504", "[2] does not broadcast to [2,3,4]: 2 meets 3"),
+    ],
+)
+def test_shapes_that_do_not_broadcast(operator: Op, cond: str, then: str, else_: str, code: str, message: str) -> None:
+    with pytest.raises(ShapeError) as caught:
+        operator.infer(typed(cond, "boolean"), typed(then), typed(else_))
+    wanted = message.format("the shapes of both inputs must be equal")
+    assert (caught.value.code, caught.value.message) == (code, wanted)
+
+
+def test_element_types_and_attributes() -> None:
+    for types in [("u8", "f32", "f32"), ("boolean", "f32", "f16")]:
+        with pytest.raises(ElementTypeError):
+            NUMPY.check_inputs([typed("[2]", kind) for kind in types], raise_error)
+    with pytest.raises(InvalidAttributeError, match="auto_broadcast='explicit'"):
+        make("Select", 1, auto_broadcast="explicit")
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_Select_is_a_loop(data: st.DataObject) -> None:
+    shape = draw_shape(data.draw, 0, 3)
+    parts = []
+    for _ in range(3):
+        dims = [data.draw(st.sampled_from([size, 1])) for size in shape]
+        parts.append(tuple(dims[data.draw(st.integers(0, len(dims))) :]))
+    count = int(np.prod(parts[0]))
+    cond = np.array(data.draw(st.lists(st.booleans(), min_size=count, max_size=count)), bool).reshape(parts[0])
+    then = np.arange(np.prod(parts[1], dtype=int)).reshape(parts[1])
+    else_ = -1 - np.arange(np.prod(parts[2], dtype=int)).reshape(parts[2])
+    output = run(NUMPY, cond, then, else_)
+    views = [np.broadcast_to(array, output.shape) for array in (cond, then, else_)]
+    for place in np.ndindex(output.shape):
+        assert output[place] == (views[1][place] if views[0][place] else views[2][place])
+    types = [TensorType(ElementType.of(array), draw_wider(data.draw, array.shape)) for array in (cond, then, else_)]
+    assert_holds(NUMPY, types, [cond, then, else_])
+    whole = [view.copy() for view in views]
+    assert np.array_equal(run(NONE, *whole), output)
+    assert np.array_equal(run(PDPD, *whole), output)
+
+
+NUMBERS = st.integers(-5, 5)
+
+
+@given(boundaries=st.lists(NUMBERS, max_size=9), data=st.lists(NUMBERS, max_size=9), right=st.booleans())
+def test_buckets_are_those_of_bisection(boundaries: list[int], data: list[int], right: bool) -> None:
+    boundaries = sorted(set(boundaries))
+    found = Bucketize(with_right_bound=right).evaluate(np.array(data, np.int32), np.array(boundaries, np.float32))
+    search = bisect_left if right else bisect_right
+    assert found.tolist() == [search(boundaries, value) for value in data]
+
+
+def test_boundaries_are_a_vector() -> None:
+    with pytest.raises(ShapeError) as error:
+        Bucketize().infer(typed("2,3"), typed("2,3"))
+    assert (error.value.code, error.value.message) == ("IR501", "buckets has rank 2 ([2,3]), expected 1")
+
+
+def test_places_are_i32_or_i64() -> None:
+    with pytest.raises(InvalidAttributeError) as error:
+        Bucketize.parse({"output_type": "f32"}, raise_error)
+    assert error.value.code == "IR302"
+
+
+def i64(text: str) -> TensorType:
+    return typed(text, ElementType.i64)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ("2,3", "2,..6"),
+        ("?,3", "2,?"),
+        ("2..4,3", "2,..12"),
+        ("0,3", "2,0"),
+        ("...", "?,?"),
+        ("", "..1,..1"),
+    ],
+)
+def test_non_zero_shapes(data: str, expected: str) -> None:
+    assert NonZero().infer(typed(data)) == i64(expected)
+
+
+@pytest.mark.parametrize(("value", "expected"), [(0, "0,0"), (5, "1,1"), ([1, 0, 2], "1,2"), ([[0, 0]], "2,0")])
+def test_non_zero_of_known_values(value: object, expected: str) -> None:
+    assert NonZero().infer(known(value)) == i64(expected)
+
+
+@pytest.mark.parametrize("name", ["u1", "u2", "u3", "u4", "u6", "i4", "f4e2m1", "f8e4m3", "f8e5m2"])
+def test_non_zero_of_small_types(name: str) -> None:
+    data = np.array([[0, 1], [1, 0]], np.uint8).view(ElementType[name].dtype)
+    assert NonZero().evaluate(data).tolist() == [[0, 1], [1, 0]]
+    assert NonZero().evaluate(data[1, 0, ...]).tolist() == [[0]]
+
+
+def test_non_zero_knows_the_zero_of_nf4_and_that_f8e8m0_has_none() -> None:
+    codes = np.array([0, 7, 15], np.uint8)
+    assert NonZero().evaluate(codes.view(ElementType.nf4.dtype)).tolist() == [[0, 2]]
+    assert NonZero().evaluate(codes.view(ElementType.f8e8m0.dtype)).tolist() == [[0, 1, 2]]

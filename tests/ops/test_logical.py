@@ -1,0 +1,43 @@
+"""Logical operators against their truth tables, and LogicalNot of numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ir_exec.ops import resolve
+from tests.helpers.operators import evaluate, make
+from tests.helpers.values import array
+
+A, B = np.array([False, False, True, True]), np.array([False, True, False, True])
+
+
+@pytest.mark.parametrize(
+    ("type", "truth"),
+    [
+        ("LogicalAnd", [False, False, False, True]),
+        ("LogicalOr", [False, True, True, True]),
+        ("LogicalXor", [False, True, True, False]),
+        ("Xor", [False, True, True, False]),
+    ],
+)
+def test_truth_tables(type: str, truth: list[bool]) -> None:
+    found = evaluate(make(type), A, B)
+    assert found.dtype == bool
+    assert found.tolist() == truth
+
+
+def test_the_opposite() -> None:
+    assert evaluate(make("LogicalNot"), A).tolist() == [True, True, False, False]
+
+
+@pytest.mark.parametrize("kind", ["f32", "f16", "i64", "u8", "i8"])
+def test_the_opposite_of_a_number_is_zero_or_one_of_its_type(kind: str) -> None:
+    data = array(kind, 0, 1, 2, 100)
+    found = evaluate(make("LogicalNot"), data)
+    assert found.dtype == data.dtype
+    assert found.tolist() == [1, 0, 0, 0]
+
+
+def test_xor_is_a_type_of_its_own() -> None:
+    assert resolve("Xor", "opset1") is not resolve("LogicalXor", "opset1")

@@ -1,0 +1,119 @@
+"""FakeQuantize and FakeConvert: the formula, shapes, errors."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ir_exec.errors import InvalidAttributeError, raise_error
+from ir_exec.kernels import costs
+from ir_exec.ops.quantization import FakeConvert, FakeQuantize
+from ir_exec.types import Array, ElementType, TensorType
+from tests.helpers.operators import refused
+from tests.helpers.values import typed
+
+
+def by_the_formula(x: float, low: float, high: float, to_low: float, to_high: float, levels: int) -> float:
+    if x <= min(low, high):
+        return to_low
+    if x > max(low, high):
+        return to_high
+    return round((x - low) / (high - low) * (levels - 1)) / (levels - 1) * (to_high - to_low) + to_low
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[list[Array], int, int]:
+    """Data and four limits that broadcast to it, levels, and how many elements to take at a time."""
+    shape = draw(st.lists(st.integers(1, 4), min_size=0, max_size=3))
+    generator = np.random.default_rng(draw(st.integers(0, 999)))
+    arrays = [generator.integers(-8, 9, shape) / 4]
+    for _ in range(4):
+        kept = [size if draw(st.booleans()) else 1 for size in shape]
+        first = draw(st.integers(-1, len(kept)))
+        limits = kept[first:] if first >= 0 else [1, *kept]
+        arrays.append(generator.integers(-6, 7, limits) / 2)
+    return arrays, draw(st.sampled_from([2, 3, 5, 9])), draw(st.sampled_from([1, 3, 2**16]))
+
+
+@given(problem=problems())
+@settings(max_examples=80)
+def test_fake_quantize_is_its_formula(problem: tuple[list[Array], int, int]) -> None:
+    arrays, levels, chunk = problem
+    operator = FakeQuantize(levels=levels)
+    assert operator.infer(*[TensorType.of(array) for array in arrays]) == TensorType.of(arrays[0])
+    with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
+        patch.setattr(costs, "PIECE_ELEMENTS", chunk)
+        found = operator.evaluate(*arrays)
+    data, *limits = arrays
+    limits = [limit.reshape(limit.shape[max(limit.ndim - data.ndim, 0) :]) for limit in limits]
+    for index in np.ndindex(*data.shape):
+        numbers = [np.broadcast_to(array, data.shape)[index] for array in (data, *limits)]
+        assert np.isclose(found[index], by_the_formula(*numbers, levels))
+
+
+SCALAR = typed("")
+
+
+def test_limits_that_do_not_broadcast() -> None:
+    operator = FakeQuantize(levels=5)
+    data = typed("2,3")
+    message = "input_high [2] does not broadcast to data [2,3]"
+    assert refused(operator, data, SCALAR, typed("2"), SCALAR, SCALAR) == ("IR504", message)
+    message = "output_low [4,1] does not broadcast to data [1,3]"
+    assert refused(operator, typed("1,3"), SCALAR, SCALAR, typed("4,1"), SCALAR) == ("IR504", message)
+    for limit in ("...", "?,3", "1,1,1,1", "..5"):
+        assert operator.infer(data, SCALAR, SCALAR, typed(limit), SCALAR) == data
+    assert operator.infer(typed("..."), SCALAR, SCALAR, data, SCALAR) == typed("...")
+
+
+def test_without_broadcasting_shapes_are_equal() -> None:
+    operator = FakeQuantize(levels=5, auto_broadcast="none")
+    data = typed("2,3")
+    assert operator.infer(data, data, data, typed("?,3"), data) == data
+    code, message = refused(operator, data, data, typed("2,1"), data, data)
+    assert code == "IR502"
+    assert message == "without broadcasting the shapes of data and input_high must be equal, found [2,3] and [2,1]"
+
+
+@pytest.mark.parametrize("attributes", [{"levels": "1"}, {"levels": "5", "auto_broadcast": "matlab"}])
+def test_attributes_that_cannot_be(attributes: dict[str, str]) -> None:
+    with pytest.raises(InvalidAttributeError) as error:
+        FakeQuantize.parse(attributes, raise_error)
+    assert error.value.code == "IR302"
+
+
+@pytest.mark.parametrize(("name", "dtype"), [("f8e4m3", ml_dtypes.float8_e4m3fn), ("f8e5m2", ml_dtypes.float8_e5m2)])
+def test_every_number_of_the_short_type_stays(name: str, dtype: type) -> None:
+    codes = np.arange(256, dtype=np.uint8).view(dtype).astype(np.float32)
+    numbers = codes[np.isfinite(codes)]
+    operator = FakeConvert.parse({"destination_type": name}, raise_error)
+    assert operator is not None
+    for kind in ("f32", "f16", "bf16"):
+        data = numbers.astype(ElementType[kind].dtype)
+        found = operator.evaluate(data, np.array(1, data.dtype))
+        assert found.dtype == data.dtype
+        assert np.array_equal(found, data)
+
+
+def test_fake_convert_refuses() -> None:
+    operator = FakeConvert(destination_type="f8e4m3")
+    data = typed("2,3")
+    message = "the shapes of scale and shift must be equal, found [3] and [1,3]"
+    assert refused(operator, data, typed("3"), typed("1,3")) == ("IR501", message)
+    message = "scale [1,1,1] has more axes than data [2,3]"
+    assert refused(operator, data, typed("1,1,1")) == ("IR504", message)
+    message = "scale [2] does not broadcast to data [2,3]"
+    assert refused(operator, data, typed("2")) == ("IR504", message)
+    with pytest.raises(InvalidAttributeError) as error:
+        FakeConvert.parse({"destination_type": "f8e8m0"}, raise_error)
+    assert error.value.code == "IR302"
+
+
+def test_what_scale_tells_of_the_data() -> None:
+    operator = FakeConvert(destination_type="f8e5m2")
+    assert operator.infer(typed("?,?"), typed("1,3")) == typed("?,3")
+    assert operator.infer(typed("..."), typed("1,3")) == typed("...")
+    assert operator.infer(typed("2,?"), typed("..."), typed("3")) == typed("2,3")

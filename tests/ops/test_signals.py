@@ -1,0 +1,246 @@
+"""Fourier transforms: errors, partly known inputs, and transforms that undo each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.ops import Op
+from ir_exec.ops.signals import DFT, IDFT, IRDFT, ISTFT, RDFT, STFT
+from ir_exec.types import Array, ElementType, TensorType
+from tests.helpers.drawing import draw_wider
+from tests.helpers.operators import assert_holds
+from tests.helpers.values import between, known, typed
+
+
+def number(value: int) -> TensorType:
+    return TensorType.of(np.array(value))
+
+
+VECTOR = typed("?", ElementType.i64)
+SCALAR = typed("", ElementType.i64)
+
+
+@pytest.mark.parametrize(
+    ("operator", "types", "wanted"),
+    [
+        (DFT(), (typed("?,5,2"), known([1])), "?,5,2"),
+        (DFT(), (typed("3,5,?"), VECTOR), "3,5,2"),
+        (DFT(), (typed("3,5,2"), VECTOR, VECTOR), "?,?,2"),
+        (DFT(), (typed("3,5,2"), known([1]), typed("1", ElementType.i64)), "3,?,2"),
+        (DFT(), (typed("3,5,2"), known([0, 1]), between([2, -1], [4, -1])), "2..4,5,2"),
+        (DFT(), (typed("..."), known([0])), "..."),
+        (RDFT(), (typed("3,?"), known([0, 1])), "3,?,2"),
+        (RDFT(), (typed("3,2..9"), known([0, 1])), "3,2..5,2"),
+        (RDFT(), (typed("3,2..9"), known([1, 0])), "2,2..9,2"),
+        (RDFT(), (typed("3,4"), VECTOR), "?,?,2"),
+        (RDFT(), (typed("3,4"), known([1]), between([3], [9])), "3,2..5,2"),
+        (IRDFT(), (typed("3,2..9,2"), known([0, 1])), "3,2..16"),
+        (IRDFT(), (typed("3,?,2"), known([1])), "3,?"),
+        (IRDFT(), (typed("3,5,2"), known([0, 1]), known([-1, -1])), "3,8"),
+        (IRDFT(), (typed("3,5,2"), known([0, 1]), between([-1, -1], [7, 3])), "..7,..8"),
+    ],
+)
+def test_partly_known_transforms(operator: Op, types: tuple[TensorType, ...], wanted: str) -> None:
+    assert operator.infer(*types) == typed(wanted)
+
+
+@pytest.mark.parametrize(
+    ("operator", "types", "code", "message"),
+    [
+        (DFT(), (typed("2"), VECTOR), "IR501", "data has rank 1 ([2]), expected 2 or more"),
+        (RDFT(), (typed(""), VECTOR), "IR501", "data has rank 0 ([]), expected 1 or more"),
+        (
+            IDFT(),
+            (typed("3,4"), VECTOR),
+            "IR502",
+            "the last axis of data and the parts of a complex number must be equal, found 4 and 2",
+        ),
+        (DFT(), (typed("3,5,2"), known([2])), "IR503", "axes 2 is out of range for rank 2 (allowed: -2 to 1)"),
+        (DFT(), (typed("3,5,2"), known([0, -2])), "IR503", "axes [0, 0] hold the same axis more than once"),
+        (
+            DFT(),
+            (typed("3,2"), typed("2", ElementType.i64)),
+            "IR505",
+            "axes has 2 elements, data has 1 axes to transform",
+        ),
+        (
+            RDFT(),
+            (typed("3"), known([])),
+            "IR505",
+            "axes is empty, expected one axis or more: the last one is transformed between real and complex",
+        ),
+        (
+            DFT(),
+            (typed("3,5,2"), known([1]), known([-2])),
+            "IR505",
+            "signal_size[0] is -2, expected 0 or more, or -1 for the size of the axis",
+        ),
+        (
+            DFT(),
+            (typed("3,5,2"), known([1]), known([1, 2])),
+            "IR502",
+            "the lengths of axes and signal_size must be equal, found 1 and 2",
+        ),
+    ],
+)
+def test_errors_of_transforms(operator: Op, types: tuple[TensorType, ...], code: str, message: str) -> None:
+    with pytest.raises(ShapeError) as error:
+        operator.infer(*types)
+    assert (error.value.code, error.value.message) == (code, message)
+
+
+@pytest.mark.parametrize(
+    ("operator", "axes", "sizes", "port"),
+    [
+        (DFT(), [2], [1], "axes"),
+        (DFT(), [0, 0], [1, 1], "axes"),
+        (IRDFT(), [], [], None),
+        (DFT(), [0], [-2], "signal_size"),
+    ],
+)
+def test_errors_of_a_run(operator: Op, axes: list[int], sizes: list[int], port: str | None) -> None:
+    with pytest.raises(EvaluationError) as error:
+        operator.evaluate(np.ones((3, 5, 2), np.float32), np.array(axes, np.int64), np.array(sizes, np.int64))
+    assert (error.value.code, error.value.location.port) == ("IR704", port)
+
+
+@st.composite
+def transforms(draw: st.DrawFn) -> tuple[Array, Array]:
+    shape = draw(st.lists(st.integers(1, 7), min_size=1, max_size=3))
+    axes = draw(st.permutations(range(len(shape))))[: draw(st.integers(1, len(shape)))]
+    data = np.random.default_rng(draw(st.integers(0, 2**32))).normal(size=(*shape, 2)).astype(np.float32)
+    return data, np.array([axis - draw(st.sampled_from([0, len(shape)])) for axis in axes])
+
+
+@settings(max_examples=40)
+@given(transforms())
+def test_an_inverse_restores_the_data(drawn: tuple[Array, Array]) -> None:
+    data, axes = drawn
+    np.testing.assert_allclose(IDFT().evaluate(DFT().evaluate(data, axes), axes), data, atol=1e-5)
+    real = data[..., 0]
+    size = np.array([real.shape[axis] for axis in axes])
+    np.testing.assert_allclose(IRDFT().evaluate(RDFT().evaluate(real, axes), axes, size), real, atol=1e-5)
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_inferred_shapes_hold_the_output(draw: st.DataObject) -> None:
+    data, axes = draw.draw(transforms())
+    sizes = np.array(draw.draw(st.lists(st.integers(-1, 6), min_size=len(axes), max_size=len(axes))), np.int64)
+    operator = draw.draw(st.sampled_from([DFT(), IDFT(), IRDFT(), RDFT()]))
+    data = data[..., 0] if isinstance(operator, RDFT) else data
+    types = [
+        TensorType(ElementType.f32, draw.draw(st.composite(draw_wider)(data.shape))),
+        *[draw.draw(st.sampled_from([kind, kind.without_values()])) for kind in map(TensorType.of, (axes, sizes))],
+    ]
+    assert_holds(operator, types, [data, axes, sizes])
+
+
+FRAMES = (typed("?"), SCALAR, SCALAR)
+
+
+@pytest.mark.parametrize(
+    ("types", "wanted"),
+    [
+        ((typed("2,20"), typed("?"), number(6), number(3)), "2,5,4,2"),
+        ((typed("8..20"), typed("?"), number(6), number(3)), "1..5,4,2"),
+        ((typed("?"), typed("?"), number(6), number(3)), "1..,4,2"),
+        ((typed("2,20"), typed("?"), SCALAR, number(3)), "2,?,?,2"),
+        ((typed("..."), *FRAMES), "..."),
+    ],
+)
+def test_partly_known_frames(types: tuple[TensorType, ...], wanted: str) -> None:
+    assert STFT(transpose_frames=False).infer(*types) == typed(wanted)
+
+
+@pytest.mark.parametrize(
+    ("types", "wanted"),
+    [
+        ((typed("2,4,5,2"), typed("?"), number(6), number(3)), "2,18"),
+        ((typed("4,2..5,2"), typed("?"), number(6), number(3)), "9..18"),
+        ((typed("?,?,?"), typed("?"), number(6), number(3)), "6.."),
+        ((typed("?,?,?"), *FRAMES), "?"),
+        ((typed("?,?,?"), *FRAMES, number(7)), "7"),
+        ((typed("2,?,?,?"), *FRAMES, between([3], [8])), "2,3..8"),
+    ],
+)
+def test_partly_known_signals(types: tuple[TensorType, ...], wanted: str) -> None:
+    assert ISTFT(center=False, normalized=False).infer(*types) == typed(wanted)
+
+
+@pytest.mark.parametrize(
+    ("operator", "types", "code", "message"),
+    [
+        (STFT(), (typed("1,2,3"), *FRAMES), "IR501", "signal has rank 3 ([1,2,3]), expected 1 or 2"),
+        (STFT(), (typed("9"), typed("2,2"), SCALAR, SCALAR), "IR501", "window has rank 2 ([2,2]), expected 1"),
+        (STFT(), (typed("9"), typed("?"), known([3]), SCALAR), "IR501", "frame_size has rank 1 ([1]), expected 0"),
+        (STFT(), (typed("9"), typed("?"), number(0), SCALAR), "IR505", "frame_size is 0, expected 1 or more"),
+        (STFT(), (typed("9"), typed("?"), SCALAR, number(-1)), "IR505", "frame_step is -1, expected 1 or more"),
+        (
+            STFT(),
+            (typed("9"), typed("4"), number(3), SCALAR),
+            "IR505",
+            "window has 4 elements, expected 1 to frame_size, which is 3",
+        ),
+        (STFT(), (typed("9"), typed("0"), SCALAR, SCALAR), "IR505", "window has 0 elements, expected 1 to frame_size"),
+        (
+            STFT(),
+            (typed("4..9"), typed("?"), number(10), SCALAR),
+            "IR505",
+            "frame_size is 10, expected at most the length of the signal, 4..9",
+        ),
+        (ISTFT(), (typed("1,2"), *FRAMES), "IR501", "data has rank 2 ([1,2]), expected 3 or 4"),
+        (
+            ISTFT(),
+            (typed("5,4,2"), typed("?"), number(6), SCALAR),
+            "IR502",
+            "axis -3 of data and frame_size // 2 + 1 must be equal, found 5 and 4",
+        ),
+        (ISTFT(), (typed("?,4,2"), *FRAMES, number(-3)), "IR505", "signal_length is -3, expected 0 or more"),
+        (
+            ISTFT(),
+            (typed("?,4,2"), *FRAMES, known([1, 2])),
+            "IR502",
+            "signal_length has shape [2], expected one element",
+        ),
+    ],
+)
+def test_errors_of_frames(operator: Op, types: tuple[TensorType, ...], code: str, message: str) -> None:
+    with pytest.raises(ShapeError) as error:
+        operator.infer(*types)
+    assert (error.value.code, error.value.message) == (code, message)
+
+
+@pytest.mark.parametrize(
+    ("window", "size", "step", "port"), [(3, 9, 1, "frame_size"), (3, 2, 1, "window"), (3, 4, 0, "frame_step")]
+)
+def test_frames_that_only_the_run_knows(window: int, size: int, step: int, port: str) -> None:
+    arrays = (np.ones(8, np.float32), np.ones(window, np.float32), np.array(size), np.array(step))
+    with pytest.raises(EvaluationError) as error:
+        STFT(transpose_frames=True).evaluate(*arrays)
+    assert (error.value.code, error.value.location.port) == ("IR704", port)
+
+
+@pytest.mark.parametrize(("length", "results", "port"), [(-1, 4, "signal_length"), (9, 5, "data")])
+def test_signals_that_only_the_run_knows(length: int, results: int, port: str) -> None:
+    data = np.ones((results, 3, 2), np.float32)
+    with pytest.raises(EvaluationError) as error:
+        ISTFT(center=False).evaluate(data, np.ones(6, np.float32), np.array(6), np.array(2), np.array(length))
+    assert (error.value.code, error.value.location.port) == ("IR704", port)
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 9), st.integers(1, 5), st.integers(0, 5), st.booleans(), st.integers(0, 2**32))
+def test_frames_give_the_signal_back(size: int, step: int, more: int, batch: bool, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    step = min(step, size)
+    length = size + more * step
+    signal = random.normal(size=(2, length) if batch else (length,)).astype(np.float32)
+    window = random.uniform(0.5, 1, size).astype(np.float32)
+    frames = STFT(transpose_frames=True).evaluate(signal, window, np.array(size), np.array(step))
+    restored = ISTFT(center=False, normalized=False).evaluate(frames, window, np.array(size), np.array(step))
+    np.testing.assert_allclose(restored, signal, atol=1e-5)

@@ -1,0 +1,226 @@
+"""Bags of embeddings, segments and sparse rows: against plain loops, types, and errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, ShapeError
+from ir_exec.kernels import costs
+from ir_exec.ops.sparse import (
+    EmbeddingBagOffsets,
+    EmbeddingBagOffsetsSum,
+    EmbeddingBagPacked,
+    EmbeddingSegmentsSum,
+    SparseFillEmptyRows,
+)
+from ir_exec.types import Array, ElementType, Shape, TensorType
+
+TABLE = np.arange(12, dtype=np.float64).reshape(4, 3) + 1
+
+
+def bags_one_by_one(bags: list[list[int]], weights: list[list[float]] | None, default: int, mean: bool) -> Array:
+    """The snippet of the specification, in other words."""
+    result = np.zeros((len(bags), 3))
+    for i, bag in enumerate(bags):
+        if bag:
+            factors = weights[i] if weights else [1.0] * len(bag)
+            result[i] = sum(TABLE[index] * factor for index, factor in zip(bag, factors, strict=True))
+            result[i] /= len(bag) if mean else 1
+        elif default != -1:
+            result[i] = TABLE[default]
+    return result
+
+
+BAGS = st.lists(st.lists(st.integers(0, 3), max_size=5), min_size=1, max_size=6)
+
+
+@settings(max_examples=40)
+@given(
+    bags=BAGS,
+    default=st.integers(-1, 3),
+    mean=st.booleans(),
+    weighted=st.booleans(),
+    block=st.sampled_from([1, 7, 2**18]),
+)
+def test_bags_are_summed_one_by_one(
+    bags: list[list[int]], default: int, mean: bool, weighted: bool, block: int
+) -> None:
+    weights = [[0.5 * i - j for j in range(len(bag))] for i, bag in enumerate(bags)] if weighted and not mean else None
+    expected = bags_one_by_one(bags, weights, default, mean)
+    indices = np.array([index for bag in bags for index in bag], np.int64)
+    offsets = np.cumsum([0, *(len(bag) for bag in bags[:-1])])
+    given_weights = () if weights is None else (np.array([w for ws in weights for w in ws]),)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(costs, "INTERMEDIATE_ELEMENTS", block)
+        found = EmbeddingBagOffsets(reduction="mean" if mean else "sum").evaluate(
+            TABLE, indices, offsets, np.array(default), *given_weights
+        )
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        if not mean:
+            ids = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
+            found = EmbeddingSegmentsSum().evaluate(
+                TABLE, indices, ids, np.array(len(bags)), np.array(default), *given_weights
+            )
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_what_stands_before_the_first_offset_is_in_no_bag() -> None:
+    inputs = (TABLE, np.array([3, 0, 1]), np.array([1, 2]), np.array(-1), np.array([9.0, 1.0, 2.0]))
+    assert EmbeddingBagOffsetsSum().evaluate(*inputs).tolist() == [TABLE[0].tolist(), (2 * TABLE[1]).tolist()]
+
+
+@pytest.mark.parametrize("values", [(-7, -2), (7, 2)])
+def test_means_of_integers_are_cut_off(values: tuple[int, int]) -> None:
+    table = np.array(values, np.int32)
+    found = EmbeddingBagPacked(reduction="mean").evaluate(table, np.array([[0, 1]]))
+    assert found.tolist() == [int(sum(values) / 2)]
+
+
+def kind(text: str, element_type: str = "i32") -> TensorType:
+    return TensorType(ElementType[element_type], Shape.parse(text))
+
+
+def value(array: object) -> TensorType:
+    return TensorType.of(np.array(array, np.int32))
+
+
+@pytest.mark.parametrize(
+    ("operator", "types", "expected"),
+    [
+        (EmbeddingBagOffsetsSum(), [kind("5,2", "f32"), kind("?"), kind("3..4")], "f32[3..4,2]"),
+        (EmbeddingBagOffsetsSum(), [kind("...", "f32"), kind("?"), kind("3")], "f32[...]"),
+        (EmbeddingBagPacked(), [kind("?,2", "f32"), kind("?,3"), kind("4,?", "f32")], "f32[4,2]"),
+        (EmbeddingSegmentsSum(), [kind("5,2", "f32"), kind("4"), kind("4"), value(7)], "f32[7,2]"),
+        (EmbeddingSegmentsSum(), [kind("5,2", "f32"), kind("4"), kind("4"), kind("")], "f32[?,2]"),
+    ],
+)
+def test_types(operator: Any, types: list[TensorType], expected: str) -> None:
+    assert str(operator.infer(*types)) == expected
+
+
+@pytest.mark.parametrize(
+    ("shape", "indices", "expected"),
+    [
+        (kind("2"), kind("4,2"), ["[4..,2]", "[4..]", "[?]"]),
+        (value([5, 6]), kind("4,2"), ["[4..9,2]", "[4..9]", "[5]"]),
+        (value([5, 6]), value([[0, 1], [0, 2], [3, 3], [4, 0]]), ["[6,2]", "[6]", "[5]"]),
+        (value([5, 6]), kind("?,2"), ["[4..9,2]", "[4..9]", "[5]"]),
+    ],
+)
+def test_types_of_sparse_rows(shape: TensorType, indices: TensorType, expected: list[str]) -> None:
+    found = SparseFillEmptyRows().infer(kind("4", "f32"), shape, indices, kind("", "f32"))
+    assert [str(type.shape) for type in found] == expected
+    assert [type.element_type.name for type in found] == ["i32", "f32", "boolean"]
+
+
+INDICES, OFFSETS = np.array([0, 1, 2]), np.array([0, 2])
+EMPTY = np.array([0, 0])
+BAGS_OF = EmbeddingBagOffsetsSum()
+SUM = EmbeddingSegmentsSum()
+FILL = SparseFillEmptyRows()
+AXIS = "allowed are 0 to 3: axis 0 of data has size 4"
+
+
+def matrix(*numbers: int) -> Array:
+    return np.array(numbers).reshape(-1, 2)
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "code", "message"),
+    [
+        (BAGS_OF, (TABLE, INDICES + 2, OFFSETS), "IR701", f"indices[2] is 4, {AXIS}"),
+        (BAGS_OF, (TABLE, INDICES - 1, OFFSETS), "IR701", f"indices[0] is -1, {AXIS}"),
+        (BAGS_OF, (TABLE, INDICES, OFFSETS + 2), "IR701", "an offset is 4, allowed are 0 to 3"),
+        (BAGS_OF, (TABLE, INDICES, OFFSETS[::-1]), "IR704", "offsets must rise, found 0 behind 2"),
+        (BAGS_OF, (TABLE, INDICES, EMPTY, np.array(4)), "IR701", "default_index is 4, allowed are 0 to 3"),
+        (BAGS_OF, (TABLE, INDICES, EMPTY, np.array(-2)), "IR701", "default_index is -2, allowed are 0 to 3"),
+        (EmbeddingBagPacked(), (TABLE, matrix(0, 7)), "IR701", f"indices[1] is 7, {AXIS}"),
+        (SUM, (TABLE, INDICES, INDICES, np.array(2)), "IR701", "a segment of segment_ids is 2, allowed are 0 to 1"),
+        (SUM, (TABLE, INDICES, INDICES, np.array(-2)), "IR704", "num_segments is -2, expected 0 or more"),
+        (
+            FILL,
+            (np.ones(1), np.array([2, 2]), matrix(0, 2), np.array(0.0)),
+            "IR701",
+            "a column of indices is 2, allowed are 0 to 1",
+        ),
+        (
+            FILL,
+            (np.ones(1), np.array([0, 2]), matrix(0, 1), np.array(0.0)),
+            "IR701",
+            "a row of indices is 0, none is allowed",
+        ),
+        (
+            FILL,
+            (np.ones(0), np.array([-1, 2]), matrix(), np.array(0.0)),
+            "IR704",
+            "dense_shape is [-1, 2], expected no negative sizes",
+        ),
+    ],
+)
+def test_values_that_are_refused(operator: Any, inputs: tuple[Array, ...], code: str, message: str) -> None:
+    with pytest.raises(EvaluationError) as error:
+        operator.evaluate(*inputs)
+    assert (error.value.code, error.value.message) == (code, message)
+
+
+@pytest.mark.parametrize(
+    ("operator", "types", "code", "words"),
+    [
+        (EmbeddingBagOffsetsSum(), [kind("", "f32"), kind("3"), kind("2")], "IR501", "emb_table is a scalar"),
+        (EmbeddingBagOffsetsSum(), [kind("5", "f32"), kind("3,1"), kind("2")], "IR501", "indices has rank 2"),
+        (
+            EmbeddingSegmentsSum(),
+            [kind("5", "f32"), kind("3"), kind("2"), kind("")],
+            "IR502",
+            "num_indices of segment_ids and of the inputs before it must be equal, found 3 and 2",
+        ),
+        (SparseFillEmptyRows(), [kind("3"), kind("3"), kind("3,2"), kind("")], "IR502", "axes of dense_shape"),
+    ],
+)
+def test_shapes_that_are_refused(operator: Any, types: list[TensorType], code: str, words: str) -> None:
+    with pytest.raises(ShapeError) as error:
+        operator.infer(*types)
+    assert error.value.code == code
+    assert words in error.value.message
+
+
+@pytest.mark.parametrize(
+    ("operator", "types"),
+    [
+        (EmbeddingBagPacked(reduction="mean"), [kind("5", "f32"), kind("3,1"), kind("3,1", "f32")]),
+        (EmbeddingBagOffsets(reduction="mean"), [kind("5", "f32"), kind("3"), kind("2"), kind(""), kind("3", "f32")]),
+    ],
+)
+def test_means_have_no_weights(operator: Any, types: list[TensorType]) -> None:
+    with pytest.raises(InvalidAttributeError) as error:
+        operator.infer(*types)
+    assert (error.value.code, error.value.message) == ("IR302", "reduction=mean takes no per_sample_weights")
+
+
+def test_indices_share_an_element_type() -> None:
+    faults: list[IRError] = []
+    types = [kind("5", "f32"), kind("3", "i64"), kind("2"), kind("", "i64"), kind("3", "f16")]
+    assert not EmbeddingBagOffsetsSum().check_inputs(types, faults.append)
+    assert [fault.message for fault in faults] == [
+        "offsets is i32, expected i64 as indices is",
+        "per_sample_weights is f16, expected f32 as emb_table is",
+    ]
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2)), max_size=8))
+def test_no_row_stays_empty(places: list[tuple[int, int]]) -> None:
+    values = np.arange(len(places)) + 1.0
+    indices = np.array(places, np.int32).reshape(-1, 2)
+    found, filled, empty = SparseFillEmptyRows().evaluate(values, np.array([5, 3], np.int32), indices, np.array(-1.0))
+    rows = {row for row, _ in places}
+    entries = [(row, column, number) for number, (row, column) in enumerate(places)]
+    entries += [(row, 0, len(places)) for row in range(5) if row not in rows]
+    entries.sort()
+    assert found.tolist() == [[row, column] for row, column, _ in entries]
+    assert filled.tolist() == [number + 1.0 if number < len(places) else -1.0 for _, _, number in entries]
+    assert empty.tolist() == [row not in rows for row in range(5)]

@@ -1,0 +1,226 @@
+"""Changes of element type: the types that come of them, and bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ir_exec.errors import ElementTypeError, EvaluationError, InvalidAttributeError, ShapeError, raise_error
+from ir_exec.kernels import costs
+from ir_exec.kernels.parallel import THREADS
+from ir_exec.ops import Op
+from ir_exec.ops.type import StringTensorPack, StringTensorUnpack
+from ir_exec.types import ElementType, Shape, TensorType
+from tests.helpers.operators import inferred, make
+from tests.helpers.values import typed
+
+
+def test_shapes_pass_through() -> None:
+    for shape in ("[2,3]", "[?,2..5]", "[...]", "[]"):
+        assert str(make("Convert", 1, destination_type="i32").infer(typed(shape))) == f"i32{shape}"
+        assert str(make("ConvertLike", 1).infer(typed(shape), typed("[...]", "u4"))) == f"u4{shape}"
+        assert str(make("Identity", 16).infer(typed(shape, "string"))) == f"string{shape}"
+
+
+def test_a_type_that_is_not_known_stays_so() -> None:
+    unknown = TensorType(ElementType.dynamic, Shape([2]))
+    assert str(make("ConvertLike", 1).infer(typed("[2]"), unknown)) == "dynamic[2]"
+    types = inferred(make("ConvertPromoteTypes", 14), typed("[2]"), unknown)
+    assert [str(kind) for kind in types] == ["dynamic[2]", "dynamic[2]"]
+
+
+@pytest.mark.parametrize("kind", ["string", "dynamic", "undefined"])
+def test_what_nothing_can_be_converted_to(kind: str) -> None:
+    with pytest.raises(ElementTypeError) as caught:
+        make("Convert", 1, destination_type=kind).infer(typed("[2]"))
+    assert caught.value.code == "IR401"
+    if kind == "string":
+        with pytest.raises(ElementTypeError, match="no values can be converted to string"):
+            make("ConvertLike", 1).infer(typed("[2]"), typed("[2]", "string"))
+
+
+def test_strings_are_not_converted() -> None:
+    operator = make("Convert", 1, destination_type="i32")
+    with pytest.raises(ElementTypeError, match="data is string"):
+        operator.check_inputs([typed("[2]", "string")], raise_error)
+
+
+def test_attributes() -> None:
+    with pytest.raises(InvalidAttributeError, match="destination_type is missing"):
+        make("Convert", 1)
+    with pytest.raises(InvalidAttributeError, match="unknown element type 'f33'"):
+        make("Convert", 1, destination_type="f33")
+
+
+def promotion(**attributes: object) -> Op:
+    return make("ConvertPromoteTypes", 14, **attributes)
+
+
+SAFE, UNSAFE = promotion(), promotion(promote_unsafe=True)
+SCALARS = promotion(promote_unsafe=True, pytorch_scalar_promotion=True)
+SAFE_SCALARS = promotion(pytorch_scalar_promotion=True)
+
+
+# The examples of the specification, and what OpenVINO 2026.4.1 makes of other pairs.
+@pytest.mark.parametrize(
+    ("operator", "a", "b", "wanted"),
+    [
+        (SAFE, "i8[2]", "f32[2]", "f32"),
+        (SAFE, "i32[2]", "u8[2]", "i32"),
+        (SAFE, "f16[2]", "f32[2]", "f32"),
+        (SAFE, "f8e4m3[2]", "f16[2]", "f16"),
+        (SAFE, "f8e4m3[2]", "bf16[2]", "bf16"),
+        (SAFE, "boolean[2]", "i8[2]", "i8"),
+        (SAFE, "u1[2]", "u8[2]", "u8"),
+        (SAFE, "i4[2]", "u1[2]", "i4"),
+        (UNSAFE, "f16[2]", "i64[2]", "f16"),
+        (UNSAFE, "f64[2]", "u64[2]", "f64"),
+        (UNSAFE, "i8[2]", "u8[2]", "i16"),
+        (UNSAFE, "u4[2]", "i4[2]", "i8"),
+        (UNSAFE, "u32[2]", "i16[2]", "i64"),
+        (UNSAFE, "f16[2]", "bf16[2]", "f32"),
+        (UNSAFE, "f8e4m3[2]", "f8e5m2[2]", "f16"),
+        (UNSAFE, "u64[2]", "i8[2]", "f32"),
+        (promotion(promote_unsafe=True, u64_integer_promotion_target="f64"), "u64[...]", "i32[]", "f64"),
+        (SCALARS, "i64[]", "u8[2]", "u8"),
+        (SCALARS, "i8[2]", "u8[]", "i8"),
+        (SCALARS, "bf16[2]", "f16[]", "bf16"),
+        (SCALARS, "u64[2]", "i8[]", "u64"),
+        (SCALARS, "f16[2]", "i64[]", "f16"),
+        (SAFE_SCALARS, "f16[]", "i8[2]", "f16"),
+        (SAFE_SCALARS, "f16[...]", "f32[]", "dynamic"),
+    ],
+)
+def test_promotion(operator: Op, a: str, b: str, wanted: str) -> None:
+    types = [typed(kind[kind.index("[") :], kind[: kind.index("[")]) for kind in (a, b)]
+    for pair in (types, types[::-1]):
+        found = inferred(operator, *pair)
+        assert [kind.element_type.name for kind in found] == [wanted] * 2
+        assert [kind.shape for kind in found] == [kind.shape for kind in pair]
+
+
+@pytest.mark.parametrize(
+    ("operator", "a", "b"),
+    [
+        (SAFE, "f16", "i64"),
+        (SAFE, "f64", "u64"),
+        (SAFE, "i8", "u8"),
+        (SAFE, "bf16", "f16"),
+        (SAFE, "f8e4m3", "f8e5m2"),
+        (SAFE, "u64", "i8"),
+        (SAFE, "u4", "i4"),
+        (SAFE, "u32", "i32"),
+        (SAFE_SCALARS, "u8", "i64"),
+    ],
+)
+def test_promotion_that_may_lose_values(operator: Op, a: str, b: str) -> None:
+    with pytest.raises(ElementTypeError, match="no common type") as caught:
+        operator.infer(typed("[2]", a), typed("[]", b))
+    assert caught.value.code == "IR402"
+    assert "promote_unsafe" in str(caught.value.hint)
+
+
+def test_promotion_of_types_without_rules() -> None:
+    for kind in ("u2", "u3", "u6", "nf4", "f4e2m1", "f8e8m0", "string"):
+        with pytest.raises(ElementTypeError, match=f"input_1 is {kind}"):
+            UNSAFE.check_inputs([typed("[2]"), typed("[2]", kind)], raise_error)
+
+
+def test_promotion_of_values() -> None:
+    a, b = UNSAFE.evaluate(np.array([-1, 5], np.int8), np.array(200, np.uint8))
+    assert (a.dtype, a.tolist(), b.dtype, b.tolist()) == (np.int16, [-1, 5], np.int16, 200)
+
+
+def test_bounds_without_end_stay_so() -> None:
+    operator = make("Convert", 1, destination_type="i32")
+    lower, upper = operator.evaluate_bounds((np.array([0, 3]), np.array([2**63 - 1, 9])))
+    assert (lower.tolist(), upper.tolist()) == ([0, 3], [2**31 - 1, 9])
+    assert lower.dtype == upper.dtype == np.int32
+    back = make("Convert", 1, destination_type="i64").evaluate_bounds(
+        make("Convert", 1, destination_type="f32").evaluate_bounds((np.array([7]), np.array([2**63 - 1])))
+    )
+    assert [bound.tolist() for bound in back] == [[7], [2**63 - 1]]
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [("f16", "f32"), ("f32", "f16"), ("u4", "f16"), ("i8", "i64"), ("f32", "u8")]
+)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_pieces_and_threads_change_nothing(
+    source: str, target: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = np.arange(-60, 60).reshape(8, 15).astype(ElementType[source].dtype)
+    operator = make("Convert", 1, destination_type=target)
+    expected = operator.evaluate(data)
+    monkeypatch.setattr(costs, "SPLIT_ELEMENTS", 10)
+    monkeypatch.setattr(costs, "PIECE_ELEMENTS", 7)
+    before = THREADS.set(threads)
+    found = operator.evaluate(data)
+    THREADS.reset(before)
+    assert found.dtype == expected.dtype
+    assert found.tobytes() == expected.tobytes()
+    assert operator.evaluate(data.T).tobytes() == expected.T.tobytes()
+
+
+def integers(text: str) -> TensorType:
+    return TensorType(ElementType.i64, Shape.parse(text))
+
+
+def symbols(text: str) -> TensorType:
+    return TensorType(ElementType.u8, Shape.parse(text))
+
+
+def test_what_both_ends_allow() -> None:
+    found = StringTensorPack().infer(integers("?,2..5"), integers("3,4.."), symbols("?"))
+    assert found == TensorType(ElementType.string, Shape.parse("3,4..5"))
+
+
+@pytest.mark.parametrize(
+    ("types", "code", "message"),
+    [
+        (("2", "3", "9"), "IR502", "the shapes of begins and ends must be equal, found [2] and [3]"),
+        (("2", "2,1", "9"), "IR501", "the shapes of begins and ends must be equal, found [2] and [2,1]"),
+        (("2", "2", "3,3"), "IR501", "symbols has rank 2 ([3,3]), expected 1"),
+    ],
+)
+def test_errors(types: tuple[str, str, str], code: str, message: str) -> None:
+    with pytest.raises(ShapeError) as error:
+        StringTensorPack().infer(integers(types[0]), integers(types[1]), symbols(types[2]))
+    assert (error.value.code, error.value.message) == (code, message)
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends", "message"),
+    [
+        ([0, -1], [1, 2], "begins holds -1, allowed are 0 to 3, the length of symbols"),
+        ([0, 3], [1, 4], "ends holds 4, allowed are 0 to 3, the length of symbols"),
+    ],
+)
+def test_strings_beyond_the_symbols(begins: list[int], ends: list[int], message: str) -> None:
+    with pytest.raises(EvaluationError) as error:
+        StringTensorPack().evaluate(np.array(begins), np.array(ends), np.frombuffer(b"abc", np.uint8))
+    assert (error.value.code, error.value.message) == ("IR701", message)
+    known = [TensorType.of(np.array(places)) for places in (begins, ends)]
+    assert [found.message for found in StringTensorPack().check_values(*known, symbols("3"))] == [message]
+    assert StringTensorPack().check_values(*known, symbols("?")) == []
+
+
+def test_bytes_that_are_no_text_survive() -> None:
+    raw = np.frombuffer(b"a\xff\xfe\xc3\xa9", np.uint8)
+    packed = StringTensorPack().evaluate(np.array([0, 2]), np.array([2, 5]), raw)
+    assert packed.tolist() == ["a\udcff", "\udcfeé"]
+    assert bytes(StringTensorUnpack().evaluate(packed)[2]) == bytes(raw)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=6), max_size=6))
+def test_packing_undoes_unpacking(texts: list[str]) -> None:
+    data = np.empty(len(texts), object)
+    data[:] = texts
+    begins, ends, raw = StringTensorUnpack().evaluate(data)
+    assert bytes(raw) == "".join(texts).encode()
+    assert StringTensorPack().evaluate(begins, ends, raw).tolist() == texts
+    (*_, length) = StringTensorUnpack().infer(TensorType.of(data))
+    assert length.shape == [len(raw)]

@@ -1,0 +1,417 @@
+"""Networks of 16-bit floats: computed in f32, rounded where they say so, or computed in their own types."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ir_exec
+from ir_exec.extension import Op, register_op
+from ir_exec.graph import Node
+from ir_exec.ops import In
+from ir_exec.ops.base import registry
+from ir_exec.types import Array, ElementType, Shape, TensorType, element_types
+from tests.conformance.build import IRFile
+from tests.conformance.networks import arrays, networks
+from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output
+from tests.helpers.short_floats import in_short_floats
+
+SHORT = ("f16", "bf16")
+NETWORKS = networks()
+
+both = pytest.mark.parametrize("kind", SHORT)
+
+LOST = {"f16": 2048.0, "bf16": 256.0}
+"""A number to which a half added in the type gives the number itself, and one in f32 does not."""
+
+
+def of(kind: str, *values: float) -> Array:
+    return np.array(values).astype(ElementType[kind].dtype)
+
+
+def compiled(file: IRFile, **options: Any) -> ir_exec.CompiledModel:
+    return ir_exec.compile_model(ir_exec.read_model(file.xml, weights=file.weights), **options)
+
+
+def outputs(file: IRFile, **options: Any) -> list[Array]:
+    return list(compiled(file, **options)(list(file.inputs)).values())
+
+
+def plus_minus(net: NetworkText, x: Output, kind: str) -> Output:
+    """x + LOST - LOST, which is x where it is computed in f32."""
+    lost = net.const(of(kind, LOST[kind]))
+    return net.op("Subtract", net.op("Add", x, lost), lost)
+
+
+@both
+def test_values_are_computed_in_f32_and_returned_in_the_type_of_the_output(kind: str) -> None:
+    net = NetworkText()
+    net.result(plus_minus(net, net.parameter("1", kind), kind))
+    file = net.file(of(kind, 0.5))
+    (found,) = outputs(file)
+    assert ElementType.of(found) is ElementType[kind]
+    assert found.tolist() == [0.5]
+
+
+@both
+def test_precision_file_rounds_after_every_layer(kind: str) -> None:
+    net = NetworkText()
+    net.result(plus_minus(net, net.parameter("1", kind), kind))
+    (found,) = outputs(net.file(of(kind, 0.5)), precision="file")
+    assert ElementType.of(found) is ElementType[kind]
+    assert found.tolist() == [0]
+
+
+@both
+def test_outputs_are_rounded_to_their_type(kind: str) -> None:
+    net = NetworkText()
+    x = net.parameter("1", kind)
+    net.result(net.op("Add", x, net.const(of(kind, LOST[kind]))))
+    (found,) = outputs(net.file(of(kind, 0.5)))
+    assert ElementType.of(found) is ElementType[kind]
+    assert found.tolist() == [LOST[kind]]
+
+
+@both
+def test_convert_rounds(kind: str) -> None:
+    net = NetworkText()
+    net.result(net.op("Convert", net.op("Convert", net.parameter("1"), destination_type=kind), destination_type="f32"))
+    file = net.file(of("f32", LOST[kind] + 0.5))
+    assert [found.tolist() for found in outputs(file)] == [[LOST[kind]]]
+
+
+@both
+@pytest.mark.parametrize("type", ["Convert", "ConvertLike"])
+def test_a_conversion_to_the_type_that_a_value_has_already_is_none(type: str, kind: str) -> None:
+    net = NetworkText()
+    x = net.parameter("1", kind)
+    lost = net.const(of(kind, LOST[kind]))
+    sums = net.op("Add", x, lost)
+    same = net.op("ConvertLike", sums, x) if type == "ConvertLike" else net.op("Convert", sums, destination_type=kind)
+    net.result(net.op("Subtract", same, lost))
+    assert outputs(net.file(of(kind, 0.5)))[0].tolist() == [0.5]
+
+
+@both
+def test_convert_like_rounds_to_the_type_of_the_file(kind: str) -> None:
+    net = NetworkText()
+    data, like = net.parameter("1"), net.parameter("?", kind)
+    net.result(net.op("Convert", net.op("ConvertLike", data, like), destination_type="f32"))
+    run = compiled(net.file())
+    for length in (0, 1, 2, 3):
+        (found,) = run([of("f32", LOST[kind] + 0.5), np.zeros(length, ElementType[kind].dtype)]).values()
+        assert found.tolist() == [LOST[kind]]
+
+
+def test_one_short_float_is_rounded_to_the_other() -> None:
+    net = NetworkText()
+    x = net.parameter("1", "f16")
+    net.result(net.op("Convert", net.op("Convert", x, destination_type="bf16"), destination_type="f32"))
+    assert outputs(net.file(of("f16", 257)))[0].tolist() == [256]
+
+
+@both
+@pytest.mark.parametrize("opset", [3, 6])
+def test_variables_keep_values_of_their_type(kind: str, opset: int) -> None:
+    """state + 0.5 is the output and the new state."""
+    net = NetworkText()
+    x = net.parameter("1", kind)
+    declared = {"variable_type": kind, "variable_shape": "1"} if opset == 6 else {}
+    state = net.op("ReadValue", net.const(of(kind, LOST[kind])), opset=opset, variable_id="v", **declared)
+    total = net.op("Add", state, x)
+    net.op("Assign", total, opset=opset, variable_id="v")
+    net.result(net.op("Convert", total, destination_type="f32"))
+    run = compiled(net.file())
+    x_value = of(kind, 0.5)
+    assert run([x_value])[0].tolist() == [LOST[kind] + 0.5]
+    assert run([x_value])[0].tolist() == [LOST[kind] + 0.5]
+    run.reset_state()
+    assert run([x_value])[0].tolist() == [LOST[kind] + 0.5]
+
+
+def test_a_variable_without_an_initial_value_is_zeros() -> None:
+    net = NetworkText()
+    state = net.op("ReadValue", opset=6, variable_id="v", variable_type="f16", variable_shape="2")
+    total = net.op("Add", state, net.parameter("2", "f16"))
+    net.op("Assign", total, opset=6, variable_id="v")
+    net.result(total)
+    run = compiled(net.file())
+    assert [run([of("f16", 1, 2)])[0].tolist() for _ in range(2)] == [[1, 2], [2, 4]]
+
+
+@both
+def test_layers_that_name_a_type_make_f32(kind: str) -> None:
+    """Numbers from 0 to 2^12, of which short floats hold a part."""
+    net = NetworkText()
+    ends = [net.const(np.array(value, np.int32)) for value in (0, 2**12, 1)]
+    numbers = net.op("Range", *ends, opset=4, output_type=kind)
+    net.result(net.op("Convert", numbers, destination_type="i32"))
+    (found,) = outputs(net.file())
+    assert found.tolist() == list(range(2**12))
+    assert outputs(net.file(), precision="file")[0].tolist() != list(range(2**12))
+
+
+def drawn(kind: str) -> Array:
+    net = NetworkText()
+    low, high = net.const(of(kind, 0)), net.const(of(kind, 1))
+    numbers = net.op(
+        "RandomUniform", net.const(np.array([50])), low, high, opset=8, output_type=kind, global_seed=1, op_seed=2
+    )
+    net.result(net.op("Convert", numbers, destination_type="f32"))
+    run = compiled(net.file())
+    return np.concatenate([run([])[0] for _ in range(2)])
+
+
+@both
+def test_random_numbers_are_those_of_f32(kind: str) -> None:
+    np.testing.assert_array_equal(drawn(kind), drawn("f32"))
+
+
+@both
+def test_observers_see_what_is_computed(kind: str) -> None:
+    net = NetworkText()
+    net.result(plus_minus(net, net.parameter("1", kind), kind))
+    seen: list[tuple[str, str]] = []
+
+    def observe(node: Node, inputs: list[Array], outputs: list[Array]) -> None:
+        seen.append((node.type, ElementType.of(outputs[0]).name))
+
+    compiled(net.file())([of(kind, 0.5)], observe=observe)
+    assert seen == [("Add", "f32"), ("Subtract", "f32")]
+
+
+@both
+def test_bodies_of_loops_are_computed_in_f32(kind: str) -> None:
+    """Three times + 0.5 from LOST on; the body also converts a constant like its Parameter."""
+    net = NetworkText()
+    start = net.parameter("1", kind)
+    body = NetworkText(net)
+    running = body.parameter("1", kind)
+    half = body.op("ConvertLike", body.const(of("f64", 0.5)), running)
+    total = body.result(body.op("Add", running, half))
+    going = body.result(body.const(np.array(True)))
+    (found,) = net.loop(
+        1,
+        "Loop",
+        [net.const(np.array(3)), net.const(np.array(True)), start],
+        body,
+        [tied_input(2, running), tied_output(3, total), tied_output(-1, going, purpose="execution_condition")],
+        [(total, running)],
+    )
+    net.result(net.op("Convert", found, destination_type="f32"))
+    assert outputs(net.file(of(kind, LOST[kind])))[0].tolist() == [LOST[kind] + 1.5]
+
+
+@both
+def test_a_conversion_in_a_body_rounds(kind: str) -> None:
+    """The body converts 1/3 of f32 like a Parameter whose type only the network around it tells."""
+    net = NetworkText()
+    x, like = net.parameter("1"), net.parameter("2", kind)
+    body = NetworkText(net)
+    data, some = body.parameter("1"), body.parameter("...", "dynamic")
+    done = body.result(body.op("ConvertLike", data, some))
+    (found,) = net.loop(
+        1, "TensorIterator", [x, like], body, [tied_input(0, data), tied_input(1, some), tied_output(2, done)]
+    )
+    net.result(net.op("Convert", found, destination_type="f32"))
+    third = of("f32", 1 / 3)
+    (result,) = outputs(net.file(third, of(kind, 1, 2)))
+    assert result.tolist() == third.astype(ElementType[kind].dtype).astype(np.float32).tolist()
+
+
+@both
+@pytest.mark.parametrize("condition", [True, False])
+def test_branches_are_computed_in_f32(kind: str, condition: bool) -> None:
+    net = NetworkText()
+    chosen, x = net.parameter("", "boolean"), net.parameter("1", kind)
+    bodies = []
+    for sign in (1, -1):
+        body = NetworkText(net)
+        given = body.parameter("1", kind)
+        bodies.append((body, given, body.result(body.op("Multiply", given, body.const(of(kind, sign))))))
+    inputs = [chosen, net.op("Add", x, net.const(of(kind, LOST[kind])))]
+    ties = [[tied_input(1, given), tied_output(2, done)] for _, given, done in bodies]
+    (found,) = net.branch(1, inputs, bodies[0][0], ties[0], bodies[1][0], ties[1])
+    net.result(net.op("Convert", found, destination_type="f32"))
+    wanted = LOST[kind] + 0.5
+    (result,) = outputs(net.file(np.array(condition), of(kind, 0.5)))
+    assert result.tolist() == [wanted if condition else -wanted]
+
+
+# In bf16 some Converts of the others round: of weights of f16, of the steps of a diffusion.
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [(name, "f16") for name in NETWORKS]
+    + [(name, "bf16") for name in ("conv_zoo", "gnn_gcn_gat", "lstm", "matrix_ops", "script_if")],
+)
+def test_a_network_in_short_floats_gives_what_its_f32_weights_give(name: str, kind: str) -> None:
+    """The same network in f32 with weights that short floats hold; outputs differ by one rounding."""
+    file, rounded = in_short_floats(NETWORKS[name], kind)
+    model = ir_exec.read_model(file.xml, weights=file.weights)
+    given = arrays(NETWORKS[name], "inputs")
+    assert given is not None
+    short = [array.astype(port.element_type.dtype) for array, port in zip(given, model.inputs, strict=True)]
+    found = ir_exec.compile_model(model)(short)
+    wide = [array.astype(one.dtype) for array, one in zip(short, given, strict=True)]
+    wanted = ir_exec.compile_model(NETWORKS[name], weights=rounded)(wide)
+    for index in range(len(wanted)):
+        expected = wanted[index].astype(found[index].dtype)
+        assert found[index].shape == expected.shape
+        if expected.dtype == np.float32 or wanted[index].dtype != np.float32:
+            np.testing.assert_array_equal(found[index], expected)
+            continue
+        one, other = found[index].astype(np.float64), expected.astype(np.float64)
+        last_place = {"f16": 2.0**-10, "bf16": 2.0**-7}[kind]
+        np.testing.assert_allclose(one, other, rtol=last_place, atol=1e-5 * np.abs(other).max(initial=0))
+
+
+def weighted(count: int, kind: str) -> IRFile:
+    """x * w1 * w2 ..., with weights of 64 KiB of 16-bit floats each, which all come before the products."""
+    net = NetworkText()
+    x = net.parameter("32768", kind)
+    random = np.random.default_rng(0)
+    constants = [net.const(random.uniform(0.5, 2, 2**15).astype(ElementType[kind].dtype)) for _ in range(count)]
+    for constant in constants:
+        x = net.op("Multiply", x, constant)
+    net.result(x)
+    return net.file(of(kind, *np.ones(2**15)))
+
+
+@both
+def test_expanded_weights_take_twice_their_bytes_and_kept_ones_none(kind: str) -> None:
+    file = weighted(4, kind)
+    expanded, kept = compiled(file), compiled(file, weights="keep")
+    np.testing.assert_array_equal(expanded(list(file.inputs))[0], kept(list(file.inputs))[0])
+    assert expanded.memory_plan().constants == 4 * 2**17
+    plan = kept.memory_plan()
+    assert plan.constants == 0
+    # One weight at a time, the value before it and the value behind it.
+    assert plan.peak <= 3 * 2**17
+
+
+def test_a_kept_constant_that_is_an_output_itself() -> None:
+    net = NetworkText()
+    weights = np.arange(2**13).astype(np.float16)
+    constant = net.const(weights)
+    net.result(constant)
+    net.result(net.op("Add", constant, constant))
+    first, second = outputs(net.file(), weights="keep")
+    np.testing.assert_array_equal(first, weights)
+    np.testing.assert_array_equal(second, weights + weights)
+
+
+def test_the_other_precision_keeps_weights_as_they_are() -> None:
+    file = weighted(2, "f16")
+    run = compiled(file, precision="file")
+    run(list(file.inputs))
+    assert run.memory_plan().constants == 0
+
+
+@pytest.mark.parametrize("precision", ["f16", "F32", "", None, 32])
+def test_another_precision_is_refused(precision: Any) -> None:
+    net = NetworkText()
+    net.result(net.parameter("1"))
+    with pytest.raises(ir_exec.EvaluationError, match="expected 'f32' or 'file'") as error:
+        compiled(net.file(), precision=precision)
+    assert error.value.code == "IR704"
+
+
+def test_a_pickle_keeps_the_precision() -> None:
+    net = NetworkText()
+    net.result(plus_minus(net, net.parameter("1", "f16"), "f16"))
+    copy = pickle.loads(pickle.dumps(compiled(net.file(), precision="file")))
+    assert copy([of("f16", 0.5)])[0].tolist() == [0]
+
+
+def test_inputs_keep_their_declared_type() -> None:
+    net = NetworkText()
+    net.result(net.op("ReLU", net.parameter("1", "f16")))
+    run = compiled(net.file())
+    assert run([[0.5]])[0].dtype == np.float16
+    with pytest.raises(ir_exec.ElementTypeError, match="complex64, expected f16"):
+        run([np.array([0.5j], np.complex64)])
+
+
+def test_results_share_no_memory_with_inputs() -> None:
+    net = NetworkText()
+    x = net.parameter("2", "f16")
+    for _ in range(2):
+        net.result(x)
+    given = of("f16", 1, 2)
+    one, other = compiled(net.file())([given]).values()
+    one[:] = 0
+    assert given.tolist() == other.tolist() == [1, 2]
+
+
+def test_an_input_of_an_open_type_is_computed_in_its_own() -> None:
+    net = NetworkText()
+    net.result(plus_minus(net, net.parameter("1", "dynamic"), "f16"))
+    (found,) = outputs(net.file(of("f16", 0.5)))
+    assert found.dtype == np.float16
+    assert found.tolist() == [0]
+
+
+def test_every_operator_that_takes_short_floats_takes_f32() -> None:
+    short = element_types(SHORT)
+    for cls in registry.registered():
+        for one in cls.inputs:
+            assert not one.types & short or ElementType.f32 in one.types, f"{cls.__name__}.{one.name}"
+
+
+@pytest.fixture
+def _forgotten() -> Iterator[None]:
+    before = dict(registry._extensions)
+    yield
+    registry._extensions.clear()
+    registry._extensions.update(before)
+    registry.resolve.cache_clear()
+
+
+class Lowered(Op):
+    """data - 2048, of f16 or f32; the result is always f16."""
+
+    inputs = (In("data", types=element_types("f16 f32")),)
+
+    def infer(self, data: TensorType) -> TensorType:
+        return TensorType(ElementType.f16, data.shape)
+
+    def evaluate(self, data: Array) -> Array:
+        return (data - np.float32(2048)).astype(np.float16)
+
+
+class OnlyShort(Op):
+    """data + data of f16 alone, and whether it was f16."""
+
+    inputs = (In("data", types=element_types("f16")),)
+    outputs = ("output", "is_short")
+
+    def infer(self, data: TensorType) -> tuple[TensorType, TensorType]:
+        return data.without_values(), TensorType(ElementType.boolean, Shape([]))
+
+    def evaluate(self, data: Array) -> tuple[Array, Array]:
+        return data + data, np.array(data.dtype == np.float16)
+
+
+@pytest.mark.usefixtures("_forgotten")
+@pytest.mark.parametrize("dim", ["1", "?"])
+def test_operators_of_users_get_f32_unless_they_refuse_it(dim: str) -> None:
+    register_op("Lowered", version="extension")(Lowered)
+    register_op("OnlyShort", version="extension")(OnlyShort)
+    net = NetworkText()
+    x = net.op("Add", net.parameter(dim, "f16"), net.const(of("f16", LOST["f16"])))
+    one = net.op("Lowered", x, opset=1)
+    double, is_short = net.outputs(2, "OnlyShort", x, opset=1)
+    net.result(net.op("Convert", net.op("Add", one, x), destination_type="f32"))
+    net.result(net.op("Convert", net.op("Add", double, x), destination_type="f32"))
+    net.result(is_short)
+    file = net.file(of("f16", 1))
+    xml = file.xml
+    for name in (b"Lowered", b"OnlyShort"):
+        xml = xml.replace(b'type="%b" version="opset1"' % name, b'type="%b" version="extension"' % name)
+    # 2049 is no f16: the operator that takes nothing else got 2048, the layers around it go on with 2049.
+    found = outputs(IRFile(xml, file.weights, file.inputs))
+    assert [array.tolist() for array in found] == [[1 + 2049], [4096 + 2049], True]

@@ -1,0 +1,233 @@
+"""Sessions: variables of their own, calls from several threads, and what a failed run leaves behind."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import ir_exec
+from tests.helpers.network_text import NetworkText
+from tests.runtime.test_limits import compiled_of
+
+ONES = np.ones(2, np.float32)
+ZEROS = np.zeros(2, np.float32)
+
+
+def counter(element_type: str = "f32") -> NetworkText:
+    """y = v = v + x, and w = x."""
+    net = NetworkText()
+    x = net.parameter("2", element_type)
+    declared = {"variable_type": element_type, "variable_shape": "2"}
+    before = net.op("ReadValue", x, opset=6, variable_id="sum", **declared)
+    total = net.op("Add", before, x)
+    net.op("Assign", total, opset=6, variable_id="sum")
+    net.result(total)
+    return net
+
+
+def test_each_session_has_variables_of_its_own() -> None:
+    compiled = compiled_of(counter())
+    one, other = compiled.session(), compiled.session()
+    assert [one([ONES])[0][0] for _ in range(3)] == [2, 3, 4]
+    assert other([ONES])[0][0] == 2
+    assert compiled([ONES])[0][0] == 2
+    one.reset_state()
+    assert one([ONES])[0][0] == 2
+    assert other([ONES])[0][0] == 3
+
+
+def test_variables_can_be_read_and_set() -> None:
+    session = compiled_of(counter()).session()
+    assert dict(session.state) == {"sum": None}
+    session([ONES])
+    value = session.state["sum"]
+    assert value is not None
+    assert value.tolist() == [2, 2]
+    with pytest.raises(ValueError, match="read-only"):
+        value[:] = 0
+    given = np.array([10, 20], np.float32)
+    session.state["sum"] = given
+    given[:] = 0
+    assert session([ONES])[0].tolist() == [11, 21]
+    assert repr(session.state) == "States(sum: f32[2])"
+    session.state["sum"] = None
+    assert session([ONES])[0].tolist() == [2, 2]
+    assert len(session.state) == 1
+
+
+@pytest.mark.parametrize(
+    ("variable_id", "value", "error", "words"),
+    [
+        ("none", ONES, ir_exec.EvaluationError, "there is no variable 'none'; the variables are: 'sum'"),
+        ("sum", np.ones(3, np.float32), ir_exec.ShapeError, "variable 'sum' has shape [3], expected [2]"),
+        ("sum", np.ones(2, complex), ir_exec.ElementTypeError, "variable 'sum' is complex128, expected f32"),
+        ("sum", "abc", ir_exec.ElementTypeError, "expected f32"),
+    ],
+)
+def test_values_that_do_not_fit(variable_id: str, value: object, error: type[ir_exec.IRError], words: str) -> None:
+    state = compiled_of(counter()).session().state
+    with pytest.raises(error) as caught:
+        state[variable_id] = value
+    assert words in caught.value.message
+    assert dict(state) == {"sum": None}
+    with pytest.raises(KeyError):
+        state["none"]
+
+
+def test_variables_of_bodies_are_among_them() -> None:
+    from tests.runtime.test_bodies import accumulator
+
+    compiled = compiled_of(accumulator())
+    compiled.state["sum"] = [[5]]
+    assert compiled([np.ones((3, 1), np.float32)])[0].ravel().tolist() == [6, 7, 8]
+    assert np.array_equal(compiled.state["sum"], [[8]])
+
+
+def wide_counter(size: int) -> NetworkText:
+    """The same with enough layers and elements that threads meet in the middle of a run."""
+    net = NetworkText()
+    x = net.parameter(str(size))
+    before = net.op("ReadValue", x, opset=6, variable_id="sum", variable_type="f32", variable_shape=str(size))
+    total = net.op("Add", before, x)
+    for _ in range(5):
+        total = net.op("Negative", net.op("Negative", total))
+    net.op("Assign", total, opset=6, variable_id="sum")
+    net.result(total)
+    return net
+
+
+def test_calls_of_one_session_wait_for_each_other() -> None:
+    compiled = compiled_of(wide_counter(1000))
+    ones = np.ones(1000, np.float32)
+    compiled.state["sum"] = np.zeros(1000, np.float32)
+    with ThreadPoolExecutor(8) as pool:
+        found = [outputs[0] for outputs in pool.map(lambda _: compiled([ones]), range(200))]
+    assert sorted(array[0] for array in found) == list(range(1, 201))
+    assert all((array == array[0]).all() for array in found)
+
+
+def test_sessions_run_side_by_side() -> None:
+    """Each waits in its observer for the other, which would never come if they took turns."""
+    compiled = compiled_of(counter())
+    both = threading.Barrier(2, timeout=60)
+
+    def run(session: ir_exec.Session) -> list[float]:
+        return [float(session([ONES], observe=wait)[0][0]) for _ in range(2)]
+
+    def wait(node: object, inputs: object, outputs: object) -> None:
+        both.wait()
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(run, [compiled.session(), compiled.session()])) == [[2, 3], [2, 3]]
+
+
+def test_calls_without_variables_run_side_by_side() -> None:
+    net = NetworkText()
+    net.result(net.op("Exp", net.parameter("2")))
+    compiled = compiled_of(net)
+    both = threading.Barrier(2, timeout=60)
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda x: compiled([x], observe=lambda *_: both.wait())[0], [ZEROS, ZEROS]))
+    assert [array.tolist() for array in found] == [[1, 1], [1, 1]]
+
+
+def test_a_network_that_is_called_while_it_runs_says_so() -> None:
+    compiled = compiled_of(counter())
+    with pytest.raises(ir_exec.EvaluationError, match="called while it runs"):
+        compiled([ONES], observe=lambda *_: compiled([ONES]))
+    other = compiled.session()
+    assert compiled([ONES], observe=lambda *_: other([ONES]))[0].tolist() == [2, 2]
+
+
+def test_planning_by_several_threads_gives_each_its_own_shapes() -> None:
+    net = NetworkText()
+    net.result(net.op("ReduceSum", net.parameter("?,?"), net.const(np.array([0, 1]))))
+    compiled = compiled_of(net)
+    sizes = [(rows, columns) for rows in range(1, 9) for columns in range(1, 9)] * 3
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda size: compiled([np.ones(size, np.float32)])[0], sizes))
+    assert found == [rows * columns for rows, columns in sizes]
+
+
+def failing_at_the_end() -> NetworkText:
+    """Draws random numbers, and fails where the input has an index out of range."""
+    net = NetworkText()
+    drawn = net.op(
+        "RandomUniform",
+        net.const(np.array([4])),
+        net.const(np.float32(0).reshape(1)),
+        net.const(np.float32(1).reshape(1)),
+        opset=8,
+        output_type="f32",
+        global_seed="1",
+        op_seed="2",
+    )
+    net.result(net.op("GatherElements", drawn, net.parameter("4", "i64"), opset=6, axis="0"))
+    return net
+
+
+def test_a_failed_run_leaves_random_numbers_where_they_were() -> None:
+    whole, wrong = np.arange(4), np.array([0, 1, 2, 9])
+    compiled, undisturbed = compiled_of(failing_at_the_end()), compiled_of(failing_at_the_end())
+    for _ in range(3):
+        with pytest.raises(ir_exec.EvaluationError):
+            compiled([wrong])
+        assert np.array_equal(compiled([whole])[0], undisturbed([whole])[0])
+
+
+def test_random_numbers_go_on_from_iteration_to_iteration() -> None:
+    first, second = (compiled_of(failing_at_the_end()) for _ in range(2))
+    whole = np.arange(4)
+    one, two = first([whole])[0], first([whole])[0]
+    assert not np.array_equal(one, two)
+    first.reset_state()
+    assert np.array_equal(first([whole])[0], one)
+    assert np.array_equal(second.session()([whole])[0], one)
+
+
+def test_what_a_failed_run_wrote_is_not_there_for_a_run_that_does_not_write() -> None:
+    """The variable is assigned in one branch of an If alone; after a failed run the other one is taken."""
+    from tests.helpers.network_text import tied_input, tied_output
+
+    net = NetworkText()
+    x, writes, index = net.parameter("2"), net.parameter("", "boolean"), net.parameter("1", "i64")
+    parts: list[object] = []
+    for assigns in (True, False):
+        body = NetworkText(net)
+        value = body.parameter()
+        made = body.op("Negative", value)
+        if assigns:
+            body.op("Assign", made, opset=6, variable_id="v")
+        parts += [body, [tied_input(1, value), tied_output(2, body.result(made))]]
+    (chosen,) = net.branch(1, [writes, x], *parts)  # type: ignore[arg-type]  # two bodies and their ties
+    kept = net.op("ReadValue", x, opset=6, variable_id="v", variable_type="f32", variable_shape="2")
+    net.result(net.op("GatherElements", chosen, index, opset=6, axis="0"))
+    net.result(kept)
+    compiled = compiled_of(net)
+    with pytest.raises(ir_exec.EvaluationError):
+        compiled([ONES, np.array(True), np.array([7])])
+    compiled([ONES, np.array(False), np.array([0])])
+    assert compiled.state["v"] is None
+    assert compiled([ONES, np.array(False), np.array([0])])[1].tolist() == [1, 1]
+
+
+def test_an_observer_cannot_change_what_flows_on() -> None:
+    net = NetworkText()
+    x = net.parameter("2")
+    net.result(net.op("Negative", net.op("Abs", net.op("Negative", x))))
+    refused = []
+
+    def write(node: object, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
+        for array in (*inputs, *outputs):
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 100
+            refused.append(array)
+
+    given = ONES.copy()
+    assert compiled_of(net)([given], observe=write)[0].tolist() == [-1, -1]
+    assert len(refused) == 6
+    assert given.flags.writeable
+    assert given.tolist() == [1, 1]

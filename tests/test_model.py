@@ -1,0 +1,124 @@
+"""What a person sees of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ir_exec
+from tests.helpers.ir_text import layer, net, parameter, port, result
+from tests.helpers.network_text import NetworkText
+from tests.test_notebook import texts
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+GATHER = SAMPLES / "gather_elements.xml"
+
+GNN_STEP = """{} 'gnn_step': 18 layers, 4 constants of 156 bytes
+  input   features  f32[?,4]
+  input   edges     i64[2,?]
+  output  hidden    f32[?,8]"""
+
+
+def test_models_show_their_inputs_and_outputs() -> None:
+    model = ir_exec.read_model(SAMPLES / "gnn_step.xml")
+    assert repr(model) == GNN_STEP.format("Model")
+    compiled = ir_exec.compile_model(model)
+    assert repr(compiled) == GNN_STEP.format("CompiledModel")
+    model.reshape({"features": "10,4"})
+    assert "input   features  f32[10,4]" in repr(model)
+    assert repr(compiled) == GNN_STEP.format("CompiledModel")
+
+
+def test_notebooks_show_a_table() -> None:
+    model = ir_exec.read_model(SAMPLES / "gnn_step.xml")
+    cells = ["input", "features", "f32[?,4]", "input", "edges", "i64[2,?]", "output", "hidden", "f32[?,8]"]
+    for thing, kind in ((model, "Model"), (ir_exec.compile_model(model), "CompiledModel")):
+        html = thing._repr_html_()
+        assert texts(html, "caption") == [f"{kind} 'gnn_step': 18 layers, 4 constants of 156 bytes"]
+        assert texts(html, "td") == cells
+
+
+def test_layers_without_an_operator_are_counted_and_names_shown_on_one_line() -> None:
+    dims = (1, 2)
+    unknown = layer(1, "Unknown", opset="extension", inputs=[port(0, dims=dims)], outputs=[port(1, dims=dims)])
+    xml = net([parameter(0, dims=dims, name="a&#10;b"), unknown, result(2, dims=dims)], [(0, 0, 1, 0), (1, 1, 2, 0)])
+    model = ir_exec.read_model(xml)
+    first, second, _ = repr(model).splitlines()
+    assert first == "Model 'net': 3 layers, 0 constants of 0 bytes, 1 layer without an operator"
+    assert second == r"  input   'a\nb'  f32[1,2]"
+
+
+@pytest.mark.parametrize(("count", "lines"), [(20, 22), (21, 23), (200, 23)])
+def test_long_lists_are_cut(count: int, lines: int) -> None:
+    text = NetworkText()
+    text.result(text.op("Concat", *[text.parameter("1") for _ in range(count)], axis=0))
+    shown = repr(ir_exec.read_model(text.file().xml)).splitlines()
+    assert len(shown) == lines
+    assert (f"... {count - 20} more" in shown[-2]) == (count > 20)
+
+
+def test_a_reshape_of_another_input_keeps_the_first() -> None:
+    text = NetworkText()
+    text.result(text.op("Concat", text.parameter("?,3"), text.parameter("?,3"), axis=0))
+    model = ir_exec.read_model(text.file().xml)
+    model.reshape({0: "2,3"})
+    model.reshape({1: "5,3"})
+    assert [str(port.shape) for port in (*model.inputs, *model.outputs)] == ["[2,3]", "[5,3]", "[7,3]"]
+    with pytest.raises(ir_exec.ShapeError):
+        model.reshape({1: "5,4"})
+    assert str(model.outputs[0].shape) == "[7,3]"
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: ir_exec.read_model(5), ir_exec.ParseError, "not int"),
+        (lambda: ir_exec.read_model(GATHER, weights=5), ir_exec.WeightsError, "a path or bytes, found int"),
+        (lambda: ir_exec.read_model(GATHER).save(5), ir_exec.IRError, "a path to write to, found int"),
+        (lambda: ir_exec.read_model(GATHER).reshape(5), ir_exec.EvaluationError, "one shape for 2 inputs"),
+        (lambda: ir_exec.read_model(GATHER).reshape({0: 5}), ir_exec.ShapeError, "expected a list of dims"),
+        (lambda: ir_exec.read_model(GATHER).reshape({0: [1.5, 2, 3]}), ir_exec.ShapeError, "expected a list of dims"),
+        (lambda: ir_exec.read_model(GATHER).reshape({None: "1"}), ir_exec.EvaluationError, "there is no input None"),
+    ],
+)
+def test_arguments_of_the_wrong_kind(call: Callable[[], object], error: type[Exception], words: str) -> None:
+    with pytest.raises(error) as caught:
+        call()
+    assert isinstance(caught.value, ir_exec.IRError)
+    assert words in caught.value.message
+    assert caught.value.code != "IR999"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ({"batch": -1}, "IR705", "batch is -1, expected a whole number from 0 on"),
+        ({"batch": "2"}, "IR705", "batch is '2', expected"),
+        ({"shapes": 5}, "IR705", "expected shapes as a mapping or as text, x[1..8,3],y[2], found int"),
+        ({"shapes": {"data": 5}}, "IR505", "expected a list of dims"),
+        ({"weights": 5}, "IR201", "a path or bytes, found int"),
+        ({"target": 5}, "IR705", "'5' is not a release"),
+    ],
+)
+def test_arguments_of_a_check(arguments: dict[str, Any], code: str, words: str) -> None:
+    (found,) = ir_exec.check_model(GATHER, **arguments).diagnostics
+    assert found.code == code
+    assert words in found.message
+
+
+@pytest.mark.parametrize(
+    "text", ['<?xml version="1.0"?><net secret="1"/>', '\ufeff\n <net name="secret">' + "x" * 9999]
+)
+def test_text_is_no_path(text: str) -> None:
+    with pytest.raises(ir_exec.IRError) as caught:
+        ir_exec.read_model(text)
+    assert caught.value.code == "IR001"
+    assert "the text of an XML file" in str(caught.value)
+    assert 'text.encode("utf-8")' in str(caught.value)
+    report = ir_exec.check_model(text)
+    assert report.path is None
+    assert "secret" not in str(caught.value) + str(report) + repr(report)
+    assert ir_exec.check_model(text.encode()).diagnostics[0].code != "IR001"

@@ -1,0 +1,49 @@
+"""Text of hostile files is shown with escapes, and no line of output is a command."""
+
+from __future__ import annotations
+
+import pytest
+
+from ir_exec.errors import IRError, Location
+from ir_exec.printable import inert, printable
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain / text: 'é' 漢", "plain / text: 'é' 漢"),
+        ("a\nb\r\tc", r"a\nb\r\tc"),
+        ("\x00\x07\x1b[31m", r"\x00\x07\x1b[31m"),
+        ("\x7f\x85\x9b", r"\x7f\x85\x9b"),
+        ("\u202eabc\u2066", r"\u202eabc\u2066"),
+        ("a\u200bb\u200dc\ufeff\u2060", r"a\u200bb\u200dc\ufeff\u2060"),
+        ("line\u2028end\u2029", r"line\u2028end\u2029"),
+        ("\u3164\u034f\u115f", r"\u3164\u034f\u115f"),
+        ("\U000e0100\ufe0f", r"\U000e0100\ufe0f"),
+        ("\udcff", r"\udcff"),
+    ],
+)
+def test_what_is_not_seen_is_escaped(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("a::b", "a::b"),
+        ("::error::x", r"\x3a:error::x"),
+        (" \t::error::x", " \t" + r"\x3a:error::x"),
+        ("a ##[error]x", r"a \x23#[error]x"),
+        ("## a [b]", "## a [b]"),
+    ],
+)
+def test_no_line_is_a_command(line: str, shown: str) -> None:
+    assert inert(line) == shown
+
+
+def test_errors_are_shown_on_the_lines_that_they_have() -> None:
+    place = Location("m\n.xml", 7, "1\n::error::x", "n\x1b", "T\u202e", "p\x85")
+    error = IRError("what\r\nelse", hint="say\x07", location=place)
+    assert str(error) == (
+        r'm\n.xml:7: layer 1\n::error::x "n\x1b" (T\u202e), port p\x85: what\r\nelse' + "\n" + r"hint: say\x07"
+    )
