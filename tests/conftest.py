@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 from tests.conformance.oracle import Oracle
 
 # How long an example takes says something about the machine, not about the code.
 settings.register_profile("untimed", deadline=None)
+# For tests.mutate: the same examples each time, and none made smaller.
+settings.register_profile("mutate", deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
 settings.load_profile("untimed")
 
 

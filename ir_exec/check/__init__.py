@@ -9,7 +9,7 @@ from ir_exec.check.formats import FORMATS, Places
 from ir_exec.check.report import Demand, Report, Reports, Requirement, Summary, summary_line
 from ir_exec.check.rules import GROUPS, RULES, Rule, find_rule, nearest_rule, rule_of, weight
 from ir_exec.check.selection import Selection, code_prefix
-from ir_exec.check.text import LinesOf, Style, counted, inert, plain, printable, render, render_diagnostic
+from ir_exec.check.text import LinesOf, Style, counted, inert, plain, printable, render, render_diagnostic, wrapped
 
 __all__ = [
     "FORMATS",
@@ -44,4 +44,5 @@ __all__ = [
     "rules_page",
     "summary_line",
     "weight",
+    "wrapped",
 ]

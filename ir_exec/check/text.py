@@ -13,6 +13,7 @@ The caller chooses the colours: a style maps the role of a piece of text and the
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeAlias
@@ -34,6 +35,7 @@ __all__ = [
     "printable",
     "render",
     "render_diagnostic",
+    "wrapped",
 ]
 
 Style: TypeAlias = Callable[[str, str], str]
@@ -47,6 +49,9 @@ WIDEST_EXCERPT = 160
 
 _NARROWEST_EXCERPT = 30
 _LEFT_OUT = "..."
+
+_NARROWEST = 50
+"""Characters of a line of text, however narrow the terminal is."""
 
 MOST_LAYERS_LISTED = 12
 
@@ -75,8 +80,8 @@ def render(
 ) -> Iterator[str]:
     """The lines of every block, with an empty line after each: errors first, then warnings, then infos.
 
-    What several layers share is one block. width: characters into which lines of the
-    file must fit; longer ones are cut around the marked place.
+    What several layers share is one block. width: characters into which lines must fit: those of the file are cut
+    around the marked place, others go on below.
     """
     for diagnostic, others in _folded(report.diagnostics):
         yield from _block(diagnostic, others, style, lines_of, width)
@@ -127,13 +132,17 @@ def _block(
     diagnostic: Diagnostic, others: list[Diagnostic], style: Style, lines_of: LinesOf | None, width: int | None
 ) -> Iterator[str]:
     severity, location = diagnostic.severity, diagnostic.location
-    head = style(severity, f"{severity}[{diagnostic.code} {diagnostic.name}]")
-    yield f"{head}{style('message', ': ' + printable(diagnostic.message))}"
+    head = f"{severity}[{diagnostic.code} {diagnostic.name}]"
+    first, *further = wrapped(": " + printable(diagnostic.message), width, used=len(head), indent=4)
+    yield f"{style(severity, head)}{style('message', first)}"
+    yield from (style("message", line) for line in further)
     excerpt = _excerpt(location, lines_of)
     margin = " " * max(len(str(location.line or "")), 2)
     place = _place(location)
     if place:
-        yield f"{margin}{style('frame', '-->')} {place}"
+        first, *further = wrapped(place, width, used=len(margin) + 4, indent=len(margin) + 4)
+        yield f"{margin}{style('frame', '-->')} {first}"
+        yield from further
     if excerpt is not None:
         bar = style("frame", "|")
         yield f"{margin} {bar}"
@@ -143,9 +152,35 @@ def _block(
         yield f"{style('frame', str(location.line).rjust(len(margin)))} {bar} {style('source', excerpt)}"
         yield f"{margin} {bar} {' ' * start}{style(severity, '^' * length)}"
     if others:
-        yield f"{margin} {style('frame', '=')} {style('hint', 'also:')} {_layers(others)}"
+        yield from _note("also:", _layers(others), margin, style, width)
     if diagnostic.hint:
-        yield f"{margin} {style('frame', '=')} {style('hint', 'hint:')} {printable(diagnostic.hint)}"
+        yield from _note("hint:", printable(diagnostic.hint), margin, style, width)
+
+
+def _note(name: str, text: str, margin: str, style: Style, width: int | None) -> Iterator[str]:
+    indent = len(margin) + 4 + len(name)
+    first, *further = wrapped(text, width, used=indent, indent=indent)
+    yield f"{margin} {style('frame', '=')} {style('hint', name)} {first}"
+    yield from further
+
+
+def wrapped(text: str, width: int | None, *, used: int, indent: int) -> list[str]:
+    """The text in lines that end between words, the first behind `used` columns and the others behind an indent.
+
+    One line where the width is None. Words that are longer than a line, as names of layers are, stay whole.
+    """
+    width = None if width is None else max(width, _NARROWEST)
+    if width is None or used + len(text) <= width:
+        return [text]
+    first, *further = textwrap.wrap(
+        text,
+        width,
+        initial_indent=" " * used,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [first[used:], *further]
 
 
 _ATTRIBUTES: dict[str, str] = {

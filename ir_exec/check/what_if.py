@@ -1,8 +1,8 @@
 """The network with other input shapes: which layers cannot take them, and why.
 
 Every type is inferred twice, with the input shapes of the file and with the new ones. A layer that fails only with the
-new ones is reported. The cause is a constant that holds an old dim; it is searched upwards from those inputs of the
-layer that did not follow the new shapes, past the layers where the change was lost.
+new ones is reported. The cause is the pattern of a Reshape that drops or moves the change (`stray.py`), or else a
+constant that holds an old dim; it is searched upwards from the inputs of the layer that did not follow the new shapes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ir_exec.check.findings import Findings
+from ir_exec.check.stray import FARTHEST, path_down, stray
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, Location
 from ir_exec.graph import Graph, Node, Value
@@ -30,8 +31,6 @@ InputShapes: TypeAlias = Mapping[str | int, ShapeLike] | Mapping[str, ShapeLike]
 """Shapes by name or position of the inputs, or text that `parse_shapes` reads."""
 
 _MOST_LAYERS_OF_A_PATH = 8
-_FARTHEST = 10_000
-"""How many layers are visited in the search for a constant."""
 
 _ITEM = re.compile(r"\s*(?P<name>[^\[\]]*?)\s*\[(?P<dims>[^\[\]]*)\]\s*(?:,|$)")
 
@@ -206,6 +205,9 @@ class _OldAndNew:
 
     def _cause(self, node: Node) -> _Cause | None:
         """The constant or input that most likely explains why the layer fails, if any does."""
+        lost = stray(node, self.before, self.after)
+        if lost is not None:
+            return _Cause(lost.path, lost.size, self._shown(lost.path[0]))
         inputs = [value for value in node.inputs if value is not None]
         suspects = self._suspects(inputs)
         ranked = [found for value in inputs for found in self._sources(value, suspects)]
@@ -237,13 +239,13 @@ class _OldAndNew:
         has_changed = {value.node: self._has_changed(value)}
         order = [value.node]
         for distance, node in enumerate(order):
-            if distance > _FARTHEST:
+            if distance > FARTHEST:
                 break
             if isinstance(node.op, Const) or (node.op_class.is_parameter and not has_changed[node]):
                 hit = self._sizes(node) & suspects
                 if hit or not has_changed[node]:
                     kind = (0 if hit else 4) + (2 if node.op_class.is_parameter else 0) + has_changed[node]
-                    cause = _Cause(_path(node, reached), min(hit) if hit else None, self._shown(node))
+                    cause = _Cause(path_down(node, reached), min(hit) if hit else None, self._shown(node))
                     found.append(((kind, distance), cause))
             for above in node.inputs:
                 if above is not None and above.node not in reached:
@@ -294,15 +296,6 @@ class _Cause:
             left_out = len(steps) - _MOST_LAYERS_OF_A_PATH + 1
             steps = [*steps[:3], f"{left_out} more", *steps[-4:]]
         return f"{text}; from there to {' -> '.join(steps)}"
-
-
-def _path(node: Node, reached: dict[Node, Node | None]) -> list[Node]:
-    path = [node]
-    below = reached[node]
-    while below is not None:
-        path.append(below)
-        below = reached[below]
-    return path
 
 
 def _name(node: Node) -> str:

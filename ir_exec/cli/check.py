@@ -37,6 +37,7 @@ from ir_exec.check import (
 from ir_exec.check.releases import Release
 from ir_exec.cli.completion import complete_releases, complete_rules
 from ir_exec.cli.config import Config, find_config, prefixes, read_config
+from ir_exec.cli.extensions import extension_option, import_extensions
 from ir_exec.cli.files import files_in, read_text, repository, write_bytes
 from ir_exec.cli.parallel import Bar, Question, check_all
 from ir_exec.cli.shapes import read_shapes, shape_option
@@ -97,6 +98,7 @@ _OF_DECLARATIONS = (Code.declared_dims, Code.declared_rank, Code.declared_elemen
 @click.option("--quiet", is_flag=True, help="In text, show errors only.")
 @click.option("--statistics", is_flag=True, help="In text, show how often each rule was broken.")
 @click.option("--skip-others", is_flag=True, help="Skip named files that are no IR, as those in folders are.")
+@extension_option
 @click.option("--jobs", type=click.IntRange(min=1), help="How many processes check files.  [default: 1]")
 @click.option(
     "--config",
@@ -126,6 +128,7 @@ def command(
     quiet: bool,
     statistics: bool,
     skip_others: bool,
+    extensions: tuple[str, ...],
     jobs: int | None,
     config_path: str | None,
 ) -> None:
@@ -135,7 +138,7 @@ def command(
     have no .bin beside them, are skipped and counted. `ir-exec explain CODE` tells what a finding means.
 
     Settings may stand in [tool.ir-exec] of pyproject.toml, or in ir-exec.toml: select, ignore, per-file-ignores,
-    severity, level, strict, target, baseline, jobs, weights-values.
+    severity, level, strict, target, baseline, jobs, weights-values, extensions.
 
     The summary counts what --level leaves out too.
 
@@ -144,12 +147,15 @@ def command(
     settings = config_path if config_path is not None else find_config(".")
     config = read_config(settings)
     strict = strict or config.strict
+    modules = (*config.extensions, *extensions)
+    import_extensions(modules)
     known = None if write_baseline else _known(baseline, config, settings)
     question = Question(
         shapes=read_shapes(shapes),
         batch=batch,
         target=config.target if target is None else _target(target),
         weights_values=weights_values or config.weights_values,
+        extensions=modules,
     )
     if declare and not (fixes or diffs):
         raise Unusable("--declare is for --fix or --diff")

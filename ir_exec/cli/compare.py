@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import click
 
 from ir_exec.check import printable
+from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_bytes
 from ir_exec.cli.inputs import Asked, input_options
 from ir_exec.cli.progress import LayerBar
@@ -26,7 +27,7 @@ _SHOWN = ("max_abs", "sqnr_db", "beyond")
 
 
 @click.command("compare")
-@click.argument("model", metavar="MODEL")
+@click.argument("model", metavar="MODEL", type=click.Path())
 @click.option("--with", "reference", metavar="REFERENCE", help="openvino, an .xml, an .onnx, an .npz, or a folder.")
 @input_options
 @click.option("--rtol", type=click.FloatRange(min=0), help="Relative tolerance, in place of one by type and layer.")
@@ -45,7 +46,7 @@ _SHOWN = ("max_abs", "sqnr_db", "beyond")
     show_default=True,
     help="text is for people; schemas/compare.schema.json describes json.",
 )
-@click.option("--output", metavar="FILE", help="Where to write the report.")
+@click.option("--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
 @click.option("--all", "every", is_flag=True, help="In text, show every layer.")
 def command(
     model: str,
@@ -55,6 +56,7 @@ def command(
     shapes: tuple[str, ...],
     weights: str | None,
     seed: int,
+    extensions: tuple[str, ...],
     rtol: float | None,
     atol: float | None,
     metrics: tuple[str, ...],
@@ -82,6 +84,7 @@ def command(
         raise Unusable(f"--metric {unknown[0]!r} is none of {', '.join(COLUMNS)}, and no module:function")
     if (reference is None) == (precision is None):
         raise Unusable("give either --with REFERENCE or --precision TYPE")
+    load_extensions(extensions)
     hint_text = f"`ir-exec check {model}` shows everything that is wrong with the file"
     with errors_as_messages(hint=hint_text, exit_code=UNUSABLE):
         network = read_model(model, weights=weights)

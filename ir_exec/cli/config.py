@@ -5,6 +5,7 @@
     target = "2023.0"
     strict = true
     baseline = "ir-baseline.json"
+    extensions = ["operators.py", "my_package.operators"]
 
     [tool.ir-exec.severity]
     unknown-attribute = "error"
@@ -49,6 +50,7 @@ class Config(BaseModel):
     baseline: str | None = None
     jobs: int = Field(default=1, ge=1)
     weights_values: bool = Field(default=False, alias="weights-values")
+    extensions: tuple[str, ...] = ()
 
 
 _EXPECTED = {
@@ -62,6 +64,7 @@ _EXPECTED = {
     "baseline": "a path",
     "jobs": "a number from 1 on",
     "weights-values": "true or false",
+    "extensions": "a list of modules and files",
 }
 """What each setting is, in words."""
 
@@ -93,10 +96,14 @@ def read_config(path: str | None) -> Config:
     except ValidationError as error:
         raise Unusable(f"{path}: {_fault(error)}") from None
     _check_words(config, path)
-    if config.baseline is None:
-        return config
-    beside = os.path.relpath(os.path.join(os.path.dirname(os.path.abspath(path)), config.baseline))
-    return config.model_copy(update={"baseline": beside})
+    folder = os.path.dirname(os.path.abspath(path))
+    extensions = [_beside(folder, text) if text.endswith(".py") else text for text in config.extensions]
+    baseline = None if config.baseline is None else _beside(folder, config.baseline)
+    return config.model_copy(update={"baseline": baseline, "extensions": tuple(extensions)})
+
+
+def _beside(folder: str, path: str) -> str:
+    return os.path.relpath(os.path.join(folder, path))
 
 
 def _fault(error: ValidationError) -> str:

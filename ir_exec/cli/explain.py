@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from ir_exec.check import RULES, explain, find_rule, nearest_rule, rules_page
+from ir_exec.check import RULES, explain, find_rule, nearest_rule, rules_page, wrapped
 from ir_exec.cli.completion import complete_rules
-from ir_exec.cli.terminal import Unusable, echo, styled
+from ir_exec.cli.terminal import Unusable, echo, styled, terminal_width
 
 
 @click.command("explain")
@@ -17,16 +17,26 @@ def command(rules: tuple[str, ...], page: bool) -> None:
 
     Exit code: 0 when they were explained, 2 for a rule that does not exist.
     """
+    width = terminal_width()
     if page:
         click.echo(rules_page(), nl=False)
         return
     if not rules:
         for rule in RULES.values():
-            echo(f"{styled(rule.severity, rule.code)}  {rule.severity:7}  {rule.name:26}  {rule.summary}")
+            head = f"{rule.severity:7}  {rule.name:26}"
+            used = len(rule.code) + len(head) + 4
+            lines = wrapped(rule.summary, width, used=used, indent=used if (width or 0) > 2 * used else 7)
+            echo("\n".join([f"{styled(rule.severity, rule.code)}  {head}  {lines[0]}", *lines[1:]]))
         return
     for number, text in enumerate(rules):
         found = find_rule(text)
         if found is None:
             raise Unusable(f"there is no rule {text!r}{nearest_rule(text) or '; `ir-exec explain` lists all'}")
         head, _, rest = explain(found).partition("\n")
-        echo(("\n" if number else "") + styled("message", head) + "\n" + rest)
+        lines = [line for text in rest.split("\n") for line in _fitting(text, width)]
+        echo(("\n" if number else "") + styled("message", head) + "\n" + "\n".join(lines))
+
+
+def _fitting(line: str, width: int | None) -> list[str]:
+    """A line of prose in lines of the terminal; examples, which are indented, stay as they are."""
+    return [line] if line.startswith(" ") else wrapped(line, width, used=0, indent=0)

@@ -10,6 +10,7 @@ import click
 import numpy as np
 
 from ir_exec.cli.arrays import draw, read_array, read_arrays, split_named
+from ir_exec.cli.extensions import extension_option
 from ir_exec.cli.shapes import shape_option, shapes_by_input
 from ir_exec.cli.terminal import Unusable
 from ir_exec.model import ModelPort
@@ -33,6 +34,7 @@ _OPTIONS = (
     shape_option("The shape of an input to draw"),
     click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml."),
     click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For inputs that are drawn."),
+    extension_option,
 )
 
 

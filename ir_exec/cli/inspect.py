@@ -1,54 +1,99 @@
-"""`ir-exec inspect`: inputs, outputs and layers of a network."""
+"""`ir-exec inspect`: a summary of a network, its layers, and any of them by name."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+import difflib
+from collections.abc import Sequence
 from typing import Literal
 
 import click
+from pydantic import TypeAdapter
 
 from ir_exec.check import printable
+from ir_exec.cli.extensions import extension_option, load_extensions
+from ir_exec.cli.facts import Constants, LayerFacts, NetworkFacts, PlacedNode, Port, facts_of, layer_facts, placed_nodes
+from ir_exec.cli.shapes import shape_option, shapes_by_input
 from ir_exec.cli.tables import Table
-from ir_exec.cli.terminal import errors_as_messages, show, table
-from ir_exec.graph import Graph, Node
-from ir_exec.infer import Types, infer_types, inferred_or_declared
-from ir_exec.ir import Weights, read_document
-from ir_exec.model import Model, ModelPort, read_model
-from ir_exec.ops.infrastructure.values import Const
-from ir_exec.types import ElementType
+from ir_exec.cli.terminal import Unusable, errors_as_messages, show, table
+from ir_exec.graph import Node
+from ir_exec.ir import read_document
+from ir_exec.model import Model, read_model
 
 
 @click.command("inspect")
 @click.argument("model", metavar="MODEL", type=click.Path())
 @click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml.")
+@shape_option("Other shapes of inputs, with the types that follow from them")
+@click.option("--layers", "all_layers", is_flag=True, help="List the layers with their inferred types.")
+@click.option("--layer", "names", multiple=True, metavar="NAME", help="Tell about a layer, by its name or id.")
 @click.option(
     "--format",
     "format_name",
     type=click.Choice(["text", "json"]),
     default="text",
-    help="json: the document, word for word as the .xml has it, by schemas/document.schema.json.",
+    help="json: the document, word for word as the .xml has it, by schemas/document.schema.json. "
+    "With --summary, --layers or --layer those.",
 )
-def command(model: str, weights: str | None, format_name: str) -> None:
-    """Show inputs, outputs, operators, weights and layers of a network, with the inferred types.
+@click.option("--summary", is_flag=True, help="In json, the summary, by schemas/summary.schema.json.")
+@extension_option
+def command(
+    model: str,
+    weights: str | None,
+    shapes: tuple[str, ...],
+    all_layers: bool,
+    names: tuple[str, ...],
+    format_name: str,
+    summary: bool,
+    extensions: tuple[str, ...],
+) -> None:
+    """Show a summary of a network: inputs, outputs, variables, operators, weights, and how much it computes.
+
+    Multiply-adds are those of matrix products, convolutions, recurrent cells and attention; where dims are open, they
+    count with their least size, at least 1, and --shape gives them others.
 
     Exit code: 0 when it was shown, 1 when the network cannot be read, 2 for arguments that cannot be used.
     """
+    load_extensions(extensions)
+    is_json = format_name == "json"
+    if is_json and (summary + all_layers + bool(names)) > 1:
+        raise Unusable("json holds one thing: --summary, --layers or --layer")
     with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
-        if format_name == "json":
+        if is_json and not (summary or all_layers or names):
+            if shapes:
+                raise Unusable("--shape does not change the document: it is for --summary, --layers or --layer")
             document = read_document(model)
             assert document is not None, "a reader that raises leaves nothing unread"
             click.echo(document.model_dump_json(indent=2))
             return
         network = read_model(model, weights=weights)
-        show(
-            _heading(network),
-            _ports("Inputs", network.inputs),
-            _ports("Outputs", network.outputs),
-            _operators(network.graph),
-            _constants(network.graph),
-            _layers(network),
-        )
+        if shapes:
+            network.reshape(shapes_by_input(shapes, network.inputs))
+        if names or (is_json and all_layers):
+            found = _named(network, names) if names else list(placed_nodes(network))
+            layers = [layer_facts(one) for one in found]
+            if is_json:
+                click.echo(TypeAdapter(list[LayerFacts]).dump_json(layers, indent=2))
+                return
+            show(*(part for layer in layers for part in _told(layer)))
+            return
+        facts = facts_of(network)
+        if is_json:
+            click.echo(facts.model_dump_json(indent=2))
+            return
+        show(*_summary(network, facts), *([_layers(network)] if all_layers else []))
+
+
+def _summary(network: Model, facts: NetworkFacts) -> list[Table | str]:
+    variables = [_ports("Variables", facts.variables)] if facts.variables else []
+    return [
+        _heading(network),
+        _totals(facts),
+        _ports("Inputs", facts.inputs),
+        _ports("Outputs", facts.outputs),
+        *variables,
+        _operators(facts),
+        _constants(facts.constants),
+    ]
 
 
 def _heading(network: Model) -> str:
@@ -59,62 +104,92 @@ def _heading(network: Model) -> str:
     return f"{printable(network.name) or 'network'}: IR version {document.version}, {count:,} layers{by}"
 
 
-def _ports(title: str, ports: list[ModelPort]) -> Table:
+def _totals(facts: NetworkFacts) -> str:
+    inexact = "" if facts.is_exact else " or more"
+    counts = {
+        "parameters": f"{facts.parameters:,}",
+        "bytes": f"{facts.bytes:,}",
+        "multiply-adds": f"{facts.multiply_adds:,}{inexact}",
+        "variables": f"{len(facts.variables):,}",
+        "inputs": f"{len(facts.inputs):,}",
+        "outputs": f"{len(facts.outputs):,}",
+    }
+    width = max(map(len, counts))
+    return "\n".join(f"{name:{width}}   {text}" for name, text in counts.items())
+
+
+def _ports(title: str, ports: Sequence[Port]) -> Table:
     shown = table(title, name="left", element_type="left", shape="left", other_names="left")
     for port in ports:
-        others = ", ".join(sorted(port.names - {port.name}))
-        shown.add_row(printable(port.name), str(port.element_type), str(port.shape), printable(others))
+        shown.add_row(printable(port.name), port.element_type, port.shape, printable(", ".join(port.other_names)))
     return shown
 
 
-def _operators(graph: Graph) -> Table:
-    nodes = list(graph.all_nodes())
-    missing = {(node.type, node.layer.version) for node in nodes if node.op is None}
-    notes: dict[str, Literal["left"]] = {"note": "left"} if missing else {}
+def _operators(facts: NetworkFacts) -> Table:
+    is_missing = not all(operator.is_implemented for operator in facts.operators)
+    notes: dict[str, Literal["left"]] = {"note": "left"} if is_missing else {}
     shown = table("Operators", type="left", opset="left", layers="right", **notes)
-    counts = Counter((node.type, node.layer.version) for node in nodes)
-    for key, count in sorted(counts.items(), key=lambda item: (-item[1], str(item[0]))):
-        type, version = key
-        note = ["not implemented"] if key in missing else []
-        shown.add_row(printable(type), printable(version or ""), f"{count:,}", *note)
+    for operator in facts.operators:
+        note = [] if not is_missing else [""] if operator.is_implemented else ["not implemented"]
+        shown.add_row(printable(operator.type), printable(operator.opset or ""), f"{operator.layers:,}", *note)
     return shown
 
 
-def _constants(graph: Graph) -> Table:
-    """Constants by element type; bytes that constants share count once."""
+def _constants(constants: Sequence[Constants]) -> Table:
     shown = table("Weights", element_type="left", constants="right", elements="right", bytes="right")
-    counts: Counter[ElementType] = Counter()
-    elements: Counter[ElementType] = Counter()
-    ranges: dict[ElementType, set[tuple[int, int]]] = {}
-    for op in (node.op for node in graph.all_nodes()):
-        if isinstance(op, Const):
-            counts[op.element_type] += 1
-            elements[op.element_type] += op.shape.size.lo
-            ranges.setdefault(op.element_type, set()).add((op.offset, op.size))
-    for kind in sorted(counts, key=lambda kind: -sum(size for _, size in ranges[kind])):
-        stored = sum(size for _, size in ranges[kind])
-        shown.add_row(str(kind), f"{counts[kind]:,}", f"{elements[kind]:,}", f"{stored:,}")
+    for one in constants:
+        shown.add_row(one.element_type, f"{one.constants:,}", f"{one.elements:,}", f"{one.bytes:,}")
     return shown
 
 
 def _layers(network: Model) -> Table:
     shown = table("Layers", id="right", type="left", name="left", inputs="left", outputs="left")
-    for id, node, types in _rows(network.graph, network.types, network.weights, ""):
+    for id, node, types, _ in placed_nodes(network):
         inputs = ", ".join(_source(value.node, value.position) for value in node.inputs if value is not None)
         outputs = ", ".join(str(types[value.number]) for value in node.outputs)
         shown.add_row(printable(id), printable(node.type), printable(node.name), printable(inputs), outputs)
     return shown
 
 
-def _rows(graph: Graph, types: Types, weights: Weights | None, prefix: str) -> Iterator[tuple[str, Node, Types]]:
-    """Every node with the types of its graph; the nodes of bodies follow the node that holds them."""
-    for node in graph.nodes:
-        yield f"{prefix}{node.id}", node, types
-        for body in node.bodies:
-            inside = infer_types(body.graph, weights=weights, settle=inferred_or_declared)
-            label = f"{prefix}{node.id}/" + ("" if body.name == "body" else f"{body.name.removesuffix('_body')}/")
-            yield from _rows(body.graph, inside, weights, label)
-
-
 def _source(node: Node, position: int) -> str:
     return node.id if len(node.outputs) == 1 else f"{node.id}:{position}"
+
+
+def _named(network: Model, names: Sequence[str]) -> list[PlacedNode]:
+    """The layers of these names, ids or tensor names, in that order of preference; several may share a name."""
+    nodes = list(placed_nodes(network))
+    found: list[PlacedNode] = []
+    for name in names:
+        hits = (
+            [one for one in nodes if one.node.name == name]
+            or [one for one in nodes if one.id == name]
+            or [one for one in nodes if any(name in value.names for value in one.node.outputs)]
+        )
+        if not hits:
+            known = dict.fromkeys(text for one in nodes for text in (one.node.name, one.id))
+            near = difflib.get_close_matches(name, known, n=3)
+            hint = f"; did you mean {' or '.join(map(printable, near))}?" if near else "; --layers lists all"
+            raise Unusable(f"there is no layer {name!r}{hint}")
+        found += [one for one in hits if one not in found]
+    return found
+
+
+def _told(layer: LayerFacts) -> list[Table | str]:
+    line = "" if layer.line is None else f", line {layer.line}"
+    missing = "" if layer.is_implemented else ", not implemented"
+    head = f'layer {layer.id} "{layer.name}" ({layer.type} of {layer.opset or "no opset"}{line}{missing})'
+    work = f"\nmultiply-adds   {layer.multiply_adds:,}" if layer.multiply_adds else ""
+    attributes = table("Attributes", name="left", value="left")
+    for name, text in layer.attributes.items():
+        attributes.add_row(printable(name), printable(text))
+    inputs = table("Inputs", name="left", type="left", from_layer="left", value="left")
+    for one in layer.inputs:
+        source = "no edge" if one.source is None else f"{one.source.id} {one.source.name} ({one.source.type})"
+        inputs.add_row(one.name, one.type or "", printable(source), one.value or "")
+    outputs = table("Outputs", name="left", type="left", tensor_names="left", to_layers="left", value="left")
+    for output in layer.outputs:
+        readers = ", ".join(f"{reader.id} {reader.name} ({reader.type})" for reader in output.readers)
+        names = printable(", ".join(output.names))
+        outputs.add_row(output.name, output.type, names, printable(readers), output.value or "")
+    tables = [one.without_empty_columns() for one in (attributes, inputs, outputs) if one.rows]
+    return [printable(head) + work, *tables]

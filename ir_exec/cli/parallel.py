@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ir_exec.check import Report, check_model
+from ir_exec.cli.extensions import import_extensions
 from ir_exec.types import Shape
 
 if TYPE_CHECKING:
@@ -27,12 +28,13 @@ _AHEAD = 4
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The options of `check_model` for every file."""
+    """The options of `check_model` for every file; extensions: what each process imports first."""
 
     shapes: Mapping[str, Shape] | None = None
     batch: int | None = None
     target: str | None = None
     weights_values: bool = False
+    extensions: tuple[str, ...] = ()
 
     def answer(self, path: str) -> Report:
         return check_model(
@@ -50,9 +52,9 @@ def check_all(files: Iterable[tuple[str, bool]], question: Question, jobs: int) 
             yield path, was_found, question.answer(path)
         return
     # A process that is copied from one with threads may hang, so each begins anew.
-    # Ctrl-C goes to all of them; this one alone answers.
-    quiet = (signal.SIGINT, signal.SIG_IGN)
-    with ProcessPoolExecutor(jobs, get_context("spawn"), signal.signal, quiet) as pool:
+    with ProcessPoolExecutor(
+        jobs, mp_context=get_context("spawn"), initializer=_prepared, initargs=(question.extensions,)
+    ) as pool:
         waiting: deque[tuple[str, bool, Future[Report]]] = deque()
         for path, was_found in files:
             waiting.append((path, was_found, pool.submit(question.answer, path)))
@@ -108,3 +110,9 @@ class Bar:
         yield
         if self._progress is not None:
             self._progress.start()
+
+
+def _prepared(extensions: tuple[str, ...]) -> None:
+    """What each process does first. Ctrl-C goes to all of them; the one that started them alone answers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    import_extensions(extensions)

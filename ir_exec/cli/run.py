@@ -12,6 +12,7 @@ import click
 from ir_exec.check import printable
 from ir_exec.cli.allocator import keep_freed_memory
 from ir_exec.cli.arrays import statistics, write_arrays
+from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.inputs import Asked, input_options
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.tables import Table
@@ -35,7 +36,7 @@ from ir_exec.types import Array, ElementType, Shape
     type=click.Choice(["f32", "file"]),
     default="f32",
     show_default=True,
-    help="What f16 and bf16 are computed in: f32, as OpenVINO's CPU plugin does, or the types of the file.",
+    help="What f16 and bf16 are computed in: f32, or the types of the file.",
 )
 @click.option("--validate", is_flag=True, help="Fail at the first layer that makes NaN or infinity of finite inputs.")
 @click.option(
@@ -56,6 +57,7 @@ def command(
     max_seconds: float | None,
     precision: Precision,
     seed: int,
+    extensions: tuple[str, ...],
     output: str | None,
     validate: bool,
     expected: str | None,
@@ -72,6 +74,7 @@ def command(
     arguments that cannot be used.
     """
     keep_freed_memory()
+    load_extensions(extensions)
     with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
         network = read_model(model, weights=weights)
         compiled = compile_model(network, max_seconds=max_seconds, precision=precision)

@@ -8,6 +8,7 @@ import click
 from pydantic import BaseModel
 
 from ir_exec.check import Reports
+from ir_exec.cli.facts import NetworkFacts
 from ir_exec.debug import Comparison, TraceIndex
 from ir_exec.debug.precision import PrecisionReport
 from ir_exec.ir import Document
@@ -15,6 +16,7 @@ from ir_exec.ir import Document
 _MODELS: dict[str, type[BaseModel]] = {
     "report": Reports,
     "document": Document,
+    "summary": NetworkFacts,
     "compare": Comparison,
     "trace": TraceIndex,
     "precision": PrecisionReport,
@@ -24,7 +26,7 @@ _MODELS: dict[str, type[BaseModel]] = {
 @click.command("schema", hidden=True)
 @click.argument("of", type=click.Choice(list(_MODELS)), default="report")
 def command(of: str) -> None:
-    """Print the JSON Schema of a JSON report (of check, compare, its --precision), a document, or a trace's index."""
+    """Print the JSON Schema of the JSON report of a command, of a document, or of the index of a trace."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **_MODELS[of].model_json_schema(mode="serialization"),

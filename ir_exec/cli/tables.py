@@ -61,6 +61,13 @@ class Table:
         assert len(cells) == len(self.columns), "a row has a cell for each column"
         self.rows.append(cells)
 
+    def without_empty_columns(self) -> Table:
+        """The table without the columns in which every cell is empty."""
+        kept = [place for place in range(len(self.columns)) if any(row[place] for row in self.rows)]
+        columns = list(self.columns.items())
+        rows = [tuple([row[place] for place in kept]) for row in self.rows]
+        return Table(self.title, dict([columns[place] for place in kept]), rows)
+
     def lines(self, width: int | None = None) -> Iterator[tuple[str, str]]:
         """Each line with its role: title, heading, or "" for all others. width: the columns that there are."""
         yield "title", self.title
@@ -108,27 +115,29 @@ class Table:
             yield gap.join(line).rstrip()
 
     def _blocks(self, width: int) -> Iterator[tuple[str, str]]:
-        """Every row by itself: its first cell, and the others below it with their headings."""
-        headings = list(self.columns)
-        for row in self.rows:
-            first = row[0] or "-"
-            for line in wrapped(first, width):
-                yield "heading", line
-            line = ""
-            for heading, cell in zip(headings[1:], row[1:], strict=True):
+        """Every row by itself: its first cell, and the others behind and below it with their headings."""
+        for first, *others in self.rows:
+            line = first or "-"
+            for heading, cell in zip(list(self.columns)[1:], others, strict=True):
+                entry = f"{heading} {cell}"
                 if not cell:
                     continue
-                entry = f"{heading} {cell}"
-                if line and columns_of(f"  {line}{_NARROW_GAP}{entry}") > width:
-                    yield "", f"  {line}"
-                    line = ""
-                if columns_of(f"  {entry}") > width:
-                    *above, entry = wrapped(entry, width - 2)
-                    for one in above:
-                        yield "", f"  {one}"
-                line = f"{line}{_NARROW_GAP}{entry}" if line else entry
-            if line:
-                yield "", f"  {line}"
+                if columns_of(f"{line}{_NARROW_GAP}{entry}") <= width:
+                    line += _NARROW_GAP + entry
+                    continue
+                *above, line = [*_indented(line, width), *_indented(f"  {entry}", width)]
+                for one in above:
+                    yield "", one
+            for one in _indented(line, width):
+                yield "", one
+
+
+def _indented(line: str, width: int) -> list[str]:
+    """A line of a block, in several where it is too wide."""
+    if columns_of(line) <= width:
+        return [line]
+    indent = "  " if line.startswith("  ") else ""
+    return [indent + part for part in wrapped(line.strip(), width - len(indent))]
 
 
 def _total(widths: Sequence[int], gap: str) -> int:

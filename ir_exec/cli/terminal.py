@@ -12,7 +12,7 @@ from typing import IO, Any, Literal, NoReturn
 import click
 
 from ir_exec.check import Diagnostic, render_diagnostic
-from ir_exec.cli.tables import Table, wrapped
+from ir_exec.cli.tables import Table, columns_of, wrapped
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, ResourceError, internal_error
 from ir_exec.printable import inert, printable
@@ -100,8 +100,9 @@ def show(*parts: Table | str) -> None:
             for role, line in part.lines(width):
                 echo(styled(role, line))
         else:
-            for line in [part] if width is None else wrapped(part, width):
-                echo(line)
+            for line in part.split("\n"):
+                for shown in [line] if width is None or columns_of(line) <= width else wrapped(line, width):
+                    echo(shown)
 
 
 def table(title: str, **columns: Literal["left", "right"]) -> Table:

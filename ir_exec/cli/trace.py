@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ir_exec.check import printable
+from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.inputs import Asked, input_options
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.tables import Table
@@ -17,9 +18,15 @@ _MOST_SHOWN = 20
 
 
 @click.command("trace")
-@click.argument("model", metavar="MODEL")
+@click.argument("model", metavar="MODEL", type=click.Path())
 @input_options
-@click.option("--output", required=True, metavar="DIR", help="The folder for the values; an older trace in it goes.")
+@click.option(
+    "--output",
+    required=True,
+    metavar="DIR",
+    type=click.Path(),
+    help="The folder for the values; an older trace in it goes.",
+)
 @click.option("--layers", multiple=True, metavar="GLOB", help="Only layers or tensors of these names; repeatable.")
 @click.option("--types", multiple=True, metavar="GLOB", help="Only layers of these types; repeatable.")
 @click.option("--no-constants", is_flag=True, help="Leave constants out.")
@@ -31,6 +38,7 @@ def command(
     shapes: tuple[str, ...],
     weights: str | None,
     seed: int,
+    extensions: tuple[str, ...],
     output: str,
     layers: tuple[str, ...],
     types: tuple[str, ...],
@@ -46,6 +54,7 @@ def command(
     Exit code: 0 when it ran, 1 when the network cannot be read or run or the disk is full, 2 for arguments that cannot
     be used.
     """
+    load_extensions(extensions)
     asked = Asked(named, archive, shapes, seed)
     with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
         network = read_model(model, weights=weights)

@@ -9,10 +9,13 @@ from ir_exec.infer.infer import (
     infer_types,
     inferred_or_declared,
 )
+from ir_exec.infer.work import Work, count_work
 
 __all__ = [
     "Settle",
     "Types",
+    "Work",
+    "count_work",
     "infer_body",
     "infer_node",
     "infer_outputs",

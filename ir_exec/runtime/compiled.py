@@ -180,9 +180,10 @@ def compile_model(
     threads: the number of threads of a run; None: the environment's IR_EXEC_THREADS, or else the cores that the process
         may use. Results do not depend on it.
     precision: what the f16 and bf16 values of a network are computed in. "f32", the default, is fast, and is what
-        OpenVINO's CPU plugin does: values are rounded to the types of the file where Convert and ConvertLike say so, in
-        variables that Assign writes, and in the outputs. Weights of 16 bits take twice their memory then, unless
-        weights="keep" converts them in every run. "file" rounds after every layer.
+        OpenVINO's CPU plugin does with f16: values are rounded to the types of the file where Convert and ConvertLike
+        say so, in variables that Assign writes, and in the outputs. Weights of 16 bits take twice their memory then,
+        unless weights="keep" converts them in every run. "file" rounds after every layer; so does a network with an
+        input whose element type the file leaves open.
     outputs: names of tensors or layers (`split:1` where a layer has several outputs) whose values are the outputs, in
         this order, instead of those of the network. Only what they and the variables need is computed.
     Raises what `read_model` raises, EvaluationError IR704 for other devices and for arguments that are no such numbers,

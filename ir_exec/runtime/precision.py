@@ -3,8 +3,8 @@
 f16 and bf16 take part as f32: NumPy computes f16 in software, and every layer would round. The model and its graph stay
 as the file has them. Other operators take the place of those that name a 16-bit float or make one, so that every value
 of a run is f32 where the file says f16 or bf16. Values are rounded to the type of the file where a layer rounds on
-purpose (`Op.rounds`), in variables, and in the outputs of the network. OpenVINO's CPU plugin computes in f32 as well;
-it also leaves the rounding of Convert and of variables out.
+purpose (`Op.rounds`), in variables, and in the outputs of the network. OpenVINO's CPU plugin computes f16 in f32 as
+well, and leaves the rounding of Convert out too; bf16 it rounds on processors that calculate with them.
 """
 
 from __future__ import annotations
@@ -134,8 +134,7 @@ def _replaced(
         is_short = any(kind in _SHORT for kind in _kinds(node.outputs, types))
         if op.rounds and not _keeps_type(node, inputs, types):
             if is_short or _names_short(op):
-                only_types = {place: kind for place, kind in _short(inputs).items() if op.inputs[place].only_type}
-                yield node, _wide(op, only_types)
+                yield node, _wide(op, {place: kind for place, kind in _short(inputs).items() if _only_type(op, place)})
         elif not _is_users(op):
             if _names_short(op):
                 yield node, _naming_f32(op)
@@ -155,6 +154,10 @@ def _keeps_type(node: Node, inputs: Sequence[TensorType], types: Mapping[Value, 
 def _short(inputs: Sequence[TensorType]) -> dict[int, ElementType]:
     """The inputs that are 16-bit floats in the file, by their positions."""
     return {place: type.element_type for place, type in enumerate(inputs) if type.element_type in _SHORT}
+
+
+def _only_type(op: Op, place: int) -> bool:
+    return op.inputs[min(place, len(op.inputs) - 1)].only_type
 
 
 def _names_short(op: Op) -> bool:
@@ -239,7 +242,10 @@ class _Wide(Op):
         ]
 
     def _array(self, place: int, array: Array) -> Array:
-        return converted(array, self._narrow[place]) if place in self._narrow else array
+        kind = self._narrow.get(place)
+        if kind is None:
+            return array
+        return np.empty(0, kind.dtype) if _only_type(self._op, place) else converted(array, kind)
 
 
 def _as_f32_bounds(source: Callable[[], Bounds | None]) -> Bounds | None:

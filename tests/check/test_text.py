@@ -177,7 +177,8 @@ def excerpt(line: str, width: int | None, severity: str = "error") -> list[str]:
     """The line of the file and what is marked under it, without their margins."""
     report = report_of(found(severity, "attribute mode='x': wrong", "1"))
     block = list(render(report, lines_of=lambda path: [""] * 6 + [line], width=width))
-    return [block[3].removeprefix(" 7 | "), block[4].removeprefix("   | ")]
+    place = next(index for index, text in enumerate(block) if text.startswith(" 7 | "))
+    return [block[place].removeprefix(" 7 | "), block[place + 1].removeprefix("   | ")]
 
 
 def test_excerpts_fit_the_terminal() -> None:
@@ -199,3 +200,15 @@ def test_what_is_marked_is_shown_however_far_it_lies_to_the_right() -> None:
         assert marks == "   " + "^" * 27
     shown, marks = excerpt(line, 20)
     assert (len(shown), len(marks)) == (30, 27)
+
+
+def test_text_goes_on_below_where_the_terminal_ends() -> None:
+    words = "word " * 30
+    one = found("error", words, "1", hint=words)
+    lines = list(render(report_of(one), width=60))
+    assert all(len(line) <= 60 for line in lines)
+    assert sum(line.count("word") for line in lines) == 60
+    assert "\n".join(lines).replace("\n", " ").count("word") == 60
+    name = "n" * 200
+    assert any(name in line for line in render(report_of(found("error", f"a {name} b", "1")), width=60))
+    assert len(list(render(report_of(one)))) == 4

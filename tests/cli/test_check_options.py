@@ -279,6 +279,25 @@ class TestFix:
         result = run(MIXED, "--diff")
         assert "would be fixed in part: it has other errors: IR116, IR204, IR503" in result.stderr
 
+    def test_what_is_fixed_in_part(self, tmp_path: Path) -> None:
+        for suffix in (".xml", ".bin"):
+            shutil.copy(MIXED.with_suffix(suffix), tmp_path / f"net{suffix}")
+        result = run("net.xml", "--fix")
+        assert result.exit_code == 1
+        assert result.stderr.startswith("net.xml is fixed in part: it has other errors: IR116, IR204, IR503\n")
+        assert result.stderr.endswith("fixed 1 file\n")
+        assert summary(result).endswith("; 3 errors, 0 warnings")
+
+    def test_declare(self, tmp_path: Path) -> None:
+        shutil.copy(BAD / "IR601-attribute-changed.xml", tmp_path / "net.xml")
+        result = run("net.xml", "--fix")
+        assert result.exit_code == 1
+        assert "net.xml is left as it is: it has other errors: IR601\nhint: if an attribute was edited" in result.stderr
+        assert run("net.xml", "--diff", "--declare").exit_code == 1
+        result = run("net.xml", "--fix", "--declare")
+        assert (result.exit_code, result.stderr) == (0, "fixed 1 file\n")
+        assert run("net.xml", "--declare").stderr == "error: --declare is for --fix or --diff\n"
+
 
 class TestJobs:
     def test_the_same_in_the_same_order(self) -> None:

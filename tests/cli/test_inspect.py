@@ -14,6 +14,8 @@ from ir_exec.ir import Document, read_document
 
 NETWORKS = Path(__file__).parents[1] / "networks"
 SCHEMA = Path(__file__).parents[2] / "schemas" / "document.schema.json"
+SUMMARY = SCHEMA.with_name("summary.schema.json")
+SAMPLES = SCHEMA.parents[1] / "samples"
 BAD = Path(__file__).parents[1] / "bad"
 
 
@@ -29,7 +31,7 @@ def table(result: Result, title: str) -> list[list[str]]:
 
 
 def test_a_network_with_bodies() -> None:
-    result = inspect(NETWORKS / "script_if.xml")
+    result = inspect(NETWORKS / "script_if.xml", "--layers")
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[0] == "Model2: IR version 11, 33 layers, written by OpenVINO 2026.4"
     assert table(result, "Inputs") == [["x.1", "f32", "[3,8]"]]
@@ -99,3 +101,101 @@ def test_a_broken_file() -> None:
 def test_arguments() -> None:
     assert inspect().exit_code == 2
     assert inspect("a.xml", "b.xml").exit_code == 2
+
+
+def test_a_summary_comes_first() -> None:
+    lines = inspect(NETWORKS / "script_if.xml").stdout.splitlines()
+    assert lines[1:9] == [
+        "",
+        "parameters      145",
+        "bytes           604",
+        "multiply-adds   192",
+        "variables       0",
+        "inputs          1",
+        "outputs         1",
+        "",
+    ]
+    assert "Layers" not in lines
+    assert "Variables" not in lines
+
+
+def test_variables_and_open_dims() -> None:
+    result = inspect(SAMPLES / "cache_update.xml")
+    assert table(result, "Variables") == [["keys", "f32", "[1,2,8,4]"]]
+    assert "variables       1" in result.stdout
+    assert "multiply-adds   64 or more" in result.stdout
+    shaped = inspect(SAMPLES / "cache_update.xml", "--shape", "new_keys[1,2,3,4],position[3],query[1,2,5,4]")
+    assert "multiply-adds   320\n" in shaped.stdout
+    assert ["query", "f32", "[1,2,5,4]"] in table(shaped, "Inputs")
+    assert table(shaped, "Outputs")[0][:3] == ["scores", "f32", "[1,2,5,8]"]
+
+
+def test_shapes_that_do_not_fit() -> None:
+    result = inspect(SAMPLES / "cache_update.xml", "--shape", "query[1,2,5,3]")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "error[IR502 dims-differ]" in result.stderr
+    assert inspect(SAMPLES / "cache_update.xml", "--shape", "nope[1]").exit_code == 2
+    assert inspect(SAMPLES / "cache_update.xml", "--shape", "[1]").exit_code == 2
+
+
+class TestLayer:
+    def test_attributes_and_neighbours(self) -> None:
+        result = inspect(NETWORKS / "script_if.xml", "--layer", "aten::linear/MatMul")
+        assert result.exit_code == 0, result.output
+        assert result.stdout.splitlines()[:2] == [
+            'layer 16/then/2 "aten::linear/MatMul" (MatMul of opset1, line 210)',
+            "multiply-adds   192",
+        ]
+        assert table(result, "Attributes") == [["transpose_a", "false"], ["transpose_b", "true"]]
+        assert table(result, "Inputs") == [
+            ["a", "f32[3,8]", "16/then/0", "Parameter_36", "(Parameter)"],
+            ["b", "f32[8,8]", "16/then/1", "self.a.weight", "(Const)"],
+        ]
+        assert table(result, "Outputs") == [["output", "f32[3,8]", "16/then/4", "aten::linear/Add", "(Add)"]]
+
+    @pytest.mark.parametrize("name", ["16/then/2", "aten::linear/MatMul"])
+    def test_by_id_and_by_name(self, name: str) -> None:
+        assert inspect(NETWORKS / "script_if.xml", "--layer", name).stdout.startswith("layer 16/then/2 ")
+
+    def test_values_of_small_constants(self) -> None:
+        result = inspect(NETWORKS / "script_if.xml", "--layer", "10", "--layer", "Parameter_36")
+        assert result.stdout.count("\nlayer ") == 1
+        assert table(result, "Outputs")[0][-1] == "1"
+
+    def test_several_outputs_and_tensor_names(self) -> None:
+        result = inspect(SAMPLES / "gather_elements.xml", "--layer", "output")
+        assert table(result, "Outputs") == [["output", "f32[2,1,3]", "output", "3", "Result_4", "(Result)"]]
+
+    def test_unknown_names(self) -> None:
+        result = inspect(NETWORKS / "script_if.xml", "--layer", "aten::linear/MatMull")
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "there is no layer 'aten::linear/MatMull'; did you mean aten::linear/MatMul" in result.stderr
+        assert "--layers lists all" in inspect(NETWORKS / "script_if.xml", "--layer", "§").stderr
+
+
+class TestJson:
+    def test_the_summary(self) -> None:
+        result = inspect(NETWORKS / "script_if.xml", "--format", "json", "--summary")
+        summary = json.loads(result.stdout)
+        jsonschema.validate(summary, json.loads(SUMMARY.read_text("utf-8")))
+        assert (summary["parameters"], summary["bytes"], summary["multiply_adds"]) == (145, 604, 192)
+        assert summary["is_exact"] is True
+        assert summary["inputs"] == [{"name": "x.1", "element_type": "f32", "shape": "[3,8]", "other_names": []}]
+        assert sum(operator["layers"] for operator in summary["operators"]) == summary["layers"] == 33
+
+    def test_the_schema_of_the_summary_is_current(self) -> None:
+        printed = CliRunner().invoke(main, ["schema", "summary"]).stdout
+        assert printed == SUMMARY.read_text("utf-8"), "run: ir-exec schema summary > schemas/summary.schema.json"
+
+    def test_layers(self) -> None:
+        layers = json.loads(inspect(NETWORKS / "script_if.xml", "--format", "json", "--layers").stdout)
+        assert len(layers) == 33
+        (one,) = json.loads(inspect(NETWORKS / "script_if.xml", "--format", "json", "--layer", "16/then/2").stdout)
+        assert one in layers
+        assert one["attributes"] == {"transpose_a": "false", "transpose_b": "true"}
+        assert one["inputs"][1]["source"] == {"id": "16/then/1", "type": "Const", "name": "self.a.weight", "port": 0}
+
+    @pytest.mark.parametrize("more", [["--summary", "--layers"], ["--layer", "0", "--layers"], ["--shape", "[3,8]"]])
+    def test_one_thing_at_a_time(self, more: list[str]) -> None:
+        result = inspect(NETWORKS / "script_if.xml", "--format", "json", *more)
+        assert (result.exit_code, result.stdout) == (2, "")

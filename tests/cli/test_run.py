@@ -254,7 +254,8 @@ def test_statistics(array: Any, expected: tuple[str, str, str, str]) -> None:
 def test_as_a_program_of_its_own() -> None:
     """In a pipe no line is cut and nothing is coloured."""
     code = "from ir_exec.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", code, "inspect", str(GNN)], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", code, "inspect", str(GNN), "--layers"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "…" not in done.stdout
     assert "\x1b" not in done.stdout
     assert max(map(len, done.stdout.splitlines())) > 80

@@ -170,7 +170,8 @@ def constant_offset(net: Element, random: Random) -> Element | None:
 @mutation
 def constant_size(net: Element, random: Random) -> Element | None:
     layer = random.choice(layers(net, "Const"))
-    data(layer).set("size", str(int(data(layer).get("size", "")) + 4))
+    # A larger size is read, with a warning.
+    data(layer).set("size", str(int(data(layer).get("size", "")) // 2))
     return layer
 
 
@@ -493,7 +494,7 @@ def type_in_a_body(net: Element, random: Random) -> Element | None:
 @mutation
 def constant_in_a_body(net: Element, random: Random) -> Element | None:
     layer = random.choice(inner(net, "Const"))
-    data(layer).set("size", str(int(data(layer).get("size", "")) + 8))
+    data(layer).set("size", str(int(data(layer).get("size", "")) // 2))
     return layer
 
 

@@ -25,7 +25,7 @@ packages ask about an operator the attributes of its class say; nothing compares
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType
@@ -186,6 +186,11 @@ class Op:
         range.
         """
         return None
+
+    def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
+        """The multiplications whose products are summed, for inputs and outputs of these sizes: those of matrix
+        products, convolutions, recurrent cells and attention. Layers with bodies do not count those inside."""
+        return 0
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         """What to call for arrays of exactly these static types: `evaluate`, or a faster function with its results.

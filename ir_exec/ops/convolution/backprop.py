@@ -6,6 +6,7 @@ Every element of the data is multiplied with a filter, and the products are adde
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -44,6 +45,11 @@ class _Transposed(Convolving):
     )
 
     output_padding: NonNegatives = ()
+
+    def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
+        """Each element of the data is multiplied by all filters of its channel."""
+        data, filters = inputs[:2]
+        return prod(data) * prod(filters[self.filter_axes - 1 :])
 
     def infer(self, data: TensorType, filters: TensorType, output_shape: TensorType | None = None) -> TensorType:
         named = None if output_shape is None else _named_dims(output_shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,6 +34,11 @@ class Convolving(Windowed):
 
     strides: Positives = ()
     dilations: Positives = ()
+
+    def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
+        """Each element of the output is a sum over one filter."""
+        filters = inputs[[declared.name for declared in self.inputs].index("filters")]
+        return prod(outputs[0]) * prod(filters[self.filter_axes - 1 :])
 
     def _spatial_rank(self, data: TensorType, filters: TensorType, told: int | None = None) -> int | None:
         """The number of spatial axes: that of the inputs, else `told`, else that of the attributes; None if unknown."""

@@ -121,6 +121,22 @@ class Einsum(Op):
         shape = _output_shape(equation.output, dims, Shape([]) if covered is None else covered)
         return TensorType(element_type_of(inputs), shape)
 
+    def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
+        """As if all inputs were multiplied at once; one input alone is multiplied by nothing."""
+        if len(inputs) < 2:
+            return 0
+        equation = _parse(self.equation)
+        summed: dict[str, int] = {}
+        for labels, sizes in zip(equation.inputs, inputs, strict=True):
+            found, covered = _label_dims(labels, Shape(sizes), "inputs")
+            of_labels = {label: dim.lo for label, dim in found.items()} | (
+                {} if covered is None else {ELLIPSIS: covered.size.lo}
+            )
+            for label, size in of_labels.items():
+                if label not in equation.output:
+                    summed[label] = max(size, summed.get(label, 1))
+        return prod(outputs[0]) * prod(summed.values())
+
     def evaluate(self, *inputs: Array) -> Array:
         equation = _parse(self.equation)
         operands = [_operand(labels, widened(array)) for labels, array in zip(equation.inputs, inputs, strict=True)]

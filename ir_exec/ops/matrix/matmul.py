@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,10 @@ class MatMul(Op):
         rows = [rows_a] if len(a.shape) > 1 else []
         columns = [columns_b] if len(b.shape) > 1 else []
         return TensorType(kind, Shape([*batch, *rows, *columns]))
+
+    def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
+        a = inputs[0]
+        return prod(outputs[0]) * a[-2 if self.transpose_a and len(a) > 1 else -1]
 
     def evaluate(self, a: Array, b: Array) -> Array:
         left, right = widened(a), widened(b)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -77,6 +78,12 @@ class ScaledDotProductAttention(Op):
         if batch is None:
             return kind.with_shape(Shape.unknown())
         return kind.with_shape(Shape([*batch, queries, output_embedding]))
+
+    def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
+        """Those of the scores and of the sums of values; `causal` saves none."""
+        query, _, value = inputs[:3]
+        batch_and_queries = prod(outputs[0][:-1])
+        return batch_and_queries * value[-2] * (query[-1] + value[-1])
 
     def evaluate(
         self,

@@ -8,8 +8,8 @@ are computed in f32.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import isfinite
+from collections.abc import Callable, Sequence
+from math import isfinite, prod
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -79,6 +79,11 @@ class Recurrence(Family):
         needed = len(type(self).activations)
         if len(self.activations) < needed:
             raise ValueError(f"{len(self.activations)} activations are given, expected {needed}")
+
+    def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
+        """x and the hidden state are multiplied by the weights in each step of each sequence."""
+        sizes = dict(zip((declared.name for declared in self.inputs), inputs, strict=False))
+        return prod(sizes["x"][:-1]) * (prod(sizes["w"]) + prod(sizes["r"]))
 
     @property
     def bias_gates(self) -> int:

@@ -1,0 +1,286 @@
+"""What `inspect` tells of a network: a summary of it, and each of its layers with the inferred types."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from ir_exec.graph import Graph, Node, Value
+from ir_exec.infer import Types, count_work, infer_types, inferred_or_declared
+from ir_exec.ir import Weights
+from ir_exec.model import Model, ModelPort
+from ir_exec.ops.infrastructure.values import Const
+from ir_exec.runtime.state import variables_of
+from ir_exec.types import ElementType, TensorType
+
+__all__ = ["Constants", "LayerFacts", "NetworkFacts", "PlacedNode", "Port", "facts_of", "layer_facts", "placed_nodes"]
+
+_MOST_ELEMENTS = 16
+"""Of a constant that has more, the values are not shown."""
+
+
+class _Facts(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Port(_Facts):
+    """An input, output or variable; other_names: all further names that are accepted for it."""
+
+    name: str
+    element_type: str
+    shape: str
+    other_names: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, port: ModelPort) -> Port:
+        others = tuple(sorted(port.names - {port.name}))
+        return cls(name=port.name, element_type=str(port.element_type), shape=str(port.shape), other_names=others)
+
+
+class Operator(_Facts):
+    """A type of layers, and how many of them there are; is_implemented: whether ir_exec can run them."""
+
+    type: str
+    opset: str | None
+    layers: int
+    is_implemented: bool
+
+
+class Constants(_Facts):
+    """The constants of an element type; bytes that constants share count once."""
+
+    element_type: str
+    constants: int
+    elements: int
+    bytes: int
+
+
+class NetworkFacts(_Facts):
+    """The summary of a network, layers of bodies included.
+
+    parameters: elements of the constants that hold floats or integers of 8 bits and less, each stored one once; longer
+        integers and booleans are axes, shapes and the like.
+    bytes: those of all constants in the .bin.
+    multiply_adds: of matrix products, convolutions, recurrent cells and attention in one run.
+    is_exact: whether that number is known; otherwise open dims count with their least size, at least 1, and loops of an
+        unknown number of iterations with one.
+    """
+
+    format: Literal[1] = 1
+    name: str
+    version: int
+    layers: int
+    parameters: int
+    bytes: int
+    multiply_adds: int
+    is_exact: bool
+    variables: tuple[Port, ...]
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    operators: tuple[Operator, ...]
+    constants: tuple[Constants, ...]
+
+
+def facts_of(network: Model) -> NetworkFacts:
+    """The summary of a network with the shapes that it has now."""
+    work = count_work(network.graph, network.types, network.weights)
+    constants = tuple(_constants(network.graph))
+    return NetworkFacts(
+        name=network.name,
+        version=network.document.version,
+        layers=sum(1 for _ in network.document.all_layers()),
+        parameters=_parameters(network.graph),
+        bytes=_stored(op for op in _const_ops(network.graph)),
+        multiply_adds=work.multiply_adds,
+        is_exact=work.is_exact,
+        variables=tuple(map(Port.of, variables_of(network))),
+        inputs=tuple(map(Port.of, network.inputs)),
+        outputs=tuple(map(Port.of, network.outputs)),
+        operators=tuple(_operators(network.graph)),
+        constants=constants,
+    )
+
+
+def _const_ops(graph: Graph) -> list[Const]:
+    return [node.op for node in graph.all_nodes() if isinstance(node.op, Const)]
+
+
+def _stored(constants: Iterable[Const]) -> int:
+    return sum({(op.offset, op.size): op.size for op in constants}.values())
+
+
+def _parameters(graph: Graph) -> int:
+    counted = {
+        (op.offset, op.size): op.shape.size.lo
+        for op in _const_ops(graph)
+        if op.element_type.is_float or (op.element_type.is_integer and op.element_type.bits <= 8)
+    }
+    return sum(counted.values())
+
+
+def _operators(graph: Graph) -> Iterator[Operator]:
+    nodes = list(graph.all_nodes())
+    missing = {(node.type, node.layer.version) for node in nodes if node.op is None}
+    counts = Counter((node.type, node.layer.version) for node in nodes)
+    for key, count in sorted(counts.items(), key=lambda item: (-item[1], str(item[0]))):
+        yield Operator(type=key[0], opset=key[1], layers=count, is_implemented=key not in missing)
+
+
+def _constants(graph: Graph) -> list[Constants]:
+    """By element type, the most bytes first."""
+    by_type: dict[ElementType, list[Const]] = {}
+    for op in _const_ops(graph):
+        by_type.setdefault(op.element_type, []).append(op)
+    found = [
+        Constants(
+            element_type=str(kind),
+            constants=len(ops),
+            elements=sum(op.shape.size.lo for op in ops),
+            bytes=_stored(ops),
+        )
+        for kind, ops in by_type.items()
+    ]
+    return sorted(found, key=lambda one: -one.bytes)
+
+
+class PlacedNode(NamedTuple):
+    """A node of the network or of a body, `16/then/2`, with the types of its graph and the nodes around it."""
+
+    id: str
+    node: Node
+    types: Types
+    graph: Graph
+
+    @property
+    def prefix(self) -> str:
+        return self.id.removesuffix(self.node.id)
+
+
+def placed_nodes(network: Model) -> Iterator[PlacedNode]:
+    """Every node; those of bodies follow the node that holds them."""
+    return _placed(network.graph, network.types, network.weights, "")
+
+
+def _placed(graph: Graph, types: Types, weights: Weights | None, prefix: str) -> Iterator[PlacedNode]:
+    for node in graph.nodes:
+        yield PlacedNode(f"{prefix}{node.id}", node, types, graph)
+        for body in node.bodies:
+            inside = infer_types(body.graph, weights=weights, settle=inferred_or_declared)
+            label = f"{prefix}{node.id}/" + ("" if body.name == "body" else f"{body.name.removesuffix('_body')}/")
+            yield from _placed(body.graph, inside, weights, label)
+
+
+class Neighbour(_Facts):
+    """A layer from which a value comes, or which reads it; port: the position of its output or input."""
+
+    id: str
+    type: str
+    name: str
+    port: int
+
+
+class Input(_Facts):
+    """An input of a layer; source is None where the file has no edge to it. value: that of a small constant."""
+
+    name: str
+    type: str | None
+    source: Neighbour | None
+    value: str | None = None
+
+
+class Output(_Facts):
+    """An output of a layer, and the layers that read it."""
+
+    name: str
+    type: str
+    names: tuple[str, ...]
+    readers: tuple[Neighbour, ...]
+    value: str | None = None
+
+
+class LayerFacts(_Facts):
+    """A layer: id: with those of the layers around it where it is in a body. line: that of the .xml."""
+
+    id: str
+    type: str
+    name: str
+    opset: str | None
+    line: int | None
+    is_implemented: bool
+    multiply_adds: int
+    attributes: dict[str, str]
+    inputs: tuple[Input, ...]
+    outputs: tuple[Output, ...]
+
+
+def layer_facts(placed: PlacedNode) -> LayerFacts:
+    """A layer with its attributes and neighbours."""
+    node, types = placed.node, placed.types
+    readers: dict[int, list[Neighbour]] = {}
+    for other in placed.graph.nodes:
+        for position, value in enumerate(other.inputs):
+            if value is not None and value.node is node:
+                readers.setdefault(value.number, []).append(_neighbour(placed.prefix, other, position))
+    alone = Graph(node.name, [node], [], [], placed.graph.values, [])
+    return LayerFacts(
+        id=placed.id,
+        type=node.type,
+        name=node.name,
+        opset=node.layer.version,
+        line=node.layer.line,
+        is_implemented=node.op is not None,
+        multiply_adds=count_work(alone, types, None).multiply_adds,
+        attributes=dict(node.layer.data or {}),
+        inputs=tuple(_input(placed, position, value) for position, value in enumerate(node.inputs)),
+        outputs=tuple(
+            Output(
+                name=_output_name(node, value.position),
+                type=_typed(types[value.number]),
+                names=value.names,
+                readers=tuple(readers.get(value.number, ())),
+                value=_value(types[value.number]),
+            )
+            for value in node.outputs
+        ),
+    )
+
+
+def _input(placed: PlacedNode, position: int, value: Value | None) -> Input:
+    name = _input_name(placed.node, position)
+    if value is None:
+        return Input(name=name, type=None, source=None)
+    type = placed.types[value.number]
+    source = _neighbour(placed.prefix, value.node, value.position)
+    return Input(name=name, type=_typed(type), source=source, value=_value(type))
+
+
+def _neighbour(prefix: str, node: Node, port: int) -> Neighbour:
+    return Neighbour(id=f"{prefix}{node.id}", type=node.type, name=node.name, port=port)
+
+
+def _typed(type: TensorType) -> str:
+    return f"{type.element_type}{type.shape}"
+
+
+def _value(type: TensorType) -> str | None:
+    """The known elements of a short tensor, as a list."""
+    if type.value is None or type.shape.size.hi > _MOST_ELEMENTS:
+        return None
+    return str(type.value.tolist()).replace(" ", "")
+
+
+def _input_name(node: Node, position: int) -> str:
+    declared = node.op.inputs if node.op is not None else ()
+    if position < len(declared) and not declared[position].variadic:
+        return declared[position].name.rstrip("_")
+    if declared and declared[-1].variadic:
+        return f"{declared[-1].name}[{position - len(declared) + 1}]"
+    return f"input {position}"
+
+
+def _output_name(node: Node, position: int) -> str:
+    names = node.op.outputs if node.op is not None else ()
+    return names[position] if position < len(names) else f"output {position}"

@@ -1,0 +1,148 @@
+"""The Reshape whose pattern drops or moves a new dim is named, not what lies between it and the layer that fails."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ir_exec import check_model
+from ir_exec.check.stray import stray
+from ir_exec.infer import infer_types
+from ir_exec.model import load
+from ir_exec.types import ElementType, Shape, TensorType
+from tests.helpers.ir_text import const, layer, net, parameter, port, result
+
+
+class Builder:
+    """A network with constants of i64 and f32 zeros, built layer by layer; its ids count from 0."""
+
+    def __init__(self) -> None:
+        self.layers: list[str] = []
+        self.edges: list[tuple[int, int, int, int]] = []
+        self.weights = b""
+
+    def const(self, *elements: int) -> int:
+        raw = np.array(elements, np.int64).tobytes()
+        self.layers.append(const(len(self.layers), "i64", (len(elements),), len(self.weights), len(raw)))
+        self.weights += raw
+        return len(self.layers) - 1
+
+    def zeros(self, *dims: int) -> int:
+        raw = np.zeros(dims, np.float32).tobytes()
+        self.layers.append(const(len(self.layers), "f32", dims, len(self.weights), len(raw)))
+        self.weights += raw
+        return len(self.layers) - 1
+
+    def parameter(self, *dims: int) -> int:
+        self.layers.append(parameter(len(self.layers), dims=dims, name="x"))
+        return len(self.layers) - 1
+
+    def add(
+        self, type: str, kinds: str, inputs: list[tuple[int, tuple[int, ...]]], out: tuple[int, ...], data: str = ""
+    ) -> int:
+        """kinds: the element type of each input and of the output."""
+        id = len(self.layers)
+        types = kinds.split()
+        ports = [port(place, kind, dims) for place, (kind, (_, dims)) in enumerate(zip(types, inputs, strict=False))]
+        self.layers.append(layer(id, type, data=data, inputs=ports, outputs=[port(9, types[-1], out)]))
+        for place, (source, _) in enumerate(inputs):
+            is_plain = "Const" in self.layers[source] or "Parameter" in self.layers[source]
+            self.edges.append((source, 0 if is_plain else 9, id, place))
+        return id
+
+    def reshape(self, data: int, dims: tuple[int, ...], pattern: int, out: tuple[int, ...]) -> int:
+        return self.add("Reshape", "f32 i64 f32", [(data, dims), (pattern, (len(out),))], out, 'special_zero="false"')
+
+    def result(self, source: int, dims: tuple[int, ...]) -> bytes:
+        id = len(self.layers)
+        self.layers.append(result(id, dims=dims))
+        self.edges.append((source, 9, id, 0))
+        return net(self.layers, self.edges)
+
+
+def attention() -> tuple[Builder, dict[str, int]]:
+    """Heads are split off and merged again, each with a batch of 1 in the pattern."""
+    made = Builder()
+    ids = {"x": made.parameter(1, 6, 8), "split": made.const(1, 6, -1, 4), "order": made.const(0, 2, 1, 3)}
+    heads = made.reshape(ids["x"], (1, 6, 8), ids["split"], (1, 6, 2, 4))
+    turned = made.add("Transpose", "f32 i64 f32", [(heads, (1, 6, 2, 4)), (ids["order"], (4,))], (1, 2, 6, 4))
+    ids["turned"] = turned
+    ids["merge"] = made.const(1, 6, -1)
+    merged = made.reshape(turned, (1, 2, 6, 4), ids["merge"], (1, 6, 8))
+    ids["weight"] = made.zeros(8, 8)
+    flags = 'transpose_a="false" transpose_b="false"'
+    inputs = [(merged, (1, 6, 8)), (ids["weight"], (8, 8))]
+    ids["product"] = made.add("MatMul", "f32 f32 f32", inputs, (1, 6, 8), flags)
+    return made, ids
+
+
+def test_the_pattern_that_moved_the_batch_and_no_weight() -> None:
+    made, ids = attention()
+    raw = made.result(ids["product"], (1, 6, 8))
+    assert check_model(raw, weights=made.weights).ok
+    (error,) = check_model(raw, weights=made.weights, batch=3).errors
+    assert error.location.layer_id == str(ids["product"])
+    assert error.hint is not None
+    assert f'is fixed by layer {ids["merge"]} "layer{ids["merge"]}" (Const) = [1,6,-1]; ' in error.hint
+    assert [place.layer_id for place in error.related] == [str(ids["merge"]), str(ids["merge"] + 1)]
+
+
+def test_the_pattern_that_dropped_the_batch_and_no_order_of_axes() -> None:
+    made, ids = attention()
+    pattern = made.const(1, 6, 2, 4)
+    again = made.reshape(ids["product"], (1, 6, 8), pattern, (1, 6, 2, 4))
+    order = made.const(0, 2, 1, 3)
+    turned = made.add("Transpose", "f32 i64 f32", [(again, (1, 6, 2, 4)), (order, (4,))], (1, 2, 6, 4))
+    added = made.add("Add", "f32 f32 f32", [(turned, (1, 2, 6, 4)), (ids["turned"], (1, 2, 6, 4))], (1, 2, 6, 4))
+    raw = made.result(added, (1, 2, 6, 4))
+    assert check_model(raw, weights=made.weights).ok
+    error = check_model(raw, weights=made.weights, batch=3).errors[-1]
+    assert error.location.layer_id == str(added)
+    assert error.hint is not None
+    assert error.hint.startswith(f'dim 1 is fixed by layer {pattern} "layer{pattern}" (Const) = [1,6,2,4]; ')
+
+
+def test_a_pattern_that_is_put_together() -> None:
+    made = Builder()
+    x = made.parameter(1, 6, 8)
+    parts = [made.const(1), made.const(6), made.const(-1)]
+    pattern = made.add("Concat", "i64 i64 i64 i64", [(part, (1,)) for part in parts], (3,), 'axis="0"')
+    kept = made.reshape(x, (1, 6, 8), pattern, (1, 6, 8))
+    weight = made.zeros(8, 8)
+    product = made.add("MatMul", "f32 f32 f32", [(kept, (1, 6, 8)), (weight, (8, 8))], (1, 6, 8))
+    (error,) = check_model(made.result(product, (1, 6, 8)), weights=made.weights, batch=3).errors
+    assert error.hint is not None
+    assert error.hint.startswith(f'dim 1 is fixed by layer {parts[0]} "layer{parts[0]}" (Const) = [1]; ')
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "pattern", "is_stray"),
+    [
+        ((1, 6, 8), (3, 6, 8), (1, 6, -1), True),
+        ((1, 6, 8), (3, 6, 8), (1, -1, 8), True),
+        ((1, 6, 8), (3, 6, 8), (-1, 6, 8), False),
+        ((1, 6, 8), (3, 6, 8), (-1, 8), False),  # the batch is merged into rows
+        ((1, 6, 8), (3, 6, 8), (6, -1), True),
+        ((1, 6, 8), (1, 12, 8), (1, -1, 8), False),
+        ((1, 6, 8), (1, 12, 8), (-1, 6, 8), True),
+        ((2, 6, 8), (4, 6, 8), (2, 6, -1), True),
+        ((6,), (18,), (-1, 1, 6), False),  # a batch that was merged comes out again
+        ((6,), (18,), (1, 2, -1), False),
+        ((6, 8), (18, 8), (6, -1), True),
+    ],
+)
+def test_where_a_change_goes(
+    old: tuple[int, ...], new: tuple[int, ...], pattern: tuple[int, ...], is_stray: bool
+) -> None:
+    made = Builder()
+    x = made.parameter(*old)
+    out = np.zeros(old).reshape(pattern).shape
+    reshaped = made.reshape(x, old, made.const(*pattern), out)
+    relu = made.add("ReLU", "f32 f32", [(reshaped, out)], out)
+    loaded = load(made.result(relu, out), made.weights)
+    assert loaded is not None
+    before = infer_types(loaded.graph, weights=loaded.weights)
+    given = {loaded.graph.parameters[0].outputs[0]: TensorType(ElementType.f32, Shape(new))}
+    after = infer_types(loaded.graph, weights=loaded.weights, given=given)
+    node = next(node for node in loaded.graph.nodes if node.type == "ReLU")
+    assert (stray(node, before, after) is not None) == is_stray

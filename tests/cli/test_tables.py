@@ -1,0 +1,124 @@
+"""Tables in terminals of every width."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ir_exec.cli.tables import Table, columns_of, wrapped
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / "samples"
+
+NUMBER = re.compile(r"-?\d[\d.,e+-]*\d|\d")
+
+
+def made() -> Table:
+    table = Table("Outputs", {"name": "left", "element type": "left", "shape": "left", "min": "right", "mean": "right"})
+    table.add_row("model/decoder/layers.0/attention", "f32", "[1,32,2048,2048]", "-9223372036854775808", "-0.560464")
+    table.add_row("b", "boolean", "[]", "false", "1.97054e-05")
+    return table
+
+
+def lines(table: Table, width: int | None) -> list[str]:
+    return [line for _, line in table.lines(width)]
+
+
+def test_where_there_is_room() -> None:
+    assert lines(made(), None) == lines(made(), 200)
+    table = Table("Inputs", {"name": "left", "n": "right"})
+    table.add_row("data", "1")
+    table.add_row("", "1,234")
+    assert lines(table, 80) == ["Inputs", "name       n", "────────────", "data       1", "       1,234"]
+
+
+@pytest.mark.parametrize("width", range(20, 130, 3))
+def test_no_line_is_too_wide_and_no_number_is_broken(width: int) -> None:
+    shown = lines(made(), width)
+    least = len("-9223372036854775808") + 2
+    assert max(map(columns_of, shown)) <= max(width, least)
+    text = "\n".join(shown)
+    if width >= 30:
+        assert {"-9223372036854775808", "-0.560464", "1.97054e-05", "2048", "32"} <= set(NUMBER.findall(text)) | {
+            number for found in NUMBER.findall(text) for number in found.split(",")
+        }
+
+
+def test_too_narrow_for_columns_each_row_is_a_block() -> None:
+    assert lines(made(), 40)[1:] == [
+        "model/decoder/layers.0/attention",
+        "  element type f32",
+        "  shape [1,32,2048,2048]",
+        "  min -9223372036854775808",
+        "  mean -0.560464",
+        "b  element type boolean  shape []",
+        "  min false  mean 1.97054e-05",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "expected"),
+    [
+        ("[1,32,2048,2048]", 8, ["[1,32,", "2048,", "2048]"]),
+        ("a/b_c:d e", 4, ["a/b_", "c:d", "e"]),
+        ("abcdefgh", 3, ["abc", "def", "gh"]),
+        ("2..8,3", 5, ["2..8,", "3"]),
+        ("", 5, [""]),
+    ],
+)
+def test_where_text_is_broken(text: str, width: int, expected: list[str]) -> None:
+    assert wrapped(text, width) == expected
+
+
+def test_letters_that_take_two_columns() -> None:
+    assert columns_of("データ") == 6
+    table = Table("t", {"name": "left", "n": "right"})
+    table.add_row("データ", "1")
+    assert lines(table, None)[3] == "データ   1"
+    assert wrapped("データ", 4) == ["デー", "タ"]
+
+
+def terminal(columns: int, *arguments: str) -> list[str]:
+    """What a command shows in a terminal of so many columns, without colours."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "COLUMNS": str(columns), "NO_COLOR": "1"}
+    code = "from ir_exec.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments], stdout=theirs, stdin=theirs, env=environment, cwd=ROOT
+    )
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        shown += part
+    os.close(ours)
+    assert process.wait() == 0
+    return shown.decode().replace("\r\n", "\n").splitlines()
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "samples/bert.xml"),
+        ("run", "samples/cache_update.xml"),
+        ("inspect", "samples/bert.xml", "--layers"),
+        ("inspect", "tests/networks/script_if.xml", "--layer", "aten::gt/ConvertPromoteTypes"),
+        ("ops",),
+    ],
+)
+def test_commands_fit_the_terminal(columns: int, arguments: tuple[str, ...]) -> None:
+    shown = terminal(columns, *arguments)
+    assert max(map(columns_of, shown)) <= columns
+    assert len(shown) > 5

@@ -1,0 +1,133 @@
+"""Change the source in one place at a time, in a copy, and see which changes no test notices.
+
+Prints a line a change and a summary. Ends with 0 where at least 95 % of the changes are caught that are not known to
+be equivalent (tests/mutate/equivalent.json), with 1 where fewer are, with 2 where there is nothing to try.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from random import Random
+
+from tests.mutate.changes import Change, changes_of
+from tests.mutate.trial import Limits, Tried, Workshop
+
+ROOT = Path(__file__).parents[2]
+EQUIVALENT = Path(__file__).with_name("equivalent.json")
+SHARE = 0.95
+
+
+def main() -> int:
+    options = _options()
+    known: dict[str, str] = json.loads(EQUIVALENT.read_text("utf-8"))
+    changes = _all_changes(options.under)
+    present = {change.key for change in changes}
+    stale = sorted(key for key in known if key not in present and _is_under(key, options.under))
+    chosen = _chosen(changes, options)
+    if options.list or not chosen:
+        sys.stdout.writelines(f"{change.line}: {change.key}\n" for change in chosen)
+        sys.stdout.write(f"{len(chosen)} of {len(changes)} changes\n")
+        return 0 if chosen else 2
+    equivalent = [change for change in chosen if change.key in known]
+    tried = []
+    for one in _tried([change for change in chosen if change.key not in known], options):
+        tried.append(one)
+        sys.stdout.write(f"{len(tried):4} {one.stage or 'SURVIVED':20} {one.seconds:6.1f} s  {one.line}: {one.key}\n")
+        sys.stdout.flush()
+        if options.output:
+            with options.output.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(one), ensure_ascii=False) + "\n")
+    return _summary(tried, equivalent, stale)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutate", description=__doc__)
+    parser.add_argument("--sample", type=int, metavar="N", help="that many changes, drawn at random; default: all")
+    parser.add_argument("--seed", type=int, default=0, help="of the sample; default 0")
+    parser.add_argument(
+        "--under", action="append", metavar="PATH", help="only modules below, as ir_exec/ops; may be given repeatedly"
+    )
+    parser.add_argument("-k", action="append", metavar="TEXT", help="only changes whose key holds TEXT; repeatable")
+    parser.add_argument("--again", type=Path, metavar="FILE", help="only what survived in an earlier --output")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="append each result to FILE, as a line of JSON")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes; default 1")
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, metavar="S", help="processor time for a stage of a change; default 60"
+    )
+    parser.add_argument("--quick", action="store_true", help="leave out tests that are not near the module")
+    parser.add_argument("--list", action="store_true", help="print the keys and try nothing")
+    options = parser.parse_args()
+    options.under = options.under or ["ir_exec"]
+    return options
+
+
+def _all_changes(under: list[str]) -> list[Change]:
+    paths = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "ir_exec").rglob("*.py"))]
+    return [
+        change
+        for path in paths
+        if _is_under(path, under)
+        for change in changes_of(path, (ROOT / path).read_text("utf-8"))
+    ]
+
+
+def _is_under(path: str, under: list[str]) -> bool:
+    return any(path.startswith(one.removesuffix("/")) for one in under)
+
+
+def _chosen(changes: list[Change], options: argparse.Namespace) -> list[Change]:
+    if options.again:
+        lines = [json.loads(line) for line in options.again.read_text("utf-8").splitlines()]
+        again = {line["key"] for line in lines if line["stage"] is None}
+        changes = [change for change in changes if change.key in again]
+    if options.k:
+        changes = [change for change in changes if any(text in change.key for text in options.k)]
+    if options.sample is not None and options.sample < len(changes):
+        changes = Random(options.seed).sample(changes, options.sample)
+    return changes
+
+
+def _tried(changes: list[Change], options: argparse.Namespace) -> Iterator[Tried]:
+    with tempfile.TemporaryDirectory(prefix="ir_exec-mutate-", ignore_cleanup_errors=True) as folder:
+        limits = Limits(options.seconds, is_quick=options.quick)
+        jobs = [(change, Path(folder), limits) for change in changes]
+        # Forked, so that what the children need is imported once.
+        with multiprocessing.get_context("fork").Pool(options.jobs) as pool:
+            yield from pool.imap_unordered(_try_out, jobs)
+
+
+@cache
+def _workshop(folder: Path, limits: Limits) -> Workshop:
+    """The one of this process."""
+    return Workshop(ROOT, folder, limits)
+
+
+def _try_out(job: tuple[Change, Path, Limits]) -> Tried:
+    change, folder, limits = job
+    return _workshop(folder, limits).try_out(change)
+
+
+def _summary(tried: list[Tried], equivalent: list[Change], stale: list[str]) -> int:
+    caught = Counter(one.stage for one in tried if one.stage is not None)
+    survived = [one for one in tried if not one.is_caught]
+    share = caught.total() / len(tried) if tried else 1.0
+    lines = ["", *(f"{count:5} caught by {stage}" for stage, count in caught.most_common())]
+    lines += [f"{len(equivalent):5} equivalent", f"{len(survived):5} survived"]
+    lines += [f"      {one.line}: {one.key}" for one in sorted(survived, key=lambda one: one.key)]
+    lines += [f"no such change any more: {key}" for key in stale]
+    lines += [f"{caught.total()} of {len(tried)} caught that are not equivalent, {share:.1%}"]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0 if share >= SHARE else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""Which tests are run for a change of a module, the nearest first."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+__all__ = ["Stage", "stages"]
+
+PACKAGE: Final = "ir_exec"
+
+ELSEWHERE: Final = ("kernels", "types", "ops", "infer", "graph", "runtime", "ir", "check", "cli", "conformance")
+"""The folders of tests that come last, in this order. Of tests/conformance what is not about single rows."""
+
+ROWS: Final = ("test_values.py", "test_types.py", "test_files.py", "test_kernels.py", "test_kept.py", "test_oracle.py")
+"""In tests/conformance: what a stage with families does, and the tests of the harness."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Tests that are run together: files for pytest, or tables of cases by the names of their families.
+
+    is_open: there is more than there may be time for; that time is up says nothing of the change then.
+    """
+
+    name: str
+    files: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+    is_open: bool = False
+
+
+def stages(root: Path, path: str) -> list[Stage]:
+    """For the module at `path` below the repository `root`: its own tests, its table, the tests and tables of the
+    modules that import it, and then everything else."""
+    own, families = _mirror(root, path), _families(root, path)
+    users = [user for user in _users(root).get(path, ()) if user != path]
+    their = tuple(dict.fromkeys(file for user in users for file in _mirror(root, user) if file not in own))
+    their_families = tuple(dict.fromkeys(name for user in users for name in _families(root, user)))
+    rest = tuple(file for file in _everything(root) if file not in own and file not in their)
+    found = [
+        Stage("its own tests", own),
+        Stage("its table", families=families),
+        Stage("tests of its users", their),
+        Stage("tables of its users", families=tuple(name for name in their_families if name not in families)),
+        Stage("everything else", rest, is_open=True),
+    ]
+    return [stage for stage in found if stage.files or stage.families]
+
+
+def _mirror(root: Path, path: str) -> tuple[str, ...]:
+    module = Path(path).relative_to(PACKAGE)
+    if module.name == "__init__.py":
+        return ()
+    mirrored = Path("tests") / module.parent / f"test_{module.name}"
+    return (str(mirrored),) if (root / mirrored).exists() else ()
+
+
+def _families(root: Path, path: str) -> tuple[str, ...]:
+    parts = Path(path).with_suffix("").parts
+    if parts[1] != "ops" or not (root / "tests" / "cases").joinpath(*parts[2:]).with_suffix(".py").exists():
+        return ()
+    return (".".join(parts[2:]),)
+
+
+@cache
+def _everything(root: Path) -> tuple[str, ...]:
+    folders = [root / "tests" / name for name in ELSEWHERE]
+    found = [file for folder in folders for file in sorted(folder.rglob("test_*.py"))]
+    found += sorted((root / "tests").glob("test_*.py"))
+    return tuple(
+        str(file.relative_to(root)) for file in found if file.name not in ROWS or file.parent.name == "kernels"
+    )
+
+
+@cache
+def _users(root: Path) -> dict[str, list[str]]:
+    """The modules that import a module, by its path. Those nearest by name come first, packages themselves last."""
+    found: dict[str, list[str]] = {}
+    for file in sorted((root / PACKAGE).rglob("*.py")):
+        user = str(file.relative_to(root))
+        for name in _imported(ast.parse(file.read_text("utf-8"))):
+            for path in (f"{name.replace('.', '/')}.py", f"{name.replace('.', '/')}/__init__.py"):
+                if (root / path).exists() and user not in found.setdefault(path, []):
+                    found[path].append(user)
+    for path, users in found.items():
+        # A package passes on what its modules hold: who imports it may use any of them.
+        folder = str(Path(path).parent / "__init__.py")
+        if folder in users and folder in found and len(users) == 1:
+            users += [user for user in found[folder] if user not in users]
+    return found
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(PACKAGE):
+            yield node.module
+            yield from (f"{node.module}.{one.name}" for one in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (one.name for one in node.names if one.name.startswith(PACKAGE))
