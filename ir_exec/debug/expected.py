@@ -24,7 +24,7 @@ def differences(
     None for outputs that have no array there. rtol, atol: as for `compare`. Raises EvaluationError where none has one.
     """
     settings = Settings(rtol=rtol, atol=atol)
-    names = list(results)
+    names = [str(name) for name in results]  # of a mapping by name that takes positions too
     kinds = {name: str(ElementType.of(array)) for name, array in zip(names, results.to_tuple(), strict=True)}
     kinds |= {f"out{position}": kinds[name] for position, name in enumerate(names)}
     expected = ArraysReference(arrays_in(Path(path), []), os.fspath(path), names, kinds)

@@ -55,7 +55,7 @@ class TestTrace:
         [
             ([GNN], 2, "Missing option '--output'"),
             ([GNN, "--output", "{tmp}", "--layers", "hiden"], 1, "did you mean hidden"),
-            (["no/such.xml", "--output", "{tmp}"], 1, Code.unreadable_path),
+            (["no/such.xml", "--output", "{tmp}"], 2, Code.unreadable_path),
             ([GNN, "--output", "/dev/null/x"], 1, "cannot write"),
             ([GNN, "--output", "{tmp}", "--shape", "features=x"], 2, "is not a dim"),
         ],

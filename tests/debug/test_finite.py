@@ -76,3 +76,16 @@ def test_in_a_body() -> None:
 def test_real_networks(name: str) -> None:
     path = networks()[name]
     assert first_not_finite(read_model(path), arrays(path, "inputs")) is None
+
+
+def test_what_a_run_computes_in_f32_does_not_overflow() -> None:
+    net = NetworkText()
+    x = net.parameter("1", element_type="f16")
+    net.result(net.op("Sqrt", net.op("Multiply", x, x, element_type="f16"), element_type="f16"))
+    model = net.model()
+    inputs = [np.array([300], np.float16)]
+    assert compile_model(model)(inputs)[0] == 300
+    assert first_not_finite(model, inputs) is None
+    found = first_not_finite(model, inputs, precision="file")
+    assert found is not None
+    assert "(Multiply)" in found.message
