@@ -285,8 +285,8 @@ def _requirement(report: Report, style: Style) -> str:
 
 
 def _new_outputs(report: Report, style: Style) -> list[str]:
-    """The types of the outputs with the input shapes that were asked for, a line each."""
-    if report.outputs is None:
+    """The types of the outputs with the input shapes that were asked for, a line each; none where these do not fit."""
+    if report.outputs is None or report.errors:
         return []
     head = style("message", f"{printable(report.path or '<bytes>')}: outputs with these input shapes")
     width = max((len(printable(name)) for name in report.outputs), default=0)

@@ -11,7 +11,7 @@ import pytest
 from ir_exec import check_model
 from ir_exec.check import fix
 from ir_exec.errors import ParseError
-from tests.helpers.ir_text import layer, net, parameter, port, result
+from tests.helpers.ir_text import const, layer, net, parameter, port, result
 
 BAD = Path(__file__).parents[1] / "bad"
 NETWORKS = Path(__file__).parents[1] / "networks"
@@ -189,3 +189,41 @@ def test_at_a_tie_what_the_layer_gives_is_declared(tmp_path: Path) -> None:
     assert result_of_fix.reason is None
     assert b"<dim>5</dim>" not in result_of_fix.after
     assert check_model(result_of_fix.after).ok
+
+
+class TestDeclareLeavesAlone:
+    def relu(self, id: int, given: int, declared: int) -> str:
+        return layer(id, "ReLU", inputs=[port(0, "f32", (2, given))], outputs=[port(1, "f32", (2, declared))])
+
+    def test_a_file_whose_layers_cannot_take_what_is_declared_again(self, tmp_path: Path) -> None:
+        ends = [port(0, "f32", (2, 5)), port(1, "f32", (2, 5))]
+        layers = [
+            parameter(0, dims=(2, 3), name="x"),
+            parameter(1, dims=(2, 5), name="y"),
+            self.relu(2, 3, 5),
+            layer(3, "Add", inputs=ends, outputs=[port(2, "f32", (2, 5))]),
+            result(4, dims=(2, 5)),
+        ]
+        path = tmp_path / "m.xml"
+        path.write_bytes(net(layers, [(0, 0, 2, 0), (2, 1, 3, 0), (1, 0, 3, 1), (3, 2, 4, 0)]))
+        done = fix(path, declare=True)
+        assert not done.has_changed
+        assert done.reason == "other errors would take the place of those that are mended: IR504"
+
+    def test_a_decompressed_constant_that_is_declared_as_it_is_stored(self, tmp_path: Path) -> None:
+        mark = '<rt_info><attribute name="decompression" version="0"/></rt_info>'
+        ports = {"inputs": [port(0, "f16", (3,))], "outputs": [port(1, "f16", (3,))]}
+        layers = [
+            const(0, "f16", (3,), 0, 6),
+            layer(1, "Convert", data='destination_type="f32"', inner=mark, **ports),
+            result(2, "f16", (3,)),
+            parameter(3, dims=(2, 3), name="x"),
+            self.relu(4, 3, 5),
+            result(5, dims=(2, 3)),
+        ]
+        raw = net(layers, [(0, 0, 1, 0), (1, 1, 2, 0), (3, 0, 4, 0), (4, 1, 5, 0)])
+        path = tmp_path / "m.xml"
+        path.write_bytes(raw)
+        path.with_suffix(".bin").write_bytes(bytes(6))
+        done = fix(path, declare=True)
+        assert (done.reason, done.after) == (None, raw.replace(b"<dim>5</dim>", b"<dim>3</dim>"))
