@@ -1,9 +1,12 @@
 """For tests of repositories that hold IR files.
 
-from ir_exec.testing import assert_ir_ok
+from ir_exec.testing import assert_ir_ok, assert_same
 
 def test_detector():
     assert_ir_ok("models/detector.xml", shapes="image[1..8,3,?,?]")
+
+def test_the_new_export():
+    assert_same("models/detector.xml", "models/detector.before.xml")
 """
 
 from __future__ import annotations
@@ -12,9 +15,12 @@ from collections.abc import Iterable
 
 from ir_exec.check import Report, Selection, check_model, code_prefix
 from ir_exec.check.what_if import InputShapes
-from ir_exec.model import Source, WeightsSource
+from ir_exec.debug import Comparison, compare
+from ir_exec.debug.api import Probe, ReferenceLike
+from ir_exec.model import Model, Source, WeightsSource
+from ir_exec.runtime.arguments import Inputs
 
-__all__ = ["assert_ir_ok"]
+__all__ = ["assert_ir_ok", "assert_same"]
 
 
 def assert_ir_ok(
@@ -38,5 +44,26 @@ def assert_ir_ok(
     report = check_model(path, weights=weights, shapes=shapes, batch=batch, target=target)
     report = Selection(ignore=ignored).apply(report)
     if not report.ok or (strict and (report.warnings or report.layers_not_checked)):
+        raise AssertionError(str(report))
+    return report
+
+
+def assert_same(
+    model: Model | Source,
+    reference: ReferenceLike,
+    inputs: Inputs | None = None,
+    seed: int = 0,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    probe: Probe = "all",
+) -> Comparison:
+    """Fail with the whole report where a network and a reference differ; all arguments are those of `debug.compare`.
+
+    Raises AssertionError, and what `debug.compare` raises.
+    """
+    __tracebackhide__ = True
+    report = compare(model, reference, inputs, seed, rtol=rtol, atol=atol, probe=probe)
+    if not report.equal:
         raise AssertionError(str(report))
     return report

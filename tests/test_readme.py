@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import re
 import shlex
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from ir_exec.cli import main
-from tests.helpers.examples import blocks_of, run_example
+from tests.helpers.examples import blocks_of, check_console, run_example
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -48,14 +47,7 @@ def test_the_first_command_runs_a_sample(command):
 
 @pytest.mark.parametrize("block", CONSOLE, ids=lambda block: block.splitlines()[0])
 def test_commands_print_what_is_shown(block):
-    for example in re.split(r"^\$ ir-exec ", block, flags=re.MULTILINE)[1:]:
-        arguments, _, shown = example.partition("\n")
-        result = CliRunner().invoke(main, shlex.split(arguments))
-        assert not result.exception or isinstance(result.exception, SystemExit)
-        if shown.strip():
-            checker = doctest.OutputChecker()
-            printed = "\n".join(line.rstrip() for line in result.output.strip().splitlines())
-            assert checker.check_output(shown.strip(), printed, doctest.ELLIPSIS), printed
+    check_console(block)
 
 
 def test_python_examples_run_in_their_order_and_print_what_their_comments_say():

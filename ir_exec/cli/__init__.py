@@ -14,11 +14,13 @@ __all__ = ["main"]
 
 _COMMANDS = {
     "check": "Report everything that is wrong with IR files.",
+    "compare": "Tell which layer of a network is wrong, by the values of a reference.",
     "explain": "Explain findings by their codes or names, or list all rules.",
     "inspect": "Show inputs, outputs, operators, weights and layers of a network, with the inferred types.",
     "ops": "List the operators, or tell about every version of some.",
     "run": "Run a network and show its outputs.",
     "schema": None,
+    "trace": "Write every value of a run to a folder as it is computed.",
 }
 """Every command with its line in the help; None hides a command there."""
 

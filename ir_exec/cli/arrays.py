@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -12,18 +11,15 @@ import numpy as np
 
 from ir_exec.cli.files import writing
 from ir_exec.cli.terminal import Unusable
-from ir_exec.errors import ResourceError
 from ir_exec.model import ModelPort
-from ir_exec.runtime.memory import default_budget
-from ir_exec.types import BOOLEAN, STRING, Array, ElementType, Shape, element_types
+from ir_exec.runtime import drawing
+from ir_exec.types import STRING, Array, ElementType, Shape, element_types
 
 __all__ = ["Statistics", "draw", "read_array", "read_arrays", "split_named", "statistics", "write_arrays"]
 
 _RECORDS = element_types("u1 u3 u6 nf4")
 _NATIVE = element_types("boolean f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64") | _RECORDS
 """The element types of .npy files; other types are stored as the nearest of these."""
-
-_WORDS = ("alpha", "beta", "gamma", "delta")
 
 
 def split_named(text: str, ports: Sequence[ModelPort], what: str) -> tuple[ModelPort, str]:
@@ -92,30 +88,10 @@ def _as_element_type(array: Array, port: ModelPort) -> Array:
 
 
 def draw(port: ModelPort, wanted: Shape | None, random: np.random.Generator) -> Array:
-    """Random values for an input: floats from the normal distribution; integers of 16 bits and more are 0 or 1, as most
-    of them are indices and masks; narrower ones cover their whole range. Open dims take their lower bound, at least 1.
-    Raises ResourceError where the array does not fit into memory."""
-    shape = port.shape if wanted is None else wanted
-    if shape.dims is None:
+    """Random values for an input, as `runtime.drawing` says."""
+    if port.shape.dims is None and wanted is None:
         raise Unusable(f"the rank of input {port.name!r} is not known: give its shape with --shape {port.name}=...")
-    sizes = tuple([max(dim.lo, 0 if dim.is_static else 1) for dim in shape.dims])
-    if math.prod(sizes) * 8 > default_budget():
-        raise ResourceError(f"input {port.name!r} of shape {list(sizes)} does not fit into memory")
-    kind = port.element_type if port.element_type.is_known else ElementType.f32
-    if kind in STRING:
-        return np.asarray(random.choice(_WORDS, sizes), object)
-    if kind in BOOLEAN:
-        return random.integers(0, 2, sizes).astype(np.bool_)
-    if kind is ElementType.f8e8m0:
-        return np.exp2(random.integers(-4, 5, sizes)).astype(kind.dtype)  # it holds powers of two alone
-    if kind in _RECORDS:
-        return random.integers(0, 2**kind.bits, sizes, np.uint8).view(kind.dtype)
-    if kind.is_float:
-        return random.standard_normal(sizes).astype(kind.dtype)
-    if kind.bits > 8:
-        return random.integers(0, 2, sizes).astype(kind.dtype)
-    lowest = -(2 ** (kind.bits - 1)) if kind.is_signed else 0
-    return random.integers(lowest, lowest + 2**kind.bits, sizes).astype(kind.dtype)
+    return drawing.draw(port, wanted, random)
 
 
 def write_arrays(path: str, arrays: Mapping[str, Array]) -> None:

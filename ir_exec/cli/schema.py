@@ -9,15 +9,24 @@ from pydantic import BaseModel
 
 from ir_exec.check import Reports
 from ir_exec.cli.facts import NetworkFacts
+from ir_exec.debug import Comparison, TraceIndex
+from ir_exec.debug.precision import PrecisionReport
 from ir_exec.ir import Document
 
-_MODELS: dict[str, type[BaseModel]] = {"report": Reports, "document": Document, "summary": NetworkFacts}
+_MODELS: dict[str, type[BaseModel]] = {
+    "report": Reports,
+    "document": Document,
+    "summary": NetworkFacts,
+    "compare": Comparison,
+    "trace": TraceIndex,
+    "precision": PrecisionReport,
+}
 
 
 @click.command("schema", hidden=True)
 @click.argument("of", type=click.Choice(list(_MODELS)), default="report")
 def command(of: str) -> None:
-    """Print the JSON Schema of the JSON report, of a document or of a summary."""
+    """Print the JSON Schema of the JSON report of a command, of a document, or of the index of a trace."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **_MODELS[of].model_json_schema(mode="serialization"),

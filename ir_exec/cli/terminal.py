@@ -78,30 +78,30 @@ class Unusable(click.ClickException):
 
 
 @contextmanager
-def errors_as_messages(*, hint: str | None = None) -> Iterator[None]:
+def errors_as_messages(*, hint: str | None = None, exit_code: int = 1) -> Iterator[None]:
     """Errors end the program with one message on stderr; `hint` is for those that have none.
 
-    Exit code: 1 for what is wrong with the network, 2 where a path cannot be read or written.
+    Exit code: `exit_code` for what is wrong with the network, 2 where a path cannot be read or written.
     """
     try:
         yield
     except IRError as error:
-        _fail(error, hint)
+        _fail(error, hint, exit_code)
     except MemoryError as error:
-        _fail(ResourceError(f"out of memory: {error}"), hint)
+        _fail(ResourceError(f"out of memory: {error}"), hint, exit_code)
     except (OSError, click.ClickException, click.Abort):
         raise  # a closed pipe and the like, which click ends the program for
     except Exception as error:
-        _fail(internal_error(error), None)
+        _fail(internal_error(error), None, exit_code)
 
 
-def _fail(error: IRError, hint: str | None) -> NoReturn:
+def _fail(error: IRError, hint: str | None, exit_code: int) -> NoReturn:
     if error.code == Code.unreadable_path:
         hint = None  # There is no file to which a hint could apply.
     diagnostic = Diagnostic.of(error).model_copy(update={"severity": "error", "hint": error.hint or hint})
     for line in render_diagnostic(diagnostic, style=styled):
         echo(line, to_stderr=True)
-    sys.exit(UNUSABLE if error.code in (Code.unreadable_path, Code.unwritable) else 1)
+    sys.exit(UNUSABLE if error.code in (Code.unreadable_path, Code.unwritable) else exit_code)
 
 
 def show(*parts: Table | str) -> None:

@@ -14,7 +14,7 @@ from ir_exec.kernels.limits import Limits, owners
 from ir_exec.runtime.plan import Held, Step
 from ir_exec.types import Array
 
-__all__ = ["Observer", "read_only", "run_steps"]
+__all__ = ["Observer", "placed", "read_only", "run_steps"]
 
 Observer: TypeAlias = Callable[[Node, list[Array], list[Array]], None]
 """Called after each node with its inputs and outputs, which it cannot change: the arrays are read-only.
@@ -43,7 +43,7 @@ def run_steps(steps: list[Step], slots: list[Array | None], limits: Limits, obse
             if step.held is not None:
                 _keep(step.held, arrays, result, limits)
         except Exception as error:
-            raise _placed(error, step.node) from (error.__cause__ if isinstance(error, IRError) else error)
+            raise placed(error, step.node) from (error.__cause__ if isinstance(error, IRError) else error)
         if type(result) is tuple:
             for slot, output in zip(step.outputs, result, strict=False):
                 slots[slot] = output
@@ -77,7 +77,8 @@ def read_only(array: Array) -> Array:
     return array
 
 
-def _placed(error: Exception, node: Node) -> IRError:
+def placed(error: Exception, node: Node) -> IRError:
+    """The IRError that an exception of an operator becomes, with the place of its layer."""
     if isinstance(error, IRError):
         return error.located(node.location)
     if isinstance(error, MemoryError):

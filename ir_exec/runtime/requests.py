@@ -15,7 +15,7 @@ from ir_exec.runtime.arguments import Inputs, bind_inputs
 from ir_exec.types import Array, ElementType, Shape
 
 if TYPE_CHECKING:
-    from ir_exec.runtime.compiled import Results, Session
+    from ir_exec.runtime.sessions import Results, Session
 
 __all__ = ["InferRequest", "Tensor", "VariableState", "states_of"]
 

@@ -84,6 +84,14 @@ class Variables:
         else:
             self._values[variable_id] = _copied(value)
 
+    def fork(self) -> Variables:
+        """Variables of the same values that go their own way; arrays are shared, for nobody writes to them."""
+        other = Variables(self._rounded)
+        other._values, other._current = self._values.copy(), self._current.copy()
+        other._written = self._written.copy()
+        other._drawn, other._drawn_now = self._drawn.copy(), self._drawn_now.copy()
+        return other
+
     def reset(self) -> None:
         """Forget all values, and where the sequences of random numbers stand."""
         self.discard()

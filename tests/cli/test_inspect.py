@@ -145,7 +145,9 @@ def test_a_network_without_its_weights(tmp_path: Path) -> None:
         assert table(result, title) == table(whole, title)
     one = inspect(path, "--layer", "10", "--layer", "Parameter_36")
     assert one.exit_code == 0, one.output
-    assert table(inspect(path, "--layers"), "Layers") == table(inspect(NETWORKS / "script_if.xml", "--layers"), "Layers")
+    assert table(inspect(path, "--layers"), "Layers") == table(
+        inspect(NETWORKS / "script_if.xml", "--layers"), "Layers"
+    )
 
 
 def test_other_faults_are_still_faults(tmp_path: Path) -> None:

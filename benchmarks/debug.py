@@ -1,0 +1,75 @@
+"""What it costs to see every value: `trace` and `compare` between two files, beside a run of the network.
+
+A run is `compile_model` and the first call, for `trace` and `compare` prepare a network and run it once as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import ir_exec
+from benchmarks.measure import Paired, measure_pair, print_table, write_json
+from ir_exec.debug import compare, trace
+from ir_exec.types import Array
+
+FOLDERS = (Path(__file__).parents[2] / "shared" / "models", Path(__file__).parents[1] / "tests" / "networks")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=2.0, help="for each figure")
+    parser.add_argument("names", nargs="*", help="networks, all without any")
+    arguments = parser.parse_args()
+    found = {path.stem: path for folder in FOLDERS for path in sorted(folder.glob("*.xml"))}
+    rows: dict[str, list[Paired]] = {"compare": [], "trace": []}
+    for name, path in sorted(found.items()):
+        inputs = _inputs(path)
+        if inputs is None or (arguments.names and name not in arguments.names):
+            continue
+        for kind, row in _measured(name, path, inputs, arguments.seconds).items():
+            rows[kind].append(row)
+            print(f"{name}: {kind} takes {1 / row.ratio:.2f} runs", flush=True)
+    for kind, measured in rows.items():
+        print(f"\n{kind}: the ratio is that of a run to it")
+        print_table(measured, ours=kind, theirs="run")
+        worst = min(measured, key=lambda row: row.ratio)
+        print(f"most: {1 / worst.ratio:.2f} runs ({worst.name})")
+        write_json(f"debug_{kind}", measured)
+
+
+def _inputs(path: Path) -> list[Array] | None:
+    file = path.with_name(f"{path.stem}.inputs.npz")
+    if not file.exists():
+        return None
+    with np.load(file) as held:
+        return [held[f"in{i}"] for i in range(len(held.files))]
+
+
+def _measured(name: str, path: Path, inputs: list[Array], seconds: float) -> dict[str, Paired]:
+    model, other = ir_exec.read_model(path), ir_exec.read_model(path)
+    folder = tempfile.mkdtemp()
+
+    def run() -> object:
+        return ir_exec.compile_model(model)(inputs)
+
+    def compared() -> object:
+        report = compare(model, other, inputs)
+        assert report.equal, str(report)
+        return report
+
+    try:
+        return {
+            "compare": measure_pair(name, compared, run, seconds=seconds),
+            "trace": measure_pair(name, lambda: trace(model, inputs, output=folder), run, seconds=seconds),
+        }
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

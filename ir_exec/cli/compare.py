@@ -1,0 +1,185 @@
+"""`ir-exec compare`: which layer is wrong."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import click
+
+from ir_exec.check import printable
+from ir_exec.cli.extensions import load_extensions
+from ir_exec.cli.files import write_bytes
+from ir_exec.cli.inputs import Asked, input_options
+from ir_exec.cli.progress import LayerBar
+from ir_exec.cli.tables import Table
+from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, show, table
+from ir_exec.debug import Comparison, compare
+from ir_exec.debug.metrics import COLUMNS, Difference
+from ir_exec.debug.pages import html, junit
+from ir_exec.debug.precision import lower_precision
+from ir_exec.debug.text import counts, details, number, shown_layers, verdict
+from ir_exec.model import Model, read_model
+
+_MOST_SHOWN = 20
+_SHOWN = ("max_abs", "sqnr_db", "beyond")
+
+
+@click.command("compare")
+@click.argument("model", metavar="MODEL", type=click.Path())
+@click.option("--with", "reference", metavar="REFERENCE", help="openvino, an .xml, an .onnx, an .npz, or a folder.")
+@input_options
+@click.option("--rtol", type=click.FloatRange(min=0), help="Relative tolerance, in place of one by type and layer.")
+@click.option("--atol", type=click.FloatRange(min=0), help="Absolute tolerance, in place of one by type and layer.")
+@click.option("--metric", "metrics", multiple=True, metavar="NAME", help="A column to show, or module:function.")
+@click.option("--device", default="CPU", show_default=True, help="For openvino: the device that it runs on.")
+@click.option("--hint", type=click.Choice(["accuracy", "performance"]), default="accuracy", show_default=True)
+@click.option("--probe", type=click.Choice(["all", "bisect", "outputs"]), default="all", show_default=True)
+@click.option("--timeout", type=click.FloatRange(min=0.1), default=600.0, show_default=True, help="Seconds an answer.")
+@click.option("--precision", type=click.Choice(["f16", "bf16"]), help="What if each layer were rounded to this type?")
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json", "csv", "html", "junit"]),
+    default="text",
+    show_default=True,
+    help="text is for people; schemas/compare.schema.json describes json.",
+)
+@click.option("--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
+@click.option("--all", "every", is_flag=True, help="In text, show every layer.")
+def command(
+    model: str,
+    reference: str | None,
+    named: tuple[str, ...],
+    archive: str | None,
+    shapes: tuple[str, ...],
+    weights: str | None,
+    seed: int,
+    extensions: tuple[str, ...],
+    rtol: float | None,
+    atol: float | None,
+    metrics: tuple[str, ...],
+    device: str,
+    hint: str,
+    probe: str,
+    timeout: float,
+    precision: str | None,
+    output_format: str,
+    output: str | None,
+    every: bool,
+) -> None:
+    """Tell which layer of a network is wrong, by the values of a reference.
+
+    REFERENCE is openvino (its own run of MODEL), another IR file, an .onnx file, a folder that `ir-exec trace` wrote,
+    or an .npz or a folder of .npy files with arrays by the names of tensors.
+
+    Each layer has two errors: the one it makes by itself, computed from the reference's own inputs of that layer, and
+    the one carried to it when both ran from the same inputs. The layers that are wrong by themselves come first.
+
+    Exit code: 0 equal, 1 different, 2 where it could not be compared.
+    """
+    unknown = [name for name in metrics if name not in COLUMNS and ":" not in name]
+    if unknown:
+        raise Unusable(f"--metric {unknown[0]!r} is none of {', '.join(COLUMNS)}, and no module:function")
+    if (reference is None) == (precision is None):
+        raise Unusable("give either --with REFERENCE or --precision TYPE")
+    load_extensions(extensions)
+    hint_text = f"`ir-exec check {model}` shows everything that is wrong with the file"
+    with errors_as_messages(hint=hint_text, exit_code=UNUSABLE):
+        network = read_model(model, weights=weights)
+    asked = Asked(named, archive, shapes, seed)
+    given = asked.given(network.inputs)
+    inputs = asked.drawn(network.inputs, given) if given else None
+    options: dict[str, Any] = {"rtol": rtol, "atol": atol, "shapes": asked.wanted(network.inputs)}
+    drawn_hint = "inputs that are drawn need not fit the network: --input gives others, --shape other shapes"
+    run_hint = None if inputs is not None else drawn_hint
+    with errors_as_messages(hint=run_hint, exit_code=UNUSABLE), LayerBar(len(network.graph.nodes)) as bar:
+        progress = bar.advance if bar.is_wanted else None
+        if precision is not None:
+            asked_for = {**options, "inputs": inputs, "seed": seed, "progress": progress}
+            _precision(network, asked_for, precision, output_format, output)
+        assert reference is not None, "one of the two is given"
+        report = compare(
+            network,
+            reference,
+            inputs,
+            seed,
+            metrics=[name for name in metrics if ":" in name],
+            device=device,
+            hint=hint,  # type: ignore[arg-type]  # click has checked the choice
+            probe=probe,  # type: ignore[arg-type]  # and this one
+            timeout=timeout,
+            progress=progress,
+            **options,
+        )
+    _write(_rendered(report, output_format), output) if output_format != "text" or output else _show(
+        report, metrics, every
+    )
+    sys.exit(UNUSABLE if report.failure is not None else 0 if report.equal else 1)
+
+
+def _rendered(report: Comparison, output_format: str) -> str:
+    if output_format == "json":
+        return report.model_dump_json(indent=1) + "\n"
+    if output_format == "csv":
+        return report.to_csv()
+    if output_format == "html":
+        return html(report)
+    return junit(report) if output_format == "junit" else str(report) + "\n"
+
+
+def _write(text: str, output: str | None) -> None:
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_bytes(output, text.encode("utf-8", "surrogateescape"))
+
+
+def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:
+    echo(printable(verdict(report)))
+    for line in details(report):
+        echo(printable(line))
+    layers = shown_layers(report, every)
+    columns = [name.rpartition(":")[2] for name in metrics] or list(_SHOWN)
+    parts: list[Table | str] = []
+    if layers:
+        parts.append(_table(report, layers if every else layers[:_MOST_SHOWN], columns))
+        if len(layers) > _MOST_SHOWN and not every:
+            parts.append(f"... {len(layers) - _MOST_SHOWN:,} more; --all shows every one")
+    echo("")
+    show(*parts, counts(report))
+
+
+def _table(report: Comparison, layers: list[Any], columns: list[str]) -> Table:
+    heads: dict[str, Any] = {"id": "right", "layer": "left", "type": "left", "value": "left", "status": "left"}
+    heads |= {f"own_{name}": "right" for name in columns} | {f"carried_{name}": "right" for name in columns}
+    shown = table("Layers", **heads)
+    for layer in layers:
+        kind = f"{layer.element_type}[{','.join(map(str, layer.shape or ()))}]"
+        cells = [_cell(found, name) for found in (layer.own, layer.carried) for name in columns]
+        shown.add_row(layer.layer_id, printable(layer.path), layer.type, kind, layer.status, *cells)
+    return shown
+
+
+def _cell(found: Difference | None, name: str) -> str:
+    if found is None:
+        return "-"
+    value = found.custom[name] if name in found.custom else getattr(found, name, None)
+    return f"{value:.2%}" if name == "beyond" and value is not None else number(value)
+
+
+def _precision(
+    network: Model, asked: Mapping[str, Any], precision: str, output_format: str, output: str | None
+) -> NoReturn:
+    """The report of a run in fewer bits; ends the program."""
+    if output_format not in ("text", "json"):
+        raise Unusable(f"--precision has no report in the format {output_format}: text or json")
+    report = lower_precision(network, precision, **asked)  # type: ignore[arg-type]  # click has checked the choice
+    text = report.model_dump_json(indent=1) if output_format == "json" else _printable_lines(str(report))
+    _write(text + "\n", output)
+    sys.exit(0 if report.equal else 1)
+
+
+def _printable_lines(text: str) -> str:
+    return "\n".join(printable(line) for line in text.split("\n"))

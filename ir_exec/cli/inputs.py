@@ -1,0 +1,79 @@
+"""The inputs of a run: given in files, or drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+import numpy as np
+
+from ir_exec.cli.arrays import draw, read_array, read_arrays, split_named
+from ir_exec.cli.extensions import extension_option
+from ir_exec.cli.shapes import shape_option, shapes_by_input
+from ir_exec.cli.terminal import Unusable
+from ir_exec.model import ModelPort
+from ir_exec.types import Array, Shape
+
+__all__ = ["Asked", "input_options"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option(
+        "--input", "named", multiple=True, metavar="NAME=FILE.npy", help="An array for one input; repeatable."
+    ),
+    click.option(
+        "--inputs",
+        "archive",
+        metavar="FILE.npz",
+        type=click.Path(),
+        help="Arrays by names of inputs, or by in0, in1, ...",
+    ),
+    shape_option("The shape of an input to draw"),
+    click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml."),
+    click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For inputs that are drawn."),
+    extension_option,
+)
+
+
+def input_options(command: Command) -> Command:
+    """The options of every command that runs a network."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked for of the inputs on the command line."""
+
+    named: Sequence[str]
+    archive: str | None
+    shapes: Sequence[str]
+    seed: int
+
+    def given(self, ports: Sequence[ModelPort]) -> dict[str, Array]:
+        """The arrays of the files, by the names of the inputs."""
+        found = read_arrays(self.archive, ports) if self.archive is not None else {}
+        for text in self.named:
+            port, path = split_named(text, ports, "--input")
+            found[port.name] = read_array(path, port)
+        wanted = self.wanted(ports)
+        if unused := [name for name in wanted if name in found]:
+            raise Unusable(f"--shape is for inputs that are drawn; {', '.join(unused)} is given")
+        return found
+
+    def wanted(self, ports: Sequence[ModelPort]) -> dict[str, Shape]:
+        """The shapes for inputs that are drawn."""
+        return shapes_by_input(self.shapes, ports)
+
+    def drawn(self, ports: Sequence[ModelPort], given: dict[str, Array]) -> dict[str, Array]:
+        """All inputs, those that are not given drawn. Raises ResourceError where one would not fit into memory."""
+        wanted = self.wanted(ports)
+        random = np.random.default_rng(self.seed)
+        return {
+            port.name: given[port.name] if port.name in given else draw(port, wanted.get(port.name), random)
+            for port in ports
+        }

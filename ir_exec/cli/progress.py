@@ -1,0 +1,62 @@
+"""A progress bar for runs that last."""
+
+from __future__ import annotations
+
+import sys
+from time import perf_counter
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from ir_exec.check import printable
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+__all__ = ["LayerBar"]
+
+_PATIENCE = 0.5
+"""Seconds after which a run gets a progress bar."""
+
+
+class LayerBar:
+    """A progress bar on stderr for runs that last; nothing where stderr is no terminal."""
+
+    def __init__(self, total: int) -> None:
+        self.is_wanted = sys.stderr.isatty()
+        self._total = total
+        self._done = 0
+        self._start = perf_counter()
+        self._bar: tuple[Progress, TaskID] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar[0].stop()
+
+    def advance(self, layer: str) -> None:
+        """One more layer is done."""
+        self._done += 1
+        if self._bar is None:
+            if perf_counter() - self._start < _PATIENCE:
+                return
+            self._bar = self._open()
+        progress, task = self._bar
+        progress.update(task, completed=self._done, description=printable(layer)[:60])
+
+    def _open(self) -> tuple[Progress, TaskID]:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.description}", markup=False),
+        )
+        progress = Progress(*columns, console=Console(stderr=True), transient=True)
+        progress.start()
+        return progress, progress.add_task("", total=self._total)

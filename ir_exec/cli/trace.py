@@ -1,0 +1,87 @@
+"""`ir-exec trace`: every value of a run, on disk."""
+
+from __future__ import annotations
+
+import click
+
+from ir_exec.check import printable
+from ir_exec.cli.extensions import load_extensions
+from ir_exec.cli.inputs import Asked, input_options
+from ir_exec.cli.progress import LayerBar
+from ir_exec.cli.tables import Table
+from ir_exec.cli.terminal import errors_as_messages, show, table
+from ir_exec.debug import Trace, trace
+from ir_exec.debug.text import number
+from ir_exec.model import read_model
+
+_MOST_SHOWN = 20
+
+
+@click.command("trace")
+@click.argument("model", metavar="MODEL", type=click.Path())
+@input_options
+@click.option(
+    "--output",
+    required=True,
+    metavar="DIR",
+    type=click.Path(),
+    help="The folder for the values; an older trace in it goes.",
+)
+@click.option("--layers", multiple=True, metavar="GLOB", help="Only layers or tensors of these names; repeatable.")
+@click.option("--types", multiple=True, metavar="GLOB", help="Only layers of these types; repeatable.")
+@click.option("--no-constants", is_flag=True, help="Leave constants out.")
+@click.option("--all", "every", is_flag=True, help="Show every value in the table, not the first twenty.")
+def command(
+    model: str,
+    named: tuple[str, ...],
+    archive: str | None,
+    shapes: tuple[str, ...],
+    weights: str | None,
+    seed: int,
+    extensions: tuple[str, ...],
+    output: str,
+    layers: tuple[str, ...],
+    types: tuple[str, ...],
+    no_constants: bool,
+    every: bool,
+) -> None:
+    """Write every value of a run to a folder as it is computed.
+
+    Each value is an .npy file; index.json tells of each the layer, the tensor names, the element type, the shape, the
+    extent, what is NaN or infinite, and a digest. The values of bodies are there once for each iteration. Inputs are
+    given or drawn as for `run`. `ir-exec compare` takes the folder as a reference.
+
+    Exit code: 0 when it ran, 1 when the network cannot be read or run or the disk is full, 2 for arguments or paths
+    that cannot be used.
+    """
+    load_extensions(extensions)
+    asked = Asked(named, archive, shapes, seed)
+    with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
+        network = read_model(model, weights=weights)
+    given = asked.given(network.inputs)
+    with errors_as_messages(), LayerBar(len(network.graph.nodes)) as bar:
+        written = trace(
+            network,
+            asked.drawn(network.inputs, given),
+            output=output,
+            layers=layers,
+            types=types,
+            constants=not no_constants,
+            progress=bar.advance if bar.is_wanted else None,
+        )
+    left = len(written) - _MOST_SHOWN
+    shown = _table(written, every)
+    more = [f"... {left:,} more; --all shows every one"] if left > 0 and not every else []
+    show(shown, *more, f"{len(written):,} values written to {output}")
+
+
+def _table(written: Trace, every: bool) -> Table:
+    columns = {"layer": "left", "type": "left", "value": "left", "min": "right", "max": "right", "mean": "right"}
+    shown = table("Values", **columns, NaN="right", inf="right")  # type: ignore[arg-type]  # all are left or right
+    values = written.index.values
+    for name, value in list(zip(written, values, strict=True))[: None if every else _MOST_SHOWN]:
+        facts = value.facts
+        numbers = [number(one) for one in (facts.min, facts.max, facts.mean)]
+        kind = f"{value.element_type}[{','.join(map(str, value.shape))}]"
+        shown.add_row(printable(name), value.type, kind, *numbers, f"{facts.nans:,}", f"{facts.infinities:,}")
+    return shown

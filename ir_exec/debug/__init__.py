@@ -1,0 +1,25 @@
+"""Which layer is wrong: every value of a run on disk, and two runs compared layer by layer.
+
+from ir_exec.debug import compare, trace
+
+values = trace("model.xml", inputs, output="dump")
+report = compare("model.xml", "openvino", inputs)
+"""
+
+from ir_exec.debug.api import compare, drawn_inputs
+from ir_exec.debug.metrics import Difference
+from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Unmatched
+from ir_exec.debug.tracing import Trace, TraceIndex, trace
+
+__all__ = [
+    "ComparedLayer",
+    "Comparison",
+    "Difference",
+    "LayerFault",
+    "Trace",
+    "TraceIndex",
+    "Unmatched",
+    "compare",
+    "drawn_inputs",
+    "trace",
+]

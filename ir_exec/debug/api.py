@@ -1,0 +1,126 @@
+"""`compare` and what it takes: references by their kind, inputs given or drawn."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.debug.comparing import Settings, compare_with
+from ir_exec.debug.entries import entries_of
+from ir_exec.debug.metrics import Metric, load_metric
+from ir_exec.debug.reference import ArraysReference, IRReference, Reference, TraceReference, arrays_in, kinds_of
+from ir_exec.debug.report import Comparison
+from ir_exec.debug.tracing import INDEX, Trace
+from ir_exec.errors import EvaluationError
+from ir_exec.model import Model, ShapeLike, Source, as_shape, read_model
+from ir_exec.runtime.arguments import Inputs, bind_inputs
+from ir_exec.runtime.drawing import draw
+from ir_exec.types import Array
+
+__all__ = ["Probe", "ReferenceLike", "compare", "drawn_inputs"]
+
+Probe: TypeAlias = Literal["all", "bisect", "outputs"]
+
+ReferenceLike: TypeAlias = Model | Trace | Mapping[str, Array] | str | os.PathLike[str]
+"""A network, what `trace` gave, arrays by name, "openvino", or a path: an .xml, an .onnx, an .npz, or a folder that
+holds a trace or .npy files."""
+
+
+def compare(
+    model: Model | Source,
+    reference: ReferenceLike,
+    inputs: Inputs | None = None,
+    seed: int = 0,
+    *,
+    shapes: Mapping[str, ShapeLike] | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    metrics: Iterable[str | Metric] = (),
+    probe: Probe = "all",
+    device: str = "CPU",
+    hint: Literal["accuracy", "performance"] = "accuracy",
+    timeout: float = 600.0,
+    threads: int | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Comparison:
+    """Which layer of a network is wrong, by the values of a reference.
+
+    inputs: as for a call of a compiled model. Without them those of the reference, where it is a trace that holds them;
+        else they are drawn from `seed`, with `shapes` for dims that are not known.
+    rtol, atol: an element may differ by atol + rtol * (the reference's); without both, by what the element types and
+        the length of the layer's sums explain.
+    metrics: functions of our value and the reference's, or `module:function`, to be told for each layer.
+    probe, device, hint, timeout: for "openvino". probe: which values are made outputs there: all at once, few in each
+        of several runs that close in on the first wrong one ("bisect"), or none but the outputs. hint: whether it
+        computes in the types of the file ("accuracy") or may choose shorter ones. timeout: seconds for one answer.
+    Raises what reading and running the networks raises, and EvaluationError IR705 where nothing can be compared.
+    """
+    model = model if isinstance(model, Model) else read_model(model)
+    found = _reference(model, reference, probe=probe, device=device, hint=hint, timeout=timeout, threads=threads)
+    with closing(found):
+        known = found.inputs() if inputs is None else {}
+        drawn = inputs is None and len(known) < len(model.inputs)
+        if drawn:
+            inputs = drawn_inputs(model, seed, shapes) | known
+        arrays = bind_inputs(known if inputs is None else inputs, model.inputs)
+        named = {_name_of(metric): load_metric(metric) if isinstance(metric, str) else metric for metric in metrics}
+        settings = Settings(rtol=rtol, atol=atol, metrics=named, progress=progress, threads=threads)
+        name = model.graph.path or model.name
+        return compare_with(model, found, arrays, settings, seed=seed if drawn else None, name=name)
+
+
+def drawn_inputs(model: Model, seed: int, shapes: Mapping[str, ShapeLike] | None = None) -> dict[str, Array]:
+    """Inputs at random, by name; those of one seed are the same everywhere."""
+    wanted = {name: as_shape(shape) for name, shape in (shapes or {}).items()}
+    if unknown := sorted(wanted.keys() - {port.name for port in model.inputs}):
+        names = ", ".join(port.name for port in model.inputs)
+        raise EvaluationError(f"there is no input {unknown[0]!r}; the inputs are: {names}", code=Code.unknown_input)
+    random = np.random.default_rng(seed)
+    return {port.name: draw(port, wanted.get(port.name), random) for port in model.inputs}
+
+
+def _name_of(metric: str | Metric) -> str:
+    return metric.rpartition(":")[2] if isinstance(metric, str) else getattr(metric, "__name__", "metric")
+
+
+def _reference(
+    model: Model,
+    reference: ReferenceLike,
+    *,
+    probe: Probe,
+    device: str,
+    hint: str,
+    timeout: float,
+    threads: int | None,
+) -> Reference:
+    outputs = [port.name for port in model.outputs]
+    if isinstance(reference, Model):
+        return IRReference(reference, reference.graph.path or reference.name, threads=threads)
+    if isinstance(reference, Trace):
+        return TraceReference(reference.folder)
+    if isinstance(reference, Mapping):
+        return ArraysReference(reference, "the given arrays", outputs, kinds_of(entries_of(model)))
+    path = Path(reference)
+    if os.fspath(reference) == "openvino":
+        from ir_exec.debug.openvino import OpenVINOReference
+
+        return OpenVINOReference(model, probe=probe, device=device, hint=hint, timeout=timeout, threads=threads)
+    if path.suffix.lower() == ".onnx":
+        from ir_exec.debug.onnx import ONNXReference
+
+        return ONNXReference(path, timeout=timeout)
+    if (path / INDEX).exists():
+        return TraceReference(path)
+    if path.is_dir() or path.suffix.lower() == ".npz":
+        entries = list(entries_of(model))
+        return ArraysReference(arrays_in(path, entries), os.fspath(path), outputs, kinds_of(entries))
+    if path.suffix.lower() == ".xml" or path.exists():
+        return IRReference(read_model(path), os.fspath(path), threads=threads)
+    choices = "openvino, an .xml, an .onnx, an .npz, or a folder of a trace or of .npy files"
+    raise EvaluationError(f"{os.fspath(reference)!r} is no reference: expected {choices}", code=Code.unknown_input)

@@ -1,0 +1,442 @@
+"""Two runs of a network, layer by layer: the first layer that is wrong, and which are wrong by themselves.
+
+Our run goes along the reference's values. Beside each of our values stands an anchor: the value that the reference has
+in its place, or what our layers make of the anchors above where it has none. A layer computed from the anchors of its
+inputs shows the error that is its own; our value shows the error that was carried to it as well.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ir_exec.codes import Code
+from ir_exec.debug.entries import Entry, Key, by_key, entries_of, matched
+from ir_exec.debug.metrics import (
+    Difference,
+    Metric,
+    Tolerance,
+    difference,
+    no_difference,
+    own_tolerance,
+    same_bits,
+    tolerance_of,
+)
+from ir_exec.debug.reference import Reference
+from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Status, Unmatched
+from ir_exec.debug.steps import on_steps
+from ir_exec.debug.walk import Visit, Walker, Where
+from ir_exec.errors import EvaluationError, IRError
+from ir_exec.graph import Graph, Node
+from ir_exec.model import Model
+from ir_exec.ops.infrastructure.values import Const, Parameter, ReadValue, ReadValue3
+from ir_exec.types import STRING, Array, ElementType, convert
+
+__all__ = ["Settings", "compare_with"]
+
+_SEVERITY: dict[Status, int] = {
+    "unmatched": 0,
+    "equal": 1,
+    "close": 2,
+    "carried": 3,
+    "step": 4,
+    "failed": 5,
+    "wrong": 6,
+}
+
+_MOST_INCLUDED = 20
+"""Of a chain of layers without partners no more are named."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to compare. rtol, atol: in place of the tolerances that follow from element types and sums; the one that is
+    None is then 0. metrics: of one's own, by name. progress: called with each layer's name."""
+
+    rtol: float | None = None
+    atol: float | None = None
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    progress: Callable[[str], None] | None = None
+    threads: int | None = None
+
+    @property
+    def given(self) -> Tolerance | None:
+        if self.rtol is None and self.atol is None:
+            return None
+        return Tolerance(rtol=self.rtol or 0.0, atol=self.atol or 0.0)
+
+    def own(self, node: Node, inputs: Sequence[Array], kinds: Sequence[ElementType]) -> Tolerance:
+        if self.given is not None:
+            return self.given
+        if isinstance(node.op, Const) and len(set(kinds)) == 1:
+            return Tolerance()
+        return own_tolerance(node, inputs, kinds)
+
+    def carried(self, kinds: Sequence[ElementType]) -> Tolerance:
+        return tolerance_of(kinds) if self.given is None else self.given
+
+
+def compare_with(
+    model: Model,
+    reference: Reference,
+    arrays: Sequence[Array],
+    settings: Settings,
+    *,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Comparison:
+    """Run both from the same inputs, which are in the order of the network's, and compare every value.
+
+    Raises what a run raises; a reference that fails on its way is told by `notes` and leaves values without partner.
+    """
+    ours = list(entries_of(model))
+    theirs = reference.entries()
+    partners = matched(ours, theirs)
+    if not any(not entry.is_input and not entry.is_constant for entry in ours if entry.key in partners):
+        message = f"{reference.title} has no value in common with the network: no name of a tensor or layer is the same"
+        raise EvaluationError(message, code=Code.unknown_input)
+    given = _given(model, ours, theirs, partners, arrays)
+    reference.run(given, {partner.key for partner in partners.values()})
+    comparing = _Comparing(model, reference, by_key(ours), partners, settings)
+    comparing.run(arrays)
+    return comparing.report(ours, theirs, seed, name)
+
+
+def _given(
+    model: Model, ours: Sequence[Entry], theirs: Sequence[Entry], partners: Mapping[Key, Entry], arrays: Sequence[Array]
+) -> dict[Key, Array]:
+    """The inputs of the reference by their keys: what goes by another name there goes by its position."""
+    found: dict[Key, Array] = {}
+    left: list[Array] = []
+    for node, array in zip(model.graph.parameters, arrays, strict=True):
+        partner = partners.get(((), node.id, 0))
+        if partner is not None and partner.is_input:
+            found[partner.key] = array
+        else:
+            left.append(array)
+    others = [entry for entry in theirs if entry.is_input and entry.key not in found]
+    if len(others) == len(left):
+        found |= {entry.key: array for entry, array in zip(others, left, strict=True)}
+    return found
+
+
+@dataclass(slots=True)
+class _Anchor:
+    """What the reference has in the place of one of our values.
+
+    load: the array. same: whether it is our value to the bit. is_known: whether the reference says anything of it.
+    includes: layers without a partner between the reference's values and this one.
+    """
+
+    load: Callable[[], Array]
+    same: bool
+    is_known: bool = True
+    includes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Found:
+    """What is known of a layer after some of its runs."""
+
+    layer: ComparedLayer
+    runs: int = 1
+
+
+class _Comparing:
+    """The visitor of our run."""
+
+    def __init__(
+        self,
+        model: Model,
+        reference: Reference,
+        entries: Mapping[Key, Entry],
+        partners: Mapping[Key, Entry],
+        settings: Settings,
+    ) -> None:
+        self._model = model
+        self._reference = reference
+        self._partners = partners
+        self._settings = settings
+        self._walker = Walker(model, threads=settings.threads)
+        self._entries = entries
+        self._frames: dict[Where, dict[int, _Anchor]] = defaultdict(dict)
+        self._found: dict[tuple[tuple[str, ...], str], _Found] = {}
+        self._output_errors: dict[Key, Difference | None] = {}
+        self._constants: dict[tuple[tuple[str, ...], Node], _Anchor] = {}
+
+    def run(self, arrays: Sequence[Array]) -> None:
+        self._walker.run(list(arrays), self.visit)
+
+    def visit(self, visit: Visit) -> None:
+        node, where = visit.node, visit.where
+        if self._settings.progress is not None:
+            self._settings.progress(node.name)
+        frame = self._frames[where]
+        anchors = [frame[value.number] for value in node.values_in]
+        if isinstance(node.op, Const) and any(where.iterations):
+            # The constants of a body are the same in each iteration.
+            frame[node.outputs[0].number] = self._constants[where.scope, node]
+        elif node.outputs:
+            layer = self._layer(visit, anchors, frame)
+            self._remember(layer, where)
+        if node.bodies:
+            self._forget(where, node)
+        for number in visit.dying:
+            frame.pop(number, None)
+
+    def _forget(self, where: Where, node: Node) -> None:
+        depth = len(where.scope)
+        ended = [
+            one
+            for one in self._frames
+            if one.scope[:depth] == where.scope and one.scope[depth : depth + 1] == (node.name,)
+        ]
+        for one in ended:
+            del self._frames[one]
+
+    def _layer(self, visit: Visit, anchors: Sequence[_Anchor], frame: dict[int, _Anchor]) -> ComparedLayer:
+        node, where = visit.node, visit.where
+        values = [self._value(node, where, position) for position in range(len(node.outputs))]
+        own, inputs, problem = self._own(visit, anchors, values)
+        includes = tuple(dict.fromkeys(name for anchor in anchors for name in anchor.includes))
+        layers = []
+        for position, (value, ours, wanted) in enumerate(zip(node.outputs, visit.outputs, values, strict=False)):
+            entry = self._entries[where.scope, node.id, position]
+            made = None if own is None else own[position]
+            layer, same = self._output(visit, entry, ours, wanted, made, inputs, includes)
+            layers.append(layer)
+            frame[value.number] = self._anchor(node, entry, where, ours, wanted, made, same, includes)
+            if isinstance(node.op, Const) and where.scope:
+                self._constants[where.scope, node] = frame[value.number]
+        layer = max(layers, key=lambda one: _SEVERITY[one.status])
+        if problem is not None:
+            layer = layer.model_copy(
+                update={"note": problem, "status": "failed" if layer.status != "unmatched" else layer.status}
+            )
+        if layer.status == "wrong" and inputs is not None and own is not None:
+            tolerance = Tolerance(layer.own.rtol, layer.own.atol) if layer.own else Tolerance()
+            note = on_steps(node, inputs, own, values, tolerance)
+            if note is not None:
+                layer = layer.model_copy(update={"status": "step", "note": note})
+        return layer
+
+    def _value(self, node: Node, where: Where, position: int) -> Array | None:
+        partner = self._partners.get((where.scope, node.id, position))
+        return None if partner is None else self._reference.value(partner.key, where.iterations)
+
+    def _own(
+        self, visit: Visit, anchors: Sequence[_Anchor], values: Sequence[Array | None]
+    ) -> tuple[list[Array] | None, Sequence[Array] | None, str | None]:
+        """What the layer makes of the anchors of its inputs, those anchors, and why it cannot."""
+        node = visit.node
+        if isinstance(node.op, Parameter) and visit.where.scope:
+            return None, None, None
+        if not all(anchor.is_known for anchor in anchors):
+            return None, None, None
+        if isinstance(node.op, (ReadValue, ReadValue3)) and visit.where.scope:
+            # What the reference has read is what it wrote before, in which our layer has no part.
+            return None, None, None
+        if all(anchor.same for anchor in anchors):
+            return visit.outputs, visit.inputs, None
+        try:
+            inputs = [
+                ours if anchor.same else _as_type_of(anchor.load(), ours)
+                for anchor, ours in zip(anchors, visit.inputs, strict=True)
+            ]
+            return self._walker.again(node, inputs), inputs, None
+        except (IRError, ValueError) as error:
+            message = error.message if isinstance(error, IRError) else str(error)
+            return None, None, f"does not run on the reference's inputs: {message}"
+
+    def _output(
+        self,
+        visit: Visit,
+        entry: Entry,
+        ours: Array,
+        wanted: Array | None,
+        made: Array | None,
+        inputs: Sequence[Array] | None,
+        includes: tuple[str, ...],
+    ) -> tuple[ComparedLayer, bool]:
+        layer = ComparedLayer(
+            layer_id=entry.layer_id,
+            layer_name=entry.layer_name,
+            path="/".join((*entry.scope, entry.layer_name)),
+            type=visit.node.type,
+            element_type=str(ElementType.of(ours)),
+            shape=ours.shape,
+            status="unmatched",
+            iterations=visit.where.iterations,
+        )
+        if wanted is None:
+            if entry.output:
+                self._output_errors[entry.key] = None
+            return layer, made is ours
+        settings = self._settings
+        kinds = ElementType.of(ours), ElementType.of(wanted)
+        same = same_bits(ours, wanted)
+        if same:
+            carried = no_difference(ours, wanted, settings.metrics)
+        else:
+            carried = difference(ours, wanted, settings.carried(kinds), settings.metrics)
+        own = None
+        if made is not None and not isinstance(visit.node.op, Parameter):
+            own = carried
+            if made is not ours or not same:
+                # The rounding of a chain of layers is that of a network.
+                tolerance = settings.carried(kinds) if includes else settings.own(visit.node, inputs or (), kinds)
+                own = difference(made, wanted, tolerance, settings.metrics)
+        if entry.output:
+            plain = self._reference.output(self._partners[entry.key].key)
+            self._output_errors[entry.key] = carried
+            if plain is not None and not same_bits(plain, wanted):
+                self._output_errors[entry.key] = difference(ours, plain, settings.carried(kinds))
+        status: Status = "equal" if same else "close" if carried.is_within else "carried"
+        if own is not None and not own.is_within:
+            status = "wrong"
+        partner = self._partners[entry.key]
+        found = {
+            "status": status,
+            "own": own,
+            "carried": carried,
+            "partner": partner.path or None,
+            "includes": includes[-_MOST_INCLUDED:] if status == "wrong" else (),
+        }
+        return layer.model_copy(update=found), same
+
+    def _anchor(
+        self,
+        node: Node,
+        entry: Entry,
+        where: Where,
+        ours: Array,
+        wanted: Array | None,
+        made: Array | None,
+        same: bool,
+        includes: tuple[str, ...],
+    ) -> _Anchor:
+        if wanted is not None:
+            partner = self._partners[entry.key]
+            return _Anchor(lambda: self._loaded(partner.key, where.iterations), same)
+        if isinstance(node.op, Const) or (isinstance(node.op, Parameter) and not where.scope):
+            return _Anchor(lambda: ours, True)
+        if made is None:
+            return _Anchor(lambda: ours, False, is_known=False)
+        chain = (*includes, entry.path)[-_MOST_INCLUDED:]
+        return _Anchor(lambda: made, made is ours, includes=chain)
+
+    def _loaded(self, key: Key, iterations: tuple[int, ...]) -> Array:
+        array = self._reference.value(key, iterations)
+        assert array is not None, "it was there before"
+        return array
+
+    def _remember(self, layer: ComparedLayer, where: Where) -> None:
+        place = (where.scope, layer.layer_id)
+        known = self._found.get(place)
+        if known is None:
+            self._found[place] = _Found(layer)
+            return
+        known.runs += 1
+        if _rank(layer) > _rank(known.layer):
+            known.layer = layer
+
+    def report(self, ours: Sequence[Entry], theirs: Sequence[Entry], seed: int | None, name: str | None) -> Comparison:
+        layers = [one.layer.model_copy(update={"runs": one.runs}) for one in self._found.values()]
+        wrong = [(place, layer) for place, layer in zip(self._found, layers, strict=True) if layer.status == "wrong"]
+        faults = []
+        for place, layer in wrong:
+            around = (*place[0], layer.layer_name)
+            if not any(other[0][: len(around)] == around for other, _ in wrong):
+                faults.append(self._fault(place, layer))
+        unmatched = _unmatched(ours, theirs, self._partners, self._found)
+        outputs = [entry for entry in ours if entry.output]
+        errors = [self._output_errors.get(entry.key) for entry in outputs]
+        if self._reference.is_partial:
+            errors = [one.carried for one in layers if one.partner is not None]
+        within = all(error is not None and error.is_within for error in errors)
+        failed = self._reference.failure is not None
+        carried = next((one.path for one in layers if one.status in ("carried", "wrong") and not _fits(one)), None)
+        return Comparison(
+            model=name or self._model.name,
+            reference=self._reference.title,
+            equal=within and not faults and not failed,
+            first_fault=faults[0] if faults else None,
+            faults=tuple(faults),
+            first_carried=carried,
+            layers=tuple(layers),
+            outputs=tuple(entry.path for entry in outputs),
+            unmatched=tuple(unmatched),
+            notes=tuple(self._reference.notes),
+            seed=seed,
+            rounds=self._reference.rounds,
+            failure=self._reference.failure,
+        )
+
+    def _fault(self, place: tuple[tuple[str, ...], str], layer: ComparedLayer) -> LayerFault:
+        return LayerFault(
+            layer_id=layer.layer_id,
+            layer_name=layer.layer_name,
+            path=layer.path,
+            type=layer.type,
+            own=layer.own,
+            carried=layer.carried,
+            includes=layer.includes,
+            taken_by=_takers(self._model.graph, place) if layer.type.lower() in ("const", "constant") else (),
+            note=layer.note,
+        )
+
+
+def _fits(layer: ComparedLayer) -> bool:
+    return layer.carried is not None and layer.carried.is_within
+
+
+def _rank(layer: ComparedLayer) -> tuple[int, float]:
+    found = layer.own if layer.status in ("wrong", "step") else layer.carried
+    return _SEVERITY[layer.status], found.beyond if found is not None else 0.0
+
+
+def _as_type_of(array: Array, other: Array) -> Array:
+    if array.dtype == other.dtype:
+        return array
+    kind = ElementType.of(other)
+    if kind in STRING or ElementType.of(array) in STRING:
+        raise ValueError(f"it has {ElementType.of(array)} where this network has {kind}")
+    return convert(array, kind)
+
+
+def _takers(graph: Graph, place: tuple[tuple[str, ...], str]) -> tuple[str, ...]:
+    """The names of the layers that take the outputs of a layer."""
+    scope, layer_id = place
+    for step in range(0, len(scope), 2):
+        node = next(node for node in graph.nodes if node.name == scope[step] and node.bodies)
+        graph = next(body.graph for body in node.bodies if body.name == scope[step + 1])
+    return tuple(
+        node.name
+        for node in graph.nodes
+        if any(value is not None and value.node.id == layer_id for value in node.inputs)
+    )
+
+
+def _unmatched(
+    ours: Sequence[Entry],
+    theirs: Sequence[Entry],
+    partners: Mapping[Key, Entry],
+    found: Mapping[tuple[tuple[str, ...], str], _Found],
+) -> list[Unmatched]:
+    """Every value of either side that nothing stands for; what did not run on either side is not told of."""
+    listed = []
+    for entry in ours:
+        if entry.key not in partners:
+            why = "the reference has no layer or tensor that it could be"
+            listed.append(Unmatched(side="model", path=entry.path, type=entry.type, why=why))
+            continue
+        known = found.get((entry.scope, entry.layer_id))
+        if known is not None and known.layer.status == "unmatched":
+            listed.append(Unmatched(side="model", path=entry.path, type=entry.type, why="the reference gave no value"))
+    used = {partner.key for partner in partners.values()}
+    for entry in theirs:
+        if entry.key not in used:
+            why = "the network has no layer or tensor that it could be"
+            listed.append(Unmatched(side="reference", path=entry.path, type=entry.type, why=why))
+    return listed

@@ -1,0 +1,100 @@
+"""What is told of a value without showing it: extent, moments, and what is not finite."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, PlainSerializer
+
+from ir_exec.debug.numbers import as_numbers, pieces
+from ir_exec.ir.packing import encode
+from ir_exec.types import STRING, Array, ElementType
+
+__all__ = ["Facts", "Number", "Record", "digest", "facts_of"]
+
+
+class Record(BaseModel):
+    """The base of what reports and indexes are made of; records do not change."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _in_json(number: float) -> float | str:
+    if np.isfinite(number):
+        return number
+    return "NaN" if np.isnan(number) else "Infinity" if number > 0 else "-Infinity"
+
+
+Number = Annotated[float, PlainSerializer(_in_json, return_type=float | str, when_used="json")]
+"""A float; in JSON one that is not finite is "NaN", "Infinity" or "-Infinity"."""
+
+
+class Facts(Record):
+    """min, max, mean, std: of the finite elements, None where there are none, and for strings.
+
+    std is the standard deviation of all of them, not of a sample. nans, infinities: how many elements are these.
+    """
+
+    min: float | None = None
+    max: float | None = None
+    mean: float | None = None
+    std: float | None = None
+    nans: int = 0
+    infinities: int = 0
+
+
+def facts_of(array: Array) -> Facts:
+    """The facts of an array; the mean and the standard deviation are summed in f64."""
+    if ElementType.of(array) in STRING or not array.size:
+        return Facts()
+    least, most, total, squares, count, nans, infinities = np.inf, -np.inf, 0.0, 0.0, 0, 0, 0
+    with np.errstate(all="ignore"):
+        for _, (part,) in pieces(array):
+            numbers = as_numbers(part)
+            finite = np.isfinite(numbers)
+            if not finite.all():
+                nans_here = int(np.count_nonzero(np.isnan(numbers)))
+                nans += nans_here
+                infinities += int(numbers.size - np.count_nonzero(finite)) - nans_here
+                numbers = numbers[finite]
+            if not numbers.size:
+                continue
+            least, most = min(least, float(numbers.min())), max(most, float(numbers.max()))
+            # Chan's way to join the moments of two parts: the squares of large numbers do not cancel.
+            mean_here = float(numbers.mean())
+            squares_here = float(np.square(numbers - mean_here).sum())
+            if count:
+                step = mean_here - total / count
+                squares += step * step * count * numbers.size / (count + numbers.size)
+            squares += squares_here
+            total += float(numbers.sum())
+            count += numbers.size
+    if not count:
+        return Facts(nans=nans, infinities=infinities)
+    std = float(np.sqrt(squares / count))
+    return Facts(
+        min=least,
+        max=most,
+        mean=_finite(total / count),
+        std=_finite(std),
+        nans=nans,
+        infinities=infinities,
+    )
+
+
+def _finite(number: float) -> float | None:
+    return number if np.isfinite(number) else None
+
+
+def digest(array: Array) -> str:
+    """32 hexadecimal digits that arrays of the same element type, shape and bits share."""
+    kind = ElementType.of(array)
+    hashed = hashlib.blake2b(f"{kind}{list(array.shape)}".encode(), digest_size=16)
+    if kind in STRING:
+        hashed.update(encode(array))
+    else:
+        for _, (part,) in pieces(array):
+            hashed.update(np.ascontiguousarray(part).view(np.uint8).data)
+    return hashed.hexdigest()

@@ -1,0 +1,154 @@
+"""Arrays and texts on disk: every element type in .npy without loss, files that are whole before they have a name."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import tempfile
+import zipfile
+from collections.abc import Hashable
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError, IRError, ResourceError
+from ir_exec.ir.packing import decode_strings, encode
+from ir_exec.types import STRING, Array, ElementType, element_types
+
+__all__ = ["Spill", "damaged", "load_npz", "nearest", "read_value", "unwritable", "write_file", "write_value"]
+
+_NATIVE = element_types("boolean f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64")
+"""What .npy files can hold as it is; others are stored as the bits of their elements, strings packed as in a .bin."""
+
+
+def write_value(path: str | os.PathLike[str], array: Array) -> None:
+    """Write an array to a new .npy; OSError where that fails, and then there is no file."""
+    kind = ElementType.of(array)
+    stored = array
+    if kind in STRING:
+        stored = np.frombuffer(encode(array), np.uint8)
+    elif kind not in _NATIVE:
+        stored = np.ascontiguousarray(array).reshape(array.shape).view(f"u{array.dtype.itemsize}")
+    try:
+        with open(path, "xb") as file:
+            np.lib.format.write_array(file, np.asanyarray(stored), allow_pickle=False)
+    except FileExistsError:
+        raise
+    except BaseException:
+        with suppress(OSError):
+            os.remove(path)
+        raise
+
+
+def read_value(path: str | os.PathLike[str], kind: ElementType, shape: tuple[int, ...]) -> Array:
+    """The array of this type and shape that `write_value` wrote, mapped and not read into memory where that can be.
+
+    Raises EvaluationError for a file that is damaged, or holds another array.
+    """
+    try:
+        try:
+            stored = np.load(path, mmap_mode="r", allow_pickle=False)
+        except ValueError:
+            stored = np.load(path, allow_pickle=False)  # arrays without elements cannot be mapped
+        if not isinstance(stored, np.ndarray):
+            raise ValueError("it holds several arrays")
+        if kind in STRING:
+            return decode_strings(np.asarray(stored), shape)
+        expected = kind.dtype if kind in _NATIVE else np.dtype(f"u{kind.dtype.itemsize}")
+        if stored.dtype != expected or stored.shape != shape:
+            raise ValueError(f"it holds {stored.dtype}{list(stored.shape)}, not {kind}{list(shape)}")
+        return np.asarray(stored).view(kind.dtype)
+    except (OSError, ValueError, EOFError, IRError) as error:
+        raise damaged(path, error) from None
+
+
+def damaged(path: str | os.PathLike[str], error: Exception) -> EvaluationError:
+    """The error for a file that does not hold what it should."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else getattr(error, "message", str(error))
+    return EvaluationError(f"{os.fspath(path)} cannot be read: {reason}", code=Code.unknown_input)
+
+
+def unwritable(path: str | os.PathLike[str], error: OSError) -> ResourceError:
+    """The error for a file that cannot be written."""
+    return ResourceError(f"cannot write {os.fspath(path)}: {error.strerror or error}")
+
+
+def write_file(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file beside its place, and put it there when it is whole; OSError where that fails."""
+    new = f"{os.fspath(path)}.{secrets.token_hex(4)}.tmp"
+    try:
+        with open(new, "xb") as file:
+            file.write(content)
+        os.replace(new, path)
+    except BaseException:
+        with suppress(OSError):
+            os.remove(new)
+        raise
+
+
+def load_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
+    """All arrays of an .npz by their names; raises EvaluationError where it cannot be read."""
+    try:
+        with np.load(path, allow_pickle=False) as loaded:
+            return {name: loaded[name] for name in loaded.files}
+    except (OSError, ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
+        raise damaged(path, error) from None
+
+
+def nearest(array: Array, kind: ElementType) -> Array:
+    """An array of a file as the element type that it stands for, where .npy has none of its own for it.
+
+    What NumPy writes of an array of ml_dtypes comes back as bytes without a meaning; numbers are cast.
+    """
+    if not kind.is_known or array.dtype == kind.dtype or kind in _NATIVE:
+        return array
+    if kind in STRING:
+        return array.astype(object)
+    if array.dtype.kind in "Vu" and array.dtype.itemsize == kind.dtype.itemsize and array.dtype.kind == "V":
+        return array.view(kind.dtype)
+    return array.astype(kind.dtype) if array.dtype.kind in "biuf" and kind.dtype.names is None else array
+
+
+class Spill:
+    """Arrays by key: the first ones in memory, and those beyond `budget` bytes in a folder that goes when it is closed.
+
+    Raises ResourceError where the disk is full.
+    """
+
+    def __init__(self, budget: int = 2**26) -> None:
+        self._free = budget
+        self._kept: dict[Hashable, Array] = {}
+        self._stored: dict[Hashable, tuple[Path, ElementType, tuple[int, ...]]] = {}
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def put(self, key: Hashable, array: Array) -> None:
+        if array.nbytes <= self._free or array.dtype == object:
+            self._free -= array.nbytes
+            self._kept[key] = array
+            return
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="ir-exec-")
+        path = Path(self._folder.name, f"{len(self._stored)}.npy")
+        try:
+            write_value(path, array)
+        except OSError as error:
+            raise unwritable(path, error) from None
+        self._stored[key] = (path, ElementType.of(array), array.shape)
+
+    def get(self, key: Hashable) -> Array | None:
+        found = self._kept.get(key)
+        if found is None and key in self._stored:
+            return read_value(*self._stored[key])
+        return found
+
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._kept or key in self._stored
+
+    def close(self) -> None:
+        self._kept.clear()
+        self._stored.clear()
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None

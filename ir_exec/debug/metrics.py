@@ -1,0 +1,328 @@
+"""How far two values are apart, and how far they may be."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.debug.facts import Number, Record
+from ir_exec.debug.numbers import PIECE, as_numbers, pieces
+from ir_exec.errors import EvaluationError
+from ir_exec.graph import Node
+from ir_exec.types import STRING, Array, ElementType
+
+__all__ = [
+    "COLUMNS",
+    "Difference",
+    "Metric",
+    "Tolerance",
+    "difference",
+    "load_metric",
+    "no_difference",
+    "own_tolerance",
+    "same_bits",
+    "tolerance_of",
+]
+
+Metric: TypeAlias = Callable[[Array, Array], float]
+"""A metric of one's own: a number from our value and the reference's, which have one shape."""
+
+COLUMNS = ("max_abs", "mean_abs", "max_rel", "rmse", "cosine", "sqnr_db", "max_ulp", "beyond")
+"""The metrics that every difference has."""
+
+_EPSILON = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7, "f8e4m3": 2.0**-3, "f8e5m2": 2.0**-2}
+_CARRIED = {"f64": 1e-9, "f32": 1e-3, "f16": 2e-2, "bf16": 1e-1}
+"""Of the largest element: how far outputs of networks of this type drift apart without any fault, by experience."""
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """Elements may differ by atol + scale * (greatest finite element of the reference) + rtol * (the reference's)."""
+
+    rtol: float = 0.0
+    atol: float = 0.0
+    scale: float = 0.0
+
+
+class Difference(Record):
+    """How far our value is from the reference's.
+
+    max_abs, mean_abs, rmse: of the absolute error. max_rel: of the error relative to the reference's element. cosine:
+    of the angle between both as vectors; None where one is zero. sqnr_db: the signal to noise ratio in decibels; None
+    without noise. max_ulp: in steps of the coarser of both element types at the reference's element. beyond: the share
+    of elements beyond the tolerance, `beyond_count` of `elements`. worst: the index of the worst element, `ours` and
+    `reference` the values there. Elements that are NaN or the same infinity on both sides are equal; where one side is
+    not finite the error is infinite and left out of the means. rtol, atol: the tolerance, atol with its scale worked
+    in. problem: why the values cannot be compared by elements. custom: by the names of metrics of one's own.
+    """
+
+    max_abs: Number = 0.0
+    mean_abs: Number = 0.0
+    max_rel: Number = 0.0
+    rmse: Number = 0.0
+    cosine: Number | None = None
+    sqnr_db: Number | None = None
+    max_ulp: Number = 0.0
+    beyond: float = 0.0
+    beyond_count: int = 0
+    elements: int = 0
+    worst: tuple[int, ...] | None = None
+    ours: Number | str | None = None
+    reference: Number | str | None = None
+    rtol: float = 0.0
+    atol: float = 0.0
+    problem: str | None = None
+    custom: Mapping[str, Number] = {}
+
+    @property
+    def is_within(self) -> bool:
+        """Whether no element is beyond the tolerance."""
+        return self.problem is None and not self.beyond_count
+
+
+def same_bits(ours: Array, reference: Array) -> bool:
+    """Whether both have one element type, one shape and the same elements; NaN is as good as NaN."""
+    if ours is reference:
+        return True
+    if ours.dtype != reference.dtype or ours.shape != reference.shape:
+        return False
+    if (
+        ours.dtype != object
+        and ours.flags.c_contiguous
+        and reference.flags.c_contiguous
+        and _same_bytes(ours, reference)
+    ):
+        return True
+    if ours.dtype.kind == "f" or (ours.dtype.kind == "V" and not ours.dtype.names):
+        # Other bits may be the same number: -0, and NaN of other bits.
+        return bool(((ours == reference) | ((ours != ours) & (reference != reference))).all())
+    if ours.dtype.names:
+        ours, reference = ours.view(np.uint8), reference.view(np.uint8)
+    return bool(np.array_equal(ours, reference))
+
+
+def _same_bytes(ours: Array, reference: Array) -> bool:
+    word = 8 if ours.nbytes % 8 == 0 else 1
+    a, b = (array.reshape(-1).view(np.uint8).view(f"u{word}") for array in (ours, reference))
+    # What differs mostly does so early.
+    return all(np.array_equal(a[i : i + PIECE], b[i : i + PIECE]) for i in range(0, a.size, PIECE))
+
+
+def own_tolerance(node: Node, inputs: Sequence[Array], kinds: Sequence[ElementType]) -> Tolerance:
+    """How far a layer may be from the same layer of another implementation, for the same inputs.
+
+    It grows with the step of the coarsest element type, and with the square root of the length of the layer's sums.
+    Integers, booleans and strings are to be equal.
+    """
+    if not _step(kinds):
+        return Tolerance()
+    # What comes in a short type may have been kept longer by the other implementation.
+    step = _step([*kinds, *(ElementType.of(array) for array in inputs)])
+    return Tolerance(rtol=32 * step, scale=step * (16 + 4 * math.sqrt(_terms(node, inputs))))
+
+
+def tolerance_of(kinds: Sequence[ElementType]) -> Tolerance:
+    """How far the same layer of two networks may be apart where rounding errors have come all the way to it."""
+    if not any(kind.is_float for kind in kinds):
+        return Tolerance()
+    least = max(_CARRIED.get(kind.name, 0.3 if kind.is_float else 0.0) for kind in kinds)
+    return Tolerance(rtol=least, scale=least)
+
+
+def _step(kinds: Sequence[ElementType]) -> float:
+    """The relative step of the coarsest of these types; 0 where none is a float."""
+    return max((_EPSILON.get(kind.name, 0.5) if kind.is_float else 0.0 for kind in kinds), default=0.0)
+
+
+def _terms(node: Node, inputs: Sequence[Array]) -> int:
+    """About how many terms each element of the output is a sum of."""
+    kind = node.type.lower()
+    shapes: list[tuple[int, ...]] = [array.shape for array in inputs]
+    if kind == "matmul" and len(shapes[0]) >= 1:
+        transposed = getattr(node.op, "transpose_a", False) and len(shapes[0]) > 1
+        return shapes[0][-2 if transposed else -1]
+    if "convolution" in kind and len(shapes) > 1 and len(shapes[1]) > 2:
+        groups = 2 if kind.startswith("group") else 1
+        return math.prod(shapes[1][groups:])
+    if kind in _SUMS and shapes:
+        return max(math.prod(shapes[0]), 1)
+    if kind in _RECURRENT and shapes:
+        # Rounding goes on from step to step.
+        return sum(shape[-1] for shape in shapes if len(shape) == 3) * max(shapes[0][1] if len(shapes[0]) > 1 else 1, 1)
+    return 1
+
+
+_SUMS = {
+    "reducesum",
+    "reducemean",
+    "reduceprod",
+    "reducel1",
+    "reducel2",
+    "reducelogsumexp",
+    "cumsum",
+    "mvn",
+    "softmax",
+    "logsoftmax",
+    "normalizel2",
+    "groupnormalization",
+    "einsum",
+    "scaleddotproductattention",
+    "rmsnorm",
+    "rms",
+    "dft",
+    "idft",
+    "rdft",
+    "irdft",
+    "stft",
+    "loop",
+    "tensoriterator",
+    "if",
+    "avgpool",
+    "adaptiveavgpool",
+    "inverse",
+}
+_RECURRENT = {"lstmsequence", "grusequence", "rnnsequence", "lstmcell", "grucell", "rnncell", "augrusequence"}
+
+
+def difference(
+    ours: Array, reference: Array, tolerance: Tolerance, metrics: Mapping[str, Metric] | None = None
+) -> Difference:
+    """How far our value is from the reference's; they are looked at piece by piece."""
+    size = ours.size
+    if ours.shape != reference.shape:
+        problem = f"the shape is {list(ours.shape)} here and {list(reference.shape)} in the reference"
+        return Difference(elements=size, beyond=1.0, beyond_count=max(size, 1), problem=problem)
+    kinds = ElementType.of(ours), ElementType.of(reference)
+    if any(kind in STRING for kind in kinds):
+        return _of_strings(ours, reference)
+    if same_bits(ours, reference):
+        return no_difference(ours, reference, metrics)
+    custom = _custom(ours, reference, metrics)
+    atol = tolerance.atol
+    if tolerance.scale:
+        atol += tolerance.scale * _greatest(reference)
+    sums = _Sums(_step(kinds))
+    with np.errstate(all="ignore"):
+        for start, (a, b) in pieces(ours, reference):
+            sums.add(start, as_numbers(a), as_numbers(b), atol, tolerance.rtol)
+    return sums.result(ours, reference, atol, tolerance.rtol, custom)
+
+
+def no_difference(ours: Array, reference: Array, metrics: Mapping[str, Metric] | None = None) -> Difference:
+    """The difference of values of the same bits."""
+    custom = _custom(ours, reference, metrics)
+    return Difference(elements=ours.size, cosine=1.0 if ours.size else None, custom=custom)
+
+
+def _custom(ours: Array, reference: Array, metrics: Mapping[str, Metric] | None) -> dict[str, float]:
+    return {name: float(metric(ours, reference)) for name, metric in (metrics or {}).items()}
+
+
+def _greatest(array: Array) -> float:
+    greatest = 0.0
+    for _, (part,) in pieces(array):
+        magnitudes = np.abs(as_numbers(part))
+        finite = magnitudes[np.isfinite(magnitudes)]
+        greatest = max(greatest, float(finite.max(initial=0.0)))
+    return greatest
+
+
+class _Sums:
+    """What is summed up over the pieces of two values."""
+
+    def __init__(self, step: float) -> None:
+        self._step = step
+        self._max_abs = self._max_rel = self._max_ulp = 0.0
+        self._total = self._noise = self._signal = self._ours = self._product = 0.0
+        self._finite = self._beyond = 0
+        self._worst = (-1.0, 0)
+
+    def add(self, start: int, ours: Array, reference: Array, atol: float, rtol: float) -> None:
+        error = np.abs(ours - reference)
+        equal = (ours == reference) | (np.isnan(ours) & np.isnan(reference))
+        error[equal] = 0.0
+        error[np.isnan(error)] = np.inf
+        magnitude = np.abs(reference)
+        limit = np.where(np.isfinite(magnitude), atol + rtol * magnitude, 0.0)
+        excess = np.where(equal, 0.0, error / np.maximum(limit, np.finfo(np.float64).tiny))
+        self._beyond += int(np.count_nonzero((error > limit) & ~equal))
+        place = int(excess.argmax())
+        if excess[place] > self._worst[0]:
+            self._worst = float(excess[place]), start + place
+        self._max_abs = max(self._max_abs, float(error.max()))
+        relative = np.where(error > 0, error / magnitude, 0.0)
+        self._max_rel = max(self._max_rel, float(np.where(np.isnan(relative), np.inf, relative).max()))
+        if self._step:
+            steps = error / (np.exp2(np.floor(np.log2(np.maximum(magnitude, 2.0**-126)))) * self._step)
+            self._max_ulp = max(self._max_ulp, float(np.where(np.isnan(steps), np.inf, steps).max()))
+        finite = np.isfinite(ours) & np.isfinite(reference)
+        a, b, gap = (ours, reference, error) if finite.all() else (ours[finite], reference[finite], error[finite])
+        self._finite += a.size
+        self._total += float(gap.sum())
+        self._noise += float(np.dot(gap, gap))
+        self._signal += float(np.dot(b, b))
+        self._ours += float(np.dot(a, a))
+        self._product += float(np.dot(a, b))
+
+    def result(
+        self, ours: Array, reference: Array, atol: float, rtol: float, custom: Mapping[str, float]
+    ) -> Difference:
+        count = max(self._finite, 1)
+        lengths = math.sqrt(self._signal) * math.sqrt(self._ours)
+        worst = tuple(int(i) for i in np.unravel_index(self._worst[1], ours.shape))
+        noisy = self._noise > 0 and self._signal > 0
+        return Difference(
+            max_abs=self._max_abs,
+            mean_abs=self._total / count,
+            max_rel=self._max_rel,
+            rmse=math.sqrt(self._noise / count),
+            cosine=self._product / lengths if lengths > 0 and math.isfinite(lengths) else None,
+            sqnr_db=10 * math.log10(self._signal / self._noise) if noisy and math.isfinite(self._signal) else None,
+            max_ulp=self._max_ulp,
+            beyond=self._beyond / ours.size,
+            beyond_count=self._beyond,
+            elements=ours.size,
+            worst=worst,
+            ours=float(as_numbers(ours[worst].reshape(1))[0]),
+            reference=float(as_numbers(reference[worst].reshape(1))[0]),
+            rtol=rtol,
+            atol=atol,
+            custom=custom,
+        )
+
+
+def _of_strings(ours: Array, reference: Array) -> Difference:
+    if ours.dtype != object or reference.dtype != object:
+        return Difference(elements=ours.size, beyond=1.0, beyond_count=max(ours.size, 1), problem="one side is strings")
+    differs = np.atleast_1d(ours != reference)
+    count = int(np.count_nonzero(differs))
+    if not count:
+        return Difference(elements=ours.size)
+    worst = tuple(int(i) for i in np.argwhere(differs)[0])[: ours.ndim]
+    return Difference(
+        elements=ours.size,
+        beyond=count / ours.size,
+        beyond_count=count,
+        max_abs=math.inf,
+        worst=worst,
+        ours=str(ours[worst]),
+        reference=str(reference[worst]),
+    )
+
+
+def load_metric(name: str) -> Metric:
+    """The metric `module:function`; raises EvaluationError where it cannot be imported."""
+    module, _, function = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise EvaluationError(f"there is no metric {name!r}: {error}", code=Code.unknown_input) from None
+    if not callable(found):
+        raise EvaluationError(f"metric {name!r} cannot be called", code=Code.unknown_input)
+    return found  # type: ignore[no-any-return]  # whatever it gives is made a float

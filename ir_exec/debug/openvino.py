@@ -1,0 +1,289 @@
+"""OpenVINO as a reference: its own run of the network, with values made outputs so that they can be seen.
+
+An output between two layers keeps OpenVINO from fusing them, so what is seen may not be what runs otherwise; the report
+says when the outputs of the network change with it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ir_exec.codes import Code
+from ir_exec.debug.child import Child, ChildCrashed, ChildRefused, Stored, load_stored, store_arrays
+from ir_exec.debug.entries import Entry, Key, by_key, entries_of
+from ir_exec.debug.files import Spill
+from ir_exec.debug.metrics import difference, tolerance_of
+from ir_exec.debug.walk import Visit, Walker
+from ir_exec.errors import EvaluationError
+from ir_exec.graph import Node
+from ir_exec.graph.order import reachable
+from ir_exec.ir import default_weights_path
+from ir_exec.model import Model
+from ir_exec.types import Array, ElementType
+
+__all__ = ["OpenVINOReference"]
+
+_UNSEEN = ("const", "constant", "parameter", "result", "assign")
+"""Types of layers whose values are known without asking, or that have none."""
+
+_MOST_SPLITS = 40
+"""How often a set of probes that OpenVINO refuses is halved, to find those that it can give."""
+
+
+class OpenVINOReference:
+    """The same network, run by OpenVINO in a child process.
+
+    probe, device, hint, timeout: as for `compare`. Raises EvaluationError where OpenVINO is not installed.
+    """
+
+    def __init__(
+        self, model: Model, *, probe: str, device: str, hint: str, timeout: float, threads: int | None = None
+    ) -> None:
+        if find_spec("openvino") is None:
+            hint = "pip install 'ir-exec[openvino]' installs it"
+            raise EvaluationError("OpenVINO is not installed", code=Code.unknown_input, hint=hint)
+        self.title = f"openvino ({device}, {hint})"
+        self.notes: list[str] = []
+        self.rounds = 0
+        self.failure: str | None = None
+        self.is_partial = False
+        self._model = model
+        self._walker = Walker(model, threads=threads)
+        self._probe = probe
+        self._threads = threads
+        self._child = Child("openvino_child.py", timeout)
+        self._folder = tempfile.TemporaryDirectory(prefix="ir-exec-")
+        self._splits = 0
+        self._changes = False
+        self._stored: dict[Key, Stored] = {}
+        self._outputs: dict[Key, Stored] = {}
+        self._inputs: list[Stored] = []
+        self._arrays: list[Array] = []
+        self._request = self._described(device, hint)
+        self._nodes = {node.id: node for node in model.graph.nodes}
+        self._constants = {
+            ((), node.id, 0): node for node in model.graph.nodes if node.type.lower().startswith("const")
+        }
+
+    def _described(self, device: str, hint: str) -> dict[str, Any]:
+        """What every request says: files, shapes, device and settings."""
+        config = {"EXECUTION_MODE_HINT": hint.upper()}
+        if device == "CPU" and hint == "accuracy":
+            config |= {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
+        if self._threads is not None:
+            config["INFERENCE_NUM_THREADS"] = str(self._threads)
+        model = self._model
+        path = model.graph.path
+        weights = getattr(model.weights, "path", None)
+        if (
+            path is None
+            or (weights is not None and weights != default_weights_path(path))
+            or model.document.version < 10
+        ):
+            path = str(Path(self._folder.name, "network.xml"))
+            model.save(path)
+        shapes = {
+            str(position): str(model.given[node.outputs[0]].shape)
+            for position, node in enumerate(model.graph.parameters)
+            if node.outputs[0] in model.given
+        }
+        beside = default_weights_path(path)
+        return {
+            "xml": path,
+            "bin": beside if Path(beside).exists() else None,
+            "shapes": shapes,
+            "device": device,
+            "config": config,
+        }
+
+    def entries(self) -> list[Entry]:
+        """The values of the network itself, those of bodies left out: they cannot be made outputs."""
+        return [entry for entry in entries_of(self._model) if not entry.scope]
+
+    def inputs(self) -> dict[str, Array]:
+        return {}
+
+    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key]) -> None:
+        self._arrays = [arrays[(), node.id, 0] for node in self._model.graph.parameters]
+        self._inputs = store_arrays(self._arrays, Path(self._folder.name))
+        entries = by_key(entries_of(self._model))
+        probes = [entries[key] for key in entries if key in wanted and _can_be_seen(entries[key])]
+        try:
+            plain = self._run([])
+        except (ChildCrashed, ChildRefused) as error:
+            self.failure = f"OpenVINO {_reason(error)}"
+            return
+        for node, stored in zip(self._model.graph.results, plain["outputs"], strict=True):
+            value = node.values_in[0]
+            self._outputs[(), value.node.id, value.position] = stored
+        if self._probe == "all":
+            self._run_all(probes)
+        if self._probe == "bisect" or (self._probe == "all" and self._changes):
+            # What all probes show is not what runs without them.
+            self._stored.clear()
+            _Bisection(self, probes).run()
+        for key, stored in self._outputs.items():
+            self._stored.setdefault(key, stored)
+
+    def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
+        if key in self._constants:
+            return self._walker.constant(self._constants[key])
+        node = self._nodes.get(key[1])
+        if node is not None and node in self._model.graph.parameters:
+            return self._arrays[self._model.graph.parameters.index(node)]
+        stored = self._stored.get(key)
+        return None if stored is None else load_stored(stored)
+
+    def output(self, key: Key) -> Array | None:
+        """An output of the network as it comes without probes."""
+        stored = self._outputs.get(key)
+        return None if stored is None else load_stored(stored)
+
+    def close(self) -> None:
+        self._child.close()
+        self._folder.cleanup()
+
+    def probe(self, entries: Sequence[Entry]) -> dict[Key, Array]:
+        """The values of these layers, seen in one run. Raises ChildCrashed and ChildRefused."""
+        answer = self._run(entries)
+        self._note_changes(answer["outputs"], entries)
+        by_name = {(entry.layer_name, entry.port): entry.key for entry in entries}
+        found = {by_name[name, port]: stored for name, port, stored in answer["probes"]}
+        self._stored |= found
+        return {key: load_stored(stored) for key, stored in found.items()}
+
+    def _run(self, entries: Sequence[Entry]) -> dict[str, Any]:
+        self.rounds += 1
+        folder = Path(self._folder.name, f"run{self.rounds}")
+        folder.mkdir()
+        probes = [[entry.layer_name, entry.port] for entry in entries]
+        return self._child.ask(do="run", probes=probes, inputs=self._inputs, folder=str(folder), **self._request)
+
+    def _run_all(self, probes: Sequence[Entry]) -> None:
+        """Every value at once; where OpenVINO cannot do that, by halves."""
+        try:
+            self.probe(probes)
+        except (ChildCrashed, ChildRefused) as error:
+            self._splits += 1
+            names = ", ".join(entry.path for entry in probes[:3]) + (", ..." if len(probes) > 3 else "")
+            if isinstance(error, ChildCrashed) or len(probes) == 1:
+                self.notes.append(f"with {len(probes)} probes ({names}) OpenVINO {_reason(error)}")
+            if len(probes) > 1 and self._splits < _MOST_SPLITS:
+                half = len(probes) // 2
+                self._run_all(probes[:half])
+                self._run_all(probes[half:])
+
+    def _note_changes(self, outputs: Sequence[Stored], probes: Sequence[Entry]) -> None:
+        """Say where the outputs of the network are others than without probes."""
+        for port, before, after in zip(self._model.outputs, self._outputs.values(), outputs, strict=False):
+            old, new = load_stored(before), load_stored(after)
+            change = difference(new, old, tolerance_of((ElementType.of(old),)))
+            if not change.is_within:
+                self._changes = True
+                what = f"{len(probes)} probes" if len(probes) != 1 else f"a probe at {probes[0].path}"
+                self.notes.append(
+                    f"OpenVINO's own answer changes with {what}: output {port.name!r} by {change.max_abs:.4g}; what it "
+                    "fuses there is the culprit"
+                )
+
+
+def _can_be_seen(entry: Entry) -> bool:
+    if entry.scope or entry.type.lower() in _UNSEEN:
+        return False
+    kind = ElementType.parse(entry.element_type) if entry.element_type else ElementType.dynamic
+    return not kind.is_known or kind.bits == 0 or kind.bits >= 8
+
+
+def _reason(error: Exception) -> str:
+    return f"refuses: {error}" if isinstance(error, ChildRefused) else str(error)
+
+
+class _Bisection:
+    """Closes in on the first layer whose value is wrong, by few probes in each run."""
+
+    def __init__(self, reference: OpenVINOReference, probes: Sequence[Entry]) -> None:
+        self._reference = reference
+        self._probes = list(probes)
+        self._by_node: dict[str, list[Entry]] = {}
+        for entry in probes:
+            self._by_node.setdefault(entry.layer_id, []).append(entry)
+        self._ours = Spill()
+        self._judged: dict[Key, bool] = {}
+
+    def run(self) -> None:
+        model = self._reference._model
+        wanted = {entry.key for entry in self._probes} | set(self._reference._outputs)
+
+        def keep(visit: Visit) -> None:
+            if not visit.where.scope:
+                for position, array in enumerate(visit.outputs):
+                    if ((), visit.node.id, position) in wanted:
+                        self._ours.put(((), visit.node.id, position), array)
+
+        try:
+            Walker(model, threads=self._reference._threads).run(self._reference._arrays, keep)
+            for key, stored in self._reference._outputs.items():
+                if self._is_wrong(key, load_stored(stored)):
+                    self._close_in(self._reference._nodes[key[1]])
+                    return
+        except (ChildCrashed, ChildRefused) as error:
+            self._reference.failure = f"OpenVINO {_reason(error)}"
+        finally:
+            self._ours.close()
+
+    def _close_in(self, node: Node) -> None:
+        """Between the inputs and this layer, whose value is wrong."""
+        while True:
+            above = reachable([node])
+            order = [one for one in self._reference._model.graph.nodes if one in above and one.id in self._by_node]
+            low, high = -1, len(order) - 1
+            while high - low > 1:
+                middle = (low + high) // 2
+                if self._wrong_at([order[middle]]):
+                    high = middle
+                else:
+                    low = middle
+            if not order:
+                return
+            node = order[high]
+            sources = self._sources(node)
+            self._wrong_at([node, *sources])
+            wrong = [one for one in sources if any(self._judged.get(entry.key) for entry in self._by_node[one.id])]
+            if not wrong:
+                if not any(self._judged.get(entry.key) for entry in self._by_node[node.id]):
+                    self._reference.notes.append(
+                        f"OpenVINO's value of {node.name} is wrong, and right once its inputs are outputs as well: "
+                        "what it fuses there is the culprit"
+                    )
+                return
+            node = wrong[0]
+
+    def _sources(self, node: Node) -> list[Node]:
+        """The nearest layers above that can be seen."""
+        found: dict[Node, None] = {}
+        pending = [value.node for value in node.values_in]
+        while pending:
+            source = pending.pop(0)
+            if source.id in self._by_node:
+                found[source] = None
+            elif source not in found:
+                pending += [value.node for value in source.values_in]
+        return list(found)
+
+    def _wrong_at(self, nodes: Sequence[Node]) -> bool:
+        entries = [entry for node in nodes for entry in self._by_node[node.id]]
+        values = self._reference.probe(entries)
+        for key, array in values.items():
+            self._judged[key] = self._is_wrong(key, array)
+        return any(self._judged[key] for key in values)
+
+    def _is_wrong(self, key: Key, theirs: Array) -> bool:
+        ours = self._ours.get(key)
+        if ours is None:
+            return False
+        kinds = (ElementType.of(ours), ElementType.of(theirs))
+        return not difference(ours, theirs, tolerance_of(kinds)).is_within

@@ -1,0 +1,106 @@
+"""OpenVINO in a process of its own. Started by `child.Child`, never imported: it knows nothing of ir_exec."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+# Its telemetry calls a server from a forked process, which outlives a crash and keeps the pipes open.
+sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # None: not to be found
+
+import openvino as ov  # type: ignore[import-untyped]  # noqa: E402  # only now; it has no types
+
+
+def main() -> None:
+    answers = os.fdopen(os.dup(1), "wb")
+    # What OpenVINO itself prints must not get between the answers.
+    os.dup2(2, 1)
+    core = ov.Core()
+    for line in sys.stdin.buffer:
+        try:
+            answer = _answer(core, json.loads(line))
+        except Exception as error:  # every refusal is an answer
+            answer = {"refused": " ".join(str(error).split())[-600:]}
+        answers.write(json.dumps(answer).encode() + b"\n")
+        answers.flush()
+
+
+def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
+    model = _read(core, request)
+    if request["do"] == "list":
+        layers = [[op.get_friendly_name(), len(op.outputs())] for op in model.get_ops()]
+        return {"layers": layers, "version": ov.__version__}
+    count = len(model.outputs)
+    wanted = {(name, port) for name, port in request["probes"]}
+    for op in model.get_ops():
+        for output in op.outputs():
+            if (op.get_friendly_name(), output.get_index()) in wanted:
+                model.add_outputs(output)
+    places: dict[tuple[str, int], int] = {}
+    for place, result in enumerate(model.get_results()):
+        source = result.input_value(0)
+        places.setdefault((source.get_node().get_friendly_name(), source.get_index()), place)
+    compiled = core.compile_model(model, request["device"], request["config"])
+    infer = compiled.create_infer_request()
+    for position, stored in enumerate(request["inputs"]):
+        infer.set_input_tensor(position, _tensor(stored))
+    infer.infer()
+    folder = Path(request["folder"])
+    return {
+        "outputs": [_stored(infer.get_output_tensor(place), folder / f"out{place}.bin") for place in range(count)],
+        "probes": [
+            [
+                name,
+                port,
+                _stored(infer.get_output_tensor(places[name, port]), folder / f"probe{places[name, port]}.bin"),
+            ]
+            for name, port in sorted(wanted)
+            if (name, port) in places
+        ],
+    }
+
+
+def _read(core: Any, request: dict[str, Any]) -> Any:
+    model = core.read_model(request["xml"], request["bin"]) if request["bin"] else core.read_model(request["xml"])
+    if request["shapes"]:
+        model.reshape({int(position): ov.PartialShape(shape) for position, shape in request["shapes"].items()})
+    return model
+
+
+def _tensor(stored: dict[str, Any]) -> Any:
+    tensor = ov.Tensor(getattr(ov.Type, stored["type"]), ov.Shape(stored["shape"]))
+    data = Path(stored["file"]).read_bytes()
+    if stored["type"] == "string":
+        tensor.str_data = np.array(_strings(data)).reshape(stored["shape"])
+    elif data:
+        tensor.data.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8)
+    return tensor
+
+
+def _stored(tensor: Any, path: Path) -> dict[str, Any]:
+    kind = tensor.element_type.to_string()
+    path.write_bytes(_packed(tensor.str_data.ravel().tolist()) if kind == "string" else tensor.data.tobytes())
+    return {"type": kind, "shape": list(tensor.shape), "file": str(path)}
+
+
+def _strings(data: bytes) -> list[str]:
+    count = int.from_bytes(data[:4], "little")
+    ends = np.frombuffer(data, "<i4", count + 1, 4).tolist()
+    text = data[4 * (count + 2) :]
+    return [text[start:end].decode() for start, end in pairwise(ends)]
+
+
+def _packed(strings: list[str]) -> bytes:
+    encoded = [text.encode() for text in strings]
+    ends = np.cumsum([0, *map(len, encoded)])
+    return np.array([len(encoded), *ends], "<i4").tobytes() + b"".join(encoded)
+
+
+if __name__ == "__main__":
+    main()

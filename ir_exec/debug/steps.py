@@ -1,0 +1,120 @@
+"""Differences that are nobody's fault: elements on a step of a function that jumps, and ties."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ir_exec.debug.metrics import Tolerance
+from ir_exec.debug.numbers import as_numbers
+from ir_exec.graph import Node
+from ir_exec.types import Array, ElementType
+
+__all__ = ["on_steps"]
+
+_ROUNDING = {"floor", "ceiling", "round", "floormod", "mod", "convert", "convertlike", "sign"}
+_COMPARING = {"greater", "greaterequal", "less", "lessequal", "equal", "notequal"}
+_NEAR = 64
+"""How many steps of its element type a number may be from where the function jumps."""
+
+
+def on_steps(
+    node: Node, inputs: Sequence[Array], ours: Sequence[Array], reference: Sequence[Array | None], tolerance: Tolerance
+) -> str | None:
+    """What to say where a layer differs in ties and on steps alone; None where it differs elsewhere too.
+
+    inputs: those from which `ours` was computed. reference: its outputs, as far as they are known.
+    """
+    kind = node.type.lower()
+    for found, wanted in zip(ours, reference, strict=False):
+        if wanted is not None and found.shape != wanted.shape:
+            return None
+    if kind == "topk":
+        return _ties(node, inputs[0], ours, reference)
+    if not ours or not reference or reference[0] is None:
+        return None
+    found, wanted = ours[0], reference[0]
+    with np.errstate(all="ignore"):
+        a, b = as_numbers(found), as_numbers(wanted)
+        differs = (np.abs(a - b) > tolerance.atol + tolerance.rtol * np.abs(b)) & ~(np.isnan(a) & np.isnan(b))
+        count = int(np.count_nonzero(differs))
+        if kind == "fakequantize":
+            excused = _quantized(node, inputs, a, b)
+        elif kind in _COMPARING:
+            excused = _near(inputs[0], inputs[1])
+        elif kind in _ROUNDING:
+            excused = _rounded(kind, inputs, a, b)
+        else:
+            return None
+    if not count or bool((differs & ~np.broadcast_to(excused, differs.shape)).any()):
+        return None
+    apart = "" if kind in _COMPARING else "; one step apart"
+    return f"{count} of {found.size} elements lie on a step{apart}"
+
+
+def _step_of(array: Array) -> float:
+    kind = ElementType.of(array)
+    return {"f64": 2.0**-52, "f16": 2.0**-10, "bf16": 2.0**-7}.get(kind.name, 2.0**-23)
+
+
+def _near(left: Array, right: Array) -> Array:
+    """Where two operands are as good as equal."""
+    a, b = as_numbers(left), as_numbers(right)
+    limit = _NEAR * max(_step_of(left), _step_of(right)) * np.maximum(np.abs(a), np.abs(b))
+    near: Array = np.abs(a - b) <= limit
+    return near
+
+
+def _rounded(kind: str, inputs: Sequence[Array], ours: Array, reference: Array) -> Array:
+    """Where the number is at the place where it is rounded the other way, and the results are one step apart."""
+    numbers = as_numbers(inputs[0])
+    unit: float | Array = 1.0
+    if kind in ("mod", "floormod"):
+        divisor = as_numbers(inputs[1])
+        numbers, unit = numbers / divisor, np.abs(divisor)
+    # Round jumps between whole numbers, the others at them.
+    place = numbers - 0.5 if kind == "round" else numbers
+    gap = np.abs(place - np.rint(place))
+    if kind == "sign":
+        gap = np.abs(numbers)
+    near = gap <= _NEAR * _step_of(inputs[0]) * np.maximum(np.abs(numbers), 1.0)
+    excused: Array = near & (np.abs(ours - reference) <= unit * (1 + 1e-6))
+    return excused
+
+
+def _quantized(node: Node, inputs: Sequence[Array], ours: Array, reference: Array) -> Array:
+    data, input_low, input_high, output_low, output_high = (as_numbers(array) for array in inputs)
+    levels = getattr(node.op, "levels", 256)
+    place = (data - input_low) / (input_high - input_low) * (levels - 1)
+    step = np.abs(output_high - output_low) / (levels - 1)
+    gap = np.abs(np.abs(place - np.rint(place)) - 0.5)
+    near = gap <= np.minimum(_NEAR / 4 * _step_of(inputs[0]) * np.maximum(np.abs(place), levels), 0.5)
+    excused: Array = near & (np.abs(ours - reference) <= step * (1 + 1e-3))
+    return excused
+
+
+def _ties(node: Node, data: Array, ours: Sequence[Array], reference: Sequence[Array | None]) -> str | None:
+    """Of equal elements either may come first; what was chosen must be as large."""
+    if len(ours) < 2 or reference[1] is None:
+        return None
+    axis = getattr(node.op, "axis", -1)
+    mine, theirs = ours[1].astype(np.int64), reference[1].astype(np.int64)
+    size = data.shape[axis]
+    if theirs.size and (theirs.min() < 0 or theirs.max() >= size):
+        return None
+    numbers = as_numbers(data)
+    chosen, other = np.take_along_axis(numbers, mine, axis), np.take_along_axis(numbers, theirs, axis)
+    if getattr(node.op, "sort", "value") != "value":
+        chosen, other = np.sort(chosen, axis), np.sort(other, axis)
+    ordered = np.sort(theirs, axis)
+    if theirs.shape[axis] > 1 and bool((np.diff(ordered, axis=axis) == 0).any()):
+        return None
+    limit = _NEAR * _step_of(data) * np.maximum(np.abs(chosen), np.abs(other))
+    if bool((np.abs(chosen - other) > limit).any()):
+        return None
+    values = reference[0]
+    if values is not None and bool((np.abs(as_numbers(values) - other) > limit).any()):
+        return None
+    count = int(np.count_nonzero(mine != theirs))
+    return f"{count} of {mine.size} indices differ among equal elements" if count else None

@@ -1,0 +1,123 @@
+"""A comparison in words: the verdict first, then the layers that matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ir_exec.debug.metrics import Difference
+from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault
+
+__all__ = ["counts", "details", "number", "render", "shown_layers", "verdict"]
+
+_MOST_LISTED = 10
+
+
+def render(report: Comparison) -> Iterator[str]:
+    """The report in lines, without the table of all layers."""
+    yield verdict(report)
+    yield from details(report)
+    yield ""
+    yield counts(report)
+
+
+def verdict(report: Comparison) -> str:
+    """The answer in one line."""
+    if report.failure is not None:
+        return f"could not compare all: {report.failure}"
+    if report.first_fault is not None:
+        fault = report.first_fault
+        more = f", and {len(report.faults) - 1} more by themselves" if len(report.faults) > 1 else ""
+        if fault.taken_by:
+            return f"different: {_layer(fault)} holds other values{more}"
+        return f"different: {_layer(fault)} is the first that is wrong by itself{more}"
+    if report.equal:
+        return "equal: no layer is wrong by itself, and every output is within the tolerance"
+    worst = [one for one in report.layers if one.path in report.outputs and one.carried and not one.carried.is_within]
+    if worst:
+        names = ", ".join(one.path for one in worst[:3])
+        first = f"; errors pass the tolerance from {report.first_carried} on" if report.first_carried else ""
+        return f"different: outputs differ ({names}), but no layer is wrong by itself{first}"
+    if all(one.partner is not None for one in report.layers if one.path in report.outputs):
+        return "different: the reference's outputs are others where nothing is looked at on the way to them"
+    return "different: an output has no partner in the reference"
+
+
+def details(report: Comparison) -> Iterator[str]:
+    """What explains the verdict: the faults, steps and ties, layers without partner, notes."""
+    for fault in report.faults[:_MOST_LISTED]:
+        yield f"  {_layer(fault)}"
+        if fault.own is not None:
+            yield f"    own error      {told(fault.own)}"
+        if fault.carried is not None:
+            yield f"    carried error  {told(fault.carried)}"
+        if fault.taken_by:
+            yield f"    taken by       {_some(fault.taken_by)}"
+        if fault.includes:
+            yield f"    or above it    {_some(fault.includes)} (the reference has no values there)"
+        if fault.note:
+            yield f"    note           {fault.note}"
+    if len(report.faults) > _MOST_LISTED:
+        yield f"  ... {len(report.faults) - _MOST_LISTED} more"
+    steps = [layer for layer in report.layers if layer.status == "step"]
+    for layer in steps[:_MOST_LISTED]:
+        yield f"  no fault: {layer.path} ({layer.type}): {layer.note}"
+    failed = [layer for layer in report.layers if layer.status == "failed"]
+    for layer in failed[:_MOST_LISTED]:
+        yield f"  not judged: {layer.path} ({layer.type}): {layer.note}"
+    for side, title in (("model", "without partner"), ("reference", "in the reference alone")):
+        listed = [one for one in report.unmatched if one.side == side]
+        if listed:
+            names = [f"{one.path} ({one.type})" if one.type else one.path for one in listed]
+            yield f"  {title}: {len(listed)}: {_some(names)}"
+    for note in report.notes:
+        yield f"  note: {note}"
+
+
+def counts(report: Comparison) -> str:
+    """How many layers are in which state."""
+    kinds = ("equal", "close", "step", "carried", "wrong", "failed", "unmatched")
+    found = {kind: sum(layer.status == kind for layer in report.layers) for kind in kinds}
+    parts = ", ".join(f"{count} {kind}" for kind, count in found.items() if count)
+    drawn = f"; inputs drawn with seed {report.seed}" if report.seed is not None else ""
+    return f"{len(report.layers)} layers: {parts}{drawn}"
+
+
+def shown_layers(report: Comparison, every: bool = False) -> list[ComparedLayer]:
+    """The layers of the table: all, or those that are not equal, the worst by themselves first."""
+    if every:
+        return list(report.layers)
+    chosen = [layer for layer in report.layers if layer.status in ("wrong", "step", "failed", "carried")]
+    if not chosen:
+        chosen = [layer for layer in report.layers if layer.status == "close"]
+    order = {"wrong": 0, "failed": 1, "step": 2, "carried": 3, "close": 4}
+    return sorted(chosen, key=lambda layer: order[layer.status])
+
+
+def told(found: Difference) -> str:
+    """A difference in a line."""
+    if found.problem is not None:
+        return found.problem
+    text = f"max abs {number(found.max_abs)}, rel {number(found.max_rel)}"
+    if found.sqnr_db is not None:
+        text += f", SQNR {found.sqnr_db:.1f} dB"
+    text += f"; {found.beyond_count:,} of {found.elements:,} beyond the tolerance"
+    if found.worst is not None:
+        place = list(found.worst)
+        text += f"; at {place} {number(found.ours)} instead of {number(found.reference)}"
+    return text
+
+
+def number(value: float | str | None) -> str:
+    """A number as tables show it; a dash for none."""
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else f"{value:.4g}"
+
+
+def _layer(fault: LayerFault) -> str:
+    return f'layer {fault.layer_id} "{fault.path}" ({fault.type})'
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f", ... {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more

@@ -1,0 +1,195 @@
+"""Runs a network layer by layer and shows every value: constants, and those of each iteration of a body, included.
+
+Nothing is folded and no memory is written to twice, so a visitor may keep what it is shown, replace it, or have a layer
+computed again from other inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError, raise_error
+from ir_exec.graph import BodyGraph, Graph, Node, last_uses
+from ir_exec.infer import infer_body, infer_outputs
+from ir_exec.kernels.parallel import THREADS
+from ir_exec.model import Model
+from ir_exec.ops.base.bodies import Ties
+from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, Result
+from ir_exec.runtime.arguments import Inputs, bind_inputs
+from ir_exec.runtime.compiled import refuse_unsupported
+from ir_exec.runtime.loop import placed
+from ir_exec.runtime.precision import AS_IN_FILE, Precision, as_declared, as_f32, checked_precision, run_as_f32
+from ir_exec.runtime.state import Variables
+from ir_exec.runtime.threads import chosen_threads
+from ir_exec.types import Array, TensorType
+
+__all__ = ["Visit", "Visitor", "Walker", "Where"]
+
+
+class Where(NamedTuple):
+    """Where a layer runs.
+
+    scope: the names of the layers and bodies around it, from the outside: `("loop", "body")`; empty at the top.
+    iterations: how often each of these bodies has run before.
+    """
+
+    scope: tuple[str, ...] = ()
+    iterations: tuple[int, ...] = ()
+
+    def inside(self, node: Node, body: str, iteration: int) -> Where:
+        return Where((*self.scope, node.name, body), (*self.iterations, iteration))
+
+
+@dataclass(slots=True)
+class Visit:
+    """A layer that was just computed. dying: numbers of the values that no later layer of its graph reads."""
+
+    node: Node
+    where: Where
+    inputs: list[Array]
+    outputs: list[Array]
+    dying: Sequence[int]
+
+
+Visitor: TypeAlias = Callable[[Visit], list[Array] | None]
+"""Called after each layer, Results left out; the layers below go on with the arrays that it returns, if any."""
+
+
+class Walker:
+    """Runs a network for visitors, from the initial values of its variables. `Walker` and visits are for one thread.
+
+    threads: as for `compile_model`. precision: what f16 and bf16 are computed in; "f32" shows visitors f32 where the
+        file has these types. Raises UnsupportedError for operators that ir_exec does not have.
+    """
+
+    def __init__(self, model: Model, *, threads: int | None = None, precision: Precision = "file") -> None:
+        refuse_unsupported(model.graph)
+        self.model = model
+        self.wide = run_as_f32(model) if checked_precision(precision) == "f32" else AS_IN_FILE
+        self._threads = chosen_threads(threads)
+        self._constants: dict[Node, Array] = {}
+        self._state = Variables()
+
+    def run(self, inputs: Inputs | None, visit: Visitor | None = None) -> list[Array]:
+        """The outputs in their order; raises what a call of a CompiledModel raises."""
+        arrays = bind_inputs(inputs, self.model.inputs)
+        if self.model.weights is not None:
+            self.model.weights.require_unchanged()
+        if self.wide.ops:
+            arrays = list(map(as_f32, arrays))
+        self._state = Variables(self.wide.variables)
+        self._constants = {}
+        around = THREADS.set(self._threads)
+        try:
+            with np.errstate(all="ignore"):
+                found = self.walk(self.model.graph, arrays, Where(), visit)
+            if not self.wide.ops:
+                return found
+            return [
+                as_declared(array, port.element_type) for array, port in zip(found, self.model.outputs, strict=True)
+            ]
+        finally:
+            THREADS.reset(around)
+
+    def again(self, node: Node, inputs: Sequence[Array]) -> list[Array]:
+        """The outputs of a layer for other inputs, unseen by visitors. Variables are read, and written to a copy."""
+        kept, self._state = self._state, self._state.fork()
+        try:
+            return self._evaluate(node, list(inputs), Where(), None)
+        finally:
+            self._state = kept
+
+    def constant(self, node: Node) -> Array:
+        """The value of a constant."""
+        found = self._constants.get(node)
+        if found is None:
+            (found,) = self._evaluate(node, [], Where(), None)
+        return found
+
+    def walk(self, graph: Graph, arrays: list[Array], where: Where, visit: Visitor | None) -> list[Array]:
+        """The values of the Results of a graph, from those of its Parameters."""
+        slots: dict[int, Array] = {}
+        given = dict(zip(graph.parameters, arrays, strict=True))
+        results = [node.values_in[0].number for node in graph.results]
+        dying = last_uses([node for node in graph.nodes if not isinstance(node.op, Result)])
+        position = 0
+        for node in graph.nodes:
+            if isinstance(node.op, Result):
+                continue
+            inputs = [slots[value.number] for value in node.values_in]
+            outputs = [given[node]] if isinstance(node.op, Parameter) else self._outputs(node, inputs, where, visit)
+            if len(outputs) < len(node.outputs):
+                message = f"the layer gives {len(outputs)} outputs, the file declares {len(node.outputs)}"
+                raise EvaluationError(message, code=Code.failed, location=node.location)
+            dead = [number for number in dying[position] if number not in results]
+            position += 1
+            if visit is not None:
+                outputs = visit(Visit(node, where, inputs, outputs, dead)) or outputs
+            for value, array in zip(node.outputs, outputs, strict=False):
+                slots[value.number] = array
+            for number in dead:
+                slots.pop(number, None)
+        return [slots[number] for number in results]
+
+    def _outputs(self, node: Node, inputs: list[Array], where: Where, visit: Visitor | None) -> list[Array]:
+        if not isinstance(node.op, Const) or not where.scope:
+            return self._evaluate(node, inputs, where, visit)
+        if node not in self._constants:
+            (self._constants[node],) = self._evaluate(node, inputs, where, visit)
+        return [self._constants[node]]
+
+    def _evaluate(self, node: Node, inputs: list[Array], where: Where, visit: Visitor | None) -> list[Array]:
+        op = self.wide.ops.get(node, node.op)
+        assert op is not None, "networks with unsupported operators are refused before"
+        bodies = tuple([_Body(self, node, body, where, visit) for body in node.bodies])
+        context: dict[str, Any] = {"weights": self.model.weights, "state": self._state, "bodies": bodies}
+        types = [TensorType.of(array) for array in inputs]
+        try:
+            # What happens inside of bodies is checked there.
+            if not node.bodies and not isinstance(op, Const):
+                infer_outputs(op, types, context, raise_error)
+            if op.evaluate_context:
+                result = op.evaluate(*inputs, **{name: context[name] for name in op.evaluate_context})
+            else:
+                result = op.kernel(*types)(*inputs)
+        except Exception as error:
+            raise placed(error, node) from error
+        return list(result) if isinstance(result, tuple) else [result]
+
+
+class _Body:
+    """A body that runs; the RunningBody of the operator that holds it."""
+
+    def __init__(self, walker: Walker, node: Node, body: BodyGraph, where: Where, visit: Visitor | None) -> None:
+        assert body.ties is not None, "a graph with bodies that are not tied is refused when it is built"
+        self.ties: Ties = body.ties
+        self.depth = body.depth
+        self._walker = walker
+        self._node = node
+        self._body = body
+        self._where = where
+        self._visit = visit
+        self._runs = 0
+
+    def infer(self, types: list[TensorType]) -> list[TensorType]:
+        walker = self._walker
+        return infer_body(self._body.graph, types, walker.model.weights, ops=walker.wide.ops)
+
+    def run(self, arrays: list[Array]) -> list[Array]:
+        where = self._where.inside(self._node, self._body.name, self._runs)
+        self._runs += 1
+        return self._walker.walk(self._body.graph, arrays, where, self._visit)
+
+    def advance(self) -> None:
+        nodes = self._body.graph.all_nodes()
+        assigned = {node.op.variable_id for node in nodes if isinstance(node.op, AssignsVariable)}
+        self._walker._state.advance(assigned)
+
+    def parameter_types(self) -> list[TensorType]:
+        ops = [self._walker.wide.ops.get(node, node.op) for node in self._body.graph.parameters]
+        return [op.infer() for op in ops if isinstance(op, Parameter)]

@@ -1,0 +1,238 @@
+"""Sessions: runs of a compiled network with variables of their own, and the outputs that runs return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError
+from ir_exec.ir import Weights
+from ir_exec.kernels.limits import LIMITS, Budget, Limits
+from ir_exec.kernels.parallel import THREADS
+from ir_exec.model import (
+    ModelPort,
+    PortKey,
+)
+from ir_exec.runtime.arguments import (
+    Inputs,
+    bind_inputs,
+    checked,
+    require_callable,
+)
+from ir_exec.runtime.executor import Executor
+from ir_exec.runtime.loop import Observer
+from ir_exec.runtime.precision import (
+    as_declared,
+    as_f32,
+)
+from ir_exec.runtime.state import VARIABLES, Variables
+from ir_exec.types import Array, ElementType, TensorType
+
+__all__ = ["Network", "Results", "Session", "States"]
+
+
+class _NoSuchOutputError(KeyError, IndexError):
+    """A position is the key of a mapping, and an index too."""
+
+
+class Results(Mapping[PortKey, Array]):
+    """The outputs of a run, by position, by any of their names or by port. Iteration gives one name of each output."""
+
+    def __init__(self, ports: list[ModelPort], arrays: list[Array]) -> None:
+        self._ports = ports
+        self._arrays = arrays
+
+    def __getitem__(self, key: PortKey) -> Array:
+        if isinstance(key, (int, np.integer)):
+            if not -len(self._arrays) <= key < len(self._arrays):
+                raise _NoSuchOutputError(key)
+            return self._arrays[key]
+        name = key.name if isinstance(key, ModelPort) else key
+        for port, array in zip(self._ports, self._arrays, strict=True):
+            if name == port.name:
+                return array
+        for port, array in zip(self._ports, self._arrays, strict=True):
+            if name in port.names:
+                return array
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([port.name for port in self._ports])
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def to_dict(self) -> dict[ModelPort, Array]:
+        """The arrays by their ports, as OpenVINO's results give them."""
+        return dict(zip(self._ports, self._arrays, strict=True))
+
+    def to_tuple(self) -> tuple[Array, ...]:
+        """The arrays in the order of the outputs."""
+        return tuple(self._arrays)
+
+    def names(self) -> tuple[frozenset[str], ...]:
+        """All names of each output."""
+        return tuple([port.names for port in self._ports])
+
+    def __repr__(self) -> str:
+        types = [TensorType.of(array) for array in self._arrays]
+        return f"Results({', '.join(f'{port.name}: {type}' for port, type in zip(self._ports, types, strict=True))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """What the sessions of a compiled model share.
+
+    variables: with the types that their values have. is_stateful: whether a run depends on the one before.
+    is_wide: whether f16 and bf16 are computed in f32. rounded: the variables that keep such values.
+    """
+
+    executor: Executor
+    inputs: list[ModelPort]
+    outputs: list[ModelPort]
+    variables: list[ModelPort]
+    is_stateful: bool
+    weights: Weights | None
+    budget: Budget
+    threads: int
+    max_seconds: float | None
+    is_wide: bool
+    rounded: Mapping[str, ElementType]
+
+    def run(self, arrays: list[Array], observe: Observer | None, limits: Limits) -> list[Array]:
+        """The outputs in their declared types, in memory of the caller's own."""
+        if not self.is_wide:
+            return _owned(self.executor.run(arrays, observe), arrays, limits)
+        computed = self.executor.run(list(map(as_f32, arrays)), observe)
+        found = [as_declared(array, port.element_type) for array, port in zip(computed, self.outputs, strict=True)]
+        return _owned(found, arrays, limits)
+
+
+class States(Mapping[str, Array | None]):
+    """The variables of a session by their ids: read-only arrays, None for one that still has its initial value.
+
+    `state[id] = array` gives a variable the value that the next run reads, None its initial one. The array is copied;
+    it must fit the variable as an input array must fit its input. Raises EvaluationError IR705 for an unknown variable,
+    ElementTypeError IR403 and ShapeError IR506 for an array that does not fit.
+    """
+
+    def __init__(self, variables: list[ModelPort], values: Variables, lock: RLock) -> None:
+        self._ports = {port.name: port for port in variables}
+        self._values = values
+        self._lock = lock
+
+    def __getitem__(self, variable_id: str) -> Array | None:
+        if variable_id not in self._ports:
+            raise KeyError(variable_id)
+        with self._lock:
+            return self._values.kept(variable_id)
+
+    def port(self, variable_id: str) -> ModelPort:
+        """The element type and shape that the values of a variable have."""
+        return self._ports[variable_id]
+
+    def __setitem__(self, variable_id: str, value: Any) -> None:
+        port = self._ports.get(variable_id)
+        if port is None:
+            names = ", ".join(map(repr, self._ports)) or "none"
+            message = f"there is no variable {variable_id!r}; the variables are: {names}"
+            raise EvaluationError(message, code=Code.unknown_input)
+        array = None if value is None else checked(value, port, "variable")
+        with self._lock:
+            self._values.set(variable_id, array)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ports)
+
+    def __len__(self) -> int:
+        return len(self._ports)
+
+    def __repr__(self) -> str:
+        types = {name: "initial" if value is None else str(TensorType.of(value)) for name, value in self.items()}
+        return f"States({', '.join(f'{name}: {type}' for name, type in types.items())})"
+
+
+class Session:
+    """Calls of a compiled model with variables of their own; `CompiledModel.session` makes one.
+
+    Several threads may call. Where a run depends on the one before, by variables or by random numbers, the calls of a
+    session wait for each other; calls of other networks, and of other sessions, run side by side.
+    """
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._variables = Variables(network.rounded)
+        self._lock = RLock()
+        self._is_running = False
+        self.state = States(network.variables, self._variables, self._lock)
+
+    def __call__(self, inputs: Inputs | None = None, *, observe: Observer | None = None) -> Results:
+        """Run the network.
+
+        inputs: arrays by name, position or port, or a sequence in the order of the inputs; they are never written to.
+            Arrays of floats are rounded to the float type of the input; those of another element type are cast where
+            the cast keeps every value, and refused otherwise.
+        observe: called after each layer with its node, its inputs and its outputs, as they are computed: with f32 for
+            the f16 and bf16 of the file, unless the precision is "file". The arrays are read-only.
+        Raises IRError: EvaluationError, ElementTypeError or ShapeError for inputs that do not fit and for layers that
+        fail on them, WeightsError where the .bin has changed since it was opened, ResourceError where the run exceeds
+        the memory budget, the time limit or the number of iterations. Variables and sequences of random numbers then
+        stand where they stood before.
+        """
+        network = self._network
+        require_callable(observe, "observe")
+        arrays = bind_inputs(inputs, network.inputs)
+        if network.weights is not None:
+            network.weights.require_unchanged()
+        limits = Limits(network.budget, network.max_seconds)
+        around = LIMITS.set(limits), THREADS.set(network.threads)
+        try:
+            with np.errstate(all="ignore"):
+                if network.is_stateful:
+                    found = self._run_in_turn(arrays, observe, limits)
+                else:
+                    found = network.run(arrays, observe, limits)
+            return Results(network.outputs, found)
+        finally:
+            limits.close()
+            LIMITS.reset(around[0])
+            THREADS.reset(around[1])
+
+    def reset_state(self) -> None:
+        """Give all variables their initial values, and begin the sequences of random numbers anew."""
+        with self._lock:
+            self._variables.reset()
+
+    def _run_in_turn(self, arrays: list[Array], observe: Observer | None, limits: Limits) -> list[Array]:
+        with self._lock:
+            if self._is_running:
+                raise EvaluationError("the network is called while it runs, by its observer: a session() can be called")
+            self._is_running = True
+            around = VARIABLES.set(self._variables)
+            limits.planned = self._variables.nbytes
+            try:
+                found = self._network.run(arrays, observe, limits)
+                self._variables.commit()
+            finally:
+                self._variables.discard()
+                self._is_running = False
+                VARIABLES.reset(around)
+        return found
+
+
+def _owned(outputs: list[Array], inputs: list[Array], limits: Limits) -> list[Array]:
+    """The outputs as arrays that the caller may write to: they share no memory with inputs, constants or each other."""
+    owned: list[Array] = []
+    for output in outputs:
+        shared = any(np.may_share_memory(output, other) for other in (*inputs, *owned))
+        if shared or not output.flags.writeable:
+            limits.require(output.nbytes)
+            output = output.copy()
+            limits.keep(output)
+        owned.append(output)
+    return owned

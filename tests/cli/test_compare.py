@@ -1,0 +1,163 @@
+"""`ir-exec compare`."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from lxml import etree
+
+from ir_exec.cli import main
+from ir_exec.codes import Code
+from ir_exec.types import Array
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / "samples"
+GNN = SAMPLES / "gnn_step.xml"
+INPUTS = ("--inputs", str(SAMPLES / "gnn_step.inputs.npz"))
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["compare", *map(str, arguments)])
+
+
+def norm(ours: Array, reference: Array) -> float:
+    """A metric of one's own."""
+    return float(np.linalg.norm(ours - reference))
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Path:
+    """The sample with another reduction in its ScatterElementsUpdate."""
+    path = tmp_path / "changed.xml"
+    path.write_text(GNN.read_text().replace('reduction="sum"', 'reduction="max"'))
+    path.with_suffix(".bin").write_bytes(GNN.with_suffix(".bin").read_bytes())
+    return path
+
+
+def test_equal(tmp_path: Path) -> None:
+    result = run(GNN, "--with", GNN, *INPUTS)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("equal: no layer is wrong by itself")
+    assert "17 layers: 17 equal" in result.stdout
+
+
+def test_different(changed: Path) -> None:
+    result = run(GNN, "--with", changed, *INPUTS)
+    assert result.exit_code == 1
+    assert result.stdout.startswith('different: layer 12 "total" (ScatterElementsUpdate) is the first that is wrong')
+    rows = [line.split() for line in result.stdout.splitlines() if line.strip().startswith(("12 ", "13 ", "15 "))]
+    assert [(row[0], row[1], row[4]) for row in rows] == [
+        ("12", "total", "wrong"),
+        ("13", "Add_15909", "carried"),
+        ("15", "MatMul_15910", "carried"),
+    ]
+
+
+def test_every_layer_and_chosen_metrics(changed: Path) -> None:
+    result = run(GNN, "--with", changed, *INPUTS, "--all", "--metric", "max_ulp", "--metric", f"{__name__}:norm")
+    assert result.exit_code == 1
+    heads = next(line for line in result.stdout.splitlines() if line.startswith("id"))
+    assert "own max ulp" in heads
+    assert "carried norm" in heads
+    assert sum(" equal " in line for line in result.stdout.splitlines()) > 10
+
+
+@pytest.mark.parametrize("output_format", ["json", "csv", "html", "junit"])
+def test_formats(output_format: str, changed: Path, tmp_path: Path) -> None:
+    result = run(GNN, "--with", changed, *INPUTS, "--format", output_format)
+    assert result.exit_code == 1, result.output
+    written = run(GNN, "--with", changed, *INPUTS, "--format", output_format, "--output", tmp_path / "out")
+    assert written.exit_code == 1
+    assert written.stdout == ""
+    assert (tmp_path / "out").read_text() == result.stdout
+    if output_format == "json":
+        parsed = json.loads(result.stdout)
+        jsonschema.validate(parsed, json.loads((ROOT / "schemas" / "compare.schema.json").read_text()))
+        assert parsed["first_fault"]["layer_name"] == "total"
+    elif output_format == "csv":
+        rows = list(csv.DictReader(result.stdout.splitlines()))
+        assert [row["layer_name"] for row in rows if row["status"] == "wrong"] == ["total"]
+    elif output_format == "junit":
+        suite = etree.fromstring(result.stdout.encode())[0]
+        failed = [case.get("name") for case in suite if case.find("failure") is not None]
+        assert failed == ["comparison", "12 total"]
+        assert (suite.get("tests"), suite.get("failures")) == ("18", "2")
+    else:
+        page = etree.HTML(result.stdout)
+        assert [row.xpath("string(td[2])") for row in page.iterfind(".//tr[@class='wrong']")] == ["total"]
+        assert "is the first that is wrong by itself" in page.xpath("string(//b)")
+
+
+def test_openvino() -> None:
+    result = run(GNN, "--with", "openvino", *INPUTS)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("equal")
+
+
+def test_a_trace_as_reference(changed: Path, tmp_path: Path) -> None:
+    made = CliRunner().invoke(main, ["trace", str(changed), *INPUTS, "--output", str(tmp_path / "t")])
+    assert made.exit_code == 0, made.output
+    result = run(GNN, "--with", tmp_path / "t")
+    assert result.exit_code == 1
+    assert '"total"' in result.stdout
+
+
+def test_inputs_are_drawn() -> None:
+    arguments = (SAMPLES / "bert.xml", "--with", SAMPLES / "bert.xml", "--shape", "input_ids=1,3")
+    result = run(*arguments, "--shape", "attention_mask=1,3", "--seed", "5")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.rstrip().endswith("inputs drawn with seed 5")
+
+
+def test_tolerances(tmp_path: Path) -> None:
+    with np.load(SAMPLES / "gnn_step.outputs.npz") as held:
+        values = {name: held[name] + np.float32(0.01) for name in held.files}
+    np.savez(tmp_path / "near.npz", **values)
+    assert run(GNN, "--with", tmp_path / "near.npz", *INPUTS).exit_code == 1
+    assert run(GNN, "--with", tmp_path / "near.npz", *INPUTS, "--atol", "0.1").exit_code == 0
+
+
+def test_fewer_bits(tmp_path: Path) -> None:
+    result = run(GNN, "--precision", "f16", *INPUTS)
+    assert result.exit_code == 0, result.output
+    assert "in f16: every output stays within the tolerance" in result.stdout
+    result = run(GNN, "--precision", "bf16", *INPUTS, "--rtol", "1e-6", "--format", "json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["keep"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([GNN], "give either --with REFERENCE or --precision TYPE"),
+        ([GNN, "--with", GNN, "--precision", "f16"], "give either"),
+        ([GNN, "--with", GNN, "--metric", "nothing"], "is none of max_abs"),
+        ([GNN, "--with", GNN, "--metric", "no.such:thing"], "there is no metric 'no.such:thing'"),
+        ([GNN, "--with", "no/such.npz"], "no/such.npz cannot be read"),
+        ([GNN, "--with", "no/such.xml"], Code.unreadable_path),
+        (["no/such.xml", "--with", GNN], Code.unreadable_path),
+        ([GNN, "--with", "something"], "is no reference"),
+        ([GNN, "--with", SAMPLES / "gather_elements.xml"], "no value in common"),
+        ([GNN, "--with", GNN, "--inputs", "no/such.npz"], "cannot read arrays"),
+        ([GNN, "--precision", "f16", "--format", "html"], "text or json"),
+    ],
+)
+def test_what_cannot_be_compared(arguments: list[str | Path], words: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert result.stderr.count("error") == 1 or "error[" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("kind", ["compare", "trace", "precision"])
+def test_the_schemas_are_current(kind: str) -> None:
+    printed = CliRunner().invoke(main, ["schema", kind]).stdout
+    path = ROOT / "schemas" / f"{kind}.schema.json"
+    assert printed == path.read_text("utf-8"), f"run: ir-exec schema {kind} > schemas/{path.name}"

@@ -1,0 +1,89 @@
+"""An ONNX file as a reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ir_exec import EvaluationError, read_model
+from ir_exec.debug import compare
+from tests.helpers.network_text import NetworkText
+
+onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+WEIGHTS = np.random.default_rng(0).standard_normal((4, 4)).astype(np.float32)
+
+
+def onnx_file(path: Path, alpha: float = 0.25, names: str = "x") -> Path:
+    """y = LeakyRelu(Tanh(x · w)) · 2, with tensors p, t, l, y."""
+    helper = onnx.helper
+    kind = onnx.TensorProto.FLOAT
+    constants = [onnx.numpy_helper.from_array(WEIGHTS, "w"), onnx.numpy_helper.from_array(np.float32([2]), "two")]
+    nodes = [
+        helper.make_node("MatMul", [names, "w"], ["p"]),
+        helper.make_node("Tanh", ["p"], ["t"]),
+        helper.make_node("LeakyRelu", ["t"], ["l"], alpha=alpha),
+        helper.make_node("Mul", ["l", "two"], ["y"]),
+    ]
+    shapes = [helper.make_tensor_value_info(name, kind, [None, 4]) for name in (names, "y")]
+    graph = helper.make_graph(nodes, "net", shapes[:1], shapes[1:], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, path)
+    return path
+
+
+def network() -> Any:
+    """The same network as IR, with the names of tensors that a converter keeps in the ports."""
+    net = NetworkText()
+    x = net.parameter("?,4")
+    product = net.op("MatMul", x, net.const(WEIGHTS))
+    leaky = net.op("PReLU", net.op("Tanh", product), net.const(np.array([0.25], np.float32)))
+    net.result(net.op("Multiply", leaky, net.const(np.array([2], np.float32))))
+    file = net.file()
+    xml = file.xml.decode()
+    for layer, name in (("parameter0", "x"), ("matmul2", "p"), ("tanh3", "t"), ("prelu5", "l"), ("multiply7", "y")):
+        place = xml.index(f'name="{layer}"')
+        output = xml.index("<output>", place)
+        xml = xml[:output] + xml[output:].replace("UNSPECIFIED", f'UNSPECIFIED" names="{name}', 1)
+    return read_model(xml.encode(), weights=file.weights)
+
+
+X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
+
+
+def test_equal(tmp_path: Path) -> None:
+    path = onnx_file(tmp_path / "net.onnx")
+    report = compare(network(), path, [X])
+    assert report.equal, str(report)
+    assert {layer.partner for layer in report.layers if layer.partner} == {"x", "p", "t", "l", "y"}
+    assert [file.name for file in tmp_path.iterdir()] == ["net.onnx"]
+
+
+def test_the_layer_that_differs(tmp_path: Path) -> None:
+    report = compare(network(), onnx_file(tmp_path / "net.onnx", alpha=0.5), [X])
+    assert report.first_fault is not None
+    assert (report.first_fault.layer_name, report.first_fault.type) == ("prelu5", "PReLU")
+    assert len(report.faults) == 1
+
+
+def test_inputs_of_other_names_go_by_position(tmp_path: Path) -> None:
+    assert compare(network(), onnx_file(tmp_path / "net.onnx", names="other"), [X]).equal
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    (tmp_path / "net.onnx").write_bytes(b"nothing of the kind")
+    with pytest.raises(EvaluationError, match=r"net\.onnx cannot be read"):
+        compare(network(), tmp_path / "net.onnx", [X])
+    with pytest.raises(EvaluationError, match="there is no such file"):
+        compare(network(), tmp_path / "none.onnx", [X])
+
+
+def test_a_package_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ir_exec.debug.onnx.find_spec", lambda name: None)
+    with pytest.raises(EvaluationError, match="onnx and onnxruntime is not installed") as caught:
+        compare(network(), tmp_path / "net.onnx", [X])
+    assert caught.value.hint == "pip install 'ir-exec[onnx]' installs it"

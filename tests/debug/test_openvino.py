@@ -1,0 +1,197 @@
+"""OpenVINO as a reference: its faults are placed, its crashes are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openvino as ov
+import pytest
+from openvino import opset13 as op
+
+from ir_exec import EvaluationError, read_model
+from ir_exec.debug import compare
+from ir_exec.debug.child import Child, ChildCrashed, ChildRefused
+from ir_exec.debug.openvino import OpenVINOReference
+from ir_exec.types import Array
+from tests.conformance.networks import arrays
+from tests.helpers.network_text import NetworkText
+
+NETWORKS = Path(__file__).parents[1] / "networks"
+
+
+def floats(random: np.random.Generator, *shape: int) -> Array:
+    return random.standard_normal(shape).astype(np.float32)
+
+
+def constant(value: Any) -> Any:
+    return op.constant(np.asarray(value, np.float32))
+
+
+def sequence() -> tuple[Any, list[Array]]:
+    """A GRUSequence with lengths, in a network of dynamic shape: the plugin goes on behind the lengths."""
+    random = np.random.default_rng(0)
+    x, lengths = op.parameter([-1, -1, 8], np.float32, name="x"), op.parameter([-1], np.int32, name="lengths")
+    zero = op.constant(np.array(0, np.int64))
+    batch = op.gather(op.shape_of(x), op.constant(np.array([0], np.int64)), zero)
+    sizes = op.concat([batch, op.constant(np.array([1, 16], np.int64))], 0)
+    weights = (constant(floats(random, 1, 48, size) * 0.3) for size in (8, 16))
+    found = op.gru_sequence(
+        op.relu(x),
+        op.broadcast(constant(0), sizes),
+        lengths,
+        *weights,
+        constant(floats(random, 1, 48) * 0.1),
+        16,
+        "forward",
+    )
+    found.set_friendly_name("faulty")
+    scaled = op.multiply(op.squeeze(found.output(0), op.constant(np.array([1], np.int64))), constant(2))
+    inputs = [floats(random, 3, 7, 8), np.array([7, 3, 1], np.int32)]
+    return ov.Model([scaled.output(0), found.output(1)], [x, lengths], "sequence"), inputs
+
+
+def quantized() -> tuple[Any, list[Array]]:
+    """FakeQuantize with ranges per channel behind a depthwise convolution of int8 weights."""
+    random = np.random.default_rng(20)
+    x = op.parameter([1, 8, 14, 12], np.float32, name="x")
+    low, high = constant(-4), constant(4 * 127 / 128)
+    data = op.fake_quantize(x, low, high, low, high, 256)
+    kernel = floats(random, 8, 1, 1, 1, 1) * 0.3
+    most = constant(np.abs(kernel))
+    least = constant(-np.abs(kernel))
+    weights = op.fake_quantize(constant(kernel), least, most, least, most, 255)
+    found = op.group_convolution(data, weights, [1, 1], [0, 0], [0, 0], [1, 1])
+    found = op.add(found, constant(floats(random, 1, 8, 1, 1)))
+    ranges = (0.5 + random.random((1, 8, 1, 1)) * 2).astype(np.float32)
+    low, high = constant(-ranges), constant(ranges * 127 / 128)
+    found = op.fake_quantize(found, low, high, low, high, 255)
+    found.set_friendly_name("faulty")
+    return ov.Model([op.relu(op.add(found, found)).output(0)], [x], "quantized"), [floats(random, 1, 8, 14, 12)]
+
+
+@pytest.mark.parametrize("make", [sequence, quantized])
+@pytest.mark.parametrize("probe", ["all", "bisect"])
+def test_known_faults_are_placed(make: Callable[[], tuple[Any, list[Array]]], probe: Any, tmp_path: Path) -> None:
+    model, inputs = make()
+    path = tmp_path / "network.xml"
+    ov.save_model(model, path, compress_to_fp16=False)
+    report = compare(path, "openvino", inputs, probe=probe)
+    assert not report.equal
+    assert report.first_fault is not None
+    assert report.first_fault.layer_name == "faulty"
+
+
+@pytest.mark.parametrize("name", ["gnn_gcn_gat", "lstm", "dynamic_output_ops", "script_loop_seq", "nms9"])
+def test_networks_without_faults(name: str) -> None:
+    path = NETWORKS / f"{name}.xml"
+    report = compare(path, "openvino", arrays(path, "inputs"))
+    assert report.equal, str(report)
+    assert report.rounds == 2
+    assert all(one.path.count("/body/") or one.type == "Assign" for one in report.unmatched)
+
+
+def test_outputs_alone() -> None:
+    path = NETWORKS / "gnn_gcn_gat.xml"
+    report = compare(path, "openvino", arrays(path, "inputs"), probe="outputs")
+    assert report.equal, str(report)
+    assert report.rounds == 1
+    seen = [layer for layer in report.layers if layer.partner and layer.type not in ("Parameter", "Const")]
+    assert sum(layer.status != "unmatched" for layer in seen) == 2
+
+
+def test_bisection_takes_few_runs(tmp_path: Path) -> None:
+    model, inputs = sequence()
+    path = tmp_path / "network.xml"
+    ov.save_model(model, path, compress_to_fp16=False)
+    report = compare(path, "openvino", inputs, probe="bisect")
+    assert report.rounds <= 8
+    assert {one.path for one in report.unmatched}.isdisjoint({"faulty"})
+
+
+def test_networks_that_are_in_no_file() -> None:
+    net = NetworkText()
+    x = net.parameter("2,3")
+    net.result(net.op("Tanh", net.op("Add", x, net.const(np.ones(3, np.float32)))))
+    file = net.file()
+    model = read_model(file.xml, weights=file.weights)
+    assert compare(model, "openvino").equal
+    model.reshape("5,3")
+    assert compare(model, "openvino").layers[0].shape == (5, 3)
+
+
+def broken(script: Path, text: str) -> Child:
+    script.write_text(text)
+    return Child(str(script), timeout=10)
+
+
+DIES = "import os, sys\nsys.stdin.readline()\nprint('at the end', file=sys.stderr)\nsys.stderr.flush()\nos.abort()"
+
+
+class TestChild:
+    def test_a_crash_is_told(self, tmp_path: Path) -> None:
+        child = broken(tmp_path / "child.py", DIES)
+        with pytest.raises(ChildCrashed, match="crashed with SIGABRT: at the end"):
+            child.ask(do="anything")
+        assert not child.is_running
+        with pytest.raises(ChildCrashed):
+            child.ask(do="again, of another child")
+        child.close()
+
+    def test_no_answer_in_time(self, tmp_path: Path) -> None:
+        child = broken(tmp_path / "child.py", "import sys\nsys.stdin.readline()\nsys.stdin.read()")
+        child._timeout = 0.2
+        with pytest.raises(ChildCrashed, match=r"did not answer within 0\.2 s"):
+            child.ask(do="anything")
+        child.close()
+
+    def test_refusals(self, tmp_path: Path) -> None:
+        text = 'import sys\nfor line in sys.stdin: print(\'{"refused": "no"}\', flush=True)'
+        child = broken(tmp_path / "child.py", text)
+        for _ in range(2):
+            with pytest.raises(ChildRefused, match="no"):
+                child.ask(do="anything")
+        assert child.is_running
+        child.close()
+
+    def test_a_crash_of_openvino_is_a_finding(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        script = tmp_path / "child.py"
+        script.write_text(DIES)
+        monkeypatch.setattr("ir_exec.debug.openvino.Child", lambda name, timeout: Child(str(script), timeout))
+        path = NETWORKS / "lstm.xml"
+        report = compare(path, "openvino", arrays(path, "inputs"))
+        assert not report.equal
+        assert report.failure == "OpenVINO crashed with SIGABRT: at the end"
+        assert "could not compare all: OpenVINO crashed" in str(report)
+
+    def test_probes_that_are_refused_are_found_by_halves(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        ask = Child.ask
+
+        def picky(self: Child, **request: Any) -> dict[str, Any]:
+            if any("MatMul" in name for name, _ in request.get("probes", ())):
+                raise ChildCrashed("crashed with SIGSEGV")
+            return ask(self, **request)
+
+        monkeypatch.setattr(Child, "ask", picky)
+        path = NETWORKS / "lstm.xml"
+        report = compare(path, "openvino", arrays(path, "inputs"))
+        assert report.equal, str(report)
+        assert any("with 1 probes (" in note and "SIGSEGV" in note for note in report.notes)
+        assert {one.type for one in report.unmatched} == {"MatMul"}
+
+
+def test_openvino_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ir_exec.debug.openvino.find_spec", lambda name: None)
+    model = read_model(NETWORKS / "lstm.xml")
+    with pytest.raises(EvaluationError, match="OpenVINO is not installed") as caught:
+        OpenVINOReference(model, probe="all", device="CPU", hint="accuracy", timeout=1)
+    assert caught.value.hint == "pip install 'ir-exec[openvino]' installs it"
+
+
+def test_devices_that_do_not_exist() -> None:
+    path = NETWORKS / "lstm.xml"
+    report = compare(path, "openvino", arrays(path, "inputs"), device="NPU")
+    assert report.failure is not None
+    assert report.failure.startswith("OpenVINO refuses")

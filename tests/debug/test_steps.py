@@ -1,0 +1,97 @@
+"""Elements on a step, and ties: differences that are nobody's fault."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ir_exec import read_model
+from ir_exec.debug import Comparison, compare
+from ir_exec.types import Array
+from tests.helpers.network_text import NetworkText
+
+CLOSE = np.float32(1 + 2e-6)
+
+
+def layer(type: str, inputs: list[Array], reference: list[Array], opset: int = 1, **attributes: Any) -> Comparison:
+    """A network of one layer between ReLUs, compared with these values in place of the layer's."""
+    net = NetworkText()
+    first = net.parameter(",".join(map(str, inputs[0].shape)), "f32")
+    rest = [net.const(array) for array in inputs[1:]]
+    found = net.outputs(len(reference), type, first, *rest, opset=opset, **attributes)
+    for value in found:
+        net.result(value)
+    file = net.file()
+    model = read_model(file.xml, weights=file.weights)
+    name = f"{type.lower()}{len(inputs)}"
+    names = [name] if len(reference) == 1 else [f"{name}:{port}" for port in range(len(reference))]
+    return compare(model, dict(zip(names, reference, strict=True)), inputs[:1])
+
+
+def status(report: Comparison) -> tuple[str, str | None]:
+    (found,) = (one for one in report.layers if one.partner is not None)
+    assert (found.status == "wrong") == (report.first_fault is not None)
+    return found.status, found.note
+
+
+def test_rounding() -> None:
+    x = np.array([0.5, 1.2, 2.5 * CLOSE, 3.0], np.float32)
+    report = layer("Round", [x], [np.array([0, 1, 2, 3], np.float32)], opset=5, mode="half_to_even")
+    assert status(report) == ("step", "1 of 4 elements lie on a step; one step apart")
+    report = layer("Round", [x], [np.array([0, 2, 3, 3], np.float32)], opset=5, mode="half_to_even")
+    assert status(report) == ("wrong", None)
+    report = layer("Round", [x], [np.array([0, 1, 5, 3], np.float32)], opset=5, mode="half_to_even")
+    assert status(report) == ("wrong", None)
+
+
+@pytest.mark.parametrize(("type", "ours"), [("Floor", [1, 1]), ("Ceiling", [1, 2])])
+def test_whole_numbers(type: str, ours: list[float]) -> None:
+    x = np.array([1, 1.5], np.float32)
+    other = np.array(ours, np.float32) + np.array([-1 if type == "Floor" else 1, 0], np.float32)
+    assert status(layer(type, [x], [other]))[0] == "step"
+    assert status(layer(type, [x], [np.array(ours, np.float32) + 1]))[0] == "wrong"
+
+
+def test_conversion() -> None:
+    x = np.array([2.0, 3.7], np.float32)
+    assert status(layer("Convert", [x], [np.array([1, 3], np.int32)], destination_type="i32"))[0] == "step"
+    assert status(layer("Convert", [x], [np.array([2, 4], np.int32)], destination_type="i32"))[0] == "wrong"
+
+
+def test_comparison() -> None:
+    x, y = np.array([1, 2], np.float32), np.array([CLOSE, 3], np.float32)
+    assert status(layer("Less", [x, y], [np.array([False, True])])) == ("step", "1 of 2 elements lie on a step")
+    assert status(layer("Less", [x, y], [np.array([True, False])]))[0] == "wrong"
+
+
+def test_quantization() -> None:
+    limits = [np.array(number, np.float32) for number in (0, 255, 0, 255)]
+    x = np.array([0.5, 10.2, 100.5, 200], np.float32)
+    found = np.array([0, 10, 101, 200], np.float32)
+    assert status(layer("FakeQuantize", [x, *limits], [found], levels=256)) == (
+        "step",
+        "1 of 4 elements lie on a step; one step apart",
+    )
+    far = np.array([0, 11, 100, 200], np.float32)
+    assert status(layer("FakeQuantize", [x, *limits], [far], levels=256))[0] == "wrong"
+
+
+@pytest.mark.parametrize(
+    ("indices", "expected"),
+    [([2, 0], "step"), ([0, 2], "equal"), ([0, 1], "wrong"), ([0, 0], "wrong"), ([0, 9], "wrong")],
+)
+def test_ties(indices: list[int], expected: str) -> None:
+    x = np.array([5, 1, 5, 0], np.float32)
+    values = np.array([5, 5], np.float32)
+    attributes = {"axis": 0, "mode": "max", "sort": "value", "index_element_type": "i64"}
+    report = layer("TopK", [x, np.array(2, np.int64)], [values, np.array(indices, np.int64)], opset=3, **attributes)
+    assert status(report)[0] == expected
+    if expected == "step":
+        assert "2 of 2 indices differ among equal elements" in str(report)
+        assert not report.equal or report.first_fault is None
+
+
+def test_other_layers_have_no_steps() -> None:
+    assert status(layer("Tanh", [np.array([1.0], np.float32)], [np.array([0.5], np.float32)]))[0] == "wrong"
