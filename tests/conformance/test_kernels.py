@@ -33,6 +33,10 @@ def _compare(case: Case) -> None:
             with np.errstate(all="ignore"):
                 found = layer.kernel(*types)(*case.inputs)
             for one, other in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):
+                if case.type == "NonMaxSuppression" and case.opset < 5:
+                    # A static number of rows is filled up with -1; `evaluate` alone knows no types.
+                    assert len(one) >= len(other)
+                    other = np.pad(other, ((0, len(one) - len(other)), (0, 0)), constant_values=-1)
                 assert (one.dtype, one.shape) == (other.dtype, other.shape), case
                 # NumPy knows no NaN of the types that it does not have itself.
                 same = one.dtype.kind == "V" and one.tobytes() == other.tobytes()

@@ -8,11 +8,11 @@ from importlib import resources
 
 import pytest
 
-from ir_exec.errors import GraphError, UnsupportedError
+from ir_exec.errors import GraphError, IRError, UnsupportedError
 from ir_exec.ops import In, Op, op, opset_number, registered, resolve
 from ir_exec.ops.base import Family
 from ir_exec.ops.base.operator import check_contract
-from ir_exec.types import Array, TensorType
+from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.conformance.build import build
 from tests.conformance.case import Case
 from tests.conformance.checks import families, table
@@ -208,6 +208,35 @@ def test_what_a_class_says_of_its_inputs_fits_them(cls: type[Op]) -> None:
 )
 def test_classes_answer_what_others_ask(question: str, names: list[str]) -> None:
     assert [name_of(cls) for cls in registered() if getattr(cls, question)] == names
+
+
+TAKE_STRINGS = """
+Assign.new_value BatchToSpace.data Broadcast.data Concat.inputs ConvertLike.like DepthToSpace.data Equal.a Equal.b
+ExtractImagePatches.data Gather.data GatherElements.data GatherND.data Greater.a Greater.b GreaterEqual.a
+GreaterEqual.b Identity.data If.values Less.a Less.b LessEqual.a LessEqual.b Loop.values NotEqual.a NotEqual.b
+OneHot.off_value OneHot.on_value Pad.data Pad.pad_value ReadValue.init_value ReorgYolo.data Reshape.data Result.value
+Reverse.data ReverseSequence.data Roll.data ScatterElementsUpdate.data ScatterElementsUpdate.updates
+ScatterNDUpdate.data ScatterNDUpdate.updates ScatterUpdate.data ScatterUpdate.updates Select.else_ Select.then
+ShapeOf.data ShuffleChannels.data Slice.data SliceScatter.data SliceScatter.updates SpaceToBatch.data
+SpaceToDepth.data SparseFillEmptyRows.default_value SparseFillEmptyRows.values Split.data Squeeze.data
+StridedSlice.data StringTensorUnpack.data TensorIterator.values Tile.data Transpose.arg Unique.data Unsqueeze.data
+VariadicSplit.data
+"""
+"""The inputs that say nothing of what their elements are, or mean strings."""
+
+
+def test_only_inputs_of_any_type_take_strings() -> None:
+    text, unknown = TensorType(ElementType.string, Shape.unknown()), TensorType.unknown()
+    found = set()
+    for cls in registered():
+        for place, declared in enumerate(cls.inputs):
+            faults: list[IRError] = []
+            types = [text if i == place else unknown for i in range(len(cls.inputs))]
+            if Op.check_inputs(object.__new__(cls), types, faults.append):
+                found.add(f"{cls.type_name}.{declared.name}")
+            else:
+                assert [fault.code for fault in faults] == ["IR401"], f"{name_of(cls)}.{declared.name}"
+    assert found == set(TAKE_STRINGS.split())
 
 
 def resolves(type_name: str, version: str) -> str:

@@ -195,6 +195,40 @@ def test_variables_come_in_pairs():
     assert [(fault.code, fault.location.layer_id) for fault in faults] == [(Code.variable_without_pair, "1")]
 
 
+def variables(read, assigned):
+    """A network that reads and assigns variables of these names."""
+    declared = 'variable_type="f32" variable_shape="2"'
+    layers = [
+        layer(i, "ReadValue", opset="opset6", data=f'variable_id="{name}" {declared}', outputs=[port(0)])
+        for i, name in enumerate(read)
+    ]
+    layers += [result(i) for i in range(10, 10 + len(read))]
+    layers += [
+        layer(i, "Assign", opset="opset6", data=f'variable_id="{name}"', inputs=[port(0)], outputs=[port(1)])
+        for i, name in enumerate(assigned, 20)
+    ]
+    ends = [(i, 0, 10 + i, 0) for i in range(len(read))] + [(0, 0, 20 + i, 0) for i in range(len(assigned))]
+    return net(layers, ends)
+
+
+@pytest.mark.parametrize(
+    ("read", "assigned", "expected"),
+    [
+        ("ab", "ab", []),
+        ("ab", "a", [("1", None)]),
+        ("a", "ab", [("21", None)]),
+        ("ab", "ac", [("1", "variable 'c' is the only other one without a pair: was one of the two renamed?")]),
+        ("abb", "ac", [("1", None), ("2", None), ("21", None)]),
+        ("abd", "ac", [("1", None), ("2", None), ("21", None)]),
+        ("abc", "a", [("1", None), ("2", None)]),
+    ],
+)
+def test_a_renamed_variable_is_one_fault(read, assigned, expected):
+    _, faults = graph_of(variables(read, assigned))
+    faults = [fault for fault in faults if fault.code == Code.variable_without_pair]
+    assert [(fault.location.layer_id, fault.hint) for fault in faults] == expected
+
+
 def test_of_two_layers_with_one_id_the_one_out_of_order_is_named():
     """Whichever of the two comes first in the file."""
     for ids, odd in (("0 1 2 1 4", "d"), ("0 3 2 3 4", "b")):

@@ -37,6 +37,15 @@ def test_a_box_without_area_overlaps_nothing() -> None:
         assert overlaps_of(common, np.float32(area), areas).tolist() == [0, 0, 0, 0]
 
 
+def test_boxes_apart_by_less_than_the_margin_touch() -> None:
+    boxes = np.array([[0, 0, 1, 1], [1.5, 0, 2.5, 1], [2, 0, 3, 1], [2.5, 0, 3.5, 1]], np.float32).T
+    first, others = np.array(0), np.arange(4)
+    # Sizes count as one more: areas of 4; 0.5 x 2 in common with the second.
+    assert corner_overlaps(boxes, 1.0)(first, others).tolist() == pytest.approx([1, 1 / 7, 0, 0])
+    assert corner_overlaps(boxes, 1.0, touching=False)(first, others).tolist() == [1, 0, 0, 0]
+    assert corner_overlaps(boxes)(first, others).tolist() == [1, 0, 0, 0]
+
+
 @pytest.mark.parametrize(("threshold", "kept"), [(-1.0, [0]), (0.0, [0]), (0.1, [0, 1, 2]), (1.0, [0, 1, 2])])
 def test_what_is_no_number_removes_nothing_unless_any_overlap_does(threshold: float, kept: list[int]) -> None:
     def unknown(one: Array, other: Array) -> Array:

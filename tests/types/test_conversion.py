@@ -49,6 +49,20 @@ def test_one_is_one_in_every_type(source: ElementType) -> None:
         assert (convert(alone, ElementType.i32) == 1).all()
 
 
+@pytest.mark.parametrize("source", KINDS, ids=str)
+def test_nothing_is_nothing_in_every_type(source: ElementType) -> None:
+    for target in KINDS:
+        converted = convert(np.zeros((2, 0), source.dtype), target)
+        assert (converted.dtype, converted.shape) == (target.dtype, (2, 0))
+
+
+@pytest.mark.parametrize("target", ["i32", "i64"])
+def test_one_number_beyond_the_range_is_as_many(target: str) -> None:
+    far = np.array([1e30, -1e30, 2.0**63, np.inf, -np.inf, np.nan, 2.0**31], np.float64)
+    many = to(target, far)
+    assert [int(to(target, far[i : i + 1])[0]) for i in range(len(far))] == many.tolist()
+
+
 def test_the_same_type_is_the_same_array() -> None:
     array = np.zeros(3, np.float16)
     assert convert(array, ElementType.f16) is array

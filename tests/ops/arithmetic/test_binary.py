@@ -130,6 +130,10 @@ def test_maximum_and_minimum_keep_nan() -> None:
         ("FloorMod", (1, 3), (4, 10), (1, 3)),
         ("Divide", (0, 2**63 - 1), (0, 2**63 - 1), (0, 2**63 - 1)),
         ("Divide", (7, 9), (2, 3), (2, 4)),
+        ("Power", (2, 3), (1, 4), (2, 81)),
+        ("Power", (1, 7), (0, 1), (1, 7)),
+        ("Multiply", (-2, 3), (-5, 4), (-15, 12)),
+        ("Subtract", (-2, 3), (1, 4), (-6, 2)),
     ],
 )
 def test_bounds_are_as_narrow_as_the_operands_allow(

@@ -56,3 +56,16 @@ def test_offsets_that_are_no_numbers_lie_outside() -> None:
     with np.errstate(all="ignore"):
         for operator in (DeformableConvolution1(), DeformableConvolution8(bilinear_interpolation_pad=True)):
             assert operator.evaluate(data, offsets, filters).tolist() == [[[[0, 0], [0, 0]]]]
+
+
+@pytest.mark.parametrize("size", [(0, 3), (3, 0), (0, 0)])
+def test_an_image_without_elements_is_all_padding(size: tuple[int, int]) -> None:
+    data = np.zeros((1, 1, *size), np.float32)
+    counts = (size[0] + 2, size[1] + 2)
+    offsets = np.zeros((1, 2, *counts), np.float32)
+    filters = np.ones((1, 1, 1, 1), np.float32)
+    for operator in (
+        DeformableConvolution1(pads_begin=(1, 1), pads_end=(1, 1)),
+        DeformableConvolution8(pads_begin=(1, 1), pads_end=(1, 1), bilinear_interpolation_pad=True),
+    ):
+        assert np.array_equal(operator.evaluate(data, offsets, filters), np.zeros((1, 1, *counts)))

@@ -32,6 +32,16 @@ def test_classes_of_a_detector_that_leaves_out_the_first() -> None:
     assert output[0, 0, :, :3].tolist() == [[0, 0, 0.75], [0, 0, np.float32(0.1)], [-1, 0, 0]]
 
 
+def test_the_first_is_left_out_whatever_the_background() -> None:
+    """OpenVINO's CPU plugin refuses another background than the first class here."""
+    for background, classes in ((0, [0]), (-1, [0]), (5, [0]), (1, [])):
+        attributes = {"decrease_label_id": "true", "background_label_id": background}
+        output = run(detector(**attributes), *two_priors([0.2, 0.9, 0.75, 0.25]))
+        found = output[0, 0]
+        assert [row[1] for row in found[: len(classes)].tolist()] == classes
+        assert sum(row[0] == 0 and row[2] > 0 for row in found.tolist()) == 2 * len(classes)
+
+
 def test_rows_for_every_way_to_count_them() -> None:
     inputs = (typed("2,60"), typed("2,45"), typed("1,2,60"))
     for attributes, rows in (({"keep_top_k": 7}, 14), ({"keep_top_k": -1, "top_k": 4}, 24), ({"keep_top_k": -1}, 90)):

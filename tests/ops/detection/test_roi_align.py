@@ -66,6 +66,21 @@ def test_a_box_as_large_as_a_city_claims_no_memory(operator: Op) -> None:
     assert (error.value.code, error.value.location.port) == ("IR704", "rois")
 
 
+@pytest.mark.parametrize("operator", [ALIGN, ROTATED])
+@pytest.mark.parametrize(("side", "is_refused"), [(2000, False), (2200, True)])
+def test_how_many_samples_are_too_many(operator: Op, side: float, is_refused: bool) -> None:
+    """Of boxes with about one sample for each element; 2^22 is 2048 squared."""
+    half = side / 2
+    box = np.array([[0, 0, side, side] if operator is ALIGN else [half, half, side, side, 0]], np.float32)
+    inputs = np.ones((1, 1, 4, 4), np.float32), box, np.array([0])
+    if is_refused:
+        with pytest.raises(EvaluationError) as error:
+            evaluate(operator, *inputs)
+        assert error.value.code == "IR704"
+    else:
+        assert evaluate(operator, *inputs).shape == (1, 1, 2, 3)
+
+
 NUMBERS = st.sampled_from([0.0, 1.0, -2.5, 3.7, 40.0, np.nan, np.inf, -np.inf, 1e30, -1e30])
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops import Op
 from ir_exec.ops.image.grid_sample import GridSample
-from ir_exec.types import TensorType
+from ir_exec.types import Array, TensorType
 from tests.helpers.operators import evaluate
 from tests.helpers.values import typed
 
@@ -65,3 +65,18 @@ def test_an_empty_image_has_nothing_to_read() -> None:
     with pytest.raises(EvaluationError) as error:
         evaluate(GridSample(), np.zeros((1, 2, 0, 3), np.float32), grid)
     assert error.value.message == "data [1, 2, 0, 3] has no elements to read"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        np.array([2**62 + 1, -(2**62) - 1, 2**53 + 1, 7], np.int64),
+        np.array([2**31 - 1, -(2**31) + 1, 2**24 + 1, 7], np.int32),
+        np.array([1 + 2**-50, 1e300, -1e-300, 0.1]),
+    ],
+)
+def test_nearest_copies_every_digit(data: Array) -> None:
+    grid = np.array([[-1, 0], [1 / 3, 0], [-1 / 3, 0], [1, 0]], np.float32).reshape(1, 1, 4, 2)
+    found = evaluate(GridSample(mode="nearest", align_corners=True), data.reshape(1, 1, 1, 4), grid)
+    assert found.dtype == data.dtype
+    assert found.ravel().tolist() == data[[0, 2, 1, 3]].tolist()

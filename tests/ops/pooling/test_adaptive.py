@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir_exec.errors import EvaluationError
+from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.pooling.adaptive import AdaptiveAvgPool, AdaptiveMaxPool
 from ir_exec.types import ElementType, Shape, TensorType
 from tests.helpers.operators import refused
@@ -58,6 +58,9 @@ def test_adaptive_pooling_refuses(operator: Any) -> None:
     data = typed("1,2,4,5")
     what = "the length of output_shape and the number of spatial axes must be equal, found 3 and 2"
     assert refused(operator, data, TensorType.of(np.array([1, 2, 3]))) == ("IR502", what)
+    with pytest.raises(ShapeError) as raised:
+        operator.infer(data, TensorType.of(np.array([1, 2, 3])))
+    assert raised.value.location.port == "output_shape"
     found = refused(operator, data, TensorType.of(np.array([1, -2])))
     assert found == ("IR505", "output_shape [1, -2] holds a negative size")
     assert refused(operator, data, typed("", "i64"))[0] == "IR501"

@@ -1,0 +1,125 @@
+"""Port maps: every fault once, at its own line, and what a sound one ties together."""
+
+from __future__ import annotations
+
+import pytest
+
+from ir_exec.codes import Code
+from ir_exec.errors import IRError
+from ir_exec.graph import Graph, build_graph
+from ir_exec.ir import read_document
+from ir_exec.ops.base.bodies import BackEdge, BodyInput, BodyOutput, Part
+from tests.helpers.ir_text import edges, layer, net, parameter, port, result
+
+MAP = """<port_map>
+<input external_port_id="0" internal_layer_id="3" axis="1"/>
+<input external_port_id="1" internal_layer_id="4"/>
+<output external_port_id="2" internal_layer_id="6"/>
+<output external_port_id="3" internal_layer_id="7" axis="0" start="-1" end="0" stride="-1" part_size="1"/>
+</port_map>
+<back_edges>
+<edge from-layer="6" to-layer="4"/>
+</back_edges>
+"""
+
+
+def iterator(port_map: str) -> bytes:
+    """A TensorIterator: Parameters 3 and 4 inside, their sum, and Results 6 and 7."""
+    total = layer(5, "Add", inputs=[port(0), port(1)], outputs=[port(2)])
+    inside = "".join([parameter(3), parameter(4), total, result(6), result(7)])
+    ends = edges([(3, 0, 5, 0), (4, 0, 5, 1), (5, 2, 6, 0), (5, 2, 7, 0)])
+    body = f"{port_map}<body><layers>{inside}</layers>{ends}</body>"
+    outer = layer(2, "TensorIterator", inputs=[port(0), port(1)], outputs=[port(2), port(3)], inner=body)
+    layers = [parameter(0, dims=[2, 3]), parameter(1, dims=[2, 1]), outer, result(8), result(9)]
+    return net(layers, [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 8, 0), (2, 3, 9, 0)])
+
+
+def built(raw: bytes) -> tuple[Graph, list[IRError]]:
+    faults: list[IRError] = []
+    document = read_document(raw, report=faults.append)
+    assert document is not None
+    return build_graph(document, None, report=faults.append), faults
+
+
+def test_what_a_sound_port_map_ties_together() -> None:
+    graph, faults = built(iterator(MAP))
+    assert faults == []
+    (body,) = next(node for node in graph.nodes if node.type == "TensorIterator").bodies
+    assert body.ties is not None
+    assert body.ties.parameters == 2
+    assert body.ties.inputs == (
+        BodyInput(parameter=0, position=0, part=Part(axis=1, start=0, end=-1, stride=1, part_size=1)),
+        BodyInput(parameter=1, position=1),
+    )
+    assert body.ties.outputs == (
+        BodyOutput(result=0, position=0),
+        BodyOutput(result=1, position=1, part=Part(axis=0, start=-1, end=0, stride=-1, part_size=1)),
+    )
+    assert body.ties.back_edges == (BackEdge(0, 1),)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ('input external_port_id="0"', 'input external_port_id="7"',
+         "the port map names input port 7, which the layer does not have"),
+        ('output external_port_id="2"', 'output external_port_id="0"',
+         "the port map names output port 0, which the layer does not have"),
+        ('external_port_id="2"', 'external_port_id="-1"',
+         "the port map's output for layer 6 is not connected and has no purpose"),
+        ('internal_layer_id="6"', 'internal_layer_id="5"',
+         "the port map ties output 2 to layer 5, which is no Result of the body"),
+        ('internal_layer_id="3"', 'internal_layer_id="6"',
+         "the port map ties input 0 to layer 6, which is no Parameter of the body"),
+        ('stride="-1"', 'stride="0"',
+         "the port map has parts of size 1 in steps of 0: expected a size from 1 on, steps not of 0"),
+        ('part_size="1"', 'part_size="0"',
+         "the port map has parts of size 0 in steps of -1: expected a size from 1 on, steps not of 0"),
+        ('from-layer="6"', 'from-layer="5"', "a back edge leaves layer 5, which is no Result of body"),
+        ('to-layer="4"', 'to-layer="5"', "a back edge enters layer 5, which is no Parameter of body"),
+    ],
+)  # fmt: skip
+def test_a_fault_is_told_once_and_at_its_line(before: str, after: str, message: str) -> None:
+    broken = iterator(MAP.replace(before, after, 1))
+    _, faults = built(broken)
+    line = next(number for number, text in enumerate(broken.decode().splitlines(), 1) if after in text and number > 1)
+    of_map = [fault for fault in faults if fault.code == Code.body_port_map]
+    assert message in [fault.message for fault in of_map]
+    (fault,) = [fault for fault in of_map if fault.message == message]
+    assert fault.location.line == line
+    assert fault.location.layer_id == "2"
+
+
+@pytest.mark.parametrize(
+    ("line", "message", "told_at"),
+    [
+        (1, "input port 0: no entry of the port map of body takes it", '<port id="0" precision="FP32"></port>'),
+        (3, "output port 2: no entry of the port map of body gives it", '<port id="2" precision="FP32"></port>'),
+    ],
+)
+def test_ports_without_an_entry(line: int, message: str, told_at: str) -> None:
+    lines = MAP.splitlines(keepends=True)
+    broken = iterator("".join([*lines[:line], *lines[line + 1 :]]))
+    _, faults = built(broken)
+    (fault,) = [fault for fault in faults if fault.message == message]
+    assert told_at in broken.decode().splitlines()[(fault.location.line or 0) - 1]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (1, "more than one entry of the port map feeds Parameter 3"),
+        (3, "output port 2: more than one entry of the port map of body gives it"),
+    ],
+)
+def test_entries_that_stand_twice(line: int, message: str) -> None:
+    lines = MAP.splitlines(keepends=True)
+    _, faults = built(iterator("".join([*lines[:line], lines[line], *lines[line:]])))
+    assert [fault.message[: len(message)] for fault in faults] == [message]
+
+
+def test_a_parameter_that_nothing_feeds() -> None:
+    spare = parameter(10, name="spare")
+    _, faults = built(iterator(MAP).replace(b'<layer id="5"', f'{spare}<layer id="5"'.encode()))
+    expected = 'nothing feeds Parameter 10 "spare" of body: no entry of the port map names it'
+    assert [fault.message for fault in faults] == [expected]
