@@ -61,6 +61,8 @@ class Code(StrEnum):
     type_not_in_opset = "IR117", "0.1.0"
     unknown_opset = "IR118", "0.1.0"
     newer_than_target = "IR119", "0.1.0"
+    repeated_rt_info = "IR120", "0.1.0"
+    colliding_names = "IR121", "0.1.0"
 
     weights = "IR200", "0.1.0"
     weights_missing = "IR201", "0.1.0"

@@ -86,13 +86,19 @@ class ModelPort(NamedTuple):
 class Loaded(NamedTuple):
     """A file, as far as it can be read: the document, the graph, and the weights if there are any.
 
-    version: the IR version of the file; the document says the same in version 11.
+    document: in version 11, whatever the version of the file.
+    source: the document as the file has it.
     """
 
     document: Document
     graph: Graph
     weights: Weights | None
-    version: int
+    source: Document
+
+    @property
+    def version(self) -> int:
+        """The IR version of the file."""
+        return self.source.version
 
 
 class Model:
@@ -284,7 +290,7 @@ def _unpickled(
         # That registers the operators in it.
         import_module(module)
     graph = build_graph(document, weights, report=raise_error)
-    model = cls(Loaded(document, graph, weights, document.version))
+    model = cls(Loaded(document, graph, weights, document))
     return model.reshape(shapes) if shapes else model
 
 
@@ -306,13 +312,13 @@ def load(source: Source, weights: WeightsSource | None = None, *, report: Report
     if document is None:
         return None
     opened = _open_weights(document, weights, report)
-    version = document.version
-    if version < 11:
+    source_document = document
+    if document.version < 11:
         from ir_exec.ir.legacy import upgrade, with_outputs_converted  # few files are so old
 
         document, opened = upgrade(document, opened, report)
         document = with_outputs_converted(document, _output_types(document, opened))
-    return Loaded(document, build_graph(document, opened, report=report), opened, version)
+    return Loaded(document, build_graph(document, opened, report=report), opened, source_document)
 
 
 def _output_types(document: Document, weights: Weights | None) -> dict[str, ElementType]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import Phase, settings
 
+from tests.conformance.networks import COLLECTION
 from tests.conformance.oracle import Oracle
 
 # How long an example takes says something about the machine, not about the code.
@@ -25,6 +26,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(CONFORMANCE):
             item.add_marker(pytest.mark.conformance)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say when the tests had fewer networks than there are: those of the collection are parameters of many tests."""
+    if not any(COLLECTION.glob("*.xml")):
+        terminalreporter.write_line(f"no networks in {COLLECTION}: tests ran only on the copies in tests/networks")
 
 
 @pytest.fixture(scope="session")

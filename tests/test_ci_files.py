@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 import shlex
@@ -24,6 +25,21 @@ BAD = ROOT / "tests" / "bad"
 CONV = ROOT / "tests" / "networks" / "conv_zoo.xml"
 README = (ROOT / "README.md").read_text("utf-8")
 EXAMPLES = [yaml.safe_load(text) for text in re.findall(r"^```yaml\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)]
+
+COMMANDS = [
+    "; touch done #",
+    "&& touch done #",
+    "| touch done #",
+    "\ntouch done #",
+    "'; touch done #",
+    '"; touch done #',
+    "$(touch done)",
+    "`touch done`",
+]
+"""What makes a file where a shell reads it as part of a script."""
+
+OURS = f'exec {sys.executable} -c "from ir_exec.cli import main; main()" "$@"'
+TELLS_WORDS = """printf '%s\\n' "$@\""""
 
 
 def errors(schema: str, document: Any) -> list[str]:
@@ -88,14 +104,17 @@ class TestAction:
         for step in action["runs"]["steps"]:
             assert "${{" not in step.get("run", "")
 
-    def run(self, action: dict[str, Any], folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
-        """The shell steps, one after the other, as GitHub would run them; only `python` is another one."""
+    def run(
+        self, action: dict[str, Any], folder: Path, tool: str = OURS, **inputs: str
+    ) -> subprocess.CompletedProcess[str]:
+        """The shell steps, one after the other, as GitHub would run them; only `python` is another one.
+
+        tool: what `ir-exec` runs.
+        """
         tools = folder / "tools"
         tools.mkdir()
         (tools / "python").write_text(f'#!/bin/sh\necho "python $*" >> "{folder}/installed"\n')
-        (tools / "ir-exec").write_text(
-            f'#!/bin/sh\nexec {sys.executable} -c "from ir_exec.cli import main; main()" "$@"\n'
-        )
+        (tools / "ir-exec").write_text(f"#!/bin/sh\n{tool}\n")
         for tool in tools.iterdir():
             tool.chmod(0o755)
         given = {name: told["default"] for name, told in action["inputs"].items()} | inputs
@@ -106,7 +125,9 @@ class TestAction:
             assert step["shell"] == "bash"
             own = {name: self.filled(value, given) for name, value in step.get("env", {}).items()}
             environment = {"PATH": path, "GITHUB_ACTION_PATH": str(ROOT), "PYTHONPATH": str(ROOT), **own}
-            command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+            # GitHub fills in scripts too, as text.
+            script = self.filled(step["run"], given)
+            command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
             done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
             if done.returncode:
                 break
@@ -145,11 +166,38 @@ class TestAction:
         done = self.run(action, folder, paths="models/good.xml", options="--strict")
         assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
-    def test_inputs_are_no_commands(self, action: dict[str, Any], folder: Path) -> None:
-        self.run(
-            action, folder, paths='models/good.xml; touch "$HOME/x" $(touch done) `touch done`', options="&& touch done"
-        )
+    @pytest.mark.parametrize("text", COMMANDS)
+    def test_inputs_are_no_commands(self, action: dict[str, Any], folder: Path, text: str) -> None:
+        """They go to `ir-exec` word by word, and nowhere else."""
+        done = self.run(action, folder, tool=TELLS_WORDS, paths=f"models/good.xml {text}", options=f"--strict {text}")
         assert not (folder / "done").exists()
+        words = text.split()
+        assert done.stdout.splitlines() == [
+            *("check", "models/good.xml", *words),
+            *("--format", "github", "--strict", *words),
+        ], done.stderr
+
+    @pytest.mark.parametrize(
+        ("script", "text"),
+        [
+            ("ir-exec check ${{ inputs.paths }} --format github ${{ inputs.options }}", "; touch done #"),
+            ("ir-exec check ${{ inputs.paths }} --format github", "&& touch done #"),
+            ("ir-exec check ${{ inputs.paths }} --format github", "$(touch done)"),
+            ("ir-exec check '${{ inputs.paths }}' --format github", "'; touch done #"),
+            ('ir-exec check "${{ inputs.paths }}" --format github', '"; touch done #'),
+            ('ir-exec check "${{ inputs.paths }}" --format github', "`touch done`"),
+            ("eval ir-exec check $IR_PATHS --format github $IR_OPTIONS", "; touch done #"),
+            ('bash -c "ir-exec check $IR_PATHS"', "| touch done #"),
+        ],
+    )
+    def test_an_action_that_runs_its_inputs_is_noticed(
+        self, action: dict[str, Any], folder: Path, script: str, text: str
+    ) -> None:
+        broken = copy.deepcopy(action)
+        broken["runs"]["steps"][-1]["run"] = script
+        assert text in COMMANDS
+        self.run(broken, folder, tool=TELLS_WORDS, paths=f"models/good.xml {text}")
+        assert (folder / "done").exists()
 
     def test_the_examples_of_the_readme(self, action: dict[str, Any]) -> None:
         steps = [step for one in EXAMPLES for step in one if "uses" in step]

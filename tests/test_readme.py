@@ -10,15 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 from ir_exec.cli import main
-from tests.examples import blocks, check_console, check_python
+from tests.helpers.examples import blocks_of, check_console, run_example
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
-BLOCKS = blocks(README)
-SHELL = [text.strip() for language, text in BLOCKS if language == "sh"]
-CONSOLE = [text for language, text in BLOCKS if language == "console"]
-PYTHON = [text for language, text in BLOCKS if language == "python"]
+SHELL = [text.strip() for text in blocks_of(README, "sh")]
+CONSOLE = blocks_of(README, "console")
+PYTHON = blocks_of(README, "python")
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +53,8 @@ def test_commands_print_what_is_shown(block):
 def test_python_examples_run_in_their_order_and_print_what_their_comments_say():
     namespace: dict[str, object] = {}
     for block in PYTHON:
-        check_python(block, namespace)
+        expected, lines = run_example(block, namespace)
+        assert lines[: len(expected)] == expected, block
 
 
 def test_every_sample_is_described_and_every_file_named_exists():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ir_exec.check.constants import odd_constants
 from ir_exec.check.dynamic import unbounded_inputs
 from ir_exec.check.findings import Findings, Repair
+from ir_exec.check.names import colliding_names, repeated_rt_info
 from ir_exec.check.releases import Release, newer_than, requirement
 from ir_exec.check.report import Report, Requirement
 from ir_exec.check.structure import (
@@ -105,6 +106,8 @@ def _check(loaded: Loaded, findings: Findings, wanted: _Wanted) -> int:
     graphs = list(all_graphs(loaded.graph))
     for layer in layers_in_doubt(loaded.document.layers, loaded.document.edges):
         findings.mute(layer)
+    for error in (*repeated_rt_info(loaded.source), *colliding_names(loaded.source)):
+        findings(error)
     for graph in graphs:
         for error in (*duplicate_port_ids(graph), *duplicate_names(graph)):
             findings(error)

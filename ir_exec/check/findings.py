@@ -24,7 +24,7 @@ _CONSEQUENCES: dict[str, tuple[Code, ...]] = {
 }
 """A code, and the codes that are only its consequence at the same layer."""
 
-_UNRELATED = {Code.variable_without_pair}
+_UNRELATED = {Code.variable_without_pair, Code.repeated_rt_info, Code.colliding_names}
 """Faults of a layer that do not concern its inputs and outputs."""
 
 _OF_IDS = {Code.unreadable_number, Code.duplicate_layer_id}

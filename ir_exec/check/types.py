@@ -11,14 +11,14 @@ from collections.abc import Iterable, Mapping
 from ir_exec.check.bodies import body_input_types
 from ir_exec.check.compare import fits, merged
 from ir_exec.check.declarations import meaningless_ports
-from ir_exec.check.ends import End, fault_at, layer_of
+from ir_exec.check.ends import End, layer_of
 from ir_exec.check.findings import Findings
 from ir_exec.check.habits import joined_types
 from ir_exec.check.settle import Settler
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, ShapeError, internal_error
 from ir_exec.graph import Graph, Node, Value
-from ir_exec.infer import infer_types
+from ir_exec.infer import infer_types, tells_outputs
 from ir_exec.ir import Weights
 from ir_exec.ops import Op
 from ir_exec.ops.infrastructure.values import Const
@@ -122,20 +122,11 @@ class _TypeCheck:
                 self._findings(first.located(node.location))
 
     def _for_all_outputs(self, node: Node, inferred: list[TensorType]) -> list[TensorType]:
-        """One type for each output port; IR114 for ports that the operator does not give."""
+        """One type for each output port, except for ports that the operator does not give."""
         count = len(node.outputs)
-        if len(inferred) >= count or not inferred or node.bodies:
+        if len(inferred) >= count or not inferred or node.bodies or tells_outputs(node, self._types):
             return inferred
-        counting = [
-            type
-            for position, type in enumerate(self._types_in(node))
-            if node.op_class.input_name(position) == node.op_class.counts_outputs
-        ]
-        if not all(type.shape.is_static for type in counting):
-            return inferred + [inferred[-1].without_values()] * (count - len(inferred))
-        message = f"{count} outputs are declared, and {node.type} gives {len(inferred)}"
-        self._findings(fault_at(End(node, len(inferred), is_output=True), Code.too_many_outputs, message))
-        return inferred
+        return inferred + [inferred[-1].without_values()] * (count - len(inferred))
 
     def _check_values(self, node: Node) -> None:
         """Report what the known values of constants would do in a run."""

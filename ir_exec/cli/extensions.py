@@ -22,6 +22,7 @@ extension_option = click.option(
     "extensions",
     multiple=True,
     metavar="MODULE|FILE.py",
+    type=click.Path(),
     help="Python that registers operators of your own; docs/extensions.md tells how. Also set by `extensions`.",
 )
 

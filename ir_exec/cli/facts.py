@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import Types, count_work, infer_types, inferred_or_declared
-from ir_exec.ir import Weights
+from ir_exec.ir import Document, Weights
 from ir_exec.model import Model, ModelPort
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.runtime.state import variables_of
@@ -35,8 +35,8 @@ class Port(_Facts):
     other_names: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, port: ModelPort) -> Port:
-        others = tuple(sorted(port.names - {port.name}))
+    def of(cls, port: ModelPort, hidden: Set[str] = frozenset()) -> Port:
+        others = tuple(sorted(port.names - hidden - {port.name}))
         return cls(name=port.name, element_type=str(port.element_type), shape=str(port.shape), other_names=others)
 
 
@@ -61,6 +61,9 @@ class Constants(_Facts):
 class NetworkFacts(_Facts):
     """The summary of a network, layers of bodies included.
 
+    version, layers, names: as in the file; operators are those that run, with the ones that convert inputs and outputs
+        of version 10.
+    writer: the tools that wrote the file, None where it does not say.
     parameters: elements of the constants that hold floats or integers of 8 bits and less, each stored one once; longer
         integers and booleans are axes, shapes and the like.
     bytes: those of all constants in the .bin.
@@ -72,6 +75,7 @@ class NetworkFacts(_Facts):
     format: Literal[1] = 1
     name: str
     version: int
+    writer: str | None
     layers: int
     parameters: int
     bytes: int
@@ -84,21 +88,26 @@ class NetworkFacts(_Facts):
     constants: tuple[Constants, ...]
 
 
-def facts_of(network: Model) -> NetworkFacts:
-    """The summary of a network with the shapes that it has now."""
+def facts_of(network: Model, source: Document) -> NetworkFacts:
+    """The summary of a network with the shapes that it has now.
+
+    source: the document as the file has it, which tells name, version, writer and number of layers.
+    """
+    added = {layer.name for layer in network.document.layers} - {layer.name for layer in source.layers}
     work = count_work(network.graph, network.types, network.weights)
     constants = tuple(_constants(network.graph))
     return NetworkFacts(
-        name=network.name,
-        version=network.document.version,
-        layers=sum(1 for _ in network.document.all_layers()),
+        name=source.name,
+        version=source.version,
+        writer=source.writer,
+        layers=sum(1 for _ in source.all_layers()),
         parameters=_parameters(network.graph),
         bytes=_stored(op for op in _const_ops(network.graph)),
         multiply_adds=work.multiply_adds,
         is_exact=work.is_exact,
         variables=tuple(map(Port.of, variables_of(network))),
-        inputs=tuple(map(Port.of, network.inputs)),
-        outputs=tuple(map(Port.of, network.outputs)),
+        inputs=tuple(Port.of(port, added) for port in network.inputs),
+        outputs=tuple(Port.of(port, added) for port in network.outputs),
         operators=tuple(_operators(network.graph)),
         constants=constants,
     )

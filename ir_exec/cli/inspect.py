@@ -14,10 +14,12 @@ from ir_exec.cli.extensions import extension_option, load_extensions
 from ir_exec.cli.facts import Constants, LayerFacts, NetworkFacts, PlacedNode, Port, facts_of, layer_facts, placed_nodes
 from ir_exec.cli.shapes import shape_option, shapes_by_input
 from ir_exec.cli.tables import Table
-from ir_exec.cli.terminal import Unusable, errors_as_messages, show, table
+from ir_exec.cli.terminal import Unusable, errors_as_messages, show, show_json, table
+from ir_exec.codes import Code
+from ir_exec.errors import IRError, raise_error
 from ir_exec.graph import Node
 from ir_exec.ir import read_document
-from ir_exec.model import Model, read_model
+from ir_exec.model import Loaded, Model, load
 
 
 @click.command("inspect")
@@ -31,10 +33,9 @@ from ir_exec.model import Model, read_model
     "format_name",
     type=click.Choice(["text", "json"]),
     default="text",
-    help="json: the document, word for word as the .xml has it, by schemas/document.schema.json. "
-    "With --summary, --layers or --layer those.",
+    help="json: the document, word for word as the .xml has it; with --summary, --layers or --layer those.",
 )
-@click.option("--summary", is_flag=True, help="In json, the summary, by schemas/summary.schema.json.")
+@click.option("--summary", is_flag=True, help="In json, the summary instead of the document.")
 @extension_option
 def command(
     model: str,
@@ -49,7 +50,8 @@ def command(
     """Show a summary of a network: inputs, outputs, variables, operators, weights, and how much it computes.
 
     Multiply-adds are those of matrix products, convolutions, recurrent cells and attention; where dims are open, they
-    count with their least size, at least 1, and --shape gives them others.
+    count with their least size, at least 1, and --shape gives them others. The JSON of the document is described by
+    schemas/document.schema.json, that of the summary by schemas/summary.schema.json.
 
     Exit code: 0 when it was shown, 1 when the network cannot be read, 2 for arguments that cannot be used.
     """
@@ -63,30 +65,38 @@ def command(
                 raise Unusable("--shape does not change the document: it is for --summary, --layers or --layer")
             document = read_document(model)
             assert document is not None, "a reader that raises leaves nothing unread"
-            click.echo(document.model_dump_json(indent=2))
+            show_json(document.model_dump_json(indent=2))
             return
-        network = read_model(model, weights=weights)
+        loaded = load(model, weights, report=_raise_unless_without_weights)
+        assert loaded is not None, "a reader that raises leaves nothing unread"
+        network = Model(loaded)
         if shapes:
             network.reshape(shapes_by_input(shapes, network.inputs))
         if names or (is_json and all_layers):
             found = _named(network, names) if names else list(placed_nodes(network))
             layers = [layer_facts(one) for one in found]
             if is_json:
-                click.echo(TypeAdapter(list[LayerFacts]).dump_json(layers, indent=2))
+                show_json(TypeAdapter(list[LayerFacts]).dump_json(layers, indent=2).decode())
                 return
             show(*(part for layer in layers for part in _told(layer)))
             return
-        facts = facts_of(network)
+        facts = facts_of(network, loaded.source)
         if is_json:
-            click.echo(facts.model_dump_json(indent=2))
+            show_json(facts.model_dump_json(indent=2))
             return
-        show(*_summary(network, facts), *([_layers(network)] if all_layers else []))
+        show(*_summary(loaded, facts), *([_layers(network)] if all_layers else []))
 
 
-def _summary(network: Model, facts: NetworkFacts) -> list[Table | str]:
+def _raise_unless_without_weights(fault: IRError) -> None:
+    """The report for `load`: little that is shown needs the values of constants."""
+    if fault.code != Code.weights_missing:
+        raise_error(fault)
+
+
+def _summary(loaded: Loaded, facts: NetworkFacts) -> list[Table | str]:
     variables = [_ports("Variables", facts.variables)] if facts.variables else []
     return [
-        _heading(network),
+        _heading(loaded, facts),
         _totals(facts),
         _ports("Inputs", facts.inputs),
         _ports("Outputs", facts.outputs),
@@ -96,12 +106,16 @@ def _summary(network: Model, facts: NetworkFacts) -> list[Table | str]:
     ]
 
 
-def _heading(network: Model) -> str:
-    document = network.document
-    written = document.runtime_version
-    by = f", written by OpenVINO {written[0]}.{written[1]}" if written is not None else ""
-    count = sum(1 for _ in document.all_layers())
-    return f"{printable(network.name) or 'network'}: IR version {document.version}, {count:,} layers{by}"
+def _heading(loaded: Loaded, facts: NetworkFacts) -> str:
+    """Name, version and writer as the file has them, with the number of its layers."""
+    by = f", written by {printable(facts.writer)}" if facts.writer is not None else ""
+    added = len(loaded.document.layers) - len(loaded.source.layers)
+    more = f" and {added:,} for inputs and outputs of version 10" if added else ""
+    is_missing = loaded.weights is None and any(layer.is_constant for layer in loaded.source.all_layers())
+    missing = "; the weights are missing" if is_missing else ""
+    return (
+        f"{printable(facts.name) or 'network'}: IR version {facts.version}, {facts.layers:,} layers{more}{by}{missing}"
+    )
 
 
 def _totals(facts: NetworkFacts) -> str:

@@ -21,7 +21,7 @@ _NARROW_GAP = "  "
 _LONGEST_PIECE = 16
 """Longer words, of names for the most part, may be broken anywhere."""
 
-_PIECE = re.compile(r"[^,/:_ ]*(?:\.\.\.|[,/:_ ]+)|[^,/:_ ]+")
+_PIECE = re.compile(r"_*[^,/:_ ]*(?:\.\.\.|[,/: ]+|_+)|_*[^,/:_ ]+")
 
 
 def columns_of(text: str) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -17,10 +19,22 @@ from ir_exec.codes import Code
 from ir_exec.errors import IRError, ResourceError, internal_error
 from ir_exec.printable import inert, printable
 
-__all__ = ["UNUSABLE", "Unusable", "echo", "errors_as_messages", "show", "styled", "table", "terminal_width"]
+__all__ = [
+    "UNUSABLE",
+    "Unusable",
+    "echo",
+    "errors_as_messages",
+    "show",
+    "show_json",
+    "styled",
+    "table",
+    "terminal_width",
+]
 
 UNUSABLE = 2
 """The exit code for arguments that cannot be used, paths that cannot be read, and output that cannot be written."""
+
+_NOT_PLAIN = re.compile(r"[^\x00-\x7e]+")
 
 _STYLES = {
     "error": {"fg": "red", "bold": True},
@@ -103,6 +117,12 @@ def show(*parts: Table | str) -> None:
             for line in part.split("\n"):
                 for shown in [line] if width is None or columns_of(line) <= width else wrapped(line, width):
                     echo(shown)
+
+
+def show_json(text: str) -> None:
+    """Print JSON with escapes, which say the same, for what is not ASCII and for what CI servers obey."""
+    plain = _NOT_PLAIN.sub(lambda found: json.dumps(found[0])[1:-1].replace("\x7f", "\\u007f"), text)
+    click.echo(plain.replace("##[", "#\\u0023["))
 
 
 def table(title: str, **columns: Literal["left", "right"]) -> Table:

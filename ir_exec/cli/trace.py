@@ -51,8 +51,8 @@ def command(
     extent, what is NaN or infinite, and a digest. The values of bodies are there once for each iteration. Inputs are
     given or drawn as for `run`. `ir-exec compare` takes the folder as a reference.
 
-    Exit code: 0 when it ran, 1 when the network cannot be read or run or the disk is full, 2 for arguments and
-    paths that cannot be used.
+    Exit code: 0 when it ran, 1 when the network cannot be read or run or the disk is full, 2 for arguments or paths
+    that cannot be used.
     """
     load_extensions(extensions)
     asked = Asked(named, archive, shapes, seed)

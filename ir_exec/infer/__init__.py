@@ -8,6 +8,7 @@ from ir_exec.infer.infer import (
     infer_outputs,
     infer_types,
     inferred_or_declared,
+    tells_outputs,
 )
 from ir_exec.infer.work import Work, count_work
 
@@ -21,4 +22,5 @@ __all__ = [
     "infer_outputs",
     "infer_types",
     "inferred_or_declared",
+    "tells_outputs",
 ]

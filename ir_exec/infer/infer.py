@@ -7,7 +7,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ir_exec.errors import IRError, Report, internal_error, raise_error
+from ir_exec.codes import Code
+from ir_exec.errors import IRError, Location, Report, ShapeError, internal_error, raise_error
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer.known import with_known_values
 from ir_exec.ops import Op
@@ -24,6 +25,7 @@ __all__ = [
     "infer_types",
     "inferred_or_declared",
     "stop_at_fault",
+    "tells_outputs",
 ]
 
 Types: TypeAlias = list[TensorType]
@@ -76,11 +78,49 @@ def infer_types(
                 inferred = [given.get(value, value.declared) for value in node.outputs]
             else:
                 inferred = _infer(node, types, around, faults)
+                if inferred is not None and len(inferred) != len(node.outputs) and tells_outputs(node, types):
+                    faults += _output_faults(node, types, len(inferred))
             for value, type in zip(node.outputs, settle(node, inferred, faults), strict=False):
                 types[value.number] = type
     if seen is not None:
         seen.update(zip(graph.values, types, strict=True))
     return types
+
+
+def tells_outputs(node: Node, types: Types) -> bool:
+    """Whether as many types are inferred as the node really has outputs; `types`: of all values before the node."""
+    op = node.op
+    if op is None or node.bodies:
+        return False
+    if not op.counts_outputs:
+        return True
+    return types[_counting(node).number].shape.is_static
+
+
+def _output_faults(node: Node, types: Types, given: int) -> list[IRError]:
+    """What is wrong with a node whose operator gives another number of outputs than the file declares.
+
+    Outputs that no port is declared for are lost. OpenVINO allows that where constants tell how many there are.
+    """
+    op, count = node.op, len(node.outputs)
+    assert op is not None, "the types of its outputs were inferred"
+    if given < count:
+        message = f"{count} outputs are declared, and {node.type} gives {given}"
+        place = Location(line=node.layer.outputs[given].line, port=op.output_name(given))
+        return [ShapeError(message, code=Code.too_many_outputs, location=place.filled_from(node.location))]
+    if op.counts_outputs and types[_counting(node).number].value is None:
+        message = f"{op.counts_outputs} has {given} elements, but the layer has {count} outputs"
+        return [ShapeError(message, port=op.counts_outputs).located(node.location)]
+    return []
+
+
+def _counting(node: Node) -> Value:
+    """The input whose number of elements is the number of outputs."""
+    assert node.op is not None, "only operators name such an input"
+    position = [declared.name for declared in node.op.inputs].index(node.op.counts_outputs)
+    value = node.inputs[position]
+    assert value is not None, "nodes without all their inputs are not inferred"
+    return value
 
 
 def infer_node(op: Op, inputs: list[TensorType], context: Mapping[str, Any], report: Report) -> list[TensorType] | None:

@@ -295,6 +295,24 @@ class Document(_Model):
                 pending.extend(reversed(body.layers))
 
     @property
+    def writer(self) -> str | None:
+        """The tools that wrote the file, `OpenVINO 2026.4, NNCF 3.4.0`, or None where it does not say."""
+        old = self.meta_data or NO_RT_INFO
+        runtime, optimizer = self.runtime_version, self.rt_info.value("MO_version") or old.value("MO_version")
+        tools = []
+        if optimizer is not None:
+            tools.append(f"Model Optimizer {'' if 'unknown' in optimizer else optimizer}".strip())
+        elif runtime is not None:
+            tools.append(f"OpenVINO {runtime[0]}.{runtime[1]}")
+        if optimum := self.rt_info.value("optimum", "optimum_intel_version"):
+            tools.append(f"optimum-intel {optimum}")
+        if (nncf := self.rt_info.child("nncf")) is not None:
+            tools.append(f"NNCF {nncf.value('version') or ''}".strip())
+        if self.quantization_parameters is not None:
+            tools.append("Post-training Optimization Tool")
+        return ", ".join(tools) or None
+
+    @property
     def runtime_version(self) -> tuple[int, int] | None:
         """Year and release of the OpenVINO that wrote the file, `(2026, 4)`, or None where the file does not say."""
         text = self.rt_info.value("Runtime_version") or self.rt_info.value("OpenVINO Runtime") or ""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError
+from ir_exec.errors import EvaluationError, IRError
 from ir_exec.kernels.elementwise import Function, calculated
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.elementwise import Binary, Unary, binary
-from ir_exec.types import BOOLEAN, INTEGER, Array, ElementType
+from ir_exec.ops.base.known_faults import known_faults
+from ir_exec.types import BOOLEAN, INTEGER, Array, ElementType, TensorType
 
 __all__ = ["BitwiseAnd", "BitwiseLeftShift", "BitwiseNot", "BitwiseOr", "BitwiseRightShift", "BitwiseXor"]
 
@@ -59,13 +60,23 @@ class _Shift(Binary):
     inputs = (In("a", types=BITS), In("b", types=BITS, like="a"))
 
     def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
-        bits = ElementType.of(b).bits
-        is_outside = (b < 0) | (b >= bits)
-        if a.size and is_outside.any():
-            count = int(b[is_outside].flat[0])
-            message = f"a shift by {count} bits, expected 0 to {bits - 1} for {ElementType.of(a)}"
-            raise EvaluationError(message, code=Code.bad_value, port="b")
+        if a.size:
+            _require_shifts(b)
         return super().evaluate(a, b, out=out)
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        a, b = types
+        return [] if a.shape.size == 0 else known_faults(_require_shifts, b)
+
+
+def _require_shifts(b: Array) -> None:
+    """Raises EvaluationError IR704 for a shift by fewer than 0 bits, or by as many as the type has."""
+    kind = ElementType.of(b)
+    is_outside = (b < 0) | (b >= kind.bits)
+    if is_outside.any():
+        count = int(b[is_outside].flat[0])
+        message = f"a shift by {count} bits, expected 0 to {kind.bits - 1} for {kind}"
+        raise EvaluationError(message, code=Code.bad_value, port="b")
 
 
 @op("BitwiseLeftShift", since=15)

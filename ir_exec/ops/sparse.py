@@ -12,23 +12,26 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError
+from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, ShapeError
 from ir_exec.kernels import costs
 from ir_exec.kernels.indices import find_indices
 from ir_exec.kernels.precision import accumulator, rounded
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER
+from ir_exec.ops.base.known_faults import known_faults, largest_dim
 from ir_exec.ops.base.mixed_types import require_convertible
 from ir_exec.ops.base.named_dims import merged_dims
 from ir_exec.ops.base.segments import (
     given_count,
     number_of_rows,
+    require_rising,
     require_within,
     run_starts,
+    segment_faults,
     segments_of,
 )
 from ir_exec.ops.base.shapes import known_ints
-from ir_exec.types import INDEX, Array, Dim, ElementType, Shape, TensorType, convert, element_types
+from ir_exec.types import INDEX, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType, convert, element_types
 
 __all__ = [
     "EmbeddingBagOffsets",
@@ -75,6 +78,9 @@ class _Packed(Op):
         if self.reduction == "mean":
             reduced = _divided(reduced, np.full(batch, size))
         return rounded(reduced, emb_table.dtype)
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        return _index_faults(types[0], types[1])
 
 
 @op("EmbeddingBagPackedSum", since=3)
@@ -140,6 +146,11 @@ class _Offsets(Op):
         if self.reduction == "mean":
             reduced = _divided(reduced, sizes)
         return _filled(rounded(reduced, emb_table.dtype), sizes == 0, emb_table, default_index)
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        emb_table, indices, offsets = types[:3]
+        count = largest_dim(indices, 0)
+        return _index_faults(emb_table, indices) + known_faults(_require_offsets, offsets, count=count)
 
 
 @op("EmbeddingBagOffsetsSum", since=3)
@@ -222,6 +233,10 @@ class EmbeddingSegmentsSum(Op):
         empty = np.bincount(segments, minlength=count) == 0
         return _filled(rounded(sums, emb_table.dtype), empty, emb_table, default_index)
 
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        emb_table, indices, segment_ids, num_segments = types[:4]
+        return _index_faults(emb_table, indices) + segment_faults(segment_ids, num_segments)
+
 
 def _bags(emb_table: TensorType, count: Dim) -> TensorType:
     """The type of the output: one row for each of `count` bags."""
@@ -239,15 +254,22 @@ def _check_reduction(reduction: str, weights: TensorType | None) -> None:
         )
 
 
+def _index_faults(emb_table: TensorType, indices: TensorType) -> list[IRError]:
+    """IR701 for known indices beyond the rows of the table."""
+    # The axis and what a negative index is are those of `_summed`.
+    return known_faults(find_indices, indices, size=largest_dim(emb_table, 0), axis=0, negative="refused")
+
+
 def _bag_sizes(offsets: Array, count: int) -> Array:
     """How many indices each bag has; those before the first offset belong to none."""
-    require_within(offsets, count + 1, "an offset", "offsets")
-    sizes = np.diff(offsets.astype(np.int64), append=count)
-    if len(offsets) and sizes.min() < 0:
-        at = int(np.argmax(sizes < 0))
-        message = f"offsets must rise, found {offsets[at + 1]} behind {offsets[at]}"
-        raise EvaluationError(message, port="offsets")
-    return sizes
+    _require_offsets(offsets, count)
+    return np.diff(offsets.astype(np.int64), append=count)
+
+
+def _require_offsets(offsets: Array, count: int) -> None:
+    """Raises EvaluationError IR701 for an offset beyond `count` indices, and IR704 for offsets that fall."""
+    require_within(offsets, min(count, UNBOUNDED - 1) + 1, "an offset", "offsets")
+    require_rising(offsets, "offsets")
 
 
 def _summed(table: Array, indices: Array, bags: Array, count: int, weights: Array | None) -> Array:

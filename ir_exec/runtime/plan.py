@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-from ir_exec.errors import IRError, ResourceError, raise_error
+from ir_exec.errors import EvaluationError, IRError, ResourceError, raise_error
 from ir_exec.graph import Node, last_uses
 from ir_exec.infer import Types, infer_outputs
 from ir_exec.kernels.limits import Budget, Limits, current_limits
@@ -153,7 +153,7 @@ class Planner:
             inputs=inputs,
             outputs=outputs,
             dying=tuple([slot for slot in self._dying[index] if slot not in self._keep]),
-            check=None if proven else partial(_check, op, context),
+            check=None if proven else partial(_check, node, op, context),
             held=None if proven and not node.bodies else Held(live - sum(sizes), sizes),
         )
 
@@ -192,10 +192,14 @@ class Planner:
         return None
 
 
-def _check(op: Op, context: Context, arrays: list[Array]) -> None:
+def _check(node: Node, op: Op, context: Context, arrays: list[Array]) -> None:
     """Infer from the arrays of the run; raises what `infer` finds wrong with them."""
     types = [TensorType.of(array) for array in arrays]
-    sizes = [byte_size(type) for type in infer_outputs(op, types, context, raise_error) or ()]
+    outputs = infer_outputs(op, types, context, raise_error) or []
+    if op.counts_outputs and len(outputs) != len(node.outputs):
+        message = f"{op.counts_outputs} has {len(outputs)} elements, but the layer has {len(node.outputs)} outputs"
+        raise EvaluationError(message, port=op.counts_outputs).located(node.location)
+    sizes = [byte_size(type) for type in outputs]
     # What may be a view of an input, and is not larger than one, is counted when it is there.
     least = max(map(byte_size, types), default=0) if op.views else -1
     current_limits().require(sum([size for size in sizes if size > least]))

@@ -1,10 +1,9 @@
-"""Whatever the bytes, `check_model` answers, and soon."""
+"""Whatever the bytes, `check_model` answers; how soon `python -m benchmarks.hostile` measures."""
 
 from __future__ import annotations
 
 import tracemalloc
 from pathlib import Path
-from time import perf_counter
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,16 +17,11 @@ SMALL_WEIGHTS = (NETWORKS / "script_if.bin").read_bytes()
 MIXED = (BAD / "many-independent-faults.xml").read_bytes()
 MIXED_WEIGHTS = (BAD / "many-independent-faults.bin").read_bytes()
 
-SECONDS = 5.0
-"""Far more than any of these files takes, far less than a hang."""
-
 FRAGMENTS = [b'"', b"<", b">", b"/>", b"-1", b"0", b"99999999999999999999", b"<dim>", b"?", b"\xff", b"&x;", b"..", b""]
 
 
 def check(raw: bytes, weights: bytes) -> None:
-    start = perf_counter()
     report = check_model(raw, weights=weights)
-    assert perf_counter() - start < SECONDS
     assert report.ok == (not report.errors)
     assert str(report).endswith(("error, 0 warnings", "errors, 0 warnings")) or "warning" in str(report)
 

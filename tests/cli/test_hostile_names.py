@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from ir_exec.cli import main
 
 BAD = Path(__file__).parents[1] / "bad"
 NAME = "::error::owned&#10;::warning::two&#x85;&#x202e;&#x200b;##[error]three"
+JSON = [[], ["--summary"], ["--layers"], ["--layer", "0"]]
 
 
 def write(path: Path, old: str, new: str) -> Path:
@@ -36,6 +38,33 @@ def test_commands(command: str, old: str, tmp_path: Path) -> None:
     assert result.exception is None or isinstance(result.exception, SystemExit)
     assert harmless(result.stdout)
     assert harmless(result.stderr)
+
+
+@pytest.mark.parametrize("old", ['name="relu"', 'name="x"', 'id="1" name="relu"', 'type="ReLU"', 'name="net"'])
+@pytest.mark.parametrize(
+    "options", [["--layers"], ["--layer", "0"], ["--layer", "2"], *([["--format", "json", *rest] for rest in JSON])]
+)
+def test_everything_that_inspect_tells(options: list[str], old: str, tmp_path: Path) -> None:
+    field = old.partition('"')[0]
+    path = write(tmp_path / "m.xml", old, f'{field}"{NAME}"' + (' name="relu"' if "id=" in old else ""))
+    result = CliRunner().invoke(main, ["inspect", str(path), *options])
+    assert result.exit_code in (0, 1)
+    assert harmless(result.stdout)
+    assert harmless(result.stderr)
+
+
+def test_json_says_what_the_file_says(tmp_path: Path) -> None:
+    path = write(tmp_path / "m.xml", 'name="net"', f'name="{NAME}&#x7f;"')
+    name = json.loads(CliRunner().invoke(main, ["inspect", str(path), "--format", "json"]).stdout)["name"]
+    assert name == "::error::owned\n::warning::two\x85\u202e\u200b##[error]three\x7f"
+
+
+def test_outputs_with_other_shapes(tmp_path: Path) -> None:
+    path = write(tmp_path / "m.xml", 'name="relu"', f'name="{NAME}"')
+    for more in ([], ["--format", "json"]):
+        result = CliRunner().invoke(main, ["check", str(path), "--batch", "7", *more])
+        assert "7," in result.stdout
+        assert harmless(result.stdout)
 
 
 @pytest.mark.parametrize("name", FORMATS)

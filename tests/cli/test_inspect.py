@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from ir_exec.cli import main
 from ir_exec.ir import Document, read_document
+from tests.helpers.ir_text import layer, net, port
 
 NETWORKS = Path(__file__).parents[1] / "networks"
 SCHEMA = Path(__file__).parents[2] / "schemas" / "document.schema.json"
@@ -101,6 +102,58 @@ def test_a_broken_file() -> None:
 def test_arguments() -> None:
     assert inspect().exit_code == 2
     assert inspect("a.xml", "b.xml").exit_code == 2
+
+
+def old_network(tail: str) -> bytes:
+    """Version 10: an f16 input, a Greater, whose output becomes f32."""
+    image = layer(
+        0,
+        "Parameter",
+        name="image",
+        data='shape="2,3" element_type="f16"',
+        outputs=[port(0, "f16", (2, 3), "tensor")],
+    )
+    ports = [port(0, "f16", (2, 3)), port(1, "f16", (2, 3))]
+    greater = layer(1, "Greater", name="more", inputs=ports, outputs=[port(2, "boolean", (2, 3))])
+    last = layer(2, "Result", name="more/sink", inputs=[port(0, "boolean", (2, 3))])
+    return net([image, greater, last], [(0, 0, 1, 0), (0, 0, 1, 1), (1, 2, 2, 0)], version=10, tail=tail)
+
+
+def test_version_10_is_shown_as_it_is_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "old.xml"
+    meta = '<meta_data><MO_version value="2021.4.2-3974"/></meta_data><quantization_parameters/>'
+    path.write_bytes(old_network(meta))
+    result = inspect(path)
+    assert result.exit_code == 0, result.output
+    title = result.stdout.splitlines()[0]
+    assert title.startswith("net: IR version 10, 3 layers and 2 for inputs and outputs of version 10, written by ")
+    assert title.endswith("Model Optimizer 2021.4.2-3974, Post-training Optimization Tool")
+    assert table(result, "Inputs") == [["image", "f32", "[2,3]", "tensor"]]
+    assert table(result, "Outputs") == [["more", "f32", "[2,3]", "more/sink"]]
+    shown = json.loads(inspect(path, "--format", "json").stdout)
+    assert (shown["version"], [one["name"] for one in shown["layers"]]) == (10, ["image", "more", "more/sink"])
+
+
+def test_a_network_without_its_weights(tmp_path: Path) -> None:
+    path = tmp_path / "alone.xml"
+    path.write_bytes((NETWORKS / "script_if.xml").read_bytes())
+    result = inspect(path)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[0].endswith("written by OpenVINO 2026.4; the weights are missing")
+    whole = inspect(NETWORKS / "script_if.xml")
+    for title in ("Inputs", "Outputs", "Operators", "Weights"):
+        assert table(result, title) == table(whole, title)
+    one = inspect(path, "--layer", "10", "--layer", "Parameter_36")
+    assert one.exit_code == 0, one.output
+    assert table(inspect(path, "--layers"), "Layers") == table(
+        inspect(NETWORKS / "script_if.xml", "--layers"), "Layers"
+    )
+
+
+def test_other_faults_are_still_faults(tmp_path: Path) -> None:
+    result = inspect(BAD / "IR204-constant-size.xml")
+    assert result.exit_code == 1
+    assert "IR204" in result.stderr
 
 
 def test_a_summary_comes_first() -> None:

@@ -67,6 +67,7 @@ def test_too_narrow_for_columns_each_row_is_a_block() -> None:
     [
         ("[1,32,2048,2048]", 8, ["[1,32,", "2048,", "2048]"]),
         ("a/b_c:d e", 4, ["a/b_", "c:d", "e"]),
+        ("1 __module.m/x", 10, ["1", "__module.m", "/x"]),
         ("abcdefgh", 3, ["abc", "def", "gh"]),
         ("2..8,3", 5, ["2..8,", "3"]),
         ("", 5, [""]),

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import ir_exec
-from ir_exec.types import UNBOUNDED, Dim
+from ir_exec.infer.known import with_known_values
+from ir_exec.types import UNBOUNDED, Dim, TensorType
 from tests.helpers.ir_text import const, layer, net, parameter, port, result
+from tests.helpers.operators import make
 
 
 class Chain:
@@ -117,3 +119,14 @@ def test_large_tensors_are_left_alone():
     )
     more = net.add("Add", huge, huge)
     assert net.shape_after(more) == [1000, 1000, 1000]
+
+
+@pytest.mark.parametrize("size", [64, 65, 1000, 1024, 1025])
+def test_known_vectors_up_to_the_largest(size: int) -> None:
+    operator, one = make("Add"), TensorType.of(np.array([1]))
+    data = TensorType.of(np.arange(size))
+    (total,) = with_known_values(operator, [data, one], [operator.infer(data, one)])
+    if size > 1024:
+        assert total.value is None
+    else:
+        np.testing.assert_array_equal(total.value, np.arange(1, size + 1))

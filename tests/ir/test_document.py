@@ -128,3 +128,33 @@ def test_trees_may_be_deep() -> None:
     while tree.children:
         depth, tree = depth + 1, tree.children[0]
     assert depth == 240
+
+
+@pytest.mark.parametrize(
+    ("tail", "writer"),
+    [
+        ("", None),
+        (
+            '<meta_data><MO_version value="2021.3.0-2767-releases/2021/3"/></meta_data>',
+            "Model Optimizer 2021.3.0-2767-releases/2021/3",
+        ),
+        ('<meta_data><MO_version value="unknown version"/></meta_data>', "Model Optimizer"),
+        (
+            '<rt_info><MO_version value="2022.1"/><Runtime_version value="2022.1.0-7019"/></rt_info>',
+            "Model Optimizer 2022.1",
+        ),
+        (
+            '<rt_info><Runtime_version value="2024.6.0-17404"/><nncf><version value="2.14"/></nncf></rt_info>',
+            "OpenVINO 2024.6, NNCF 2.14",
+        ),
+        (
+            '<rt_info><Runtime_version value="2024.6"/><optimum><optimum_intel_version value="1"/></optimum></rt_info>',
+            "OpenVINO 2024.6, optimum-intel 1",
+        ),
+        ("<quantization_parameters/>", "Post-training Optimization Tool"),
+    ],
+)
+def test_the_writer(tail: str, writer: str | None) -> None:
+    document = read_document(f'<net name="n" version="11"><layers/><edges/>{tail}</net>'.encode())
+    assert document is not None
+    assert document.writer == writer

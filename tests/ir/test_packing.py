@@ -133,8 +133,11 @@ def test_bytes_at_odd_addresses() -> None:
         assert decode(ElementType.f32, (2, 2), aligned[start + shift : start + shift + 16]).tolist() == [[0, 1], [2, 3]]
 
 
-def test_every_byte_but_zero_is_true() -> None:
-    assert decode(ElementType.boolean, (4,), bytes([0, 1, 2, 255])).view(np.uint8).tolist() == [0, 1, 1, 1]
+@pytest.mark.parametrize("largest", [1, 2, 3, 128, 255])
+def test_every_byte_but_zero_is_true(largest: int) -> None:
+    array = decode(ElementType.boolean, (4,), bytes([0, 1, 0, largest]))
+    assert array.dtype == np.bool_
+    assert array.view(np.uint8).tolist() == [0, 1, 0, 1]
 
 
 @pytest.mark.parametrize(
@@ -215,6 +218,17 @@ def test_the_writer_tells_the_order(version: str, order: BitOrder) -> None:
     document = read_document(re.sub(r'value="[^"]*"', f'value="{version}"', RELU).encode())
     assert document is not None
     assert BitOrder.of(document) == order
+
+
+@pytest.mark.parametrize("version", ["2024.0", "2025.2"])
+def test_files_between_the_two_changes(version: str) -> None:
+    """Pairs of bits lie in the old order, halves of bytes in the new one."""
+    document = read_document(re.sub(r'value="[^"]*"', f'value="{version}"', RELU).encode())
+    assert document is not None
+    order = BitOrder.of(document)
+    assert codes(decode(ElementType.u4, (4,), BYTES, order)) == [11, 1, 2, 13]
+    assert codes(decode(ElementType.u2, (4,), BYTES[:1], order)) == [0, 1, 2, 3]
+    assert encode(decode(ElementType.u2, (4,), BYTES[:1], order), order) == BYTES[:1]
 
 
 def test_old_files() -> None:

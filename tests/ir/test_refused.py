@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 import tracemalloc
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from ir_exec.ir import read_document
 from ir_exec.ir.markup import MAX_XML_BYTES
 from ir_exec.ir.reader import MAX_BODY_DEPTH
 from tests.helpers.ir_files import RELU
+from tests.helpers.steps import steps_of
 
 
 def refused(source: bytes | str | os.PathLike[str]) -> IRError:
@@ -58,13 +58,38 @@ def test_lookalikes_are_named(name: str) -> None:
     assert words in f"{error.message} {error.hint}"
 
 
-def test_files_that_openvino_and_onnx_write_are_told_apart(tmp_path: Path) -> None:
-    onnx = pytest.importorskip("onnx")
+def message(*fields: tuple[int, int | str | bytes]) -> bytes:
+    """A protobuf message of small numbers, texts and messages, by the numbers of its fields."""
+    parts = bytearray()
+    for number, value in fields:
+        stored = value.encode() if isinstance(value, str) else value
+        if isinstance(stored, int):
+            parts += bytes([number << 3, stored])
+        else:
+            parts += bytes([number << 3 | 2, len(stored)]) + stored
+    return bytes(parts)
+
+
+def tensor_info(name: str) -> bytes:
+    """A ValueInfoProto of f32[2]."""
+    dims = message((1, message((1, 2))))
+    return message((1, name), (2, message((1, message((1, 1), (2, dims))))))
+
+
+NODE = message((1, "x"), (2, "y"), (4, "Relu"))
+GRAPH = message((1, NODE), (2, "g"), (11, tensor_info("x")), (12, tensor_info("y")))
+ONNX_RELU = message((1, 10), (2, "maker"), (7, GRAPH), (8, message((1, ""), (2, 17))))
+"""A ModelProto as ONNX writes it: its IR version, the producer, the graph, the opsets."""
+
+
+def test_what_is_told_apart_is_onnx() -> None:
     ov = pytest.importorskip("openvino")
-    value = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2])
-    other = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2])
-    graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "g", [value], [other])
-    assert "ONNX" in refused(onnx.helper.make_model(graph).SerializeToString()).message
+    assert [node.get_type_name() for node in ov.Core().read_model(ONNX_RELU).get_ordered_ops()][1] == "Relu"
+
+
+def test_files_that_openvino_and_onnx_write_are_told_apart(tmp_path: Path) -> None:
+    ov = pytest.importorskip("openvino")
+    assert "ONNX" in refused(ONNX_RELU).message
     compiled = ov.Core().compile_model(ov.Core().read_model(RELU.encode(), b""), "CPU")
     exported = compiled.export_model()
     blob = exported if isinstance(exported, bytes) else exported.getvalue()
@@ -124,9 +149,8 @@ FETCHED = '<!DOCTYPE net [<!ENTITY x SYSTEM "file:///etc/passwd">]><net name="&x
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_doctypes_and_entities_are_refused_at_once(text: str, encoding: str) -> None:
     raw = text.replace('<?xml version="1.0"?>', "").encode(encoding)
-    start = time.process_time()
     assert refused(raw).code == "IR003"
-    assert time.process_time() - start < 1
+    steps_of(lambda: refused(raw), limit=5_000)
 
 
 def test_a_doctype_that_is_only_mentioned_is_no_fault() -> None:
@@ -155,10 +179,9 @@ def test_an_error_in_the_markup_has_its_line() -> None:
 
 
 @pytest.mark.parametrize("opening", ["<!--", "<![CDATA[", "<?x ", "<", "<a ", "<!", "&", "<a>", "<net>"])
-def test_markup_that_never_closes_takes_linear_time(opening: str) -> None:
-    start = time.process_time()
+def test_markup_that_never_closes(opening: str) -> None:
+    """How long it takes `python -m benchmarks.hostile` measures."""
     assert refused(("<net>" + opening * (2**20 // len(opening))).encode()).code in ("IR002", "IR003", "IR006")
-    assert time.process_time() - start < 3
 
 
 def test_deep_nesting_is_refused() -> None:

@@ -190,6 +190,14 @@ def test_texts_that_xml_cannot_hold(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_rt_info_of_a_body_comes_back(tmp_path: Path) -> None:
+    text = LOOP.replace("</body>", '<rt_info><note value="inside" /></rt_info></body>')
+    document = read(text)
+    assert document.layers[0].bodies[0].rt_info.value("note") == "inside"
+    write_document(document, None, tmp_path / "m.xml")
+    assert content(read(tmp_path / "m.xml")) == content(document)
+
+
 def test_names_that_are_no_xml_names_become_attributes(tmp_path: Path) -> None:
     odd = RtInfo(name="rt_info", children=(RtInfo(name="vendor:key", attributes={"value": "1"}),))
     write_document(read(RELU).changed(rt_info=odd), None, tmp_path / "m.xml")

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir_exec.kernels.boxes import corner_overlaps, keep_best, rotated_overlaps
+from ir_exec.kernels import costs
+from ir_exec.kernels.boxes import corner_overlaps, keep_best, overlaps_of, rotated_overlaps
 from ir_exec.kernels.costs import BOXES_AT_ONCE
+from ir_exec.types import Array
 
 
 @pytest.mark.parametrize("count", [BOXES_AT_ONCE - 1, BOXES_AT_ONCE, BOXES_AT_ONCE + 1, 3 * BOXES_AT_ONCE])
@@ -25,6 +27,48 @@ def test_blocks_do_not_show(count: int) -> None:
             kept.append(box)
     assert keep_best(count, corner_overlaps(boxes), 0.2).tolist() == kept
     assert keep_best(count, corner_overlaps(boxes), 0.2, most=7).tolist() == kept[:7]
+
+
+def test_a_box_without_area_overlaps_nothing() -> None:
+    areas = np.array([2, 0, -1, 0.5], np.float32)
+    common = np.full(4, 0.25, np.float32)
+    assert overlaps_of(common, np.float32(1), areas).tolist() == pytest.approx([0.25 / 2.75, 0, 0, 0.2])
+    for area in (0, -1):
+        assert overlaps_of(common, np.float32(area), areas).tolist() == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(("threshold", "kept"), [(-1.0, [0]), (0.0, [0]), (0.1, [0, 1, 2]), (1.0, [0, 1, 2])])
+def test_what_is_no_number_removes_nothing_unless_any_overlap_does(threshold: float, kept: list[int]) -> None:
+    def unknown(one: Array, other: Array) -> Array:
+        return np.full(np.broadcast_shapes(one.shape, other.shape), np.nan, np.float32)
+
+    assert keep_best(3, unknown, threshold).tolist() == kept
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(0, 25),
+    st.integers(0, 10**6),
+    st.sampled_from([0.1, 0.5, 0.51, 0.7, 0.95]),
+    st.sampled_from([1.0, 0.9, 0.5]),
+    st.integers(1, 8),
+)
+def test_a_threshold_above_one_half_shrinks_with_each_kept_box(
+    count: int, seed: int, threshold: float, shrink: float, most: int
+) -> None:
+    random = np.random.default_rng(seed)
+    start = random.uniform(0, 4, (2, count))
+    boxes = np.concatenate([start, start + random.uniform(1, 4, (2, count))]).astype(np.float32)
+    overlaps = corner_overlaps(boxes)(np.arange(count)[:, np.newaxis], np.arange(count))
+    limit, kept = np.float32(threshold), list[int]()
+    for box in range(count):
+        if len(kept) < most and not (overlaps[box, kept] >= limit).any():
+            kept.append(box)
+            if shrink < 1 and limit > 0.5:
+                limit *= np.float32(shrink)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(costs, "BOXES_AT_ONCE", 4)
+        assert keep_best(count, corner_overlaps(boxes), threshold, most=most, shrink=shrink).tolist() == kept
 
 
 def polygon(box: list[float]) -> list[tuple[float, float]]:

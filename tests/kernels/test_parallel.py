@@ -167,3 +167,21 @@ THREADS.set(4)
 for_each(100, lambda: lambda number: None)
 """
     assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
+
+
+def test_work_inside_of_work_is_done_once_and_by_one_thread(threads: int) -> None:
+    workers: dict[int, set[int]] = {}
+    done: list[tuple[int, int]] = []
+
+    def outer(i: int) -> None:
+        inside = workers.setdefault(i, set())
+
+        def inner(j: int) -> None:
+            inside.add(threading.get_ident())
+            done.append((i, j))
+
+        for_each(5, lambda: inner)
+
+    for_each(6, lambda: outer)
+    assert sorted(done) == [(i, j) for i in range(6) for j in range(5)]
+    assert all(len(inside) == 1 for inside in workers.values())

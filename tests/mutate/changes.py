@@ -62,11 +62,14 @@ NAMES: Final[dict[str, str]] = {**{b: a for a, b in reversed(_PAIRS)}, **dict(_P
 """Functions, types and fields that are easily taken one for the other."""
 
 _SYMMETRIC: Final = (
-    "min max minimum maximum add multiply logical_and logical_or logical_xor equal not_equal array_equal isclose gcd "
-    "lcm may_share_memory shares_memory broadcast_shapes"
+    "min max minimum maximum clip add multiply logical_and logical_or logical_xor equal not_equal array_equal isclose "
+    "gcd lcm may_share_memory shares_memory broadcast_shapes"
 )
 SYMMETRIC: Final = frozenset(_SYMMETRIC.split())
 """Functions whose first two arguments may be swapped."""
+
+UNTESTED: Final = frozenset({"hint", "doc", "strict"})
+"""Keywords that say something to people, or state what holds anyway (`zip(..., strict=True)`)."""
 
 STATEMENTS: Final = (ast.Expr, ast.AugAssign, ast.Raise, ast.Return, ast.Continue, ast.Break, ast.Delete)
 """Those that can be left out."""
@@ -141,7 +144,7 @@ class _Finder(ast.NodeVisitor):
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self._names.append(node.name)
         for decorator in node.decorator_list:
-            if isinstance(decorator, ast.Call) and _name_of(decorator.func) != "dataclass":
+            if isinstance(decorator, ast.Call) and _name_of(decorator.func) not in ("dataclass", "dataclass_transform"):
                 self.visit(decorator)
         self._body(node.body)
         self._names.pop()
@@ -206,6 +209,10 @@ class _Finder(ast.NodeVisitor):
 
     def visit_Assert(self, node: ast.Assert) -> None:
         """States what type checkers cannot see."""
+
+    def visit_keyword(self, node: ast.keyword) -> None:
+        if node.arg not in UNTESTED:
+            self.generic_visit(node)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
         """Text for people."""
@@ -293,7 +300,7 @@ def _replacements(node: ast.AST) -> Iterator[ast.AST]:
 
 def _without_keywords(call: ast.Call) -> Iterator[ast.AST]:
     for i, keyword in enumerate(call.keywords):
-        if keyword.arg not in (None, "hint", "doc"):
+        if keyword.arg not in (None, *UNTESTED):
             yield _copy(call, keywords=call.keywords[:i] + call.keywords[i + 1 :])
 
 

@@ -13,6 +13,9 @@ __all__ = ["Stage", "stages"]
 
 PACKAGE: Final = "ir_exec"
 
+OF_NETWORKS: Final = ("tests/runtime/test_bodies.py", "tests/runtime/test_state.py")
+"""The own tests of ir_exec/ops/infrastructure, of which one layer alone makes no case."""
+
 ELSEWHERE: Final = ("kernels", "types", "ops", "infer", "graph", "runtime", "ir", "check", "cli", "conformance")
 """The folders of tests that come last, in this order. Of tests/conformance what is not about single rows."""
 
@@ -34,16 +37,19 @@ class Stage:
 
 
 def stages(root: Path, path: str) -> list[Stage]:
-    """For the module at `path` below the repository `root`: its own tests, its table, the tests and tables of the
-    modules that import it, and then everything else."""
+    """For the module at `path` below the repository `root`: its own tests, its table, the tests in the same folder, the
+    tests and tables of the modules that import it, and then everything else."""
     own, families = _mirror(root, path), _families(root, path)
     users = [user for user in _users(root).get(path, ()) if user != path]
     their = tuple(dict.fromkeys(file for user in users for file in _mirror(root, user) if file not in own))
     their_families = tuple(dict.fromkeys(name for user in users for name in _families(root, user)))
-    rest = tuple(file for file in _everything(root) if file not in own and file not in their)
+    beside = tuple(file for file in _beside(root, path) if file not in own)
+    their = tuple(file for file in their if file not in beside)
+    rest = tuple(file for file in _everything(root) if file not in (*own, *beside, *their))
     found = [
         Stage("its own tests", own),
         Stage("its table", families=families),
+        Stage("tests beside its own", beside),
         Stage("tests of its users", their),
         Stage("tables of its users", families=tuple(name for name in their_families if name not in families)),
         Stage("everything else", rest, is_open=True),
@@ -53,10 +59,20 @@ def stages(root: Path, path: str) -> list[Stage]:
 
 def _mirror(root: Path, path: str) -> tuple[str, ...]:
     module = Path(path).relative_to(PACKAGE)
+    if module.parts[:2] == ("ops", "infrastructure"):
+        return OF_NETWORKS
     if module.name == "__init__.py":
         return ()
     mirrored = Path("tests") / module.parent / f"test_{module.name}"
     return (str(mirrored),) if (root / mirrored).exists() else ()
+
+
+def _beside(root: Path, path: str) -> tuple[str, ...]:
+    """The tests in the folder of a module's own tests; none for modules that lie in no package of a package."""
+    folder = root / "tests" / Path(path).relative_to(PACKAGE).parent
+    if folder == root / "tests":
+        return ()
+    return tuple(str(file.relative_to(root)) for file in sorted(folder.glob("test_*.py")))
 
 
 def _families(root: Path, path: str) -> tuple[str, ...]:

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 import ir_exec
+from ir_exec.infer import infer_body
 from ir_exec.types import Array, TensorType
 from tests.conformance.build import IRFile
 from tests.conformance.compare import type_faults, value_faults
 from tests.conformance.oracle import Oracle, Refused
 from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output
+from tests.helpers.values import typed
 
 TRUE = np.array(True)
 ROW = np.array([[1, 2]], np.float32)
@@ -666,3 +668,19 @@ def test_a_loop_needs_a_condition() -> None:
     file = net.file()
     with pytest.raises(ir_exec.GraphError, match="nothing tells whether to go on"):
         ir_exec.read_model(file.xml, weights=file.weights)
+
+
+@pytest.mark.parametrize(
+    ("element_type", "shape", "expected"),
+    [("f32", "...", "f32[...]"), ("dynamic", "?,2", "dynamic[?,2]"), ("dynamic", "...", "f16[3]")],
+)
+def test_half_a_type_of_a_body_input_takes_the_place_of_the_declared_one(
+    element_type: str, shape: str, expected: str
+) -> None:
+    """Only where nothing at all is known of a value, the body's own declaration stands."""
+    body = NetworkText()
+    body.result(body.parameter("3", "f16"))
+    xml = f'<?xml version="1.0"?><net name="body" version="11">{body.text()}</net>'
+    model = ir_exec.read_model(xml.encode(), weights=b"")
+    (found,) = infer_body(model.graph, [typed(shape, element_type)], None)
+    assert str(found) == expected

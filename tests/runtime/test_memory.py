@@ -13,12 +13,12 @@ import ir_exec
 from ir_exec.graph import last_uses
 from ir_exec.runtime import plan as planning
 from ir_exec.runtime.memory import Buffers
+from tests.conformance.networks import networks
 from tests.helpers.ir_text import const, layer, net, parameter, port, result
 from tests.helpers.network_text import NetworkText
 
 NETWORKS = Path(__file__).parent.parent / "networks"
-SHARED = Path(__file__).parent.parent.parent.parent / "shared" / "models"
-PATHS = {path.stem: path for folder in (SHARED, NETWORKS) for path in sorted(folder.glob("*.xml"))}
+PATHS = networks()
 
 
 def chain(types, dims):

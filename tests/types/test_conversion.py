@@ -177,3 +177,13 @@ def test_every_f16_becomes_the_f32_of_the_same_value() -> None:
     expected = [struct.unpack("<e", code.tobytes())[0] for code in codes]
     np.testing.assert_array_equal(found, np.array(expected))
     np.testing.assert_array_equal(np.signbit(found), np.signbit(codes))
+
+
+def test_ties_of_nf4_go_down() -> None:
+    """As in OpenVINO: half of the way from 0 to the least positive value is 0, and the next number above is not."""
+    codes = np.arange(16, dtype=np.uint8).view(ElementType.nf4.dtype)
+    values = convert(codes, ElementType.f32)
+    tie = values[8] / np.float32(2)
+    numbers = np.array([tie, np.nextafter(tie, np.float32(1)), -tie, values[8]], np.float32)
+    found = convert(convert(numbers, ElementType.nf4), ElementType.f32)
+    assert found.tolist() == [0, values[8], 0, values[8]]

@@ -177,4 +177,23 @@ GRAPH_RULES = (
         bad='<layer id="1" name="norm" type="GroupNormalization" version="opset12">   (target 2023.0)',
         good='<layer id="1" name="norm" type="MVN" version="opset6">   (target 2023.0)',
     ),
+    Rule(
+        Code.repeated_rt_info,
+        "error",
+        "An attribute of `<rt_info>` that OpenVINO knows stands twice at a layer or port.",
+        why="OpenVINO refuses the file: multiple rt_info attributes are detected. Attributes that it does not know may "
+        "be repeated, and so may those of version 10, which it does not read.",
+        bad='<attribute name="fused_names" version="0" value="a"/>\n'
+        '<attribute name="fused_names" version="0" value="b"/>',
+        good='<attribute name="fused_names" version="0" value="a,b"/>',
+    ),
+    Rule(
+        Code.colliding_names,
+        "error",
+        "In a network of version 10, the name of an input or output is that of another one.",
+        why="Inputs and outputs of version 10 are named after their layers, beside the tensor names of the file. "
+        "OpenVINO refuses the file where names of two of them collide.",
+        bad='<layer id="0" name="x" type="Parameter" version="opset1">   (and a Result of the layer "x")',
+        good='<layer id="0" name="image" type="Parameter" version="opset1">   (and a Result of the layer "x")',
+    ),
 )

@@ -28,7 +28,7 @@ def _printable(value: Any) -> Any:
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, dict):
-        return {key: _printable(one) for key, one in value.items()}
+        return {printable(str(key)): _printable(one) for key, one in value.items()}
     return [_printable(one) for one in value] if isinstance(value, list | tuple) else value
 
 

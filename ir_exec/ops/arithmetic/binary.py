@@ -9,13 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError
+from ir_exec.errors import EvaluationError, IRError
 from ir_exec.kernels.elementwise import calculated
 from ir_exec.ops.base import op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.elementwise import Binary, binary
 from ir_exec.ops.base.intervals import HUGE
-from ir_exec.types import Array, Bounds, ElementType
+from ir_exec.ops.base.known_faults import known_faults
+from ir_exec.types import Array, Bounds, ElementType, TensorType
 
 __all__ = [
     "Add",
@@ -104,14 +105,19 @@ class Divide(Binary):
     m_pythondiv: Bool = True
 
     def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
-        _require_no_zero(a, b)
+        if a.size:
+            _require_no_zero(b)
         return calculated(_quotient_towards_zero if _is_integer(a) else np.divide, a, self.aligned(a, b), out=out)
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        return _zero_divisors(*types)
 
     def evaluate_known(self, *arrays: Array) -> Array:
         a, b = arrays
         if not (self.m_pythondiv and _is_integer(a)):
             return self.evaluate(a, b)
-        _require_no_zero(a, b)
+        if a.size:
+            _require_no_zero(b)
         return calculated(np.floor_divide, a, self.aligned(a, b))
 
     def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds | None:
@@ -141,8 +147,12 @@ class _Remainder(Binary):
     """Errors: IR704 for an integer divided by zero, and those of Binary."""
 
     def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
-        _require_no_zero(a, b)
+        if a.size:
+            _require_no_zero(b)
         return super().evaluate(a, b, out=out)
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        return _zero_divisors(*types)
 
 
 @op("Mod", since=1)
@@ -212,9 +222,14 @@ def _is_integer(array: Array) -> bool:
     return ElementType.of(array).is_integer
 
 
-def _require_no_zero(a: Array, b: Array) -> None:
+def _zero_divisors(a: TensorType, b: TensorType) -> list[IRError]:
+    """IR704 for integers divided by a known zero, if there are any."""
+    return [] if a.shape.size == 0 else known_faults(_require_no_zero, b)
+
+
+def _require_no_zero(b: Array) -> None:
     """Raises EvaluationError IR704 where an integer is divided by zero."""
-    if a.size and _is_integer(b) and (b == 0).any():
+    if _is_integer(b) and (b == 0).any():
         raise EvaluationError("an integer is divided by zero", code=Code.bad_value, port="b")
 
 

@@ -7,11 +7,19 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.errors import IRError, ShapeError
 from ir_exec.kernels.precision import CALCULABLE, rounded, type_limits, widened
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER
-from ir_exec.ops.base.segments import given_count, number_of_rows, run_starts, segments_of
+from ir_exec.ops.base.known_faults import known_faults
+from ir_exec.ops.base.segments import (
+    given_count,
+    number_of_rows,
+    require_rising,
+    run_starts,
+    segment_faults,
+    segments_of,
+)
 from ir_exec.ops.base.shapes import known_ints, merge_dims, require_rank
 from ir_exec.types import INDEX, Array, Dim, Shape, TensorType
 
@@ -60,10 +68,7 @@ class SegmentMax(Op):
         return Dim.any() if segments is None else Dim(max((*segments, -1)) + 1)
 
     def evaluate(self, data: Array, segment_ids: Array, num_segments: Array | None = None) -> Array:
-        if (segment_ids[1:] < segment_ids[:-1]).any():
-            at = int(np.argmax(segment_ids[1:] < segment_ids[:-1]))
-            message = f"segment_ids must rise, found {segment_ids[at + 1]} behind {segment_ids[at]}"
-            raise EvaluationError(message, port="segment_ids")
+        require_rising(segment_ids, "segment_ids")
         last = int(segment_ids[-1]) if len(segment_ids) else -1
         count = last + 1 if num_segments is None else given_count(num_segments)
         segments = segments_of(segment_ids, count)
@@ -74,3 +79,8 @@ class SegmentMax(Op):
             greatest = np.maximum.reduceat(widened(data), starts, axis=0)
             output[segments[starts]] = rounded(greatest, data.dtype)
         return output
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        _, segment_ids, *num_segments = types
+        order = known_faults(require_rising, segment_ids, port="segment_ids")
+        return order + segment_faults(segment_ids, num_segments[0] if num_segments else None)

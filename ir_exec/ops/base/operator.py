@@ -170,8 +170,9 @@ class Op:
     def check_values(self, *types: TensorType) -> list[IRError]:
         """What the known values of the inputs say about a run, for types that `infer` accepts.
 
-        Codes: IR701 (error) for an index out of range; IR702 (warning) for a negative index that the specification does
-        not allow; IR703 (info) for duplicate scatter indices.
+        Codes: IR701 and IR704 (errors) for an index out of range and for other values that a run refuses; IR702
+        (warning) for a negative index that the specification does not allow; IR703 (info) for duplicate scatter
+        indices.
         """
         return []
 

@@ -159,13 +159,13 @@ def resolve(type_name: str, version: str) -> type[Op]:
 
 
 def newest(type_name: str) -> type[Op] | None:
-    """The class of the newest version of a type of OpenVINO; None for other types."""
+    """The class of the newest version of a type of OpenVINO; None for other types, and where no version has a class."""
     row = _table().get(type_name.lower())
     if row is None:
         return None
     _import(row.home)
-    versions = _classes[row.name.lower()]
-    return versions[max(versions)]
+    versions = _classes.get(row.name.lower())
+    return versions[max(versions)] if versions else None
 
 
 SHORT = 6

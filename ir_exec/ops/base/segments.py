@@ -5,11 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.errors import EvaluationError, IRError, ShapeError
+from ir_exec.ops.base.known_faults import known_faults
 from ir_exec.ops.base.shapes import known_bounds
 from ir_exec.types import UNBOUNDED, Array, Dim, TensorType
 
-__all__ = ["given_count", "number_of_rows", "require_within", "run_starts", "segments_of"]
+__all__ = [
+    "given_count",
+    "number_of_rows",
+    "require_rising",
+    "require_within",
+    "run_starts",
+    "segment_faults",
+    "segments_of",
+]
 
 
 def number_of_rows(tensor: TensorType, port: str) -> Dim:
@@ -38,6 +47,26 @@ def require_within(numbers: Array, size: int, what: str, port: str) -> None:
         allowed = f"allowed are 0 to {size - 1}" if size else "none is allowed"
         message = f"{what} is {numbers[int(np.argmax(wrong))]}, {allowed}"
         raise EvaluationError(message, code=Code.index_out_of_range, port=port)
+
+
+def require_rising(numbers: Array, port: str) -> None:
+    """Raises EvaluationError IR704 for a number that is less than the one before it."""
+    falls = numbers[1:] < numbers[:-1]
+    if falls.any():
+        at = int(np.argmax(falls))
+        message = f"{port} must rise, found {numbers[at + 1]} behind {numbers[at]}"
+        raise EvaluationError(message, code=Code.bad_value, port=port)
+
+
+def segment_faults(segment_ids: TensorType, num_segments: TensorType | None) -> list[IRError]:
+    """What is wrong with known segments: IR704 for a negative number of them, IR701 for an id beyond it."""
+    if num_segments is None:
+        return known_faults(segments_of, segment_ids, count=UNBOUNDED)
+    faults = known_faults(given_count, num_segments)
+    if faults:
+        return faults
+    count = num_segments.value
+    return known_faults(segments_of, segment_ids, count=UNBOUNDED if count is None else given_count(count))
 
 
 def segments_of(segment_ids: Array, count: int) -> Array:

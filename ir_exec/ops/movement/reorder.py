@@ -7,11 +7,12 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
+from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Int
 from ir_exec.ops.base.axes import given_axes
+from ir_exec.ops.base.known_faults import known_faults, largest_dim
 from ir_exec.ops.base.shapes import known_ints, merge_dims, merge_shapes, normalize_axis, require_rank
 from ir_exec.types import BOOLEAN, INDEX, INTEGER, NUMERIC, Array, Dim, Shape, TensorType
 
@@ -141,7 +142,7 @@ class ReverseSequence(Op):
 
     def evaluate(self, data: Array, seq_lengths: Array) -> Array:
         batch, sequence = self.batch_axis % data.ndim, self.seq_axis % data.ndim
-        lengths = self._lengths(seq_lengths, data.shape[sequence])[:, np.newaxis]
+        lengths = _lengths(seq_lengths, data.shape[sequence])[:, np.newaxis]
         places = np.arange(data.shape[sequence])
         sources = np.where(places < lengths, lengths - 1 - places, places)
         output = np.empty_like(data)
@@ -149,12 +150,18 @@ class ReverseSequence(Op):
         np.moveaxis(output, (batch, sequence), (0, 1))[...] = rows[np.arange(len(lengths))[:, np.newaxis], sources]
         return output
 
-    def _lengths(self, seq_lengths: Array, size: int) -> Array:
-        lengths = seq_lengths if seq_lengths.dtype.names is None else as_integers(seq_lengths)
-        # NaN fails every comparison, so it is wrong too; -0.5 is cut off to 0.
-        wrong = ~((lengths > -1) & (lengths < size + 1))
-        if wrong.any():
-            first = int(np.argmax(wrong))
-            message = f"seq_lengths[{first}] is {lengths[first]}, allowed are 0 to {size}, the size of seq_axis"
-            raise EvaluationError(message, port="seq_lengths")
-        return lengths.astype(np.int64)
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        data, seq_lengths = types
+        return known_faults(_lengths, seq_lengths, size=largest_dim(data, self.seq_axis))
+
+
+def _lengths(seq_lengths: Array, size: int) -> Array:
+    """The lengths as i64; raises EvaluationError IR704 for one that is not 0 to `size`."""
+    lengths = seq_lengths if seq_lengths.dtype.names is None else as_integers(seq_lengths)
+    # NaN fails every comparison, so it is wrong too; -0.5 is cut off to 0.
+    wrong = ~((lengths > -1) & (lengths < size + 1))
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        message = f"seq_lengths[{first}] is {lengths[first]}, allowed are 0 to {size}, the size of seq_axis"
+        raise EvaluationError(message, port="seq_lengths")
+    return lengths.astype(np.int64)

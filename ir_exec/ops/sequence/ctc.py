@@ -9,11 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError
+from ir_exec.errors import EvaluationError, IRError
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
 from ir_exec.kernels.softmax import log_softmax
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, IndexTypeName
+from ir_exec.ops.base.known_faults import known_faults, largest_dim
 from ir_exec.ops.base.named_dims import merged_dims
 from ir_exec.ops.base.shapes import require_rank
 from ir_exec.types import INDEX, Array, Dim, ElementType, Shape, TensorType
@@ -75,6 +76,10 @@ class CTCGreedyDecoderSeqLen(Op):
         decoded = TensorType(self.classes_index_type, Shape([dims["N"], dims["T"]]))
         return decoded, TensorType(self.sequence_length_type, Shape([dims["N"]]))
 
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        data, lengths = types[:2]
+        return known_faults(_lengths, lengths, most=largest_dim(data, 1), port="sequence_length")
+
     def evaluate(self, data: Array, sequence_length: Array, blank_index: Array | None = None) -> tuple[Array, Array]:
         _, steps, classes = data.shape
         lengths = _lengths(sequence_length, steps, "sequence_length")
@@ -131,16 +136,20 @@ class CTCLoss(Op):
             require_rank(blank_index, 0, "blank_index")
         return logits.with_shape(Shape([dims["N"]]))
 
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        logits, lengths, _, counts = types[:4]
+        steps = largest_dim(logits, 1)
+        faults = known_faults(_lengths, lengths, most=steps, port="logit_length")
+        faults += known_faults(_lengths, counts, most=steps, port="label_length")
+        return faults or known_faults(_require_paths, lengths, counts)
+
     def evaluate(
         self, logits: Array, logit_length: Array, labels: Array, label_length: Array, blank_index: Array | None = None
     ) -> Array:
         _, steps, classes = logits.shape
         lengths = _lengths(logit_length, steps, "logit_length")
         counts = _lengths(label_length, steps, "label_length")
-        if (counts > lengths).any():
-            at = int(np.argmax(counts > lengths))
-            message = f"label_length[{at}] is {counts[at]}, logit_length[{at}] only {lengths[at]}"
-            raise EvaluationError(message, port="label_length")
+        _require_paths(lengths, counts)
         blank = classes - 1 if blank_index is None else int(blank_index)
         targets = labels.astype(np.int64)
         _check_labels(targets, counts, classes, blank)
@@ -151,6 +160,14 @@ class CTCLoss(Op):
         return rounded(
             -_log_probability(scores, lengths, targets, counts, blank, self.ctc_merge_repeated), logits.dtype
         )
+
+
+def _require_paths(lengths: Array, counts: Array) -> None:
+    """Raises EvaluationError IR704 for a sequence that has more labels than steps."""
+    if (counts > lengths).any():
+        at = int(np.argmax(counts > lengths))
+        message = f"label_length[{at}] is {counts[at]}, logit_length[{at}] only {lengths[at]}"
+        raise EvaluationError(message, port="label_length")
 
 
 def _lengths(lengths: Array, most: int, port: str) -> Array:

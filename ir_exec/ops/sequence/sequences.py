@@ -21,10 +21,11 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from ir_exec.errors import EvaluationError
+from ir_exec.errors import EvaluationError, IRError
 from ir_exec.kernels.precision import rounded, widened
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER
+from ir_exec.ops.base.known_faults import known_faults, largest_dim
 from ir_exec.ops.base.named_dims import element_type_of, merged_dims
 from ir_exec.ops.sequence.recurrent import GRU, LSTM, RNN, Recurrence, Step, X, like_x, project
 from ir_exec.types import Array, Dim, Shape, TensorType, element_types
@@ -92,6 +93,10 @@ class _Sequence(Recurrence):
                 state[:, way] = rounded(found.T, x.dtype)
         return (y, *last)
 
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        named = dict(zip(self._names, types, strict=True))
+        return known_faults(_ends, named["sequence_lengths"], steps=largest_dim(named["x"], 1))
+
     @property
     def _directions(self) -> int:
         return 2 if self.direction == "bidirectional" else 1
@@ -99,7 +104,7 @@ class _Sequence(Recurrence):
 
 def _ends(lengths: Array, steps: int) -> Array | None:
     """The lengths of the sequences as i64, or None where each of them has `steps` steps."""
-    lowest, highest = int(lengths.min(initial=steps)), int(lengths.max(initial=steps))
+    lowest, highest = (int(lengths.min()), int(lengths.max())) if lengths.size else (steps, steps)
     if lowest < 0 or highest > steps:
         found = lowest if lowest < 0 else highest
         message = f"a sequence has length {found}, expected 0 to {steps}, the seq_length of x"

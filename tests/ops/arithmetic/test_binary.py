@@ -139,3 +139,16 @@ def test_bounds_are_as_narrow_as_the_operands_allow(
     found = bounds_of(make(type), *given_bounds)
     assert found is not None
     assert tuple(int(bound[0]) for bound in found) == expected
+
+
+@pytest.mark.parametrize(
+    "shapes", [((1, 2**20), (3, 1)), ((3, 1), (1, 2**20)), ((2**20,), (3, 1)), ((1, 2**20), (1, 1))]
+)
+def test_large_arrays_that_are_broadcast_both_ways(shapes: tuple[tuple[int, ...], ...]) -> None:
+    """They are large enough for several threads, of which each has a part of the output."""
+    a, b = (np.arange(np.prod(shape), dtype=np.float32).reshape(shape) for shape in shapes)
+    long, short = (a, b) if a.size > b.size else (b, a)
+    found = make("Add").evaluate(a, b)
+    assert found.shape == (short.size, long.size)
+    for row, number in zip(found, short.ravel(), strict=True):
+        np.testing.assert_array_equal(row, long.ravel() + number)

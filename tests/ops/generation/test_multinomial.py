@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import ir_exec
 from ir_exec.errors import EvaluationError, IRError
+from ir_exec.infer.known import with_known_values
 from ir_exec.ops.generation.multinomial import Multinomial
 from ir_exec.types import ElementType, Shape, TensorType
+from tests.helpers.network_text import NetworkText
+from tests.helpers.operators import make
 
 
 def multinomial(**attributes: object) -> Multinomial:
@@ -55,3 +59,18 @@ def test_no_two_draws_without_seeds_are_alike() -> None:
     operator, probs = multinomial(global_seed=0), np.ones((1, 1000), np.float32)
     first, second = (operator.evaluate(probs, np.array(8)) for _ in range(2))
     assert not np.array_equal(first, second)
+
+
+def test_what_is_drawn_from_constants_is_not_known_beforehand() -> None:
+    operator = make("Multinomial", 13, convert_type="i64", with_replacement="true", log_probs="false")
+    types = [TensorType.of(np.full((1, 4), 0.25, np.float32)), TensorType.of(np.array(3))]
+    (drawn,) = with_known_values(operator, types, [operator.infer(*types)])
+    assert drawn.value is None
+    net = NetworkText()
+    probs, count = net.const(np.full((1, 1000), 1e-3, np.float32)), net.const(np.array(50))
+    attributes = {"convert_type": "i64", "with_replacement": "true", "log_probs": "false"}
+    net.result(net.op("Multinomial", probs, count, opset=13, **attributes))
+    file = net.file()
+    compiled = ir_exec.compile_model(file.xml, weights=file.weights)
+    first, second = (next(iter(compiled([]).values())).tolist() for _ in range(2))
+    assert first != second

@@ -20,6 +20,7 @@ from ir_exec.errors import (
 )
 from ir_exec.ops.image.interpolate import Interpolate1, Interpolate4, Interpolate11
 from ir_exec.types import Array, TensorType
+from tests.helpers.operators import make
 from tests.helpers.values import between, known, typed
 
 SIZES = Interpolate11(mode="nearest", shape_calculation_mode="sizes")
@@ -216,3 +217,17 @@ def test_what_is_no_number_stays_where_it_is() -> None:
     found = resized(data, 16, "linear_onnx")
     # Elements 2 and 6 are read between 1 and 3, and between 5 and 7.
     assert np.flatnonzero(~np.isfinite(found)).tolist() == [3, 4, 5, 6, 11, 12, 13, 14]
+
+
+@pytest.mark.parametrize("mode", ["linear", "linear_onnx", "cubic", "nearest"])
+def test_one_element_of_pytorch_half_pixel_is_the_first(mode: str) -> None:
+    data = np.array([[[[5, 1, 2, 4]] * 4]], np.float32)
+    attributes = {
+        "mode": mode,
+        "shape_calculation_mode": "sizes",
+        "coordinate_transformation_mode": "pytorch_half_pixel",
+    }
+    operator = make("Interpolate", 4, **attributes)
+    found = operator.evaluate(data, np.array([1, 1]), np.ones(2, np.float32), np.array([2, 3]))
+    assert found.shape == (1, 1, 1, 1)
+    np.testing.assert_allclose(found.item(), 5, rtol=1e-6)

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import ir_exec
 from ir_exec.errors import ElementTypeError, ShapeError, raise_error
 from ir_exec.ops.matrix.matmul import MatMul
 from ir_exec.types import Array, ElementType, Shape, TensorType
+from tests.helpers.network_text import NetworkText
 from tests.helpers.values import typed
 
 
@@ -115,3 +117,16 @@ def test_a_constant_matrix_may_be_kept_transposed() -> None:
         assert np.allclose(multiply(a, matrix), a.astype(np.float64) @ matrix.T, atol=1e-6)
     assert operator.with_constants({0: a}) is None
     assert MatMul().with_constants({1: b}) is None
+
+
+@pytest.mark.parametrize("transpose_a", [False, True])
+@pytest.mark.parametrize("transpose_b", [False, True])
+def test_a_constant_matrix_with_every_transpose(*, transpose_a: bool, transpose_b: bool) -> None:
+    net = NetworkText()
+    a, b = np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(12, dtype=np.float32).reshape(3, 4) - 5
+    flags = {"transpose_a": str(transpose_a).lower(), "transpose_b": str(transpose_b).lower()}
+    net.result(net.op("MatMul", net.parameter("?,?"), net.const(b.T.copy() if transpose_b else b), **flags))
+    file = net.file()
+    (found,) = ir_exec.compile_model(file.xml, weights=file.weights)([a.T.copy() if transpose_a else a]).values()
+    expected = [[sum(a[i, k] * b[k, j] for k in range(3)) for j in range(4)] for i in range(2)]
+    np.testing.assert_array_equal(found, expected)

@@ -419,3 +419,16 @@ def test_memory_follows_the_output() -> None:
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak < 8 * output.nbytes + 20_000
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8])
+def test_short_indices_of_an_axis_that_is_longer_than_they_reach(kind: type) -> None:
+    """-56 as an unsigned number of 8 bits is 200, which must not be taken for one."""
+    data = np.arange(230, dtype=np.float32)
+    indices = np.array([-128, -56, -1, 0, 127] if kind is np.int8 else [0, 127, 200, 255 - 26], kind)
+    expected = [data[index] for index in indices.tolist()]
+    np.testing.assert_array_equal(make("Gather", 8).evaluate(data, indices, np.array(0)), expected)
+    stacked = np.stack([data] * 2)
+    rows = np.stack([indices] * 2)
+    found = make("GatherElements", 6, axis=1).evaluate(stacked, rows.astype(np.int32))
+    np.testing.assert_array_equal(found, [expected] * 2)

@@ -7,11 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir_exec.errors import ElementTypeError, EvaluationError, InvalidAttributeError, ShapeError, raise_error
+import ir_exec
+from ir_exec.codes import Code
+from ir_exec.errors import ElementTypeError, EvaluationError, InvalidAttributeError, IRError, ShapeError, raise_error
 from ir_exec.infer.known import with_known_values
 from ir_exec.ops import Op
 from ir_exec.types import Array, ElementType, Shape, TensorType
+from tests.conformance.oracle import Oracle, Refused
 from tests.helpers.drawing import draw_data, draw_shape, draw_wider
+from tests.helpers.network_text import NetworkText
 from tests.helpers.operators import assert_holds, inferred, make, outputs
 from tests.helpers.values import known, typed
 
@@ -210,3 +214,63 @@ def test_Split_makes_equal_parts(case: tuple[Array, int, list[int]], count: int,
         assert np.array_equal(part, wanted)
     along = data.draw(st.sampled_from([TensorType.of(arrays[1]), typed("[]", "i64")]))
     assert_holds(operator, [TensorType(ElementType.i32, draw_wider(data.draw, array.shape)), along], arrays)
+
+
+@pytest.mark.parametrize(("ports", "count"), [(2, 3), (4, 3), (1, 2), (3, 2)])
+@pytest.mark.parametrize("shape", ["?", "static", "..."])
+def test_another_number_of_parts_than_outputs_is_an_error(ports: int, count: int, shape: str) -> None:
+    net = NetworkText()
+    lengths = net.parameter(str(count) if shape == "static" else shape, "i64")
+    parts = net.outputs(ports, "VariadicSplit", net.parameter("?,6"), net.const(np.array(1)), lengths)
+    for part in parts:
+        net.result(part)
+    file = net.file()
+    inputs = [np.full(count, 6 // count), np.zeros((2, 6), np.float32)]
+    with pytest.raises(IRError, match=r"gives|has . elements, but the layer has . outputs") as error:
+        ir_exec.compile_model(file.xml, weights=file.weights)(inputs)
+    assert error.value.code in (Code.too_many_outputs, Code.impossible_shape, Code.bad_value)
+
+
+@pytest.mark.parametrize("shape", ["?", "..."])
+def test_the_number_of_parts_may_come_of_a_run(shape: str) -> None:
+    net = NetworkText()
+    mask = net.parameter("?", "i64")
+    found = net.op(
+        "Reshape", net.op("NonZero", mask, opset=3, output_type="i64"), net.const(np.array([-1])), special_zero="false"
+    )
+    lengths = net.op("Add", found, net.const(np.array([1])))
+    for part in net.outputs(2, "VariadicSplit", net.parameter(shape), net.const(np.array(0)), lengths):
+        net.result(part)
+    file = net.file()
+    compiled, data = ir_exec.compile_model(file.xml, weights=file.weights), np.arange(4)
+    two = compiled([np.array([1, 0, 1]), data.astype(np.float32)])
+    assert [two[0].tolist(), two[1].tolist()] == [[0], [1, 2, 3]]
+    for mask_of_run in ([1, 1, 1], [0, 0, 0, 1]):
+        with pytest.raises(EvaluationError, match=r"split_lengths has . elements, but the layer has 2 outputs"):
+            compiled([np.array(mask_of_run), np.arange(sum(np.flatnonzero(mask_of_run) + 1)).astype(np.float32)])
+
+
+@pytest.mark.parametrize("type", ["VariadicSplit", "Split"])
+def test_more_outputs_than_parts_are_refused_when_the_file_is_read(type: str) -> None:
+    net = NetworkText()
+    lengths = [net.const(np.array([2, -1]))] if type == "VariadicSplit" else []
+    attributes = {} if lengths else {"num_splits": 2}
+    for part in net.outputs(3, type, net.parameter("6"), net.const(np.array(0)), *lengths, **attributes):
+        net.result(part)
+    file = net.file()
+    with pytest.raises(ShapeError, match=f"3 outputs are declared, and {type} gives 2") as error:
+        ir_exec.read_model(file.xml, weights=file.weights)
+    assert error.value.code == Code.too_many_outputs
+    assert error.value.location.port == "output[2]"
+
+
+def test_parts_that_no_port_is_declared_for_are_left_out_as_in_openvino(oracle: Oracle) -> None:
+    net = NetworkText()
+    parts = net.outputs(2, "VariadicSplit", net.parameter("6"), net.const(np.array(0)), net.const(np.array([2, -1, 1])))
+    for part in parts:
+        net.result(part)
+    file = net.file(np.arange(6, dtype=np.float32))
+    found = ir_exec.compile_model(file.xml, weights=file.weights)(file.inputs)
+    answer = oracle.values(file)
+    assert not isinstance(answer, Refused), answer.reason
+    assert [found[0].tolist(), found[1].tolist()] == [array.tolist() for array in answer] == [[0, 1], [2, 3, 4]]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, InvalidAttributeError, IRError
 from ir_exec.infer.known import with_known_values
 from ir_exec.ops import Op
@@ -421,3 +422,52 @@ def test_memory_follows_the_output() -> None:
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak < 6 * output.nbytes
+
+
+@pytest.mark.parametrize("kind", ["i32", "i64"])
+def test_negative_indices_of_either_type(kind: str) -> None:
+    """Version 3 refuses them, as specified; from version 12 on they count from the end."""
+    data, updates = np.zeros((3, 4), np.float32), np.arange(1, 7, dtype=np.float32).reshape(2, 3)
+    indices, expected = np.array([[-1, 0, -3], [2, -2, -1]], kind.replace("i", "int")), data.copy()
+    for row, column in np.ndindex(indices.shape):
+        expected[indices[row, column], column] = updates[row, column]
+    found = make("ScatterElementsUpdate", 12).evaluate(data, indices, updates, np.array(0))
+    np.testing.assert_array_equal(found, expected)
+    with pytest.raises(EvaluationError, match=r"indices\[0,0\] is -1, allowed are 0 to 2") as error:
+        make("ScatterElementsUpdate", 3).evaluate(data, indices, updates, np.array(0))
+    assert error.value.code == Code.index_out_of_range
+
+
+@pytest.mark.parametrize("size", [3, 200_000])
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_the_last_of_duplicates_wins_on_a_long_axis(size: int, kind: type) -> None:
+    count = 150_000
+    indices = np.random.default_rng(0).integers(0, min(size, 1000), count).astype(kind)
+    updates, expected = np.arange(count, dtype=np.float32), np.full(size, -1, np.float32)
+    for index, update in zip(indices.tolist(), updates.tolist(), strict=True):
+        expected[index] = update
+    data = np.full(size, -1, np.float32)
+    elements = make("ScatterElementsUpdate", 3).evaluate(data, indices, updates, np.array(0))
+    np.testing.assert_array_equal(elements, expected)
+    slices = make("ScatterUpdate", 3).evaluate(data, indices, updates, np.array(0))
+    np.testing.assert_array_equal(slices, expected)
+    tuples = make("ScatterNDUpdate", 4).evaluate(data, indices[:, np.newaxis], updates)
+    np.testing.assert_array_equal(tuples, expected)
+
+
+@pytest.mark.parametrize(
+    ("reduction", "reduce"),
+    [("sum", np.add), ("sub", np.subtract), ("prod", np.multiply), ("min", np.minimum), ("max", np.maximum)],
+)
+@pytest.mark.parametrize("width", [1, 3])
+def test_reductions_of_many_rows(reduction: str, reduce: np.ufunc, width: int) -> None:
+    count = 2**16 + 7
+    generator = np.random.default_rng(1)
+    indices = np.append(generator.integers(0, 50, count), [0, 49])
+    data = np.ones((50, width))
+    updates = generator.choice([-1.0, 1.0], (count + 2, width)) * (1 if reduction == "prod" else 3)
+    expected = data.copy()
+    for index, row in zip(indices.tolist(), updates, strict=True):
+        expected[index] = reduce(expected[index], row)
+    found = make("ScatterNDUpdate", 15, reduction=reduction).evaluate(data, indices[:, np.newaxis], updates)
+    np.testing.assert_array_equal(found, expected)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import tracemalloc
 from itertools import product
 from typing import Any
@@ -20,6 +19,7 @@ from ir_exec.ops.pooling.windows import AvgPool1, AvgPool14, AvgPool16, MaxPool1
 from ir_exec.types import Array, ElementType, TensorType
 from tests.helpers.drawing import draw_wider
 from tests.helpers.operators import assert_holds, refused
+from tests.helpers.steps import steps_of
 from tests.helpers.values import typed
 
 
@@ -241,15 +241,14 @@ FAR = 10**9
         AvgPool1(kernel_sizes=(FAR,), strides=(FAR,), pads_begin=(FAR - 1,), pads_end=(FAR,), exclude_pad=False),
     ],
 )
-def test_a_kernel_beyond_all_data_costs_no_time_and_no_memory(operator: Op) -> None:
+def test_a_kernel_beyond_all_data_costs_few_steps_and_no_memory(operator: Op) -> None:
     data = np.array([[[1, 2, 5, 3]]], np.float32)
+    operator.evaluate(data)  # imports whatever it needs
+    assert steps_of(lambda: operator.evaluate(data), limit=10_000) > 10
     tracemalloc.start()
-    start = time.process_time()
     found = operator.evaluate(data)
-    elapsed = time.process_time() - start
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert elapsed < 1
     assert peak < 2**20
     values = found[0] if isinstance(found, tuple) else found
     assert values.shape == (1, 1, 2)

@@ -114,3 +114,13 @@ def test_shapes_that_do_not_fit() -> None:
         nms.infer(typed("1,6,4"), typed("1,1,6"), known(3), typed("2"))
     with pytest.raises(ShapeError, match=r"max_output_boxes_per_class has rank 1 \(\[1\]\), expected 0"):
         make("NonMaxSuppression", 4).infer(typed("1,6,4"), typed("1,1,6"), typed("1", "i64"))
+
+
+@pytest.mark.parametrize("since", [1, 3, 4, 5, 9])
+def test_a_score_equal_to_the_threshold_is_not_kept(since: int) -> None:
+    boxes = np.array([[[0, 0, 1, 1], [0, 5, 1, 6], [0, 10, 1, 11]]], np.float32)
+    scores = np.array([[[0.5, 0.25, 0.75]]], np.float32)
+    numbers = (np.array(3), np.array(0.5, np.float32), np.array(0.5, np.float32))
+    found = make("NonMaxSuppression", since).evaluate(boxes, scores, *numbers)
+    indices = found[0] if isinstance(found, tuple) else found
+    assert indices[:, 2].tolist() == [2]

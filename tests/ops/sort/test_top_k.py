@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as arrays
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, raise_error
 from ir_exec.ops.sort.top_k import TopK, TopK1, TopK3
 from ir_exec.types import Array, ElementType, TensorType
+from tests.helpers.operators import make
 from tests.helpers.values import between, known, typed
 
 I64_MAX = 2**63 - 1
@@ -114,3 +115,16 @@ def test_top_k_of_small_types(name: str) -> None:
     assert values.dtype == data.dtype
     assert indices.tolist() == [1, 2, 0]
     assert top_k(mode="min").evaluate(data, np.array(3))[1].tolist() == [0, 3, 1]
+
+
+@pytest.mark.parametrize("mode", ["max", "min"])
+@pytest.mark.parametrize("kind", [np.float32, np.int32, np.float16])
+def test_thousands_of_equal_elements_keep_their_order(mode: str, kind: type) -> None:
+    data = np.random.default_rng(0).integers(0, 3, (2, 20_000)).astype(kind)
+    for sort in ("value", "index"):
+        operator = make("TopK", 11, axis=1, mode=mode, sort=sort, stable="true")
+        values, indices = operator.evaluate(data, np.array(15_000))
+        for row, found in zip(data.tolist(), indices.tolist(), strict=True):
+            order = sorted(range(len(row)), key=lambda i: -row[i] if mode == "max" else row[i])[:15_000]  # at once
+            assert found == (sorted(order) if sort == "index" else order)
+        np.testing.assert_array_equal(values, np.take_along_axis(data, indices, 1))

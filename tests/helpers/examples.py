@@ -1,4 +1,4 @@
-"""Examples in Markdown: taken out, run, and compared with what they show."""
+"""Examples of documents: taken out of the Markdown, run, and compared with what they say they print."""
 
 from __future__ import annotations
 
@@ -13,12 +13,17 @@ from click.testing import CliRunner
 
 from ir_exec.cli import main
 
-__all__ = ["blocks", "check_console", "check_python"]
+__all__ = ["blocks", "blocks_of", "check_console", "run_example"]
 
 
 def blocks(text: str) -> list[tuple[str, str]]:
     """Language and content of every code block."""
     return re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def blocks_of(text: str, language: str) -> list[str]:
+    """The content of every code block in a language."""
+    return [content for found, content in blocks(text) if found == language]
 
 
 def check_console(block: str) -> None:
@@ -32,10 +37,10 @@ def check_console(block: str) -> None:
             assert doctest.OutputChecker().check_output(shown.strip(), printed, doctest.ELLIPSIS), printed
 
 
-def check_python(block: str, namespace: dict[str, Any]) -> None:
-    """The block prints what the comments behind its prints say."""
+def run_example(block: str, names: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """What the comments behind a block's prints say, and the lines that it prints; `names` holds its variables."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(block, "example", "exec"), namespace)
-    expected = re.findall(r"print\(.*\)  # (.*)", block)
-    assert printed.getvalue().splitlines()[: len(expected)] == expected, block
+        exec(compile(block, "example", "exec"), names)
+    expected: list[str] = re.findall(r"print\(.*\)  # (.*)", block)
+    return expected, printed.getvalue().splitlines()

@@ -1,0 +1,125 @@
+"""Names that OpenVINO refuses, each case asked of it: those that collide in version 10, and repeated rt_info."""
+
+from __future__ import annotations
+
+import pytest
+
+from ir_exec import check_model, read_model
+from ir_exec.codes import Code
+from tests.conformance.build import IRFile
+from tests.conformance.oracle import Oracle, Refused
+from tests.helpers.ir_text import layer, net, port, result
+
+DIMS = (2, 3)
+
+
+def is_refused(oracle: Oracle, xml: bytes) -> bool:
+    return isinstance(oracle.types(IRFile(xml, b"", ())), Refused)
+
+
+def places(xml: bytes, code: Code) -> list[str | None]:
+    return [one.location.layer_id for one in check_model(xml).errors if one.code == code]
+
+
+def given(id: int, name: str, names: str = "", element_type: str = "f32") -> str:
+    data = f'shape="2,3" element_type="{element_type}"'
+    return layer(id, "Parameter", name=name, data=data, outputs=[port(0, element_type, DIMS, names)])
+
+
+def relu(id: int, name: str, names: str = "") -> str:
+    return layer(id, "ReLU", name=name, inputs=[port(0, "f32", DIMS)], outputs=[port(1, "f32", DIMS, names)])
+
+
+def add(id: int, name: str) -> str:
+    inputs = [port(0, "f32", DIMS), port(1, "f32", DIMS)]
+    return layer(id, "Add", name=name, inputs=inputs, outputs=[port(2, "f32", DIMS)])
+
+
+IN, OUT = (0, 0, 1, 0), (1, 1, 2, 0)
+TWO_INPUTS = [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0)]
+
+NAMED = {
+    "two outputs, one value": ([given(0, "x"), relu(1, "y"), result(2), result(3)], [IN, OUT, (1, 1, 3, 0)], []),
+    "two outputs, one named value": (
+        [given(0, "x"), relu(1, "y", "t"), result(2), result(3)],
+        [IN, OUT, (1, 1, 3, 0)],
+        ["1"],
+    ),
+    "an input that is an output": ([given(0, "x"), result(1)], [IN], []),
+    "a named input that is an output": ([given(0, "x", "t"), result(1)], [IN], ["0"]),
+    "a tensor named as its layer": ([given(0, "x", "x"), relu(1, "y", "y"), result(2)], [IN, OUT], []),
+    "an input's tensor, an output's layer": ([given(0, "x", "y"), relu(1, "y"), result(2)], [IN, OUT], ["1"]),
+    "an output's tensor, an input's layer": ([given(0, "x", "t"), relu(1, "y", "x"), result(2)], [IN, OUT], ["0"]),
+    "an inner tensor, an input's layer": (
+        [given(0, "x", "t"), relu(1, "y", "x"), relu(2, "z"), result(3)],
+        [IN, OUT, (2, 1, 3, 0)],
+        [],
+    ),
+    "two inputs, one tensor name": ([given(0, "x", "t"), given(1, "y", "t"), add(2, "z"), result(3)], TWO_INPUTS, []),
+    "two inputs, one layer name": ([given(0, "x"), given(1, "x"), add(2, "z"), result(3)], TWO_INPUTS, ["1"]),
+    "two inputs, names crossed": (
+        [given(0, "x", "y"), given(1, "y", "x"), add(2, "z"), result(3)],
+        TWO_INPUTS,
+        ["0", "1"],
+    ),
+    "two outputs, one layer name": (
+        [given(0, "x"), relu(1, "y"), result(2), relu(4, "y"), result(3)],
+        [IN, OUT, (0, 0, 4, 0), (4, 1, 3, 0)],
+        ["4"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_names_of_version_10(oracle: Oracle, name: str) -> None:
+    layers, ends, at = NAMED[name]
+    xml = net(layers, ends, version=10)
+    assert is_refused(oracle, xml) == bool(at)
+    assert places(xml, Code.colliding_names) == at
+    read_model(xml)  # our own runs need no names
+    assert not places(net(layers, ends), Code.colliding_names)
+
+
+KNOWN = ["decompression", "fused_names", "layout", "memory_type", "old_api_map_order", "precise", "preprocessing"]
+
+FUSED = '<attribute name="fused_names" version="0" value="a"/>'
+
+
+def marked(marks: str, version: int = 11, place: bytes = b'type="ReLU" version="opset1">') -> bytes:
+    xml = net([given(0, "x"), relu(1, "y"), result(2)], [IN, OUT], version=version)
+    return xml.replace(place, place + f"<rt_info>{marks}</rt_info>".encode())
+
+
+@pytest.mark.parametrize("name", [*KNOWN, "primitives_priority", "our_own", "strides_prop", "fused_names_0"])
+def test_an_attribute_twice(oracle: Oracle, name: str) -> None:
+    twice = marked(f'<attribute name="{name}" version="0" value="1"/>' * 2)
+    assert is_refused(oracle, twice) == (name in [*KNOWN, "primitives_priority"])
+    assert places(twice, Code.repeated_rt_info) == (["1"] if is_refused(oracle, twice) else [])
+
+
+def test_an_element_type_twice(oracle: Oracle) -> None:
+    twice = marked('<attribute name="old_api_map_element_type" version="0" value="f16"/>' * 2)
+    assert is_refused(oracle, twice)
+    assert places(twice, Code.repeated_rt_info) == ["1"]
+
+
+def test_at_a_port(oracle: Oracle) -> None:
+    mark = '<attribute name="layout" version="0" layout="[N,C]"/>'
+    at_port = marked(mark * 2, place=b'<port id="1" precision="FP32">')
+    assert is_refused(oracle, at_port)
+    assert places(at_port, Code.repeated_rt_info) == ["1"]
+    assert not places(marked(mark, place=b'<port id="1" precision="FP32">'), Code.repeated_rt_info)
+
+
+@pytest.mark.parametrize(
+    ("marks", "version"),
+    [
+        (FUSED + FUSED.replace('"0"', '"1"'), 11),
+        (FUSED * 2, 10),
+        ('<fused_names version="0" value="a"/>' * 2, 11),
+    ],
+)
+def test_what_may_stand_twice(oracle: Oracle, marks: str, version: int) -> None:
+    xml = marked(marks, version)
+    assert not is_refused(oracle, xml)
+    assert not places(xml, Code.repeated_rt_info)

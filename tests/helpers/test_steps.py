@@ -1,0 +1,24 @@
+"""What counts steps counts them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from tests.helpers.steps import steps_of
+
+
+def many(count: int) -> None:
+    for _ in range(count):
+        pass
+
+
+def test_steps_grow_with_the_work() -> None:
+    one, ten = (steps_of(partial(many, count), limit=1000) for count in (10, 100))
+    assert ten - one == 2 * 90, "a line for the loop and one for its body"
+
+
+def test_too_many_steps_fail() -> None:
+    with pytest.raises(AssertionError, match="more than 1000 steps"):
+        steps_of(partial(many, 10**9), limit=1000)
