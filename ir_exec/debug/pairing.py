@@ -46,16 +46,18 @@ class Side:
         places = {node: position for position, node in enumerate(self.graph.parameters)}
         for node in self.nodes:
             sources = [None if value is None else (found.get(value.node), value.position) for value in node.inputs]
-            bodies = [
-                (body.name, [Side(body.graph, self.weights).signatures()[result] for result in body.graph.results])
-                for body in node.bodies
-            ]
+            bodies = [(body.name, self._inside(body.graph)) for body in node.bodies]
             text = repr((node.type.lower(), plain_attributes(node), places.get(node), sources, bodies))
             digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16)
             if isinstance(node.op, Const) and self.weights is not None:
                 digest.update(self.weights.slice(node.op.offset, node.op.size))
             found[node] = digest.hexdigest()
         return found
+
+    def _inside(self, graph: Graph) -> list[str]:
+        """The signatures of the outputs of a body."""
+        found = Side(graph, self.weights).signatures()
+        return [found[result] for result in graph.results]
 
 
 def plain_attributes(node: Node) -> dict[str, str]:
