@@ -164,7 +164,10 @@ class _Diff:
             else:
                 same = pairs.get(mine.node) is theirs.node and mine.position == theirs.position
             if not same:
-                yield Change(what=f"input {position}", before=_named(mine), after=_named(theirs))
+                before, after = _named(mine), _named(theirs)
+                if before == after and mine is not None and theirs is not None:
+                    before, after = f"{before} ({mine.node.type})", f"{after} ({theirs.node.type})"
+                yield Change(what=f"input {position}", before=before, after=after)
 
     def _requantised(self, a: Node, b: Node, pairs: dict[Node, Node]) -> Iterator[Change]:
         """Weights that are stored otherwise, by what they stand for."""

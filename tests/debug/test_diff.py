@@ -176,6 +176,11 @@ def test_weights_in_fewer_bits() -> None:
     found = changes((file.xml, bytes(file.weights)), quantised(weight, 8))
     layer = next(layer for layer in found.changed if layer.type == "MatMul")
     assert any("requantised" in change.what for change in layer.changes)
+    assert ("input 1", "const1", "multiply4") in [(one.what, one.before, one.after) for one in layer.changes]
+    same_name = quantised(weight, 8)[0].replace(b'"multiply4"', b'"const1"')
+    found = diff(file.xml, same_name, weights=(bytes(file.weights), quantised(weight, 8)[1]))
+    layer = next(layer for layer in found.changed if layer.type == "MatMul")
+    assert ("const1 (Const)", "const1 (Multiply)") in [(one.before, one.after) for one in layer.changes]
     assert sorted(place.type for place in found.added) == ["Const", "Const", "Convert", "Multiply"]
 
 
