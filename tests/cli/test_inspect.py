@@ -145,9 +145,9 @@ def test_a_network_without_its_weights(tmp_path: Path) -> None:
         assert table(result, title) == table(whole, title)
     one = inspect(path, "--layer", "10", "--layer", "Parameter_36")
     assert one.exit_code == 0, one.output
-    assert table(inspect(path, "--layers"), "Layers") == table(
-        inspect(NETWORKS / "script_if.xml", "--layers"), "Layers"
-    )
+    # What follows from values is not known without them.
+    listed = [table(inspect(file, "--layers"), "Layers") for file in (path, NETWORKS / "script_if.xml")]
+    assert [row[:3] for row in listed[0]] == [row[:3] for row in listed[1]]
 
 
 def test_other_faults_are_still_faults(tmp_path: Path) -> None:

@@ -171,6 +171,7 @@ for_each(100, lambda: lambda number: None)
 
 def test_work_inside_of_work_is_done_once_and_by_one_thread(threads: int) -> None:
     workers: dict[int, set[int]] = {}
+    allowed: set[int] = set()
     done: list[tuple[int, int]] = []
 
     def outer(i: int) -> None:
@@ -178,6 +179,7 @@ def test_work_inside_of_work_is_done_once_and_by_one_thread(threads: int) -> Non
 
         def inner(j: int) -> None:
             inside.add(threading.get_ident())
+            allowed.add(THREADS.get())
             done.append((i, j))
 
         for_each(5, lambda: inner)
@@ -185,3 +187,4 @@ def test_work_inside_of_work_is_done_once_and_by_one_thread(threads: int) -> Non
     for_each(6, lambda: outer)
     assert sorted(done) == [(i, j) for i in range(6) for j in range(5)]
     assert all(len(inside) == 1 for inside in workers.values())
+    assert allowed == {1}

@@ -53,7 +53,8 @@ GRAPH_RULES = (
         Code.input_without_edge,
         "error",
         "No edge leads to an input port.",
-        why="The layer has nothing to compute from. OpenVINO counts edges, not ports, and takes the next value for it.",
+        why="The layer has nothing to compute from. OpenVINO counts edges, not ports, and takes the next value for it. "
+        "An optional last input without an edge is left out, which is a warning.",
         bad='<edges>\n  <edge from-layer="1" from-port="1" to-layer="2" to-port="0"/>',
         good='<edges>\n  <edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>\n'
         '  <edge from-layer="1" from-port="1" to-layer="2" to-port="0"/>',
@@ -116,7 +117,8 @@ GRAPH_RULES = (
         "error",
         "A body is missing, or its port map or a back edge does not fit layer and body.",
         why="It ties the ports of a Loop, TensorIterator or If to the Parameters and Results inside; with a wrong tie "
-        "a value goes nowhere or comes from nowhere.",
+        "a value goes nowhere or comes from nowhere. Output ports that the map counts from 0 are a warning: OpenVINO "
+        "takes their ids as an order.",
         bad='<output axis="1" external_port_id="1" internal_layer_id="7"/>',
         good='<output axis="1" external_port_id="1" internal_layer_id="2"/>',
     ),

@@ -10,7 +10,8 @@ ATTRIBUTE_RULES = (
         Code.missing_attribute,
         "error",
         "An attribute that the operator needs is missing.",
-        why="It has no default, so the operator is not defined without it.",
+        why="It has no default, so the operator is not defined without it. Type and shape of a ReadValue, which "
+        "OpenVINO then takes from the input, are a warning.",
         bad='<layer id="2" name="gather" type="GatherElements" version="opset6">\n  <input>',
         good='<layer id="2" name="gather" type="GatherElements" version="opset6">\n  <data axis="1"/>\n  <input>',
     ),

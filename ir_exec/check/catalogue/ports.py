@@ -29,7 +29,8 @@ PORT_RULES = (
         Code.declared_element_type,
         "error",
         "A port declares an element type that cannot be.",
-        why=f"{_WHY} `--fix` rewrites the declaration.",
+        why=f"{_WHY} `--fix` rewrites the declaration. Where no layer takes the output it is a warning, and so is what "
+        "old writers always declared as f32: the boxes of DetectionOutput and the indices of MaxPool.",
         bad='<port id="1" precision="FP16">   (of a ReLU of f32[2,3])',
         good='<port id="1" precision="FP32">',
     ),

@@ -46,7 +46,8 @@ WEIGHT_RULES = (
         Code.constant_size,
         "error",
         "The size of a constant is not what its shape and element type take.",
-        why="Either the shape, the element type or the size was changed; the elements cannot be told apart.",
+        why="Either the shape, the element type or the size was changed; the elements cannot be told apart. Of a size "
+        "that is larger than needed OpenVINO reads the first bytes: a warning, where the rest lies within the weights.",
         bad='<data element_type="f32" shape="3" offset="0" size="8"/>',
         good='<data element_type="f32" shape="3" offset="0" size="12"/>',
     ),
