@@ -15,6 +15,7 @@ __all__ = ["main"]
 _COMMANDS = {
     "check": "Report everything that is wrong with IR files.",
     "compare": "Tell which layer of a network is wrong, by the values of a reference.",
+    "diff": "Show what differs between two networks, whatever their ids, order and generated names.",
     "explain": "Explain findings by their codes or names, or list all rules.",
     "inspect": "Show a summary of a network: inputs, outputs, variables, operators, weights, and how much it computes.",
     "ops": "List the operators, or tell about every version of some.",

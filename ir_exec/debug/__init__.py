@@ -7,6 +7,8 @@ report = compare("model.xml", "openvino", inputs)
 """
 
 from ir_exec.debug.api import compare, drawn_inputs
+from ir_exec.debug.diff_report import NetworkDiff
+from ir_exec.debug.diffing import diff
 from ir_exec.debug.metrics import Difference
 from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Unmatched
 from ir_exec.debug.tracing import Trace, TraceIndex, trace
@@ -16,10 +18,12 @@ __all__ = [
     "Comparison",
     "Difference",
     "LayerFault",
+    "NetworkDiff",
     "Trace",
     "TraceIndex",
     "Unmatched",
     "compare",
+    "diff",
     "drawn_inputs",
     "trace",
 ]

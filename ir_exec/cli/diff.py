@@ -1,0 +1,93 @@
+"""`ir-exec diff`: what differs between two networks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import click
+
+from ir_exec.cli.extensions import extension_option, load_extensions
+from ir_exec.cli.files import write_bytes
+from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, styled
+from ir_exec.debug import NetworkDiff, diff
+from ir_exec.debug.listed import listed
+from ir_exec.printable import printable
+
+
+@click.command("diff")
+@click.argument("a", metavar="A.xml", type=click.Path())
+@click.argument("b", metavar="B.xml", type=click.Path(), required=False)
+@click.option("--weights-a", metavar="FILE.bin", type=click.Path(), help="Weights of A other than those beside it.")
+@click.option("--weights-b", metavar="FILE.bin", type=click.Path(), help="Weights of B other than those beside it.")
+@click.option("--rt-info", is_flag=True, help="Compare rt_info of layers as well.")
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json", "html"]),
+    default="text",
+    show_default=True,
+    help="text is for people; schemas/diff.schema.json describes json.",
+)
+@click.option("--output", metavar="FILE", type=click.Path(), help="Where to write what differs.")
+@click.option("--all", "every", is_flag=True, help="In text, show layers whose types alone follow from other changes.")
+@click.option("--textconv", is_flag=True, help="Print one network as lines that `git diff` can compare.")
+@extension_option
+def command(
+    a: str,
+    b: str | None,
+    weights_a: str | None,
+    weights_b: str | None,
+    rt_info: bool,
+    output_format: str,
+    output: str | None,
+    every: bool,
+    textconv: bool,
+    extensions: tuple[str, ...],
+) -> None:
+    """Show what differs between two networks, whatever their ids, order and generated names.
+
+    Layers are added, removed, or changed in attributes, types, dims, opset or edges; constants are compared by value.
+    Types that differ because those of the inputs do are counted, and shown with --all.
+
+    Exit code: 0 where nothing differs, 1 where something does, 2 where a file cannot be read.
+    """
+    if textconv == (b is not None):
+        raise Unusable("give two files, or one with --textconv")
+    load_extensions(extensions)
+    with errors_as_messages(exit_code=UNUSABLE):
+        if b is None:
+            _put(listed(a, weights_a), output)
+            return
+        found = diff(a, b, weights=(weights_a, weights_b), rt_info=rt_info)
+    if output_format == "text" and output is None:
+        for line in _shown(found, every):
+            echo(line)
+    else:
+        _put(_rendered(found, output_format, every), output)
+    sys.exit(0 if found.equal else 1)
+
+
+def _shown(found: NetworkDiff, every: bool) -> Iterator[str]:
+    yield styled("message", found.summary)
+    for role, line in found.lines(every=every):
+        yield styled(role, printable(line))
+
+
+def _rendered(found: NetworkDiff, output_format: str, every: bool) -> Iterator[str]:
+    if output_format == "json":
+        yield found.model_dump_json(indent=1)
+    elif output_format == "html":
+        yield found.to_html().rstrip("\n")
+    else:
+        yield found.summary
+        for _, line in found.lines(every=every):
+            yield printable(line)
+
+
+def _put(lines: Iterator[str], output: str | None) -> None:
+    text = "".join(f"{line}\n" for line in lines)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_bytes(output, text.encode("utf-8", "surrogateescape"))

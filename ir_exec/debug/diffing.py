@@ -1,0 +1,264 @@
+"""What differs between two networks, whatever the ids, the order and the generated names of their layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ir_exec.codes import Code
+from ir_exec.debug.constants import constant_difference, constants_behind, numbers_behind
+from ir_exec.debug.diff_report import Change, ChangedLayer, NetworkDiff, Place
+from ir_exec.debug.metrics import Difference, Tolerance, difference
+from ir_exec.debug.pairing import Side, is_generated, paired, plain_attributes
+from ir_exec.errors import IRError, raise_error
+from ir_exec.graph import Graph, Node, Value
+from ir_exec.ir import RtInfo, Weights
+from ir_exec.model import Model, Source, WeightsSource, load
+from ir_exec.ops.infrastructure.values import Const, Result
+
+__all__ = ["diff", "opened"]
+
+
+def diff(
+    a: Model | Source,
+    b: Model | Source,
+    *,
+    weights: tuple[WeightsSource | None, WeightsSource | None] = (None, None),
+    rt_info: bool = False,
+) -> NetworkDiff:
+    """What differs between two networks: layers added, removed and changed, and how far constants are apart.
+
+    Types and dims are those that the files declare. weights: the .bin files where they are not beside the .xml; where
+    one is missing the constants are not compared, and the report says so. rt_info: compare it as well.
+    Raises what `read_model` raises, missing weights left out.
+    """
+    mine, theirs = opened(a, weights[0]), opened(b, weights[1])
+    found = _Diff((mine.weights, theirs.weights), rt_info)
+    found.graphs(mine.graph, theirs.graph, (), is_touched=False)
+    if rt_info:
+        found.order += [f"{one.what} of the network" for one in _info_changes(mine.rt_info, theirs.rt_info)]
+    return NetworkDiff(
+        a=mine.graph.path or mine.graph.name,
+        b=theirs.graph.path or theirs.graph.name,
+        equal=not (found.added or found.removed or found.changed or found.order),
+        unchanged=found.unchanged,
+        constants_not_compared=found.not_compared,
+        order=tuple(found.order),
+        added=tuple(found.added),
+        removed=tuple(found.removed),
+        changed=tuple(found.changed),
+        consequences=tuple(found.consequences),
+    )
+
+
+class Opened(NamedTuple):
+    """A network whose types are not inferred. weights: None where the .bin is missing."""
+
+    graph: Graph
+    weights: Weights | None
+    rt_info: RtInfo
+
+
+def opened(source: Model | Source, weights: WeightsSource | None) -> Opened:
+    """The network of a file, with its weights if these are there."""
+    if isinstance(source, Model):
+        return Opened(source.graph, source.weights, source.document.rt_info)
+    loaded = load(source, weights, report=_unless_missing if weights is None else raise_error)
+    assert loaded is not None, "a reader that raises leaves nothing unread"
+    return Opened(loaded.graph, loaded.weights, loaded.document.rt_info)
+
+
+def _unless_missing(fault: IRError) -> None:
+    if fault.code != Code.weights_missing:
+        raise_error(fault)
+
+
+class _Diff:
+    """What was found so far, in all graphs of both networks."""
+
+    def __init__(self, weights: tuple[Weights | None, Weights | None], rt_info: bool) -> None:
+        self._weights = weights
+        self._rt_info = rt_info
+        self.unchanged = 0
+        self.not_compared = 0
+        self.order: list[str] = []
+        self.added: list[Place] = []
+        self.removed: list[Place] = []
+        self.changed: list[ChangedLayer] = []
+        self.consequences: list[ChangedLayer] = []
+
+    def graphs(self, a: Graph, b: Graph, scope: tuple[str, ...], *, is_touched: bool) -> None:
+        """Compare two graphs. is_touched: whether what comes from the graph around them differs."""
+        mine, theirs = Side(a, self._weights[0]), Side(b, self._weights[1])
+        pairs = paired(mine, theirs)
+        partners = set(pairs.values())
+        self.removed += [_place(node, scope) for node in mine.nodes if node not in pairs]
+        self.added += [_place(node, scope) for node in theirs.nodes if node not in partners]
+        for what, nodes, others in (("inputs", a.parameters, b.parameters), ("outputs", a.results, b.results)):
+            kept = [pairs[node] for node in nodes if node in pairs]
+            if kept != [node for node in others if node in partners]:
+                self.order.append(f"the order of the {what}" + (f" of {'/'.join(scope)}" if scope else ""))
+        touched = set(a.parameters) if is_touched else set()
+        for node in mine.nodes:
+            is_below = any(value.node in touched for value in node.values_in) or node in touched
+            if node not in pairs or self._layers(node, pairs[node], pairs, scope, is_below=is_below) or is_below:
+                touched.add(node)
+
+    def _layers(self, a: Node, b: Node, pairs: dict[Node, Node], scope: tuple[str, ...], *, is_below: bool) -> bool:
+        """Compare two layers; whether they differ. is_below: whether something that they depend on does."""
+        changes = [*self._own_changes(a, b), *self._edges(a, b, pairs)]
+        changes += self._requantised(a, b, pairs)
+        constant = None
+        if isinstance(a.op, Const) and isinstance(b.op, Const):
+            constant = constant_difference(a, b, self._weights)
+            if None in self._weights:
+                self.not_compared += 1
+                constant = None
+        types = list(_type_changes(a, b))
+        differs = bool(changes) or constant is not None or (bool(types) and not is_below)
+        if differs:
+            self.changed.append(_changed(a, b, scope, (*changes, *types), constant))
+        elif types:
+            self.consequences.append(_changed(a, b, scope, tuple(types), None))
+        else:
+            self.unchanged += 1
+        for body in a.bodies:
+            other = next((one for one in b.bodies if one.name == body.name), None)
+            if other is not None:
+                before = len(self.changed) + len(self.added) + len(self.removed)
+                self.graphs(body.graph, other.graph, (*scope, a.name, body.name), is_touched=is_below or differs)
+                differs |= len(self.changed) + len(self.added) + len(self.removed) > before
+        return differs
+
+    def _own_changes(self, a: Node, b: Node) -> Iterator[Change]:
+        if a.name != b.name and not (is_generated(a.name) or is_generated(b.name) or isinstance(a.op, Result)):
+            yield Change(what="name", before=a.name, after=b.name)
+        if a.type.lower() != b.type.lower():
+            yield Change(what="type", before=a.type, after=b.type)
+        elif a.layer.version != b.layer.version and (a.op is None or type(a.op) is not type(b.op)):
+            # Where the class is the same, both opsets hold one version of the operator.
+            yield Change(what="opset", before=a.layer.version, after=b.layer.version)
+        if a.type.lower() == b.type.lower():
+            mine, theirs = plain_attributes(a), plain_attributes(b)
+            written = {*a.layer.data, *b.layer.data}
+            for name in sorted({*mine, *theirs}):
+                # A version without the attribute does what another does by default.
+                if mine.get(name) != theirs.get(name) and (name in written or (name in mine and name in theirs)):
+                    yield Change(what=f"attribute {name}", before=mine.get(name), after=theirs.get(name))
+        for position, (one, other) in enumerate(zip(a.outputs, b.outputs, strict=False)):
+            before = sorted(name for name in one.names if not is_generated(name))
+            after = sorted(name for name in other.names if not is_generated(name))
+            if before and after and before != after:
+                what = "tensor names" if len(a.outputs) == 1 else f"tensor names of output {position}"
+                yield Change(what=what, before=", ".join(before), after=", ".join(after))
+        if len(a.outputs) != len(b.outputs):
+            yield Change(what="outputs", before=str(len(a.outputs)), after=str(len(b.outputs)))
+        if self._rt_info:
+            yield from _info_changes(a.layer.rt_info, b.layer.rt_info)
+
+    def _edges(self, a: Node, b: Node, pairs: dict[Node, Node]) -> Iterator[Change]:
+        for position in range(max(len(a.inputs), len(b.inputs))):
+            mine, theirs = _input(a, position), _input(b, position)
+            if mine is None or theirs is None:
+                same = mine is theirs
+            else:
+                same = pairs.get(mine.node) is theirs.node and mine.position == theirs.position
+            if not same:
+                before, after = _named(mine), _named(theirs)
+                if before == after and mine is not None and theirs is not None:
+                    before, after = f"{before} ({mine.node.type})", f"{after} ({theirs.node.type})"
+                yield Change(what=f"input {position}", before=before, after=after)
+
+    def _requantised(self, a: Node, b: Node, pairs: dict[Node, Node]) -> Iterator[Change]:
+        """Weights that are stored otherwise, by what they stand for."""
+        if a.type.lower() in ("convert", "subtract", "multiply") or None in self._weights:
+            return
+        for position in range(min(len(a.inputs), len(b.inputs))):
+            mine, theirs = _input(a, position), _input(b, position)
+            if mine is None or theirs is None or mine.node.op.__class__ is theirs.node.op.__class__ is Const:
+                continue
+            stored, restored = list(constants_behind(mine)), list(constants_behind(theirs))
+            if not stored or not restored or not self._differ(stored, restored, pairs):
+                continue
+            apart = _apart(mine, theirs, self._weights)
+            if apart is not None:
+                what = f"weights of input {position}, requantised: max abs {apart.max_abs:.4g}"
+                if apart.sqnr_db is not None:
+                    what += f", SQNR {apart.sqnr_db:.1f} dB"
+                yield Change(what=what, before=_kinds(stored), after=_kinds(restored))
+
+    def _differ(self, a: list[Node], b: list[Node], pairs: dict[Node, Node]) -> bool:
+        if len(a) != len(b) or any(pairs.get(one) is not other for one, other in zip(a, b, strict=True)):
+            return True
+        return any(constant_difference(one, other, self._weights) for one, other in zip(a, b, strict=True))
+
+
+def _apart(a: Value, b: Value, weights: tuple[Weights | None, Weights | None]) -> Difference | None:
+    assert weights[0] is not None
+    assert weights[1] is not None
+    try:
+        mine, theirs = numbers_behind(a, weights[0]), numbers_behind(b, weights[1])
+    except ValueError:
+        return None
+    return difference(theirs, mine, Tolerance()) if mine.shape == theirs.shape else None
+
+
+def _kinds(constants: list[Node]) -> str:
+    return " ".join(dict.fromkeys(str(node.op.element_type) for node in constants if isinstance(node.op, Const)))
+
+
+def _input(node: Node, position: int) -> Value | None:
+    return node.inputs[position] if position < len(node.inputs) else None
+
+
+def _named(value: Value | None) -> str | None:
+    return None if value is None else value.name
+
+
+def _type_changes(a: Node, b: Node) -> Iterator[Change]:
+    for position, (one, other) in enumerate(zip(a.outputs, b.outputs, strict=False)):
+        if str(one.declared) != str(other.declared):
+            what = "output" if len(a.outputs) == 1 else f"output {position}"
+            yield Change(what=what, before=str(one.declared), after=str(other.declared))
+
+
+def _info_changes(a: RtInfo, b: RtInfo) -> Iterator[Change]:
+    mine, theirs = _entries(a), _entries(b)
+    for name in sorted({*mine, *theirs}):
+        if mine.get(name) != theirs.get(name):
+            yield Change(what=f"rt_info {name}", before=mine.get(name), after=theirs.get(name))
+
+
+def _entries(info: RtInfo) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for child in info.children:
+        name = child.attributes.get("name", child.name)
+        rest = [f"{key}={value}" for key, value in sorted(child.attributes.items()) if key != "name"]
+        inner = [f"{key}: {value}" for key, value in _entries(child).items()]
+        found[name] = " ".join([*rest, child.text.strip(), *inner]).strip()
+    return found
+
+
+def _place(node: Node, scope: tuple[str, ...]) -> Place:
+    return Place(
+        layer_id=node.id,
+        path="/".join((*scope, node.name)),
+        type=node.type,
+        opset=node.layer.version,
+        outputs=tuple([str(value.declared) for value in node.outputs]),
+        inputs=tuple([value.name for value in node.values_in]),
+    )
+
+
+def _changed(
+    a: Node, b: Node, scope: tuple[str, ...], changes: tuple[Change, ...], constant: Difference | None
+) -> ChangedLayer:
+    return ChangedLayer(
+        path="/".join((*scope, a.name)),
+        path_b="/".join((*scope, b.name)),
+        type=a.type,
+        layer_id=a.id,
+        layer_id_b=b.id,
+        changes=changes,
+        constant=constant,
+    )
