@@ -244,3 +244,9 @@ def test_frames_give_the_signal_back(size: int, step: int, more: int, batch: boo
     frames = STFT(transpose_frames=True).evaluate(signal, window, np.array(size), np.array(step))
     restored = ISTFT(center=False, normalized=False).evaluate(frames, window, np.array(size), np.array(step))
     np.testing.assert_allclose(restored, signal, atol=1e-5)
+
+
+def test_no_frames_give_silence_as_long_as_one() -> None:
+    data = np.ones((2, 4, 0, 2), np.float32)
+    found = ISTFT(center=False).evaluate(data, np.ones(6, np.float32), np.array(6), np.array(2))
+    assert found.tolist() == [[0] * 6] * 2

@@ -152,3 +152,10 @@ def test_iterations_draw_different_numbers() -> None:
     first = compiled([np.zeros(1, np.float32)])[0]
     assert len(set(first.tolist())) == 3
     assert len(set(first.tolist()) | set(compiled([np.zeros(1, np.float32)])[0].tolist())) == 6
+
+
+@pytest.mark.parametrize("shape", [[2, -1], [-1, 3]])
+def test_a_negative_size_that_only_the_run_knows(shape: list[int]) -> None:
+    with pytest.raises(EvaluationError) as error:
+        uniform(global_seed=1).evaluate(np.array(shape), *limits(0, 1))
+    assert error.value.message == f"shape is {shape}, expected no negative size"
