@@ -210,3 +210,11 @@ def test_Split_makes_equal_parts(case: tuple[Array, int, list[int]], count: int,
         assert np.array_equal(part, wanted)
     along = data.draw(st.sampled_from([TensorType.of(arrays[1]), typed("[]", "i64")]))
     assert_holds(operator, [TensorType(ElementType.i32, draw_wider(data.draw, array.shape)), along], arrays)
+
+
+def test_no_parts_of_no_elements() -> None:
+    operator, nothing = make("VariadicSplit"), np.zeros(0, np.int64)
+    assert operator.evaluate(np.zeros((2, 0), np.float32), np.array(1), nothing) == ()
+    with pytest.raises(EvaluationError) as error:
+        operator.evaluate(np.zeros((2, 3), np.float32), np.array(1), nothing)
+    assert error.value.location.port == "split_lengths"
