@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ir_exec.errors import ShapeError
 from ir_exec.ops.convolution.deformable import DeformableConvolution1, DeformableConvolution8
 from ir_exec.types import Shape
 from tests.helpers.operators import refused
@@ -69,3 +70,13 @@ def test_an_image_without_elements_is_all_padding(size: tuple[int, int]) -> None
         DeformableConvolution8(pads_begin=(1, 1), pads_end=(1, 1), bilinear_interpolation_pad=True),
     ):
         assert np.array_equal(operator.evaluate(data, offsets, filters), np.zeros((1, 1, *counts)))
+
+
+@pytest.mark.parametrize(("place", "name"), [(0, "data"), (1, "offsets"), (2, "filters"), (3, "mask")])
+@pytest.mark.parametrize("rank", [3, 5])
+def test_ranks_other_than_four(place: int, name: str, rank: int) -> None:
+    types = [typed("...")] * 4
+    types[place] = typed(",".join("?" * rank))
+    with pytest.raises(ShapeError) as error:
+        DeformableConvolution8().infer(*types)
+    assert (error.value.code, error.value.location.port) == ("IR501", name)

@@ -274,3 +274,11 @@ def test_parts_that_no_port_is_declared_for_are_left_out_as_in_openvino(oracle: 
     answer = oracle.values(file)
     assert not isinstance(answer, Refused), answer.reason
     assert [found[0].tolist(), found[1].tolist()] == [array.tolist() for array in answer] == [[0, 1], [2, 3, 4]]
+
+
+def test_no_parts_of_no_elements() -> None:
+    operator, nothing = make("VariadicSplit"), np.zeros(0, np.int64)
+    assert operator.evaluate(np.zeros((2, 0), np.float32), np.array(1), nothing) == ()
+    with pytest.raises(EvaluationError) as error:
+        operator.evaluate(np.zeros((2, 3), np.float32), np.array(1), nothing)
+    assert error.value.location.port == "split_lengths"
