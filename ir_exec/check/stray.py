@@ -13,6 +13,7 @@ import numpy as np
 
 from ir_exec.graph import Node, Value
 from ir_exec.infer import Types
+from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import Const
 
 __all__ = ["FARTHEST", "Stray", "path_down", "stray"]
@@ -76,7 +77,7 @@ def path_down(node: Node, reached: dict[Node, Node | None]) -> list[Node]:
 
 def _fixed_axis(node: Node, before: Types, after: Types) -> int | None:
     """The axis of the output of a Reshape that kept its size though the axis of the input that it holds changed."""
-    if node.type != "Reshape" or len(node.inputs) != 2 or node.op is None:
+    if canonical(node.type) != "Reshape" or len(node.inputs) != 2 or node.op is None:
         return None
     data, out = node.values_in[0], node.outputs[0]
     old, old_out, new_out = _sizes(data, before), _sizes(out, before), after[out.number].shape.dims
@@ -125,12 +126,13 @@ def _supplier(value: Value, index: int, types: Types) -> list[Node] | None:
     while not isinstance(value.node.op, Const):
         node = value.node
         below.append(node)
-        if node.type == "Concat":
+        type_name = canonical(node.type)
+        if type_name == "Concat":
             found = _part(node, index, types)
             if found is None:
                 return None
             value, index = found
-        elif node.type in ("Unsqueeze", "Squeeze", "Convert", "Reshape") and node.inputs[0] is not None:
+        elif type_name in ("Unsqueeze", "Squeeze", "Convert", "Reshape") and node.inputs[0] is not None:
             value = node.values_in[0]
         else:
             return None
