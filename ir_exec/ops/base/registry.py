@@ -35,6 +35,7 @@ __all__ = [
     "register",
     "register_extension",
     "registered",
+    "registered_extensions",
     "resolve",
     "type_key",
     "unregister_extension",
@@ -123,6 +124,11 @@ def registered() -> list[type[Op]]:
     for home in homes():
         _import(home)
     return [versions[since] for _, versions in sorted(_classes.items()) for since in sorted(versions)]
+
+
+def registered_extensions() -> list[tuple[str, type[Op]]]:
+    """Every class that users registered with its version, by type and then by version."""
+    return [(version, cls) for (_, version), cls in sorted(_extensions.items(), key=lambda entry: entry[0])]
 
 
 def opset_number(type_name: str, version: str) -> int | None:
