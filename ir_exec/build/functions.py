@@ -8,14 +8,15 @@ from functools import cache
 from inspect import Parameter, Signature
 from typing import Any
 
-from ir_exec.build.operators import make, operator_class, single_or_all
+from ir_exec.build.operators import has_one_output, make, operator_class, single_or_all
 from ir_exec.build.values import Value
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, InvalidAttributeError, IRError, Location
 from ir_exec.ops import Op
+from ir_exec.ops.base.docstrings import description_of
 from ir_exec.ops.base.registry import names_of_types
 
-__all__ = ["function_for", "function_name", "function_names", "parameters_of"]
+__all__ = ["function_for", "function_name", "function_names", "has_one_output", "parameters_of"]
 
 _OWN = frozenset({"Assign", "Const", "If", "Loop", "Parameter", "ReadValue", "Result", "TensorIterator"})
 """Types for which the builder has functions of another form."""
@@ -97,13 +98,14 @@ def function_for(type_name: str) -> Callable[..., Any]:
     newest = operator_class(type_name)
     function.__name__ = function.__qualname__ = function_name(type_name)
     function.__module__ = "ir_exec.build"
-    function.__doc__ = newest.__doc__
+    function.__doc__ = description_of(newest)
     common = [
         Parameter("opset", Parameter.KEYWORD_ONLY, default=None),
         Parameter("name", Parameter.KEYWORD_ONLY, default=None),
         Parameter("tensor_names", Parameter.KEYWORD_ONLY, default=()),
-        Parameter("outputs", Parameter.KEYWORD_ONLY, default=None),
     ]
+    if newest.varies_outputs:
+        common.append(Parameter("outputs", Parameter.KEYWORD_ONLY, default=None))
     ordered = sorted([*parameters_of(newest), *common], key=lambda one: one.kind)
     function.__signature__ = Signature(ordered)  # type: ignore[attr-defined]  # what inspect and help() show
     return function
