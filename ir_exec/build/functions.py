@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from inspect import Parameter, Signature
 from typing import Any
 
@@ -111,9 +111,14 @@ def function_for(type_name: str) -> Callable[..., Any]:
     return function
 
 
+@lru_cache(maxsize=2**10)
+def _positional(cls: type[Op]) -> list[str]:
+    return [one.name for one in parameters_of(cls) if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
+
+
 def _bound(cls: type[Op], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """Inputs and attributes from the arguments: inputs first, then attributes in the order of the class."""
-    names = [one.name for one in parameters_of(cls) if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    names = _positional(cls)  # type: ignore[arg-type]  # mypy takes a class for one of its objects
     if len(arguments) > len(names):
         message = f"{len(arguments)} arguments without a name, and there are {len(names)}: {', '.join(names)}"
         raise GraphError(message, code=Code.wrong_number_of_inputs)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from ir_exec.build.values import BuiltLayer, Value, new_layer
 from ir_exec.codes import Code
+from ir_exec.collector import paused_collector
 from ir_exec.errors import GraphError
 from ir_exec.graph import Graph, Node
 from ir_exec.graph import Value as GraphValue
 from ir_exec.infer import Types
-from ir_exec.ir import Document, Edge, Layer, Port, RtInfo
+from ir_exec.ir import NO_RT_INFO, Document, Edge, Layer, Port, RtInfo
 from ir_exec.ir.held import HeldWeights
 from ir_exec.model import Loaded, Model
 from ir_exec.ops.infrastructure.values import Result
-from ir_exec.types import Array, TensorType
+from ir_exec.types import Array, ElementType, TensorType
 
 __all__ = ["Network", "assemble", "model", "needed_layers", "result"]
 
@@ -28,6 +30,7 @@ def result(value: Value, name: str | None = None, *, tensor_names: Iterable[str]
     return layer.outputs[0]
 
 
+@paused_collector()
 def model(
     results: Value | Sequence[Value],
     parameters: Sequence[Value] | None = None,
@@ -133,6 +136,9 @@ def assemble(needed: Sequence[BuiltLayer], parameters: Sequence[Value], results:
             ),
             bodies=tuple([body.body for body in layer.bodies]),
             output_names=layer.output_names,
+            rt_info=NO_RT_INFO,
+            line=0,
+            data_line=0,
         )
         node = Node(element, layer.op, None, type(layer.op))
         node.inputs = list(sources)
@@ -161,6 +167,7 @@ def assemble(needed: Sequence[BuiltLayer], parameters: Sequence[Value], results:
                     from_port=str(len(value.layer.inputs) + value.position),
                     to_layer=str(id),
                     to_port=str(position),
+                    line=0,
                 )
             )
         if layer.constant is not None:
@@ -182,11 +189,15 @@ def assemble(needed: Sequence[BuiltLayer], parameters: Sequence[Value], results:
 
 def _port(id: int, type: TensorType, names: tuple[str, ...] = ()) -> Port:
     dims = type.shape.dims
+    sizes = () if dims is None else tuple([dim.lo if dim.lo == dim.hi else -1 for dim in dims])
+    return _shared_port(id, type.element_type, sizes, names)
+
+
+@lru_cache(maxsize=2**14)
+def _shared_port(id: int, element_type: ElementType, dims: tuple[int, ...], names: tuple[str, ...]) -> Port:
+    # A network has few types, and each at many ports.
     return Port.model_construct(
-        id=str(id),
-        precision=type.element_type.precision,
-        dims=() if dims is None else tuple([dim.lo if dim.lo == dim.hi else -1 for dim in dims]),
-        names=names,
+        id=str(id), precision=element_type.precision, dims=dims, names=names, line=0, rt_info=NO_RT_INFO
     )
 
 
