@@ -19,6 +19,7 @@ _COMMANDS = {
     "explain": "Explain findings by their codes or names, or list all rules.",
     "inspect": "Show a summary of a network: inputs, outputs, variables, operators, weights, and how much it computes.",
     "ops": "List the operators, or tell about every version of some.",
+    "profile": "Show where the time of a run goes: by layer, by type, by prefix of names.",
     "run": "Run a network and show its outputs.",
     "schema": None,
     "trace": "Write every value of a run to a folder as it is computed.",
