@@ -20,6 +20,7 @@ _COMMANDS = {
     "extract": "Write the part of a network between some of its values as a network of its own.",
     "inspect": "Show a summary of a network: inputs, outputs, variables, operators, weights, and how much it computes.",
     "ops": "List the operators, or tell about every version of some.",
+    "profile": "Show where the time of a run goes: by layer, by type, by prefix of names.",
     "run": "Run a network and show its outputs.",
     "schema": None,
     "trace": "Write every value of a run to a folder as it is computed.",

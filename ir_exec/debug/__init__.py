@@ -11,6 +11,8 @@ from ir_exec.debug.diff_report import NetworkDiff
 from ir_exec.debug.diffing import diff
 from ir_exec.debug.extracting import Extracted, extract
 from ir_exec.debug.metrics import Difference
+from ir_exec.debug.profile_report import Profile
+from ir_exec.debug.profiling import profile
 from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Unmatched
 from ir_exec.debug.tracing import Trace, TraceIndex, trace
 
@@ -21,6 +23,7 @@ __all__ = [
     "Extracted",
     "LayerFault",
     "NetworkDiff",
+    "Profile",
     "Trace",
     "TraceIndex",
     "Unmatched",
@@ -28,5 +31,6 @@ __all__ = [
     "diff",
     "drawn_inputs",
     "extract",
+    "profile",
     "trace",
 ]
