@@ -13,6 +13,8 @@ from ir_exec.debug.metrics import Difference
 from ir_exec.debug.profile_report import Profile
 from ir_exec.debug.profiling import profile
 from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Unmatched
+from ir_exec.debug.shapes_report import ShapesReport
+from ir_exec.debug.shaping import shapes
 from ir_exec.debug.tracing import Trace, TraceIndex, trace
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "LayerFault",
     "NetworkDiff",
     "Profile",
+    "ShapesReport",
     "Trace",
     "TraceIndex",
     "Unmatched",
@@ -29,5 +32,6 @@ __all__ = [
     "diff",
     "drawn_inputs",
     "profile",
+    "shapes",
     "trace",
 ]
