@@ -16,6 +16,8 @@ from ir_exec.debug.profile_report import Profile
 from ir_exec.debug.profiling import profile
 from ir_exec.debug.reducing import Reduced, reduce
 from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Unmatched
+from ir_exec.debug.shapes_report import ShapesReport
+from ir_exec.debug.shaping import shapes
 from ir_exec.debug.tracing import Trace, TraceIndex, trace
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "NetworkDiff",
     "Profile",
     "Reduced",
+    "ShapesReport",
     "Trace",
     "TraceIndex",
     "Unmatched",
@@ -37,5 +40,6 @@ __all__ = [
     "extract",
     "profile",
     "reduce",
+    "shapes",
     "trace",
 ]
