@@ -10,9 +10,9 @@ from ir_exec.errors import InvalidAttributeError
 from ir_exec.onnx.registry import Attribute, Version
 
 if TYPE_CHECKING:
-    from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto
+    from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
 
-__all__ = ["Body", "Floats", "Ints", "Sparse", "Strings", "Tensor", "read_attributes", "resolved"]
+__all__ = ["Body", "Floats", "Ints", "Sparse", "Strings", "Tensor", "Type", "read_attributes", "resolved"]
 
 Ints: TypeAlias = tuple[int, ...]
 Floats: TypeAlias = tuple[float, ...]
@@ -20,6 +20,7 @@ Strings: TypeAlias = tuple[str, ...]
 Tensor: TypeAlias = "TensorProto"
 Sparse: TypeAlias = "SparseTensorProto"
 Body: TypeAlias = "GraphProto"
+Type: TypeAlias = "TypeProto"
 
 
 def read_attributes(node: NodeProto, version: Version, given: Mapping[str, AttributeProto]) -> dict[str, Any]:
@@ -82,6 +83,8 @@ def _value(attribute: AttributeProto, declared: Attribute) -> Any:
             return tuple(_text(one, attribute.name) for one in attribute.strings)
         case "TENSOR":
             return attribute.t
+        case "TYPE_PROTO":
+            return attribute.tp
         case "SPARSE_TENSOR":
             return attribute.sparse_tensor
         case _:

@@ -222,14 +222,16 @@ class Converter:
             if found is not None:
                 given[attribute.name] = found
         opsets = {canonical_domain(one.domain): one.version for one in function.opset_import}
-        inner = Scope(opsets or scope.opsets, given=given)
+        inner = Scope({**scope.opsets, **opsets}, given=given)
         inner.depth = scope.depth + 1
         for position, name in enumerate(function.input):
             inner.set(name, inputs[position] if position < len(inputs) else None)
         self._active.append(key)
         try:
             self.nodes(function.node, inner)
-            return [self._value(name, inner) for name in function.output]
+            # What the node does not name need not exist: bodies leave optional outputs out.
+            wanted = zip(function.output, node.output, strict=False)
+            return [self._value(name, inner) if asked else None for name, asked in wanted]
         finally:
             self._active.pop()
 

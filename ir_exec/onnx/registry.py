@@ -67,6 +67,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "Tensor": "TENSOR",
         "Body": "GRAPH",
         "Sparse": "SPARSE_TENSOR",
+        "Type": "TYPE_PROTO",
     }
 )
 """The type of AttributeProto that each annotation stands for."""
