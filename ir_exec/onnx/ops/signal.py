@@ -1,1 +1,91 @@
-"""Placeholder."""
+"""Fourier transforms. Complex numbers are pairs along a last axis of size 2, as in IR."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import ShapeError
+from ir_exec.onnx.registry import onnx_op
+from ir_exec.onnx.values import as_i64, cast, concat, ints, known_rank, known_scalar, number, reshape, shape_of, size_along
+
+__all__: list[str] = []
+
+
+def _is_real(signal: Value) -> bool:
+    last = size_along(signal, -1)
+    if not last.is_static or last.size not in (1, 2):
+        raise ShapeError(f"the last dim is {last}, expected 1 (real) or 2 (complex)", code=Code.dims_differ)
+    return last.size == 1
+
+
+def _complex(signal: Value) -> Value:
+    """Real numbers with zeros as their imaginary parts."""
+    if not _is_real(signal):
+        return signal
+    zeros = build.broadcast(number(0, signal), shape_of(signal))
+    return build.concat([signal, zeros], -1)
+
+
+def _dft(data: Value, length: Value | None, axis: int, inverse: bool, onesided: bool) -> Value:
+    rank = known_rank(data, "the input")
+    axis %= rank
+    sizes = None if length is None else reshape(as_i64(length), 1)
+    if inverse and onesided:
+        return build.unsqueeze(build.irdft(data, ints(axis), sizes), -1)
+    transform = build.idft if inverse else build.dft
+    found = transform(_complex(data), ints(axis), sizes)
+    if not onesided:
+        return found
+    size = build.gather(shape_of(found), ints(axis), 0)
+    half = build.add(build.divide(size, ints(2)), ints(1))
+    return build.slice(found, ints(0), half, ints(1), ints(axis))
+
+
+@onnx_op("DFT", since=17)
+def dft_17(
+    data: Value, length: Value | None = None, *, axis: int = 1, inverse: bool = False, onesided: bool = False
+) -> Value:
+    return _dft(data, length, axis, inverse, onesided)
+
+
+@onnx_op("DFT", since=20)
+def dft(
+    data: Value,
+    length: Value | None = None,
+    axis: Value | None = None,
+    *,
+    inverse: bool = False,
+    onesided: bool = False,
+) -> Value:
+    place = -2 if axis is None else int(known_scalar(axis, "the axis"))
+    return _dft(data, length, place, inverse, onesided)
+
+
+@onnx_op("STFT", since=17)
+def stft(
+    signal: Value,
+    frame_step: Value,
+    window: Value | None = None,
+    frame_length: Value | None = None,
+    *,
+    onesided: bool = True,
+) -> Value:
+    """Frames of the signal, each times the window, transformed."""
+    if frame_length is not None:
+        length = reshape(as_i64(frame_length), 1)
+    elif window is not None:
+        length = shape_of(window)
+    else:
+        raise ShapeError("neither a window nor frame_length is given", code=Code.wrong_number_of_inputs)
+    step = reshape(as_i64(frame_step), 1)
+    size = build.gather(shape_of(signal), ints(1), 0)
+    count = build.add(build.divide(build.subtract(size, length), step), ints(1))
+    starts = build.multiply(build.range(0, build.squeeze(count, 0), 1, output_type="i64"), step)
+    inside = build.range(0, build.squeeze(length, 0), 1, output_type="i64")
+    frames = build.gather(signal, build.add(build.unsqueeze(starts, 1), inside), 1)
+    if window is not None:
+        frames = build.multiply(frames, build.unsqueeze(window, 1))
+    return _dft(frames, None, 2, inverse=False, onesided=onesided and _is_real(signal))
