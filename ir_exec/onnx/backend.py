@@ -18,6 +18,7 @@ from onnx.backend.base import Backend, BackendRep
 
 from ir_exec.errors import EvaluationError, UnsupportedError
 from ir_exec.onnx.model import Converted, Given, Layout, convert_model
+from ir_exec.onnx.tensors import is_narrow, wider_type_of
 from ir_exec.runtime import CompiledModel, compile_model
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
@@ -60,7 +61,8 @@ class Prepared(BackendRep):  # type: ignore[misc]  # onnx has no types
         for name, layout in converted.inputs.items():
             _place(named[name], layout, arrays)
         results = list(compiled(arrays).values()) if converted.model.outputs else []
-        return [_taken(layout, results) for layout in converted.outputs.values()]
+        taken = [_taken(layout, results) for layout in converted.outputs.values()]
+        return [_as_declared(value, one) for value, one in zip(taken, self._proto.graph.output, strict=True)]
 
     def _plan_for(self, named: dict[str, Any]) -> tuple[Converted, CompiledModel]:
         try:
@@ -131,7 +133,16 @@ def _normal(value: Any) -> Any:
     elif array.dtype.kind == "O":
         texts = [one.decode() if isinstance(one, bytes) else str(one) for one in array.ravel()]
         array = np.array(texts, object).reshape(array.shape)
-    return array
+    code = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+    return array.astype(wider_type_of(code).dtype) if is_narrow(code) else array
+
+
+def _as_declared(value: Any, declared: onnx.ValueInfoProto) -> Any:
+    """In the element type of the file, where IR held the values in a wider one."""
+    code = declared.type.tensor_type.elem_type
+    if isinstance(value, np.ndarray) and is_narrow(code):
+        return value.astype(onnx.helper.tensor_dtype_to_np_dtype(code))
+    return value
 
 
 def _is_tensor(value: Any) -> bool:

@@ -16,8 +16,8 @@ from ir_exec.onnx.domains import canonical_domain, shown_domain
 from ir_exec.onnx.functions import Functions
 from ir_exec.onnx.order import in_order
 from ir_exec.onnx.registry import Version, find
-from ir_exec.onnx.tensors import array_of
-from ir_exec.onnx.values import Held, Missing
+from ir_exec.onnx.tensors import array_of, narrowed
+from ir_exec.onnx.values import Held, Missing, Narrow
 from ir_exec.types import Array
 
 if TYPE_CHECKING:
@@ -106,6 +106,16 @@ class Call:
         """The elements of an attribute."""
         return self._converter.array(tensor)
 
+    def mark(self) -> Counter[tuple[str, str]]:
+        """What could not be converted so far."""
+        return self._converter.unsupported.copy()
+
+    def back_to(self, mark: Counter[tuple[str, str]]) -> bool:
+        """Forget what could not be converted since; whether there was anything."""
+        failed = self._converter.unsupported != mark
+        self._converter.unsupported = mark
+        return failed
+
 
 class Converter:
     """Converts one model.
@@ -193,12 +203,14 @@ class Converter:
         version = find(domain, node.op_type, opset)
         if version is not None:
             return self._called(version, node, inputs, scope)
-        function = self.functions.defined(node, inputs, opset)
+        function = self.functions.defined(_resolved(node, scope), inputs, opset)
         if function is None:
             raise UnsupportedError(f"no operators of IR say it (version {opset} of {shown_domain(domain)})")
         return self._expanded(function, node, inputs, scope)
 
     def _called(self, version: Version, node: NodeProto, inputs: list[Held], scope: Scope) -> list[Held]:
+        if not version.takes_any and any(isinstance(value, Narrow) for value in inputs):
+            raise UnsupportedError("it computes with an element type that IR does not have")
         while inputs and inputs[-1] is None and len(inputs) > version.least_inputs:
             inputs = inputs[:-1]
         if not version.least_inputs <= len(inputs) <= version.most_inputs:
@@ -239,13 +251,29 @@ class Converter:
         tensor = scope.initializer(name)
         if tensor is not None:
             # In the scope that asks, so that a body has constants of its own.
-            value = build.constant(self.array(tensor), name=name)
+            value = narrowed(build.constant(self.array(tensor), name=name), tensor.data_type)
             scope.set(name, value)
             return value
         try:
             return scope.find(name)
         except KeyError:
             raise GraphError(f"no node, input or initializer gives {name!r}", code=Code.dangling_edge) from None
+
+
+def _resolved(node: NodeProto, scope: Scope) -> NodeProto:
+    """The node with attributes of its own in place of those that refer to attributes of a function."""
+    if not any(attribute.ref_attr_name for attribute in node.attribute):
+        return node
+    found = type(node)()
+    found.CopyFrom(node)
+    del found.attribute[:]
+    for attribute in node.attribute:
+        value = resolved(attribute, scope.given)
+        if value is not None:
+            copied = found.attribute.add()
+            copied.CopyFrom(value)
+            copied.name = attribute.name
+    return found
 
 
 def _give_names(value: Value, name: str, node: str) -> None:

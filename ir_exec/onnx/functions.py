@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ir_exec.build import Value
 from ir_exec.onnx.domains import canonical_domain
 from ir_exec.onnx.tensors import onnx_type
-from ir_exec.onnx.values import Held, Sequence
+from ir_exec.onnx.values import Held, Narrow, Sequence
 from ir_exec.types import ElementType
 
 if TYPE_CHECKING:
@@ -64,6 +64,9 @@ def _type_of(value: Held) -> TypeProto:
     found = TypeProto()
     if isinstance(value, Sequence):
         found.sequence_type.elem_type.tensor_type.elem_type = onnx_type(value.element_type)
+    elif isinstance(value, Narrow):
+        found = _type_of(value.value)
+        found.tensor_type.elem_type = value.kind
     elif isinstance(value, Value) and value.type.element_type is not ElementType.dynamic:
         found.tensor_type.elem_type = onnx_type(value.type.element_type)
         if value.type.shape.dims is not None:

@@ -15,8 +15,8 @@ from ir_exec.model import Model
 from ir_exec.onnx.convert import Converter, Scope
 from ir_exec.onnx.domains import canonical_domain
 from ir_exec.onnx.functions import Functions
-from ir_exec.onnx.tensors import element_type_of, tensor_type_of
-from ir_exec.onnx.values import Held, Missing, Sequence
+from ir_exec.onnx.tensors import element_type_of, narrowed, tensor_type_of
+from ir_exec.onnx.values import Held, Missing, Narrow, Sequence
 from ir_exec.types import Array, TensorType
 
 if TYPE_CHECKING:
@@ -111,10 +111,10 @@ class _Inputs:
             kind = element_type_of(inner.tensor_type.elem_type)
             return Sequence(tuple(part[0] for part in parts), kind), [part[1] for part in parts]
         if not isinstance(given, TensorType):
-            return build.constant(given, name=name), None
+            return narrowed(build.constant(given, name=name), declared.tensor_type.elem_type), None
         value = build.parameter(given.shape, given.element_type, name=name)
         self.parameters.append(value)
-        return value, len(self.parameters) - 1
+        return narrowed(value, declared.tensor_type.elem_type), len(self.parameters) - 1
 
 
 def _result(value: Held, name: str, results: list[Value]) -> Layout:
@@ -124,7 +124,7 @@ def _result(value: Held, name: str, results: list[Value]) -> Layout:
         raise GraphError(f"nothing gives the output {name!r}", code=Code.dangling_edge)
     if isinstance(value, Sequence):
         return [_result(one, f"{name}/{position}", results) for position, one in enumerate(value.items)]
-    results.append(build.result(value, name))
+    results.append(build.result(value.value if isinstance(value, Narrow) else value, name))
     return len(results) - 1
 
 

@@ -23,7 +23,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
-from ir_exec.onnx.domains import MICROSOFT, STANDARD, canonical_domain
+from ir_exec.onnx.domains import MICROSOFT, ML, STANDARD, TRAINING, canonical_domain
 
 __all__ = ["KINDS", "Attribute", "Version", "find", "onnx_op", "registered", "versions"]
 
@@ -35,7 +35,6 @@ FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "elementwise",
             "generation",
             "image",
-            "loss",
             "matrix",
             "movement",
             "normalization",
@@ -47,9 +46,10 @@ FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "shape",
             "signal",
             "sorting",
-            "text",
             "types",
         ),
+        ML: ("ml",),
+        TRAINING: ("training",),
         MICROSOFT: ("microsoft",),
     }
 )
@@ -116,6 +116,11 @@ class Version:
     @cached_property
     def wants_call(self) -> bool:
         return any(parameter.name == "call" for parameter in self._parameters)
+
+    @cached_property
+    def takes_any(self) -> bool:
+        """Whether the inputs may be lists, optionals, and tensors of element types that IR does not have."""
+        return any("Held" in str(parameter.annotation) for parameter in self._parameters)
 
     @cached_property
     def input_names(self) -> tuple[str, ...]:

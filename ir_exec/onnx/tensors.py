@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import ResourceError, UnsupportedError, WeightsError
+from ir_exec.errors import UnsupportedError, WeightsError
+from ir_exec.onnx.values import Narrow
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 if TYPE_CHECKING:
+    from ir_exec.build import Value
     from onnx import StringStringEntryProto, TensorProto, TypeProto
 
 __all__ = ["array_of", "element_type_of", "onnx_type", "tensor_type_of"]
@@ -59,6 +61,32 @@ def element_type_of(code: int) -> ElementType:
     return ElementType[_NAMES[name]]
 
 
+_WIDER = {"INT2": "i8", "FLOAT8E4M3FNUZ": "f32", "FLOAT8E5M2FNUZ": "f32"}
+"""Element types that IR does not have, and those that hold all of their values."""
+
+_BITS = {"INT2": 2, "FLOAT8E4M3FNUZ": 8, "FLOAT8E5M2FNUZ": 8}
+
+
+def wider_type_of(code: int) -> ElementType:
+    """The element type that holds the values of this TensorProto.DataType: itself, or a wider one."""
+    from onnx import TensorProto
+
+    name = TensorProto.DataType.Name(code) if code in TensorProto.DataType.values() else ""
+    return ElementType[_WIDER[name]] if name in _WIDER else element_type_of(code)
+
+
+def is_narrow(code: int) -> bool:
+    """Whether IR holds this TensorProto.DataType in a wider type alone."""
+    from onnx import TensorProto
+
+    return code in TensorProto.DataType.values() and TensorProto.DataType.Name(code) in _WIDER
+
+
+def narrowed(value: Value, code: int) -> Value | Narrow:
+    """A tensor that holds values of this TensorProto.DataType."""
+    return Narrow(value, code) if is_narrow(code) else value
+
+
 def onnx_type(element_type: ElementType) -> int:
     """The TensorProto.DataType of an element type; UnsupportedError where ONNX has none."""
     from onnx import TensorProto
@@ -72,7 +100,7 @@ def onnx_type(element_type: ElementType) -> int:
 def tensor_type_of(declared: TypeProto) -> TensorType:
     """The type that a file declares for a tensor."""
     tensor = declared.tensor_type
-    element_type = element_type_of(tensor.elem_type) if tensor.elem_type else ElementType.dynamic
+    element_type = wider_type_of(tensor.elem_type) if tensor.elem_type else ElementType.dynamic
     if not tensor.HasField("shape"):
         return TensorType(element_type, Shape.unknown())
     dims = [Dim.of(dim.dim_value) if dim.HasField("dim_value") and dim.dim_value >= 0 else Dim.any()
@@ -89,14 +117,17 @@ def array_of(tensor: TensorProto, folder: str | None) -> Array:
     """
     from onnx import numpy_helper
 
-    kind = element_type_of(tensor.data_type)
+    kind = wider_type_of(tensor.data_type)
+    bits = _BITS.get(tensor.DataType.Name(tensor.data_type), kind.bits)
     dims = tuple(tensor.dims)
     if min(dims, default=0) < 0 or math.prod(dims) > _MOST_ELEMENTS:
         message = f"no tensor has the dims {list(dims)}"
         raise WeightsError(message, code=Code.constant_offset)
     if tensor.data_location == tensor.EXTERNAL:
+        if is_narrow(tensor.data_type):
+            raise UnsupportedError(f"external data of type {tensor.DataType.Name(tensor.data_type)}")
         return _external(tensor, kind, dims, folder)
-    _check_length(tensor, kind, math.prod(dims))
+    _check_length(tensor, kind, bits, math.prod(dims))
     if kind is ElementType.string:
         return _strings(tensor.string_data, dims)
     try:
@@ -106,7 +137,7 @@ def array_of(tensor: TensorProto, folder: str | None) -> Array:
     if array.shape != dims:
         message = f"the data has shape {list(array.shape)}, the dims are {list(dims)}"
         raise WeightsError(message, code=Code.constant_size)
-    return array
+    return array.astype(kind.dtype) if is_narrow(tensor.data_type) else array
 
 
 def _strings(stored: Iterator[bytes] | list[bytes], dims: tuple[int, ...]) -> Array:
@@ -119,14 +150,14 @@ def _strings(stored: Iterator[bytes] | list[bytes], dims: tuple[int, ...]) -> Ar
     return array.reshape(dims)
 
 
-def _check_length(tensor: TensorProto, kind: ElementType, count: int) -> None:
+def _check_length(tensor: TensorProto, kind: ElementType, bits: int, count: int) -> None:
     """Before anything is made of it: the data has as many elements as the dims say."""
     if tensor.HasField("raw_data"):
-        found, needed, unit = len(tensor.raw_data), (count * kind.bits + 7) // 8, "bytes"
+        found, needed, unit = len(tensor.raw_data), (count * bits + 7) // 8, "bytes"
     else:
         lists = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
         found = max(len(getattr(tensor, name)) for name in lists)
-        packed = 8 // kind.bits if 0 < kind.bits < 8 else 1
+        packed = 8 // bits if 0 < bits < 8 else 1
         needed, unit = -(-count // packed), "elements"
     if found != needed:
         message = f"{kind}{list(tensor.dims)} takes {needed} {unit}, and the data has {found}"

@@ -16,6 +16,7 @@ from ir_exec.types import Array, Dim, ElementType
 __all__ = [
     "Held",
     "Missing",
+    "Narrow",
     "Sequence",
     "as_i64",
     "cast",
@@ -50,7 +51,18 @@ class Missing:
     """A value that no operator of IR gives, because of a node that cannot be converted."""
 
 
-Held: TypeAlias = "Value | Sequence | Missing | None"
+@dataclass(frozen=True)
+class Narrow:
+    """A tensor of an element type that IR does not have, in a wider type that holds all of its values.
+
+    kind: its TensorProto.DataType.
+    """
+
+    value: Value
+    kind: int
+
+
+Held: TypeAlias = "Value | Narrow | Sequence | Missing | None"
 """None is an input that a node leaves out, and an optional without an element; one with an element is the element."""
 
 

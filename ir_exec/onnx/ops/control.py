@@ -110,9 +110,12 @@ def loop(trip_count: Value | None = None, condition: Value | None = None, *carri
 
     trips = None if trip_count is None else _scalar(as_i64(trip_count))
     first = None if condition is None else _scalar(condition)
+    mark = call.mark()
     try:
         found = list(build.loop(trips, first, made, form.tensors(start)))
-    except _Changed:
+    except (_Changed, UnsupportedError):
+        # Unrolled it may be possible: then the number of each iteration is known.
+        call.back_to(mark)
         return _unrolled(trip_count, condition, start, body, call)
     tensors = sum(len(_flat(one)) for one in start)
     return [*form.held(found[:tensors]), *found[tensors:]]
@@ -125,7 +128,7 @@ def _unrolled(
     trips = None if trip_count is None else trip_count.constant
     going = True if condition is None or condition.constant is None else bool(condition.constant.ravel()[0])
     if trips is None or (condition is not None and condition.constant is None):
-        raise UnsupportedError("a loop that carries lists of changing length must have a known number of iterations")
+        raise UnsupportedError("lists whose lengths or elements depend on the iteration, of which the number is not known")
     most = int(trips.ravel()[0])
     if most > _MOST_UNROLLED:
         raise UnsupportedError(f"a loop of {most} iterations carries lists of changing length")

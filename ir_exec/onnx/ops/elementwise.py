@@ -199,13 +199,25 @@ def bit_shift(data: Value, shift: Value, *, direction: str) -> Value:
     return shifted(data, shift)
 
 
+@onnx_op("BitShift", since=28)
+def bit_shift_28(data: Value, shift: Value, *, direction: str) -> Value:
+    """By as many bits as there are, or by a negative number, all are shifted out: the sign alone is left."""
+    zero = number(0, data)
+    beyond = build.greater_equal(shift, number(data.element_type.bits, shift))
+    if shift.element_type.is_signed:
+        beyond = build.logical_or(beyond, build.less(shift, zero))
+    found = bit_shift(data, build.select(beyond, zero, shift), direction=direction)
+    left = zero
+    if direction == "RIGHT" and data.element_type.is_signed:
+        left = build.select(build.less(data, zero), number(-1, data), zero)
+    return build.select(beyond, left, found)
+
+
 @onnx_op("Mod", since=10)
 def mod(a: Value, b: Value, *, fmod: bool = False) -> Value:
     """The sign of the result is that of the divisor, and with fmod that of the dividend."""
     if fmod:
         return build.mod(a, b)
-    if a.element_type.is_float:
-        raise InvalidAttributeError("fmod must be 1 for floats")
     return build.floor_mod(a, b)
 
 

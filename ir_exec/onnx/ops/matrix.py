@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ir_exec import build
 from ir_exec.build import Value
+from ir_exec.errors import UnsupportedError
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import cast, known_rank, number
-from ir_exec.types import ElementType
+from ir_exec.onnx.values import ints, number, shape_of, size_along
 
 __all__: list[str] = []
 
@@ -58,7 +58,30 @@ def einsum(*inputs: Value, equation: str) -> Value:
 
 @onnx_op("Det", since=11)
 def det(data: Value) -> Value:
-    """A first row times the first column of the adjoint matrix."""
-    row = build.gather(data, 0, -2)
-    column = build.gather(build.inverse(data, adjoint=True), 0, -1)
-    return build.reduce_sum(build.multiply(row, column), -1, keep_dims=False)
+    """Gaussian elimination, a column after the other: the product of the pivots, with the sign of their exchanges."""
+    side = size_along(data, -1)
+    if not side.is_static:
+        raise UnsupportedError("the size of the matrices must be known when the file is converted")
+    sizes = shape_of(data)
+    front = build.slice(sizes, ints(0), ints(-2), ints(1))
+    left = build.reshape(data, ints(-1, side.size, side.size), special_zero=False)
+    one, zero = number(1, data), number(0, data)
+    found = build.broadcast(one, build.slice(shape_of(left), ints(0), ints(1), ints(1)))
+    for rows in range(side.size, 0, -1):
+        column = build.gather(left, 0, 2)
+        _, place = build.topk(build.abs(column), 1, 1, "max", "value", index_element_type="i64")
+        best = build.gather(left, place, 1, batch_dims=1)
+        pivot = build.squeeze(build.gather(best, 0, 2), ints(1))
+        place = build.squeeze(place, ints(1))
+        is_first = build.equal(place, build.constant(0))
+        found = build.multiply(found, build.select(is_first, pivot, build.negative(pivot)))
+        if rows == 1:
+            break
+        top = build.slice(left, ints(0), ints(1), ints(1), ints(1))
+        rest = build.slice(left, ints(1), ints(rows), ints(1), ints(1))
+        was_here = build.equal(build.unsqueeze(place, 1), build.constant(list(range(1, rows))))
+        rest = build.select(build.unsqueeze(was_here, 2), top, rest)
+        divisor = build.select(build.equal(pivot, zero), one, pivot)
+        factor = build.divide(build.slice(rest, ints(0), ints(1), ints(1), ints(2)), build.unsqueeze(divisor, ints(1, 2)))
+        left = build.slice(build.subtract(rest, build.multiply(factor, best)), ints(1), ints(rows), ints(1), ints(2))
+    return build.reshape(found, front, special_zero=False)

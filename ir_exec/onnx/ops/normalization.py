@@ -271,7 +271,7 @@ def lp_normalization(data: Value, *, axis: int = -1, p: int = 2) -> Value:
 
 @onnx_op("LRN", since=1)
 def lrn(data: Value, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int) -> Value:
-    return build.lrn(data, 1, alpha=alpha, beta=beta, bias=bias, size=size)
+    return build.lrn(data, ints(1), alpha=alpha, beta=beta, bias=bias, size=size)
 
 
 @onnx_op("Dropout", since=1)

@@ -10,10 +10,10 @@ from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, ShapeError
 from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.ops.convolution import convolve
-from ir_exec.onnx.ops.types import convert_saturated
+from ir_exec.onnx.ops.types import convert_saturated, converted, type_of
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.tensors import element_type_of
-from ir_exec.onnx.values import cast, concat, ints, known_rank, number, reshape, shape_of, size_along
+from ir_exec.onnx.tensors import element_type_of, is_narrow
+from ir_exec.onnx.values import Held, Narrow, cast, known_rank, reshape, shape_of, size_along
 from ir_exec.types import ElementType
 
 __all__ = ["dequantized", "exact_product", "quantized", "spread"]
@@ -64,6 +64,8 @@ def quantized(
     divided = build.divide(cast(data, precision), spread(cast(scale, precision), data, axis, block))
     # Further steps are exact in f32, also for integers that f16 does not hold.
     wide = cast(divided, ElementType.f64 if kind is ElementType.i32 else ElementType.f32)
+    if kind is ElementType.f32:
+        return wide
     if kind.is_float:
         if zero_point is not None:
             wide = build.add(wide, spread(cast(zero_point, wide.element_type), data, axis, block))
@@ -95,95 +97,122 @@ def dequantized(
     return cast(found, kind or scale.element_type)
 
 
+def _quantized_to(
+    data: Value,
+    scale: Value,
+    zero_point: Held,
+    code: int,
+    *,
+    axis: int = 1,
+    block: int = 0,
+    saturate: bool = True,
+    precision: int = 0,
+) -> Held:
+    """The type of the zero point is that of the result; without one it is `code`, or u8."""
+    from onnx import TensorProto
+
+    code = type_of(zero_point) if zero_point is not None else code or TensorProto.UINT8
+    zero = zero_point.value if isinstance(zero_point, Narrow) else zero_point
+    assert zero is None or isinstance(zero, Value)
+    computed = element_type_of(precision) if precision else None
+    if not is_narrow(code):
+        kind = element_type_of(code)
+        return quantized(
+            data, scale, zero, kind, axis=axis, block=block, saturate=saturate, precision=computed
+        )
+    if code == TensorProto.INT2:
+        wide = quantized(data, scale, zero, ElementType.i8, axis=axis, block=block, precision=computed)
+        return Narrow(build.clamp(wide, min=-2.0, max=1.0), code)
+    wide = quantized(data, scale, zero, ElementType.f32, axis=axis, block=block, precision=computed)
+    return converted(wide, code, saturate)
+
+
 @onnx_op("QuantizeLinear", since=10)
-def quantize_linear_10(data: Value, scale: Value, zero_point: Value | None = None) -> Value:
-    return quantized(data, scale, zero_point, zero_point.element_type if zero_point is not None else ElementType.u8)
+def quantize_linear_10(data: Value, scale: Value, zero_point: Held = None) -> Held:
+    return _quantized_to(data, scale, zero_point, 0)
 
 
 @onnx_op("QuantizeLinear", since=13)
-def quantize_linear_13(data: Value, scale: Value, zero_point: Value | None = None, *, axis: int = 1) -> Value:
-    return quantize_linear_19(data, scale, zero_point, axis=axis)
+def quantize_linear_13(data: Value, scale: Value, zero_point: Held = None, *, axis: int = 1) -> Held:
+    return _quantized_to(data, scale, zero_point, 0, axis=axis)
 
 
 @onnx_op("QuantizeLinear", since=19)
 def quantize_linear_19(
-    data: Value, scale: Value, zero_point: Value | None = None, *, axis: int = 1, saturate: bool = True
-) -> Value:
-    kind = zero_point.element_type if zero_point is not None else ElementType.u8
-    return quantized(data, scale, zero_point, kind, axis=axis, saturate=saturate)
+    data: Value, scale: Value, zero_point: Held = None, *, axis: int = 1, saturate: bool = True
+) -> Held:
+    return _quantized_to(data, scale, zero_point, 0, axis=axis, saturate=saturate)
 
 
 @onnx_op("QuantizeLinear", since=21)
 def quantize_linear_21(
     data: Value,
     scale: Value,
-    zero_point: Value | None = None,
+    zero_point: Held = None,
     *,
     axis: int = 1,
     block_size: int = 0,
     output_dtype: int = 0,
     saturate: bool = True,
-) -> Value:
-    return quantize_linear_23(
-        data,
-        scale,
-        zero_point,
-        axis=axis,
-        block_size=block_size,
-        output_dtype=output_dtype,
-        saturate=saturate,
-    )
+) -> Held:
+    return _quantized_to(data, scale, zero_point, output_dtype, axis=axis, block=block_size, saturate=saturate)
 
 
 @onnx_op("QuantizeLinear", since=23)
 def quantize_linear_23(
     data: Value,
     scale: Value,
-    zero_point: Value | None = None,
+    zero_point: Held = None,
     *,
     axis: int = 1,
     block_size: int = 0,
     output_dtype: int = 0,
     precision: int = 0,
     saturate: bool = True,
-) -> Value:
-    named = element_type_of(output_dtype) if output_dtype else None
-    kind = zero_point.element_type if zero_point is not None else named or ElementType.u8
-    computed = element_type_of(precision) if precision else None
-    return quantized(
-        data, scale, zero_point, kind, axis=axis, block=block_size, saturate=saturate, precision=computed
+) -> Held:
+    return _quantized_to(
+        data, scale, zero_point, output_dtype, axis=axis, block=block_size, saturate=saturate, precision=precision
     )
 
 
+def _dequantized_from(
+    data: Held, scale: Value, zero_point: Held, axis: int = 1, block: int = 0, output_dtype: int = 0
+) -> Value:
+    tensor, zero = (one.value if isinstance(one, Narrow) else one for one in (data, zero_point))
+    assert isinstance(tensor, Value)
+    assert zero is None or isinstance(zero, Value)
+    kind = element_type_of(output_dtype) if output_dtype else None
+    return dequantized(tensor, scale, zero, axis=axis, block=block, kind=kind)
+
+
 @onnx_op("DequantizeLinear", since=10)
-def dequantize_linear_10(data: Value, scale: Value, zero_point: Value | None = None) -> Value:
-    return dequantized(data, scale, zero_point)
+def dequantize_linear_10(data: Held, scale: Value, zero_point: Held = None) -> Value:
+    return _dequantized_from(data, scale, zero_point)
 
 
 @onnx_op("DequantizeLinear", since=13)
-def dequantize_linear_13(data: Value, scale: Value, zero_point: Value | None = None, *, axis: int = 1) -> Value:
-    return dequantized(data, scale, zero_point, axis=axis)
+def dequantize_linear_13(data: Held, scale: Value, zero_point: Held = None, *, axis: int = 1) -> Value:
+    return _dequantized_from(data, scale, zero_point, axis)
 
 
 @onnx_op("DequantizeLinear", since=21)
 def dequantize_linear_21(
-    data: Value, scale: Value, zero_point: Value | None = None, *, axis: int = 1, block_size: int = 0
+    data: Held, scale: Value, zero_point: Held = None, *, axis: int = 1, block_size: int = 0
 ) -> Value:
-    return dequantized(data, scale, zero_point, axis=axis, block=block_size)
+    return _dequantized_from(data, scale, zero_point, axis, block_size)
 
 
 @onnx_op("DequantizeLinear", since=23)
 def dequantize_linear_23(
-    data: Value,
+    data: Held,
     scale: Value,
-    zero_point: Value | None = None,
+    zero_point: Held = None,
     *,
     axis: int = 1,
     block_size: int = 0,
     output_dtype: int = 0,
 ) -> Value:
-    kind = element_type_of(output_dtype) if output_dtype else None
-    return dequantized(data, scale, zero_point, axis=axis, block=block_size, kind=kind)
+    return _dequantized_from(data, scale, zero_point, axis, block_size, output_dtype)
 
 
 def exact_product(a: Value, b: Value, a_zero: Value | None, b_zero: Value | None) -> Value:

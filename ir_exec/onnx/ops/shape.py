@@ -60,7 +60,8 @@ _EYE = frozenset(ElementType[name] for name in "f16 bf16 f32 f64 i8 i32 i64 u8".
 
 @onnx_op("Range", since=11)
 def range_(start: Value, limit: Value, delta: Value) -> Value:
-    return build.range(start, limit, delta, output_type=start.element_type)
+    parts = [one if one.rank == 0 else build.reshape(one, ints(), special_zero=False) for one in (start, limit, delta)]
+    return build.range(*parts, output_type=start.element_type)
 
 
 @onnx_op("Range", since=27)
