@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from inspect import Parameter, Signature
 from typing import Any
 
-from ir_exec.build.operators import make, operator_class, single_or_all
+from ir_exec.build.operators import has_one_output, make, operator_class, single_or_all
 from ir_exec.build.values import Value
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, InvalidAttributeError, IRError, Location
 from ir_exec.ops import Op
+from ir_exec.ops.base.docstrings import description_of
 from ir_exec.ops.base.registry import names_of_types
 
-__all__ = ["function_for", "function_name", "function_names", "parameters_of"]
+__all__ = ["function_for", "function_name", "function_names", "has_one_output", "parameters_of"]
 
 _OWN = frozenset({"Assign", "Const", "If", "Loop", "Parameter", "ReadValue", "Result", "TensorIterator"})
 """Types for which the builder has functions of another form."""
@@ -97,21 +98,27 @@ def function_for(type_name: str) -> Callable[..., Any]:
     newest = operator_class(type_name)
     function.__name__ = function.__qualname__ = function_name(type_name)
     function.__module__ = "ir_exec.build"
-    function.__doc__ = newest.__doc__
+    function.__doc__ = description_of(newest)
     common = [
         Parameter("opset", Parameter.KEYWORD_ONLY, default=None),
         Parameter("name", Parameter.KEYWORD_ONLY, default=None),
         Parameter("tensor_names", Parameter.KEYWORD_ONLY, default=()),
-        Parameter("outputs", Parameter.KEYWORD_ONLY, default=None),
     ]
+    if newest.varies_outputs:
+        common.append(Parameter("outputs", Parameter.KEYWORD_ONLY, default=None))
     ordered = sorted([*parameters_of(newest), *common], key=lambda one: one.kind)
     function.__signature__ = Signature(ordered)  # type: ignore[attr-defined]  # what inspect and help() show
     return function
 
 
+@lru_cache(maxsize=2**10)
+def _positional(cls: type[Op]) -> list[str]:
+    return [one.name for one in parameters_of(cls) if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
+
+
 def _bound(cls: type[Op], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """Inputs and attributes from the arguments: inputs first, then attributes in the order of the class."""
-    names = [one.name for one in parameters_of(cls) if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    names = _positional(cls)  # type: ignore[arg-type]  # mypy takes a class for one of its objects
     if len(arguments) > len(names):
         message = f"{len(arguments)} arguments without a name, and there are {len(names)}: {', '.join(names)}"
         raise GraphError(message, code=Code.wrong_number_of_inputs)

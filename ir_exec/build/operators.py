@@ -19,7 +19,7 @@ from ir_exec.ops.base.attributes import Field
 from ir_exec.ops.base.registry import LAST_OPSET, canonical, newest
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
-__all__ = ["attribute_text", "make", "op", "operator_class", "operator_of", "single_or_all"]
+__all__ = ["attribute_text", "has_one_output", "make", "op", "operator_class", "operator_of", "single_or_all"]
 
 
 def op(
@@ -50,8 +50,13 @@ def op(
 
 
 def single_or_all(layer: BuiltLayer) -> Any:
-    """The only output of a layer, or the tuple of its outputs."""
-    return layer.outputs[0] if len(layer.outputs) == 1 else layer.outputs
+    """The output of a layer whose operator always has one, or the tuple of its outputs."""
+    return layer.outputs[0] if has_one_output(type(layer.op)) else layer.outputs
+
+
+def has_one_output(cls: type[Op]) -> bool:
+    """Whether a layer of this operator has one output, whatever its attributes are."""
+    return len(cls.outputs) == 1 and not cls.varies_outputs
 
 
 def operator_class(type_name: str, opset: str | int | None = None) -> type[Op]:
