@@ -11,6 +11,7 @@ from ir_exec.check import Reports
 from ir_exec.cli.facts import NetworkFacts
 from ir_exec.debug import Comparison, NetworkDiff, TraceIndex
 from ir_exec.debug.precision import PrecisionReport
+from ir_exec.debug.profile_report import Profile
 from ir_exec.ir import Document
 
 _MODELS: dict[str, type[BaseModel]] = {
@@ -21,6 +22,7 @@ _MODELS: dict[str, type[BaseModel]] = {
     "trace": TraceIndex,
     "diff": NetworkDiff,
     "precision": PrecisionReport,
+    "profile": Profile,
 }
 
 

@@ -28,9 +28,9 @@ def matrix_product(a: Array, b: Array) -> Array:
     if a.ndim < 2 or b.ndim < 2:
         return _with_vectors(a, b)
     rows, columns = b.shape[-2:]
-    if a.ndim > 2 and b.size == rows * columns and a.flags.c_contiguous and a.size:
+    if a.ndim > 2 and b.size == rows * columns and a.size:
         batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-        flat = _product(a.reshape(-1, rows), for_blas(b.reshape(rows, columns)))
+        flat = _product(for_blas(a.reshape(-1, rows)), for_blas(b.reshape(rows, columns)))
         return flat.reshape(*batch, a.shape[-2], columns)
     return _product(for_blas(a), for_blas(b))
 
