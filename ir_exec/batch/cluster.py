@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -21,17 +22,21 @@ _COUNTED_EVERY = 5.0
 
 
 class Cluster(Pool):
-    """The workers of a Dask client, or of an executor of one. Dask moves Cargo to each worker once."""
+    """The workers of a Dask client, or of an executor of one. Dask moves Cargo to each worker once.
+
+    initializer: what a worker calls before any work; it must be picklable, and cheap the second time.
+    """
 
     carriers = 2**31
 
-    def __init__(self, executor: ClientExecutor | Client) -> None:
+    def __init__(self, executor: ClientExecutor | Client, initializer: Callable[[], None] | None = None) -> None:
         if isinstance(executor, Client):
             executor = executor.get_executor(pure=False)
         if not isinstance(executor, ClientExecutor):
             raise EvaluationError(f"executor is a {type(executor).__name__}, expected a Dask client")
         self._executor = executor
         self._client: Client = executor._client  # it has no other name
+        self._initializer = initializer
         self._sent: dict[Cargo, Any] = {}
         self._workers = 1
         self._asked = -_COUNTED_EVERY
@@ -50,8 +55,9 @@ class Cluster(Pool):
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         self.require_alive()
+        call = function if self._initializer is None else partial(_prepared, self._initializer, function)
         future: Future[Any] = self._executor.submit(
-            function, *[self._moved(argument) if isinstance(argument, Cargo) else argument for argument in arguments]
+            call, *[self._moved(argument) if isinstance(argument, Cargo) else argument for argument in arguments]
         )
         return future
 
@@ -77,14 +83,19 @@ class Cluster(Pool):
             raise IRError(message, hint="is the scheduler still there? What was not answered yet is to be done again")
 
 
+def _prepared(initializer: Callable[[], None], function: Callable[..., Any], *arguments: Any) -> Any:
+    initializer()
+    return function(*arguments)
+
+
 @contextmanager
-def connected(address: str) -> Iterator[Cluster]:
+def connected(address: str, initializer: Callable[[], None] | None = None) -> Iterator[Cluster]:
     """The cluster of a scheduler, `tcp://host:8786`; raises IRError where it does not answer."""
     try:
         client = Client(address, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise IRError(f"cannot reach the Dask scheduler {address}: {error}") from None
     try:
-        yield Cluster(client)
+        yield Cluster(client, initializer)
     finally:
         client.close(timeout=2)

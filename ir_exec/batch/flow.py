@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 from ir_exec.batch.pools import Pool
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 
-__all__ = ["Flow", "Task"]
+__all__ = ["Flow", "Task", "in_order"]
 
 _HEARTBEAT = 1.0
 """Seconds after which a wait looks whether there are workers at all; also the longest that Ctrl-C waits on Windows."""
 
+AHEAD = 4
+"""Tasks for each worker that are begun before their results are asked for: enough to keep every worker busy."""
+
 _MOST_LOSSES = 100
 """How often work may be lost by workers that did not die of it."""
+
+
+T = TypeVar("T")
+V = TypeVar("V")
+A = TypeVar("A")
 
 
 @dataclass(slots=True, eq=False)
@@ -130,3 +138,36 @@ def _death(times: int) -> EvaluationError:
     often = "once" if times == 1 else f"{times} times"
     message = f"the worker process died while it computed this, {often}"
     return EvaluationError(message, code=Code.failed, hint="did it run out of memory?")
+
+
+def in_order(
+    function: Callable[[A], V], items: Iterable[T], argument: Callable[[T], A], pool: Pool
+) -> Iterator[tuple[T, V, None] | tuple[T, None, Exception]]:
+    """Each item with the function's value of its argument, or with the error, in the order of the items.
+
+    A few items are taken at a time, however many there are. Raises IRError where no worker answers any more.
+    """
+    flow = Flow(pool)
+    left = enumerate(items)
+    early: dict[int, tuple[T, V, None] | tuple[T, None, Exception]] = {}
+    taken = given = 0
+    is_over = False
+    try:
+        while True:
+            ahead = 1 if pool.in_process else AHEAD * pool.workers
+            while not is_over and taken - given < ahead:
+                following = next(left, None)
+                is_over = following is None
+                if following is not None:
+                    taken += 1
+                    flow.submit(Task(function, (argument(following[1]),), following))
+            if not flow.pending:
+                return
+            task, value, error = flow.next()
+            index, item = task.label
+            early[index] = (item, None, error) if error is not None else (item, value, None)
+            while given in early:
+                yield early.pop(given)
+                given += 1
+    finally:
+        flow.cancel()

@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from ir_exec.batch.archive import port_of_key
 from ir_exec.codes import Code
 from ir_exec.debug.files import damaged, load_npz, nearest
 from ir_exec.errors import EvaluationError
 from ir_exec.model import ModelPort
 from ir_exec.types import STRING, Array
 
-__all__ = ["SUFFIXES", "StoredFile", "StoredItem", "items_in", "port_of_key"]
+__all__ = ["SUFFIXES", "StoredFile", "StoredItem", "items_in"]
 
 UNNAMED = ""
 """The key of an array whose file gives it no name."""
@@ -108,15 +109,6 @@ def items_in(
     width = len(str(max(0, (count - 1) // step)))
     for position, start in enumerate(range(0, count, step)):
         yield f"{stem}-{position:0{width}}", StoredItem(tuple(files), (start, min(count, start + step)), is_single)
-
-
-def port_of_key(key: str, ports: Sequence[ModelPort]) -> ModelPort | None:
-    """The input that an array in a file is for: one of its names, or in0, in1, ..."""
-    for port in ports:
-        if key == port.name or key in port.names:
-            return port
-    match = re.fullmatch(r"in(\d{1,6})", key)
-    return ports[int(match[1])] if match and int(match[1]) < len(ports) else None
 
 
 def _port_of(file: StoredFile, key: str, ports: Sequence[ModelPort]) -> ModelPort:
@@ -240,13 +232,14 @@ def _row_groups(path: str, stamp: tuple[int, int], groups: tuple[int, ...], colu
 def _of_column(column: Any, port: ModelPort, path: str, name: str) -> Array:
     """Numbers, or lists of numbers to any depth, as an array with an axis for the rows."""
     import pyarrow
+    from pyarrow.compute import list_value_length
 
     array = column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
     sizes = [len(array)]
     while pyarrow.types.is_list(array.type) or pyarrow.types.is_large_list(array.type) or _is_fixed(array):
         if array.null_count:
             raise EvaluationError(f"{path}: the column {name!r} has rows without a value", code=Code.unknown_input)
-        lengths = np.unique(np.asarray(pyarrow.compute.list_value_length(array)))
+        lengths = np.unique(np.asarray(list_value_length(array)))
         if len(lengths) > 1:
             raise EvaluationError(f"{path}: the rows of {name!r} have several lengths", code=Code.unknown_input)
         sizes.append(int(lengths[0]) if len(lengths) else 0)

@@ -21,7 +21,6 @@ from typing import Any
 from ir_exec.batch.start import prepare
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
-from ir_exec.runtime.threads import available_cores
 
 __all__ = ["Cargo", "Given", "Here", "Pool", "Processes", "WorkerLostError", "plain", "pool_of"]
 
@@ -107,6 +106,8 @@ class Processes(Pool):
     """
 
     def __init__(self, jobs: int, *, threads: int | None = None, initializer: Callable[[], None] | None = None) -> None:
+        from ir_exec.runtime.threads import available_cores  # who runs no network does without the runtime
+
         threads = max(1, available_cores() // jobs) if threads is None else threads
         self._lanes = [_Lane(partial(_new_executor, threads, initializer)) for _ in range(jobs)]
 
@@ -240,6 +241,8 @@ class Given(Pool):
 
     @property
     def workers(self) -> int:
+        from ir_exec.runtime.threads import available_cores
+
         known = getattr(self._executor, "_max_workers", None)
         return known if isinstance(known, int) and known > 0 else available_cores()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
-from ir_exec.batch.flow import Flow, Task
+from ir_exec.batch.flow import AHEAD, Flow, Task
 from ir_exec.batch.models import NotHere, Parcel, Reference
 from ir_exec.batch.pools import Cargo, Pool, pool_of
 from ir_exec.batch.worker import Answer, Item, evaluate, fetched, told
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from distributed import Client
 
 __all__ = ["Item", "Result", "run"]
-
-_AHEAD = 4
-"""Chunks for each worker that are read before they are needed: enough to keep every worker busy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +242,7 @@ class _Work:
     def _limit(self) -> int:
         if self._ahead is not None:
             return self._ahead
-        return self._chunk * (1 if self.pool.in_process and self.pool.workers == 1 else _AHEAD * self.pool.workers)
+        return self._chunk * (1 if self.pool.in_process and self.pool.workers == 1 else AHEAD * self.pool.workers)
 
     def _queue(self, index: int, item: Item) -> None:
         if self._session is None:
