@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +42,3 @@ def test_the_examples(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_every_setting_is_in_the_table() -> None:
     told = re.findall(r"^\| `([\w-]+)` \|", (DOCS / "reference" / "settings.md").read_text("utf-8"), re.MULTILINE)
     assert told == [field.alias or name for name, field in Config.model_fields.items()]
-
-
-def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
-    pytest.importorskip("mkdocs")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
-    built = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, env={"PATH": "", "NO_MKDOCS_2_WARNING": "1"}
-    )
-    assert built.returncode == 0, built.stderr
-    assert (tmp_path / "reference" / "python.html").exists()
