@@ -6,7 +6,9 @@ values = trace("model.xml", inputs, output="dump")
 report = compare("model.xml", "openvino", inputs)
 """
 
+from ir_exec.debug.anonymous import anonymous
 from ir_exec.debug.api import compare, drawn_inputs
+from ir_exec.debug.bundling import Bundle, Rerun, bundle, rerun
 from ir_exec.debug.command import Command
 from ir_exec.debug.diff_report import NetworkDiff
 from ir_exec.debug.diffing import diff
@@ -17,6 +19,7 @@ from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Unmatche
 from ir_exec.debug.tracing import Trace, TraceIndex, trace
 
 __all__ = [
+    "Bundle",
     "Command",
     "ComparedLayer",
     "Comparison",
@@ -25,13 +28,17 @@ __all__ = [
     "LayerFault",
     "NetworkDiff",
     "Reduced",
+    "Rerun",
     "Trace",
     "TraceIndex",
     "Unmatched",
+    "anonymous",
+    "bundle",
     "compare",
     "diff",
     "drawn_inputs",
     "extract",
     "reduce",
+    "rerun",
     "trace",
 ]
