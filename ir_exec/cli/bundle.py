@@ -26,7 +26,7 @@ _GIB = 2**30
 @click.option("--output", metavar="FILE.zip", type=click.Path(), help="Where to write the bundle.")
 @input_options
 @click.option(
-    "--report", "reports", multiple=True, metavar="FILE", type=click.Path(), help="A report to add; repeatable."
+    "--report", "reports", multiple=True, metavar="FILE", type=click.Path(), help="A file to add; repeatable."
 )
 @click.option("--anonymous", is_flag=True, help="With other names, and other weights and inputs drawn from --seed.")
 @click.option("--until", metavar="COMMAND", help='Whether this still fails is asked: "COMMAND {model}", as for reduce.')
@@ -60,11 +60,11 @@ def command(
     """Put a network, inputs, outputs, versions and reports into one .zip, or run such a .zip again.
 
     Inputs are given or drawn as for `run`; the outputs are those that ir_exec computes of them. Whoever gets the .zip
-    sees with `ir-exec bundle --run FILE.zip` whether the outputs are the same there. Of a bundle nothing is executed but
-    the network, by ir_exec.
+    sees with `ir-exec bundle --run FILE.zip` whether the outputs are the same there. Of a bundle nothing is executed
+    but the network, by ir_exec.
 
-    --anonymous gives names and weights away for others: constants are drawn anew with the distribution of each, those
-    that say shapes, axes or indices stay, and so do integer inputs. With --until it is asked whether the fault stays.
+    --anonymous replaces names and weights: constants are drawn anew with the distribution of each, those that say
+    shapes, axes or indices stay, and so do integer inputs. With --until it is asked whether the fault stays.
 
     Exit code: 0 when it was written, or its outputs are the same, 1 where the fault does not stay, or outputs differ, 2
     where it cannot be written or read.

@@ -118,7 +118,8 @@ def bundle(
     distribution; integers of more than 8 bits and booleans stay. seed: for these.
     fails: called as by `reduce`, with the network itself and with the anonymous one; where that does not fail, other
         seeds are tried. The answer stands in the bundle, beside `command`, its text.
-    Raises what a run raises, EvaluationError where the network itself does not fail, and ResourceError where a file cannot be written or a report not be read.
+    Raises what a run raises, EvaluationError where the network itself does not fail, and ResourceError where a file
+    cannot be written or a report not be read.
     """
     model = model if isinstance(model, Model) else read_model(model)
     arrays = bind_inputs(inputs, model.inputs)

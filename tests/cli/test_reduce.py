@@ -42,8 +42,8 @@ def test_a_command_and_a_thousand_layers(search: str, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.npz"))
 
 
-def test_with_compare_as_the_command(tmp_path: Path) -> None:
-    """Inputs are handed on, and the reduced files show the difference in one run."""
+def test_inputs_are_handed_on(tmp_path: Path) -> None:
+    """They are values of the run of the whole network."""
     script = tmp_path / "differs.py"
     script.write_text(
         "import sys, numpy as np\n"
