@@ -14,8 +14,12 @@ from ir_exec.debug.diff_report import NetworkDiff
 from ir_exec.debug.diffing import diff
 from ir_exec.debug.extracting import Extracted, extract
 from ir_exec.debug.metrics import Difference
+from ir_exec.debug.profile_report import Profile
+from ir_exec.debug.profiling import profile
 from ir_exec.debug.reducing import Reduced, reduce
 from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Unmatched
+from ir_exec.debug.shapes_report import ShapesReport
+from ir_exec.debug.shaping import shapes
 from ir_exec.debug.tracing import Trace, TraceIndex, trace
 
 __all__ = [
@@ -27,8 +31,10 @@ __all__ = [
     "Extracted",
     "LayerFault",
     "NetworkDiff",
+    "Profile",
     "Reduced",
     "Rerun",
+    "ShapesReport",
     "Trace",
     "TraceIndex",
     "Unmatched",
@@ -38,7 +44,9 @@ __all__ = [
     "diff",
     "drawn_inputs",
     "extract",
+    "profile",
     "reduce",
     "rerun",
+    "shapes",
     "trace",
 ]
