@@ -257,9 +257,7 @@ def test_of_two_layers_with_one_id_the_one_out_of_order_is_named(ids, odd):
     given = zip("abcdefgh", ids.split(), strict=False)
     text = "".join(f'<layer id="{id}" name="{name}" type="Parameter" version="opset1"/>' for name, id in given)
     report: list[IRError] = []
-    document = read_document(
-        f'<net version="11"><layers>{text}</layers><edges/></net>'.encode(), report=report.append
-    )
+    document = read_document(f'<net version="11"><layers>{text}</layers><edges/></net>'.encode(), report=report.append)
     assert document is not None
     build_graph(document, None, report=report.append)
     fault = next(fault for fault in report if fault.code == Code.duplicate_layer_id)
