@@ -9,17 +9,19 @@ import click
 
 from ir_exec.cli.completion import complete_operators
 from ir_exec.cli.extensions import extension_option, load_extensions
-from ir_exec.cli.listing import attributes_of, description_of, inputs_of, name_of, operators_page, specification_of
+from ir_exec.cli.listing import attributes_of, inputs_of, name_of, operators_page, specification_of
 from ir_exec.cli.terminal import Unusable, echo, show, styled, table
 from ir_exec.ops import Op, registered
+from ir_exec.ops.base.docstrings import description_of
 from ir_exec.ops.base.registry import registered_extensions
 
 
 @click.command("ops")
 @click.argument("types", nargs=-1, metavar="[TYPE]...", shell_complete=complete_operators)
 @click.option("--markdown", is_flag=True, help="Print the page docs/operators.md.")
+@click.option("--stub", is_flag=True, help="Print the stub ir_exec/build/__init__.pyi.")
 @extension_option
-def command(types: tuple[str, ...], markdown: bool, extensions: tuple[str, ...]) -> None:
+def command(types: tuple[str, ...], markdown: bool, stub: bool, extensions: tuple[str, ...]) -> None:
     """List the operators, or tell about every version of some.
 
     `ir-exec ops Gather` tells about all of its versions, `ir-exec ops gather-8` about one. Operators of extensions are
@@ -29,6 +31,11 @@ def command(types: tuple[str, ...], markdown: bool, extensions: tuple[str, ...])
     """
     if markdown:
         click.echo(operators_page(), nl=False)
+        return
+    if stub:
+        from ir_exec.build.stub import stub_text  # for those who work on ir_exec
+
+        click.echo(stub_text(), nl=False)
         return
     load_extensions(extensions)
     listed = _listed()

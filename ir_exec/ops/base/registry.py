@@ -30,6 +30,7 @@ __all__ = [
     "LAST_OPSET",
     "canonical",
     "homes",
+    "names_of_types",
     "newest",
     "opset_number",
     "register",
@@ -89,6 +90,11 @@ def type_key(type_name: str) -> str:
 def homes() -> list[str]:
     """Every module that registers operators, as named below `ir_exec.ops`."""
     return sorted({row.home for row in _table().values()})
+
+
+def names_of_types() -> list[str]:
+    """Every type of OpenVINO, as files name it."""
+    return sorted({row.name for row in _table().values()})
 
 
 def register(cls: type[Op], type_name: str, since: int) -> None:
