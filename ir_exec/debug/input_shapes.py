@@ -125,38 +125,46 @@ def _base(prober: Prober) -> tuple[Outcome | None, Outcome | None]:
 
 def _moved(prober: Prober, base: Sizes, dim: int) -> tuple[Sizes | None, Outcome | None]:
     """Sizes that fit with another one for this dim, by the least step; and what refuses when it goes alone."""
-    alone = None
-    is_hopeless = False
+    alone: Outcome | None = None
+    helpers: set[int] = set()
+    farthest = -1
     for step in _STEPS:
         for delta in (step, -step):
-            if base[dim] + delta < 1 or (is_hopeless and step > 64):
+            if base[dim] + delta < 1:
                 continue
             first = prober(_with(base, dim, base[dim] + delta))
-            alone = alone or (None if first.fits else first)
-            outcome = first
-            if not first.fits and not is_hopeless:
-                outcome = _repaired(prober, first, {dim}, delta, base)
-                outcome = _without_needless(prober, outcome, base, dim)
+            if first.fits:
+                return first.sizes, alone
+            alone = alone or first
+            # The same layer as before can be helped by the same dims alone.
+            among = None if first.place > farthest else helpers
+            farthest = max(farthest, first.place)
+            outcome = _repaired(prober, first, {dim}, delta, base, among)
             if outcome.fits:
-                return outcome.sizes, None if first.fits and step == 1 else alone or first
-            if step == 1:
-                # Where moving others does not even help over the first layer, longer steps go alone.
-                is_hopeless = outcome is first
+                return _without_needless(prober, outcome, base, dim).sizes, alone
+            helpers |= {one for one, size in enumerate(outcome.sizes) if size != first.sizes[one]}
+            if prober.meets_fixed(outcome, base):
+                return None, alone
     return None, alone
 
 
 def _repaired(
-    prober: Prober, outcome: Outcome, held: set[int], delta: int | None, base: Sizes | None = None
+    prober: Prober,
+    outcome: Outcome,
+    held: set[int],
+    delta: int | None,
+    base: Sizes | None = None,
+    among: set[int] | None = None,
 ) -> Outcome:
-    """The outcome after dims that are not held are moved along, as far as that helps."""
+    """The outcome after dims that are not held, and are among these, are moved along as far as that helps."""
     held = set(held)
+    if among is not None:
+        held |= set(range(len(outcome.sizes))) - among
     while outcome.node is not None:
         better = _one_repair(prober, outcome, held, delta, base)
         if better is None:
             return outcome
-        changed = [dim for dim, size in enumerate(better.sizes) if size != outcome.sizes[dim]]
-        # In search of sizes that fit at all a dim may move more than once, but not for ever.
-        held.update(changed)
+        held.update(dim for dim, size in enumerate(better.sizes) if size != outcome.sizes[dim])
         outcome = better
     return outcome
 
@@ -174,15 +182,18 @@ def _without_needless(prober: Prober, outcome: Outcome, base: Sizes, start: int)
 def _one_repair(
     prober: Prober, outcome: Outcome, held: set[int], delta: int | None, base: Sizes | None
 ) -> Outcome | None:
-    """The outcome of moving one dim such that the layer that refuses does so no more."""
+    """The outcome of moving one dim, or all that are like those that moved, so that the layer refuses no more."""
     assert outcome.node is not None, "somewhere it stopped"
     gaps = prober.gaps(outcome)
     moves = 0
     candidates = [dim for dim in prober.above(outcome.node) if dim not in held]
+    alike: list[int] = []
     if base is not None:
         # What belongs together mostly has one size, and stands at the same axis.
-        sizes, axes = {base[dim] for dim in held}, {prober.dims[dim].axis for dim in held}
+        moved = [dim for dim, size in enumerate(outcome.sizes) if size != base[dim]]
+        sizes, axes = {base[dim] for dim in moved}, {prober.dims[dim].axis for dim in moved}
         candidates.sort(key=lambda dim: (base[dim] not in sizes, prober.dims[dim].axis not in axes))
+        alike = [dim for dim in candidates if base[dim] in sizes and prober.dims[dim].axis in axes]
     for dim in candidates:
         size = outcome.sizes[dim]
         wanted = [] if delta is None else [size + delta]
@@ -198,12 +209,16 @@ def _one_repair(
             better = prober(_with(outcome.sizes, dim, new))
             if better.place > outcome.place:
                 return better
+    if delta is not None and len(alike) > 1 and all(outcome.sizes[dim] + delta > 0 for dim in alike):
+        # The keys and the values of a layer's past.
+        together = prober(tuple([size + delta * (dim in alike) for dim, size in enumerate(outcome.sizes)]))
+        return together if together.place > outcome.place else None
     return None
 
 
 def _scaled(delta: int, base: Sizes, dim: int, held: set[int]) -> Iterator[int]:
     """Sizes in the same ratio as those of a dim that was moved: a mask of an eighth of the image."""
-    for other in held:
+    for other in sorted(held):
         if base[dim] != base[other] and delta * base[dim] % base[other] == 0:
             yield base[dim] + delta * base[dim] // base[other]
 
