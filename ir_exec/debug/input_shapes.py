@@ -125,27 +125,40 @@ def _base(prober: Prober) -> tuple[Outcome | None, Outcome | None]:
 
 def _moved(prober: Prober, base: Sizes, dim: int) -> tuple[Sizes | None, Outcome | None]:
     """Sizes that fit with another one for this dim, by the least step; and what refuses when it goes alone."""
-    alone: Outcome | None = None
+    alone = _first_refusal(prober, base, dim)
+    if alone is None or not prober.meets_fixed(alone, base):
+        for size in _sizes_near(base[dim]):
+            outcome = prober(_with(base, dim, size))
+            if outcome.fits:
+                return outcome.sizes, alone
     helpers: set[int] = set()
     farthest = -1
-    for step in _STEPS:
-        for delta in (step, -step):
-            if base[dim] + delta < 1:
-                continue
-            first = prober(_with(base, dim, base[dim] + delta))
-            if first.fits:
-                return first.sizes, alone
-            alone = alone or first
-            # The same layer as before can be helped by the same dims alone.
-            among = None if first.place > farthest else helpers
-            farthest = max(farthest, first.place)
-            outcome = _repaired(prober, first, {dim}, delta, base, among)
-            if outcome.fits:
-                return _without_needless(prober, outcome, base, dim).sizes, alone
-            helpers |= {one for one, size in enumerate(outcome.sizes) if size != first.sizes[one]}
-            if prober.meets_fixed(outcome, base):
-                return None, alone
+    for size in _sizes_near(base[dim]):
+        first = prober(_with(base, dim, size))
+        # The same layer as before can be helped by the same dims alone.
+        among = None if first.place > farthest else helpers
+        farthest = max(farthest, first.place)
+        outcome = _repaired(prober, first, {dim}, size - base[dim], base, among)
+        if outcome.fits:
+            return _without_needless(prober, outcome, base, dim).sizes, alone
+        helpers |= {one for one, size in enumerate(outcome.sizes) if size != first.sizes[one]}
+        if prober.meets_fixed(outcome, base):
+            break
     return None, alone
+
+
+def _first_refusal(prober: Prober, base: Sizes, dim: int) -> Outcome | None:
+    """What refuses the next larger size of a dim, None where nothing does."""
+    outcome = prober(_with(base, dim, base[dim] + 1))
+    return None if outcome.fits else outcome
+
+
+def _sizes_near(size: int) -> Iterator[int]:
+    """Other sizes of a dim, in the order of `_STEPS`; 1 is special, for it is broadcast."""
+    for step in _STEPS:
+        yield size + step
+        if size - step > (0 if step == 1 else 1):
+            yield size - step
 
 
 def _repaired(
@@ -252,12 +265,17 @@ def _solved(moves: dict[int, Sizes], count: int) -> Directions:
         ]
         rows.insert(top, pivot)
         free.append(column)
+    solved = [order[column] for column in free]
     tied = {
-        order[column]: {order[place]: row[column] for place, row in zip(free, rows, strict=False) if row[column]}
+        order[column]: {
+            dim: row[column]
+            for dim, row in sorted(zip(solved, rows, strict=False), key=lambda pair: pair[0])
+            if row[column]
+        }
         for column in range(len(order))
         if column not in free
     }
-    return Directions(tuple([order[column] for column in free]), tied)
+    return Directions(tuple(sorted(solved)), tied)
 
 
 def _limits(prober: Prober, base: Sizes, dim: int, directions: Directions, move: Sizes) -> Free:
