@@ -23,12 +23,13 @@ from ir_exec.graph import Node
 from ir_exec.graph.order import reachable
 from ir_exec.ir import default_weights_path
 from ir_exec.model import Model
+from ir_exec.ops.base.registry import canonical
 from ir_exec.runtime.precision import Precision
 from ir_exec.types import Array, ElementType
 
 __all__ = ["OpenVINOReference", "require_openvino", "what_to_run"]
 
-_UNSEEN = ("const", "constant", "parameter", "result", "assign")
+_UNSEEN = ("Const", "Parameter", "Result", "Assign")
 """Types of layers whose values are known without asking, or that have none."""
 
 _MOST_SPLITS = 40
@@ -72,9 +73,7 @@ class OpenVINOReference:
         self._arrays: list[Array] = []
         self._request = what_to_run(model, Path(self._folder.name), device, hint, threads)
         self._nodes = {node.id: node for node in model.graph.nodes}
-        self._constants = {
-            ((), node.id, 0): node for node in model.graph.nodes if node.type.lower().startswith("const")
-        }
+        self._constants = {((), node.id, 0): node for node in model.graph.nodes if node.layer.is_constant}
 
     def entries(self) -> list[Entry]:
         """The values of the network itself, those of bodies left out: they cannot be made outputs."""
@@ -168,7 +167,7 @@ class OpenVINOReference:
 
 
 def _can_be_seen(entry: Entry) -> bool:
-    if entry.scope or entry.type.lower() in _UNSEEN:
+    if entry.scope or canonical(entry.type) in _UNSEEN:
         return False
     kind = ElementType.parse(entry.element_type) if entry.element_type else ElementType.dynamic
     return not kind.is_known or kind.bits == 0 or kind.bits >= 8
