@@ -8,9 +8,10 @@ more probes find its step and its limits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import islice
 from math import lcm
 
 from ir_exec.debug.probing import Outcome, OutOfProbesError, Prober, Sizes
@@ -126,11 +127,13 @@ def _base(prober: Prober) -> tuple[Outcome | None, Outcome | None]:
 def _moved(prober: Prober, base: Sizes, dim: int) -> tuple[Sizes | None, Outcome | None]:
     """Sizes that fit with another one for this dim, by the least step; and what refuses when it goes alone."""
     alone = _first_refusal(prober, base, dim)
+    odd: Sizes | None = None
     if alone is None or not prober.meets_fixed(alone, base):
         for size in _sizes_near(base[dim]):
             outcome = prober(_with(base, dim, size))
-            if outcome.fits:
+            if outcome.fits and _goes_on(prober, base, dim, size - base[dim]):
                 return outcome.sizes, alone
+            odd = odd or (outcome.sizes if outcome.fits else None)
     helpers: set[int] = set()
     farthest = -1
     for size in _sizes_near(base[dim]):
@@ -144,7 +147,13 @@ def _moved(prober: Prober, base: Sizes, dim: int) -> tuple[Sizes | None, Outcome
         helpers |= {one for one, size in enumerate(outcome.sizes) if size != first.sizes[one]}
         if prober.meets_fixed(outcome, base):
             break
-    return None, alone
+    return odd, alone
+
+
+def _goes_on(prober: Prober, base: Sizes, dim: int, delta: int) -> bool:
+    """Whether a step fits that is no single one, as that to a size is at which something is broadcast."""
+    others = [base[dim] + times * delta for times in (2, -1) if base[dim] + times * delta > 0]
+    return abs(delta) == 1 or any(prober(_with(base, dim, size)).fits for size in others)
 
 
 def _first_refusal(prober: Prober, base: Sizes, dim: int) -> Outcome | None:
@@ -198,7 +207,6 @@ def _one_repair(
     """The outcome of moving one dim, or all that are like those that moved, so that the layer refuses no more."""
     assert outcome.node is not None, "somewhere it stopped"
     gaps = prober.gaps(outcome)
-    moves = 0
     candidates = [dim for dim in prober.above(outcome.node) if dim not in held]
     alike: list[int] = []
     if base is not None:
@@ -207,21 +215,10 @@ def _one_repair(
         sizes, axes = {base[dim] for dim in moved}, {prober.dims[dim].axis for dim in moved}
         candidates.sort(key=lambda dim: (base[dim] not in sizes, prober.dims[dim].axis not in axes))
         alike = [dim for dim in candidates if base[dim] in sizes and prober.dims[dim].axis in axes]
-    for dim in candidates:
-        size = outcome.sizes[dim]
-        wanted = [] if delta is None else [size + delta]
-        if delta is not None and base is not None:
-            wanted += _scaled(delta, base, dim, held)
-        wanted += [size + gap for gap in gaps] if delta is None or abs(delta) in map(abs, gaps) else []
-        for new in dict.fromkeys(wanted):
-            if new < 1 or new == size:
-                continue
-            moves += 1
-            if moves > _MOST_MOVES:
-                return None
-            better = prober(_with(outcome.sizes, dim, new))
-            if better.place > outcome.place:
-                return better
+    for dim, size in islice(_resized(outcome, candidates, gaps, delta, base), _MOST_MOVES):
+        better = prober(_with(outcome.sizes, dim, size))
+        if better.place > outcome.place:
+            return better
     if delta is not None and len(alike) > 1 and all(outcome.sizes[dim] + delta > 0 for dim in alike):
         # The keys and the values of a layer's past.
         together = prober(tuple([size + delta * (dim in alike) for dim, size in enumerate(outcome.sizes)]))
@@ -229,11 +226,22 @@ def _one_repair(
     return None
 
 
-def _scaled(delta: int, base: Sizes, dim: int, held: set[int]) -> Iterator[int]:
-    """Sizes in the same ratio as those of a dim that was moved: a mask of an eighth of the image."""
-    for other in sorted(held):
-        if base[dim] != base[other] and delta * base[dim] % base[other] == 0:
-            yield base[dim] + delta * base[dim] // base[other]
+def _resized(
+    outcome: Outcome, candidates: Sequence[int], gaps: Sequence[int], delta: int | None, base: Sizes | None
+) -> Iterator[tuple[int, int]]:
+    """Other sizes for dims: first such that go the same way, then such that close a gap."""
+    if delta is not None and base is not None:
+        moved = [dim for dim, size in enumerate(outcome.sizes) if size != base[dim]]
+        for dim in candidates:
+            # In the same ratio: a mask of an eighth of the image.
+            ratios = [Fraction(delta * base[dim], base[other]) for other in moved[:1]]
+            for change in dict.fromkeys([delta, *(int(ratio) for ratio in ratios if ratio.denominator == 1)]):
+                if change and outcome.sizes[dim] + change > 0:
+                    yield dim, outcome.sizes[dim] + change
+    for dim in candidates:
+        for gap in gaps:
+            if outcome.sizes[dim] + gap > 0 and (delta is None or abs(gap) == abs(delta)):
+                yield dim, outcome.sizes[dim] + gap
 
 
 def _with(sizes: Sizes, dim: int, size: int) -> Sizes:
