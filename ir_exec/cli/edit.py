@@ -11,7 +11,7 @@ import numpy as np
 from ir_exec.build import Editor
 from ir_exec.check import printable
 from ir_exec.cli.extensions import extension_option, load_extensions
-from ir_exec.cli.shapes import shape_option, shapes_by_input
+from ir_exec.cli.shape_option import shape_option, shapes_by_input
 from ir_exec.cli.terminal import UNUSABLE, Unusable, errors_as_messages, show, table
 from ir_exec.model import Model, read_model
 from ir_exec.types import Array
