@@ -29,7 +29,7 @@ _OPTIONS = (
         "archive",
         metavar="FILE.npz",
         type=click.Path(),
-        help="Arrays by names of inputs, or by in0, in1, ...",
+        help="Arrays by names of inputs, or by in0, in1, ...; with `run` and `compare`, also many: 'data/*.npz'.",
     ),
     shape_option("The shape of an input to draw"),
     click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml."),
