@@ -178,6 +178,5 @@ def test_types_that_widen_one_after_the_other() -> None:
     values = build.loop(
         14, None, lambda i, *values: (None, [build.concat([values[0], x], 0), *values[:-1]], []), carried=[x] * 12
     )
-    assert [value.rank for value in values[:3]] == [1, 1, 1]
     (last,) = ir_exec.compile_model(build.model(values[-1]))([np.array([3], np.float32)]).values()
     assert last.tolist() == [3, 3, 3, 3]
