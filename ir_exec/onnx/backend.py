@@ -157,9 +157,9 @@ def _structure(value: Any) -> Given:
 
 def _small(value: Any) -> Given:
     """Values of small integers and booleans, types of everything else."""
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biufO" and value.size <= _MOST_VALUES:
-        if value.dtype.kind in "bi" or value.size == 1:
-            return value
+    small = isinstance(value, np.ndarray) and value.size <= _MOST_VALUES
+    if small and (value.dtype.kind in "bi" or (value.dtype.kind in "ufO" and value.size == 1)):
+        return value
     return [_structure(one) for one in value] if isinstance(value, list) else _structure(value)
 
 

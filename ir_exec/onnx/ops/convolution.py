@@ -8,12 +8,14 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.errors import InvalidAttributeError, UnsupportedError
 from ir_exec.onnx.attributes import Ints
-from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.values import as_i64, cast, concat, dims_of, ints, known_rank, reshape, shape_of
 from ir_exec.types import ElementType
 
 __all__ = ["AUTO_PAD", "auto_padded", "convolve", "halves"]
+
+_MOST_FILTERS = 2**10
+"""Elements of a block, for each of which there is a filter as large as the block."""
 
 AUTO_PAD = {"NOTSET": "explicit", "SAME_UPPER": "same_upper", "SAME_LOWER": "same_lower", "VALID": "valid"}
 
@@ -276,6 +278,8 @@ def _col2im_of_many(
     sizes, block = known_ints(image_shape, "image_shape"), known_ints(block_shape, "block_shape")
     strides, dilations = strides or (1,) * count, dilations or (1,) * count
     begins, ends = halves(pads, count)
+    if prod(block) > _MOST_FILTERS:
+        raise UnsupportedError(f"blocks of {prod(block)} elements")
     spans = [(k - 1) * d + 1 for k, d in zip(block, dilations, strict=True)]
     places = [(n + b + e - k) // s + 1 for n, b, e, k, s in zip(sizes, begins, ends, spans, strides, strict=True)]
     rest = [(n + b + e - k) % s for n, b, e, k, s in zip(sizes, begins, ends, spans, strides, strict=True)]

@@ -9,7 +9,7 @@ from ir_exec.build import Value
 from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.tensors import element_type_of
-from ir_exec.onnx.values import cast, ints, number, shape_of
+from ir_exec.onnx.values import cast, ints, shape_of
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -30,7 +30,9 @@ def _uniform(shape: Value, kind: ElementType, low: float, high: float, seed: flo
 def _normal(shape: Value, kind: ElementType, mean: float, scale: float, seed: float | None) -> Value:
     """By Box and Muller, from two uniform numbers each."""
     wide = ElementType.f32
-    radius = build.sqrt(build.multiply(build.constant(np.float32(-2)), build.log(_uniform(shape, wide, 2.0**-24, 1.0, seed, 1))))
+    radius = build.sqrt(
+        build.multiply(build.constant(np.float32(-2)), build.log(_uniform(shape, wide, 2.0**-24, 1.0, seed, 1)))
+    )
     angle = build.cos(_uniform(shape, wide, 0.0, 2 * np.pi, seed, 2))
     found = build.multiply(build.multiply(radius, angle), build.constant(np.float32(scale)))
     return cast(build.add(found, build.constant(np.float32(mean))), kind)

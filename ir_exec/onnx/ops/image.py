@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.errors import InvalidAttributeError, ShapeError, UnsupportedError
 from ir_exec.onnx.attributes import Floats, Ints
 from ir_exec.onnx.ops.resampling import Resampling, resampled
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import as_i64, cast, concat, ints, known_ints, known_rank, number, shape_of
-from ir_exec.types import ElementType
-
-import numpy as np
+from ir_exec.onnx.values import as_i64, cast, concat, ints, known_rank, number, shape_of
 
 __all__: list[str] = []
 
@@ -123,7 +122,7 @@ def grid_sample(
 
 
 def _volume_sample(data: Value, grid: Value, align_corners: bool, mode: str, padding_mode: str) -> Value:
-    """Volumes, which GridSample of IR does not take: each neighbour of a place is gathered, and weighted by its nearness.
+    """Volumes, which GridSample of IR does not take: each neighbour of a place is gathered and weighted by nearness.
 
     data: [batch, channels, depth, height, width]. grid: [batch, ..., 3], of which the last axis has x, y and z.
     """
@@ -174,10 +173,7 @@ def _place(at: Value, size: Value, align_corners: bool, padding_mode: str, mode:
     one, half = number(1, at), number(0.5, at)
     last = build.subtract(size, one)
     scaled = build.multiply(build.add(at, one), half)
-    if align_corners:
-        place = build.multiply(scaled, last)
-    else:
-        place = build.subtract(build.multiply(scaled, size), half)
+    place = build.multiply(scaled, last) if align_corners else build.subtract(build.multiply(scaled, size), half)
     if padding_mode == "border":
         return build.maximum(build.minimum(place, last), number(0, at))
     if padding_mode == "reflection":

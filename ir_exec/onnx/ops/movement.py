@@ -11,7 +11,17 @@ from ir_exec.errors import InvalidAttributeError, ShapeError, UnsupportedError
 from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import as_i64, cast, concat, dims_of, ints, known_ints, known_rank, number, reshape, shape_of
+from ir_exec.onnx.values import (
+    as_i64,
+    concat,
+    ints,
+    known_rank,
+    normal_axis,
+    number,
+    reshape,
+    shape_of,
+    size_along,
+)
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -48,9 +58,7 @@ def scatter_elements_11(data: Value, indices: Value, updates: Value, *, axis: in
 
 
 @onnx_op("ScatterElements", since=16)
-def scatter_elements(
-    data: Value, indices: Value, updates: Value, *, axis: int = 0, reduction: str = "none"
-) -> Value:
+def scatter_elements(data: Value, indices: Value, updates: Value, *, axis: int = 0, reduction: str = "none") -> Value:
     kind = _reduction(reduction, {"none": "none", "add": "sum", "mul": "prod", "min": "min", "max": "max"})
     return build.scatter_elements_update(data, indices, updates, axis, reduction=kind)
 
@@ -80,21 +88,27 @@ def tensor_scatter(
     if mode not in ("linear", "circular"):
         raise InvalidAttributeError(f"mode is {mode!r}, expected linear or circular")
     rank = known_rank(past_cache, "past_cache")
-    axis %= rank
+    axis = normal_axis(axis, rank)
     length = build.gather(shape_of(update), axis, 0)
     steps = build.range(0, length, 1, output_type="i64")
-    if write_indices is None:
-        start = build.constant(np.zeros(1, np.int64))
-    else:
-        start = as_i64(write_indices)
+    start = ints(0) if write_indices is None else as_i64(write_indices)
     places = build.add(build.unsqueeze(start, 1), build.unsqueeze(steps, 0))
     if mode == "circular":
         places = build.floor_mod(places, build.gather(shape_of(past_cache), axis, 0))
     around = [1] * rank
-    shaped = build.reshape(places, concat([ints(-1 if write_indices is not None else 1, *around[1:axis]),
-                                          build.unsqueeze(length, 0), ints(*around[axis + 1 :])])
-                           if axis < rank - 1 else concat([ints(-1, *around[1:axis]), build.unsqueeze(length, 0)]),
-                           special_zero=False)
+    shaped = build.reshape(
+        places,
+        concat(
+            [
+                ints(-1 if write_indices is not None else 1, *around[1:axis]),
+                build.unsqueeze(length, 0),
+                ints(*around[axis + 1 :]),
+            ]
+        )
+        if axis < rank - 1
+        else concat([ints(-1, *around[1:axis]), build.unsqueeze(length, 0)]),
+        special_zero=False,
+    )
     indices = build.broadcast(shaped, shape_of(update))
     return build.scatter_elements_update(past_cache, indices, update, axis)
 
@@ -202,9 +216,7 @@ def slice_1(data: Value, *, starts: Ints, ends: Ints, axes: Ints | None = None) 
 
 
 @onnx_op("Slice", since=10)
-def slice_10(
-    data: Value, starts: Value, ends: Value, axes: Value | None = None, steps: Value | None = None
-) -> Value:
+def slice_10(data: Value, starts: Value, ends: Value, axes: Value | None = None, steps: Value | None = None) -> Value:
     if steps is None:
         steps = build.broadcast(build.constant(np.ones((), starts.element_type.dtype)), shape_of(starts))
     if axes is None:
@@ -234,6 +246,8 @@ def split_18(
 ) -> list[Value]:
     """Without sizes all parts are equally long, but the last may be shorter."""
     count = num_outputs if num_outputs is not None else call.outputs
+    if count != call.outputs:
+        raise InvalidAttributeError(f"num_outputs is {count}, the node has {call.outputs} outputs")
     if split is not None or _divides(data, axis, count):
         return _split(data, axis, split, count)
     size = build.gather(shape_of(data), axis, 0)
@@ -244,8 +258,8 @@ def split_18(
 
 
 def _divides(data: Value, axis: int, count: int) -> bool:
-    dim = data.shape.dims[axis] if data.shape.dims is not None else None
-    return dim is not None and dim.is_static and dim.size % count == 0
+    dim = size_along(data, axis)
+    return dim.is_static and dim.size % count == 0
 
 
 def _split(data: Value, axis: int, sizes: Value | None, count: int) -> list[Value]:
@@ -299,9 +313,7 @@ def pad_19(
     return _pad(data, pads, constant_value, axes, mode, ("constant", "reflect", "edge", "wrap"))
 
 
-def _pad(
-    data: Value, pads: Value, fill: Value | None, axes: Value | None, mode: str, modes: tuple[str, ...]
-) -> Value:
+def _pad(data: Value, pads: Value, fill: Value | None, axes: Value | None, mode: str, modes: tuple[str, ...]) -> Value:
     """Pads for `axes`, or for all axes: those at the beginnings, then those at the ends."""
     if mode not in modes:
         raise InvalidAttributeError(f"mode is {mode!r}, expected {', '.join(modes)}")
@@ -388,7 +400,7 @@ def trilu(data: Value, k: Value | None = None, *, upper: bool = True) -> Value:
 def center_crop_pad(data: Value, shape: Value, *, axes: Ints | None = None) -> Value:
     """Cuts or pads around the middle, so that the axes get these sizes."""
     rank = known_rank(data, "the input")
-    for position, axis in enumerate(range(rank) if axes is None else [axis % rank for axis in axes]):
+    for position, axis in enumerate(range(rank) if axes is None else [normal_axis(one, rank) for one in axes]):
         wanted = build.gather(as_i64(shape), ints(position), 0)
         held = build.gather(shape_of(data), ints(axis), 0)
         zero = ints(0)

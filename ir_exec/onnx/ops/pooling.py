@@ -9,13 +9,12 @@ import numpy as np
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
-from ir_exec.errors import InvalidAttributeError, ShapeError, UnsupportedError
+from ir_exec.errors import InvalidAttributeError
 from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.ops.convolution import auto_padded, halves
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import as_i64, cast, concat, dims_of, ints, known_rank, number, reshape, shape_of
-from ir_exec.types import ElementType
+from ir_exec.onnx.values import as_i64, concat, dims_of, ints, known_rank, number, reshape, shape_of
 
 __all__ = ["average_pool", "spatial_axes"]
 
@@ -191,7 +190,14 @@ def max_pool(
 
 
 def _lp_pool(
-    data: Value, p: float, kernel: Ints, auto_pad: str, ceil: bool, dilations: Ints | None, pads: Ints, strides: Ints | None
+    data: Value,
+    p: float,
+    kernel: Ints,
+    auto_pad: str,
+    ceil: bool,
+    dilations: Ints | None,
+    pads: Ints,
+    strides: Ints | None,
 ) -> Value:
     """The root of the sum of powers; where a window leaves the data it finds zeros."""
     windows = _windows(kernel, strides, pads, auto_pad, ceil, dilations)

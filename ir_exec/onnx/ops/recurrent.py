@@ -12,10 +12,9 @@ from typing import Any
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.errors import InvalidAttributeError, UnsupportedError
-from ir_exec.onnx.attributes import Floats, Ints, Strings
+from ir_exec.onnx.attributes import Floats, Strings
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import cast, concat, dims_of, ints, number, shape_of, size_along
-from ir_exec.types import ElementType
+from ir_exec.onnx.values import cast, concat, ints, number, shape_of, size_along
 
 __all__: list[str] = []
 

@@ -9,9 +9,18 @@ import numpy as np
 
 from ir_exec import build
 from ir_exec.build import Value
-from ir_exec.errors import InvalidAttributeError, UnsupportedError
+from ir_exec.errors import InvalidAttributeError
 from ir_exec.onnx.attributes import Ints
-from ir_exec.onnx.values import as_i64, cast, concat, ints, known_ints, known_rank, number, shape_of, size_along
+from ir_exec.onnx.values import (
+    as_i64,
+    cast,
+    ints,
+    known_rank,
+    normal_axis,
+    number,
+    shape_of,
+    size_along,
+)
 from ir_exec.types import ElementType
 
 __all__ = ["Resampling", "resampled"]
@@ -73,7 +82,7 @@ def resampled(
     rank = known_rank(data, "the input")
     if (scales is None) == (sizes is None):
         raise InvalidAttributeError("expected either scales or sizes")
-    every = tuple(axis % rank for axis in axes) if axes else tuple(range(rank))
+    every = tuple(normal_axis(axis, rank) for axis in axes) if axes else tuple(range(rank))
     target = scales if scales is not None else sizes
     assert target is not None
     whole = build.gather(shape_of(data), ints(*every), 0)

@@ -55,7 +55,7 @@ def eye_like(data: Value, *, dtype: int | None = None, k: int = 0) -> Value:
     return cast(found, kind)
 
 
-_EYE = frozenset(ElementType[name] for name in "f16 bf16 f32 f64 i8 i32 i64 u8".split())
+_EYE = frozenset(ElementType[name] for name in ["f16", "bf16", "f32", "f64", "i8", "i32", "i64", "u8"])
 
 
 @onnx_op("Range", since=11)

@@ -70,9 +70,7 @@ def adam(
     for x, gradient, means, squares in _groups(inputs, 4):
         one, steps = number(1, x), cast(count, x.element_type)
         gradient = _regularized(x, gradient, norm_coefficient)
-        means = build.add(
-            build.multiply(number(alpha, x), means), build.multiply(number(1 - alpha, x), gradient)
-        )
+        means = build.add(build.multiply(number(alpha, x), means), build.multiply(number(1 - alpha, x), gradient))
         square = build.multiply(gradient, gradient)
         squares = build.add(build.multiply(number(beta, x), squares), build.multiply(number(1 - beta, x), square))
         root = build.add(build.sqrt(squares), number(epsilon, x))
