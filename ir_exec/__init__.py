@@ -10,8 +10,6 @@ import ast
 import os
 from importlib import import_module
 
-from ir_exec.readers import Reader, add_reader
-
 
 def _homes() -> dict[str, str]:
     """The module of each public name, from the stub: type checkers read no other list, so that it is the only one."""
@@ -43,19 +41,6 @@ def __getattr__(name: str) -> object:
     with paused_collector():
         value = globals()[name] = getattr(import_module(_HOMES[name]), name)
     return value
-
-
-def _is_onnx(start: bytes) -> bool:
-    # A protobuf message of which field 1 is the IR version, a small number, before strings or the graph.
-    return len(start) > 2 and start[0] == 8 and 0 < start[1] <= 32 and start[2] in b"\x12\x1a\x22\x28\x32\x3a\x42"
-
-
-def _read_onnx(source: object, **options: object) -> object:
-    # By its name, as the public names are: this module stands above all others, and below those that ask its version.
-    return import_module("ir_exec.onnx.reading").read_onnx(source, **options)
-
-
-add_reader(Reader("ONNX", (".onnx",), _is_onnx, _read_onnx))
 
 
 def __dir__() -> list[str]:

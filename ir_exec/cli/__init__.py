@@ -24,6 +24,7 @@ _COMMANDS = {
     "profile": "Show where the time of a run goes: by layer, by type, by prefix of names.",
     "run": "Run a network and show its outputs.",
     "schema": None,
+    "shapes": "Show which input sizes a network takes, and what its outputs' sizes are then.",
     "trace": "Write every value of a run to a folder as it is computed.",
 }
 """Every command with its line in the help; None hides a command there."""

@@ -12,6 +12,7 @@ from ir_exec.cli.facts import NetworkFacts
 from ir_exec.debug import Comparison, NetworkDiff, TraceIndex
 from ir_exec.debug.precision import PrecisionReport
 from ir_exec.debug.profile_report import Profile
+from ir_exec.debug.shapes_report import ShapesReport
 from ir_exec.ir import Document
 
 _MODELS: dict[str, type[BaseModel]] = {
@@ -23,6 +24,7 @@ _MODELS: dict[str, type[BaseModel]] = {
     "diff": NetworkDiff,
     "precision": PrecisionReport,
     "profile": Profile,
+    "shapes": ShapesReport,
 }
 
 

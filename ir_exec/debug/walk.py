@@ -16,7 +16,6 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, raise_error
 from ir_exec.graph import BodyGraph, Graph, Node, Value, last_uses
 from ir_exec.infer import infer_body, infer_outputs
-from ir_exec.kernels.parallel import THREADS
 from ir_exec.model import Model
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
@@ -28,7 +27,7 @@ from ir_exec.runtime.loop import placed
 from ir_exec.runtime.plan import Kernel
 from ir_exec.runtime.precision import AS_IN_FILE, Precision, as_declared, as_f32, checked_precision, run_as_f32
 from ir_exec.runtime.state import Variables
-from ir_exec.runtime.threads import chosen_threads
+from ir_exec.runtime.threads import RunThreads, chosen_threads
 from ir_exec.types import Array, TensorType
 
 __all__ = ["Visit", "Visitor", "Walker", "Where"]
@@ -92,17 +91,13 @@ class Walker:
         self._state = Variables(self.wide.variables)
         self._constants = {}
         self._kernels = {}
-        around = THREADS.set(self._threads)
-        try:
-            with np.errstate(all="ignore"):
-                found = self.walk(self.model.graph, arrays, Where(), visit)
+        with RunThreads(self._threads), np.errstate(all="ignore"):
+            found = self.walk(self.model.graph, arrays, Where(), visit)
             if not self.wide.ops:
                 return found
             return [
                 as_declared(array, port.element_type) for array, port in zip(found, self.model.outputs, strict=True)
             ]
-        finally:
-            THREADS.reset(around)
 
     def again(self, node: Node, inputs: Sequence[Array]) -> list[Array]:
         """The outputs of a layer for other inputs, unseen by visitors. Variables are read, and written to a copy."""

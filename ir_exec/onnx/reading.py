@@ -82,7 +82,7 @@ def read_proto(source: str | os.PathLike[str] | bytes) -> tuple[ModelProto, str 
 def parse_onnx(raw: bytes) -> ModelProto:
     """The model in these bytes; ParseError IR004 for anything else."""
     import onnx
-    from google.protobuf.message import DecodeError
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # it has no types
 
     if not raw:
         raise _no_model("it is empty")
@@ -97,9 +97,36 @@ def parse_onnx(raw: bytes) -> ModelProto:
         raise _no_model("it is no protobuf message") from None
     if not model.HasField("graph"):
         raise _no_model("it has no graph")
+    _check_names(model)
     if not model.graph.output:
         raise ParseError("the graph has no outputs, so that nothing would be computed", code=Code.no_result)
     return model
+
+
+def _check_names(model: ModelProto) -> None:
+    """Names are UTF-8, of which protobuf itself gives bytes where they are not. Raises ParseError for one that is none."""
+    names: list[object] = [one.domain for one in model.opset_import]
+    graphs = [model.graph]
+    nodes = [node for function in model.functions for node in function.node]
+    for function in model.functions:
+        names += [function.name, function.domain, function.overload, *function.input, *function.output]
+        names += function.attribute
+    while graphs or nodes:
+        if graphs:
+            graph = graphs.pop()
+            names += [one.name for one in (*graph.input, *graph.output, *graph.value_info, *graph.initializer)]
+            names += [one.values.name for one in graph.sparse_initializer]
+            nodes += graph.node
+        while nodes:
+            node = nodes.pop()
+            names += [node.name, node.op_type, node.domain, node.overload, *node.input, *node.output]
+            for attribute in node.attribute:
+                names += [attribute.name, attribute.ref_attr_name]
+                graphs += [attribute.g] if attribute.HasField("g") else []
+                graphs += attribute.graphs
+    if not all([type(name) is str for name in names]):
+        damaged = next(name for name in names if not isinstance(name, str))
+        raise _no_model(f"the name {damaged!r} is no UTF-8")
 
 
 def _no_model(why: str, hint: str | None = None) -> ParseError:

@@ -220,7 +220,7 @@ def _external(tensor: TensorProto, kind: ElementType, dims: tuple[int, ...], fol
     if kind.bits < 8:
         from ir_exec.ir.packing import decode
 
-        return decode(stored, kind, dims)
+        return decode(kind, dims, stored)
     view: Array = np.asarray(stored).view(kind.dtype).reshape(dims)
     return view
 

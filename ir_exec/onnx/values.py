@@ -47,6 +47,14 @@ class Sequence:
     items: tuple[Held, ...]
     element_type: ElementType = ElementType.dynamic
 
+    @property
+    def tensors(self) -> list[Value]:
+        """The elements, of which each is a tensor; UnsupportedError where one is not."""
+        found = [one for one in self.items if isinstance(one, Value)]
+        if len(found) != len(self.items):
+            raise UnsupportedError("a list of others than tensors of element types of IR")
+        return found
+
 
 @dataclass(frozen=True)
 class Missing:

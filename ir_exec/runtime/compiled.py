@@ -100,13 +100,17 @@ class CompiledModel(Session):
             ops=wide.ops,
             instrument=instrument,
         )
+        stateful = {
+            node: node.op for node in model.graph.all_nodes() if node.op and "state" in node.op.evaluate_context
+        }
         super().__init__(
             Network(
                 self._executor,
                 self.inputs,
                 self.outputs,
                 variables_of(model),
-                any(node.op is not None and "state" in node.op.evaluate_context for node in model.graph.all_nodes()),
+                [op for op in (*stateful.values(), *(wide.ops.get(node) for node in stateful)) if op is not None],
+                bool(stateful),
                 model.weights,
                 budget,
                 chosen_threads(threads),

@@ -26,6 +26,9 @@ def test_every_case_comes_out_as_listed(kind: str, shard: int) -> None:
         if crc32(case.name.encode()) % SHARDS != shard:
             continue
         found = outcome(case)
+        if left.get(case.name, "").startswith("random numbers"):
+            # Any values are right, those of the suite too.
+            continue
         if (found.message is None) == (case.name in left):
             unexpected.append(f"{case.name}: {found.message or 'passes, and is listed'}")
     assert unexpected == []

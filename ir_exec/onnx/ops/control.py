@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ir_exec import build
 from ir_exec.build import Value
@@ -55,10 +55,10 @@ def _flat(held: Held) -> list[Value]:
     return [held] if isinstance(held, Value) else []
 
 
-def _filled(form: object, left: object) -> Held:
+def _filled(form: object, left: Iterator[Value]) -> Held:
     if isinstance(form, list):
         return Sequence(tuple(_filled(one, left) for one in form[1:]), form[0])
-    return next(left) if form == "tensor" else None  # type: ignore[call-overload,no-any-return]
+    return next(left) if form == "tensor" else None
 
 
 def _scalar(value: Value) -> Value:
@@ -165,13 +165,14 @@ def scan_8(*inputs: Value | None, body: Body, num_scan_inputs: int, directions: 
     lengths, *values = inputs
     if lengths is not None:
         raise UnsupportedError("sequences of different lengths")
-    states, scanned = _parted(values, num_scan_inputs)
+    tensors = [_tensor(one) for one in values]
+    states, scanned = _parted(tensors, num_scan_inputs)
     batch = scanned[0].shape[0]
     if not batch.is_static or batch.size > _MOST_UNROLLED:
         raise UnsupportedError("a batch of unknown size, or of a large one")
     results = []
     for entry in range(batch.size):
-        parts = [build.gather(_tensor(one), entry, 0) for one in (*states, *scanned)]
+        parts = [build.gather(one, entry, 0) for one in (*states, *scanned)]
         results.append(_scan(parts, body, num_scan_inputs, directions, (), (), (), call))
     return [build.concat([build.unsqueeze(one, 0) for one in column], 0) for column in zip(*results, strict=True)]
 

@@ -22,8 +22,8 @@ def _seed(seed: float | None) -> int:
 
 def _uniform(shape: Value, kind: ElementType, low: float, high: float, seed: float | None, stream: int = 0) -> Value:
     computed = kind if kind in (ElementType.f32, ElementType.f16, ElementType.f64) else ElementType.f32
-    bounds = [build.constant(np.asarray(bound, computed.dtype)) for bound in (low, high)]
-    found = build.random_uniform(shape, *bounds, output_type=computed, global_seed=_seed(seed), op_seed=stream)
+    least, most = (build.constant(np.asarray(bound, computed.dtype)) for bound in (low, high))
+    found = build.random_uniform(shape, least, most, output_type=computed, global_seed=_seed(seed), op_seed=stream)
     return cast(found, kind)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Literal
+
 import numpy as np
 
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, ShapeError, UnsupportedError
-from ir_exec.onnx.attributes import Ints
+from ir_exec.onnx.attributes import Ints, chosen
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.values import (
@@ -25,6 +28,20 @@ from ir_exec.onnx.values import (
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
+
+_REDUCTIONS: Mapping[str, Literal["none", "sum", "prod", "min", "max"]] = {
+    "none": "none",
+    "add": "sum",
+    "mul": "prod",
+    "min": "min",
+    "max": "max",
+}
+
+_PAD_MODES: Mapping[str, Literal["constant", "reflect", "edge"]] = {
+    "constant": "constant",
+    "reflect": "reflect",
+    "edge": "edge",
+}
 
 
 @onnx_op("Gather", since=1)
@@ -59,7 +76,7 @@ def scatter_elements_11(data: Value, indices: Value, updates: Value, *, axis: in
 
 @onnx_op("ScatterElements", since=16)
 def scatter_elements(data: Value, indices: Value, updates: Value, *, axis: int = 0, reduction: str = "none") -> Value:
-    kind = _reduction(reduction, {"none": "none", "add": "sum", "mul": "prod", "min": "min", "max": "max"})
+    kind = chosen("reduction", reduction, _REDUCTIONS)
     return build.scatter_elements_update(data, indices, updates, axis, reduction=kind)
 
 
@@ -70,14 +87,8 @@ def scatter_nd_11(data: Value, indices: Value, updates: Value) -> Value:
 
 @onnx_op("ScatterND", since=16)
 def scatter_nd(data: Value, indices: Value, updates: Value, *, reduction: str = "none") -> Value:
-    kind = _reduction(reduction, {"none": "none", "add": "sum", "mul": "prod", "min": "min", "max": "max"})
+    kind = chosen("reduction", reduction, _REDUCTIONS)
     return build.scatter_nd_update(data, indices, updates, reduction=kind)
-
-
-def _reduction(name: str, kinds: dict[str, str]) -> str:
-    if name not in kinds:
-        raise InvalidAttributeError(f"reduction is {name!r}, expected {', '.join(kinds)}")
-    return kinds[name]
 
 
 @onnx_op("TensorScatter", since=24)
@@ -281,12 +292,12 @@ def pad_1(data: Value, *, paddings: Ints, mode: str = "constant", value: float =
 
 @onnx_op("Pad", since=2)
 def pad_2(data: Value, *, pads: Ints, mode: str = "constant", value: float = 0.0) -> Value:
-    return _pad(data, ints(*pads), number(value, data), None, mode, ("constant", "reflect", "edge"))
+    return _pad(data, ints(*pads), number(value, data), None, mode)
 
 
 @onnx_op("Pad", since=11)
 def pad_11(data: Value, pads: Value, constant_value: Value | None = None, *, mode: str = "constant") -> Value:
-    return _pad(data, pads, constant_value, None, mode, ("constant", "reflect", "edge"))
+    return _pad(data, pads, constant_value, None, mode)
 
 
 @onnx_op("Pad", since=18)
@@ -298,7 +309,7 @@ def pad_18(
     *,
     mode: str = "constant",
 ) -> Value:
-    return _pad(data, pads, constant_value, axes, mode, ("constant", "reflect", "edge"))
+    return _pad(data, pads, constant_value, axes, mode)
 
 
 @onnx_op("Pad", since=19)
@@ -310,13 +321,12 @@ def pad_19(
     *,
     mode: str = "constant",
 ) -> Value:
-    return _pad(data, pads, constant_value, axes, mode, ("constant", "reflect", "edge", "wrap"))
+    return _pad(data, pads, constant_value, axes, mode, wraps=True)
 
 
-def _pad(data: Value, pads: Value, fill: Value | None, axes: Value | None, mode: str, modes: tuple[str, ...]) -> Value:
+def _pad(data: Value, pads: Value, fill: Value | None, axes: Value | None, mode: str, *, wraps: bool = False) -> Value:
     """Pads for `axes`, or for all axes: those at the beginnings, then those at the ends."""
-    if mode not in modes:
-        raise InvalidAttributeError(f"mode is {mode!r}, expected {', '.join(modes)}")
+    way = "wrap" if wraps and mode == "wrap" else chosen("mode", mode, _PAD_MODES)
     rank = known_rank(data, "the input")
     begins, ends = build.split(pads, 0, num_splits=2)
     if axes is not None:
@@ -325,12 +335,12 @@ def _pad(data: Value, pads: Value, fill: Value | None, axes: Value | None, mode:
         zeros = build.constant(np.zeros(rank, np.int64))
         begins = build.scatter_elements_update(zeros, axes, as_i64(begins), 0)
         ends = build.scatter_elements_update(zeros, axes, as_i64(ends), 0)
-    if mode == "wrap":
+    if way == "wrap":
         return _wrapped(data, begins, ends, rank)
-    if mode != "constant":
-        return build.pad(data, begins, ends, pad_mode=mode)
+    if way != "constant":
+        return build.pad(data, begins, ends, pad_mode=way)
     fill = number(0, data) if fill is None else build.squeeze(fill) if fill.rank != 0 else fill
-    return build.pad(data, begins, ends, fill, pad_mode=mode)
+    return build.pad(data, begins, ends, fill, pad_mode=way)
 
 
 def _wrapped(data: Value, begins: Value, ends: Value, rank: int) -> Value:

@@ -11,7 +11,7 @@ from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.tensors import element_type_of
-from ir_exec.onnx.values import cast, concat, ints, known_rank, normal_axis, number, shape_of
+from ir_exec.onnx.values import cast, concat, ints, known_rank, known_scalar, normal_axis, number, shape_of
 
 __all__: list[str] = []
 
@@ -68,8 +68,8 @@ def _batch_norm(data: Value, scale: Value, bias: Value, mean: Value, variance: V
     if len(kinds) > 1:
         # From version 15 on the statistics may have a wider type.
         wide = mean.element_type
-        parts = [cast(one, wide) for one in (data, scale, bias, mean, variance)]
-        return cast(_batch_norm(*parts, epsilon), data.element_type)
+        first, gamma, beta, center, spread = (cast(one, wide) for one in (data, scale, bias, mean, variance))
+        return cast(_batch_norm(first, gamma, beta, center, spread, epsilon), data.element_type)
     return build.batch_norm_inference(data, scale, bias, mean, variance, epsilon=epsilon)
 
 
@@ -250,8 +250,8 @@ def group_normalization(
 ) -> Value:
     """Scale and bias belong to the channels."""
     kind = element_type_of(stash_type)
-    wide = [cast(one, kind) for one in (data, scale, bias)]
-    found = build.group_normalization(*wide, num_groups=num_groups, epsilon=epsilon)
+    wide, gamma, beta = (cast(one, kind) for one in (data, scale, bias))
+    found = build.group_normalization(wide, gamma, beta, num_groups=num_groups, epsilon=epsilon)
     return cast(found, data.element_type)
 
 
@@ -295,11 +295,9 @@ def dropout(
     data: Value, ratio: Value | None = None, training_mode: Value | None = None, *, seed: int | None = None
 ) -> list[Value]:
     """At random in training mode alone, which must be known."""
-    if training_mode is not None:
-        from ir_exec.onnx.values import known_scalar
-
-        if known_scalar(training_mode, "training_mode") and (ratio is None or known_scalar(ratio, "ratio")):
-            raise UnsupportedError("training drops at random")
+    is_training = training_mode is not None and known_scalar(training_mode, "training_mode")
+    if is_training and (ratio is None or known_scalar(ratio, "ratio")):
+        raise UnsupportedError("training drops at random")
     return _kept(data)
 
 

@@ -6,8 +6,7 @@ everywhere. The gates of an LSTM are i, o, f, c in ONNX and f, i, c, o in IR; bi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from ir_exec import build
 from ir_exec.build import Value
@@ -20,6 +19,10 @@ __all__: list[str] = []
 
 _DIRECTIONS = {"forward": 1, "reverse": 1, "bidirectional": 2}
 _KNOWN = ("relu", "sigmoid", "tanh")
+
+
+Inputs: TypeAlias = tuple[Value | None, ...]
+"""As the node has them, with None for those that it leaves out."""
 
 
 class _Layer:
@@ -89,7 +92,7 @@ class _Layer:
 
 
 def _lstm(
-    inputs: Sequence[Value | None],
+    inputs: Inputs,
     *,
     activation_alpha: Floats,
     activation_beta: Floats,
@@ -100,7 +103,7 @@ def _lstm(
     input_forget: bool,
     layout: int = 0,
 ) -> list[Value]:
-    x, w, r, b, lengths, h, c, peepholes = [*inputs, *[None] * (8 - len(inputs))]
+    x, w, r, b, lengths, h, c, peepholes = inputs
     assert x is not None
     assert w is not None
     assert r is not None
@@ -214,7 +217,7 @@ def _clipped(layer: _Layer, value: Value) -> Value:
 
 
 def _gru(
-    inputs: Sequence[Value | None],
+    inputs: Inputs,
     *,
     activation_alpha: Floats,
     activation_beta: Floats,
@@ -225,7 +228,7 @@ def _gru(
     layout: int = 0,
     linear_before_reset: bool = False,
 ) -> list[Value]:
-    x, w, r, b, lengths, h = [*inputs, *[None] * (6 - len(inputs))]
+    x, w, r, b, lengths, h = inputs
     assert x is not None
     assert w is not None
     assert r is not None
@@ -259,7 +262,7 @@ def _gru(
 
 
 def _rnn(
-    inputs: Sequence[Value | None],
+    inputs: Inputs,
     *,
     activation_alpha: Floats,
     activation_beta: Floats,
@@ -269,7 +272,7 @@ def _rnn(
     hidden_size: int | None,
     layout: int = 0,
 ) -> list[Value]:
-    x, w, r, b, lengths, h = [*inputs, *[None] * (6 - len(inputs))]
+    x, w, r, b, lengths, h = inputs
     assert x is not None
     assert w is not None
     assert r is not None
@@ -416,10 +419,12 @@ def gru_1(
     activation_beta: Floats = (),
     activations: Strings = (),
     clip: float | None = None,
-    direction: str = "forward",
+    direction: str = "foward",
     hidden_size: int | None = None,
     output_sequence: bool = False,
 ) -> list[Value]:
+    """The default is spelt so in the definition."""
+    direction = "forward" if direction == "foward" else direction
     return gru_14(
         x,
         w,

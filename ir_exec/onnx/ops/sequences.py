@@ -43,8 +43,8 @@ def _place(position: Value, length: int, what: str) -> int:
 @onnx_op("SequenceAt", since=11)
 def sequence_at(sequence: Sequence, position: Value) -> Held:
     known = position.constant
-    if known is None and len({(one.element_type, str(one.shape)) for one in sequence.items}) == 1:
-        joined = build.concat([build.unsqueeze(one, 0) for one in sequence.items], 0)
+    if known is None and len({(one.element_type, str(one.shape)) for one in sequence.tensors}) == 1:
+        joined = build.concat([build.unsqueeze(one, 0) for one in sequence.tensors], 0)
         return build.gather(joined, build.reshape(position, build.constant([], "i64"), special_zero=False), 0)
     return sequence.items[_place(position, len(sequence.items), "the position")]
 
@@ -97,7 +97,7 @@ def split_to_sequence(data: Value, split: Value | None = None, *, axis: int = 0,
 def concat_from_sequence(sequence: Sequence, *, axis: int, new_axis: bool = False) -> Value:
     if not sequence.items:
         raise EvaluationError("an empty list cannot be joined")
-    parts = [build.unsqueeze(one, ints(axis)) for one in sequence.items] if new_axis else list(sequence.items)
+    parts = [build.unsqueeze(one, ints(axis)) for one in sequence.tensors] if new_axis else sequence.tensors
     return build.concat(parts, axis)
 
 

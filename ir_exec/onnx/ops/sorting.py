@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from ir_exec import build
@@ -12,7 +14,7 @@ from ir_exec.onnx.values import ints, known_rank, known_scalar, normal_axis, num
 __all__: list[str] = []
 
 
-def _topk(data: Value, k: Value, axis: int, mode: str) -> list[Value]:
+def _topk(data: Value, k: Value, axis: int, mode: Literal["max", "min"]) -> list[Value]:
     """Equal elements keep their order."""
     return list(build.topk(data, k, axis, mode, "value", index_element_type="i64", stable=True))
 

@@ -27,7 +27,7 @@ def _groups(inputs: Sequence[Value], parts: int) -> list[tuple[Value, ...]]:
     return [tuple(inputs[first::count]) for first in range(count)]
 
 
-def _columns(results: list[tuple[Value, ...]]) -> list[Value]:
+def _columns(results: Sequence[tuple[Value, ...]]) -> list[Value]:
     return [value for column in zip(*results, strict=True) for value in column]
 
 
