@@ -165,7 +165,6 @@ class Walker:
             raise placed(error, node) from error
         return list(result) if isinstance(result, tuple) else [result]
 
-
     def _with_constants(self, node: Node, op: Op, inputs: list[Array]) -> Kernel | None:
         """`Op.with_constants`; what it prepares from the constants of a body is kept for the next iteration."""
         if type(op).with_constants is Op.with_constants:
