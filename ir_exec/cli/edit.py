@@ -54,10 +54,10 @@ def command(
     weights: str | None,
     extensions: tuple[str, ...],
 ) -> None:
-    """Write a network with changes; what they do not touch stays as the file has it.
+    """Write a network with other names, attributes, constants or shapes.
 
-    Options are repeatable. Names are those that the file has: new names are given last. Ports declare the types that
-    follow. `ir-exec extract` cuts a part out.
+    What an edit does not touch stays as the file has it; ports declare the types that follow. Options are repeatable.
+    Names are those that the file has: new names are given last. `ir-exec extract` cuts a part out.
 
     Exit code: 0 when it was written, 2 where it cannot be.
     """
