@@ -12,7 +12,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import GraphError, Report, UnsupportedError, raise_error
 from ir_exec.model import Model
 from ir_exec.onnx.convert import Converter, Scope
-from ir_exec.onnx.domains import canonical_domain
+from ir_exec.onnx.domains import NEWEST, STANDARD, canonical_domain, shown_domain
 from ir_exec.onnx.functions import Functions
 from ir_exec.onnx.tensors import element_type_of, narrowed, tensor_type_of
 from ir_exec.onnx.values import Held, Missing, Narrow, Sequence
@@ -60,7 +60,7 @@ def convert_model(
     fault, unless `report` takes it.
     """
     graph = proto.graph
-    opsets = {canonical_domain(one.domain): one.version for one in proto.opset_import}
+    opsets = _opsets(proto, report)
     declarations = {one.name: one.type for one in (*graph.value_info, *graph.output)}
     converter = Converter(Functions(proto.functions), folder, report, declarations if is_lenient else {})
     scope = Scope(opsets)
@@ -84,6 +84,21 @@ def convert_model(
             outputs[declared.name] = _result(one, declared.name, results)
     parameters = [*ends.parameters, *converter.stand_ins]
     return Converted(build.model(results, parameters, name=graph.name or "model"), inputs, outputs)
+
+
+def _opsets(proto: ModelProto, report: Report) -> dict[str, int]:
+    """The version of each domain. Reports GraphError IR123 for a version that no domain has, or that is not known."""
+    opsets: dict[str, int] = {}
+    for one in proto.opset_import:
+        domain = canonical_domain(one.domain)
+        if one.version < 1 or opsets.setdefault(domain, one.version) != one.version:
+            message = f"version {one.version} of the domain {shown_domain(domain)} is imported"
+            message += "" if one.version < 1 else f", and version {opsets[domain]} too"
+            report(GraphError(message, code=Code.opset_import))
+        elif domain == STANDARD and one.version > NEWEST:
+            message = f"version {one.version} of the domain {shown_domain(domain)} is newer than {NEWEST}"
+            report(GraphError(f"{message}, the newest that is known", code=Code.opset_import))
+    return opsets
 
 
 class _Inputs:
