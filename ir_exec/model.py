@@ -15,6 +15,7 @@ from ir_exec.errors import EvaluationError, IRError, Location, Report, ShapeErro
 from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.infer import Types, infer_types, inferred_or_declared, redeclared
 from ir_exec.ir import BitOrder, Document, Weights, default_weights_path, read_document
+from ir_exec.ir.urls import exists
 from ir_exec.notebook import html_table
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.readers import reader_of
@@ -362,7 +363,7 @@ def _open_weights(document: Document, weights: WeightsSource | None, report: Rep
         return None
     path = default_weights_path(document.path or "") if weights is None else os.fspath(weights)
     if weights is None and not any(layer.is_constant for layer in document.all_layers()):
-        return Weights.of_bytes(b"") if not os.path.exists(path) else Weights.open(path, order=order)
+        return Weights.of_bytes(b"") if not exists(path) else Weights.open(path, order=order)
     try:
         return Weights.open(path, order=order)
     except WeightsError as error:
