@@ -16,6 +16,7 @@ from ir_exec.cli.files import write_bytes
 from ir_exec.cli.inputs import Asked, input_options
 from ir_exec.cli.parallel import worker_options
 from ir_exec.cli.progress import LayerBar
+from ir_exec.cli.ranges import FiniteRange
 from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, show, table
 from ir_exec.debug import Comparison, compare
@@ -33,14 +34,20 @@ _SHOWN = ("max_abs", "sqnr_db", "beyond")
 @click.argument("model", metavar="MODEL", type=click.Path())
 @click.option("--with", "reference", metavar="REFERENCE", help="openvino, an .xml, an .onnx, an .npz, or a folder.")
 @input_options
-@click.option("--rtol", type=click.FloatRange(min=0), help="Relative tolerance, in place of one by type and layer.")
-@click.option("--atol", type=click.FloatRange(min=0), help="Absolute tolerance, in place of one by type and layer.")
+@click.option("--rtol", type=FiniteRange(min=0), help="Relative tolerance, in place of one by type and layer.")
+@click.option("--atol", type=FiniteRange(min=0), help="Absolute tolerance, in place of one by type and layer.")
 @click.option("--metric", "metrics", multiple=True, metavar="NAME", help="A column to show, or module:function.")
 @click.option("--device", default="CPU", show_default=True, help="For openvino: the device that it runs on.")
 @click.option("--hint", type=click.Choice(["accuracy", "performance"]), default="accuracy", show_default=True)
 @click.option("--probe", type=click.Choice(["all", "bisect", "outputs"]), default="all", show_default=True)
-@click.option("--timeout", type=click.FloatRange(min=0.1), default=600.0, show_default=True, help="Seconds an answer.")
-@click.option("--precision", type=click.Choice(["f16", "bf16"]), help="What if each layer were rounded to this type?")
+@click.option("--timeout", type=FiniteRange(min=0.1), default=600.0, show_default=True, help="Seconds an answer.")
+@click.option(
+    "--precision",
+    type=click.Choice(["f32", "file", "f16", "bf16"]),
+    default="f32",
+    show_default=True,
+    help="What f16 and bf16 are computed in, or: what if each layer were rounded to f16 or bf16?",
+)
 @click.option(
     "--format",
     "output_format",
@@ -68,7 +75,7 @@ def command(
     hint: str,
     probe: str,
     timeout: float,
-    precision: str | None,
+    precision: str,
     output_format: str,
     output: str | None,
     jobs: int | None,
@@ -90,8 +97,9 @@ def command(
     unknown = [name for name in metrics if name not in COLUMNS and ":" not in name]
     if unknown:
         raise Unusable(f"--metric {unknown[0]!r} is none of {', '.join(COLUMNS)}, and no module:function")
-    if (reference is None) == (precision is None):
-        raise Unusable("give either --with REFERENCE or --precision TYPE")
+    is_rounded = precision in ("f16", "bf16")
+    if (reference is None) != is_rounded:
+        raise Unusable("give either --with REFERENCE or --precision f16 or bf16")
     load_extensions(extensions)
     hint_text = f"`ir-exec check {model}` shows everything that is wrong with the file"
     with errors_as_messages(hint=hint_text, exit_code=UNUSABLE):
@@ -118,7 +126,7 @@ def command(
     run_hint = None if inputs is not None else drawn_hint
     with errors_as_messages(hint=run_hint, exit_code=UNUSABLE), LayerBar(len(network.graph.nodes)) as bar:
         progress = bar.advance if bar.is_wanted else None
-        if precision is not None:
+        if is_rounded:
             asked_for = {**options, "inputs": inputs, "seed": seed, "progress": progress}
             _precision(network, asked_for, precision, output_format, output)
         assert reference is not None, "one of the two is given"
@@ -132,6 +140,7 @@ def command(
             hint=hint,  # type: ignore[arg-type]  # click has checked the choice
             probe=probe,  # type: ignore[arg-type]  # and this one
             timeout=timeout,
+            precision=precision,  # type: ignore[arg-type]  # f16 and bf16 have been seen to
             progress=progress,
             **options,
         )

@@ -17,6 +17,7 @@ from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.inputs import Asked, input_options
 from ir_exec.cli.parallel import worker_options
 from ir_exec.cli.progress import LayerBar
+from ir_exec.cli.ranges import FiniteRange
 from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, show, styled, table
 from ir_exec.debug.expected import differences
@@ -39,7 +40,7 @@ from ir_exec.types import Array, ElementType, Shape
 )
 @click.option("--batch", type=click.IntRange(min=1), help="Many inputs: files stack them, and so many rows make a run.")
 @worker_options
-@click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True), help="Stop a run that takes longer.")
+@click.option("--max-seconds", type=FiniteRange(min=0, min_open=True), help="Stop a run that takes longer.")
 @click.option(
     "--precision",
     type=click.Choice(["f32", "file"]),
@@ -54,8 +55,8 @@ from ir_exec.types import Array, ElementType, Shape
     type=click.Path(),
     help="Fail where outputs differ from these, by name or out0, out1, ...",
 )
-@click.option("--rtol", type=click.FloatRange(min=0), help="For --expected: relative tolerance.")
-@click.option("--atol", type=click.FloatRange(min=0), help="For --expected: absolute tolerance.")
+@click.option("--rtol", type=FiniteRange(min=0), help="For --expected: relative tolerance.")
+@click.option("--atol", type=FiniteRange(min=0), help="For --expected: absolute tolerance.")
 @click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True, help="Run so often, and time it.")
 def command(
     model: str,

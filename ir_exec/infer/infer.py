@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -12,7 +12,7 @@ from ir_exec.errors import IRError, Location, Report, ShapeError, internal_error
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer.known import with_known_values
 from ir_exec.ops import Op
-from ir_exec.ops.base.bodies import Ties
+from ir_exec.ops.base.bodies import Ties, TypedBody
 from ir_exec.ops.base.context import WeightsReader
 from ir_exec.types import OpenShapeError, TensorType
 
@@ -26,6 +26,7 @@ __all__ = [
     "inferred_or_declared",
     "stop_at_fault",
     "tells_outputs",
+    "typed_bodies",
 ]
 
 Types: TypeAlias = list[TensorType]
@@ -58,6 +59,7 @@ def infer_types(
     settle: Settle = stop_at_fault,
     ops: Mapping[Node, Op] | None = None,
     seen: dict[Value, TensorType] | None = None,
+    known: Types | None = None,
 ) -> Types:
     """The type of every value of the graph, from its Parameters down.
 
@@ -65,13 +67,18 @@ def infer_types(
     settle: what happens to faults, and the types for the layers below each node.
     ops: operators that take the place of those of their nodes, in bodies too.
     seen: gets the type of every value that is inferred, in bodies too.
+    known: the types of an earlier pass of the same graph and operators. Nodes whose inputs, if any, have the very
+        same types keep those of their outputs, and `settle` is not called for them. Layers may be missing in the graph
+        whose types cannot change.
     """
     given = given or {}
     told = {value.node for value in given}
     around = _Around(weights, ops or {}, seen)
-    types: Types = [value.declared for value in graph.values]
+    types: Types = [value.declared for value in graph.values] if known is None else known.copy()
     with np.errstate(all="ignore"):
         for node in graph.nodes:
+            if known is not None and node not in told and _stands(node, types, known):
+                continue
             inferred: list[TensorType] | None
             faults: list[IRError] = []
             if node in told:
@@ -81,10 +88,26 @@ def infer_types(
                 if inferred is not None and len(inferred) != len(node.outputs) and tells_outputs(node, types):
                     faults += _output_faults(node, types, len(inferred))
             for value, type in zip(node.outputs, settle(node, inferred, faults), strict=False):
-                types[value.number] = type
+                types[value.number] = type if known is None else _known_or_new(known[value.number], type)
     if seen is not None:
         seen.update(zip(graph.values, types, strict=True))
     return types
+
+
+def _stands(node: Node, types: Types, known: Types) -> bool:
+    return all(types[value.number] is known[value.number] for value in node.values_in)
+
+
+def _known_or_new(known: TensorType, new: TensorType) -> TensorType:
+    """The known type where the new one says the same, so that the layers below can be left out."""
+    if known != new:
+        return new
+    if known.source is None and new.source is None:
+        return known
+    before, after = known.bounds, new.bounds
+    if before is None or after is None:
+        return known if before is after else new
+    return known if all(map(np.array_equal, before, after)) else new
 
 
 def tells_outputs(node: Node, types: Types) -> bool:
@@ -175,6 +198,12 @@ def infer_body(
     }
     types = infer_types(graph, weights=weights, given=given, ops=ops, seen=seen)
     return [types[node.values_in[0].number] for node in graph.results]
+
+
+def typed_bodies(bodies: Sequence[BodyGraph], weights: WeightsReader | None) -> tuple[TypedBody, ...]:
+    """The bodies of a layer, as its operator takes them in `infer`; their ties must be known."""
+    around = _Around(weights, {}, None)
+    return tuple([_Body(body, around) for body in bodies])
 
 
 class _Around(NamedTuple):

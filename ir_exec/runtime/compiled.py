@@ -34,6 +34,7 @@ from ir_exec.runtime.arguments import (
 )
 from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.memory import MemoryPlan, default_budget
+from ir_exec.runtime.plan import Instrument
 from ir_exec.runtime.precision import (
     AS_IN_FILE,
     Precision,
@@ -55,6 +56,8 @@ class CompiledModel(Session):
 
     It can be copied and pickled as a Model can, so process pools take it. The copy is compiled anew with the same
     options, and its variables have their initial values, as after `reset_state`.
+
+    instrument: what every step of a plan goes through; copies do without.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class CompiledModel(Session):
         threads: int | None = None,
         precision: Precision = "f32",
         outputs: Sequence[str] | None = None,
+        instrument: Instrument | None = None,
     ) -> None:
         # Whoever compiled the model may reshape it.
         self._whole = copy(model)
@@ -90,7 +94,13 @@ class CompiledModel(Session):
         self._is_wide = bool(wide.ops)
         types = None if self._is_wide else model.types
         self._executor = Executor(
-            model.graph, context, budget, expand_weights=expand_weights, types=types, ops=wide.ops
+            model.graph,
+            context,
+            budget,
+            expand_weights=expand_weights,
+            types=types,
+            ops=wide.ops,
+            instrument=instrument,
         )
         stateful = {
             node: node.op for node in model.graph.all_nodes() if node.op and "state" in node.op.evaluate_context
@@ -181,8 +191,9 @@ def compile_model(
         Anything else is another .bin, as for `read_model`.
     max_memory: the most bytes that the tensors of a run, those in bodies among them, and folded constants may take
         together; None: the machine's memory.
-    max_seconds: the most that a run may take; the time is looked at before each layer and each iteration. None: no
-        limit.
+    max_seconds: the most that a run may take; the time is looked at before each layer and each iteration, and between
+        the parts of layers that are computed part by part. What is one call of NumPy, such as a large matrix product, a
+        sort or a Fourier transform, is not interrupted. None: no limit.
     threads: the number of threads of a run; None: the environment's IR_EXEC_THREADS, or else the cores that the process
         may use. Results do not depend on it.
     precision: what the f16 and bf16 values of a network are computed in. "f32", the default, is fast, and is what

@@ -13,7 +13,6 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.ir import Weights
 from ir_exec.kernels.limits import LIMITS, Budget, Limits
-from ir_exec.kernels.parallel import THREADS
 from ir_exec.model import (
     ModelPort,
     PortKey,
@@ -31,6 +30,7 @@ from ir_exec.runtime.precision import (
     as_f32,
 )
 from ir_exec.runtime.state import VARIABLES, Snapshot, Variables
+from ir_exec.runtime.threads import RunThreads
 from ir_exec.types import Array, ElementType, TensorType
 
 __all__ = ["Network", "Results", "Session", "States"]
@@ -192,9 +192,9 @@ class Session:
         if network.weights is not None:
             network.weights.require_unchanged()
         limits = Limits(network.budget, network.max_seconds)
-        around = LIMITS.set(limits), THREADS.set(network.threads)
+        around = LIMITS.set(limits)
         try:
-            with np.errstate(all="ignore"):
+            with RunThreads(network.threads), np.errstate(all="ignore"):
                 if network.is_stateful:
                     found = self._run_in_turn(arrays, observe, limits)
                 else:
@@ -202,8 +202,7 @@ class Session:
             return Results(network.outputs, found)
         finally:
             limits.close()
-            LIMITS.reset(around[0])
-            THREADS.reset(around[1])
+            LIMITS.reset(around)
 
     def reset_state(self) -> None:
         """Give all variables their initial values, and begin the sequences of random numbers anew."""

@@ -79,6 +79,7 @@ class Op:
     overwrites: inputs whose memory may become the output's. `evaluate` then has the keyword `out`: None, or one of
         these inputs, which no later layer reads. It has the output's shape and element type, is writable and
         contiguous, and shares memory with no other input. The result is written there and returned.
+    picks: inputs from which each element of the output takes one, so that of large ones few elements are read.
     deterministic: the same inputs always give the same outputs, so that a result may be computed once and kept.
 
     The file:
@@ -94,6 +95,7 @@ class Op:
     is_parameter: an input of the graph; whoever runs the graph gives its value.
     is_result: an output of the graph.
     is_conversion: the output is the input in another element type.
+    varies_outputs: there may be any number of outputs, one included; attributes or an input say how many.
     counts_outputs: the input whose number of elements is the number of outputs; "" where `outputs` says all.
 
     Graphs inside the layer:
@@ -120,6 +122,7 @@ class Op:
 
     views: ClassVar[bool] = False
     overwrites: ClassVar[tuple[str, ...]] = ()
+    picks: ClassVar[tuple[str, ...]] = ()
     deterministic: ClassVar[bool] = True
 
     expected_attributes: ClassVar[tuple[str, ...]] = ()
@@ -128,6 +131,7 @@ class Op:
     is_parameter: ClassVar[bool] = False
     is_result: ClassVar[bool] = False
     is_conversion: ClassVar[bool] = False
+    varies_outputs: ClassVar[bool] = False
     counts_outputs: ClassVar[str] = ""
 
     body_names: ClassVar[tuple[str, ...]] = ()
