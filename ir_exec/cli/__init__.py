@@ -13,16 +13,20 @@ from ir_exec.cli.endings import endings
 __all__ = ["main"]
 
 _COMMANDS = {
+    "bundle": "Put a network, inputs, outputs, versions and reports into one .zip, or run such a .zip again.",
     "check": "Report everything that is wrong with IR files.",
     "compare": "Tell which layer of a network is wrong, by the values of a reference.",
     "diff": "Show what differs between two networks, whatever their ids, order and generated names.",
+    "edit": "Write a network with other names, attributes, constants or shapes.",
     "explain": "Explain findings by their codes or names, or list all rules.",
     "extract": "Write the part of a network between some of its values as a network of its own.",
     "inspect": "Show a summary of a network: inputs, outputs, variables, operators, weights, and how much it computes.",
     "ops": "List the operators, or tell about every version of some.",
-    "profile": "Show where the time of a run goes: by layer, by type, by prefix of names.",
+    "profile": "Show where the time of a run goes: by layer, by type, and by prefix of names.",
+    "reduce": "Find the smallest part of a network for which a command still fails.",
     "run": "Run a network and show its outputs.",
     "schema": None,
+    "shapes": "Show which input sizes a network takes, and how the sizes of its outputs follow from them.",
     "trace": "Write every value of a run to a folder as it is computed.",
 }
 """Every command with its line in the help; None hides a command there."""

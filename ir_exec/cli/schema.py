@@ -9,9 +9,10 @@ from pydantic import BaseModel
 
 from ir_exec.check import Reports
 from ir_exec.cli.facts import NetworkFacts
-from ir_exec.debug import Comparison, NetworkDiff, TraceIndex
+from ir_exec.debug import Bundle, Comparison, NetworkDiff, TraceIndex
 from ir_exec.debug.precision import PrecisionReport
 from ir_exec.debug.profile_report import Profile
+from ir_exec.debug.shapes_report import ShapesReport
 from ir_exec.ir import Document
 
 _MODELS: dict[str, type[BaseModel]] = {
@@ -22,7 +23,9 @@ _MODELS: dict[str, type[BaseModel]] = {
     "trace": TraceIndex,
     "diff": NetworkDiff,
     "precision": PrecisionReport,
+    "bundle": Bundle,
     "profile": Profile,
+    "shapes": ShapesReport,
 }
 
 

@@ -33,6 +33,7 @@ from ir_exec.graph import Graph, Node
 from ir_exec.model import Model
 from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import Const, Parameter, ReadValue, ReadValue3
+from ir_exec.runtime.precision import Precision, as_declared
 from ir_exec.types import STRING, Array, ElementType, convert
 
 __all__ = ["Settings", "compare_with"]
@@ -54,13 +55,15 @@ _MOST_INCLUDED = 20
 @dataclass(frozen=True)
 class Settings:
     """How to compare. rtol, atol: in place of the tolerances that follow from element types and sums; the one that is
-    None is then 0. metrics: of one's own, by name. progress: called with each layer's name."""
+    None is then 0. metrics: of one's own, by name. progress: called with each layer's name. precision: what f16 and
+    bf16 are computed in."""
 
     rtol: float | None = None
     atol: float | None = None
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     progress: Callable[[str], None] | None = None
     threads: int | None = None
+    precision: Precision = "f32"
 
     @property
     def given(self) -> Tolerance | None:
@@ -167,7 +170,7 @@ class _Comparing:
         self._reference = reference
         self._partners = partners
         self._settings = settings
-        self._walker = Walker(model, threads=settings.threads)
+        self._walker = Walker(model, threads=settings.threads, precision=settings.precision)
         self._entries = entries
         self._frames: dict[Where, dict[int, _Anchor]] = defaultdict(dict)
         self._found: dict[tuple[tuple[str, ...], str], _Found] = {}
@@ -215,10 +218,18 @@ class _Comparing:
         if not all(anchor.same for anchor in anchors):
             return False
         pairs = zip(visit.outputs, values, strict=False)
-        if not all(wanted is not None and same_bits(ours, wanted) for ours, wanted in pairs):
+        if not all(wanted is not None and self._is_same(ours, wanted) for ours, wanted in pairs):
             return False
         known.runs += 1
         return True
+
+    def _is_same(self, ours: Array, wanted: Array) -> bool:
+        """Whether the reference has our value, as it is or rounded to the 16-bit type that the file says."""
+        if same_bits(ours, wanted):
+            return True
+        if not self._walker.wide.ops or ours.dtype == wanted.dtype or ours.shape != wanted.shape:
+            return False
+        return same_bits(as_declared(ours, ElementType.of(wanted)), wanted)
 
     def _layer(
         self, visit: Visit, anchors: Sequence[_Anchor], values: Sequence[Array | None], frame: dict[int, _Anchor]
@@ -300,7 +311,7 @@ class _Comparing:
             return ComparedLayer(**layer, status="unmatched"), made is ours
         settings = self._settings
         kinds = ElementType.of(ours), ElementType.of(wanted)
-        same = same_bits(ours, wanted)
+        same = self._is_same(ours, wanted)
         if same:
             carried = no_difference(ours, wanted, settings.metrics)
         else:

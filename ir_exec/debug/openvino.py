@@ -24,6 +24,7 @@ from ir_exec.graph.order import reachable
 from ir_exec.ir import default_weights_path
 from ir_exec.model import Model
 from ir_exec.ops.base.registry import canonical
+from ir_exec.runtime.precision import Precision
 from ir_exec.types import Array, ElementType
 
 __all__ = ["OpenVINOReference", "require_openvino", "what_to_run"]
@@ -42,7 +43,15 @@ class OpenVINOReference:
     """
 
     def __init__(
-        self, model: Model, *, probe: str, device: str, hint: str, timeout: float, threads: int | None = None
+        self,
+        model: Model,
+        *,
+        probe: str,
+        device: str,
+        hint: str,
+        timeout: float,
+        threads: int | None = None,
+        precision: Precision = "f32",
     ) -> None:
         require_openvino()
         self.title = f"openvino ({device}, {hint})"
@@ -51,7 +60,7 @@ class OpenVINOReference:
         self.failure: str | None = None
         self.is_partial = False
         self._model = model
-        self._walker = Walker(model, threads=threads)
+        self._walker = Walker(model, threads=threads, precision=precision)
         self._probe = probe
         self._threads = threads
         self._child = Child("openvino_child.py", timeout)
@@ -218,7 +227,6 @@ class _Bisection:
         self._judged: dict[Key, bool] = {}
 
     def run(self) -> None:
-        model = self._reference._model
         wanted = {entry.key for entry in self._probes} | set(self._reference._outputs)
 
         def keep(visit: Visit) -> None:
@@ -228,7 +236,7 @@ class _Bisection:
                         self._ours.put(((), visit.node.id, position), array)
 
         try:
-            Walker(model, threads=self._reference._threads).run(self._reference._arrays, keep)
+            self._reference._walker.run(self._reference._arrays, keep)
             for key, stored in self._reference._outputs.items():
                 if self._is_wrong(key, load_stored(stored)):
                     self._close_in(self._reference._nodes[key[1]])

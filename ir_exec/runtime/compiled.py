@@ -76,6 +76,8 @@ class CompiledModel(Session):
         self._whole = copy(model)
         model = self._model = self._whole if outputs is None else _with_outputs(self._whole, outputs)
         refuse_unsupported(model.graph)
+        if model.weights is not None:
+            model.weights.fetch()
         self._options: dict[str, Any] = {
             "max_memory": max_memory,
             "max_seconds": max_seconds,
@@ -100,13 +102,17 @@ class CompiledModel(Session):
             ops=wide.ops,
             instrument=instrument,
         )
+        stateful = {
+            node: node.op for node in model.graph.all_nodes() if node.op and "state" in node.op.evaluate_context
+        }
         super().__init__(
             Network(
                 self._executor,
                 self.inputs,
                 self.outputs,
                 variables_of(model),
-                any(node.op is not None and "state" in node.op.evaluate_context for node in model.graph.all_nodes()),
+                [op for op in (*stateful.values(), *(wide.ops.get(node) for node in stateful)) if op is not None],
+                bool(stateful),
                 model.weights,
                 budget,
                 chosen_threads(threads),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import RLock
 from typing import Any
@@ -29,7 +29,7 @@ from ir_exec.runtime.precision import (
     as_declared,
     as_f32,
 )
-from ir_exec.runtime.state import VARIABLES, Variables
+from ir_exec.runtime.state import VARIABLES, Snapshot, Variables
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.types import Array, ElementType, TensorType
 
@@ -88,7 +88,8 @@ class Results(Mapping[PortKey, Array]):
 class Network:
     """What the sessions of a compiled model share.
 
-    variables: with the types that their values have. is_stateful: whether a run depends on the one before.
+    variables: with the types that their values have. drawers: what may keep sequences of random numbers; a run depends
+    on the one before where `is_stateful`.
     is_wide: whether f16 and bf16 are computed in f32. rounded: the variables that keep such values.
     """
 
@@ -96,6 +97,7 @@ class Network:
     inputs: list[ModelPort]
     outputs: list[ModelPort]
     variables: list[ModelPort]
+    drawers: Sequence[object]
     is_stateful: bool
     weights: Weights | None
     budget: Budget
@@ -206,6 +208,16 @@ class Session:
         """Give all variables their initial values, and begin the sequences of random numbers anew."""
         with self._lock:
             self._variables.reset()
+
+    def snapshot(self) -> Snapshot:
+        """What the session is now: the values of its variables, and where its sequences of random numbers stand."""
+        with self._lock:
+            return self._variables.snapshot(self._network.drawers)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go on where a session of the same network was, in this process or in another one, when it was saved."""
+        with self._lock:
+            self._variables.restore(snapshot, self._network.drawers)
 
     def _run_in_turn(self, arrays: list[Array], observe: Observer | None, limits: Limits) -> list[Array]:
         with self._lock:
