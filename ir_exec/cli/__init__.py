@@ -22,6 +22,7 @@ _COMMANDS = {
     "run": "Run a network and show its outputs.",
     "schema": None,
     "trace": "Write every value of a run to a folder as it is computed.",
+    "view": "Write a page that shows a network in a browser: its graph, its faults, its values.",
 }
 """Every command with its line in the help; None hides a command there."""
 
