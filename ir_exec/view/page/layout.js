@@ -50,6 +50,7 @@ function placeGroup(group, around) {
   }
   const order = children.map((child) => firstOf(child));
   const links = [...pairs.values()];
+  if (group.parent instanceof Group) links.push(...detours(holder, links));
   const { width, height } = placeLevel(boxes, order, links);
   const top = group.parent ? GAP.title : 0;
   const margin = group.parent ? GAP.inside : 0;
@@ -62,6 +63,7 @@ function placeGroup(group, around) {
       point.x += margin;
       point.y += margin + top;
     }
+    if (!link.ends) continue;
     const route = { points: link.points ?? [] };
     box.routes.push(route);
     around.edges.push({ ...link, route });
@@ -71,6 +73,33 @@ function placeGroup(group, around) {
   box.h = height + 2 * margin + top;
   around.boxes.set(group, box);
   return box;
+}
+
+// Links, not to be drawn, to items that depend on others of the group by way of layers outside of it alone.
+function detours(holder, links) {
+  const fed = new Set(links.map((link) => link.to));
+  const last = new Map(); // for layers outside, the last item of the group on the way to them
+  const found = [];
+  const layers = [...holder.keys()];
+  const first = layers.reduce((least, layer) => Math.min(least, layer.order), Infinity);
+  const bound = layers.reduce((most, layer) => Math.max(most, layer.order), 0);
+  for (const layer of layers[0]?.siblings.slice(first, bound + 1) ?? []) {
+    let before = null;
+    for (const { from } of layer.inputs) {
+      const source = from && (holder.has(from) ? from : last.get(from));
+      if (source && (!before || source.order > before.order)) before = source;
+    }
+    if (!before) continue;
+    if (!holder.has(layer)) last.set(layer, before);
+    else {
+      const [from, to] = [holder.get(before), holder.get(layer)];
+      if (from !== to && !fed.has(to)) {
+        fed.add(to);
+        found.push({ from, to });
+      }
+    }
+  }
+  return found;
 }
 
 function placeItem(item, around) {

@@ -2,6 +2,7 @@
 
 const LONGEST_GROUPS = 12;
 const LEAST_GROUP = 4; // layers that are no constants; fewer are seen without their group
+const MOST_GROUP = 0.6; // of a graph
 
 export class Layer {
   constructor(view, network, around, body) {
@@ -78,6 +79,7 @@ export class Network {
     const layers = (graph.layers ?? []).map((view) => new Layer(view, this, around, body));
     layers.forEach((layer, order) => {
       layer.order = order;
+      layer.siblings = layers;
       this.layers.set(layer.key, layer);
       for (const [position, input] of (layer.view.inputs ?? []).entries()) {
         const from = input.layer === undefined || input.layer === null ? null : layers[input.layer];
@@ -139,18 +141,22 @@ function grouped(layers, key, parent, name) {
   for (const layer of layers) {
     let place = trie;
     for (const part of layer.parts.slice(0, -1)) {
+      // `aten::add` is an operation of PyTorch, which many layers of a module come from.
+      if (part.includes("::")) break;
       if (!place.groups.has(part)) place.groups.set(part, { groups: new Map(), layers: [] });
       place = place.groups.get(part);
     }
     place.layers.push(layer);
   }
   add(trie, root, key);
-  // What is around everything tells nothing.
-  while (root.children.length === 1 && root.children[0] instanceof Group) {
-    root.children = root.children[0].children;
-    for (const child of root.children) setParent(child, root);
+  // What is around nearly everything tells nothing.
+  const total = count(trie);
+  for (;;) {
+    const whole = root.children.find((child) => child instanceof Group && seenIn(child) >= MOST_GROUP * total);
+    if (!whole) return root;
+    root.children = root.children.flatMap((child) => (child === whole ? whole.children : [child]));
+    for (const child of whole.children) setParent(child, root);
   }
-  return root;
 }
 
 function add(place, group, path) {
@@ -178,6 +184,10 @@ function add(place, group, path) {
 function setParent(child, group) {
   if (child instanceof Group) child.parent = group;
   else child.group = group;
+}
+
+function seenIn(group) {
+  return [...group.layers()].filter((layer) => !layer.isConstant).length;
 }
 
 // The layers that would be seen in a group.
