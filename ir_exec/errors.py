@@ -79,8 +79,9 @@ class Location:
         if self.line is not None:
             where = f"{where}:{self.line}" if where else f"line {self.line}"
         layer = ""
-        if self.layer_id is not None:
-            layer = f"layer {self.layer_id}"
+        if self.layer_id is not None or self.layer_type is not None:
+            # A layer of a network in the making has no id yet.
+            layer = f"layer {self.layer_id}" if self.layer_id is not None else "layer"
             layer += f' "{self.layer_name}"' if self.layer_name is not None else ""
             layer += f" ({self.layer_type})" if self.layer_type is not None else ""
         port = f"port {self.port}" if self.port is not None else ""

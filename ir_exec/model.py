@@ -108,12 +108,12 @@ class Model:
     file; unpickling imports the modules of the user's operators, and raises WeightsError where the .bin has changed.
     """
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: Loaded, types: Types | None = None) -> None:
         self.document = loaded.document
         self.graph = loaded.graph
         self.weights = loaded.weights
         self.given: dict[Value, TensorType] = {}
-        self.types: Types = infer_types(self.graph, weights=self.weights)
+        self.types: Types = infer_types(self.graph, weights=self.weights) if types is None else types
 
     @property
     def name(self) -> str:

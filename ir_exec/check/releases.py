@@ -20,6 +20,7 @@ from ir_exec.check.report import Demand, Requirement
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, IRError, Location
 from ir_exec.ir import Document, Layer
+from ir_exec.ops.base.registry import canonical
 from ir_exec.types import ElementType
 
 __all__ = ["Release", "known_releases", "newer_than", "requirement"]
@@ -104,17 +105,17 @@ def _needs(document: Document, version: int) -> Iterator[_Need]:
     table = _table()
     yield _Need(table.ir_versions[version], f"IR version {version}", None)
     for layer in document.all_layers():
-        type_name, opset = layer.type.lower(), layer.version or ""
+        type_name, opset = canonical(layer.type), layer.version or ""
         release = table.operators.get((type_name, opset)) or table.opsets.get(opset)
         if release is not None:
             yield _Need(release, f"{layer.type} of {opset}", layer)
         kinds = [port.precision for port in layer.outputs]
-        if type_name != "fakeconvert":  # Its attribute names what numbers are rounded to, which no value has.
+        if type_name != "FakeConvert":  # Its attribute names what numbers are rounded to, which no value has.
             kinds += [layer.data[name] for name in _TYPE_ATTRIBUTES if name in layer.data]
         for kind in _new_types(tuple(kinds)):
             yield _Need(table.element_types[kind], f"element type {kind}", layer)
         # Empty constants were always read; what a Result takes counts as its output.
-        if type_name != "const" and 0 in [dim for port in layer.outputs or layer.inputs for dim in port.dims]:
+        if type_name != "Const" and 0 in [dim for port in layer.outputs or layer.inputs for dim in port.dims]:
             yield _Need(table.dim_of_0, "a dim of 0", layer)
         for novelty in table.novelties.get(type_name, ()):
             what = novelty.found_in(layer)
@@ -182,12 +183,12 @@ def _table() -> _Table:
         told = {key: entry[key] for key in ("attribute", "pattern", "element_type", "input_count") if key in entry}
         for name in entry["types"]:
             novelty = _Novelty(Release.parse(entry["release"]), opsets, **told)
-            novelties.setdefault(name.lower(), []).append(novelty)
+            novelties.setdefault(name, []).append(novelty)
     return _Table(
         {int(key): Release.parse(value) for key, value in table["ir_versions"].items()},
         {f"opset{key}": Release.parse(value) for key, value in table["opsets"].items()},
         {
-            (name.lower(), f"opset{entry['opset']}"): Release.parse(entry["release"])
+            (name, f"opset{entry['opset']}"): Release.parse(entry["release"])
             for entry in table["operators"]
             for name in entry["types"]
         },

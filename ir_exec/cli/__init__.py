@@ -17,6 +17,7 @@ _COMMANDS = {
     "compare": "Tell which layer of a network is wrong, by the values of a reference.",
     "diff": "Show what differs between two networks, whatever their ids, order and generated names.",
     "explain": "Explain findings by their codes or names, or list all rules.",
+    "extract": "Write the part of a network between some of its values as a network of its own.",
     "inspect": "Show a summary of a network: inputs, outputs, variables, operators, weights, and how much it computes.",
     "ops": "List the operators, or tell about every version of some.",
     "run": "Run a network and show its outputs.",

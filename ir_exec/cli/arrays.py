@@ -11,6 +11,7 @@ import numpy as np
 
 from ir_exec.cli.files import writing
 from ir_exec.cli.terminal import Unusable
+from ir_exec.debug.files import storable, store_npz
 from ir_exec.model import ModelPort
 from ir_exec.runtime import drawing
 from ir_exec.types import STRING, Array, ElementType, Shape, element_types
@@ -96,19 +97,8 @@ def draw(port: ModelPort, wanted: Shape | None, random: np.random.Generator) -> 
 
 def write_arrays(path: str, arrays: Mapping[str, Array]) -> None:
     """Write an .npz with these names as keys; what .npy cannot hold is written as f32, i8 or u8."""
-    with writing(path) as whole, zipfile.ZipFile(whole, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-        for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                np.lib.format.write_array(file, _as_native(array), allow_pickle=False)
-
-
-def _as_native(array: Array) -> Array:
-    kind = ElementType.of(array)
-    if kind in STRING:
-        return array.astype(np.str_)
-    if kind in _NATIVE:
-        return array
-    return array.astype(np.float32 if kind.is_float else np.int8 if kind.is_signed else np.uint8)
+    with writing(path) as whole:
+        store_npz(whole, arrays)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +116,7 @@ def statistics(array: Array) -> Statistics:
     kind = ElementType.of(array)
     if kind in STRING | _RECORDS or not array.size:
         return Statistics("-", "-", "-", "-")
-    numbers = _as_native(array)
+    numbers = storable(array)
     nans = "-"
     if kind.is_float:
         is_nan = np.isnan(numbers)

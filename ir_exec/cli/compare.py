@@ -13,6 +13,7 @@ from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_bytes
 from ir_exec.cli.inputs import Asked, input_options
 from ir_exec.cli.progress import LayerBar
+from ir_exec.cli.ranges import FiniteRange
 from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, show, table
 from ir_exec.debug import Comparison, compare
@@ -30,13 +31,13 @@ _SHOWN = ("max_abs", "sqnr_db", "beyond")
 @click.argument("model", metavar="MODEL", type=click.Path())
 @click.option("--with", "reference", metavar="REFERENCE", help="openvino, an .xml, an .onnx, an .npz, or a folder.")
 @input_options
-@click.option("--rtol", type=click.FloatRange(min=0), help="Relative tolerance, in place of one by type and layer.")
-@click.option("--atol", type=click.FloatRange(min=0), help="Absolute tolerance, in place of one by type and layer.")
+@click.option("--rtol", type=FiniteRange(min=0), help="Relative tolerance, in place of one by type and layer.")
+@click.option("--atol", type=FiniteRange(min=0), help="Absolute tolerance, in place of one by type and layer.")
 @click.option("--metric", "metrics", multiple=True, metavar="NAME", help="A column to show, or module:function.")
 @click.option("--device", default="CPU", show_default=True, help="For openvino: the device that it runs on.")
 @click.option("--hint", type=click.Choice(["accuracy", "performance"]), default="accuracy", show_default=True)
 @click.option("--probe", type=click.Choice(["all", "bisect", "outputs"]), default="all", show_default=True)
-@click.option("--timeout", type=click.FloatRange(min=0.1), default=600.0, show_default=True, help="Seconds an answer.")
+@click.option("--timeout", type=FiniteRange(min=0.1), default=600.0, show_default=True, help="Seconds an answer.")
 @click.option("--precision", type=click.Choice(["f16", "bf16"]), help="What if each layer were rounded to this type?")
 @click.option(
     "--format",

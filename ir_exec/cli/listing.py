@@ -6,13 +6,13 @@ import inspect
 import re
 from collections.abc import Iterable, Iterator
 
+from ir_exec.ops.base.docstrings import docstrings_of
 from ir_exec.ops.base.operator import In, Op
 from ir_exec.ops.base.registry import registered
 from ir_exec.types import ALL, BOOLEAN, FLOAT, INTEGER, NUMERIC, ElementType
 
 __all__ = [
     "attributes_of",
-    "description_of",
     "inputs_of",
     "name_of",
     "notes_of",
@@ -90,21 +90,9 @@ def attributes_of(cls: type[Op]) -> list[str]:
     return [field.attribute if field.is_required else f"[{field.attribute}]" for field in cls.fields()]
 
 
-def description_of(cls: type[Op]) -> str:
-    """The docstring of the class, then those of its base classes, which say what versions and families share."""
-    return "\n\n".join(_docstrings(cls))
-
-
 def notes_of(cls: type[Op]) -> list[str]:
     """Where OpenVINO departs from its specification, or the latter leaves something open: a note for each paragraph."""
-    return list(dict.fromkeys(note for text in _docstrings(cls) for note in _notes(text)))
-
-
-def _docstrings(cls: type[Op]) -> Iterator[str]:
-    for base in cls.__mro__[: cls.__mro__.index(Op)]:
-        is_other_operator = base is not cls and "type_name" in vars(base)
-        if base.__doc__ and not is_other_operator:
-            yield inspect.cleandoc(base.__doc__)
+    return list(dict.fromkeys(note for text in docstrings_of(cls) for note in _notes(text)))
 
 
 def _notes(text: str) -> Iterator[str]:

@@ -3,57 +3,86 @@
 from __future__ import annotations
 
 import difflib
+from typing import NamedTuple
 
 import click
 
 from ir_exec.cli.completion import complete_operators
-from ir_exec.cli.listing import attributes_of, description_of, inputs_of, name_of, operators_page, specification_of
+from ir_exec.cli.extensions import extension_option, load_extensions
+from ir_exec.cli.listing import attributes_of, inputs_of, name_of, operators_page, specification_of
 from ir_exec.cli.terminal import Unusable, echo, show, styled, table
 from ir_exec.ops import Op, registered
+from ir_exec.ops.base.docstrings import description_of
+from ir_exec.ops.base.registry import registered_extensions
 
 
 @click.command("ops")
 @click.argument("types", nargs=-1, metavar="[TYPE]...", shell_complete=complete_operators)
 @click.option("--markdown", is_flag=True, help="Print the page docs/operators.md.")
-def command(types: tuple[str, ...], markdown: bool) -> None:
+@click.option("--stub", is_flag=True, help="Print the stub ir_exec/build/__init__.pyi.")
+@extension_option
+def command(types: tuple[str, ...], markdown: bool, stub: bool, extensions: tuple[str, ...]) -> None:
     """List the operators, or tell about every version of some.
 
-    `ir-exec ops Gather` tells about all of its versions, `ir-exec ops gather-8` about one.
+    `ir-exec ops Gather` tells about all of its versions, `ir-exec ops gather-8` about one. Operators of extensions are
+    named by the `version` of their layers, as in `Standardize-extension`; the page has those of OpenVINO alone.
 
     Exit code: 0, or 2 for a type that does not exist.
     """
     if markdown:
         click.echo(operators_page(), nl=False)
         return
+    if stub:
+        from ir_exec.build.stub import stub_text  # for those who work on ir_exec
+
+        click.echo(stub_text(), nl=False)
+        return
+    load_extensions(extensions)
+    listed = _listed()
     if not types:
-        listed = table("Operators", operator="left", specification="left", inputs="left")
-        for cls in registered():
-            inputs = ", ".join(f"{name}: {taken}" for name, taken in inputs_of(cls))
-            listed.add_row(name_of(cls), specification_of(cls), inputs)
-        show(listed)
+        rows = table("Operators", operator="left", specification="left", inputs="left")
+        for one in listed:
+            inputs = ", ".join(f"{name}: {taken}" for name, taken in inputs_of(one.cls))
+            rows.add_row(one.name, one.specification, inputs)
+        show(rows)
         return
     for number, text in enumerate(types):
-        for index, cls in enumerate(_found(text)):
+        for index, one in enumerate(_found(text, listed)):
             if number or index:
                 echo("")
-            _tell(cls)
+            _tell(one)
 
 
-def _found(text: str) -> list[type[Op]]:
+class _Operator(NamedTuple):
+    """A version of an operator, and what stands for it in lists."""
+
+    name: str
+    specification: str
+    cls: type[Op]
+
+
+def _listed() -> list[_Operator]:
+    """All operators of OpenVINO, and behind them those of extensions."""
+    known = [_Operator(name_of(cls), specification_of(cls), cls) for cls in registered()]
+    own = [_Operator(f"{cls.type_name}-{version}", "(extension)", cls) for version, cls in registered_extensions()]
+    return known + own
+
+
+def _found(text: str, listed: list[_Operator]) -> list[_Operator]:
     """All versions of a type, or the version with this number; case does not matter."""
     wanted = text.strip().lower()
-    classes = registered()
-    found = [cls for cls in classes if wanted in (cls.type_name.lower(), name_of(cls).lower())]
+    found = [one for one in listed if wanted in (one.cls.type_name.lower(), one.name.lower())]
     if not found:
-        spellings = {cls.type_name.lower(): cls.type_name for cls in classes}
+        spellings = {one.cls.type_name.lower(): one.cls.type_name for one in listed}
         near = difflib.get_close_matches(wanted.rpartition("-")[0] or wanted, spellings, n=1)
         hint = f"; did you mean {spellings[near[0]]}?" if near else "; `ir-exec ops` lists all"
         raise Unusable(f"there is no operator {text!r}{hint}")
     return found
 
 
-def _tell(cls: type[Op]) -> None:
-    echo(styled("message", name_of(cls)))
+def _tell(one: _Operator) -> None:
+    cls = one.cls
+    echo(styled("message", one.name))
     echo(description_of(cls))
     told = {
         "inputs": "; ".join(f"{name}: {taken}" for name, taken in inputs_of(cls)),

@@ -15,6 +15,7 @@ from ir_exec.cli.arrays import statistics, write_arrays
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.inputs import Asked, input_options
 from ir_exec.cli.progress import LayerBar
+from ir_exec.cli.ranges import FiniteRange
 from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import UNUSABLE, echo, errors_as_messages, show, styled, table
 from ir_exec.debug.expected import differences
@@ -30,7 +31,7 @@ from ir_exec.types import Array, ElementType, Shape
 @click.argument("model", metavar="MODEL", type=click.Path())
 @input_options
 @click.option("--output", metavar="FILE.npz", type=click.Path(), help="Where to write the outputs, by their names.")
-@click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True), help="Stop a run that takes longer.")
+@click.option("--max-seconds", type=FiniteRange(min=0, min_open=True), help="Stop a run that takes longer.")
 @click.option(
     "--precision",
     type=click.Choice(["f32", "file"]),
@@ -45,8 +46,8 @@ from ir_exec.types import Array, ElementType, Shape
     type=click.Path(),
     help="Fail where outputs differ from these, by name or out0, out1, ...",
 )
-@click.option("--rtol", type=click.FloatRange(min=0), help="For --expected: relative tolerance.")
-@click.option("--atol", type=click.FloatRange(min=0), help="For --expected: absolute tolerance.")
+@click.option("--rtol", type=FiniteRange(min=0), help="For --expected: relative tolerance.")
+@click.option("--atol", type=FiniteRange(min=0), help="For --expected: absolute tolerance.")
 @click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True, help="Run so often, and time it.")
 def command(
     model: str,

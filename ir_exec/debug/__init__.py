@@ -9,6 +9,7 @@ report = compare("model.xml", "openvino", inputs)
 from ir_exec.debug.api import compare, drawn_inputs
 from ir_exec.debug.diff_report import NetworkDiff
 from ir_exec.debug.diffing import diff
+from ir_exec.debug.extracting import Extracted, extract
 from ir_exec.debug.metrics import Difference
 from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Unmatched
 from ir_exec.debug.tracing import Trace, TraceIndex, trace
@@ -17,6 +18,7 @@ __all__ = [
     "ComparedLayer",
     "Comparison",
     "Difference",
+    "Extracted",
     "LayerFault",
     "NetworkDiff",
     "Trace",
@@ -25,5 +27,6 @@ __all__ = [
     "compare",
     "diff",
     "drawn_inputs",
+    "extract",
     "trace",
 ]

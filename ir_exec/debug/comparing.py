@@ -30,6 +30,7 @@ from ir_exec.debug.walk import Visit, Walker, Where
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Graph, Node
 from ir_exec.model import Model
+from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import Const, Parameter, ReadValue, ReadValue3
 from ir_exec.types import STRING, Array, ElementType, convert
 
@@ -382,7 +383,7 @@ class _Comparing:
             own=layer.own,
             carried=layer.carried,
             includes=layer.includes,
-            taken_by=_takers(self._model.graph, place) if layer.type.lower() in ("const", "constant") else (),
+            taken_by=_takers(self._model.graph, place) if canonical(layer.type) == "Const" else (),
             note=layer.note,
         )
 

@@ -10,6 +10,7 @@ from ir_exec.debug.metrics import Difference, Tolerance, difference, same_bits
 from ir_exec.debug.numbers import as_numbers
 from ir_exec.graph import Node, Value
 from ir_exec.ir import Weights
+from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import STRING, Array
 
@@ -18,7 +19,7 @@ __all__ = ["constant_difference", "constants_behind", "numbers_behind"]
 _DEEPEST = 8
 """Layers between a weight in few bits and the layer that multiplies by it: conversions, zero point, scale, no more."""
 
-_STEPS = {"convert", "subtract", "multiply"}
+_STEPS = {"Convert", "Subtract", "Multiply"}
 
 
 def constant_difference(a: Node, b: Node, weights: tuple[Weights | None, Weights | None]) -> Difference | None:
@@ -42,7 +43,7 @@ def constants_behind(value: Value, depth: int = 0) -> Iterator[Node]:
     node = value.node
     if isinstance(node.op, Const):
         yield node
-    elif node.type.lower() in _STEPS and depth < _DEEPEST:
+    elif canonical(node.type) in _STEPS and depth < _DEEPEST:
         parts = [list(constants_behind(one, depth + 1)) for one in node.values_in]
         if all(parts):
             for part in parts:
@@ -55,7 +56,7 @@ def numbers_behind(value: Value, weights: Weights) -> Array:
     if isinstance(node.op, Const):
         return as_numbers(node.op.evaluate(weights=weights))
     parts = [numbers_behind(one, weights) for one in node.values_in]
-    if node.type.lower() == "convert":
+    if canonical(node.type) == "Convert":
         return parts[0]
     with np.errstate(all="ignore"):
-        return parts[0] - parts[1] if node.type.lower() == "subtract" else parts[0] * parts[1]
+        return parts[0] - parts[1] if canonical(node.type) == "Subtract" else parts[0] * parts[1]

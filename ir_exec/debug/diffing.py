@@ -14,6 +14,7 @@ from ir_exec.errors import IRError, raise_error
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.ir import RtInfo, Weights
 from ir_exec.model import Model, Source, WeightsSource, load
+from ir_exec.ops.base.registry import canonical, type_key
 from ir_exec.ops.infrastructure.values import Const, Result
 
 __all__ = ["diff", "opened"]
@@ -133,12 +134,12 @@ class _Diff:
     def _own_changes(self, a: Node, b: Node) -> Iterator[Change]:
         if a.name != b.name and not (is_generated(a.name) or is_generated(b.name) or isinstance(a.op, Result)):
             yield Change(what="name", before=a.name, after=b.name)
-        if a.type.lower() != b.type.lower():
+        if type_key(a.type) != type_key(b.type):
             yield Change(what="type", before=a.type, after=b.type)
         elif a.layer.version != b.layer.version and (a.op is None or type(a.op) is not type(b.op)):
             # Where the class is the same, both opsets hold one version of the operator.
             yield Change(what="opset", before=a.layer.version, after=b.layer.version)
-        if a.type.lower() == b.type.lower():
+        if type_key(a.type) == type_key(b.type):
             mine, theirs = plain_attributes(a), plain_attributes(b)
             written = {*a.layer.data, *b.layer.data}
             for name in sorted({*mine, *theirs}):
@@ -171,7 +172,7 @@ class _Diff:
 
     def _requantised(self, a: Node, b: Node, pairs: dict[Node, Node]) -> Iterator[Change]:
         """Weights that are stored otherwise, by what they stand for."""
-        if a.type.lower() in ("convert", "subtract", "multiply") or None in self._weights:
+        if canonical(a.type) in ("Convert", "Subtract", "Multiply") or None in self._weights:
             return
         for position in range(min(len(a.inputs), len(b.inputs))):
             mine, theirs = _input(a, position), _input(b, position)

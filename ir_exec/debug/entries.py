@@ -15,6 +15,7 @@ from ir_exec.graph.outputs import suggested
 from ir_exec.infer import Types
 from ir_exec.ir import RtInfo, split_names
 from ir_exec.model import Model
+from ir_exec.ops.base.registry import canonical, type_key
 from ir_exec.ops.infrastructure.values import Const, Parameter
 from ir_exec.types import ElementType
 
@@ -62,11 +63,11 @@ class Entry:
 
     @property
     def is_constant(self) -> bool:
-        return self.type.lower() in ("const", "constant")
+        return canonical(self.type) == "Const"
 
     @property
     def is_input(self) -> bool:
-        return self.type.lower() == "parameter" and not self.scope
+        return canonical(self.type) == "Parameter" and not self.scope
 
 
 def entries_of(model: Model) -> Iterator[Entry]:
@@ -218,8 +219,8 @@ def _comparable(entry: Entry, partner: Entry) -> bool:
 
 def _agree_in_names(ours: Sequence[Entry], theirs: Sequence[Entry]) -> bool:
     """Whether generated names mean the same on both sides."""
-    types = {entry.layer_name: entry.type for entry in theirs if _GENERATED.match(entry.layer_name)}
-    shared = [entry.type == types[entry.layer_name] for entry in ours if types.get(entry.layer_name)]
+    types = {entry.layer_name: type_key(entry.type) for entry in theirs if _GENERATED.match(entry.layer_name)}
+    shared = [type_key(entry.type) == types[entry.layer_name] for entry in ours if types.get(entry.layer_name)]
     return not shared or sum(shared) >= _AGREEMENT * len(shared) - 1
 
 

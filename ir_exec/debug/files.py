@@ -6,9 +6,10 @@ import os
 import secrets
 import tempfile
 import zipfile
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -17,10 +18,25 @@ from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.ir.packing import decode_strings, encode
 from ir_exec.types import STRING, Array, ElementType, element_types
 
-__all__ = ["Spill", "damaged", "load_npz", "nearest", "read_value", "unwritable", "write_file", "write_value"]
+__all__ = [
+    "Spill",
+    "damaged",
+    "load_npz",
+    "nearest",
+    "read_value",
+    "storable",
+    "store_npz",
+    "unwritable",
+    "write_file",
+    "write_npz",
+    "write_value",
+]
 
 _NATIVE = element_types("boolean f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64")
 """What .npy files can hold as it is; others are stored as the bits of their elements, strings packed as in a .bin."""
+
+_RECORDS = element_types("u1 u3 u6 nf4")
+"""Types whose dtype is a record of one byte."""
 
 
 def write_value(path: str | os.PathLike[str], array: Array) -> None:
@@ -86,6 +102,40 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
         with suppress(OSError):
             os.remove(new)
         raise
+
+
+def storable(array: Array) -> Array:
+    """The array as .npz files for people hold it: what .npy has no type for as f32, i8 or u8, which lose nothing."""
+    kind = ElementType.of(array)
+    if kind in STRING:
+        return array.astype(np.str_)
+    if kind in _NATIVE | _RECORDS:
+        return array
+    return array.astype(np.float32 if kind.is_float else np.int8 if kind.is_signed else np.uint8)
+
+
+def store_npz(file: BinaryIO, arrays: Mapping[str, Array]) -> None:
+    """Write an .npz with these names as keys; `nearest` takes its arrays back to their types."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        for name, array in arrays.items():
+            # The time stamp of ZipInfo is fixed, so that equal arrays make equal files.
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, storable(array), allow_pickle=False)
+
+
+def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None:
+    """Write an .npz beside its place, and put it there when it is whole; IRError where that fails."""
+    new = f"{os.fspath(path)}.{secrets.token_hex(4)}.tmp"
+    try:
+        try:
+            with open(new, "xb") as file:
+                store_npz(file, arrays)
+            os.replace(new, path)
+        finally:
+            with suppress(OSError):
+                os.remove(new)
+    except OSError as error:
+        raise unwritable(path, error).changed(code=Code.unwritable) from None
 
 
 def load_npz(path: str | os.PathLike[str]) -> dict[str, Array]:

@@ -15,6 +15,7 @@ from ir_exec.debug.facts import Number, Record
 from ir_exec.debug.numbers import PIECE, as_numbers, pieces
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Node
+from ir_exec.ops.base.registry import canonical
 from ir_exec.types import STRING, Array, ElementType
 
 __all__ = [
@@ -142,13 +143,13 @@ def _step(kinds: Sequence[ElementType]) -> float:
 
 def _terms(node: Node, inputs: Sequence[Array]) -> int:
     """About how many terms each element of the output is a sum of."""
-    kind = node.type.lower()
+    kind = canonical(node.type)
     shapes: list[tuple[int, ...]] = [array.shape for array in inputs]
-    if kind == "matmul" and len(shapes[0]) >= 1:
+    if kind == "MatMul" and len(shapes[0]) >= 1:
         transposed = getattr(node.op, "transpose_a", False) and len(shapes[0]) > 1
         return shapes[0][-2 if transposed else -1]
-    if "convolution" in kind and len(shapes) > 1 and len(shapes[1]) > 2:
-        groups = 2 if kind.startswith("group") else 1
+    if "Convolution" in kind and len(shapes) > 1 and len(shapes[1]) > 2:
+        groups = 2 if kind.startswith("Group") else 1
         return math.prod(shapes[1][groups:])
     if kind in _SUMS and shapes:
         return max(math.prod(shapes[0]), 1)
@@ -159,35 +160,33 @@ def _terms(node: Node, inputs: Sequence[Array]) -> int:
 
 
 _SUMS = {
-    "reducesum",
-    "reducemean",
-    "reduceprod",
-    "reducel1",
-    "reducel2",
-    "reducelogsumexp",
-    "cumsum",
-    "mvn",
-    "softmax",
-    "logsoftmax",
-    "normalizel2",
-    "groupnormalization",
-    "einsum",
-    "scaleddotproductattention",
-    "rmsnorm",
-    "rms",
-    "dft",
-    "idft",
-    "rdft",
-    "irdft",
-    "stft",
-    "loop",
-    "tensoriterator",
-    "if",
-    "avgpool",
-    "adaptiveavgpool",
-    "inverse",
+    "ReduceSum",
+    "ReduceMean",
+    "ReduceProd",
+    "ReduceL1",
+    "ReduceL2",
+    "CumSum",
+    "MVN",
+    "SoftMax",
+    "LogSoftmax",
+    "NormalizeL2",
+    "GroupNormalization",
+    "Einsum",
+    "ScaledDotProductAttention",
+    "RMS",
+    "DFT",
+    "IDFT",
+    "RDFT",
+    "IRDFT",
+    "STFT",
+    "Loop",
+    "TensorIterator",
+    "If",
+    "AvgPool",
+    "AdaptiveAvgPool",
+    "Inverse",
 }
-_RECURRENT = {"lstmsequence", "grusequence", "rnnsequence", "lstmcell", "grucell", "rnncell", "augrusequence"}
+_RECURRENT = {"LSTMSequence", "GRUSequence", "RNNSequence", "LSTMCell", "GRUCell", "RNNCell", "AUGRUSequence"}
 
 
 def difference(

@@ -23,11 +23,12 @@ from ir_exec.graph import Node
 from ir_exec.graph.order import reachable
 from ir_exec.ir import default_weights_path
 from ir_exec.model import Model
+from ir_exec.ops.base.registry import canonical
 from ir_exec.types import Array, ElementType
 
 __all__ = ["OpenVINOReference"]
 
-_UNSEEN = ("const", "constant", "parameter", "result", "assign")
+_UNSEEN = ("Const", "Parameter", "Result", "Assign")
 """Types of layers whose values are known without asking, or that have none."""
 
 _MOST_SPLITS = 40
@@ -65,9 +66,7 @@ class OpenVINOReference:
         self._arrays: list[Array] = []
         self._request = self._described(device, hint)
         self._nodes = {node.id: node for node in model.graph.nodes}
-        self._constants = {
-            ((), node.id, 0): node for node in model.graph.nodes if node.type.lower().startswith("const")
-        }
+        self._constants = {((), node.id, 0): node for node in model.graph.nodes if node.layer.is_constant}
 
     def _described(self, device: str, hint: str) -> dict[str, Any]:
         """What every request says: files, shapes, device and settings."""
@@ -192,7 +191,7 @@ class OpenVINOReference:
 
 
 def _can_be_seen(entry: Entry) -> bool:
-    if entry.scope or entry.type.lower() in _UNSEEN:
+    if entry.scope or canonical(entry.type) in _UNSEEN:
         return False
     kind = ElementType.parse(entry.element_type) if entry.element_type else ElementType.dynamic
     return not kind.is_known or kind.bits == 0 or kind.bits >= 8

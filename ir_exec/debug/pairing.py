@@ -11,6 +11,7 @@ from hashlib import blake2b
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.ir import Weights
 from ir_exec.ops.base.attributes import fields_of
+from ir_exec.ops.base.registry import type_key
 from ir_exec.ops.infrastructure.values import Const
 
 __all__ = ["Side", "is_generated", "paired", "plain_attributes"]
@@ -47,7 +48,7 @@ class Side:
         for node in self.nodes:
             sources = [None if value is None else (found.get(value.node), value.position) for value in node.inputs]
             bodies = [(body.name, self._inside(body.graph)) for body in node.bodies]
-            text = repr((node.type.lower(), plain_attributes(node), places.get(node), sources, bodies))
+            text = repr((type_key(node.type), plain_attributes(node), places.get(node), sources, bodies))
             digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16)
             if isinstance(node.op, Const) and self.weights is not None:
                 digest.update(self.weights.slice(node.op.offset, node.op.size))
@@ -92,7 +93,7 @@ class _Pairs:
             a, b = pending.pop()
             if a in self.found or b in self._used:
                 continue
-            if (a.type.lower() != b.type.lower() and not any_type) or not _comparable(a, b):
+            if (type_key(a.type) != type_key(b.type) and not any_type) or not _comparable(a, b):
                 continue
             any_type = False
             self.found[a] = b
@@ -136,7 +137,7 @@ def _comparable(a: Node, b: Node) -> bool:
 def _by_kind(consumers: Iterable[tuple[Node, int]]) -> dict[tuple[str, int], list[Node]]:
     found: dict[tuple[str, int], list[Node]] = defaultdict(list)
     for node, position in consumers:
-        found[node.type.lower(), position].append(node)
+        found[type_key(node.type), position].append(node)
     return found
 
 
@@ -168,8 +169,8 @@ def paired(a: Side, b: Side) -> dict[Node, Node]:
 
 
 def _agree_in_names(a: Iterable[Node], b: Iterable[Node]) -> bool:
-    types = {node.name: node.type for node in b if is_generated(node.name)}
-    shared = [node.type == types[node.name] for node in a if node.name in types]
+    types = {node.name: type_key(node.type) for node in b if is_generated(node.name)}
+    shared = [type_key(node.type) == types[node.name] for node in a if node.name in types]
     return not shared or sum(shared) >= _AGREEMENT * len(shared) - 1
 
 
@@ -181,7 +182,7 @@ def _type_alone(node: Node) -> Hashable:
     if isinstance(node.op, Const):
         # Most networks have many constants: two that are no neighbours of a pair agree in more than the type.
         return "const", str(node.op.shape), node.op.element_type.is_float
-    return node.type.lower()
+    return type_key(node.type)
 
 
 def _pair_runs(pairs: _Pairs, sign: Callable[[Node], Hashable]) -> None:

@@ -15,6 +15,7 @@ from ir_exec.debug.metrics import Difference, Tolerance, difference, tolerance_o
 from ir_exec.debug.walk import Visit, Walker
 from ir_exec.errors import IRError
 from ir_exec.model import Model, ShapeLike, Source, read_model
+from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.runtime.arguments import Inputs, bind_inputs
 from ir_exec.types import Array, ElementType, convert
@@ -281,7 +282,7 @@ class _Rounding:
 
         Parts are left out, ever smaller ones, until not a single layer can be.
         """
-        places = [place for place, layer in self._layers.items() if layer.type.lower() not in ("const", "constant")]
+        places = [place for place, layer in self._layers.items() if canonical(layer.type) != "Const"]
         order = sorted(places, key=lambda place: _harm(self._layers[place]), reverse=True)
         if not self._holds(order):
             return order

@@ -9,12 +9,13 @@ import numpy as np
 from ir_exec.debug.metrics import Tolerance
 from ir_exec.debug.numbers import as_numbers
 from ir_exec.graph import Node
+from ir_exec.ops.base.registry import canonical
 from ir_exec.types import Array, ElementType
 
 __all__ = ["on_steps"]
 
-_ROUNDING = {"floor", "ceiling", "round", "floormod", "mod", "convert", "convertlike", "sign"}
-_COMPARING = {"greater", "greaterequal", "less", "lessequal", "equal", "notequal"}
+_ROUNDING = {"Floor", "Ceiling", "Round", "FloorMod", "Mod", "Convert", "ConvertLike", "Sign"}
+_COMPARING = {"Greater", "GreaterEqual", "Less", "LessEqual", "Equal", "NotEqual"}
 _NEAR = 64
 """How many steps of its element type a number may be from where the function jumps."""
 
@@ -26,11 +27,11 @@ def on_steps(
 
     inputs: those from which `ours` was computed. reference: its outputs, as far as they are known.
     """
-    kind = node.type.lower()
+    kind = canonical(node.type)
     for found, wanted in zip(ours, reference, strict=False):
         if wanted is not None and found.shape != wanted.shape:
             return None
-    if kind == "topk":
+    if kind == "TopK":
         return _ties(node, inputs[0], ours, reference)
     if not ours or not reference or reference[0] is None:
         return None
@@ -39,7 +40,7 @@ def on_steps(
         a, b = as_numbers(found), as_numbers(wanted)
         differs = (np.abs(a - b) > tolerance.atol + tolerance.rtol * np.abs(b)) & ~(np.isnan(a) & np.isnan(b))
         count = int(np.count_nonzero(differs))
-        if kind == "fakequantize":
+        if kind == "FakeQuantize":
             excused = _quantized(node, inputs, a, b)
         elif kind in _COMPARING:
             excused = _near(inputs[0], inputs[1])
@@ -70,13 +71,13 @@ def _rounded(kind: str, inputs: Sequence[Array], ours: Array, reference: Array) 
     """Where the number is at the place where it is rounded the other way, and the results are one step apart."""
     numbers = as_numbers(inputs[0])
     unit: float | Array = 1.0
-    if kind in ("mod", "floormod"):
+    if kind in ("Mod", "FloorMod"):
         divisor = as_numbers(inputs[1])
         numbers, unit = numbers / divisor, np.abs(divisor)
     # Round jumps between whole numbers, the others at them.
-    place = numbers - 0.5 if kind == "round" else numbers
+    place = numbers - 0.5 if kind == "Round" else numbers
     gap = np.abs(place - np.rint(place))
-    if kind == "sign":
+    if kind == "Sign":
         gap = np.abs(numbers)
     near = gap <= _NEAR * _step_of(inputs[0]) * np.maximum(np.abs(numbers), 1.0)
     excused: Array = near & (np.abs(ours - reference) <= unit * (1 + 1e-6))

@@ -62,7 +62,7 @@ class Node:
     def location(self) -> Location:
         """The place of the layer in the file."""
         layer = self.layer
-        return Location(self.path, layer.line, layer.id, layer.name, layer.type)
+        return Location(self.path, layer.line or None, layer.id, layer.name, layer.type)
 
     @property
     def id(self) -> str:

@@ -9,6 +9,7 @@ from ir_exec.infer.infer import (
     infer_types,
     inferred_or_declared,
     tells_outputs,
+    typed_bodies,
 )
 from ir_exec.infer.work import Work, count_work
 
@@ -23,4 +24,5 @@ __all__ = [
     "infer_types",
     "inferred_or_declared",
     "tells_outputs",
+    "typed_bodies",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -12,7 +12,7 @@ from ir_exec.errors import IRError, Location, Report, ShapeError, internal_error
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer.known import with_known_values
 from ir_exec.ops import Op
-from ir_exec.ops.base.bodies import Ties
+from ir_exec.ops.base.bodies import Ties, TypedBody
 from ir_exec.ops.base.context import WeightsReader
 from ir_exec.types import OpenShapeError, TensorType
 
@@ -26,6 +26,7 @@ __all__ = [
     "inferred_or_declared",
     "stop_at_fault",
     "tells_outputs",
+    "typed_bodies",
 ]
 
 Types: TypeAlias = list[TensorType]
@@ -175,6 +176,12 @@ def infer_body(
     }
     types = infer_types(graph, weights=weights, given=given, ops=ops, seen=seen)
     return [types[node.values_in[0].number] for node in graph.results]
+
+
+def typed_bodies(bodies: Sequence[BodyGraph], weights: WeightsReader | None) -> tuple[TypedBody, ...]:
+    """The bodies of a layer, as its operator takes them in `infer`; their ties must be known."""
+    around = _Around(weights, {}, None)
+    return tuple([_Body(body, around) for body in bodies])
 
 
 class _Around(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ir_exec.kernels import costs
-from ir_exec.kernels.limits import current_limits
+from ir_exec.kernels.limits import check_time, current_limits
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = [
@@ -106,6 +106,7 @@ def keep_best(
     if shrink < 1 and limit > 0.5:
         return _keep_shrinking(count, overlaps, limit, most, np.float32(shrink))
     for start in range(0, count, costs.BOXES_AT_ONCE):
+        check_time()
         block = np.arange(start, min(start + costs.BOXES_AT_ONCE, count))
         if kept:
             met = overlaps(np.array(kept, np.int64)[:, np.newaxis], block)
@@ -151,6 +152,7 @@ def _keep_shrinking(count: int, overlaps: Overlaps, limit: np.float32, most: int
     """`keep_best` where the limit falls, so that a box is judged by the limit of the time at which its turn comes."""
     kept: list[int] = []
     for start in range(0, count, costs.BOXES_AT_ONCE):
+        check_time()
         block = np.arange(start, min(start + costs.BOXES_AT_ONCE, count))
         worst = np.fmax.reduce(overlaps(np.array(kept, np.int64)[:, np.newaxis], block), axis=0, initial=0)
         if kept:
@@ -181,6 +183,7 @@ def keep_decaying(
     kept: list[int] = []
     final: list[Any] = []
     while rest.size and len(kept) < most:
+        check_time()
         best = int(np.argmax(scores))
         box = int(rest[best])
         kept.append(box)

@@ -19,7 +19,7 @@ import numpy as np
 from ir_exec.errors import ResourceError
 from ir_exec.types import Array
 
-__all__ = ["LIMITS", "MOST_ITERATIONS", "Budget", "Limits", "current_limits", "owner_of", "owners"]
+__all__ = ["LIMITS", "MOST_ITERATIONS", "Budget", "Limits", "check_time", "current_limits", "owner_of", "owners"]
 
 MOST_ITERATIONS = 1_000_000
 """Of all loops of a run together. No network of any use makes more; a damaged file may ask for more than the age of the
@@ -140,6 +140,16 @@ LIMITS: ContextVar[Limits | None] = ContextVar("LIMITS", default=None)
 def current_limits() -> Limits:
     """The limits of the run that goes on in this context, or none at all."""
     return LIMITS.get() or Limits()
+
+
+def check_time() -> None:
+    """Raise ResourceError where the run that goes on in this context takes longer than it may.
+
+    For whoever works part by part: one layer may take longer than all others together.
+    """
+    limits = LIMITS.get()
+    if limits is not None and limits.is_timed:
+        limits.check_time()
 
 
 def owner_of(array: Array) -> Array:

@@ -19,6 +19,7 @@ from time import perf_counter, sleep
 from typing import TypeAlias
 
 from ir_exec.kernels import costs
+from ir_exec.kernels.limits import check_time
 
 __all__ = ["THREADS", "Worker", "for_each", "for_ranges"]
 
@@ -34,7 +35,8 @@ def for_each(count: int, make_worker: Callable[[], Worker], *, nanoseconds: floa
 
     nanoseconds: about how long one thread would take for all; short work is not shared.
 
-    What workers raise is raised here; where several do, the exception of the piece with the lowest number. Context
+    What workers raise is raised here; where several do, the exception of the piece with the lowest number. Where the
+    run takes longer than it may, no further piece is begun, and ResourceError is raised. Context
     variables, and with them np.errstate, are those of the caller. Pieces that call this themselves do so on one thread.
     """
     helpers = min(THREADS.get(), count) - 1
@@ -42,7 +44,9 @@ def for_each(count: int, make_worker: Callable[[], Worker], *, nanoseconds: floa
         _Job(count, make_worker).run(helpers)
     elif count:
         work = make_worker()
-        for number in range(count):
+        work(0)
+        for number in range(1, count):
+            check_time()
             work(number)
 
 
@@ -105,6 +109,7 @@ class _Job:
         try:
             work = self._make_worker()
             while number is not None:
+                check_time()
                 work(number)
                 number = self._take()
         except BaseException as failure:

@@ -175,8 +175,9 @@ def compile_model(
         Anything else is another .bin, as for `read_model`.
     max_memory: the most bytes that the tensors of a run, those in bodies among them, and folded constants may take
         together; None: the machine's memory.
-    max_seconds: the most that a run may take; the time is looked at before each layer and each iteration. None: no
-        limit.
+    max_seconds: the most that a run may take; the time is looked at before each layer and each iteration, and between
+        the parts of layers that are computed part by part. What is one call of NumPy, such as a large matrix product, a
+        sort or a Fourier transform, is not interrupted. None: no limit.
     threads: the number of threads of a run; None: the environment's IR_EXEC_THREADS, or else the cores that the process
         may use. Results do not depend on it.
     precision: what the f16 and bf16 values of a network are computed in. "f32", the default, is fast, and is what

@@ -115,7 +115,7 @@ CASES += [
 ]
 
 # bf16: the plugin rounds as IEEE 754 does, the reference kernels do not.
-CASES += [to("bf16", values_of(source), oracle="plugin") for source in ("f16", "f32")]
+CASES += [to("bf16", values_of(source), oracle="plugin", wide_vectors=True) for source in ("f16", "f32")]
 CASES += [to("bf16", exact(source)) for source in [*WHOLE, "f64", "boolean"]]
 CASES += [
     to(target, values_of("bf16")) for target in ["i8", "u8", "i16", "i32", "i64", "u64", "f16", "f32", "f64", "boolean"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from ir_exec import check_model
 from ir_exec.check.releases import Release
 from ir_exec.codes import Code
-from ir_exec.ops.base.registry import LAST_OPSET, resolve
+from ir_exec.ops.base.registry import LAST_OPSET, canonical, newest, resolve
 
 ROOT = Path(__file__).parents[2]
 NETWORKS = Path(__file__).parents[1] / "networks"
@@ -106,6 +107,7 @@ def needed(xml: bytes) -> tuple[str, list[str]]:
 )
 def test_opsets_grow_for_a_few_releases(type_name: str, opset: int, release: str) -> None:
     assert needed(net(type_name, opset)) == (release, [f"{type_name} of opset{opset}"])
+    assert needed(net(type_name.swapcase(), opset))[0] == release
 
 
 @pytest.mark.parametrize(
@@ -137,6 +139,16 @@ def test_attributes_and_inputs_demand_releases(xml: bytes, release: str, what: s
     found, demands = needed(xml)
     assert found == release
     assert what in demands
+    lower = re.sub(rb'(name="layer" type=")(\w+)', lambda parts: parts[1] + parts[2].lower(), xml)
+    assert lower != xml
+    assert needed(lower)[0] == release
+
+
+def test_the_table_names_types_as_files_do() -> None:
+    table = json.loads((ROOT / "ir_exec" / "check" / "releases.json").read_text("utf-8"))
+    names = {name for part in ("attributes", "inputs", "operators") for entry in table[part] for name in entry["types"]}
+    assert names
+    assert {name for name in names if newest(name) is None or canonical(name) != name} == set()
 
 
 def test_empty_constants_were_always_read() -> None:

@@ -78,11 +78,30 @@ def test_from_the_command_line(folder: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["file", "module"])
+def test_lists_of_operators(folder: Path, kind: str) -> None:
+    assert call("ops", "scale").exit_code == 2
+    page = call("ops", "--markdown").stdout
+    text = extension(folder, kind)
+    listed = call("ops", "--extension", text)
+    assert (listed.exit_code, listed.stdout.splitlines()[-1].split()) == (
+        0,
+        ["Scale-mine", "(extension)", "data:", "float"],
+    )
+    for name in ("scale", "SCALE-MINE"):
+        told = call("ops", name, "--extension", text)
+        assert (told.exit_code, told.stdout.splitlines()[0]) == (0, "Scale-mine")
+        assert "inputs      data: float" in told.stdout
+    assert "did you mean Scale?" in call("ops", "Scalee", "--extension", text).stderr
+    assert call("ops", "--markdown", "--extension", text).stdout == page
+
+
+@pytest.mark.parametrize("kind", ["file", "module"])
 def test_from_the_settings(folder: Path, kind: str) -> None:
     (folder / "ir-exec.toml").write_text(f'extensions = ["{extension(folder, kind)}"]\n')
     assert call("check", "net.xml", "--strict").exit_code == 0
     assert call("run", "net.xml").exit_code == 0
     assert "not implemented" not in call("inspect", "net.xml").stdout
+    assert call("ops", "Scale-mine").exit_code == 0
 
 
 def test_files_in_settings_are_relative_to_the_settings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +139,7 @@ def test_every_process_has_them(folder: Path) -> None:
         ),
     ],
 )
-@pytest.mark.parametrize("command", ["check", "run", "inspect"])
+@pytest.mark.parametrize("command", ["check", "run", "inspect", "ops"])
 def test_what_cannot_be_imported(folder: Path, command: str, name: str, content: str | None, words: str) -> None:
     if content is not None:
         (folder / name).write_text(content)

@@ -8,7 +8,6 @@ import pytest
 
 from ir_exec.cli.listing import (
     attributes_of,
-    description_of,
     inputs_of,
     name_of,
     notes_of,
@@ -17,6 +16,7 @@ from ir_exec.cli.listing import (
     types_text,
 )
 from ir_exec.ops import Op, registered, resolve
+from ir_exec.ops.base.docstrings import description_of
 from ir_exec.types import ALL, BOOLEAN, FLOAT, INDEX, INTEGER, NUMERIC, STRING, ElementType, element_types
 
 PAGE = Path(__file__).parents[2] / "docs" / "operators.md"

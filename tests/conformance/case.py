@@ -26,6 +26,8 @@ class Case:
     rtol, atol: for floating point outputs; zero asks for equality.
     summed: for outputs that are long sums, what is added up without its signs, an array an output (of a product of
         matrices |a| @ |b|): rounding grows with that, not with the sum, in which terms cancel.
+    wide_vectors: whether OpenVINO has to be asked on a processor with AVX-512: without, it is known to be wrong or to
+        refuse (its bf16 is cut off, not rounded), and is not asked about values.
     dynamic: whether OpenVINO can be asked about this case with dynamic dims and unknown ranks too.
     """
 
@@ -40,6 +42,7 @@ class Case:
     rtol: float = 0.0
     atol: float = 0.0
     summed: tuple[Array, ...] | None = None
+    wide_vectors: bool = False
     dynamic: bool = True
     note: str = ""
 

@@ -19,7 +19,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["VARIABLE", "KeptAnswers", "cache_folder"]
+import numpy as np
+
+__all__ = ["VARIABLE", "KeptAnswers", "cache_folder", "has_wide_vectors"]
 
 VARIABLE: Final = "IR_EXEC_ORACLE_CACHE"
 
@@ -47,10 +49,23 @@ def _users_cache() -> Path:
 
 
 @cache
+def _extensions() -> tuple[str, ...]:
+    """The vector extensions of this processor, as NumPy names them."""
+    found: tuple[str, ...] = tuple(np.show_config(mode="dicts")["SIMD Extensions"].get("found", ()))  # type: ignore[index, call-overload]  # the stubs know no such dictionary
+    return found
+
+
+def has_wide_vectors() -> bool:
+    """Whether this processor has AVX-512, of which much in OpenVINO's CPU plugin depends. NumPy has renamed it once."""
+    return not {"AVX512_SKX", "AVX512F", "X86_V4"}.isdisjoint(_extensions())
+
+
+@cache
 def _asked_how() -> str:
-    """What answers depend on besides the request: OpenVINO's version, the kind of machine, and how the worker asks."""
+    """What answers depend on besides the request: OpenVINO's version, the processor, and how the worker asks."""
     worker = Path(__file__).with_name("worker.py").read_bytes()
-    return f"{metadata.version('openvino')}-{platform.machine()}-{hashlib.sha256(worker).hexdigest()[:12]}"
+    asked = hashlib.sha256(worker + repr(_extensions()).encode())
+    return f"{metadata.version('openvino')}-{platform.machine()}-{asked.hexdigest()[:12]}"
 
 
 class KeptAnswers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,7 +12,7 @@ from ir_exec.types import ElementType, Shape, TensorType
 from tests.conformance import ours
 from tests.conformance.build import build
 from tests.conformance.case import Case
-from tests.conformance.checks import check_types, check_values
+from tests.conformance.checks import can_be_asked, check_types, check_values
 from tests.conformance.compare import type_faults, value_faults
 from tests.conformance.kept import KeptAnswers
 from tests.conformance.oracle import Oracle, Refused, Request
@@ -185,3 +186,15 @@ def test_operators_that_misbehave_are_seen(monkeypatch: pytest.MonkeyPatch, orac
     assert "evaluate changed input 0" in faults
     assert any("shares memory" in fault for fault in faults)
     assert any("against OpenVINO (plugin)" in fault for fault in faults)
+
+
+@pytest.mark.parametrize(("has", "asked"), [(True, True), (False, False)])
+def test_cases_that_want_a_newer_processor(has: bool, asked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.conformance.checks.has_wide_vectors", lambda: has)
+    wants = dataclasses.replace(GATHER, wide_vectors=True)
+    assert can_be_asked(wants) is asked
+    assert can_be_asked(GATHER)
+    with Oracle(disk=KeptAnswers(None)) as nobody:
+        nobody.values = pytest.fail  # type: ignore[method-assign]  # must not be asked
+        if not asked:
+            assert check_values(wants, nobody) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.conformance.case import Case
-from tests.conformance.checks import check_values, families, table
+from tests.conformance.checks import can_be_asked, check_values, families, table
 from tests.conformance.oracle import Oracle
 
 
@@ -15,3 +15,5 @@ from tests.conformance.oracle import Oracle
 def test_values(case: Case, oracle: Oracle) -> None:
     faults = check_values(case, oracle)
     assert not faults, "\n".join([str(case), *faults])
+    if case.expected is None and not can_be_asked(case):
+        pytest.skip("without AVX-512 OpenVINO is wrong here, and nothing else is known of the values")

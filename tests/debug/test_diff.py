@@ -24,6 +24,12 @@ SCHEMA = Path(__file__).parents[2] / "schemas" / "diff.schema.json"
 NAMES = ["bert_tiny_fp16", "conv_zoo", "gnn_gcn_gat", "llama_stateful", "lstm", "script_if", "script_loop_seq"]
 
 
+def in_another_case(xml: bytes) -> bytes:
+    other = re.sub(rb'(<layer [^>]*type=")(\w+)', lambda found: found[1] + found[2].swapcase(), xml)
+    assert other != xml
+    return other
+
+
 def exported_again(xml: bytes, seed: int) -> bytes:
     """The same network with other ids, another order, other generated names, and defaults left out."""
     root = etree.fromstring(xml)
@@ -264,3 +270,18 @@ def test_the_order_of_inputs() -> None:
     assert found.order == ("the order of the inputs",)
     assert not found.equal
     assert not found.changed
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_types_in_another_case(name: str) -> None:
+    path = NETWORKS / f"{name}.xml"
+    weights = path.with_suffix(".bin")
+    found = diff(path, in_another_case(path.read_bytes()), weights=(None, weights))
+    assert found.equal
+
+
+def test_extensions_in_another_case() -> None:
+    net = NetworkText()
+    net.result(net.op("ReLU", net.op("Shine", net.parameter("3"), opset=1)))
+    xml = net.file().xml.replace(b'type="Shine" version="opset1"', b'type="Shine" version="extension"')
+    assert diff(read_model(xml), read_model(in_another_case(xml))).equal

@@ -54,6 +54,15 @@ def test_whole_numbers(type: str, ours: list[float]) -> None:
     assert status(layer(type, [x], [np.array(ours, np.float32) + 1]))[0] == "wrong"
 
 
+@pytest.mark.parametrize("type", ["fLOOR", "floor", "FLOOR"])
+def test_types_in_another_case(type: str) -> None:
+    x, other = np.array([1, 1.5], np.float32), np.array([0, 1], np.float32)
+    assert status(layer(type, [x], [other]))[0] == "step"
+    limits = [np.array(number, np.float32) for number in (0, 255, 0, 255)]
+    x, other = np.array([100.5], np.float32), np.array([101], np.float32)
+    assert status(layer("fAKEqUANTIZE", [x, *limits], [other], levels=256))[0] == "step"
+
+
 def test_conversion() -> None:
     x = np.array([2.0, 3.7], np.float32)
     assert status(layer("Convert", [x], [np.array([1, 3], np.int32)], destination_type="i32"))[0] == "step"

@@ -390,6 +390,90 @@ def test_time_is_looked_at_before_each_iteration(monkeypatch: pytest.MonkeyPatch
     assert compiled_of(net, max_seconds=150)([X])[0] == 1
 
 
+def convolution(net: NetworkText) -> Output:
+    filters = net.const(np.ones((8, 8, 3, 3), np.float32))
+    padding = dict.fromkeys(("strides", "dilations", "pads_begin", "pads_end"), "1,1")
+    return net.op("Convolution", net.parameter("1,8,300,300"), filters, **padding)
+
+
+def deformable(net: NetworkText) -> Output:
+    offsets = net.const(np.zeros((1, 18, 100, 100), np.float32))
+    filters = net.const(np.ones((8, 8, 3, 3), np.float32))
+    padding = dict.fromkeys(("strides", "dilations", "pads_begin", "pads_end"), "1,1")
+    return net.op("DeformableConvolution", net.parameter("1,8,100,100"), offsets, filters, opset=8, **padding)
+
+
+def softmax(net: NetworkText) -> Output:
+    return net.op("SoftMax", net.parameter("2000,500"), axis=1)
+
+
+def gather(net: NetworkText) -> Output:
+    data = net.const(np.ones((1000, 64), np.float32))
+    return net.op(
+        "Gather", data, net.op("Convert", net.parameter("30000"), destination_type="i64"), net.const(int64(0))
+    )
+
+
+def attention(net: NetworkText) -> Output:
+    x = net.parameter("1,4096,8")
+    return net.op("ScaledDotProductAttention", x, x, x, opset=13, causal=False)
+
+
+def recurrent(net: NetworkText) -> Output:
+    weights = [net.const(np.ones(shape, np.float32)) for shape in [(1, 3, 3), (1, 3, 3), (1, 3)]]
+    state, lengths = net.const(np.zeros((1, 1, 3), np.float32)), net.const(np.array([9], np.int32))
+    return net.outputs(
+        2, "RNNSequence", net.parameter("1,9,3"), state, lengths, *weights, opset=5, hidden_size=3, direction="forward"
+    )[0]
+
+
+def losses(net: NetworkText) -> Output:
+    numbers = [net.const(np.array(value, np.int32)) for value in ([9], [[1, 2] + [0] * 7], [2])]
+    return net.op("CTCLoss", net.parameter("1,9,5"), *numbers, opset=4)
+
+
+def boxes(net: NetworkText) -> Output:
+    corners = np.arange(4000, dtype=np.float32)[:, np.newaxis] + np.array([0, 0, 0.5, 0.5], np.float32)
+    limits = [net.const(np.array(number)) for number in (np.int64(4000), np.float32(0.5), np.float32(0))]
+    found = net.outputs(
+        3, "NonMaxSuppression", net.const(corners[np.newaxis]), net.parameter("1,1,4000"), *limits, opset=9
+    )
+    return found[2]
+
+
+def regions(net: NetworkText) -> Output:
+    rois = net.const(np.tile(np.array([0, 0, 0, 3, 3], np.float32), (9, 1)))
+    pooling = {"pooled_h": 2, "pooled_w": 2, "spatial_scale": 1.0, "method": "max"}
+    return net.op("ROIPooling", net.parameter("1,2,4,4"), rois, opset=2, **pooling)
+
+
+def products(net: NetworkText) -> Output:
+    return net.op("Einsum", *[net.parameter("2,2")] * 5, opset=7, equation="ab,bc,cd,de,ef->af")
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    "layer",
+    [convolution, deformable, softmax, gather, attention, recurrent, losses, boxes, regions, products],
+)
+def test_time_is_looked_at_within_layers(
+    layer: Callable[[NetworkText], Output], threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last seconds of a run pass in its largest layer, which is stopped there."""
+    net = NetworkText()
+    found = layer(net)
+    net.result(found)
+    clock = Clock()
+    monkeypatch.setattr(limiting, "monotonic", clock)
+    compiled = compiled_of(net, max_seconds=1e9, threads=threads)
+    x = np.ones(compiled.inputs[0].shape.static, np.float32)
+    compiled([x])
+    looks = clock.now
+    with pytest.raises(ir_exec.ResourceError, match="the run takes longer") as caught:
+        compiled_of(net, max_seconds=looks - 3, threads=threads)([x])
+    assert caught.value.location.layer_id == str(found.layer)
+
+
 def test_without_a_time_limit_nobody_looks_at_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     net = NetworkText()
     net.result(net.op("Exp", net.parameter("1,1")))

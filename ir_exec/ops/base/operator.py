@@ -94,6 +94,7 @@ class Op:
     is_parameter: an input of the graph; whoever runs the graph gives its value.
     is_result: an output of the graph.
     is_conversion: the output is the input in another element type.
+    varies_outputs: there may be any number of outputs, one included; attributes or an input say how many.
     counts_outputs: the input whose number of elements is the number of outputs; "" where `outputs` says all.
 
     Graphs inside the layer:
@@ -128,6 +129,7 @@ class Op:
     is_parameter: ClassVar[bool] = False
     is_result: ClassVar[bool] = False
     is_conversion: ClassVar[bool] = False
+    varies_outputs: ClassVar[bool] = False
     counts_outputs: ClassVar[str] = ""
 
     body_names: ClassVar[tuple[str, ...]] = ()

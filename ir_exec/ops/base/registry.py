@@ -30,12 +30,15 @@ __all__ = [
     "LAST_OPSET",
     "canonical",
     "homes",
+    "names_of_types",
     "newest",
     "opset_number",
     "register",
     "register_extension",
     "registered",
+    "registered_extensions",
     "resolve",
+    "type_key",
     "unregister_extension",
 ]
 
@@ -79,14 +82,24 @@ def canonical(type_name: str) -> str:
     return row.name if row is not None else type_name
 
 
+def type_key(type_name: str) -> str:
+    """What all spellings of a type share, those of extensions too: by it types are compared."""
+    return canonical(type_name).lower()
+
+
 def homes() -> list[str]:
     """Every module that registers operators, as named below `ir_exec.ops`."""
     return sorted({row.home for row in _table().values()})
 
 
+def names_of_types() -> list[str]:
+    """Every type of OpenVINO, as files name it."""
+    return sorted({row.name for row in _table().values()})
+
+
 def register(cls: type[Op], type_name: str, since: int) -> None:
     """Add the class of a type, from opset `since` on; TypeError where another class has the place."""
-    versions = _classes.setdefault(_key(type_name), {})
+    versions = _classes.setdefault(type_key(type_name), {})
     if since in versions:
         raise TypeError(f"{type_name}-{since} is {versions[since].__name__} already, {cls.__name__} cannot be too")
     versions[since] = cls
@@ -95,7 +108,7 @@ def register(cls: type[Op], type_name: str, since: int) -> None:
 
 def register_extension(cls: type[Op], type_name: str, version: str) -> None:
     """Add a user's class for layers of this type and version; TypeError where another class has the place."""
-    key = _key(type_name)
+    key = type_key(type_name)
     row = _table().get(key)
     if row is not None and opset_number(type_name, version) in row.opsets:
         raise TypeError(f"{type_name} of {version} is an operator of OpenVINO, which {cls.__name__} cannot replace")
@@ -108,7 +121,7 @@ def register_extension(cls: type[Op], type_name: str, version: str) -> None:
 
 def unregister_extension(type_name: str, version: str) -> None:
     """Forget a user's class; KeyError where there is none."""
-    del _extensions[_key(type_name), version]
+    del _extensions[type_key(type_name), version]
     resolve.cache_clear()
 
 
@@ -119,9 +132,14 @@ def registered() -> list[type[Op]]:
     return [versions[since] for _, versions in sorted(_classes.items()) for since in sorted(versions)]
 
 
+def registered_extensions() -> list[tuple[str, type[Op]]]:
+    """Every class that users registered with its version, by type and then by version."""
+    return [(version, cls) for (_, version), cls in sorted(_extensions.items(), key=lambda entry: entry[0])]
+
+
 def opset_number(type_name: str, version: str) -> int | None:
     """The number of the opset that `version` means for this type; None where it is no opset of OpenVINO."""
-    row = _table().get(_key(type_name))
+    row = _table().get(type_key(type_name))
     if row is not None and version in row.versions:
         return row.versions[version]
     match = _OPSET.fullmatch(version)
@@ -135,7 +153,7 @@ def resolve(type_name: str, version: str) -> type[Op]:
     Raises GraphError for what no release of OpenVINO knows: IR116 type, IR117 type not in this opset, IR118 opset;
     and UnsupportedError for what ir_exec does not have: IR901 operator without a class, IR902 operator of an extension.
     """
-    key = _key(type_name)
+    key = type_key(type_name)
     if (key, version) in _extensions:
         return _extensions[key, version]
     number = opset_number(type_name, version)
@@ -211,11 +229,6 @@ def _no_opset(type_name: str, version: str) -> IRError:
 
 def _import(home: str) -> None:
     import_module(f"ir_exec.ops.{home}")
-
-
-def _key(type_name: str) -> str:
-    """The key of a type in the table and in what is registered."""
-    return canonical(type_name).lower()
 
 
 def _ranges(opsets: frozenset[int]) -> str:

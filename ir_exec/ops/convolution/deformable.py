@@ -10,6 +10,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels import costs
+from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.kernels.windows import Scratch, SlidingAxis, block_sizes, blocks
 from ir_exec.ops.base import In, op
@@ -88,6 +89,7 @@ class _Deformable(Convolving):
         scratch = Scratch(images.dtype)
         for b in range(batch):
             for block in blocks(counts, sizes):
+                check_time()
                 chosen: tuple[Any, ...] = (..., *block)
                 windows = tuple([some.stop - some.start for some in block])
                 columns = scratch.array((parts, channels // parts, *kernel, *windows))

@@ -10,6 +10,7 @@ import numpy as np
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels import costs
 from ir_exec.kernels.indices import as_integers
+from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, widened
 from ir_exec.kernels.sampling import channels_last, read_between, sample_points
 from ir_exec.ops.base import In, Op, op
@@ -64,6 +65,7 @@ class _Align(Op):
         output = np.zeros((len(rois), data.shape[1], self.pooled_h, self.pooled_w), data.dtype)
         wide, boxes = channels_last(widened(data)), widened(rois)
         for index, image in enumerate(images if output.size and data.size else ()):
+            check_time()
             output[index] = self._pool(wide[image], boxes[index]).transpose(2, 0, 1)
         return output
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
+from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, widened
 from ir_exec.kernels.sampling import channels_last, read_between, sample_lattice, sample_points
 from ir_exec.ops.base import In, Op, op
@@ -87,6 +88,7 @@ class ROIPooling(_RegionPooling):
         wide, boxes = channels_last(widened(data)), widened(rois)
         pool = self._greatest if self.method == "max" else self._between
         for index, image in enumerate(self._images(boxes, len(data)) if output.size and data.size else ()):
+            check_time()
             pool(wide[image], boxes[index], output[index])
         return output
 
@@ -165,6 +167,7 @@ class PSROIPooling(_RegionPooling):
         wide, boxes = widened(data), widened(rois)
         pool = self._mean if self.mode == "average" else self._between
         for index, image in enumerate(self._images(boxes, len(data)) if data.size else ()):
+            check_time()
             pool(wide[image], boxes[index], output[index])
         return output
 
@@ -274,6 +277,7 @@ class DeformablePSROIPooling(_RegionPooling):
         high = wide[:, : self.output_dim * bins].reshape(len(data), self.output_dim, bins * size[0], size[1])
         high = channels_last(high)
         for index, image in enumerate(self._images(boxes, len(data)) if data.size else ()):
+            check_time()
             classes = moves[index].reshape(-1, 2, self.group_size, self.group_size)
             channels = self.output_dim // len(classes)
             for number, move in enumerate(classes):

@@ -10,6 +10,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
 from ir_exec.kernels import costs
+from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.parallel import for_ranges
 from ir_exec.kernels.random_bits import mersenne_twister, philox, words_of_number
 from ir_exec.ops.base import In, Op, op
@@ -128,6 +129,7 @@ def _draw_as_pytorch(output: Array, low: Any, high: Any, seed: int) -> None:
     generator = mersenne_twister(words_of_number(seed))
     single = output.itemsize <= 4 or (output.dtype.kind == "i" and max(int(low), int(high)) < 2**32)
     for start in range(0, len(output), costs.PIECE_ELEMENTS):
+        check_time()
         part = output[start : start + costs.PIECE_ELEMENTS]
         numbers = generator.random_raw(len(part) * (1 if single else 2))
         part[...] = _as_pytorch(numbers if single else _joined(numbers, high_first=True), low, high)

@@ -20,7 +20,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, ShapeError
-from ir_exec.kernels.limits import current_limits
+from ir_exec.kernels.limits import check_time, current_limits
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.kernels.products import matrix_product
 from ir_exec.ops.base import In, Op, op
@@ -268,6 +268,7 @@ def _contracted(a: _Operand, b: _Operand, kept: set[str]) -> _Operand:
     rows = [label for label in a.labels if label not in b.labels]
     columns = [label for label in b.labels if label not in a.labels]
     shape = a.sizes([*batch, *rows]) + b.sizes(columns)
+    check_time()
     current_limits().require(prod(shape) * a.array.itemsize)
     labels = (*batch, *rows, *columns)
     if not inner:

@@ -73,6 +73,7 @@ class Split(Op):
     inputs = (In("data"), In("axis", types=INTEGER))
     rising = ("data",)
     views = True
+    varies_outputs = True
 
     num_splits: Annotated[Int, within(1, MOST_OUTPUTS)]
 
@@ -111,6 +112,7 @@ class VariadicSplit(Op):
     inputs = (In("data"), In("axis", types=INTEGER), In("split_lengths", types=INTEGER))
     rising = ("data",)
     views = True
+    varies_outputs = True
     counts_outputs = "split_lengths"
 
     def infer(self, data: TensorType, axis: TensorType, split_lengths: TensorType) -> tuple[TensorType, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, ShapeError
 from ir_exec.kernels import costs
+from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.parallel import for_ranges
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
 from ir_exec.kernels.products import matrix_product
@@ -104,6 +105,7 @@ class ScaledDotProductAttention(Op):
         if not output.size or not keys.shape[-1]:
             return rounded(output, query.dtype)
         for rows in _row_blocks(queries.shape[-2], prod(batch) * keys.shape[-1]):
+            check_time()
             scores = matrix_product(queries[..., rows, :], keys)
             if mask is not None:
                 _mask_scores(scores, _rows_of(mask, rows))

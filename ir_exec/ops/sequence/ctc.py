@@ -10,6 +10,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
+from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
 from ir_exec.kernels.softmax import log_softmax
 from ir_exec.ops.base import In, Op, op
@@ -254,6 +255,7 @@ def _log_probability(scores: Array, lengths: Array, targets: Array, counts: Arra
     forward[:, 0] = 0
     ends = forward
     for time in range(scores.shape[1]):
+        check_time()
         stayed = forward if merge else np.where(is_label, nothing, forward)
         skipped = np.where(may_skip, _moved(forward, 2), nothing)
         forward = np.logaddexp(np.logaddexp(stayed, _moved(forward, 1)), skipped)

@@ -22,6 +22,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ir_exec.errors import EvaluationError, IRError
+from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.precision import rounded, widened
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER
@@ -132,6 +133,7 @@ def _walk(
     if ends is not None:
         states = tuple(np.where(ends > 0, state, 0) for state in states)
     for time in range(len(projected)):
+        check_time()
         updated = step(projected[time].T, states)
         if ends is not None:
             inside = time < ends

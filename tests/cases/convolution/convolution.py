@@ -16,12 +16,13 @@ def convolution(
     filters: tuple[int, ...],
     kind: str = "f32",
     constants: tuple[int, ...] = (1,),
+    wide_vectors: bool = False,
     **steps: object,
 ) -> Case:
     tolerance = TOLERANCE.get(kind, 0.0)
     inputs = (data_of(data, kind), data_of(filters, kind, 1))
     attributes = windows(len(data) - 2, **steps)  # type: ignore[arg-type]  # as a caller
-    return Case(type, 1, inputs, attributes, constants, rtol=tolerance, atol=tolerance * 10)
+    return Case(type, 1, inputs, attributes, constants, rtol=tolerance, atol=tolerance * 10, wide_vectors=wide_vectors)
 
 
 STEPS: list[dict[str, object]] = [
@@ -54,7 +55,7 @@ CASES += [
     convolution("Convolution", (1, 5, 4, 3), (6, 5, 1, 1), begin=1),
     convolution("Convolution", (1, 5, 1, 1), (6, 5, 1, 1)),
     convolution("Convolution", (1, 5, 4, 3), (2, 5, 4, 3)),
-    convolution("Convolution", (1, 1, 2, 2), (1, 1, 3, 3), begin=4),
+    convolution("Convolution", (1, 1, 2, 2), (1, 1, 3, 3), begin=4, wide_vectors=True),
     convolution("Convolution", (1, 1, 3), (1, 1, 2), dilations=4, begin=1),
     convolution("Convolution", (1, 1, 1), (1, 1, 1)),
 ]
@@ -102,7 +103,7 @@ CASES += [
 # Every element type; integers are exact, 8 bits saturate.
 CASES += [convolution("Convolution", (1, 3, 6, 5), (4, 3, 3, 2), kind) for kind in ("f64", "f16", "bf16")]
 CASES += [
-    convolution(type, (1, 4, 6, 5), shape, kind, begin=1)
+    convolution(type, (1, 4, 6, 5), shape, kind, begin=1, wide_vectors=kind == "i8")
     for type, shape in (("Convolution", (3, 4, 2, 2)), ("GroupConvolution", (2, 3, 2, 2, 2)))
     for kind in ("i8", "u8", "i16", "u16", "i32", "i64")
 ]

@@ -32,7 +32,7 @@ def uniform(
     if alignment is not None:
         attributes["alignment"] = alignment
     inputs = (np.array(shape, ElementType[index].dtype), *limits)
-    more = {"oracle": ORACLES.get(kind, "reference")} | more
+    more = {"oracle": ORACLES.get(kind, "reference"), "wide_vectors": kind == "bf16"} | more
     return Case("RandomUniform", 8, inputs, attributes, constants=constants, **more)
 
 

@@ -1,0 +1,53 @@
+"""Networks in Python: a function for each operator type, from which types are inferred as one builds.
+
+```python
+from ir_exec import build
+
+data = build.parameter([None, 64], name="data")
+hidden = build.relu(build.add(build.matmul(data, weights), 0.5))
+model = build.model(build.result(hidden, name="hidden"))
+model.save("model.xml")
+```
+
+A shape or element type that an operator does not take is an IRError at the line that makes the layer. The functions
+are named as those of OpenVINO's Python API and made from the registry of operators; `__init__.pyi` lists them.
+"""
+
+from __future__ import annotations
+
+from ir_exec.build.bodies import Collected, Sliced, if_, loop, tensor_iterator
+from ir_exec.build.constants import constant, parameter
+from ir_exec.build.functions import function_for, function_names
+from ir_exec.build.network import model, result
+from ir_exec.build.operators import op
+from ir_exec.build.values import Value
+from ir_exec.build.variables import assign, read_value
+
+__all__ = [
+    "Collected",
+    "Sliced",
+    "Value",
+    "assign",
+    "constant",
+    "if_",
+    "loop",
+    "model",
+    "op",
+    "parameter",
+    "read_value",
+    "result",
+    "tensor_iterator",
+]
+
+
+def __getattr__(name: str) -> object:
+    type_name = function_names().get(name)
+    if type_name is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Modules of operators are imported when a function of theirs is first asked for.
+    function = globals()[name] = function_for(type_name)
+    return function
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *function_names()})

@@ -1,0 +1,420 @@
+"""Layers that hold a body: Loop, TensorIterator and If. A body is a function that is called to make its layers.
+
+Values from outside that a body reads become inputs of the layer; constants from outside are constants in the body too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from ir_exec.build.constants import Input, constant, parameter
+from ir_exec.build.network import assemble, result
+from ir_exec.build.values import BuiltBody, BuiltLayer, Scope, Value, new_layer, scope
+from ir_exec.errors import GraphError, IRError, Location, raise_error
+from ir_exec.graph import BodyGraph
+from ir_exec.infer import infer_node, typed_bodies
+from ir_exec.ir import MAX_BODY_DEPTH, BackEdge, Body, PortMapEntry
+from ir_exec.ir.held import HeldWeights
+from ir_exec.ops import Op
+from ir_exec.ops.base import bodies as ties
+from ir_exec.ops.base.body_types import either
+from ir_exec.ops.base.shapes import normalize_axis
+from ir_exec.ops.condition import If
+from ir_exec.ops.infrastructure.loops import Loop, TensorIterator
+from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
+
+__all__ = ["Collected", "Sliced", "if_", "loop", "tensor_iterator"]
+
+_MAX_ROUNDS = 8
+"""How often a body is made anew with wider types of what it carries: a dim or a rank widens in each round."""
+
+_BodyName: TypeAlias = Literal["body", "then_body", "else_body"]
+
+Values: TypeAlias = "Value | Sequence[Value]"
+
+
+@dataclass(frozen=True, slots=True)
+class Sliced:
+    """An input of which each iteration gets a part: `part_size` elements along `axis`, from `start` to `end` (included)
+    in steps of `stride`."""
+
+    value: Input
+    axis: int = 0
+    start: int = 0
+    end: int = -1
+    stride: int = 1
+    part_size: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """A value of the body whose parts, one of each iteration, make an output, one after the other along `axis`."""
+
+    value: Value
+    axis: int = 0
+    start: int = 0
+    end: int = -1
+    stride: int = 1
+    part_size: int = 1
+
+
+class _Entry(NamedTuple):
+    """A Parameter or Result of a body, and the port of the layer that it is tied to: -1 for none."""
+
+    value: Value
+    external: int
+    part: Sliced | Collected | None = None
+    purpose: str | None = None
+
+
+def if_(
+    condition: Input,
+    then: Callable[[], Values],
+    else_: Callable[[], Values],
+    *,
+    name: str | None = None,
+    tensor_names: Iterable[str] | Iterable[Iterable[str]] = (),
+) -> Any:
+    """What `then()` or `else_()` returns, by a boolean; one Value, or a tuple where they return several.
+
+    ```python
+    output = build.if_(flag, lambda: build.add(x, 1.0), lambda: x)
+    ```
+    """
+    flag = _value(condition)
+    bodies: list[_Open] = []
+    for function in (then, else_):
+        with scope() as inside:
+            returned = function()
+            values = [returned] if isinstance(returned, Value) else [_value(one) for one in returned]
+            bodies.append(_Open(inside, [], [result(one) for one in values]))
+    counts = [len(body.results) for body in bodies]
+    if counts[0] != counts[1]:
+        message = f"then gives {counts[0]} values and else_ {counts[1]}, expected as many"
+        raise GraphError(message, location=Location(layer_name=name, layer_type="If"))
+    inputs = [flag]
+    titles: tuple[_BodyName, ...] = ("then_body", "else_body")
+    finished = []
+    for body, title in zip(bodies, titles, strict=True):
+        captured = _captured(body)
+        entries = []
+        for outer, inner in captured.items():
+            if outer not in inputs:
+                inputs.append(outer)
+            entries.append(_Entry(inner, inputs.index(outer)))
+        outputs = [_Entry(value, position) for position, value in enumerate(body.results)]
+        finished.append((body, title, entries, outputs))
+    layer = _layer(If(), inputs, finished, (), counts[0], name, tensor_names)
+    return layer.outputs[0] if counts[0] == 1 else layer.outputs
+
+
+def loop(
+    trip_count: Input | None,
+    condition: Input | None,
+    body: Callable[..., tuple[Any, Sequence[Any], Sequence[Any]]],
+    carried: Sequence[Input] = (),
+    sliced: Sequence[Sliced] = (),
+    *,
+    name: str | None = None,
+    tensor_names: Iterable[Iterable[str]] = (),
+) -> tuple[Value, ...]:
+    """Run a body `trip_count` times, or until the condition that it returns is false.
+
+    trip_count: None for no limit. condition: whether the first iteration runs; None for yes.
+    body: called with the number of the iteration (i64, a scalar), the carried values and a part of each of `sliced`;
+        returns the condition for the next iteration (None: always), the next carried values, and what is collected, as
+        Collected or as values whose parts are joined along axis 0. It may be called several times, until the types of
+        what is carried fit all iterations.
+
+    Returns the last carried values, then what was collected.
+
+    ```python
+    total, steps = build.loop(10, None, lambda i, total: (None, [build.add(total, x)], [total]), carried=[zeros])
+    ```
+    """
+    trips = _value(-1 if trip_count is None else trip_count, ElementType.i64)
+    first = _value(True if condition is None else condition)
+
+    def made(iteration: Value, *given: Value) -> tuple[Any, Sequence[Any], Sequence[Any]]:
+        goes_on, *rest = body(iteration, *given)
+        if len(rest) != 2:
+            raise GraphError("the body of a loop returns a condition, the carried values and what is collected")
+        return (True if goes_on is None else goes_on), rest[0], rest[1]
+
+    return _repeated(Loop(), [trips, first], made, carried, sliced, name, tensor_names)
+
+
+def tensor_iterator(
+    body: Callable[..., tuple[Sequence[Any], Sequence[Any]]],
+    carried: Sequence[Input] = (),
+    sliced: Sequence[Sliced] = (),
+    *,
+    name: str | None = None,
+    tensor_names: Iterable[Iterable[str]] = (),
+) -> tuple[Value, ...]:
+    """Run a body once for each part of its sliced inputs.
+
+    body: called with the carried values and a part of each of `sliced`; returns the next carried values and what is
+        collected, as for `loop`. Returns the last carried values, then what was collected.
+    """
+
+    def made(iteration: Value, *given: Value) -> tuple[Any, Sequence[Any], Sequence[Any]]:
+        after, collected = body(*given)
+        return None, after, collected
+
+    return _repeated(TensorIterator(), [], made, carried, sliced, name, tensor_names)
+
+
+def _repeated(
+    op: Op,
+    own: list[Value],
+    body: Callable[..., tuple[Any, Sequence[Any], Sequence[Any]]],
+    carried: Sequence[Input],
+    sliced: Sequence[Sliced],
+    name: str | None,
+    tensor_names: Iterable[Iterable[str]],
+) -> tuple[Value, ...]:
+    """A Loop or TensorIterator; `own`: the inputs that are for the layer itself."""
+    initial = [_value(one) for one in carried]
+    parts = [replace(one, value=_value(one.value)) for one in sliced]
+    types = [value.type.without_values() for value in initial]
+    for _ in range(_MAX_ROUNDS):
+        with scope() as inside:
+            counter = parameter([], ElementType.i64)
+            before = [_parameter_of(type) for type in types]
+            pieces = [_parameter_of(_part_type(one)) for one in parts]
+            goes_on, after, collected = body(counter, *before, *pieces)
+            after = [_value(one, type.element_type) for one, type in zip(after, types, strict=False)]
+            joined = [one if isinstance(one, Collected) else Collected(_value(one)) for one in collected]
+            condition = None if goes_on is None else result(_value(goes_on))
+            ends = [result(value) for value in after]
+            ends_of_parts = [result(one.value) for one in joined]
+        if len(after) != len(initial):
+            message = f"the body gives {len(after)} carried values, and takes {len(initial)}"
+            raise GraphError(message, location=Location(layer_name=name, layer_type=op.type_name))
+        wider = [_widened(type, value.type) for type, value in zip(types, after, strict=True)]
+        if wider == types:
+            break
+        types = wider
+    opened = _Open(inside, [counter, *before, *pieces], [*([condition] if condition else []), *ends, *ends_of_parts])
+    captured = _captured(opened)
+    inputs = [*own, *initial]
+    entries = [_Entry(value, len(own) + position) for position, value in enumerate(before)]
+    for piece, one in zip(pieces, parts, strict=True):
+        entries.append(_Entry(piece, len(inputs), one))
+        inputs.append(_as_value(one.value))
+    for outer, inner in captured.items():
+        entries.append(_Entry(inner, len(inputs)))
+        inputs.append(outer)
+    if op.has_condition:
+        entries.insert(0, _Entry(counter, -1, purpose="current_iteration"))
+    outputs = [_Entry(condition, -1, purpose="execution_condition")] if condition else []
+    outputs += [_Entry(value, position) for position, value in enumerate(ends)]
+    outputs += [
+        _Entry(value, len(ends) + position, one)
+        for position, (value, one) in enumerate(zip(ends_of_parts, joined, strict=True))
+    ]
+    back = tuple(zip(ends, before, strict=True))
+    layer = _layer(op, inputs, [(opened, "body", entries, outputs)], back, len(ends) + len(joined), name, tensor_names)
+    return layer.outputs
+
+
+class _Open(NamedTuple):
+    """A body whose layers are made: its scope, the Parameters that it was called with, and its Results."""
+
+    scope: Scope
+    parameters: list[Value]
+    results: list[Value]
+
+
+def _captured(body: _Open) -> dict[Value, Value]:
+    """The values from outside that a body reads, and the Parameters that take their place in it."""
+    found: dict[Value, Value] = {}
+    inner: dict[BuiltLayer, BuiltLayer] = {}
+    for layer in _layers_inside(body):
+        if not any(_is_outside(value, body.scope) for value in layer.inputs):
+            continue
+        inputs = []
+        for value in layer.inputs:
+            if not _is_outside(value, body.scope):
+                inputs.append(value)
+            elif value.layer.constant is not None:
+                copy = inner.get(value.layer)
+                if copy is None:
+                    copy = inner[value.layer] = _copied(value.layer, body.scope)
+                inputs.append(copy.outputs[0])
+            else:
+                if value not in found:
+                    made = _parameter_of(value.type)
+                    made.layer.scope = body.scope
+                    made.layer.name = value.layer.name
+                    made.type = value.type
+                    found[value] = made
+                inputs.append(found[value])
+        layer.inputs = tuple(inputs)
+    return found
+
+
+def _layers_inside(body: _Open) -> list[BuiltLayer]:
+    """The layers of a body that its Results and Assigns need, sources first."""
+    pending = [value.layer for value in body.results] + body.scope.sinks
+    found = set(pending)
+    while pending:
+        for value in pending.pop().inputs:
+            if value.layer not in found and not _is_outside(value, body.scope):
+                found.add(value.layer)
+                pending.append(value.layer)
+    return sorted(found, key=lambda layer: layer.serial)
+
+
+def _is_outside(value: Value, inside: Scope) -> bool:
+    """Whether a value is not made in this body; GraphError where it is made in a body that is no outer one."""
+    if value.layer.scope is inside:
+        return False
+    outer = inside.outer
+    while outer is not None and value.layer.constant is None:
+        if value.layer.scope is outer:
+            return True
+        outer = outer.outer
+    if value.layer.constant is None:
+        raise GraphError("a value of a body is used outside of it").located(value.layer.location)
+    return True
+
+
+def _copied(layer: BuiltLayer, inside: Scope) -> BuiltLayer:
+    """The same constant in a body."""
+    copy = replace(layer, scope=inside, outputs=())
+    copy.outputs = tuple([Value(copy, value.position, value.type) for value in layer.outputs])
+    return copy
+
+
+def _layer(
+    op: Op,
+    inputs: list[Value],
+    opened: list[tuple[_Open, _BodyName, list[_Entry], list[_Entry]]],
+    back_edges: tuple[tuple[Value, Value], ...],
+    count: int,
+    name: str | None,
+    tensor_names: Iterable[str] | Iterable[Iterable[str]],
+) -> BuiltLayer:
+    """The layer that holds these bodies."""
+    bodies = tuple([_finished(*one, back_edges, len(inputs)) for one in opened])
+    held: dict[int, Array] = {}
+    for body in bodies:
+        held |= body.constants
+    where = Location(layer_name=name, layer_type=op.type_name)
+    if max(body.graph.depth for body in bodies) > MAX_BODY_DEPTH:
+        raise GraphError(f"bodies are nested deeper than {MAX_BODY_DEPTH}", location=where)
+    context = {"weights": HeldWeights(held), "bodies": typed_bodies([body.graph for body in bodies], HeldWeights(held))}
+    try:
+        types = infer_node(op, [value.type for value in inputs], context, raise_error)
+    except IRError as error:
+        raise error.located(where) from error.__cause__
+    assert types is not None, "the report raises"
+    assert len(types) == count, "each output has an entry in the port map"
+    return new_layer(op.type_name, op, tuple(inputs), types, name=name, tensor_names=tensor_names, bodies=bodies)
+
+
+def _finished(
+    body: _Open,
+    title: _BodyName,
+    entries: list[_Entry],
+    outputs: list[_Entry],
+    back_edges: tuple[tuple[Value, Value], ...],
+    count: int,
+) -> BuiltBody:
+    """The body as the file has it and as a graph; `count` inputs of the layer come before its outputs."""
+    parameters = [entry.value for entry in entries]
+    results = [entry.value for entry in outputs]
+    network = assemble(_layers_inside(body), parameters, results, title)
+    first = len(network.layers) - len(results)
+    place = {value: id for id, value in enumerate(parameters)} | {value: id for id, value in enumerate(results)}
+    port_map = [_entry("input", entry, entry.external, place[entry.value]) for entry in entries] + [
+        _entry("output", entry, entry.external if entry.external < 0 else count + entry.external, first + id)
+        for id, entry in enumerate(outputs)
+    ]
+    document = Body(
+        name=title,
+        port_map=tuple(port_map),
+        back_edges=tuple(
+            [
+                BackEdge(from_layer=str(first + place[source]), to_layer=str(place[target]))
+                for source, target in back_edges
+            ]
+        ),
+        layers=(),
+        edges=(),
+    ).model_copy(update={"layers": network.layers, "edges": network.edges})
+    tied = ties.Ties(
+        len(parameters),
+        tuple([_tied_input(entry, place[entry.value]) for entry in entries]),
+        tuple([_tied_output(entry, place[entry.value]) for entry in outputs]),
+        tuple([ties.BackEdge(place[source], place[target]) for source, target in back_edges]),
+    )
+    depth = 1 + max([inner.depth for node in network.graph.nodes for inner in node.bodies], default=0)
+    return BuiltBody(document, BodyGraph(title, network.graph, tied, depth), network.constants)
+
+
+def _entry(direction: Literal["input", "output"], entry: _Entry, external: int, id: int) -> PortMapEntry:
+    part = entry.part
+    numbers = (
+        {} if part is None else {name: getattr(part, name) for name in ("axis", "start", "end", "stride", "part_size")}
+    )
+    return PortMapEntry(
+        direction=direction,
+        external_port_id=external,
+        internal_layer_id=str(id),
+        purpose=entry.purpose,
+        **numbers,
+    )
+
+
+def _tied_input(entry: _Entry, place: int) -> ties.BodyInput:
+    position = entry.external if entry.external >= 0 else None
+    return ties.BodyInput(place, position, _part(entry.part), entry.purpose is not None)
+
+
+def _tied_output(entry: _Entry, place: int) -> ties.BodyOutput:
+    position = entry.external if entry.external >= 0 else None
+    return ties.BodyOutput(place, position, _part(entry.part), entry.purpose is not None)
+
+
+def _part(part: Sliced | Collected | None) -> ties.Part | None:
+    return None if part is None else ties.Part(part.axis, part.start, part.end, part.stride, part.part_size)
+
+
+def _part_type(one: Sliced) -> TensorType:
+    """The type of what an iteration gets of a sliced input."""
+    type = _as_value(one.value).type
+    if type.shape.dims is None:
+        return type.without_values()
+    dims = list(type.shape.dims)
+    dims[normalize_axis(one.axis, len(dims))] = Dim.of(one.part_size)
+    return type.with_shape(Shape(dims))
+
+
+def _widened(type: TensorType, after: TensorType) -> TensorType:
+    """A type that both fit, with any size where dims differ, so that widening ends soon."""
+    wider = either(type, after)
+    if wider.shape.dims is None or type.shape.dims is None:
+        return wider
+    dims = zip(type.shape.dims, wider.shape.dims, strict=True)
+    return wider.with_shape(Shape([before if before == now else Dim.any() for before, now in dims]))
+
+
+def _parameter_of(type: TensorType) -> Value:
+    return parameter(type.shape, type.element_type)
+
+
+def _value(given: Input, kind: ElementType | None = None) -> Value:
+    if isinstance(given, Value):
+        return given
+    is_plain = not hasattr(given, "dtype")
+    return constant(given, kind if is_plain and kind is not None and kind.is_known else None)
+
+
+def _as_value(given: Input) -> Value:
+    assert isinstance(given, Value), "what a layer slices was made a value"
+    return given

@@ -1,0 +1,143 @@
+"""A function for each operator type: `build.gather(data, indices, axis, batch_dims=0)`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
+from inspect import Parameter, Signature
+from typing import Any
+
+from ir_exec.build.operators import has_one_output, make, operator_class, single_or_all
+from ir_exec.build.values import Value
+from ir_exec.codes import Code
+from ir_exec.errors import GraphError, InvalidAttributeError, IRError, Location
+from ir_exec.ops import Op
+from ir_exec.ops.base.docstrings import description_of
+from ir_exec.ops.base.registry import names_of_types
+
+__all__ = ["function_for", "function_name", "function_names", "has_one_output", "parameters_of"]
+
+_OWN = frozenset({"Assign", "Const", "If", "Loop", "Parameter", "ReadValue", "Result", "TensorIterator"})
+"""Types for which the builder has functions of another form."""
+
+_SPELT = {
+    "BGRtoNV12": "bgr_to_nv12",
+    "Col2Im": "col2im",
+    "ErfInv": "erfinv",
+    "GroupedMatMul": "grouped_matmul",
+    "HSigmoid": "hsigmoid",
+    "HSwish": "hswish",
+    "I420toBGR": "i420_to_bgr",
+    "I420toRGB": "i420_to_rgb",
+    "IsNaN": "is_nan",
+    "MatMul": "matmul",
+    "NV12toBGR": "nv12_to_bgr",
+    "NV12toRGB": "nv12_to_rgb",
+    "PReLU": "prelu",
+    "RGBtoNV12": "rgb_to_nv12",
+    "ReLU": "relu",
+    "SoftMax": "softmax",
+    "SoftPlus": "softplus",
+    "SoftSign": "softsign",
+    "TopK": "topk",
+    "ExperimentalDetectronTopKROIs": "experimental_detectron_topk_rois",
+}
+"""Types of which the words cannot be told from the capitals; OpenVINO's Python functions have these names."""
+
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def function_name(type_name: str) -> str:
+    """The name of the function for an operator type: `GatherElements` has `gather_elements`."""
+    return _SPELT.get(type_name) or _WORDS.sub("_", type_name).lower()
+
+
+@cache
+def function_names() -> dict[str, str]:
+    """The operator type of each function."""
+    return {function_name(one): one for one in names_of_types() if one not in _OWN}
+
+
+def parameters_of(cls: type[Op]) -> list[Parameter]:
+    """The parameters of a function for this class: its inputs, then its attributes."""
+    found = []
+    left_out = False
+    for declared in cls.inputs:
+        left_out |= declared.optional
+        kind = Sequence[Any] if declared.variadic else Any
+        default = None if declared.optional else Parameter.empty
+        found.append(Parameter(declared.name, Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=kind))
+    for field in cls.fields():
+        if field.is_required:
+            kind_of = Parameter.KEYWORD_ONLY if left_out else Parameter.POSITIONAL_OR_KEYWORD
+            found.append(Parameter(field.name, kind_of))
+    optional = [field for field in cls.fields() if not field.is_required]
+    return found + [Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default) for field in optional]
+
+
+def function_for(type_name: str) -> Callable[..., Any]:
+    """The function that makes layers of an operator type."""
+
+    def function(
+        *arguments: Any,
+        opset: str | int | None = None,
+        name: str | None = None,
+        tensor_names: Any = (),
+        outputs: int | None = None,
+        **keywords: Any,
+    ) -> Any:
+        cls = operator_class(type_name, opset)
+        try:
+            inputs, attributes = _bound(cls, arguments, keywords)
+        except IRError as error:
+            raise error.located(Location(layer_name=name, layer_type=type_name)) from None
+        layer = make(cls, inputs, attributes, name=name, tensor_names=tensor_names, outputs=outputs)
+        return single_or_all(layer)
+
+    newest = operator_class(type_name)
+    function.__name__ = function.__qualname__ = function_name(type_name)
+    function.__module__ = "ir_exec.build"
+    function.__doc__ = description_of(newest)
+    common = [
+        Parameter("opset", Parameter.KEYWORD_ONLY, default=None),
+        Parameter("name", Parameter.KEYWORD_ONLY, default=None),
+        Parameter("tensor_names", Parameter.KEYWORD_ONLY, default=()),
+    ]
+    if newest.varies_outputs:
+        common.append(Parameter("outputs", Parameter.KEYWORD_ONLY, default=None))
+    ordered = sorted([*parameters_of(newest), *common], key=lambda one: one.kind)
+    function.__signature__ = Signature(ordered)  # type: ignore[attr-defined]  # what inspect and help() show
+    return function
+
+
+@lru_cache(maxsize=2**10)
+def _positional(cls: type[Op]) -> list[str]:
+    return [one.name for one in parameters_of(cls) if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
+
+
+def _bound(cls: type[Op], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Inputs and attributes from the arguments: inputs first, then attributes in the order of the class."""
+    names = _positional(cls)  # type: ignore[arg-type]  # mypy takes a class for one of its objects
+    if len(arguments) > len(names):
+        message = f"{len(arguments)} arguments without a name, and there are {len(names)}: {', '.join(names)}"
+        raise GraphError(message, code=Code.wrong_number_of_inputs)
+    given = dict(zip(names, arguments, strict=False))
+    for key in keywords.keys() & given.keys():
+        raise InvalidAttributeError(f"{key} is given twice")
+    given.update(keywords)
+    inputs: list[Any] = []
+    for declared in cls.inputs:
+        value = given.pop(declared.name, None)
+        if value is None and not declared.optional:
+            message = f"input {declared.name} is missing"
+            raise GraphError(message, code=Code.wrong_number_of_inputs, port=declared.name)
+        if declared.variadic and value is not None:
+            if isinstance(value, Value):
+                value = [value]
+            inputs.extend(value)
+        else:
+            inputs.append(value)
+    while inputs and inputs[-1] is None:
+        inputs.pop()
+    return inputs, given

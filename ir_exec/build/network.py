@@ -1,0 +1,252 @@
+"""From values to a network: layers are numbered and named, and become the document and the graph of a Model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from ir_exec.build.values import BuiltLayer, Value, new_layer
+from ir_exec.codes import Code
+from ir_exec.collector import paused_collector
+from ir_exec.errors import GraphError
+from ir_exec.graph import Graph, Node
+from ir_exec.graph import Value as GraphValue
+from ir_exec.infer import Types
+from ir_exec.ir import NO_RT_INFO, Document, Edge, Layer, Port, RtInfo
+from ir_exec.ir.held import HeldWeights
+from ir_exec.model import Loaded, Model
+from ir_exec.ops.infrastructure.values import Result
+from ir_exec.types import Array, ElementType, TensorType
+
+__all__ = ["Network", "assemble", "model", "needed_layers", "result"]
+
+
+def result(value: Value, name: str | None = None, *, tensor_names: Iterable[str] = ()) -> Value:
+    """An output of the network, which `model` takes; `name` is its tensor name too, unless there are others."""
+    names = tuple(tensor_names) or ((name,) if name else ())
+    layer = new_layer("Result", Result(), (value,), [value.type], name=name)
+    layer.output_names = names
+    return layer.outputs[0]
+
+
+@paused_collector()
+def model(
+    results: Value | Sequence[Value],
+    parameters: Sequence[Value] | None = None,
+    *,
+    name: str = "model",
+    sinks: Sequence[Value] = (),
+) -> Model:
+    """The network that computes these values, which can be run, checked and saved.
+
+    results: the outputs in their order, Results or any other values. parameters: the inputs in their order, where it
+        is not that in which they were made; those that nothing reads stay. sinks: Assigns, which no output needs.
+
+    Raises GraphError for values of a body, for inputs that `parameters` leaves out, and for names that two inputs,
+    two outputs or two tensors have.
+    """
+    ends = [results] if isinstance(results, Value) else list(results)
+    if not ends and not sinks:
+        raise GraphError("the network has no Result, so that nothing would be computed", code=Code.no_result)
+    ends = [one if one.layer.type == "Result" else result(one) for one in ends]
+    layers = needed_layers([*ends, *sinks, *(parameters or ())])
+    for layer in layers:
+        if layer.scope.outer is not None and layer.constant is None:
+            raise GraphError("a value of a body is used outside of it").located(layer.location)
+    found = [layer.outputs[0] for layer in layers if layer.type == "Parameter"]
+    ordered = found if parameters is None else list(parameters)
+    missing = [one for one in found if one not in ordered]
+    if missing:
+        message = f"the network reads {missing[0].name}, which is not among the parameters"
+        raise GraphError(message).located(missing[0].layer.location)
+    network = assemble(layers, ordered, ends, name)
+    weights = HeldWeights(network.constants)
+    document = Document.model_construct(
+        name=name,
+        version=11,
+        layers=network.layers,
+        edges=network.edges,
+        rt_info=_rt_info(),
+    )
+    return Model(Loaded(document, network.graph, weights, document), network.types)
+
+
+def _rt_info() -> RtInfo:
+    from ir_exec import __version__
+
+    made = RtInfo(name="ir_exec_version", attributes={"value": __version__})
+    return RtInfo(name="rt_info", children=(made,))
+
+
+def needed_layers(values: Iterable[Value]) -> list[BuiltLayer]:
+    """The layers that these values are computed by, in the order in which they were made: sources come first."""
+    pending = [value.layer for value in values]
+    found = set(pending)
+    while pending:
+        for value in pending.pop().inputs:
+            if value.layer not in found:
+                found.add(value.layer)
+                pending.append(value.layer)
+    return sorted(found, key=lambda layer: layer.serial)
+
+
+@dataclass(eq=False, slots=True)
+class Network:
+    """A finished network or body. types: of the values of the graph. constants: by their offsets, in bodies too."""
+
+    layers: tuple[Layer, ...]
+    edges: tuple[Edge, ...]
+    graph: Graph
+    types: Types
+    constants: dict[int, Array] = field(default_factory=dict)
+
+
+def assemble(needed: Sequence[BuiltLayer], parameters: Sequence[Value], results: Sequence[Value], name: str) -> Network:
+    """The network of these layers, of which each comes after its sources. Parameters come first and Results last."""
+    inputs = [value.layer for value in parameters]
+    outputs = [value.layer for value in results]
+    ends = {*inputs, *outputs}
+    ordered = [*inputs, *(layer for layer in needed if layer not in ends), *outputs]
+    tensor_names = _tensor_names(ordered)
+    names = _layer_names(ordered)
+    made: list[Layer] = []
+    nodes: list[Node] = []
+    edges: list[Edge] = []
+    values: list[GraphValue] = []
+    types: Types = []
+    places: dict[BuiltLayer, int] = {}
+    constants: dict[int, Array] = {}
+    for id, layer in enumerate(ordered):
+        places[layer] = id
+        count = len(layer.inputs)
+        is_result = layer.type == "Result"
+        sources = [nodes[places[value.layer]].outputs[value.position] for value in layer.inputs]
+        element = Layer.model_construct(
+            id=str(id),
+            name=names[id],
+            type=layer.type,
+            version=layer.version,
+            data=dict(layer.attributes),
+            inputs=tuple([_port(position, value.type) for position, value in enumerate(layer.inputs)]),
+            outputs=()
+            if is_result
+            else tuple(
+                [_port(count + value.position, value.type, tensor_names.get(value, ())) for value in layer.outputs]
+            ),
+            bodies=tuple([body.body for body in layer.bodies]),
+            output_names=layer.output_names,
+            rt_info=NO_RT_INFO,
+            line=0,
+            data_line=0,
+        )
+        node = Node(element, layer.op, None, type(layer.op))
+        node.inputs = list(sources)
+        node.declared_inputs = tuple([value.type.without_values() for value in layer.inputs])
+        if not is_result:
+            node.outputs = tuple(
+                [
+                    GraphValue(
+                        node,
+                        value.position,
+                        len(values) + value.position,
+                        value.type.without_values(),
+                        tensor_names.get(value, ()),
+                    )
+                    for value in layer.outputs
+                ]
+            )
+            types += [value.type for value in layer.outputs]
+        values += node.outputs
+        node.bodies = tuple([body.graph for body in layer.bodies])
+        for position, value in enumerate(layer.inputs):
+            source = places[value.layer]
+            edges.append(
+                Edge.model_construct(
+                    from_layer=str(source),
+                    from_port=str(len(value.layer.inputs) + value.position),
+                    to_layer=str(id),
+                    to_port=str(position),
+                    line=0,
+                )
+            )
+        if layer.constant is not None:
+            constants[int(layer.attributes["offset"])] = layer.constant
+        for body in layer.bodies:
+            constants |= body.constants
+        made.append(element)
+        nodes.append(node)
+    graph = Graph(
+        name,
+        nodes,
+        nodes[: len(inputs)],
+        nodes[len(nodes) - len(outputs) :] if outputs else [],
+        values,
+        [],
+    )
+    return Network(tuple(made), tuple(edges), graph, types, constants)
+
+
+def _port(id: int, type: TensorType, names: tuple[str, ...] = ()) -> Port:
+    dims = type.shape.dims
+    sizes = () if dims is None else tuple([dim.lo if dim.lo == dim.hi else -1 for dim in dims])
+    return _shared_port(id, type.element_type, sizes, names)
+
+
+@lru_cache(maxsize=2**14)
+def _shared_port(id: int, element_type: ElementType, dims: tuple[int, ...], names: tuple[str, ...]) -> Port:
+    # A network has few types, and each at many ports.
+    return Port.model_construct(
+        id=str(id), precision=element_type.precision, dims=dims, names=names, line=0, rt_info=NO_RT_INFO
+    )
+
+
+def _tensor_names(layers: Sequence[BuiltLayer]) -> dict[Value, tuple[str, ...]]:
+    """The tensor names of each value that has any, those of its Results included."""
+    found: dict[Value, dict[str, None]] = {}
+    for layer in layers:
+        for value in layer.outputs:
+            if value.tensor_names and layer.type != "Result":
+                found.setdefault(value, {}).update(dict.fromkeys(value.tensor_names))
+        if layer.output_names:
+            found.setdefault(layer.inputs[0], {}).update(dict.fromkeys(layer.output_names))
+    owners: dict[str, Value] = {}
+    for value, names in found.items():
+        for name in names:
+            other = owners.setdefault(name, value)
+            if other is not value:
+                message = f"tensor name {name!r} is of {other.name} ({other.layer.type}) and of {value.name}"
+                raise GraphError(message, code=Code.duplicate_tensor_name).located(value.layer.location)
+    return {value: tuple(names) for value, names in found.items()}
+
+
+def _layer_names(layers: Sequence[BuiltLayer]) -> list[str]:
+    """A name for each layer that no other has: its own one, its type and number, or that of a Result's source."""
+    taken = {layer.name for layer in layers if layer.name}
+    given: dict[str, BuiltLayer] = {}
+    names: list[str] = []
+    places: dict[BuiltLayer, int] = {}
+    for id, layer in enumerate(layers):
+        places[layer] = id
+        name = layer.name
+        other = given.setdefault(name, layer) if name else layer
+        if other is not layer and {"Parameter", "Result"} & {layer.type} and other.type == layer.type:
+            message = f"two layers of type {layer.type} are named {name!r}"
+            raise GraphError(message, code=Code.duplicate_layer_name).located(layer.location)
+        if not name and layer.type == "Result":
+            source = layer.inputs[0]
+            name = f"{names[places[source.layer]]}/sink_port_{source.position}"
+        elif not name:
+            name = f"{layer.type}_{id}"
+        if other is not layer or (not layer.name and name in taken):
+            name = _free(name, taken)
+        taken.add(name)
+        names.append(name)
+    return names
+
+
+def _free(name: str, taken: set[str]) -> str:
+    number = 1
+    while f"{name}_{number}" in taken:
+        number += 1
+    return f"{name}_{number}"

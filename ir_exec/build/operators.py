@@ -1,0 +1,233 @@
+"""Layers of any operator: attributes as the file spells them, inputs as values, outputs as inference types them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ir_exec.build.constants import Input, as_array, constant
+from ir_exec.build.values import BuiltLayer, Value, new_layer
+from ir_exec.codes import Code
+from ir_exec.errors import GraphError, InvalidAttributeError, IRError, Location, raise_error
+from ir_exec.infer import infer_node
+from ir_exec.ops import Op, resolve
+from ir_exec.ops.base import In
+from ir_exec.ops.base.attributes import Field
+from ir_exec.ops.base.registry import LAST_OPSET, canonical, newest
+from ir_exec.types import Array, ElementType, Shape, TensorType
+
+__all__ = ["attribute_text", "has_one_output", "make", "op", "operator_class", "operator_of", "single_or_all"]
+
+
+def op(
+    type_name: str,
+    *inputs: Input | None,
+    opset: str | int | None = None,
+    name: str | None = None,
+    tensor_names: Iterable[str] | Iterable[Iterable[str]] = (),
+    outputs: int | None = None,
+    **attributes: Any,
+) -> Any:
+    """A layer of the operator `type_name`; its Value, or a tuple of Values where the operator has several outputs.
+
+    inputs: values, arrays, numbers or lists; optional ones at the end may be left out. Numbers, lists and arrays take
+        the element type of the other inputs where the operator demands equal types.
+    attributes: by the names of the operator's fields, which are those of the file but for names that Python cannot say.
+    opset: `"opset8"` or 8; the newest version of the operator by default. outputs: how many there are, where neither
+        the operator nor constants say that.
+
+    Raises the IRError that says what is wrong with inputs or attributes, with the layer's name and type.
+    """
+    cls = operator_class(type_name, opset)
+    values = list(inputs)
+    while values and values[-1] is None:
+        values.pop()
+    layer = make(cls, values, attributes, name=name, tensor_names=tensor_names, outputs=outputs)
+    return single_or_all(layer)
+
+
+def single_or_all(layer: BuiltLayer) -> Any:
+    """The output of a layer whose operator always has one, or the tuple of its outputs."""
+    return layer.outputs[0] if has_one_output(type(layer.op)) else layer.outputs
+
+
+def has_one_output(cls: type[Op]) -> bool:
+    """Whether a layer of this operator has one output, whatever its attributes are."""
+    return len(cls.outputs) == 1 and not cls.varies_outputs
+
+
+def operator_class(type_name: str, opset: str | int | None = None) -> type[Op]:
+    """The class of a type in an opset, the newest by default; raises IRError as a file with it would."""
+    if opset is None:
+        found = newest(type_name)
+        if found is not None:
+            return found
+    version = f"opset{LAST_OPSET if opset is None else opset}" if not isinstance(opset, str) else opset
+    return resolve(canonical(type_name), version)
+
+
+def make(
+    cls: type[Op],
+    inputs: list[Any],
+    attributes: Mapping[str, Any],
+    *,
+    name: str | None = None,
+    tensor_names: Iterable[str] | Iterable[Iterable[str]] = (),
+    outputs: int | None = None,
+) -> BuiltLayer:
+    """A layer of this operator class; raises as `op` does."""
+    try:
+        operator, texts = operator_of(cls, attributes)
+        values = _values(cls, inputs)
+        types = infer_node(operator, [value.type for value in values], {"weights": None}, raise_error)
+        assert types is not None, "the report raises"
+        types = _counted(operator, values, types, outputs)
+    except IRError as error:
+        raise error.located(Location(layer_name=name, layer_type=cls.type_name)) from error.__cause__
+    return new_layer(cls.type_name, operator, values, types, name=name, attributes=texts, tensor_names=tensor_names)
+
+
+def operator_of(cls: type[Op], attributes: Mapping[str, Any]) -> tuple[Op, Mapping[str, str]]:
+    """The operator with these attributes, by names of fields or of the file, and all of its attributes as text.
+
+    Raises InvalidAttributeError: IR301 for a missing one, IR302 for one that cannot be, IR303 for one that the
+    operator does not have.
+    """
+    by_name = _fields_by_name(cls)  # type: ignore[arg-type]  # mypy takes a class for one of its objects
+    given: dict[str, str] = {}
+    for key, value in attributes.items():
+        if value is None:
+            continue
+        field = by_name.get(key)
+        if field is None:
+            known = ", ".join(field.name for field in cls.fields()) or "none"
+            message = f"{cls.type_name} of opset{cls.since} has no attribute {key}; it has: {known}"
+            raise InvalidAttributeError(message, code=Code.unknown_attribute)
+        given[field.attribute] = attribute_text(value)
+    # What is random or has state draws its numbers by layer.
+    parse = _shared_operator if cls.deterministic else _operator
+    return parse(cls, tuple(given.items()))  # type: ignore[arg-type]  # as above
+
+
+def _operator(cls: type[Op], given: tuple[tuple[str, str], ...]) -> tuple[Op, Mapping[str, str]]:
+    texts = dict(given)
+    operator = cls.parse(texts, raise_error)
+    assert operator is not None, "the report raises"
+    for field in cls.fields():
+        if field.attribute not in texts:
+            value = getattr(operator, field.name)
+            if not (value is None or value == () or value is ElementType.dynamic or value == Shape.unknown()):
+                texts[field.attribute] = attribute_text(value)
+    return operator, {field.attribute: texts[field.attribute] for field in cls.fields() if field.attribute in texts}
+
+
+_shared_operator = lru_cache(maxsize=2**12)(_operator)
+
+
+@lru_cache(maxsize=2**10)
+def _fields_by_name(cls: type[Op]) -> dict[str, Field]:
+    return {name: field for field in cls.fields() for name in (field.attribute, field.name)}
+
+
+def attribute_text(value: Any) -> str:
+    """An attribute as a file spells it: `true`, `1,2`, `f32`, `1..8,?`."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, float | np.floating):
+        return repr(float(value))
+    if isinstance(value, ElementType):
+        return value.name
+    if isinstance(value, Shape):
+        return "..." if value.dims is None else ",".join(map(str, value))
+    if isinstance(value, Iterable):
+        return ",".join(attribute_text(one) for one in value)
+    if isinstance(value, np.dtype | type):
+        return ElementType.of_dtype(np.dtype(value)).name
+    return str(value)
+
+
+def _values(cls: type[Op], inputs: list[Any]) -> tuple[Value, ...]:
+    """The inputs as values; what is none becomes a constant."""
+    if all(type(one) is Value for one in inputs):
+        return tuple(inputs)
+    declared = [
+        cls.inputs[min(position, len(cls.inputs) - 1)] if cls.inputs else In("") for position in range(len(inputs))
+    ]
+    found: list[Value] = []
+    for position, given in enumerate(inputs):
+        if isinstance(given, Value):
+            found.append(given)
+            continue
+        port = declared[position]
+        if given is None:
+            message = f"{cls.input_name(position)} is left out, and an input behind it is not"
+            raise GraphError(message, code=Code.wrong_number_of_inputs, port=cls.input_name(position))
+        try:
+            found.append(constant(given, _demanded(port, given, declared, inputs)))
+        except IRError as error:
+            raise error.located(Location(port=cls.input_name(position))) from error.__cause__
+    return tuple(found)
+
+
+def _demanded(port: In, given: Any, declared: list[In], inputs: list[Any]) -> ElementType | None:
+    """The element type that a constant for this port must have; None where it may keep its own."""
+    group = _group(port)
+    arrays: list[Array] = []
+    for other, value in zip(declared, inputs, strict=True):
+        if group is None or _group(other) != group:
+            continue
+        if isinstance(value, Value):
+            if value.element_type.is_known:
+                return value.element_type
+        elif value is not None:
+            arrays.append(as_array(value, None))
+    if len(arrays) > 1:
+        return ElementType.of_dtype(np.result_type(*arrays)) if arrays[0].dtype.kind in "biuf" else None
+    if isinstance(given, np.ndarray | np.generic):
+        return None
+    return _of_number(port, as_array(given, None), inputs)
+
+
+def _of_number(port: In, array: Array, inputs: list[Any]) -> ElementType | None:
+    """The element type for numbers of Python at a port that stands alone: that of the first input, if the port takes
+    it and it can hold the numbers; else their own."""
+    own = ElementType.of(array)
+    if own is ElementType.boolean or own is ElementType.string:
+        return None
+    takes_floats = bool(port.types & {ElementType.f32})
+    if own is ElementType.i64 and not takes_floats:
+        return own if own in port.types else ElementType.i32 if ElementType.i32 in port.types else None
+    first = next((value.element_type for value in inputs if isinstance(value, Value)), None)
+    if first is not None and first in port.types and first.is_known and (first.is_float or own is ElementType.i64):
+        return first
+    if own not in port.types and own is ElementType.i64:
+        return ElementType.f32
+    return own
+
+
+def _group(port: In) -> str | None:
+    """What ports that must share an element type have in common; None for a port that stands alone."""
+    if port.variadic:
+        return None if port.mixed else port.like or port.name
+    return port.like or port.name
+
+
+def _counted(op: Op, inputs: tuple[Value, ...], types: list[TensorType], outputs: int | None) -> list[TensorType]:
+    """The types of the outputs, as many as there are."""
+    is_known = True
+    if op.counts_outputs:
+        position = [declared.name for declared in op.inputs].index(op.counts_outputs)
+        is_known = inputs[position].shape.is_static
+    if is_known and outputs is not None and outputs != len(types):
+        raise GraphError(f"{op.type_name} gives {len(types)} outputs, not {outputs}", code=Code.too_many_outputs)
+    if is_known:
+        return types
+    if outputs is None:
+        message = f"how many outputs there are is not known: {op.counts_outputs} has an unknown number of elements"
+        raise GraphError(message, code=Code.too_many_outputs, hint="say it: outputs=3", port=op.counts_outputs)
+    return [types[min(position, len(types) - 1)] for position in range(outputs)]

@@ -1,0 +1,193 @@
+"""What a network in the making consists of: layers, each with its inferred types, and the values between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING
+
+from ir_exec.codes import Code
+from ir_exec.errors import GraphError, Location
+from ir_exec.ops import Op
+from ir_exec.types import Array, ElementType, Shape, TensorType
+
+if TYPE_CHECKING:
+    from ir_exec.graph import BodyGraph
+    from ir_exec.ir import Body
+
+__all__ = ["BuiltBody", "BuiltLayer", "Scope", "Value", "current_scope", "new_layer", "scope"]
+
+_serials = count()
+
+
+@dataclass(eq=False, slots=True)
+class Scope:
+    """The network or body in which layers are made.
+
+    outer: None for the network itself. sinks: the Assigns of a body, which no Result needs.
+    """
+
+    outer: Scope | None = None
+    sinks: list[BuiltLayer] = field(default_factory=list)
+
+
+_NETWORK = Scope()
+_current: ContextVar[Scope] = ContextVar("ir_exec_build_scope", default=_NETWORK)
+
+
+def current_scope() -> Scope:
+    """Where layers that are made now belong to."""
+    return _current.get()
+
+
+@contextmanager
+def scope() -> Iterator[Scope]:
+    """A new body: layers that are made meanwhile are its."""
+    inner = Scope(_current.get())
+    token = _current.set(inner)
+    try:
+        yield inner
+    finally:
+        _current.reset(token)
+
+
+@dataclass(eq=False, slots=True)
+class BuiltBody:
+    """A finished body of a layer: as the file has it, as a graph, and the constants in it by their offsets."""
+
+    body: Body
+    graph: BodyGraph
+    constants: dict[int, Array]
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class BuiltLayer:
+    """A layer of a network in the making.
+
+    name: "" where nobody gave one; the network gives it one when it is made.
+    version: the opset, as files have it. attributes: as `<data>` has them.
+    constant: the value of a Const. serial: layers that were made later have larger ones.
+    """
+
+    type: str
+    version: str
+    op: Op
+    name: str
+    attributes: Mapping[str, str]
+    inputs: tuple[Value, ...]
+    scope: Scope
+    serial: int
+    outputs: tuple[Value, ...] = ()
+    bodies: tuple[BuiltBody, ...] = ()
+    constant: Array | None = None
+    output_names: tuple[str, ...] = field(default=())
+
+    @property
+    def location(self) -> Location:
+        """The layer in messages."""
+        return Location(layer_name=self.name or None, layer_type=self.type)
+
+    def __repr__(self) -> str:
+        return f"<{self.type} {self.name!r}>"
+
+
+class Value:
+    """An output of a layer of a network in the making, which other layers take as an input.
+
+    layer: that computes it. position: among the outputs of the layer. type: inferred when the layer was made.
+    tensor_names: under which the network will know the value; they may be set at any time before.
+    """
+
+    __slots__ = ("_tensor_names", "layer", "position", "type")
+
+    def __init__(self, layer: BuiltLayer, position: int, type: TensorType, tensor_names: Iterable[str] = ()) -> None:
+        self.layer = layer
+        self.position = position
+        self.type = type
+        self.tensor_names = tuple(tensor_names)
+
+    @property
+    def tensor_names(self) -> tuple[str, ...]:
+        return self._tensor_names
+
+    @tensor_names.setter
+    def tensor_names(self, names: Iterable[str]) -> None:
+        # One text would be taken for its letters.
+        self._tensor_names = (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
+
+    @property
+    def element_type(self) -> ElementType:
+        return self.type.element_type
+
+    @property
+    def shape(self) -> Shape:
+        return self.type.shape
+
+    @property
+    def rank(self) -> int | None:
+        """The number of dims, None where it is not known."""
+        return self.type.rank
+
+    @property
+    def constant(self) -> Array | None:
+        """The elements, where they are known without a run: a constant, or computed from shapes and small constants."""
+        return self.layer.constant if self.layer.constant is not None else self.type.value
+
+    @property
+    def name(self) -> str:
+        """The layer's name, with the position if it has several outputs; the layer's type while it has no name."""
+        name = self.layer.name or self.layer.type
+        return name if len(self.layer.outputs) == 1 else f"{name}:{self.position}"
+
+    def __iter__(self) -> Iterator[Value]:
+        raise TypeError(f"{self!r} is one value: only layers of several outputs can be unpacked")
+
+    def __repr__(self) -> str:
+        return f"<Value {self.name!r} {self.type}>"
+
+
+def new_layer(
+    type_name: str,
+    op: Op,
+    inputs: tuple[Value, ...],
+    types: Iterable[TensorType],
+    *,
+    name: str | None = None,
+    version: str | None = None,
+    attributes: Mapping[str, str] | None = None,
+    tensor_names: Iterable[str] | Iterable[Iterable[str]] = (),
+    bodies: tuple[BuiltBody, ...] = (),
+    constant: Array | None = None,
+) -> BuiltLayer:
+    """A layer of the current network or body. tensor_names: those of the only output, or one list for each output."""
+    layer = BuiltLayer(
+        type_name,
+        version or f"opset{op.since}",
+        op,
+        name or "",
+        attributes or {},
+        inputs,
+        current_scope(),
+        next(_serials),
+        bodies=bodies,
+        constant=constant,
+    )
+    layer.outputs = tuple([Value(layer, position, type) for position, type in enumerate(types)])
+    if tensor_names:
+        _name_outputs(layer, tensor_names)
+    return layer
+
+
+def _name_outputs(layer: BuiltLayer, tensor_names: Iterable[str] | Iterable[Iterable[str]]) -> None:
+    given = [tensor_names] if isinstance(tensor_names, str) else list(tensor_names)
+    if len(layer.outputs) == 1 and all(isinstance(one, str) for one in given):
+        layer.outputs[0].tensor_names = given  # type: ignore[assignment]  # all of them are text
+        return
+    if len(given) > len(layer.outputs):
+        message = f"tensor names for {len(given)} outputs, and there are {len(layer.outputs)}"
+        raise GraphError(message, code=Code.too_many_outputs).located(layer.location)
+    for output, names in zip(layer.outputs, given, strict=False):
+        output.tensor_names = names

@@ -1,0 +1,88 @@
+"""`ir-exec extract`: the part of a network between some of its values."""
+
+from __future__ import annotations
+
+import click
+from click.core import ParameterSource
+
+from ir_exec.check import printable
+from ir_exec.cli.extensions import load_extensions
+from ir_exec.cli.inputs import Asked, input_options
+from ir_exec.cli.tables import Table
+from ir_exec.cli.terminal import UNUSABLE, Unusable, errors_as_messages, show, table
+from ir_exec.debug import Extracted, extract
+from ir_exec.debug.cutting import is_counted
+from ir_exec.model import read_model
+from ir_exec.types import Array
+
+
+@click.command("extract")
+@click.argument("model", metavar="MODEL", type=click.Path())
+@click.option("--from", "begin", multiple=True, metavar="NAME", help="A layer or tensor to be an input; repeatable.")
+@click.option("--to", "end", multiple=True, metavar="NAME", help="A layer or tensor to be an output; repeatable.")
+@click.option("--output", required=True, metavar="CUT.xml", type=click.Path(), help="Where to write the part.")
+@input_options
+@click.option(
+    "--iteration", default="0", show_default=True, metavar="N", help="In a body: of which iteration; N,M in two."
+)
+def command(
+    model: str,
+    begin: tuple[str, ...],
+    end: tuple[str, ...],
+    output: str,
+    named: tuple[str, ...],
+    archive: str | None,
+    shapes: tuple[str, ...],
+    weights: str | None,
+    seed: int,
+    extensions: tuple[str, ...],
+    iteration: str,
+) -> None:
+    """Write the part of a network between some of its values as a network of its own.
+
+    NAME is a layer or a tensor, split:1 for one of several outputs, loop/body/name inside of a body. Values of --from
+    become inputs, those of --to outputs. Without --from everything stays that --to needs; without --to everything that
+    leads from --from to outputs. What else was cut becomes an input as well; what follows from weights stays.
+
+    With --input, --inputs, --shape or --seed the network runs, and the values at the cut are written beside CUT.xml, as
+    CUT.inputs.npz and CUT.outputs.npz.
+
+    Exit code: 0 when it was written, 2 where it cannot be.
+    """
+    if not begin and not end:
+        raise Unusable("give --from NAME, --to NAME, or both")
+    if not output.lower().endswith(".xml"):
+        raise Unusable(f"--output {output}: the file to write must end in .xml")
+    times = iteration.split(",")
+    if not all(text.isascii() and text.isdigit() and len(text) < 10 for text in times):
+        raise Unusable(f"--iteration {iteration!r} is no number from 0 on")
+    load_extensions(extensions)
+    hint = f"`ir-exec check {model}` shows everything that is wrong with the file"
+    with errors_as_messages(hint=hint, exit_code=UNUSABLE):
+        network = read_model(model, weights=weights)
+    asked = Asked(named, archive, shapes, seed)
+    given = asked.given(network.inputs)
+    is_seeded = click.get_current_context().get_parameter_source("seed") is ParameterSource.COMMANDLINE
+    arrays: dict[str, Array] | None = None
+    drawn_hint = None
+    with errors_as_messages(exit_code=UNUSABLE):
+        if given or shapes or is_seeded:
+            arrays = asked.drawn(network.inputs, given)
+            if len(given) < len(arrays):
+                drawn_hint = (
+                    "inputs that are drawn need not fit the network: --input gives others, --shape other shapes"
+                )
+    with errors_as_messages(hint=drawn_hint, exit_code=UNUSABLE):
+        extracted = extract(network, arrays, from_=begin, to=end, iteration=[int(text) for text in times])
+        written = extracted.save(output)
+    total = sum(map(is_counted, network.graph.all_nodes()))
+    kept = sum(map(is_counted, extracted.model.graph.all_nodes()))
+    show(_ends(extracted), f"{kept:,} of {total:,} layers written to {', '.join(map(str, written))}")
+
+
+def _ends(extracted: Extracted) -> Table:
+    shown = table("Cut", end="left", name="left", element_type="left", shape="left")
+    for end, ports in (("input", extracted.model.inputs), ("output", extracted.model.outputs)):
+        for port in ports:
+            shown.add_row(end, printable(port.name), str(port.element_type), str(port.shape))
+    return shown

@@ -1,0 +1,271 @@
+"""A part of a network as a network of its own: any set of its layers, with Parameters where it was cut out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError
+from ir_exec.graph import BodyGraph, Graph, Node, Value, build_graph
+from ir_exec.infer import Types, infer_types
+from ir_exec.ir import Edge, Layer, Port, Weights, encode
+from ir_exec.model import Loaded, Model
+from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, ReadsVariable, Result
+from ir_exec.runtime.fold import foldable
+from ir_exec.types import Array, ElementType, Shape, TensorType
+
+__all__ = ["Cut", "Level", "cut", "is_counted", "level_at", "source", "with_variables"]
+
+
+@dataclass(frozen=True)
+class Level:
+    """What is cut: the layers of a network, or those of a body.
+
+    scope: the names of the layers and bodies around it. types: of every value, at its number.
+    """
+
+    model: Model
+    graph: Graph
+    types: Types
+    scope: tuple[str, ...] = ()
+
+    @cached_property
+    def constant(self) -> set[Value]:
+        """The values that follow from weights alone."""
+        return foldable(self.graph, self.types, expand_weights=True)
+
+    @cached_property
+    def layers(self) -> dict[Node, Layer]:
+        """The layers as they are to be written: of a network whose inputs were reshaped, ports declare what is so."""
+        if not self.model.given:
+            return {node: node.layer for node in self.graph.nodes}
+        return {node: self._declared_anew(node) for node in self.graph.nodes}
+
+    def type(self, value: Value) -> TensorType:
+        return self.types[value.number]
+
+    def known(self, value: Value) -> Array | None:
+        """The value where inference knows it."""
+        return self.type(value).value if self.type(value).element_type.is_known else None
+
+    def _declared_anew(self, node: Node) -> Layer:
+        inputs = [
+            _declared(port, port if value is None else self.type(value))
+            for port, value in zip(node.layer.inputs, node.inputs, strict=False)
+        ]
+        outputs = [
+            _declared(port, self.type(value)) for port, value in zip(node.layer.outputs, node.outputs, strict=False)
+        ]
+        return node.layer.changed(inputs=tuple(inputs), outputs=tuple(outputs))
+
+
+def level_at(model: Model, scope: Sequence[str] = ()) -> Level:
+    """The network, or the body at this path of names of layers and bodies, with the types that are inferred there."""
+    seen: dict[Value, TensorType] = {}
+    if scope:
+        infer_types(model.graph, weights=model.weights, given=model.given, seen=seen)
+    graph = model.graph
+    for name, body_name in zip(scope[::2], scope[1::2], strict=True):
+        graph = _body(graph, name, body_name).graph
+    types = [seen.get(value, value.declared) for value in graph.values] if scope else model.types
+    return Level(model, graph, types, tuple(scope))
+
+
+def _body(graph: Graph, name: str, body_name: str) -> BodyGraph:
+    found = [body for node in graph.nodes if node.name == name for body in node.bodies if body.name == body_name]
+    if not found:
+        raise EvaluationError(f"there is no body {name}/{body_name}", code=Code.unknown_input)
+    return found[0]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A network that was cut out, and the values of the whole one that its inputs and outputs are, in their order."""
+
+    model: Model
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+
+
+def source(value: Value) -> Value:
+    """The value itself, or what an Assign hands on: nothing is to depend on the Assign for it."""
+    while isinstance(value.node.op, AssignsVariable) and value.node.inputs[0] is not None:
+        value = value.node.inputs[0]
+    return value
+
+
+def with_variables(level: Level, keep: Iterable[Node]) -> set[Node]:
+    """The layers with the Assign of every variable that is read, and without those of other variables."""
+    kept = set(keep)
+    read = {node.op.variable_id for node in kept if isinstance(node.op, ReadsVariable)}
+    for node in level.graph.nodes:
+        if isinstance(node.op, AssignsVariable):
+            (kept.add if node.op.variable_id in read else kept.discard)(node)
+    return kept
+
+
+def cut(
+    level: Level,
+    keep: AbstractSet[Node],
+    outputs: Sequence[Value] | None = None,
+    *,
+    constants: Mapping[Value, Array] | None = None,
+    opened: Collection[Value] = (),
+    replaced: Mapping[Value, Value] | None = None,
+) -> Cut:
+    """The network of these layers, the constants and Parameters that they read, and Parameters for what else they read.
+
+    keep: layers, Results left out; those that assign a variable which is read, and no others of variables.
+    outputs: the values that it gives; without them those that others than `keep` read.
+    constants: values that take the place of Parameters. opened: constants that become Parameters.
+    replaced: values to be read in the place of others.
+    Raises what building a graph and inferring its types raises, and EvaluationError where no output is left.
+    """
+    return _Cutter(level, keep, constants or {}, frozenset(opened), replaced or {}).cut(outputs)
+
+
+@dataclass
+class _Cutter:
+    level: Level
+    keep: AbstractSet[Node]
+    constants: Mapping[Value, Array]
+    opened: frozenset[Value]
+    replaced: Mapping[Value, Value]
+    layers: list[Layer] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    ends: dict[Value, tuple[str, str]] = field(default_factory=dict)
+    inputs: list[Value] = field(default_factory=list)
+    stored: bytearray = field(default_factory=bytearray)
+
+    def __post_init__(self) -> None:
+        nodes = self.level.graph.nodes
+        self.taken = {node.id for node in nodes if node in self.keep}
+        self.next_id = max((int(node.id) for node in nodes), default=-1) + 1
+        weights = self.level.model.weights
+        self.weights = weights if weights is not None else Weights.of_bytes(b"")
+
+    def cut(self, outputs: Sequence[Value] | None) -> Cut:
+        wanted = self.given(self.open_ends() if outputs is None else outputs)
+        if not wanted:
+            raise EvaluationError("nothing that is left gives an output", code=Code.no_result)
+        read = {self.read(value) for node in self.keep for value in node.values_in} | set(wanted)
+        for node in self.level.graph.nodes:
+            if node in self.keep:
+                self.layers.append(self.level.layers[node])
+                self.taken.add(node.id)
+                for value, port in zip(node.outputs, node.layer.outputs, strict=True):
+                    self.ends[value] = (node.id, port.id)
+            for value in node.outputs:
+                if value in read and value not in self.ends:
+                    self.begin(value)
+        for node in self.level.graph.nodes:
+            if node in self.keep:
+                for value, port in zip(node.values_in, node.layer.inputs, strict=True):
+                    self.edges.append(self.edge(value, node.id, port.id))
+        for value in wanted:
+            self.end(value)
+        return Cut(self.model(), tuple(self.inputs), tuple(wanted))
+
+    def read(self, value: Value) -> Value:
+        value = source(value)
+        while value in self.replaced:
+            value = source(self.replaced[value])
+        return value
+
+    def given(self, values: Iterable[Value]) -> list[Value]:
+        return list(dict.fromkeys(map(self.read, values)))
+
+    def open_ends(self) -> list[Value]:
+        """What layers give that stay to those that do not, in the order of the Results, then of the layers."""
+        shown = [node.values_in[0] for node in self.level.graph.results]
+        shown += [value for node in self.level.graph.nodes if node not in self.keep for value in node.values_in]
+        return [value for value in self.given(shown) if value.node in self.keep]
+
+    def begin(self, value: Value) -> None:
+        """A value that no layer computes: a constant, or an input."""
+        node = value.node
+        if isinstance(node.op, Const) and value not in self.opened and value not in self.constants:
+            layer = self.level.layers[node]
+            self.taken.add(node.id)
+        elif value in self.constants:
+            layer = self.constant(value, self.constants[value])
+        else:
+            layer = self.parameter(value)
+            self.inputs.append(value)
+        self.layers.append(layer)
+        self.ends[value] = (layer.id, layer.outputs[0].id)
+
+    def parameter(self, value: Value) -> Layer:
+        type = self.level.type(value)
+        attributes = {"shape": str(type.shape)[1:-1], "element_type": str(type.element_type)}
+        if isinstance(value.node.op, Parameter):
+            layer = self.level.layers[value.node]
+            self.taken.add(layer.id)
+            return layer.changed(data={**layer.data, **attributes}, outputs=(_declared(layer.outputs[0], type),))
+        return self.layer(value, "Parameter", attributes)
+
+    def constant(self, value: Value, array: Array) -> Layer:
+        content = encode(array, self.weights.order)
+        attributes = {
+            "element_type": str(ElementType.of(array)),
+            "shape": ",".join(map(str, array.shape)),
+            "offset": str(self.weights.size + len(self.stored)),
+            "size": str(max(len(content), 1)),
+        }
+        self.stored += content or b"\0"
+        return self.layer(value, "Const", attributes)
+
+    def layer(self, value: Value, type: str, attributes: dict[str, str]) -> Layer:
+        node = value.node
+        port = _declared(node.layer.outputs[value.position].changed(id="0"), self.level.type(value))
+        id = self.fresh_id() if node in self.keep or node.id in self.taken else node.id
+        self.taken.add(id)
+        return Layer(id=id, name=value.name, type=type, version="opset1", data=attributes, outputs=(port,))
+
+    def fresh_id(self) -> str:
+        self.next_id += 1
+        return str(self.next_id - 1)
+
+    def end(self, value: Value) -> None:
+        """The Result of an output: one that the network has, or a new one."""
+        for result in self.level.graph.results:
+            if self.read(result.values_in[0]) is value and result.id not in self.taken:
+                layer = self.level.layers[result]
+                break
+        else:
+            port = _declared(Port(id="0", precision=None), self.level.type(value))
+            name = f"{value.name}/sink_port_0"
+            layer = Layer(id=self.fresh_id(), name=name, type="Result", version="opset1", inputs=(port,))
+        self.taken.add(layer.id)
+        self.layers.append(layer)
+        self.edges.append(self.edge(value, layer.id, layer.inputs[0].id))
+
+    def edge(self, value: Value, to_layer: str, to_port: str) -> Edge:
+        from_layer, from_port = self.ends[self.read(value)]
+        return Edge(from_layer=from_layer, from_port=from_port, to_layer=to_layer, to_port=to_port)
+
+    def model(self) -> Model:
+        model = self.level.model
+        document = model.document.changed(layers=tuple(self.layers), edges=tuple(self.edges), path=None)
+        weights = self.weights.appended(bytes(self.stored)) if self.stored else self.weights
+        return Model(Loaded(document, build_graph(document, weights), weights, document))
+
+
+def _declared(port: Port, type: TensorType | Port) -> Port:
+    """The port, declaring a type."""
+    if isinstance(type, Port):
+        return port
+    precision = type.element_type.precision if type.element_type.is_known else port.precision
+    return port.changed(precision=precision, dims=_dims(type.shape))
+
+
+def _dims(shape: Shape) -> tuple[int, ...]:
+    return tuple([dim.lo if dim.is_static else -1 for dim in shape.dims or ()])
+
+
+def is_counted(node: Node) -> bool:
+    """Whether a layer computes something: it is no Parameter, Const or Result."""
+    return not isinstance(node.op, (Parameter, Const, Result))

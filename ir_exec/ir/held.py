@@ -1,0 +1,148 @@
+"""Weights that are arrays in memory, perhaps beside those of a file: what a network built in Python has."""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_right
+from collections.abc import Mapping
+from math import prod
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.errors import WeightsError
+from ir_exec.ir.packing import CURRENT_ORDER, BitOrder, encode, is_packed, packed_size
+from ir_exec.ir.weights import Weights
+from ir_exec.types import Array, ElementType
+
+__all__ = ["HeldWeights", "reserve_offset", "stored_size"]
+
+_FIRST = 2**48
+"""Offsets from here on are of arrays; no file is so long."""
+
+_STEP = 2**6
+
+
+class _Offsets:
+    """Gives out ranges of offsets, each once in this process."""
+
+    def __init__(self) -> None:
+        self._next = _FIRST
+        self._lock = Lock()
+
+    def reserve(self, size: int) -> int:
+        with self._lock:
+            offset = self._next
+            self._next += -(-size // _STEP) * _STEP
+        return offset
+
+    def skip_to(self, end: int) -> None:
+        with self._lock:
+            self._next = max(self._next, -(-end // _STEP) * _STEP)
+
+
+_offsets = _Offsets()
+
+
+def reserve_offset(size: int) -> int:
+    """An offset for an array of so many bytes. No other array of this process has it, so that networks can share and
+    exchange constants; a file that is written numbers them anew."""
+    return _offsets.reserve(size)
+
+
+def stored_size(array: Array) -> int:
+    """The bytes that an array takes in a .bin: one at least, as OpenVINO gives a constant without elements."""
+    kind = ElementType.of(array)
+    return max(len(encode(array)) if kind is ElementType.string else packed_size(kind, array.size), 1)
+
+
+class HeldWeights(Weights):
+    """Arrays by their offsets, and what a file has below them. Arrays are kept as they are, not copied."""
+
+    __slots__ = ("_arrays", "_base", "_offsets")
+
+    def __init__(self, arrays: Mapping[int, Array], base: Weights | None = None) -> None:
+        path, order = (None, CURRENT_ORDER) if base is None else (base.path, base.order)
+        super().__init__(np.empty(0, np.uint8), path, order)
+        if isinstance(base, HeldWeights):
+            arrays, base = {**base._arrays, **arrays}, base._base
+        self._arrays: dict[int, Array] = dict(arrays)
+        self._base: Weights | None = base
+        self._offsets = sorted(self._arrays)
+
+    @property
+    def size(self) -> int:
+        """Where the last of the bytes ends."""
+        if not self._offsets:
+            return 0 if self._base is None else self._base.size
+        return self._offsets[-1] + stored_size(self._arrays[self._offsets[-1]])
+
+    def check(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> None:
+        """As `Weights.check`: whether the constant is there."""
+        if prod(shape) and offset >= _FIRST and self._array(element_type, shape, offset) is None:
+            raise WeightsError(f"no constant is held at offset {offset}", code=Code.weights_short)
+        if self._base is not None and offset < _FIRST:
+            self._base.check(element_type, shape, offset, size)
+        elif offset < _FIRST:
+            super().check(element_type, shape, offset, size)
+
+    def read(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> Array:
+        """As `Weights.read`; an array that is held is returned as a view of itself."""
+        if offset < _FIRST and self._base is not None:
+            return self._base.read(element_type, shape, offset, size)
+        held = self._array(element_type, shape, offset)
+        if held is None:
+            return super().read(element_type, shape, offset, size)
+        view = held.view()
+        view.flags.writeable = False
+        return view
+
+    def slice(self, offset: int, size: int) -> memoryview:
+        """As `Weights.slice`; bytes of one array at a time."""
+        if offset < _FIRST:
+            return memoryview(b"") if self._base is None else self._base.slice(offset, size)
+        place = bisect_right(self._offsets, offset) - 1
+        if place < 0:
+            return memoryview(b"")
+        start = offset - self._offsets[place]
+        return _stored(self._arrays[self._offsets[place]], self.order)[start : start + size]
+
+    def appended(self, extra: bytes) -> Weights:
+        """The same weights with more bytes at offset `size`."""
+        return HeldWeights({self.size: np.frombuffer(extra, np.uint8)}, self) if extra else self
+
+    def require_unchanged(self) -> None:
+        """As `Weights.require_unchanged`."""
+        if self._base is not None:
+            self._base.require_unchanged()
+
+    def close(self) -> None:
+        """As `Weights.close`; the arrays are let go too."""
+        if self._base is not None:
+            self._base.close()
+        self._arrays, self._offsets = {}, []
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (self._arrays, self._base)
+
+    def _array(self, element_type: ElementType, shape: tuple[int, ...], offset: int) -> Array | None:
+        array = self._arrays.get(offset)
+        is_it = array is not None and array.shape == shape and ElementType.of(array) is element_type
+        return array if is_it else None
+
+
+def _stored(array: Array, order: BitOrder) -> memoryview:
+    """The bytes of a .bin for an array: the array's own where they are those."""
+    kind = ElementType.of(array)
+    if kind is ElementType.string or is_packed(kind) or sys.byteorder == "big":
+        return memoryview(encode(array, order))
+    return array.reshape(-1).view(np.uint8).data
+
+
+def _unpickled(arrays: dict[int, Array], base: Weights | None) -> HeldWeights:
+    weights = HeldWeights(arrays, base)
+    # Arrays that come from another process must not meet offsets that this one gives out.
+    _offsets.skip_to(weights.size)
+    return weights

@@ -1,0 +1,23 @@
+"""What the docstrings of an operator's class tell, with those of the classes that it shares them with."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+
+from ir_exec.ops.base.operator import Op
+
+__all__ = ["description_of", "docstrings_of"]
+
+
+def description_of(cls: type[Op]) -> str:
+    """The docstring of the class, then those of its base classes, which say what versions and families share."""
+    return "\n\n".join(docstrings_of(cls))
+
+
+def docstrings_of(cls: type[Op]) -> Iterator[str]:
+    """The same one by one."""
+    for base in cls.__mro__[: cls.__mro__.index(Op)]:
+        is_other_operator = base is not cls and "type_name" in vars(base)
+        if base.__doc__ and not is_other_operator:
+            yield inspect.cleandoc(base.__doc__)

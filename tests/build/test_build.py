@@ -1,0 +1,185 @@
+"""Networks built in Python: types as one builds, errors at the line, what is run, saved and read."""
+
+import numpy as np
+import pytest
+
+import ir_exec
+from ir_exec import build
+from ir_exec.codes import Code
+
+
+def run(model, **inputs):
+    return list(ir_exec.compile_model(model)(inputs).values())
+
+
+def test_types_are_inferred_as_one_builds():
+    x = build.parameter([None, 4], name="x")
+    hidden = build.matmul(x, np.ones((4, 3), np.float32))
+    assert str(hidden.type) == "f32[?,3]"
+    size = build.gather(build.shape_of(x), [0], 0)
+    assert build.reshape(x, build.concat([size, [2, 2]], 0), special_zero=False).shape == [None, 2, 2]
+
+
+def test_a_wrong_shape_is_an_error_that_names_the_layer():
+    x = build.parameter([2, 4])
+    with pytest.raises(ir_exec.ShapeError, match='layer "joined" \\(Concat\\), port inputs\\[1\\]'):
+        build.concat([x, build.parameter([5, 5, 5])], axis=0, name="joined")
+    with pytest.raises(ir_exec.ShapeError, match="layer \\(Gather\\): axis 7"):
+        build.gather(x, [0], 7)
+
+
+@pytest.mark.parametrize(
+    ("make", "code"),
+    [
+        (lambda x: build.softmax(x, axs=1), Code.unknown_attribute),
+        (lambda x: build.reshape(x, [8]), Code.missing_attribute),
+        (lambda x: build.softmax(x, axis="first"), Code.invalid_attribute),
+        (lambda x: build.matmul(x), Code.wrong_number_of_inputs),
+        (lambda x: build.relu(x, x), Code.wrong_number_of_inputs),
+        (lambda x: build.op("Gathr", x), Code.unknown_type),
+        (lambda x: build.op("Gather", x, opset="opset99"), Code.unknown_opset),
+        (lambda x: build.logical_and(x, x), Code.element_type_not_taken),
+    ],
+)
+def test_wrong_calls(make, code):
+    with pytest.raises(ir_exec.IRError) as caught:
+        make(build.parameter([2, 4]))
+    assert caught.value.code == code
+
+
+def test_constants_take_the_type_of_the_other_inputs_where_types_must_be_equal():
+    x = build.parameter([2], "f16")
+    assert build.add(x, 0.5).element_type is ir_exec.ElementType.f16
+    assert build.add([1.0, 2.0], x).element_type is ir_exec.ElementType.f16
+    assert build.add(x, np.array([0.5, 1.5])).element_type is ir_exec.ElementType.f16
+    counted = build.parameter([2], "i32")
+    assert build.add(counted, 1).element_type is ir_exec.ElementType.i32
+    with pytest.raises(ir_exec.ElementTypeError, match="float32 cannot become i32"):
+        build.add(counted, 0.5)
+    assert build.gather(x, 1, 0).shape == []
+
+
+def test_a_chosen_opset_is_another_version_of_the_operator():
+    x = build.parameter([2, 3])
+    old = build.op("Gather", x, [0], 1, opset=1)
+    assert (old.layer.version, build.gather(x, [0], 1, opset="opset7").layer.version) == ("opset1", "opset7")
+    with pytest.raises(ir_exec.InvalidAttributeError, match="batch_dims"):
+        build.gather(x, [0], 1, opset=1, batch_dims=1)
+
+
+def test_several_outputs_are_a_tuple():
+    x = build.parameter([2, 6])
+    parts = build.split(x, 1, num_splits=3, tensor_names=[["a"], ["b"]])
+    assert [part.shape for part in parts] == [[2, 2]] * 3
+    model = build.model(parts)
+    assert [port.name for port in model.outputs][:2] == ["a", "b"]
+    with pytest.raises(TypeError, match="one value"):
+        first, second = build.relu(x)  # noqa: RUF059  # never bound
+
+
+def test_models_run_and_are_read_back_as_they_are(tmp_path):
+    x = build.parameter([None, 4], name="x")
+    y = build.result(build.relu(build.subtract(x, [0.0, 1.0, 2.0, 3.0])), name="y")
+    model = build.model(y, name="small")
+    data = np.arange(8, dtype=np.float32).reshape(2, 4)
+    expected = np.array([[0, 0, 0, 0], [4, 4, 4, 4]], np.float32)
+    assert np.array_equal(run(model, x=data)[0], expected)
+    model.save(tmp_path / "small.xml")
+    again = ir_exec.read_model(tmp_path / "small.xml")
+    assert (again.name, again.inputs, again.outputs) == ("small", model.inputs, model.outputs)
+    assert np.array_equal(run(again, x=data)[0], expected)
+    assert ir_exec.check_model(tmp_path / "small.xml").errors == ()
+
+
+def test_a_condition_chooses_between_bodies_that_read_values_from_outside():
+    x = build.parameter([2], name="x")
+    flag = build.greater(build.reduce_sum(x, [0]), 3)
+    y = build.if_(flag, lambda: build.multiply(x, build.constant(np.float32(10))), lambda: x)
+    model = build.model(y)
+    assert np.array_equal(run(model, x=np.array([1, 5], np.float32))[0], [10, 50])
+    assert np.array_equal(run(model, x=np.array([1, 1], np.float32))[0], [1, 1])
+
+
+def test_a_loop_carries_and_collects():
+    x = build.parameter([2], name="x")
+    total, steps = build.loop(
+        4,
+        None,
+        lambda i, sum: (None, [build.add(sum, x)], [build.unsqueeze(sum, 0)]),
+        carried=[np.zeros(2, np.float32)],
+    )
+    assert (total.shape, steps.shape) == ([2], [4, 2])
+    last, all_steps = run(build.model([total, steps]), x=np.array([1, 2], np.float32))
+    assert np.array_equal(last, [4, 8])
+    assert np.array_equal(all_steps[:, 0], [0, 1, 2, 3])
+
+
+def test_the_types_of_what_a_loop_carries_widen():
+    x = build.parameter([1], name="x")
+    (grown,) = build.loop(3, None, lambda i, seen: (None, [build.concat([seen, x], 0)], []), carried=[x])
+    assert str(grown.shape) == "[1..]"
+    assert np.array_equal(run(build.model(grown), x=np.array([7], np.float32))[0], [7, 7, 7, 7])
+
+
+def test_loops_in_loops_read_what_is_outside_of_both():
+    x = build.parameter([2], name="x")
+    two = build.constant(np.float32(2))
+
+    def inner(i, value):
+        return None, [build.add(value, build.multiply(x, two))], []
+
+    def outer(i, value):
+        return None, list(build.loop(2, None, inner, carried=[value])), []
+
+    (y,) = build.loop(3, None, outer, carried=[np.zeros(2, np.float32)])
+    assert np.array_equal(run(build.model(y), x=np.array([1, 2], np.float32))[0], [12, 24])
+
+
+def test_an_iterator_takes_parts():
+    x = build.parameter([3, 2], name="x")
+    last, parts = build.tensor_iterator(
+        lambda before, part: ([build.add(before, part)], [build.Collected(build.negative(part), axis=0)]),
+        carried=[np.zeros((1, 2), np.float32)],
+        sliced=[build.Sliced(x, axis=0)],
+    )
+    data = np.arange(6, dtype=np.float32).reshape(3, 2)
+    found = run(build.model([last, parts]), x=data)
+    assert np.array_equal(found[0], [[6, 9]])
+    assert np.array_equal(found[1], -data)
+
+
+def test_a_value_of_a_body_cannot_leave_it():
+    x = build.parameter([2], name="x")
+    kept = []
+    build.if_(build.constant(True), lambda: kept.append(build.relu(x)) or kept[0], lambda: x)
+    with pytest.raises(ir_exec.GraphError, match="outside"):
+        build.model(kept[0])
+
+
+def test_variables_keep_values_between_runs():
+    x = build.parameter([2], name="x")
+    total = build.add(build.read_value(np.zeros(2, np.float32), "total"), x)
+    model = build.model(build.result(total, name="total"), sinks=[build.assign(total, "total")])
+    request = ir_exec.compile_model(model).create_infer_request()
+    request.infer({"x": np.array([1, 2], np.float32)})
+    assert np.array_equal(next(iter(request.infer({"x": np.array([1, 2], np.float32)}).values())), [2, 4])
+
+
+def test_names_that_would_collide():
+    x = build.parameter([2], name="x")
+    one = build.relu(x, name="same", tensor_names=["t"])
+    model = build.model(build.add(one, build.relu(one, name="same")))
+    assert [node.name for node in model.graph.nodes if node.type == "ReLU"] == ["same", "same_1"]
+    with pytest.raises(ir_exec.GraphError, match="tensor name 't'"):
+        build.model(build.add(one, build.exp(one, tensor_names=["t"])))
+    with pytest.raises(ir_exec.GraphError, match="'x'"):
+        build.model(build.add(x, build.parameter([2], name="x", tensor_names=["other"])))
+
+
+def test_large_constants_are_not_copied():
+    large = np.ones((256, 256), np.float32)
+    value = build.constant(large)
+    assert np.shares_memory(value.constant, large)
+    model = build.model(build.add(build.parameter([1]), value))
+    (found,) = (node for node in model.graph.nodes if node.type == "Const")
+    assert np.shares_memory(found.op.evaluate(weights=model.weights), large)

@@ -1,0 +1,51 @@
+"""What an editor shows of the builder."""
+
+import ast
+import inspect
+from pathlib import Path
+
+import pytest
+
+import ir_exec
+from ir_exec import build
+from ir_exec.build.functions import function_names
+from ir_exec.build.stub import stub_text
+
+STUB = Path(build.__file__).with_suffix(".pyi")
+
+
+def test_the_stub_is_current():
+    assert STUB.read_text(encoding="utf-8") == stub_text(), "ir-exec ops --stub > ir_exec/build/__init__.pyi"
+
+
+def test_the_stub_lists_what_the_module_has():
+    statements = ast.parse(STUB.read_text(encoding="utf-8")).body
+    functions = {one.name for one in statements if isinstance(one, ast.FunctionDef)}
+    imported = {
+        alias.asname for one in statements if isinstance(one, ast.ImportFrom) for alias in one.names if alias.asname
+    }
+    assert functions == set(function_names())
+    assert set(dir(build)) == functions | imported - {"ElementTypeLike", "Input", "ShapeLike"}
+
+
+@pytest.mark.parametrize("name", sorted(function_names()))
+def test_the_function_has_the_signature_of_the_stub(name):
+    function = getattr(build, name)
+    declared = next(
+        one
+        for one in ast.parse(STUB.read_text(encoding="utf-8")).body
+        if isinstance(one, ast.FunctionDef) and one.name == name
+    )
+    names = [one.arg for one in (*declared.args.args, *declared.args.kwonlyargs)]
+    parameters = inspect.signature(function).parameters
+    assert sorted(names) == sorted(parameters)
+    assert inspect.getdoc(function) == ast.get_docstring(declared)
+
+
+def test_operators_of_another_name_have_no_function():
+    with pytest.raises(AttributeError, match="gathr"):
+        build.gathr  # noqa: B018  # that raises
+
+
+def test_the_builder_is_a_name_of_the_package():
+    assert ir_exec.build is build
