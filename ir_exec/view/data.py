@@ -6,6 +6,7 @@ A layer is named by its key, as in the address of a page: its id, after the keys
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from ir_exec.debug.facts import Number, Record
@@ -62,7 +63,7 @@ class InputView(Record):
 
 
 class OutputView(Record):
-    """An output port. inferred: None where nothing could be inferred. known: the elements that are known before a run."""
+    """An output port. inferred: None where nothing could be inferred. known: elements known before a run."""
 
     declared: str = ""
     inferred: str | None = None
@@ -122,7 +123,7 @@ class LayerView(Record):
     name: str
     type: str
     opset: str = ""
-    attributes: dict[str, str] = {}
+    attributes: Mapping[str, str] = {}
     inputs: tuple[InputView, ...] = ()
     outputs: tuple[OutputView, ...] = ()
     bodies: tuple[BodyView, ...] = ()
@@ -174,15 +175,17 @@ class Section(Record):
 
 
 class PageView(Record):
-    """A page: one network, or several side by side, with what reports tell of the first.
+    """A page: one network, or several, with what reports tell of the first.
 
-    made_by: the version of ir_exec. colour: what the layers are coloured by at first.
+    made_by: the version of ir_exec. colour: what the layers are coloured by at first. arrangement: whether several
+    networks are shown side by side, or one at a time.
     """
 
     format: Literal[1]
     made_by: str
     title: str
     colour: Literal["kind", "element type", "error", "time", "memory", "values", "change"] = "kind"
+    arrangement: Literal["beside", "one"] = "beside"
     sections: tuple[Section, ...] = ()
     networks: tuple[NetworkView, ...]
     links: tuple[Link, ...] = ()

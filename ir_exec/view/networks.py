@@ -32,7 +32,7 @@ from ir_exec.view.data import (
 from ir_exec.view.keys import Places
 from ir_exec.view.text import shown, source_of_layers
 
-__all__ = ["Notes", "Opened", "network_view", "open_network"]
+__all__ = ["Notes", "Opened", "finding_view", "network_view", "open_network"]
 
 _MOST_KNOWN = 16
 """Of a value with more elements, none is shown."""
@@ -80,8 +80,11 @@ def open_network(source: Source, weights: WeightsSource | None = None) -> Opened
 
 
 @paused_collector()
-def network_view(opened: Opened, notes: Notes | None = None, *, with_source: bool = True) -> NetworkView:
-    """All that a page shows of a network. with_source: whether the lines of each layer are among it."""
+def network_view(
+    opened: Opened, notes: Notes | None = None, *, with_source: bool = True, report: Report | None = None
+) -> NetworkView:
+    """All that a page shows of a network. with_source: whether the lines of each layer are among it. report: of the
+    check, where it is not that of `opened`."""
     places, graph = opened.places, opened.loaded.graph
     lines = _source_lines(opened) if with_source else {}
     layers = _Layers(opened, notes or Notes(), lines)
@@ -90,7 +93,7 @@ def network_view(opened: Opened, notes: Notes | None = None, *, with_source: boo
         file=shown(opened.loaded.document.path or ""),
         facts=_facts(opened),
         graph=layers.graph(graph),
-        findings=tuple([_finding(found, places) for found in opened.report.diagnostics]),
+        findings=tuple([finding_view(found, places) for found in (report or opened.report).diagnostics]),
     )
 
 
@@ -187,8 +190,9 @@ def _known(type: TensorType) -> str | None:
     return None if value is None else shown(str(value.tolist()))
 
 
-def _finding(found: Diagnostic, places: Places) -> FindingView:
-    node = places.of_location(found.location)
+def finding_view(found: Diagnostic, places: Places | None) -> FindingView:
+    """A finding, at its layer; places: None where there is no network."""
+    node = None if places is None else places.of_location(found.location)
     return FindingView(
         code=found.code,
         rule=found.name,
@@ -196,7 +200,7 @@ def _finding(found: Diagnostic, places: Places) -> FindingView:
         message=shown(found.message, 1000),
         hint=None if found.hint is None else shown(found.hint, 1000),
         means=rule_of(found.code).summary,
-        layer=None if node is None else places.keys[node],
+        layer=None if node is None or places is None else places.keys[node],
         port=None if found.location.port is None else shown(found.location.port),
         line=found.location.line,
     )

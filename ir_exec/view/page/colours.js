@@ -4,7 +4,7 @@ import { bytes, number, percent, seconds } from "./dom.js";
 
 const KINDS = [
   ["ends", "input, output", /^(parameter|result|input|output)$/i],
-  ["matrix", "matrix product, convolution", /(convolution|matmul|gemm|lstm|gru|rnn|attention|einsum|fullyconnected|embeddingbag|^conv)/i],
+  ["matrix", "matrix product, convolution", /(convolution|matmul|gemm|lstm|gru|rnn|attention|einsum|fullyconnected|embeddingbag|^conv(?!ert))/i],
   ["control", "body, state", /^(if|loop|tensoriterator|assign|readvalue|scan)$/i],
   ["norm", "normalisation, reduction, pooling", /(norm|mvn|reduce|pool|softmax|lrn|cumsum)/i],
   ["activation", "activation", /(relu|gelu|swish|mish|elu|sigmoid|tanh|clamp|hswish|softplus|softsign|erf$|^exp$)/i],
@@ -60,7 +60,10 @@ export const WAYS = {
     title: "Kind of layer",
     applies: () => true,
     prepare: () => (layer) => kindOf(layer.view.type),
-    legend: () => KINDS.map(([name, title]) => [name, title]),
+    legend: (layers) => {
+      const seen = new Set(layers.map((layer) => kindOf(layer.view.type)));
+      return KINDS.filter(([name]) => seen.has(name)).map(([name, title]) => [name, title]);
+    },
     text: () => "",
   },
   "element type": {

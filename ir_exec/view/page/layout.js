@@ -10,6 +10,7 @@ import { Group } from "./network.js";
 const GAP = { node: 22, rank: 34, inside: 16, title: 30 };
 const FAR = 12; // ranks
 const SMALL = 40; // items of a group in which no edge is far
+const WIDE = 4; // links of one item; those that pass more ranks than this are far even then
 const MOST_FOR_DAGRE = 120;
 
 const known = new Map(); // the layouts of blocks that were seen before
@@ -154,8 +155,9 @@ function placeLevel(boxes, order, links) {
   sorted.forEach((index, place) => (position[index] = place));
   const forward = links.filter((link) => position[link.from] < position[link.to]);
   const rank = ranks(sorted, forward, boxes.length);
-  const limit = boxes.length <= SMALL ? Infinity : FAR;
-  const near = forward.filter((link) => rank[link.to] - rank[link.from] <= limit);
+  const fan = adjacency(forward, boxes.length, "from").map((out) => out.length);
+  const limit = (link) => (boxes.length > SMALL ? FAR : fan[link.from] > WIDE ? WIDE : Infinity);
+  const near = forward.filter((link) => rank[link.to] - rank[link.from] <= limit(link));
   const sequence = [...sorted].sort((a, b) => rank[a] - rank[b] || position[a] - position[b]);
   shelve(boxes, components(sequence, near), near);
   let [left, right, bottom] = [Infinity, -Infinity, 0];
@@ -293,17 +295,20 @@ function stack(boxes, sequence, links) {
     const items = sequence.slice(block.from, block.to + 1);
     const inside = held.get(number) ?? [];
     const found = layOut(items.map((index) => boxes[index]), items, inside, shared !== null, block.isCut);
-    const [dx, dy] = shared === null ? [-found.places[0].x - boxes[items[0]].w / 2, y] : [
-      boxes[shared].x - found.places[0].x,
-      boxes[shared].y - found.places[0].y,
-    ];
+    const centre = (position) => found.places[position].x + boxes[items[position]].w / 2;
+    const at = shared === null ? 0 : boxes[shared].x + boxes[shared].w / 2;
+    const dy = shared === null ? y : boxes[shared].y - found.places[0].y;
+    // Blocks that go to one side again and again are turned to the other.
+    const drift = centre(items.length - 1) - centre(0);
+    const side = Math.abs(at - drift) < Math.abs(at + drift) ? -1 : 1;
+    const turned = (x) => at + side * (x - centre(0));
     items.forEach((index, position) => {
       if (position === 0 && shared !== null) return;
-      boxes[index].x = found.places[position].x + dx;
+      boxes[index].x = turned(centre(position)) - boxes[index].w / 2;
       boxes[index].y = found.places[position].y + dy;
     });
     inside.forEach((link, position) => {
-      link.points = found.routes[position].map((point) => ({ x: point.x + dx, y: point.y + dy }));
+      link.points = found.routes[position].map((point) => ({ x: turned(point.x), y: point.y + dy }));
     });
     const lowest = items.reduce((most, index) => Math.max(most, boxes[index].y + boxes[index].h), 0);
     y = Math.max(y, lowest + GAP.rank);

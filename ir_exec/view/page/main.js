@@ -154,7 +154,7 @@ class Page {
         scene.textOf = way.text;
         scene.draw();
       }
-      fill(this.at("legend"), ...way.legend().map(([colour, text]) => make("li", {}, make("span", { class: "swatch", style: { background: `var(--${colour})` } }), text)));
+      fill(this.at("legend"), ...way.legend(layers).map(([colour, text]) => make("li", {}, make("span", { class: "swatch", style: { background: `var(--${colour})` } }), text)));
     };
     choice.addEventListener("change", use);
     use();

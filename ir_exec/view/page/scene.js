@@ -6,6 +6,8 @@ import { place } from "./layout.js";
 
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
 const BAND = 600; // the height of the bands in which boxes and edges are looked for
+const LONG = 900; // edges that are longer, and go round nothing, are drawn at their ends alone
+const STUB = 16;
 const SIZE = { least: 96, most: 230, high: 56, group: 38 };
 
 export class Scene {
@@ -66,11 +68,12 @@ export class Scene {
 
   fit(readable = false) {
     const { width, height } = this.layout;
-    const whole = Math.min((this.width - 40) / width, (this.height - 40) / height, 1.1);
+    const legend = this.width > 600 ? 60 : 0; // lies over the lower edge
+    const whole = Math.min((this.width - 40) / width, (this.height - 40 - legend) / height, 1.1);
     const scale = readable && whole < 0.55 ? Math.min(0.85, Math.max(0.3, (this.width - 40) / width)) : whole;
     this.view.scale = scale;
     this.view.x = (this.width - width * scale) / 2;
-    this.view.y = whole === scale ? (this.height - height * scale) / 2 : 20;
+    this.view.y = whole === scale ? (this.height - legend - height * scale) / 2 : 20;
     if (readable && width * scale > this.width) {
       // The first layer is in the middle, wherever the widest place of the network is.
       const first = this.layout.boxes.reduce((best, box) => (box.item !== this.network.root && (!best || box.y < best.y) ? box : best), null);
@@ -90,10 +93,15 @@ export class Scene {
   pan(dx, dy) {
     this.view.x += dx;
     this.view.y += dy;
-    this.draw();
+    this.#request();
   }
 
   draw() {
+    this.painted = null;
+    this.#request();
+  }
+
+  #request() {
     if (this.waiting || !this.layout) return;
     this.waiting = true;
     requestAnimationFrame(() => {
@@ -128,8 +136,9 @@ export class Scene {
 
   #size(item) {
     const isGroup = item instanceof Group;
-    const text = isGroup ? `▸ ${item.name}` : [item.view.type, item.tail].reduce((a, b) => (a.length > b.length ? a : b));
-    const width = this.#textWidth(text) + (isGroup ? 56 : 30);
+    const width = isGroup
+      ? this.#textWidth(`▸ ${item.name}`) + 56
+      : Math.max(this.#textWidth(item.view.type) + 30, 0.85 * Math.max(this.#textWidth(item.tail), this.#textWidth(item.type)) + 20);
     const w = Math.round(Math.min(SIZE.most, Math.max(SIZE.least, width)) / 4) * 4;
     return { w, h: isGroup ? SIZE.group : SIZE.high };
   }
@@ -153,10 +162,15 @@ export class Scene {
       }
     };
     for (const box of this.layout.boxes) if (box.item !== this.network.root) put(this.bands, box.y, box.y + box.h, box);
+    const fan = new Map();
+    for (const edge of this.layout.edges) fan.set(edge.from, (fan.get(edge.from) ?? 0) + 1);
     for (const edge of this.layout.edges) {
-      const heights = edge.points.map((point) => point.y);
-      [edge.top, edge.bottom] = [Math.min(...heights), Math.max(...heights)];
-      put(this.edgeBands, edge.top, edge.bottom, edge);
+      const [across, down] = [edge.points.map((point) => point.x), edge.points.map((point) => point.y)];
+      const [top, bottom] = [Math.min(...down), Math.max(...down)];
+      edge.extent = [Math.min(...across), top, Math.max(...across), bottom];
+      edge.isFar = edge.points.length === 2 && bottom - top > (fan.get(edge.from) > 6 ? LONG / 3 : LONG);
+      if (edge.isFar) for (const point of edge.points) put(this.edgeBands, point.y, point.y, edge);
+      else put(this.edgeBands, top, bottom, edge);
       for (const box of [edge.from, edge.to]) {
         if (!this.edgesOf.has(box)) this.edgesOf.set(box, []);
         this.edgesOf.get(box).push(edge);
@@ -182,27 +196,65 @@ export class Scene {
     this.draw();
   }
 
+  // Everything, or, where the network was only moved, what came into sight.
   #paint() {
-    const { context, palette, ratio } = this;
-    const { x, y, scale } = this.view;
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.fillStyle = palette.canvas;
-    context.fillRect(0, 0, this.width, this.height);
-    context.setTransform(ratio * scale, 0, 0, ratio * scale, ratio * x, ratio * y);
-    const sight = { left: -x / scale, top: -y / scale, right: (this.width - x) / scale, bottom: (this.height - y) / scale };
-    const [boxes, edges] = [new Set(), new Set()];
-    for (let band = Math.floor(sight.top / BAND); band <= Math.floor(sight.bottom / BAND); band += 1) {
-      for (const box of this.bands.get(band) ?? []) if (box.x <= sight.right && box.x + box.w >= sight.left) boxes.add(box);
-      for (const edge of this.edgeBands.get(band) ?? []) edges.add(edge);
-    }
-    const sorted = [...boxes];
-    // Those around others lie below them.
-    for (const box of sorted.filter((one) => one.open).sort((a, b) => b.w * b.h - a.w * a.h)) this.#paintFrame(box, scale);
-    this.#paintEdges(edges, sight, scale);
-    for (const box of sorted) if (!box.open || box.head) this.#paintBox(box, scale);
-    this.#paintSelection(scale);
+    const { view, painted, width, height, context, ratio } = this;
+    const whole = { left: 0, top: 0, right: width, bottom: height };
+    const [dx, dy] = painted ? [view.x - painted.x, view.y - painted.y] : [0, 0];
+    const isMoved = painted && [dx * ratio, dy * ratio].every(Number.isInteger) && Math.abs(dx) < width && Math.abs(dy) < height;
+    if (isMoved) {
+      context.setTransform(1, 0, 0, 1, 0, 0);
+      context.globalCompositeOperation = "copy";
+      context.drawImage(this.canvas, dx * ratio, dy * ratio);
+      context.globalCompositeOperation = "source-over";
+      if (dy) this.#paintPart(dy > 0 ? { ...whole, bottom: dy } : { ...whole, top: height + dy });
+      if (dx) this.#paintPart(dx > 0 ? { ...whole, right: dx } : { ...whole, left: width + dx });
+    } else this.#paintPart(whole);
+    this.painted = { x: view.x, y: view.y };
     this.frames += 1;
     this.canvas.dataset.drawn = String(this.frames);
+  }
+
+  #paintPart(part) {
+    const { context, palette, ratio } = this;
+    const { x, y, scale } = this.view;
+    context.save();
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.beginPath();
+    context.rect(part.left, part.top, part.right - part.left, part.bottom - part.top);
+    context.clip();
+    context.fillStyle = palette.canvas;
+    context.fillRect(part.left, part.top, part.right - part.left, part.bottom - part.top);
+    context.setTransform(ratio * scale, 0, 0, ratio * scale, ratio * x, ratio * y);
+    // Marks and lines reach out of their boxes a little.
+    const sight = {
+      left: (part.left - x) / scale - 30,
+      top: (part.top - y) / scale - 30,
+      right: (part.right - x) / scale + 30,
+      bottom: (part.bottom - y) / scale + 30,
+    };
+    const boxes = this.#inSight(this.bands, sight, (box) => [box.x, box.y, box.x + box.w, box.y + box.h]);
+    const edges = this.#inSight(this.edgeBands, sight, (edge) => edge.extent);
+    // Those around others lie below them.
+    for (const box of boxes.filter((one) => one.open).sort((a, b) => b.w * b.h - a.w * a.h)) this.#paintFrame(box, scale);
+    this.#paintEdges(edges, scale);
+    for (const box of boxes) if (!box.open || box.head) this.#paintBox(box, scale);
+    this.#paintSelection(scale);
+    context.restore();
+  }
+
+  #inSight(bands, sight, extent) {
+    const found = [];
+    this.turn = (this.turn ?? 0) + 1;
+    for (let band = Math.floor(sight.top / BAND); band <= Math.floor(sight.bottom / BAND); band += 1) {
+      for (const thing of bands.get(band) ?? []) {
+        if (thing.turn === this.turn) continue;
+        thing.turn = this.turn;
+        const [left, top, right, bottom] = extent(thing);
+        if (left <= sight.right && right >= sight.left && top <= sight.bottom && bottom >= sight.top) found.push(thing);
+      }
+    }
+    return found;
   }
 
   #paintFrame(box, scale) {
@@ -222,18 +274,48 @@ export class Scene {
     context.fillText(this.#fitted(`▾ ${box.item.name || "body"}`, box.w - 24), box.x + 12, box.y + 17);
   }
 
-  #paintEdges(edges, sight, scale) {
+  #paintEdges(edges, scale) {
     const { context, palette } = this;
     context.strokeStyle = palette.edge;
     context.lineWidth = Math.max(1.2, 0.7 / scale);
     context.beginPath();
-    for (const edge of edges) if (edge.bottom >= sight.top && edge.top <= sight.bottom) this.#trace(edge, scale);
+    for (const edge of edges) if (!edge.isFar) this.#trace(edge, scale);
     context.stroke();
     if (scale < 0.3) return;
     context.fillStyle = palette.edge;
     context.beginPath();
     for (const edge of edges) this.#arrow(edge.points.at(-1));
     context.fill();
+    this.#paintStubs(edges.filter((edge) => edge.isFar), scale);
+  }
+
+  // Both ends of edges that pass much of the network, with the name of what is read.
+  #paintStubs(edges, scale) {
+    const { context, palette } = this;
+    context.beginPath();
+    for (const edge of edges) {
+      const [start, end] = [edge.points[0], edge.points.at(-1)];
+      context.moveTo(start.x, start.y);
+      context.lineTo(start.x, start.y + STUB);
+      context.moveTo(end.x, end.y);
+      context.lineTo(end.x, end.y - STUB);
+    }
+    context.setLineDash([3, 2]);
+    context.stroke();
+    context.setLineDash([]);
+    if (scale < 0.5) return;
+    context.fillStyle = palette.dim;
+    context.font = `10px ${FONT}`;
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    const said = new Map();
+    for (const edge of edges) {
+      const name = edge.from.item instanceof Group ? edge.from.item.name : edge.from.item.tail;
+      said.set(edge.to, [...(said.get(edge.to) ?? []), name]);
+    }
+    for (const [box, names] of said) {
+      context.fillText(this.#fitted(names.join(", "), 110), box.x + box.w / 2 + 5, box.y - STUB + 4);
+    }
   }
 
   #trace(edge, scale) {
