@@ -150,13 +150,15 @@ class BodyView(Record):
 
 
 class NetworkView(Record):
-    """A network. file: as it was given. facts: lines about the whole, label and text."""
+    """A network. file: as it was given. facts: lines about the whole, label and text. unchecked: whether no findings
+    mean that nobody looked for any."""
 
     title: str
     file: str = ""
     facts: tuple[tuple[str, str], ...] = ()
     graph: GraphView
     findings: tuple[FindingView, ...] = ()
+    unchecked: bool = False
 
 
 class Link(Record):
@@ -186,6 +188,7 @@ class PageView(Record):
     title: str
     colour: Literal["kind", "element type", "error", "time", "memory", "values", "change"] = "kind"
     arrangement: Literal["beside", "one"] = "beside"
+    folded: bool = False
     sections: tuple[Section, ...] = ()
     networks: tuple[NetworkView, ...]
     links: tuple[Link, ...] = ()

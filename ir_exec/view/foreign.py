@@ -94,7 +94,7 @@ def _input(source: tuple[int, int] | None, type: str) -> InputView:
 
 
 def onnx_network(path: Path) -> NetworkView:
-    """The nodes of an ONNX file, its constants among them; ParseError where the file or the package onnx is not there."""
+    """The nodes and constants of an ONNX file; ParseError where the file or the package onnx is not there."""
     if find_spec("onnx") is None:
         hint = "pip install 'ir-exec[onnx]' installs it"
         raise ParseError("onnx is not installed, which reads .onnx files", code=Code.unknown_input, hint=hint)

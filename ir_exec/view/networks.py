@@ -50,10 +50,11 @@ class Notes:
 
 @dataclass
 class Opened:
-    """A file that was read and checked. inferred: the types of its values, whatever the file declares."""
+    """A file that was read, and checked unless `report` is None. inferred: the types of its values, whatever the file
+    declares. source: None for a network whose file is not at hand."""
 
-    source: Source
-    report: Report
+    source: Source | None
+    report: Report | None
     loaded: Loaded
     inferred: Mapping[Value, TensorType]
     places: Places
@@ -86,6 +87,7 @@ def network_view(
     """All that a page shows of a network. with_source: whether the lines of each layer are among it. report: of the
     check, where it is not that of `opened`."""
     places, graph = opened.places, opened.loaded.graph
+    report = report or opened.report
     lines = _source_lines(opened) if with_source else {}
     layers = _Layers(opened, notes or Notes(), lines)
     return NetworkView(
@@ -93,11 +95,14 @@ def network_view(
         file=shown(opened.loaded.document.path or ""),
         facts=_facts(opened),
         graph=layers.graph(graph),
-        findings=tuple([finding_view(found, places) for found in (report or opened.report).diagnostics]),
+        findings=tuple([finding_view(found, places) for found in report.diagnostics]) if report else (),
+        unchecked=report is None,
     )
 
 
 def _source_lines(opened: Opened) -> dict[int, str]:
+    if opened.source is None:
+        return {}
     try:
         _, raw = read_raw(opened.source)
     except IRError:
@@ -213,7 +218,8 @@ def _facts(opened: Opened) -> tuple[tuple[str, str], ...]:
     stored = sum(size for _, size in constants)
     facts = [("network", shown(loaded.document.name)), ("IR version", str(loaded.version))]
     facts.append(("layers", f"{len(nodes):,}, {len(constants):,} different constants of {stored:,} bytes"))
-    facts.append(("checked", f"{report.layers_checked:,} layers, {report.layers_not_checked:,} not"))
-    if report.requires is not None:
+    if report is not None:
+        facts.append(("checked", f"{report.layers_checked:,} layers, {report.layers_not_checked:,} not"))
+    if report is not None and report.requires is not None:
         facts.append(("needs", f"OpenVINO {report.requires.release} or newer"))
     return tuple(facts)

@@ -23,17 +23,18 @@ def shown(text: str, most: int = LONGEST_NAME) -> str:
 
 
 def source_of_layers(raw: bytes, lines: Sequence[int]) -> dict[int, str]:
-    """For each line on which a layer begins its element, up to its end or its first body; indented as in the file."""
+    """For each line on which a layer begins its element, up to its end or its first body."""
     text = raw.decode("utf-8", "replace").split("\n")
     found: dict[int, str] = {}
     starts = sorted({line for line in lines if 0 < line <= len(text)})
     for start, following in zip(starts, [*starts[1:], len(text) + 1], strict=True):
         taken: list[str] = []
         length = 0
+        margin = len(text[start - 1]) - len(text[start - 1].lstrip())
         # A layer without others inside ends before the next one begins, or where its element does.
         for line in text[start - 1 : max(following - 1, start)]:
             length += len(line) + 1
-            taken.append(shown(line.rstrip("\r").replace("\t", "    ")))
+            taken.append(shown(line[min(margin, len(line) - len(line.lstrip())) :].rstrip("\r").replace("\t", "    ")))
             if "</layer>" in line:
                 break
             if length > LONGEST_SOURCE:

@@ -49,15 +49,15 @@ def values_of(array: Array, visit: Visit, runs: int = 1) -> ValuesView:
     limits = _limits(array, visit.node)
     zeros = saturated = 0
     counts = np.zeros(_BINS, np.int64)
-    has_range = facts.min is not None and facts.max is not None and facts.max > facts.min
+    low, high = facts.min or 0.0, facts.max or 0.0
     with np.errstate(all="ignore"):
         for _, (part,) in pieces(array):
             numbers = as_numbers(part)
             zeros += int(np.count_nonzero(numbers == 0))
             saturated += sum(int(np.count_nonzero(numbers == limit)) for limit in limits)
-            if has_range:
+            if high > low:
                 finite = numbers[np.isfinite(numbers)]
-                counts += np.histogram(finite, _BINS, (facts.min, facts.max))[0]
+                counts += np.histogram(finite, _BINS, (low, high))[0]
     first = as_numbers(array.reshape(-1)[:_FIRST])
     return ValuesView(
         shape=array.shape,
@@ -70,7 +70,7 @@ def values_of(array: Array, visit: Visit, runs: int = 1) -> ValuesView:
         nans=facts.nans,
         infinities=facts.infinities,
         saturated=saturated,
-        histogram=tuple(counts.tolist()) if has_range else (),
+        histogram=tuple(counts.tolist()) if high > low else (),
         first=tuple(first.tolist()),
         runs=runs,
     )

@@ -29,6 +29,7 @@ export function overview(page, networks, href) {
 }
 
 function findingsOf(findings, network, href) {
+  if (network.view.unchecked) return [];
   if (!findings.length) return [heading("Findings"), make("p", { class: "none", text: "check finds nothing wrong." })];
   const shown = findings.slice(0, MOST_FINDINGS).map((finding) => findingBlock(finding, network.layers.get(finding.layer), href));
   if (findings.length > shown.length) shown.push(make("p", { text: `… ${findings.length - shown.length} more` }));

@@ -11,6 +11,7 @@ import { Search } from "./search.js";
 import { hasTimes, times } from "./times.js";
 
 const OPEN_AT_FIRST = 80; // items; more stay folded where names have groups
+const OPEN_IN_NOTEBOOK = 24;
 const PALETTE = [
   "canvas", "frame", "line", "dim", "edge", "ink", "group", "plain", "rim", "accent", "mark-error", "mark-warning",
   ...["ends", "matrix", "control", "norm", "activation", "quantise", "shape", "constant"],
@@ -21,14 +22,19 @@ const PALETTE = [
 class Page {
   constructor(view) {
     this.view = view;
+    // Inside of a notebook the page has no address of its own.
+    this.isFramed = window.location.protocol === "about:";
     this.networks = view.networks.map((network, index) => new Network(network, index));
     this.partners = linked(view.links ?? [], this.networks);
     this.at = (id) => document.getElementById(id);
     document.title = `${view.title} – ir_exec`;
     this.at("title").textContent = view.title;
     this.at("title").title = view.title;
-    for (const network of this.networks) network.openUpTo(OPEN_AT_FIRST);
+    for (const network of this.networks) network.openUpTo(view.folded ? OPEN_IN_NOTEBOOK : OPEN_AT_FIRST);
+    document.body.classList.toggle("folded", Boolean(view.folded));
+    this.isOneByOne = view.arrangement === "one" && this.networks.length > 1;
     this.scenes = this.networks.map((network) => this.#scene(network));
+    this.#choice();
     this.#colours();
     this.#tabs();
     this.search = new Search(this.at("search"), this.at("found"), this.networks, {
@@ -43,6 +49,12 @@ class Page {
       scene.fit(true);
     }
     window.addEventListener("hashchange", () => this.#follow());
+    document.addEventListener("click", (event) => {
+      const link = this.isFramed && event.target.closest("a[href^='#']");
+      if (!link) return;
+      event.preventDefault();
+      this.#show(layerAt(link.getAttribute("href"), this.networks));
+    });
     this.#follow();
     document.documentElement.dataset.ready = "true";
   }
@@ -50,7 +62,7 @@ class Page {
   // Selects a layer by way of the address.
   go(layer) {
     const href = hrefOf(layer);
-    if (window.location.hash === href) this.#follow();
+    if (this.isFramed || window.location.hash === href) this.#show(layer);
     else window.location.hash = href;
   }
 
@@ -73,6 +85,35 @@ class Page {
     });
   }
 
+  // Where networks are shown one at a time, a field that says which.
+  #choice() {
+    const choice = this.at("networks");
+    choice.hidden = !this.isOneByOne;
+    if (!this.isOneByOne) return;
+    const count = (network) => network.view.findings?.length ?? 0;
+    fill(choice, ...this.networks.map((network, index) => make("option", { value: index, text: `${network.view.title} (${count(network)})` })));
+    choice.addEventListener("change", () => {
+      this.#clear();
+      this.#present(Number(choice.value));
+    });
+    this.#present(Math.max(0, this.networks.findIndex(count)));
+  }
+
+  #present(index) {
+    if (!this.isOneByOne) return;
+    this.at("networks").value = String(index);
+    this.current = index;
+    [...this.at("graphs").children].forEach((pane, place) => (pane.hidden = place !== index));
+    [...this.at("tables").children].forEach((pane, place) => (pane.hidden = place !== index));
+    const scene = this.scenes[index];
+    if (scene.layout) requestAnimationFrame(() => scene.fit(true));
+    if (!this.selected) this.#tell();
+  }
+
+  get shown() {
+    return this.isOneByOne ? [this.networks[this.current]] : this.networks;
+  }
+
   #pick(box) {
     this.at("graphs").ownerDocument.activeElement?.blur();
     if (!box) this.#clear();
@@ -86,15 +127,19 @@ class Page {
   }
 
   #selectGroup(group) {
-    if (window.location.hash) window.history.replaceState(null, "", "#");
+    this.#forget();
     this.selected = group;
     for (const scene of this.scenes) scene.select(null);
     this.#tell();
   }
 
   #clear() {
-    if (window.location.hash) window.history.replaceState(null, "", "#");
+    this.#forget();
     this.#show(null);
+  }
+
+  #forget() {
+    if (!this.isFramed && window.location.hash) window.history.replaceState(null, "", "#");
   }
 
   #follow() {
@@ -103,6 +148,7 @@ class Page {
 
   #show(layer) {
     this.selected = layer;
+    if (layer && this.isOneByOne && layer.network.index !== this.current) this.#present(layer.network.index);
     const others = layer ? this.partners.get(layer) ?? [] : [];
     for (const scene of this.scenes) {
       const own = layer && [layer, ...others].filter((one) => one.network === scene.network);
@@ -120,7 +166,7 @@ class Page {
     const pane = this.at("details");
     const { selected } = this;
     const toggle = (group) => this.toggle(group);
-    if (!selected) fill(pane, ...overview(this.view, this.networks, hrefOf));
+    if (!selected) fill(pane, ...overview(this.view, this.shown, hrefOf));
     else if (selected instanceof Group) fill(pane, ...aboutGroup(selected, hrefOf, toggle));
     else {
       const others = this.networks.map((network) => [network.view.title, (this.partners.get(selected) ?? []).filter((one) => one.network === network)]);
@@ -174,6 +220,7 @@ class Page {
           panes.table.append(holder);
           return new LayersTable(holder, network, { chosen: (layer) => this.go(layer) });
         });
+        if (this.isOneByOne) this.#present(this.current);
         if (this.selected && !(this.selected instanceof Group)) for (const table of this.tables) table.select(this.selected);
       }
       if (name === "time" && !panes.time.children.length) {
@@ -241,8 +288,9 @@ class Page {
   // To the first neighbour that is no constant, or to the first layer of all.
   #step(neighbours) {
     const from = this.selected;
+    const start = this.shown[0];
     if (!from || from instanceof Group) {
-      const first = from ? [...from.layers()].find((layer) => !layer.isConstant) : [...this.networks[0].layers.values()].find((layer) => !layer.isConstant);
+      const first = from ? [...from.layers()].find((layer) => !layer.isConstant) : [...start.layers.values()].find((layer) => !layer.isConstant);
       if (first) this.go(first);
       return;
     }
@@ -283,7 +331,7 @@ function linked(links, networks) {
   const partners = new Map();
   const join = (a, b) => {
     if (!partners.has(a)) partners.set(a, []);
-    partners.get(a).push(b);
+    if (!partners.get(a).includes(b)) partners.get(a).push(b);
   };
   for (const link of links) {
     const layer = networks[0].layers.get(link.layer);
@@ -294,6 +342,11 @@ function linked(links, networks) {
         join(other, layer);
       }
     }
+  }
+  // From the second network to the third by way of the first.
+  for (const [layer, others] of [...partners]) {
+    if (layer.network.index !== 0) continue;
+    for (const one of others) for (const other of others) if (one.network !== other.network) join(one, other);
   }
   return partners;
 }

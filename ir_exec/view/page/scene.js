@@ -49,7 +49,9 @@ export class Scene {
     for (let group = layer.group; group; group = group instanceof Group ? group.parent : group.group) {
       if (group instanceof Group && group.parent && !group.isOpen) item = group.isBody ? group.parent : group;
     }
-    return this.layout.byItem.get(item) ?? null;
+    const found = this.layout.byItem.get(item);
+    // A constant that is not shown stands for what reads it.
+    return found ?? (layer.isConstant && layer.readers.length ? this.boxOf(layer.readers[0].to) : null);
   }
 
   select(layer, { centre = false } = {}) {
