@@ -101,7 +101,7 @@ def functions() -> None:
 
 
 def products() -> None:
-    print("\nLEAST_ROWS, LEAST_COLUMNS, MULTIPLICATIONS_A_NANOSECOND: multiplications a nanosecond of f32 products")
+    print("\nLEAST_ROWS, PRODUCT_COLUMNS, MULTIPLICATIONS_A_NANOSECOND: multiplications a nanosecond of f32 products")
     for size in (1, 4, 8, 16, 32, 64, 128):
         wide = RNG.random((256, 512), dtype=np.float32)
         rows, columns = RNG.random((size, 256), dtype=np.float32), RNG.random((512, size), dtype=np.float32)
@@ -109,10 +109,15 @@ def products() -> None:
         few_columns = nanoseconds(lambda: wide @ columns)  # noqa: B023  # as above
         count = size * wide.size
         print(f"{size:>12,} rows {count / few_rows:8.1f}    columns {count / few_columns:8.1f}")
-    print("\nSINGLE_PRODUCT_MULTIPLICATIONS, SHORT_PRODUCT_MULTIPLICATIONS: square products, us each")
-    for size in (64, 100, 126, 160, 200, 256):
-        square = RNG.random((size, size), dtype=np.float32)
-        print(f"{size**3:>12,} {nanoseconds(lambda: square @ square) / 1000:8.1f}")  # noqa: B023  # as above
+    print("\nLEAST_ROWS_OF_PIECE, LEAST_COLUMNS_OF_PIECE: products in pieces of so many, times the whole product")
+    high, narrow = RNG.random((1024, 512), dtype=np.float32), RNG.random((512, 128), dtype=np.float32)
+    low, wide = RNG.random((128, 512), dtype=np.float32), RNG.random((512, 1024), dtype=np.float32)
+    whole = nanoseconds(lambda: high @ narrow), nanoseconds(lambda: low @ wide)
+    for size in (32, 64, 96, 128, 256):
+        starts = range(0, 1024, size)
+        rows_cut = nanoseconds(lambda: [high[i : i + size] @ narrow for i in starts])  # noqa: B023  # as above
+        columns_cut = nanoseconds(lambda: [low @ wide[:, i : i + size] for i in starts])  # noqa: B023  # as above
+        print(f"{size:>12,} rows {rows_cut / whole[0]:8.2f}    columns {columns_cut / whole[1]:8.2f}")
 
 
 def threads() -> None:

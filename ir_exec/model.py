@@ -13,7 +13,7 @@ from ir_exec.codes import Code
 from ir_exec.collector import paused_collector
 from ir_exec.errors import EvaluationError, IRError, Location, Report, ShapeError, WeightsError, raise_error
 from ir_exec.graph import Graph, Node, Value, build_graph
-from ir_exec.infer import Types, infer_types, inferred_or_declared
+from ir_exec.infer import Types, infer_types, inferred_or_declared, redeclared
 from ir_exec.ir import BitOrder, Document, Weights, default_weights_path, read_document
 from ir_exec.notebook import html_table, with_page
 from ir_exec.ops.infrastructure.values import Const
@@ -160,13 +160,26 @@ class Model:
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the network as IR version 11: the .xml at `path` and the .bin beside it."""
+        """Write the network as IR version 11: the .xml at `path` and the .bin beside it.
+
+        After a `reshape` the inputs have the new shapes, and every port declares the type that is inferred from them.
+        """
         if not isinstance(path, (str, os.PathLike)):
             raise IRError(f"expected a path to write to, found {type(path).__name__}", code=Code.unwritable)
         # Reading does without the modules of the writer.
         from ir_exec.ir.writer import write_document
 
-        write_document(self.document, self.weights, path)
+        write_document(self.current_document(), self.weights, path)
+
+    def current_document(self) -> Document:
+        """The document; that of a network which was reshaped has its new shapes, and declares the types that follow."""
+        if not self.given:
+            return self.document
+        before: dict[Value, TensorType] = {}
+        after: dict[Value, TensorType] = {}
+        infer_types(self.graph, weights=self.weights, seen=before)
+        infer_types(self.graph, weights=self.weights, given=self.given, seen=after)
+        return redeclared(self.document, self.graph, before, after)
 
     def __repr__(self) -> str:
         return described(type(self).__name__, self)

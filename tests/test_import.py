@@ -46,6 +46,17 @@ def test_running_a_network_loads_neither_the_command_line_nor_other_families() -
     assert "ir_exec.ops.sort.nms" not in loaded
 
 
+def test_small_networks_do_not_wait_for_what_limits_blas() -> None:
+    run = """
+import ir_exec, numpy
+with numpy.load({0!r} + ".inputs.npz") as stored:
+    ir_exec.compile_model({0!r} + ".xml")([stored[f"in{{i}}"] for i in range(len(stored.files))])
+""".format
+    networks = ROOT / "tests" / "networks"
+    assert "threadpoolctl" not in modules_after(run(str(networks / "gnn_gcn_gat")))
+    assert "threadpoolctl" in modules_after(run(str(networks / "lstm")))
+
+
 def test_the_registry_is_loaded_without_pydantic() -> None:
     loaded = modules_after("from ir_exec.ops import registered\nregistered()")
     assert "ir_exec.ops.sort.nms" in loaded

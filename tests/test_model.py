@@ -122,3 +122,41 @@ def test_text_is_no_path(text: str) -> None:
     assert report.path is None
     assert "secret" not in str(caught.value) + str(report) + repr(report)
     assert ir_exec.check_model(text.encode()).diagnostics[0].code != "IR001"
+
+
+def test_a_reshaped_network_is_saved_as_it_is_now(tmp_path: Path) -> None:
+    model = ir_exec.read_model(SAMPLES / "gnn_step.xml")
+    unchanged = {layer.name: layer for layer in model.document.layers}
+    model.reshape({"features": "10,4", "edges": "2,1..30"})
+    model.save(tmp_path / "fixed.xml")
+    again = ir_exec.read_model(tmp_path / "fixed.xml")
+    assert [str(port.shape) for port in again.inputs] == ["[10,4]", "[2,1..30]"]
+    assert [str(port.shape) for port in again.outputs] == [str(port.shape) for port in model.outputs]
+    declared = {layer.name: layer for layer in again.document.layers}
+    assert declared["features"].outputs[0].dims == (10, 4)
+    assert declared["hidden"].inputs[0].dims == (10, 8)
+    report = ir_exec.check_model(tmp_path / "fixed.xml")
+    assert (report.errors, report.warnings) == ((), ())
+    constants = [layer for layer in again.document.layers if layer.is_constant]
+    assert constants
+    for one in constants:
+        ports = zip(unchanged[one.name].outputs, one.outputs, strict=True)
+        assert one.outputs == tuple(port.model_copy(update={"line": now.line}) for port, now in ports)
+
+
+def test_bodies_of_a_reshaped_network_are_saved_as_they_are_now(tmp_path: Path) -> None:
+    from ir_exec import build
+
+    x = build.parameter("?,3", name="x")
+    (total,) = build.loop(
+        3, None, lambda i, before: (None, [build.add(before, x)], []), carried=[build.multiply(x, 0.0)]
+    )
+    model = build.model(build.result(total, name="total")).reshape({"x": "5,3"})
+    model.save(tmp_path / "loop.xml")
+    again = ir_exec.read_model(tmp_path / "loop.xml")
+    (loop,) = (layer for layer in again.document.layers if layer.type == "Loop")
+    inside = [layer for layer in loop.bodies[0].layers if layer.type in ("Parameter", "Add")]
+    assert [port.dims for layer in inside for port in layer.outputs if port.precision == "FP32"] == [(5, 3)] * 3
+    assert [layer.data.get("shape") for layer in inside if layer.type == "Parameter"] == ["", "5,3", "5,3"]
+    report = ir_exec.check_model(tmp_path / "loop.xml")
+    assert (report.errors, report.warnings) == ((), ())

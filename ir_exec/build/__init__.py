@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from ir_exec.build.bodies import Collected, Sliced, if_, loop, tensor_iterator
 from ir_exec.build.constants import constant, parameter
+from ir_exec.build.edit import Editor
 from ir_exec.build.functions import function_for, function_names
 from ir_exec.build.network import model, result
 from ir_exec.build.operators import op
@@ -25,6 +26,7 @@ from ir_exec.build.variables import assign, read_value
 
 __all__ = [
     "Collected",
+    "Editor",
     "Sliced",
     "Value",
     "assign",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -19,7 +19,17 @@ from ir_exec.model import Loaded, Model
 from ir_exec.ops.infrastructure.values import Result
 from ir_exec.types import Array, ElementType, TensorType
 
-__all__ = ["Network", "assemble", "model", "needed_layers", "result"]
+__all__ = [
+    "Network",
+    "assemble",
+    "constants_of",
+    "edge",
+    "layer_element",
+    "model",
+    "needed_layers",
+    "output_port",
+    "result",
+]
 
 
 def result(value: Value, name: str | None = None, *, tensor_names: Iterable[str] = ()) -> Value:
@@ -119,72 +129,64 @@ def assemble(needed: Sequence[BuiltLayer], parameters: Sequence[Value], results:
     constants: dict[int, Array] = {}
     for id, layer in enumerate(ordered):
         places[layer] = id
-        count = len(layer.inputs)
-        is_result = layer.type == "Result"
-        sources = [nodes[places[value.layer]].outputs[value.position] for value in layer.inputs]
-        element = Layer.model_construct(
-            id=str(id),
-            name=names[id],
-            type=layer.type,
-            version=layer.version,
-            data=dict(layer.attributes),
-            inputs=tuple([_port(position, value.type) for position, value in enumerate(layer.inputs)]),
-            outputs=()
-            if is_result
-            else tuple(
-                [_port(count + value.position, value.type, tensor_names.get(value, ())) for value in layer.outputs]
-            ),
-            bodies=tuple([body.body for body in layer.bodies]),
-            output_names=layer.output_names,
-            rt_info=NO_RT_INFO,
-            line=0,
-            data_line=0,
-        )
+        element = layer_element(layer, id, names[id], tensor_names)
         node = Node(element, layer.op, None, type(layer.op))
-        node.inputs = list(sources)
+        node.inputs = [nodes[places[value.layer]].outputs[value.position] for value in layer.inputs]
         node.declared_inputs = tuple([value.type.without_values() for value in layer.inputs])
-        if not is_result:
-            node.outputs = tuple(
-                [
-                    GraphValue(
-                        node,
-                        value.position,
-                        len(values) + value.position,
-                        value.type.without_values(),
-                        tensor_names.get(value, ()),
-                    )
-                    for value in layer.outputs
-                ]
-            )
-            types += [value.type for value in layer.outputs]
-        values += node.outputs
         node.bodies = tuple([body.graph for body in layer.bodies])
+        outputs_of = () if layer.type == "Result" else layer.outputs
+        node.outputs = tuple([_graph_value(node, one, len(values), tensor_names) for one in outputs_of])
+        types += [value.type for value in outputs_of]
+        values += node.outputs
         for position, value in enumerate(layer.inputs):
-            source = places[value.layer]
-            edges.append(
-                Edge.model_construct(
-                    from_layer=str(source),
-                    from_port=str(len(value.layer.inputs) + value.position),
-                    to_layer=str(id),
-                    to_port=str(position),
-                    line=0,
-                )
-            )
-        if layer.constant is not None:
-            constants[int(layer.attributes["offset"])] = layer.constant
-        for body in layer.bodies:
-            constants |= body.constants
+            edges.append(edge(str(places[value.layer]), output_port(value), str(id), str(position)))
+        constants |= constants_of(layer)
         made.append(element)
         nodes.append(node)
-    graph = Graph(
-        name,
-        nodes,
-        nodes[: len(inputs)],
-        nodes[len(nodes) - len(outputs) :] if outputs else [],
-        values,
-        [],
-    )
+    graph = Graph(name, nodes, nodes[: len(inputs)], nodes[len(nodes) - len(outputs) :], values, [])
     return Network(tuple(made), tuple(edges), graph, types, constants)
+
+
+def layer_element(layer: BuiltLayer, id: int, name: str, tensor_names: Mapping[Value, tuple[str, ...]]) -> Layer:
+    """The layer as a file has it. What the builder makes need not be validated."""
+    outputs = () if layer.type == "Result" else layer.outputs
+    count = len(layer.inputs)
+    return Layer.model_construct(
+        id=str(id),
+        name=name,
+        type=layer.type,
+        version=layer.version,
+        data=dict(layer.attributes),
+        inputs=tuple([_port(position, value.type) for position, value in enumerate(layer.inputs)]),
+        outputs=tuple([_port(count + one.position, one.type, tensor_names.get(one, ())) for one in outputs]),
+        bodies=tuple([body.body for body in layer.bodies]),
+        output_names=layer.output_names,
+        rt_info=NO_RT_INFO,
+        line=0,
+        data_line=0,
+    )
+
+
+def edge(from_layer: str, from_port: str, to_layer: str, to_port: str) -> Edge:
+    return Edge.model_construct(from_layer=from_layer, from_port=from_port, to_layer=to_layer, to_port=to_port, line=0)
+
+
+def output_port(value: Value) -> str:
+    """The id of the port of a value that the builder made: ports are counted through a layer, inputs first."""
+    return str(len(value.layer.inputs) + value.position)
+
+
+def constants_of(layer: BuiltLayer) -> dict[int, Array]:
+    """The arrays of a layer and its bodies, by their offsets."""
+    found = {} if layer.constant is None else {int(layer.attributes["offset"]): layer.constant}
+    for body in layer.bodies:
+        found |= body.constants
+    return found
+
+
+def _graph_value(node: Node, value: Value, first: int, tensor_names: Mapping[Value, tuple[str, ...]]) -> GraphValue:
+    declared = value.type.without_values()
+    return GraphValue(node, value.position, first + value.position, declared, tensor_names.get(value, ()))
 
 
 def _port(id: int, type: TensorType, names: tuple[str, ...] = ()) -> Port:

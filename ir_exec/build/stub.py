@@ -33,6 +33,9 @@ from ir_exec.build.constants import (
     constant as constant,
     parameter as parameter,
 )
+from ir_exec.build.edit import (
+    Editor as Editor,
+)
 from ir_exec.build.network import (
     model as model,
     result as result,

@@ -163,6 +163,8 @@ def new_layer(
     constant: Array | None = None,
 ) -> BuiltLayer:
     """A layer of the current network or body. tensor_names: those of the only output, or one list for each output."""
+    # A Result is what its layer computes; nothing can read it in a file.
+    inputs = tuple([one.layer.inputs[0] if one.layer.type == "Result" else one for one in inputs])
     layer = BuiltLayer(
         type_name,
         version or f"opset{op.since}",

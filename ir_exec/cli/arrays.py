@@ -9,18 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ir_exec.batch.archive import NATIVE, RECORDS, as_native, port_of_key, write_npz
 from ir_exec.cli.files import writing
 from ir_exec.cli.terminal import Unusable
-from ir_exec.debug.files import storable, store_npz
 from ir_exec.model import ModelPort
 from ir_exec.runtime import drawing
-from ir_exec.types import STRING, Array, ElementType, Shape, element_types
+from ir_exec.types import STRING, Array, ElementType, Shape
 
 __all__ = ["Statistics", "draw", "read_array", "read_arrays", "split_named", "statistics", "write_arrays"]
-
-_RECORDS = element_types("u1 u3 u6 nf4")
-_NATIVE = element_types("boolean f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64") | _RECORDS
-"""The element types of .npy files; other types are stored as the nearest of these."""
 
 
 def split_named(text: str, ports: Sequence[ModelPort], what: str) -> tuple[ModelPort, str]:
@@ -52,20 +48,12 @@ def read_arrays(path: str, ports: Sequence[ModelPort]) -> dict[str, Array]:
         raise Unusable(f"{path} holds one array without a name: give it with --input NAME=FILE")
     found: dict[str, Array] = {}
     for key, array in loaded.items():
-        port = _port_of_key(key, ports)
+        port = port_of_key(key, ports)
         if port is None:
             names = ", ".join(port.name for port in ports)
             raise Unusable(f"{path} holds {key!r}, which is no input; the inputs are: {names} (or in0, in1, ...)")
         found[port.name] = _as_element_type(array, port)
     return found
-
-
-def _port_of_key(key: str, ports: Sequence[ModelPort]) -> ModelPort | None:
-    for port in ports:
-        if key == port.name or key in port.names:
-            return port
-    match = re.fullmatch(r"in(\d{1,6})", key)
-    return ports[int(match[1])] if match and int(match[1]) < len(ports) else None
 
 
 def _load(path: str) -> Array | dict[str, Array]:
@@ -80,7 +68,7 @@ def _load(path: str) -> Array | dict[str, Array]:
 def _as_element_type(array: Array, port: ModelPort) -> Array:
     """The array, cast only to element types that .npy files cannot hold."""
     kind = port.element_type
-    if not kind.is_known or kind in _NATIVE | STRING or array.dtype == kind.dtype:
+    if not kind.is_known or kind in NATIVE | STRING or array.dtype == kind.dtype:
         return array
     if array.dtype.kind == "V" and array.dtype.itemsize == kind.dtype.itemsize:
         # What NumPy writes of an array of ml_dtypes comes back as bytes without a meaning.
@@ -97,8 +85,8 @@ def draw(port: ModelPort, wanted: Shape | None, random: np.random.Generator) -> 
 
 def write_arrays(path: str, arrays: Mapping[str, Array]) -> None:
     """Write an .npz with these names as keys; what .npy cannot hold is written as f32, i8 or u8."""
-    with writing(path) as whole:
-        store_npz(whole, arrays)
+    with writing(path) as file:
+        write_npz(file, arrays)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +102,9 @@ class Statistics:
 def statistics(array: Array) -> Statistics:
     """Minimum, maximum and mean of the elements without NaN, and the count of NaN."""
     kind = ElementType.of(array)
-    if kind in STRING | _RECORDS or not array.size:
+    if kind in STRING | RECORDS or not array.size:
         return Statistics("-", "-", "-", "-")
-    numbers = storable(array)
+    numbers = as_native(array)
     nans = "-"
     if kind.is_float:
         is_nan = np.isnan(numbers)

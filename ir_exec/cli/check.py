@@ -39,8 +39,8 @@ from ir_exec.cli.completion import complete_releases, complete_rules
 from ir_exec.cli.config import Config, find_config, prefixes, read_config
 from ir_exec.cli.extensions import extension_option, import_extensions
 from ir_exec.cli.files import files_in, read_text, repository, write_bytes
-from ir_exec.cli.parallel import Bar, Question, check_all
-from ir_exec.cli.shapes import read_shapes, shape_option
+from ir_exec.cli.parallel import Bar, Question, check_all, pool_for, worker_options
+from ir_exec.cli.shape_option import read_shapes, shape_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, styled, terminal_width
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Severity
@@ -89,7 +89,7 @@ _OF_DECLARATIONS = (Code.declared_dims, Code.declared_rank, Code.declared_elemen
 @click.option(
     "--format",
     "output_format",
-    type=click.Choice(["text", *FORMATS]),
+    type=click.Choice(["text", *FORMATS, "html"]),
     default="text",
     show_default=True,
     help="text is for people; schemas/report.schema.json describes json.",
@@ -99,7 +99,7 @@ _OF_DECLARATIONS = (Code.declared_dims, Code.declared_rank, Code.declared_elemen
 @click.option("--statistics", is_flag=True, help="In text, show how often each rule was broken.")
 @click.option("--skip-others", is_flag=True, help="Skip named files that are no IR, as those in folders are.")
 @extension_option
-@click.option("--jobs", type=click.IntRange(min=1), help="How many processes check files.  [default: 1]")
+@worker_options
 @click.option(
     "--config",
     "config_path",
@@ -130,6 +130,7 @@ def command(
     skip_others: bool,
     extensions: tuple[str, ...],
     jobs: int | None,
+    scheduler: str | None,
     config_path: str | None,
 ) -> None:
     """Report everything that is wrong with IR files.
@@ -155,7 +156,6 @@ def command(
         batch=batch,
         target=config.target if target is None else _target(target),
         weights_values=weights_values or config.weights_values,
-        extensions=modules,
     )
     if declare and not (fixes or diffs):
         raise Unusable("--declare is for --fix or --diff")
@@ -166,8 +166,10 @@ def command(
     reports: list[Report] = []
     skipped: list[str] = []
     files = partial(files_in, paths, skips_others=skip_others)
-    with Bar(lambda: sum(1 for _ in files()), is_wanted=len(paths) > 1 or os.path.isdir(paths[0])) as bar:
-        for path, was_found, report in check_all(files(), question, jobs or config.jobs):
+    is_shown = len(paths) > 1 or os.path.isdir(paths[0])
+    jobs = jobs or (config.jobs if scheduler is None else None)
+    with pool_for(jobs, scheduler, modules) as pool, Bar(lambda: sum(1 for _ in files()), is_wanted=is_shown) as bar:
+        for path, was_found, report in check_all(files(), question, pool):
             bar.advance()
             if (was_found or skip_others) and _is_other_xml(report):
                 skipped.append(path)
@@ -245,6 +247,10 @@ def _finish(reports: Reports, output_format: str, output: str | None, shown: _Sh
     if is_text:
         shown.lines([shown.style(_role(reports.summary), line)])
         content = "\n".join(shown.kept)
+    elif output_format == "html":
+        from ir_exec.view import html_of, page_of_reports  # other formats do without the page
+
+        content = html_of(page_of_reports(reports.files)).rstrip("\n")
     else:
         here = os.getcwd()
         content = FORMATS[output_format](reports, Places(here, repository(here), _lines))

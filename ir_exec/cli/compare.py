@@ -18,7 +18,7 @@ from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, show, table
 from ir_exec.debug import Comparison, compare
 from ir_exec.debug.metrics import COLUMNS, Difference
-from ir_exec.debug.pages import html, junit
+from ir_exec.debug.junit import junit
 from ir_exec.debug.precision import lower_precision
 from ir_exec.debug.text import counts, details, number, shown_layers, verdict
 from ir_exec.model import Model, read_model
@@ -38,7 +38,13 @@ _SHOWN = ("max_abs", "sqnr_db", "beyond")
 @click.option("--hint", type=click.Choice(["accuracy", "performance"]), default="accuracy", show_default=True)
 @click.option("--probe", type=click.Choice(["all", "bisect", "outputs"]), default="all", show_default=True)
 @click.option("--timeout", type=FiniteRange(min=0.1), default=600.0, show_default=True, help="Seconds an answer.")
-@click.option("--precision", type=click.Choice(["f16", "bf16"]), help="What if each layer were rounded to this type?")
+@click.option(
+    "--precision",
+    type=click.Choice(["f32", "file", "f16", "bf16"]),
+    default="f32",
+    show_default=True,
+    help="What f16 and bf16 are computed in, or: what if each layer were rounded to f16 or bf16?",
+)
 @click.option(
     "--format",
     "output_format",
@@ -65,7 +71,7 @@ def command(
     hint: str,
     probe: str,
     timeout: float,
-    precision: str | None,
+    precision: str,
     output_format: str,
     output: str | None,
     every: bool,
@@ -83,8 +89,9 @@ def command(
     unknown = [name for name in metrics if name not in COLUMNS and ":" not in name]
     if unknown:
         raise Unusable(f"--metric {unknown[0]!r} is none of {', '.join(COLUMNS)}, and no module:function")
-    if (reference is None) == (precision is None):
-        raise Unusable("give either --with REFERENCE or --precision TYPE")
+    is_rounded = precision in ("f16", "bf16")
+    if (reference is None) != is_rounded:
+        raise Unusable("give either --with REFERENCE or --precision f16 or bf16")
     load_extensions(extensions)
     hint_text = f"`ir-exec check {model}` shows everything that is wrong with the file"
     with errors_as_messages(hint=hint_text, exit_code=UNUSABLE):
@@ -97,7 +104,7 @@ def command(
     run_hint = None if inputs is not None else drawn_hint
     with errors_as_messages(hint=run_hint, exit_code=UNUSABLE), LayerBar(len(network.graph.nodes)) as bar:
         progress = bar.advance if bar.is_wanted else None
-        if precision is not None:
+        if is_rounded:
             asked_for = {**options, "inputs": inputs, "seed": seed, "progress": progress}
             _precision(network, asked_for, precision, output_format, output)
         assert reference is not None, "one of the two is given"
@@ -111,22 +118,26 @@ def command(
             hint=hint,  # type: ignore[arg-type]  # click has checked the choice
             probe=probe,  # type: ignore[arg-type]  # and this one
             timeout=timeout,
+            precision=precision,  # type: ignore[arg-type]  # f16 and bf16 have been seen to
             progress=progress,
             **options,
         )
-    _write(_rendered(report, output_format), output) if output_format != "text" or output else _show(
+    _write(_rendered(report, output_format, model, weights), output) if output_format != "text" or output else _show(
         report, metrics, every
     )
     sys.exit(UNUSABLE if report.failure is not None else 0 if report.equal else 1)
 
 
-def _rendered(report: Comparison, output_format: str) -> str:
+def _rendered(report: Comparison, output_format: str, model: str, weights: str | None) -> str:
     if output_format == "json":
         return report.model_dump_json(indent=1) + "\n"
     if output_format == "csv":
         return report.to_csv()
     if output_format == "html":
-        return html(report)
+        from ir_exec.view import html_of, view  # other formats do without the page
+
+        with errors_as_messages(exit_code=UNUSABLE):
+            return html_of(view(model, weights=weights, compare=report))
     return junit(report) if output_format == "junit" else str(report) + "\n"
 
 

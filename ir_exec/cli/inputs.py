@@ -11,7 +11,7 @@ import numpy as np
 
 from ir_exec.cli.arrays import draw, read_array, read_arrays, split_named
 from ir_exec.cli.extensions import extension_option
-from ir_exec.cli.shapes import shape_option, shapes_by_input
+from ir_exec.cli.shape_option import shape_option, shapes_by_input
 from ir_exec.cli.terminal import Unusable
 from ir_exec.model import ModelPort
 from ir_exec.types import Array, Shape
@@ -29,7 +29,7 @@ _OPTIONS = (
         "archive",
         metavar="FILE.npz",
         type=click.Path(),
-        help="Arrays by names of inputs, or by in0, in1, ...",
+        help="Arrays by names of inputs, or by in0, in1, ...; with `run` and `compare`, also many: 'data/*.npz'.",
     ),
     shape_option("The shape of an input to draw"),
     click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml."),

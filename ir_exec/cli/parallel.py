@@ -1,40 +1,43 @@
-"""Many files, checked by several processes and reported in their order."""
+"""Work of commands on several workers: processes here, or those of a Dask cluster."""
 
 from __future__ import annotations
 
-import signal
+import os
 import sys
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
+from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from ir_exec.check import Report, check_model
+import click
+
+from ir_exec.batch.flow import in_order
+from ir_exec.batch.pools import Pool, pool_of
+from ir_exec.check import Diagnostic, Report, check_model
 from ir_exec.cli.extensions import import_extensions
+from ir_exec.cli.terminal import UNUSABLE, Unusable, errors_as_messages
+from ir_exec.codes import Code
+from ir_exec.errors import IRError, Location, internal_error
 from ir_exec.types import Shape
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-__all__ = ["Bar", "Question", "check_all"]
+__all__ = ["Bar", "Question", "check_all", "pool_for", "worker_options"]
 
-_AHEAD = 4
-"""Files per process that are started ahead of the first report: enough to keep every process busy."""
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The options of `check_model` for every file; extensions: what each process imports first."""
+    """The options of `check_model` for every file."""
 
     shapes: Mapping[str, Shape] | None = None
     batch: int | None = None
     target: str | None = None
     weights_values: bool = False
-    extensions: tuple[str, ...] = ()
 
     def answer(self, path: str) -> Report:
         return check_model(
@@ -42,49 +45,73 @@ class Question:
         )
 
 
-def check_all(files: Iterable[tuple[str, bool]], question: Question, jobs: int) -> Iterator[tuple[str, bool, Report]]:
+def check_all(files: Iterable[tuple[str, bool]], question: Question, pool: Pool) -> Iterator[tuple[str, bool, Report]]:
     """The report on each file, in the order of the files, with the path and whether it was found in a folder.
 
     Only a few reports are held at any time, however many files there are.
     """
-    if jobs == 1:
-        for path, was_found in files:
-            yield path, was_found, question.answer(path)
+    for (path, was_found), report, error in in_order(question.answer, files, lambda file: file[0], pool):
+        if report is None:
+            assert error is not None, "there is either a report or an error"
+            fault = error if isinstance(error, IRError) else internal_error(error)
+            found = Diagnostic.of(fault.located(Location(path=path)))
+            report = Report(path=path, diagnostics=(found,), layers_checked=0, layers_not_checked=0)
+        elif any(found.code == Code.unreadable_path for found in report.diagnostics) and os.path.isfile(path):
+            report = question.answer(path)  # workers on other machines need not see it
+        yield path, was_found, report
+
+
+@contextmanager
+def pool_for(jobs: int | None, scheduler: str | None, extensions: tuple[str, ...]) -> Iterator[Pool]:
+    """The workers of a command: so many processes, those of a Dask scheduler, or this process alone."""
+    initializer = partial(import_extensions, extensions) if extensions else None
+    if scheduler is not None:
+        if jobs is not None:
+            raise Unusable("--jobs starts processes here, and --scheduler names those of a cluster: give one of them")
+        try:
+            from ir_exec.batch.cluster import connected
+        except ImportError:
+            raise Unusable("--scheduler needs Dask: pip install 'ir-exec[dask]'") from None
+        with errors_as_messages(exit_code=UNUSABLE), connected(scheduler, initializer) as cluster:
+            yield cluster
         return
-    # A process that is copied from one with threads may hang, so each begins anew.
-    with ProcessPoolExecutor(
-        jobs, mp_context=get_context("spawn"), initializer=_prepared, initargs=(question.extensions,)
-    ) as pool:
-        waiting: deque[tuple[str, bool, Future[Report]]] = deque()
-        for path, was_found in files:
-            waiting.append((path, was_found, pool.submit(question.answer, path)))
-            if len(waiting) >= jobs * _AHEAD:
-                yield _first(waiting)
-        while waiting:
-            yield _first(waiting)
+    pool = pool_of(None, jobs, initializer=initializer)
+    is_finished = False
+    try:
+        yield pool
+        is_finished = True
+    finally:
+        pool.close(at_once=not is_finished)
 
 
-def _first(waiting: deque[tuple[str, bool, Future[Report]]]) -> tuple[str, bool, Report]:
-    path, was_found, future = waiting.popleft()
-    return path, was_found, future.result()
+def worker_options(command: Command) -> Command:
+    """--jobs and --scheduler."""
+    command = click.option(
+        "--scheduler", metavar="URL", help="The Dask cluster that does the work, tcp://host:8786 (ir-exec[dask])."
+    )(command)
+    return click.option("--jobs", type=click.IntRange(min=1), help="How many processes do the work.  [default: 1]")(
+        command
+    )
 
 
 class Bar:
-    """A progress bar of files on stderr, where that is a terminal.
+    """A progress bar on stderr, where that is a terminal.
 
-    total: counts the files, and is called only where the bar is shown.
+    total: counts what there is to do, and is called only where the bar is shown. verb, noun: what is done, to what.
     """
 
-    def __init__(self, total: Callable[[], int], *, is_wanted: bool) -> None:
+    def __init__(
+        self, total: Callable[[], int], *, is_wanted: bool, verb: str = "checking", noun: str = "files"
+    ) -> None:
         self._progress: Progress | None = None
         self._task: TaskID | None = None
         if is_wanted and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-            columns = (TextColumn("checking"), BarColumn(), MofNCompleteColumn(), TextColumn("files"))
+            columns = (TextColumn(verb), BarColumn(), MofNCompleteColumn(), TextColumn(noun))
             self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._task = self._progress.add_task("files", total=total())
+            self._task = self._progress.add_task(noun, total=total())
 
     def __enter__(self) -> Self:
         if self._progress is not None:
@@ -98,7 +125,7 @@ class Bar:
             self._progress.stop()
 
     def advance(self) -> None:
-        """Count one more file."""
+        """Count one more."""
         if self._progress is not None and self._task is not None:
             self._progress.advance(self._task)
 
@@ -110,9 +137,3 @@ class Bar:
         yield
         if self._progress is not None:
             self._progress.start()
-
-
-def _prepared(extensions: tuple[str, ...]) -> None:
-    """What each process does first. Ctrl-C goes to all of them; the one that started them alone answers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    import_extensions(extensions)

@@ -12,7 +12,7 @@ from ir_exec.check import printable
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-__all__ = ["LayerBar"]
+__all__ = ["LayerBar", "Steps"]
 
 _PATIENCE = 0.5
 """Seconds after which a run gets a progress bar."""
@@ -60,3 +60,27 @@ class LayerBar:
         progress = Progress(*columns, console=Console(stderr=True), transient=True)
         progress.start()
         return progress, progress.add_task("", total=self._total)
+
+
+class Steps:
+    """What is done at the moment, in one line on stderr; nothing where stderr is no terminal."""
+
+    def __init__(self) -> None:
+        self._is_wanted = sys.stderr.isatty()
+        self._shown = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.tell("")
+
+    def tell(self, step: str) -> None:
+        """Show what is done now in place of what was shown before."""
+        if self._is_wanted:
+            text = printable(step)[:70]
+            print(f"\r{text:{self._shown}}\r{text}" if text else f"\r{'':{self._shown}}\r", end="", file=sys.stderr)
+            sys.stderr.flush()
+            self._shown = len(text)

@@ -12,12 +12,14 @@ import click
 from ir_exec.check import printable
 from ir_exec.cli.allocator import keep_freed_memory
 from ir_exec.cli.arrays import statistics, write_arrays
+from ir_exec.cli.batch import Many, is_many, run_many
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.inputs import Asked, input_options
+from ir_exec.cli.parallel import worker_options
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.ranges import FiniteRange
 from ir_exec.cli.tables import Table
-from ir_exec.cli.terminal import UNUSABLE, echo, errors_as_messages, show, styled, table
+from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, show, styled, table
 from ir_exec.debug.expected import differences
 from ir_exec.debug.finite import NotFinite, first_not_finite
 from ir_exec.debug.text import told
@@ -30,7 +32,14 @@ from ir_exec.types import Array, ElementType, Shape
 @click.command("run")
 @click.argument("model", metavar="MODEL", type=click.Path())
 @input_options
-@click.option("--output", metavar="FILE.npz", type=click.Path(), help="Where to write the outputs, by their names.")
+@click.option(
+    "--output",
+    metavar="FILE.npz|FOLDER",
+    type=click.Path(),
+    help="Where to write the outputs, by their names; those of many inputs in a folder.",
+)
+@click.option("--batch", type=click.IntRange(min=1), help="Many inputs: files stack them, and so many rows make a run.")
+@worker_options
 @click.option("--max-seconds", type=FiniteRange(min=0, min_open=True), help="Stop a run that takes longer.")
 @click.option(
     "--precision",
@@ -60,6 +69,9 @@ def command(
     seed: int,
     extensions: tuple[str, ...],
     output: str | None,
+    batch: int | None,
+    jobs: int | None,
+    scheduler: str | None,
     validate: bool,
     expected: str | None,
     rtol: float | None,
@@ -71,6 +83,10 @@ def command(
     Inputs that are not given are drawn at random: floats from the normal distribution; integers of 16 bits and more are
     0 or 1, narrower ones cover their whole range. Open dims take their lower bound, at least 1, or what --shape says.
 
+    Many inputs: --inputs is a pattern ('data/*.npz'), a folder, or a file that stacks them (.npy, .zarr, .parquet, or
+    an .npz with --batch). Each has its outputs in a file of the folder --output, and a line in its manifest.jsonl, with
+    its error where it failed; started again, the command goes on where it stopped. Each starts from the initial state.
+
     Exit code: 0 when it ran, 1 when the network cannot be read or run, or does not pass --validate or --expected, 2 for
     arguments that cannot be used.
     """
@@ -78,6 +94,11 @@ def command(
     load_extensions(extensions)
     with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
         network = read_model(model, weights=weights)
+        if is_many(archive) or batch or jobs or scheduler:
+            _refuse_for_many(shapes=shapes, validate=validate, expected=expected, repeat=repeat > 1)
+            many = Many(named, archive, batch, jobs, scheduler, extensions)
+            run_many(network, many, output, max_seconds, precision)
+            return
         compiled = compile_model(network, max_seconds=max_seconds, precision=precision)
     ports = compiled.inputs
     asked = Asked(named, archive, shapes, seed)
@@ -106,6 +127,12 @@ def command(
     if expected is not None:
         with errors_as_messages(exit_code=UNUSABLE):
             _expect(results, expected, rtol, atol)
+
+
+def _refuse_for_many(**options: object) -> None:
+    given = [f"--{name.rstrip('s')}" for name, value in options.items() if value]
+    if given:
+        raise Unusable(f"{', '.join(given)} is for a single run, not for one over many inputs")
 
 
 def _timing(seconds: list[float]) -> str:

@@ -11,7 +11,10 @@ from ir_exec.check import Reports
 from ir_exec.cli.facts import NetworkFacts
 from ir_exec.debug import Comparison, NetworkDiff, TraceIndex
 from ir_exec.debug.precision import PrecisionReport
+from ir_exec.debug.profile_report import Profile
+from ir_exec.debug.shapes_report import ShapesReport
 from ir_exec.ir import Document
+from ir_exec.view import PageView
 
 _MODELS: dict[str, type[BaseModel]] = {
     "report": Reports,
@@ -20,7 +23,10 @@ _MODELS: dict[str, type[BaseModel]] = {
     "compare": Comparison,
     "trace": TraceIndex,
     "diff": NetworkDiff,
+    "view": PageView,
     "precision": PrecisionReport,
+    "profile": Profile,
+    "shapes": ShapesReport,
 }
 
 

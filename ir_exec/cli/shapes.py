@@ -1,44 +1,82 @@
-"""Shapes of inputs on the command line: one syntax for every command that takes them."""
+"""`ir-exec shapes`: which input sizes a network takes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
 import click
 
-from ir_exec.check.what_if import join_shapes
-from ir_exec.cli.terminal import Unusable
-from ir_exec.errors import IRError
-from ir_exec.model import ModelPort, find_port
-from ir_exec.types import Shape
-
-__all__ = ["read_shapes", "shape_option", "shapes_by_input"]
-
-
-def shape_option(help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The option --shape, whose texts are the argument `shapes`."""
-    note = 'without NAME where there is one input; "NAME=1,3" is the same'
-    return click.option("--shape", "shapes", multiple=True, metavar='"NAME[1,?,2..8]"', help=f"{help} ({note}).")
+from ir_exec.check import printable
+from ir_exec.cli.extensions import extension_option, load_extensions
+from ir_exec.cli.tables import Table
+from ir_exec.cli.terminal import echo, errors_as_messages, show, table
+from ir_exec.debug.shapes_report import InputDim, ShapesReport
+from ir_exec.debug.shaping import shapes
+from ir_exec.model import read_model
 
 
-def read_shapes(texts: Sequence[str]) -> dict[str, Shape] | None:
-    """The shapes by name, "" where there is none; None where there are no texts."""
-    try:
-        return join_shapes(texts) if texts else None
-    except IRError as error:
-        raise Unusable(f"--shape: {error.message}") from None
+@click.command("shapes")
+@click.argument("model", metavar="MODEL", type=click.Path())
+@click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml.")
+@extension_option
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="text is for people; schemas/shapes.schema.json describes json.",
+)
+def command(model: str, weights: str | None, extensions: tuple[str, ...], output_format: str) -> None:
+    """Show which input sizes a network takes, and how the sizes of its outputs follow from them.
+
+    Every dim of the inputs is any, fixed, within a range, a multiple of a number, or tied to others; below the table
+    stands the layer that sets each limit, and the constant that it comes from. Dims that the file fixes are looked at
+    too, for a network can be reshaped. Nothing is run: shapes are inferred with a few hundred sizes at most.
+
+    Exit code: 0; 1 when the network cannot be read or no sizes fit, 2 for arguments or paths that cannot be used.
+    """
+    load_extensions(extensions)
+    with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
+        report = shapes(read_model(model, weights=weights))
+    if output_format == "json":
+        click.echo(report.model_dump_json(indent=1))
+    else:
+        _show(report)
+    if not report.inputs and report.notes:
+        raise click.exceptions.Exit(1)
 
 
-def shapes_by_input(texts: Sequence[str], ports: Sequence[ModelPort]) -> dict[str, Shape]:
-    """The shapes by the names of these inputs."""
-    found: dict[str, Shape] = {}
-    for name, shape in (read_shapes(texts) or {}).items():
-        try:
-            port = ports[0 if name == "" and len(ports) == 1 else find_port(ports, name)]
-        except IRError as error:
-            raise Unusable(f"--shape: {error.message}") from None
-        if port.name in found:
-            raise Unusable(f"--shape: input {port.name!r} is given two shapes")
-        found[port.name] = shape
-    return found
+def _show(report: ShapesReport) -> None:
+    parts: list[Table | str] = []
+    if report.inputs:
+        takes = table("Inputs", dim="left", declared="left", takes="left", set_by="left")
+        for dim in report.inputs:
+            takes.add_row(printable(dim.name), dim.declared, printable(str(dim)), printable(_set_by(dim)))
+        parts.append(takes)
+    if report.outputs:
+        gives = table("Outputs", dim="left", size="left")
+        for out in report.outputs:
+            size = f"not linear, or of values{f' ({out.size} here)' if out.size is not None else ''}"
+            gives.add_row(printable(f"{out.output}[{out.axis}]"), printable(out.formula or size))
+        parts.append(gives)
+    show(*parts)
+    lines = list(dict.fromkeys(line for dim in report.inputs for line in _limits(dim)))
+    if lines:
+        echo("\nWhy")
+        for line in lines:
+            echo(printable(line))
+    for note in report.notes:
+        echo(f"note: {printable(note)}")
+
+
+def _set_by(dim: InputDim) -> str:
+    return ", ".join(dict.fromkeys(limit.layer_name or "" for limit in dim.limits))
+
+
+def _limits(dim: InputDim) -> list[str]:
+    lines = []
+    for limit in dim.limits:
+        lines.append(f'  {dim.name} = {limit.size}: layer {limit.layer_id} "{limit.layer_name}" ({limit.type})')
+        lines.append(f"    {limit.message}")
+        if limit.cause is not None:
+            lines.append(f"    {limit.cause}")
+    return lines

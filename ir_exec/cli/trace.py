@@ -13,6 +13,7 @@ from ir_exec.cli.terminal import errors_as_messages, show, table
 from ir_exec.debug import Trace, trace
 from ir_exec.debug.text import number
 from ir_exec.model import read_model
+from ir_exec.runtime.precision import Precision
 
 _MOST_SHOWN = 20
 
@@ -30,6 +31,13 @@ _MOST_SHOWN = 20
 @click.option("--layers", multiple=True, metavar="GLOB", help="Only layers or tensors of these names; repeatable.")
 @click.option("--types", multiple=True, metavar="GLOB", help="Only layers of these types; repeatable.")
 @click.option("--no-constants", is_flag=True, help="Leave constants out.")
+@click.option(
+    "--precision",
+    type=click.Choice(["f32", "file"]),
+    default="f32",
+    show_default=True,
+    help="What f16 and bf16 are computed in: f32, or the types of the file.",
+)
 @click.option("--all", "every", is_flag=True, help="Show every value in the table, not the first twenty.")
 def command(
     model: str,
@@ -43,6 +51,7 @@ def command(
     layers: tuple[str, ...],
     types: tuple[str, ...],
     no_constants: bool,
+    precision: Precision,
     every: bool,
 ) -> None:
     """Write every value of a run to a folder as it is computed.
@@ -67,6 +76,7 @@ def command(
             layers=layers,
             types=types,
             constants=not no_constants,
+            precision=precision,
             progress=bar.advance if bar.is_wanted else None,
         )
     left = len(written) - _MOST_SHOWN

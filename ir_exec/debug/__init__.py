@@ -7,20 +7,30 @@ report = compare("model.xml", "openvino", inputs)
 """
 
 from ir_exec.debug.api import compare, drawn_inputs
+from ir_exec.debug.command import Command
 from ir_exec.debug.diff_report import NetworkDiff
 from ir_exec.debug.diffing import diff
 from ir_exec.debug.extracting import Extracted, extract
 from ir_exec.debug.metrics import Difference
+from ir_exec.debug.profile_report import Profile
+from ir_exec.debug.profiling import profile
+from ir_exec.debug.reducing import Reduced, reduce
 from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Unmatched
+from ir_exec.debug.shapes_report import ShapesReport
+from ir_exec.debug.shaping import shapes
 from ir_exec.debug.tracing import Trace, TraceIndex, trace
 
 __all__ = [
+    "Command",
     "ComparedLayer",
     "Comparison",
     "Difference",
     "Extracted",
     "LayerFault",
     "NetworkDiff",
+    "Profile",
+    "Reduced",
+    "ShapesReport",
     "Trace",
     "TraceIndex",
     "Unmatched",
@@ -28,5 +38,8 @@ __all__ = [
     "diff",
     "drawn_inputs",
     "extract",
+    "profile",
+    "reduce",
+    "shapes",
     "trace",
 ]

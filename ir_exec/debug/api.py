@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ir_exec.errors import EvaluationError
 from ir_exec.model import Model, ShapeLike, Source, as_shape, read_model
 from ir_exec.runtime.arguments import Inputs, bind_inputs
 from ir_exec.runtime.drawing import draw
+from ir_exec.runtime.precision import Precision
 from ir_exec.types import Array
 
 __all__ = ["Probe", "ReferenceLike", "compare", "drawn_inputs"]
@@ -47,6 +48,7 @@ def compare(
     hint: Literal["accuracy", "performance"] = "accuracy",
     timeout: float = 600.0,
     threads: int | None = None,
+    precision: Precision = "f32",
     progress: Callable[[str], None] | None = None,
 ) -> Comparison:
     """Which layer of a network is wrong, by the values of a reference.
@@ -59,10 +61,12 @@ def compare(
     probe, device, hint, timeout: for "openvino". probe: which values are made outputs there: all at once, few in each
         of several runs that close in on the first wrong one ("bisect"), or none but the outputs. hint: whether it
         computes in the types of the file ("accuracy") or may choose shorter ones. timeout: seconds for one answer.
+    threads, precision: as for `compile_model`; an IR file that is the reference runs with the same.
     Raises what reading and running the networks raises, and EvaluationError IR705 where nothing can be compared.
     """
     model = model if isinstance(model, Model) else read_model(model)
-    found = _reference(model, reference, probe=probe, device=device, hint=hint, timeout=timeout, threads=threads)
+    options = {"threads": threads, "precision": precision}
+    found = _reference(model, reference, options, probe=probe, device=device, hint=hint, timeout=timeout)
     with closing(found):
         known = found.inputs() if inputs is None else {}
         drawn = inputs is None and len(known) < len(model.inputs)
@@ -70,7 +74,9 @@ def compare(
             inputs = drawn_inputs(model, seed, shapes) | known
         arrays = bind_inputs(known if inputs is None else inputs, model.inputs)
         named = {_name_of(metric): load_metric(metric) if isinstance(metric, str) else metric for metric in metrics}
-        settings = Settings(rtol=rtol, atol=atol, metrics=named, progress=progress, threads=threads)
+        settings = Settings(
+            rtol=rtol, atol=atol, metrics=named, progress=progress, threads=threads, precision=precision
+        )
         name = model.graph.path or model.name
         return compare_with(model, found, arrays, settings, seed=seed if drawn else None, name=name)
 
@@ -92,16 +98,17 @@ def _name_of(metric: str | Metric) -> str:
 def _reference(
     model: Model,
     reference: ReferenceLike,
+    options: Mapping[str, Any],
     *,
     probe: Probe,
     device: str,
     hint: str,
     timeout: float,
-    threads: int | None,
 ) -> Reference:
+    """options: of runs by ir_exec: threads and precision."""
     outputs = [port.name for port in model.outputs]
     if isinstance(reference, Model):
-        return IRReference(reference, reference.graph.path or reference.name, threads=threads)
+        return IRReference(reference, reference.graph.path or reference.name, **options)
     if isinstance(reference, Trace):
         return TraceReference(reference.folder)
     if isinstance(reference, Mapping):
@@ -110,7 +117,7 @@ def _reference(
     if os.fspath(reference) == "openvino":
         from ir_exec.debug.openvino import OpenVINOReference
 
-        return OpenVINOReference(model, probe=probe, device=device, hint=hint, timeout=timeout, threads=threads)
+        return OpenVINOReference(model, probe=probe, device=device, hint=hint, timeout=timeout, **options)
     if path.suffix.lower() == ".onnx":
         from ir_exec.debug.onnx import ONNXReference
 
@@ -121,6 +128,6 @@ def _reference(
         entries = list(entries_of(model))
         return ArraysReference(arrays_in(path, entries), os.fspath(path), outputs, kinds_of(entries))
     if path.suffix.lower() == ".xml" or path.exists():
-        return IRReference(read_model(path), os.fspath(path), threads=threads)
+        return IRReference(read_model(path), os.fspath(path), **options)
     choices = "openvino, an .xml, an .onnx, an .npz, or a folder of a trace or of .npy files"
     raise EvaluationError(f"{os.fspath(reference)!r} is no reference: expected {choices}", code=Code.unknown_input)

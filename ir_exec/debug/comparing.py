@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ir_exec.codes import Code
 from ir_exec.debug.entries import Entry, Key, by_key, entries_of, matched
@@ -32,6 +33,7 @@ from ir_exec.graph import Graph, Node
 from ir_exec.model import Model
 from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import Const, Parameter, ReadValue, ReadValue3
+from ir_exec.runtime.precision import Precision, as_declared
 from ir_exec.types import STRING, Array, ElementType, convert
 
 __all__ = ["Settings", "compare_with"]
@@ -53,13 +55,15 @@ _MOST_INCLUDED = 20
 @dataclass(frozen=True)
 class Settings:
     """How to compare. rtol, atol: in place of the tolerances that follow from element types and sums; the one that is
-    None is then 0. metrics: of one's own, by name. progress: called with each layer's name."""
+    None is then 0. metrics: of one's own, by name. progress: called with each layer's name. precision: what f16 and
+    bf16 are computed in."""
 
     rtol: float | None = None
     atol: float | None = None
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     progress: Callable[[str], None] | None = None
     threads: int | None = None
+    precision: Precision = "f32"
 
     @property
     def given(self) -> Tolerance | None:
@@ -136,6 +140,13 @@ class _Anchor:
     includes: tuple[str, ...] = ()
 
 
+def _ours() -> Array:
+    raise AssertionError("where both are the same ours is at hand")
+
+
+_SAME = _Anchor(_ours, same=True)
+
+
 @dataclass(slots=True)
 class _Found:
     """What is known of a layer after some of its runs."""
@@ -159,7 +170,7 @@ class _Comparing:
         self._reference = reference
         self._partners = partners
         self._settings = settings
-        self._walker = Walker(model, threads=settings.threads)
+        self._walker = Walker(model, threads=settings.threads, precision=settings.precision)
         self._entries = entries
         self._frames: dict[Where, dict[int, _Anchor]] = defaultdict(dict)
         self._found: dict[tuple[tuple[str, ...], str], _Found] = {}
@@ -179,8 +190,11 @@ class _Comparing:
             # The constants of a body are the same in each iteration.
             frame[node.outputs[0].number] = self._constants[where.scope, node]
         elif node.outputs:
-            layer = self._layer(visit, anchors, frame)
-            self._remember(layer, where)
+            values = [self._value(node, where, position) for position in range(len(node.outputs))]
+            if not self._is_same_again(visit, anchors, values):
+                self._remember(self._layer(visit, anchors, values, frame), where)
+            else:
+                frame.update((value.number, _SAME) for value in node.outputs)
         if node.bodies:
             self._forget(where, node)
         for number in visit.dying:
@@ -196,9 +210,31 @@ class _Comparing:
         for one in ended:
             del self._frames[one]
 
-    def _layer(self, visit: Visit, anchors: Sequence[_Anchor], frame: dict[int, _Anchor]) -> ComparedLayer:
+    def _is_same_again(self, visit: Visit, anchors: Sequence[_Anchor], values: Sequence[Array | None]) -> bool:
+        """Whether a layer of a body gives what the reference gives, so that nothing is to be added to what is known."""
+        known = self._found.get((visit.where.scope, visit.node.id))
+        if known is None or known.layer.status == "unmatched" or self._settings.metrics:
+            return False
+        if not all(anchor.same for anchor in anchors):
+            return False
+        pairs = zip(visit.outputs, values, strict=False)
+        if not all(wanted is not None and self._is_same(ours, wanted) for ours, wanted in pairs):
+            return False
+        known.runs += 1
+        return True
+
+    def _is_same(self, ours: Array, wanted: Array) -> bool:
+        """Whether the reference has our value, as it is or rounded to the 16-bit type that the file says."""
+        if same_bits(ours, wanted):
+            return True
+        if not self._walker.wide.ops or ours.dtype == wanted.dtype or ours.shape != wanted.shape:
+            return False
+        return same_bits(as_declared(ours, ElementType.of(wanted)), wanted)
+
+    def _layer(
+        self, visit: Visit, anchors: Sequence[_Anchor], values: Sequence[Array | None], frame: dict[int, _Anchor]
+    ) -> ComparedLayer:
         node, where = visit.node, visit.where
-        values = [self._value(node, where, position) for position in range(len(node.outputs))]
         own, inputs, problem = self._own(visit, anchors, values)
         includes = tuple(dict.fromkeys(name for anchor in anchors for name in anchor.includes))
         layers = []
@@ -260,23 +296,22 @@ class _Comparing:
         inputs: Sequence[Array] | None,
         includes: tuple[str, ...],
     ) -> tuple[ComparedLayer, bool]:
-        layer = ComparedLayer(
-            layer_id=entry.layer_id,
-            layer_name=entry.layer_name,
-            path="/".join((*entry.scope, entry.layer_name)),
-            type=visit.node.type,
-            element_type=str(ElementType.of(ours)),
-            shape=ours.shape,
-            status="unmatched",
-            iterations=visit.where.iterations,
-        )
+        layer: dict[str, Any] = {
+            "layer_id": entry.layer_id,
+            "layer_name": entry.layer_name,
+            "path": "/".join((*entry.scope, entry.layer_name)),
+            "type": visit.node.type,
+            "element_type": ElementType.of(ours).name,
+            "shape": ours.shape,
+            "iterations": visit.where.iterations,
+        }
         if wanted is None:
             if entry.output:
                 self._output_errors[entry.key] = None
-            return layer, made is ours
+            return ComparedLayer(**layer, status="unmatched"), made is ours
         settings = self._settings
         kinds = ElementType.of(ours), ElementType.of(wanted)
-        same = same_bits(ours, wanted)
+        same = self._is_same(ours, wanted)
         if same:
             carried = no_difference(ours, wanted, settings.metrics)
         else:
@@ -304,7 +339,7 @@ class _Comparing:
             "partner": partner.path or None,
             "includes": includes[-_MOST_INCLUDED:] if status == "wrong" else (),
         }
-        return layer.model_copy(update=found), same
+        return ComparedLayer(**layer, **found), same
 
     def _anchor(
         self,
@@ -317,6 +352,8 @@ class _Comparing:
         same: bool,
         includes: tuple[str, ...],
     ) -> _Anchor:
+        if same and wanted is not None:
+            return _SAME
         if wanted is not None:
             partner = self._partners[entry.key]
             return _Anchor(lambda: self._loaded(partner.key, where.iterations), same)

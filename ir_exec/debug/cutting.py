@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +17,7 @@ from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter,
 from ir_exec.runtime.fold import foldable
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
-__all__ = ["Cut", "Level", "cut", "is_counted", "level_at", "source", "with_variables"]
+__all__ = ["Cut", "Level", "cut", "is_counted", "level_at", "needed", "source", "with_variables"]
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,21 @@ def source(value: Value) -> Value:
     while isinstance(value.node.op, AssignsVariable) and value.node.inputs[0] is not None:
         value = value.node.inputs[0]
     return value
+
+
+def needed(sinks: Iterable[Node], stops: Collection[Value] = (), read: Callable[[Value], Value] = source) -> set[Node]:
+    """The layers that the sinks depend on, the sinks included, not going on above the stops.
+
+    read: what is really read where a layer reads a value.
+    """
+    found = set(sinks)
+    pending = list(found)
+    while pending:
+        for value in map(read, pending.pop().values_in):
+            if value not in stops and value.node not in found:
+                found.add(value.node)
+                pending.append(value.node)
+    return found
 
 
 def with_variables(level: Level, keep: Iterable[Node]) -> set[Node]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ir_exec.codes import Code
 from ir_exec.debug.cutting import Cut, Level, cut, is_counted, level_at, source, with_variables
+from ir_exec.debug.cutting import needed as needed_by
 from ir_exec.debug.entries import Entry, entries_of, find
 from ir_exec.debug.files import write_npz
 from ir_exec.debug.walk import Visit, Walker, Where
@@ -169,7 +170,7 @@ def _kept(level: Level, stops: set[Value], targets: Sequence[Value]) -> tuple[se
     variables: dict[str, Node] = {}
     while True:
         sinks = [value.node for value in targets] + [assigns[name] for name in variables]
-        needed = _needed(sinks, stops)
+        needed = needed_by(sinks, stops)
         behind = _dependent(level, stops, variables.values()) if stops else set(nodes)
         more = {
             node.op.variable_id: node
@@ -184,18 +185,6 @@ def _kept(level: Level, stops: set[Value], targets: Sequence[Value]) -> tuple[se
     keep = {node for node in needed & behind if is_counted(node)}
     others = {node for node in keep if isinstance(node.op, ReadsVariable) and node.op.variable_id not in variables}
     return with_variables(level, keep - others), needed
-
-
-def _needed(sinks: Iterable[Node], stops: set[Value]) -> set[Node]:
-    """The layers that the sinks depend on, the sinks included, not going on above the stops."""
-    found = set(sinks)
-    pending = list(found)
-    while pending:
-        for value in map(source, pending.pop().values_in):
-            if value not in stops and value.node not in found:
-                found.add(value.node)
-                pending.append(value.node)
-    return found
 
 
 def _dependent(level: Level, starts: set[Value], also: Iterable[Node]) -> set[Node]:

@@ -6,6 +6,7 @@ import importlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -109,10 +110,16 @@ def same_bits(ours: Array, reference: Array) -> bool:
 
 
 def _same_bytes(ours: Array, reference: Array) -> bool:
+    if ours.nbytes <= _FEW_BYTES:
+        return ours.tobytes() == reference.tobytes()
     word = 8 if ours.nbytes % 8 == 0 else 1
     a, b = (array.reshape(-1).view(np.uint8).view(f"u{word}") for array in (ours, reference))
     # What differs mostly does so early.
     return all(np.array_equal(a[i : i + PIECE], b[i : i + PIECE]) for i in range(0, a.size, PIECE))
+
+
+_FEW_BYTES = 2**14
+"""Bytes up to which copies are compared sooner than views of words are made."""
 
 
 def own_tolerance(node: Node, inputs: Sequence[Array], kinds: Sequence[ElementType]) -> Tolerance:
@@ -215,8 +222,14 @@ def difference(
 
 def no_difference(ours: Array, reference: Array, metrics: Mapping[str, Metric] | None = None) -> Difference:
     """The difference of values of the same bits."""
-    custom = _custom(ours, reference, metrics)
-    return Difference(elements=ours.size, cosine=1.0 if ours.size else None, custom=custom)
+    if not metrics:
+        return _none_of(ours.size)
+    return _none_of(ours.size).model_copy(update={"custom": _custom(ours, reference, metrics)})
+
+
+@lru_cache(maxsize=256)
+def _none_of(size: int) -> Difference:
+    return Difference(elements=size, cosine=1.0 if size else None)
 
 
 def _custom(ours: Array, reference: Array, metrics: Mapping[str, Metric] | None) -> dict[str, float]:

@@ -24,9 +24,10 @@ from ir_exec.graph.order import reachable
 from ir_exec.ir import default_weights_path
 from ir_exec.model import Model
 from ir_exec.ops.base.registry import canonical
+from ir_exec.runtime.precision import Precision
 from ir_exec.types import Array, ElementType
 
-__all__ = ["OpenVINOReference"]
+__all__ = ["OpenVINOReference", "require_openvino", "what_to_run"]
 
 _UNSEEN = ("Const", "Parameter", "Result", "Assign")
 """Types of layers whose values are known without asking, or that have none."""
@@ -42,18 +43,24 @@ class OpenVINOReference:
     """
 
     def __init__(
-        self, model: Model, *, probe: str, device: str, hint: str, timeout: float, threads: int | None = None
+        self,
+        model: Model,
+        *,
+        probe: str,
+        device: str,
+        hint: str,
+        timeout: float,
+        threads: int | None = None,
+        precision: Precision = "f32",
     ) -> None:
-        if find_spec("openvino") is None:
-            hint = "pip install 'ir-exec[openvino]' installs it"
-            raise EvaluationError("OpenVINO is not installed", code=Code.unknown_input, hint=hint)
+        require_openvino()
         self.title = f"openvino ({device}, {hint})"
         self.notes: list[str] = []
         self.rounds = 0
         self.failure: str | None = None
         self.is_partial = False
         self._model = model
-        self._walker = Walker(model, threads=threads)
+        self._walker = Walker(model, threads=threads, precision=precision)
         self._probe = probe
         self._threads = threads
         self._child = Child("openvino_child.py", timeout)
@@ -64,40 +71,9 @@ class OpenVINOReference:
         self._outputs: dict[Key, Stored] = {}
         self._inputs: list[Stored] = []
         self._arrays: list[Array] = []
-        self._request = self._described(device, hint)
+        self._request = what_to_run(model, Path(self._folder.name), device, hint, threads)
         self._nodes = {node.id: node for node in model.graph.nodes}
         self._constants = {((), node.id, 0): node for node in model.graph.nodes if node.layer.is_constant}
-
-    def _described(self, device: str, hint: str) -> dict[str, Any]:
-        """What every request says: files, shapes, device and settings."""
-        config = {"EXECUTION_MODE_HINT": hint.upper()}
-        if device == "CPU" and hint == "accuracy":
-            config |= {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
-        if self._threads is not None:
-            config["INFERENCE_NUM_THREADS"] = str(self._threads)
-        model = self._model
-        path = model.graph.path
-        weights = getattr(model.weights, "path", None)
-        if (
-            path is None
-            or (weights is not None and weights != default_weights_path(path))
-            or model.document.version < 10
-        ):
-            path = str(Path(self._folder.name, "network.xml"))
-            model.save(path)
-        shapes = {
-            str(position): str(model.given[node.outputs[0]].shape)
-            for position, node in enumerate(model.graph.parameters)
-            if node.outputs[0] in model.given
-        }
-        beside = default_weights_path(path)
-        return {
-            "xml": path,
-            "bin": beside if Path(beside).exists() else None,
-            "shapes": shapes,
-            "device": device,
-            "config": config,
-        }
 
     def entries(self) -> list[Entry]:
         """The values of the network itself, those of bodies left out: they cannot be made outputs."""
@@ -201,6 +177,43 @@ def _reason(error: Exception) -> str:
     return f"refuses: {error}" if isinstance(error, ChildRefused) else str(error)
 
 
+def require_openvino() -> None:
+    """Raises EvaluationError where OpenVINO is not installed."""
+    if find_spec("openvino") is None:
+        hint = "pip install 'ir-exec[openvino]' installs it"
+        raise EvaluationError("OpenVINO is not installed", code=Code.unknown_input, hint=hint)
+
+
+def what_to_run(model: Model, folder: Path, device: str, hint: str, threads: int | None) -> dict[str, Any]:
+    """What every request to the child says: files, shapes, device and settings.
+
+    folder: where the network is written to if OpenVINO cannot read the file that it comes from.
+    """
+    config = {"EXECUTION_MODE_HINT": hint.upper()}
+    if device == "CPU" and hint == "accuracy":
+        config |= {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
+    if threads is not None:
+        config["INFERENCE_NUM_THREADS"] = str(threads)
+    path = model.graph.path
+    weights = getattr(model.weights, "path", None)
+    if path is None or (weights is not None and weights != default_weights_path(path)) or model.document.version < 10:
+        path = str(Path(folder, "network.xml"))
+        model.save(path)
+    shapes = {
+        str(position): str(model.given[node.outputs[0]].shape)
+        for position, node in enumerate(model.graph.parameters)
+        if node.outputs[0] in model.given
+    }
+    beside = default_weights_path(path)
+    return {
+        "xml": path,
+        "bin": beside if Path(beside).exists() else None,
+        "shapes": shapes,
+        "device": device,
+        "config": config,
+    }
+
+
 class _Bisection:
     """Closes in on the first layer whose value is wrong, by few probes in each run."""
 
@@ -214,7 +227,6 @@ class _Bisection:
         self._judged: dict[Key, bool] = {}
 
     def run(self) -> None:
-        model = self._reference._model
         wanted = {entry.key for entry in self._probes} | set(self._reference._outputs)
 
         def keep(visit: Visit) -> None:
@@ -224,7 +236,7 @@ class _Bisection:
                         self._ours.put(((), visit.node.id, position), array)
 
         try:
-            Walker(model, threads=self._reference._threads).run(self._reference._arrays, keep)
+            self._reference._walker.run(self._reference._arrays, keep)
             for key, stored in self._reference._outputs.items():
                 if self._is_wrong(key, load_stored(stored)):
                     self._close_in(self._reference._nodes[key[1]])

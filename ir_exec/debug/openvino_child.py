@@ -7,6 +7,7 @@ import os
 import sys
 from itertools import pairwise
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,8 @@ def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
     if request["do"] == "list":
         layers = [[op.get_friendly_name(), len(op.outputs())] for op in model.get_ops()]
         return {"layers": layers, "version": ov.__version__}
+    if request["do"] == "profile":
+        return _profile(core, model, request)
     count = len(model.outputs)
     wanted = {(name, port) for name, port in request["probes"]}
     for op in model.get_ops():
@@ -64,6 +67,43 @@ def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
             if (name, port) in places
         ],
     }
+
+
+def _profile(core: Any, model: Any, request: dict[str, Any]) -> dict[str, Any]:
+    """Seconds of whole runs without and with counters, and those of the layers that were executed, in their order."""
+    plain, _ = _timed_runs(core.compile_model(model, request["device"], request["config"]), request)
+    compiled = core.compile_model(model, request["device"], {**request["config"], "PERF_COUNT": "YES"})
+    originals = {}
+    precisions = {}
+    counted, counters = _timed_runs(compiled, request)
+    for op in compiled.get_runtime_model().get_ordered_ops():
+        info = {name: str(getattr(value, "value", value)) for name, value in op.get_rt_info().items()}
+        originals[op.get_friendly_name()] = info.get("originalLayersNames", "")
+        precisions[op.get_friendly_name()] = info.get("runtimePrecision", "")
+    layers: dict[str, dict[str, Any]] = {}
+    for run in counters:
+        for one in run:
+            if str(one.status).endswith("EXECUTED"):
+                new = {"type": one.node_type, "kernel": one.exec_type, "seconds": []}
+                layers.setdefault(one.node_name, new)["seconds"].append(one.real_time.total_seconds())
+    for name, layer in layers.items():
+        layer |= {"name": name, "originals": originals.get(name, ""), "precision": precisions.get(name, "")}
+    return {"plain": plain, "counted": counted, "layers": list(layers.values()), "version": ov.__version__}
+
+
+def _timed_runs(compiled: Any, request: dict[str, Any]) -> tuple[list[float], list[Any]]:
+    """The seconds of each run after a first one, from the initial state, and its counters."""
+    infer = compiled.create_infer_request()
+    for position, stored in enumerate(request["inputs"]):
+        infer.set_input_tensor(position, _tensor(stored))
+    seconds, counters = [], []
+    for _ in range(request["repeat"] + 1):
+        infer.reset_state()
+        start = perf_counter()
+        infer.infer()
+        seconds.append(perf_counter() - start)
+        counters.append(infer.get_profiling_info())
+    return seconds[1:], counters[1:]
 
 
 def _read(core: Any, request: dict[str, Any]) -> Any:

@@ -19,6 +19,7 @@ from ir_exec.errors import EvaluationError
 from ir_exec.graph import Graph, Node
 from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import Const
+from ir_exec.runtime.precision import Precision
 from ir_exec.types import Array, ElementType
 
 __all__ = ["ArraysReference", "IRReference", "Reference", "TraceReference", "arrays_in", "kinds_of"]
@@ -60,13 +61,21 @@ class Reference(Protocol):
 class IRReference:
     """Another network, run by ir_exec."""
 
-    def __init__(self, model: Model, title: str, *, threads: int | None = None, memory: int = 2**26) -> None:
+    def __init__(
+        self,
+        model: Model,
+        title: str,
+        *,
+        threads: int | None = None,
+        precision: Precision = "f32",
+        memory: int = 2**26,
+    ) -> None:
         self.title = title
         self.notes: list[str] = []
         self.rounds = 1
         self.failure: str | None = None
         self.is_partial = False
-        self._walker = Walker(model, threads=threads)
+        self._walker = Walker(model, threads=threads, precision=precision)
         self._model = model
         self._spill = Spill(memory)
         self._constants = dict(_constants(model.graph))

@@ -22,6 +22,7 @@ from ir_exec.graph.outputs import suggested
 from ir_exec.model import Model, Source, read_model
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.runtime.arguments import Inputs
+from ir_exec.runtime.precision import Precision
 from ir_exec.types import Array, ElementType
 
 __all__ = ["INDEX", "Trace", "TraceIndex", "TracedValue", "trace"]
@@ -149,18 +150,21 @@ def trace(
     types: Sequence[str] = (),
     constants: bool = True,
     threads: int | None = None,
+    precision: Precision = "f32",
     progress: Callable[[str], None] | None = None,
 ) -> Trace:
     """Run a network and write every value to a folder as it is computed.
 
     inputs: as for a call of a compiled model. layers, types: glob patterns of names (`encoder.*`, `loop/body/*`) and
         of types; a value is written where it matches one of each, and where none is given.
-    constants: whether those are written too. progress: called with each layer's name.
+    constants: whether those are written too. threads, precision: as for `compile_model`: values are what a run
+        computes, f32 for the f16 and bf16 of the file unless the precision is "file".
+    progress: called with each layer's name.
     Raises what a run raises, and ResourceError where the folder cannot be written to; in both cases the index tells
     what was written before. EvaluationError for a folder that holds something other than a trace.
     """
     model = model if isinstance(model, Model) else read_model(model)
-    walker = Walker(model, threads=threads)
+    walker = Walker(model, threads=threads, precision=precision)
     writer = _Writer(model, Path(output), layers, types, constants, progress)
     writer.check_patterns()
     writer.begin()

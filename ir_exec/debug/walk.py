@@ -1,7 +1,7 @@
 """Runs a network layer by layer and shows every value: constants, and those of each iteration of a body, included.
 
 Nothing is folded and no memory is written to twice, so a visitor may keep what it is shown, replace it, or have a layer
-computed again from other inputs.
+computed again from other inputs. Where constants give a layer another kernel in a run, it has that kernel here as well.
 """
 
 from __future__ import annotations
@@ -14,18 +14,20 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, raise_error
-from ir_exec.graph import BodyGraph, Graph, Node, last_uses
+from ir_exec.graph import BodyGraph, Graph, Node, Value, last_uses
 from ir_exec.infer import infer_body, infer_outputs
-from ir_exec.kernels.parallel import THREADS
 from ir_exec.model import Model
+from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, Result
 from ir_exec.runtime.arguments import Inputs, bind_inputs
 from ir_exec.runtime.compiled import refuse_unsupported
+from ir_exec.runtime.fold import constant_values
 from ir_exec.runtime.loop import placed
+from ir_exec.runtime.plan import Kernel
 from ir_exec.runtime.precision import AS_IN_FILE, Precision, as_declared, as_f32, checked_precision, run_as_f32
 from ir_exec.runtime.state import Variables
-from ir_exec.runtime.threads import chosen_threads
+from ir_exec.runtime.threads import RunThreads, chosen_threads
 from ir_exec.types import Array, TensorType
 
 __all__ = ["Visit", "Visitor", "Walker", "Where"]
@@ -74,6 +76,10 @@ class Walker:
         self._threads = chosen_threads(threads)
         self._constants: dict[Node, Array] = {}
         self._state = Variables()
+        self._constant_values: set[Value] = set()
+        self._kernels: dict[Node, tuple[dict[int, Array], Kernel | None]] = {}
+        for graph in (model.graph, *(body.graph for node in model.graph.all_nodes() for body in node.bodies)):
+            self._constant_values |= constant_values(graph)
 
     def run(self, inputs: Inputs | None, visit: Visitor | None = None) -> list[Array]:
         """The outputs in their order; raises what a call of a CompiledModel raises."""
@@ -84,17 +90,14 @@ class Walker:
             arrays = list(map(as_f32, arrays))
         self._state = Variables(self.wide.variables)
         self._constants = {}
-        around = THREADS.set(self._threads)
-        try:
-            with np.errstate(all="ignore"):
-                found = self.walk(self.model.graph, arrays, Where(), visit)
+        self._kernels = {}
+        with RunThreads(self._threads), np.errstate(all="ignore"):
+            found = self.walk(self.model.graph, arrays, Where(), visit)
             if not self.wide.ops:
                 return found
             return [
                 as_declared(array, port.element_type) for array, port in zip(found, self.model.outputs, strict=True)
             ]
-        finally:
-            THREADS.reset(around)
 
     def again(self, node: Node, inputs: Sequence[Array]) -> list[Array]:
         """The outputs of a layer for other inputs, unseen by visitors. Variables are read, and written to a copy."""
@@ -156,10 +159,24 @@ class Walker:
             if op.evaluate_context:
                 result = op.evaluate(*inputs, **{name: context[name] for name in op.evaluate_context})
             else:
-                result = op.kernel(*types)(*inputs)
+                kernel = self._with_constants(node, op, inputs) or op.kernel(*types)
+                result = kernel(*inputs)
         except Exception as error:
             raise placed(error, node) from error
         return list(result) if isinstance(result, tuple) else [result]
+
+    def _with_constants(self, node: Node, op: Op, inputs: list[Array]) -> Kernel | None:
+        """`Op.with_constants`; what it prepares from the constants of a body is kept for the next iteration."""
+        if type(op).with_constants is Op.with_constants:
+            return None
+        values = enumerate(node.values_in)
+        known = {position: inputs[position] for position, value in values if value in self._constant_values}
+        kept, kernel = self._kernels.get(node, ({}, None))
+        if not kept or any(kept[position] is not array for position, array in known.items()):
+            kernel = op.with_constants(known)
+            if all(value.node in self._constants for value in node.values_in if value in self._constant_values):
+                self._kernels[node] = known, kernel
+        return kernel
 
 
 class _Body:

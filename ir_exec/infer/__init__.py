@@ -11,6 +11,7 @@ from ir_exec.infer.infer import (
     tells_outputs,
     typed_bodies,
 )
+from ir_exec.infer.redeclare import declared_port, redeclared
 from ir_exec.infer.work import Work, count_work
 
 __all__ = [
@@ -18,11 +19,13 @@ __all__ = [
     "Types",
     "Work",
     "count_work",
+    "declared_port",
     "infer_body",
     "infer_node",
     "infer_outputs",
     "infer_types",
     "inferred_or_declared",
+    "redeclared",
     "tells_outputs",
     "typed_bodies",
 ]

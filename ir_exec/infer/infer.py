@@ -59,6 +59,7 @@ def infer_types(
     settle: Settle = stop_at_fault,
     ops: Mapping[Node, Op] | None = None,
     seen: dict[Value, TensorType] | None = None,
+    known: Types | None = None,
 ) -> Types:
     """The type of every value of the graph, from its Parameters down.
 
@@ -66,6 +67,8 @@ def infer_types(
     settle: what happens to faults, and the types for the layers below each node.
     ops: operators that take the place of those of their nodes, in bodies too.
     seen: gets the type of every value that is inferred, in bodies too.
+    known: the types of an earlier pass of the same graph and operators. Nodes whose inputs, if any, have the very
+        same types keep those of their outputs, and `settle` is not called for them.
     """
     given = given or {}
     told = {value.node for value in given}
@@ -73,6 +76,10 @@ def infer_types(
     types: Types = [value.declared for value in graph.values]
     with np.errstate(all="ignore"):
         for node in graph.nodes:
+            if known is not None and node not in told and _stands(node, types, known):
+                for value in node.outputs:
+                    types[value.number] = known[value.number]
+                continue
             inferred: list[TensorType] | None
             faults: list[IRError] = []
             if node in told:
@@ -82,10 +89,26 @@ def infer_types(
                 if inferred is not None and len(inferred) != len(node.outputs) and tells_outputs(node, types):
                     faults += _output_faults(node, types, len(inferred))
             for value, type in zip(node.outputs, settle(node, inferred, faults), strict=False):
-                types[value.number] = type
+                types[value.number] = type if known is None else _known_or_new(known[value.number], type)
     if seen is not None:
         seen.update(zip(graph.values, types, strict=True))
     return types
+
+
+def _stands(node: Node, types: Types, known: Types) -> bool:
+    return all(types[value.number] is known[value.number] for value in node.values_in)
+
+
+def _known_or_new(known: TensorType, new: TensorType) -> TensorType:
+    """The known type where the new one says the same, so that the layers below can be left out."""
+    if known != new:
+        return new
+    if known.source is None and new.source is None:
+        return known
+    before, after = known.bounds, new.bounds
+    if before is None or after is None:
+        return known if before is after else new
+    return known if all(map(np.array_equal, before, after)) else new
 
 
 def tells_outputs(node: Node, types: Types) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import WeightsError
 from ir_exec.ir.packing import CURRENT_ORDER, BitOrder, encode, is_packed, packed_size
-from ir_exec.ir.weights import Weights
+from ir_exec.ir.weights import Weights, spare_bytes
 from ir_exec.types import Array, ElementType
 
 __all__ = ["HeldWeights", "reserve_offset", "stored_size"]
@@ -81,19 +81,19 @@ class HeldWeights(Weights):
 
     def check(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> None:
         """As `Weights.check`: whether the constant is there."""
-        if prod(shape) and offset >= _FIRST and self._array(element_type, shape, offset) is None:
-            raise WeightsError(f"no constant is held at offset {offset}", code=Code.weights_short)
-        if self._base is not None and offset < _FIRST:
+        if offset < _FIRST and self._base is not None:
             self._base.check(element_type, shape, offset, size)
-        elif offset < _FIRST:
-            super().check(element_type, shape, offset, size)
+            return
+        super().check(element_type, shape, offset, size)
+        if prod(shape) and len(self._stored(offset, size)) < size - spare_bytes(element_type, shape, offset, size):
+            raise WeightsError(f"no constant of {size} bytes is held at offset {offset}", code=Code.weights_short)
 
     def read(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> Array:
         """As `Weights.read`; an array that is held is returned as a view of itself."""
         if offset < _FIRST and self._base is not None:
             return self._base.read(element_type, shape, offset, size)
-        held = self._array(element_type, shape, offset)
-        if held is None:
+        held = self._arrays.get(offset)
+        if held is None or held.shape != shape or ElementType.of(held) is not element_type:
             return super().read(element_type, shape, offset, size)
         view = held.view()
         view.flags.writeable = False
@@ -101,13 +101,16 @@ class HeldWeights(Weights):
 
     def slice(self, offset: int, size: int) -> memoryview:
         """As `Weights.slice`; bytes of one array at a time."""
-        if offset < _FIRST:
-            return memoryview(b"") if self._base is None else self._base.slice(offset, size)
+        if offset < _FIRST and self._base is not None:
+            return self._base.slice(offset, size)
         place = bisect_right(self._offsets, offset) - 1
         if place < 0:
             return memoryview(b"")
         start = offset - self._offsets[place]
-        return _stored(self._arrays[self._offsets[place]], self.order)[start : start + size]
+        return _bytes_of(self._arrays[self._offsets[place]], self.order)[start : start + size]
+
+    def _stored(self, offset: int, size: int) -> Array:
+        return np.frombuffer(self.slice(offset, size), np.uint8)
 
     def appended(self, extra: bytes) -> Weights:
         """The same weights with more bytes at offset `size`."""
@@ -127,13 +130,8 @@ class HeldWeights(Weights):
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (self._arrays, self._base)
 
-    def _array(self, element_type: ElementType, shape: tuple[int, ...], offset: int) -> Array | None:
-        array = self._arrays.get(offset)
-        is_it = array is not None and array.shape == shape and ElementType.of(array) is element_type
-        return array if is_it else None
 
-
-def _stored(array: Array, order: BitOrder) -> memoryview:
+def _bytes_of(array: Array, order: BitOrder) -> memoryview:
     """The bytes of a .bin for an array: the array's own where they are those."""
     kind = ElementType.of(array)
     if kind is ElementType.string or is_packed(kind) or sys.byteorder == "big":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import mmap
 import os
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -55,6 +55,10 @@ def spare_bytes(element_type: ElementType, shape: tuple[int, ...], offset: int, 
     return 0 if is_text or size <= max(needed, 1) else size - needed
 
 
+_Stamp: TypeAlias = tuple[int, int, int, int]
+"""Device, inode, size and time of the last change of a file."""
+
+
 class Weights:
     """The bytes that constants are taken from; `path` is None where they did not come from a file.
 
@@ -65,7 +69,8 @@ class Weights:
     from that.
 
     Pickled are the path and a digest of the file, and where there is no file the bytes themselves. Unpickling maps the
-    file anew, and raises WeightsError where it is not the same any more.
+    file anew, and raises WeightsError where it is not the same any more. A file of the same inode, size and time stamp
+    is the same, and is not read for its digest.
     """
 
     __slots__ = ("_appended", "_bytes", "_decoded", "_digest", "_mapped", "order", "path")
@@ -121,7 +126,8 @@ class Weights:
         if self.path is None:
             return _unpickled, (self._bytes.tobytes(), None, None, self._appended.tobytes(), self.order)
         path = os.path.abspath(self.path)
-        return _unpickled, (b"", path, self._sha256(), self._appended.tobytes(), self.order)
+        stamp = None if self._mapped is None else self._mapped.stamp
+        return _unpickled, (b"", path, self._sha256(), self._appended.tobytes(), self.order, stamp)
 
     def _sha256(self) -> str:
         from hashlib import sha256  # reading a network does without it
@@ -214,6 +220,10 @@ class _MappedFile:
         self._written = status.st_mtime_ns
         self._inode = status.st_dev, status.st_ino
 
+    @property
+    def stamp(self) -> _Stamp:
+        return (*self._inode, self._size, self._written)
+
     def require_unchanged(self) -> None:
         try:
             status = os.stat(self._path)
@@ -229,8 +239,12 @@ class _MappedFile:
             raise WeightsError(message, hint="read the model again", location=Location(path=self._path))
 
 
-def _unpickled(stored: bytes, path: str | None, digest: str | None, appended: bytes, order: BitOrder) -> Weights:
+def _unpickled(
+    stored: bytes, path: str | None, digest: str | None, appended: bytes, order: BitOrder, stamp: _Stamp | None = None
+) -> Weights:
     weights = Weights.of_bytes(stored, order=order) if path is None else Weights.open(path, order=order)
+    if stamp is not None and weights._mapped is not None and weights._mapped.stamp == stamp:
+        weights._digest = digest
     if digest is not None and weights._sha256() != digest:
         message = "the weights have changed since the model was pickled"
         raise WeightsError(message, hint="read the model again", location=Location(path=path))

@@ -15,7 +15,7 @@ import numpy as np
 from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import Worker, for_each
 from ir_exec.kernels.precision import accumulator, rounded, widened
-from ir_exec.kernels.products import MOST_SUMMED, matrix_products, product_in_pieces
+from ir_exec.kernels.products import matrix_products
 from ir_exec.kernels.windows import (
     Covered,
     Scratch,
@@ -69,14 +69,6 @@ class Convolver:
             axis.kernel == axis.stride == 1 and axis.pad == 0 and axis.count == axis.size for axis in axes
         )
         self._grouped = (data[0], groups, channels, *([prod(data[2:])] if self._is_pointwise else data[2:]))
-        self._is_single_product = (
-            self._is_pointwise
-            and groups == 1
-            and outputs * self._column * self._shape[3] <= costs.SINGLE_PRODUCT_MULTIPLICATIONS
-        )
-        self._is_short = (
-            prod(self._shape) * self._column <= costs.SHORT_CONVOLUTION_MULTIPLICATIONS and self._column <= MOST_SUMMED
-        )
         self._nanoseconds = prod(self._shape) * (self._column / costs.MULTIPLICATIONS_A_NANOSECOND)
         self._arrange(channels)
 
@@ -84,7 +76,9 @@ class Convolver:
         """Choose the arrangement and the parts."""
         _, groups, outputs, windows = self._shape
         self._make_worker = self._by_columns
-        if channels == 1 and not self._is_pointwise:
+        if self._is_pointwise:
+            return
+        if channels == 1:
             self._nanoseconds *= costs.MULTIPLICATIONS_A_NANOSECOND / 4
             if windows <= costs.FEW_WINDOWS and groups >= costs.MANY_CHANNELS and self._column <= costs.FEW_WINDOWS:
                 self._make_worker = self._by_channels
@@ -96,17 +90,14 @@ class Convolver:
                 sizes = block_sizes(self._counts, costs.PIECE_ELEMENTS)
                 self._parts = self._portions(sizes, costs.PIECE_ELEMENTS // max(prod(sizes), 1))
             return
-        if not self._is_pointwise:
-            self._nanoseconds += prod(self._shape) // max(outputs, 1) * self._column / 3
-        if self._is_short:
-            longest = max(self._column, min(outputs, 256), 1)
-            sizes = block_sizes(self._counts, max(costs.CHUNK_ELEMENTS // longest, costs.LEAST_COLUMNS))
-            self._parts = self._portions(sizes, costs.CHUNK_ELEMENTS // max(longest * prod(sizes), 1))
-        else:
-            # BLAS shares it among threads by itself.
-            self._nanoseconds = 0
-            sizes = block_sizes(self._counts, max(costs.WINDOW_ELEMENTS // max(self._column, 1), costs.LEAST_WINDOWS))
-            self._parts = self._portions(sizes, costs.WINDOW_ELEMENTS // max(self._column * prod(sizes), 1))
+        # The copy of the windows.
+        self._nanoseconds += prod(self._shape) // max(outputs, 1) * self._column / 3
+        most = max(costs.WINDOW_ELEMENTS // max(self._column, 1), costs.LEAST_WINDOWS)
+        if windows > most:
+            # Threads are seldom an odd number.
+            most = -(-windows // (2 * -(-windows // (2 * most))))
+        sizes = block_sizes(self._counts, most)
+        self._parts = self._portions(sizes, costs.WINDOW_ELEMENTS // max(self._column * prod(sizes), 1))
 
     def _portions(self, sizes: Sequence[int], pairs: int) -> list[_Part]:
         parts = []
@@ -118,8 +109,9 @@ class Convolver:
     def __call__(self, data: Array, filters: Array) -> Array:
         grouped, weights = widened(data).reshape(self._grouped), widened(filters).reshape(self._filters)
         result = np.empty(self._shape, accumulator(data.dtype))
-        if result.size and self._is_single_product:
-            matrix_products(weights.reshape(self._filters[1], self._column), grouped[:, 0], result[:, 0])
+        if result.size and self._is_pointwise:
+            # The data is the matrix of all windows.
+            matrix_products(weights.reshape(*self._filters[:2], self._column), grouped, result)
         elif result.size:
 
             def make_worker() -> Worker:
@@ -134,22 +126,18 @@ class Convolver:
         """Matrix products.
 
         Elements of windows are copied side by side into the columns of a matrix, which BLAS multiplies with the
-        filters; where windows are single elements, the data is that matrix.
+        filters.
         """
         rows = filters.reshape(*filters.shape[:2], self._column)
         scratch = Scratch(rows.dtype)
-        multiply = product_in_pieces if self._is_short else matrix_products
 
         def compute(part: _Part) -> None:
             target = result[part.place]
-            if self._is_pointwise:
-                columns = data[(*part.images, slice(None), part.place[3])]
-            else:
-                windows = window_view(padded_part(data[part.images], part.axes, part.covered), part.axes)
-                copied = scratch.array(windows.shape)
-                copied[...] = windows
-                columns = copied.reshape(*target.shape[:2], self._column, target.shape[3])
-            multiply(rows[part.place[1]], columns, target)
+            windows = window_view(padded_part(data[part.images], part.axes, part.covered), part.axes)
+            copied = scratch.array(windows.shape)
+            copied[...] = windows
+            columns = copied.reshape(*target.shape[:2], self._column, target.shape[3])
+            matrix_products(rows[part.place[1]], columns, target)
 
         return compute
 

@@ -98,37 +98,49 @@ EXPONENTIAL_NANOSECONDS = 2.0
 """An element of a softmax: 1 ns of f32, 3.4 of f16."""
 
 SCORES_AT_ONCE = 2**22
-"""Attention scores (queries times keys, over all batches) that exist at a time: 16 MiB of f32. It stands for memory;
-larger matrix products are not faster."""
+"""Attention scores (queries times keys, over some batches) that a thread holds at a time at most: 16 MiB of f32. It
+stands for memory; most pieces have `CHUNK_ELEMENTS`."""
+
+ATTENTION_PIECE_NANOSECONDS = 100_000
+"""A piece of attention at least, where there are few scores: a dozen of NumPy's calls are a tenth of it."""
 
 MULTIPLICATIONS_A_NANOSECOND = 50
 """What one core does in a matrix product of f32: 49 in one of 64 x 64 x 64, 60 in one of 256 x 256 x 256."""
 
-SINGLE_PRODUCT_MULTIPLICATIONS = 10**6
-"""Products up to which OpenBLAS works on the calling thread alone, and without arranging the matrices anew."""
+PLAIN_MULTIPLICATION_NANOSECONDS = 0.7
+"""A multiplication in a product of integers, which NumPy computes without BLAS: 0.5 ns of i32, 1.0 of i64."""
 
-SHORT_PRODUCT_MULTIPLICATIONS = 4 * SINGLE_PRODUCT_MULTIPLICATIONS
-"""Products of at most 80 us, which are cut into single ones: waking BLAS threads saves 40 us at best, and on a machine
-that does other work the calling thread waits for them for milliseconds (20 ms measured)."""
+UNSHARED_MULTIPLICATIONS = 2**13
+"""Products up to which no BLAS wakes threads: OpenBLAS does from 9,216 elements of a matrix on that meets a vector."""
 
-SHORT_CONVOLUTION_MULTIPLICATIONS = 8 * SINGLE_PRODUCT_MULTIPLICATIONS
-"""The same for a convolution of 160 us, whose windows are copied between the products, which BLAS threads do not do."""
+WORTH_SHARING_PRODUCT_NANOSECONDS = 100_000
+"""The least product that is cut into pieces. Less than other work is worth sharing: it is in few pieces, and where no
+other core is free the calling thread does them all and has lost 10,000 ns."""
+
+PRODUCT_PIECE_NANOSECONDS = 50_000
+"""A piece of a product at least, of which there are `MOST_PIECES` at most."""
+
+LEAST_ROWS_OF_PIECE = 128
+"""Rows of a piece of a product that has more rows than columns: BLAS arranges the columns anew for every piece, which
+takes 10 to 20 per cent of its time with 128 rows, 40 to 90 with 32."""
+
+LEAST_COLUMNS_OF_PIECE = 96
+"""The same for columns: 10 per cent with 96, 40 with 64."""
+
+LEAST_COLUMNS_OF_FEW_ROWS = 512
+"""With fewer than `LEAST_ROWS` rows a product takes the time of reading its columns, in pieces of 2 KiB and more."""
 
 LEAST_ROWS = 16
 """Products of fewer rows are slow: 44 multiplications a nanosecond with 16 rows, 32 with 8, 22 with 4."""
 
-LEAST_COLUMNS = 32
-"""Products of fewer columns are slow: 58 multiplications a nanosecond with 32 columns, 42 with 8, 21 with 4."""
-
 TRANSPOSED_BYTES = 2**20
 """A constant matrix that may be kept in two orders. It stands for memory: large products do not care for the order."""
 
-WINDOW_ELEMENTS = 2**20
-"""Elements of windows that are copied side by side at a time where BLAS multiplies them on all threads: 4 MiB, small
-beside the shared cache, and a product of them is long enough to wake BLAS threads."""
+WINDOW_ELEMENTS = 2**18
+"""Elements of windows that are copied side by side before they are multiplied: 1 MiB, a core's own cache."""
 
-LEAST_WINDOWS = 512
-"""Windows in one such product at least, whatever the copy takes: with fewer columns BLAS does not share it well."""
+LEAST_WINDOWS = 128
+"""Windows in one such product at least, whatever the copy takes: BLAS arranges the filters anew for every product."""
 
 FEW_WINDOWS = 144
 """Up to so many windows (12 x 12), depthwise convolutions run along the channels: the layers of usual networks with
@@ -152,7 +164,8 @@ MATRIX_ELEMENTS = 2**22
 """The largest of these matrices: 16 MiB of f32. It stands for memory."""
 
 PRODUCT_COLUMNS = 16
-"""With fewer columns than these one product of many rows is faster than many products; see `LEAST_COLUMNS`."""
+"""With fewer columns than these one product of many rows is faster than many products; NumPy calls BLAS
+for each, and with 8 columns it does 42 multiplications a nanosecond instead of 58, with 4 it does 21."""
 
 KEPT_AXIS_ELEMENTS = 2**9
 """Axes up to which tables of resampling are kept: resampling longer ones takes much longer than making a table."""

@@ -1,46 +1,50 @@
-"""Matrix products, arranged as BLAS is fast at them."""
+"""Matrix products, arranged as BLAS is fast at them.
+
+A long product is cut into pieces, each of which BLAS computes on one thread, and which threads of ours share. The
+pieces follow from the shapes alone.
+"""
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ir_exec.kernels import costs
+from ir_exec.kernels.blas import works_alone
+from ir_exec.kernels.parallel import for_each
 from ir_exec.types import Array
 
-__all__ = [
-    "MOST_SUMMED",
-    "matrix_product",
-    "matrix_products",
-    "product_in_pieces",
-]
+__all__ = ["for_blas", "matrix_product", "matrix_products", "product_nanoseconds"]
 
-MOST_SUMMED = 2**10
-"""Longer sums are not computed by small products: OpenBLAS cuts them into shorter ones in large products, which loses
-fewer digits."""
+_OF_BLAS = "fd"
+"""The kinds of elements, by NumPy's letters, whose products BLAS computes."""
 
 
 def matrix_product(a: Array, b: Array) -> Array:
     """`np.matmul`, as one large product instead of many small ones where that is possible, always by BLAS."""
     if a.ndim < 2 or b.ndim < 2:
-        return np.asarray(np.matmul(a, b))
+        return _with_vectors(a, b)
     rows, columns = b.shape[-2:]
-    if a.ndim > 2 and b.size == rows * columns and a.flags.c_contiguous and a.size:
+    if a.ndim > 2 and b.size == rows * columns and a.size:
         batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-        flat = _matrix_product(a.reshape(-1, rows), _for_blas(b.reshape(rows, columns)))
+        flat = _product(for_blas(a.reshape(-1, rows)), for_blas(b.reshape(rows, columns)))
         return flat.reshape(*batch, a.shape[-2], columns)
-    return np.asarray(np.matmul(_for_blas(a), _for_blas(b)))
+    return _product(for_blas(a), for_blas(b))
 
 
-def _matrix_product(a: Array, b: Array) -> Array:
-    """The product of two matrices. Small ones run on the calling thread: waking BLAS threads costs more."""
-    if costs.SINGLE_PRODUCT_MULTIPLICATIONS < len(a) * b.size <= costs.SHORT_PRODUCT_MULTIPLICATIONS:
-        return product_in_pieces(a, b, np.empty((len(a), b.shape[1]), a.dtype))
-    return np.asarray(a @ b)
+def matrix_products(rows: Array, columns: Array, out: Array) -> Array:
+    """out = rows @ columns; products of a column and a row are multiplications, at which np.matmul is slow."""
+    if rows.shape[-1] == 1:
+        return np.multiply(rows, columns, out=out)
+    if out.size * rows.shape[-1] <= costs.UNSHARED_MULTIPLICATIONS:
+        return np.matmul(rows, columns, out=out)
+    return _long_product(rows, columns, out)
 
 
-def _for_blas(matrices: Array) -> Array:
+def for_blas(matrices: Array) -> Array:
     """The same matrices, copied if NumPy would not give them to BLAS as they lie in memory.
 
     BLAS wants rows, or columns, whose elements are adjacent and which do not overlap.
@@ -53,42 +57,115 @@ def _for_blas(matrices: Array) -> Array:
     return np.ascontiguousarray(matrices)
 
 
-def matrix_products(rows: Array, columns: Array, out: Array) -> Array:
-    """out = rows @ columns; products of a column and a row are multiplications, at which np.matmul is slow."""
-    return np.multiply(rows, columns, out=out) if rows.shape[-1] == 1 else np.matmul(rows, columns, out=out)
+def product_nanoseconds(a: Array, b: Array, elements: int) -> float:
+    """About how long one core takes for a product of so many elements."""
+    multiplications: int = elements * a.shape[-1]
+    if a.dtype.char not in _OF_BLAS:
+        return multiplications * costs.PLAIN_MULTIPLICATION_NANOSECONDS
+    speed = costs.MULTIPLICATIONS_A_NANOSECOND * 4 / a.itemsize
+    # Rows that are few do not pay for reading the columns.
+    moved: int = a.nbytes + b.nbytes + elements * a.itemsize
+    return multiplications / speed + moved * costs.BYTE_NANOSECONDS
 
 
-def product_in_pieces(a: Array, b: Array, out: Array) -> Array:
-    """out = a @ b by small products, which BLAS does on the calling thread: so each thread of ours can do some.
+def _with_vectors(a: Array, b: Array) -> Array:
+    """The product where one of both, or each, has one axis: a row, or a column, that the result does not have."""
+    left = a[np.newaxis] if a.ndim < 2 else a
+    right = b[:, np.newaxis] if b.ndim < 2 else b
+    found = matrix_product(left, right)
+    found = found[..., 0] if b.ndim < 2 else found
+    if a.ndim < 2:
+        found = found[..., 0] if b.ndim < 2 else found[..., 0, :]
+    return np.asarray(found)
 
-    a: [..., M, K], b: [..., K, N], out: [..., M, N], of which the batches are broadcast together.
-    """
-    (rows, column), columns = a.shape[-2:], b.shape[-1]
-    down, along = _pieces(rows, column, columns)
-    if down == along == 1:
-        return matrix_products(a, b, out)
-    left = a.reshape(*a.shape[:-2], down, 1, rows // down, column)
-    right = b.reshape(*b.shape[:-1], along, columns // along).swapaxes(-3, -2)[..., np.newaxis, :, :, :]
-    target = out.reshape(*out.shape[:-2], down, rows // down, along, columns // along).swapaxes(-3, -2)
-    np.matmul(left, right, out=target)
+
+def _product(a: Array, b: Array) -> Array:
+    columns = b.shape[-1]
+    if a.ndim == b.ndim == 2:
+        shape: tuple[int, ...] = (len(a), columns)
+    else:
+        shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], columns)
+    if prod(shape) * a.shape[-1] <= costs.UNSHARED_MULTIPLICATIONS:
+        return np.asarray(np.matmul(a, b))
+    return _long_product(a, b, np.empty(shape, a.dtype))
+
+
+def _long_product(a: Array, b: Array, out: Array) -> Array:
+    """out = a @ b, in pieces where BLAS leaves the threads to us and the product is long enough."""
+    if a.dtype.char in _OF_BLAS and not works_alone():
+        return np.matmul(a, b, out=out)
+    nanoseconds = product_nanoseconds(a, b, out.size)
+    if nanoseconds < costs.WORTH_SHARING_PRODUCT_NANOSECONDS:
+        return np.matmul(a, b, out=out)
+    cut = _cut(out.shape, nanoseconds)
+    if cut.pieces == 1:
+        return np.matmul(a, b, out=out)
+
+    def piece(number: int) -> None:
+        batches, matrix = divmod(number, cut.down * cut.along)
+        down, along = divmod(matrix, cut.along)
+        some = slice(batches * cut.batches, (batches + 1) * cut.batches)
+        rows = slice(down * cut.rows, (down + 1) * cut.rows)
+        columns = slice(along * cut.columns, (along + 1) * cut.columns)
+        np.matmul(
+            _batches(a, cut.axis, some)[..., rows, :],
+            _batches(b, cut.axis, some)[..., columns],
+            out=_batches(out, cut.axis, some)[..., rows, columns],
+        )
+
+    for_each(cut.pieces, lambda: piece)
     return out
 
 
-@cache
-def _pieces(rows: int, column: int, columns: int) -> tuple[int, int]:
-    """Into how many equal pieces to cut rows and columns, as few as possible; (1, 1) where no cut makes them small."""
-    whole = rows * column * columns
-    if whole <= costs.SINGLE_PRODUCT_MULTIPLICATIONS or column > MOST_SUMMED:
-        return 1, 1
-    found = [
-        (down * along, abs(rows // down - columns // along), down, along)
-        for down in _divisors(rows, costs.LEAST_ROWS)
-        for along in _divisors(columns, costs.LEAST_COLUMNS)
-        if whole <= costs.SINGLE_PRODUCT_MULTIPLICATIONS * down * along
-    ]
-    return min(found)[2:] if found else (1, 1)
+def _batches(matrices: Array, axis: int, some: slice) -> Array:
+    """The matrices at these places of a batch axis, which counts from the last axis; all where it broadcasts."""
+    if -axis > matrices.ndim or matrices.shape[axis] == 1:
+        return matrices
+    place: tuple[Any, ...] = (..., some, *[slice(None)] * (-axis - 1))
+    return np.asarray(matrices[place])
 
 
-def _divisors(size: int, least: int) -> list[int]:
-    """The numbers of equal parts, of at least `least` elements each, into which `size` can be cut."""
-    return [count for count in range(1, max(size // least, 1) + 1) if size % count == 0]
+class _Cut(NamedTuple):
+    """Into which pieces a product is cut.
+
+    axis: the batch axis, counted from the last one, of which a piece has so many `batches`. rows, columns: of the
+    matrices in a piece. down, along: how many pieces a matrix has.
+    """
+
+    pieces: int
+    axis: int
+    batches: int
+    rows: int
+    columns: int
+    down: int
+    along: int
+
+
+@lru_cache(1024)
+def _cut(shape: tuple[int, ...], nanoseconds: float) -> _Cut:
+    """Pieces of a product of this shape [..., rows, columns]: batches first, then the longer side of the matrices.
+
+    What is on the shorter side is arranged anew by BLAS for every piece.
+    """
+    rows, columns = shape[-2:]
+    wanted = min(max(int(nanoseconds / costs.PRODUCT_PIECE_NANOSECONDS), 1), costs.MOST_PIECES)
+    axis = max(range(-len(shape), -2), key=lambda axis: shape[axis], default=-3)
+    batches, groups = _parts(shape[axis] if len(shape) > 2 else 1, wanted, 1)
+    wanted = -(-wanted // groups)
+    down = along = 1
+    if rows > columns:
+        rows, down = _parts(rows, wanted, costs.LEAST_ROWS_OF_PIECE)
+    else:
+        least = costs.LEAST_COLUMNS_OF_PIECE if rows >= costs.LEAST_ROWS else costs.LEAST_COLUMNS_OF_FEW_ROWS
+        columns, along = _parts(columns, wanted, least)
+    return _Cut(groups * down * along, axis, batches, rows, columns, down, along)
+
+
+def _parts(size: int, wanted: int, least: int) -> tuple[int, int]:
+    """The size and the number of about equal parts, at most as many as wanted, of at least `least` elements."""
+    count = max(min(wanted, size // least), 1)
+    each = -(-size // count)
+    if least > 1:
+        # Vectors and blocks of BLAS.
+        each = min(-(-each // costs.CACHE_LINE_ELEMENTS) * costs.CACHE_LINE_ELEMENTS, size)
+    return each, -(-size // each)

@@ -15,6 +15,7 @@ import numpy as np
 
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels import costs
+from ir_exec.kernels.products import matrix_product
 from ir_exec.types import Array, ElementType, saturated
 
 __all__ = ["Coordinates", "Filter", "Mode", "Nearest", "Table", "interpolate"]
@@ -197,10 +198,10 @@ def _copied(rows: Array, indices: Array) -> Array:
 def _product(rows: Array, matrix: Array) -> Array:
     before, size, after = rows.shape
     if after >= costs.PRODUCT_COLUMNS:
-        return np.asarray(matrix @ rows)
+        return matrix_product(matrix, rows)
     # One product of many rows is faster than many products of few columns.
     flat = rows.swapaxes(1, 2).reshape(before * after, size)
-    return (flat @ matrix.T).reshape(before, after, len(matrix)).swapaxes(1, 2)
+    return matrix_product(flat, matrix.T).reshape(before, after, len(matrix)).swapaxes(1, 2)
 
 
 def _weighted(rows: Array, indices: Array, weights: Array) -> Array:

@@ -34,6 +34,7 @@ from ir_exec.runtime.arguments import (
 )
 from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.memory import MemoryPlan, default_budget
+from ir_exec.runtime.plan import Instrument
 from ir_exec.runtime.precision import (
     AS_IN_FILE,
     Precision,
@@ -55,6 +56,8 @@ class CompiledModel(Session):
 
     It can be copied and pickled as a Model can, so process pools take it. The copy is compiled anew with the same
     options, and its variables have their initial values, as after `reset_state`.
+
+    instrument: what every step of a plan goes through; copies do without.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class CompiledModel(Session):
         threads: int | None = None,
         precision: Precision = "f32",
         outputs: Sequence[str] | None = None,
+        instrument: Instrument | None = None,
     ) -> None:
         # Whoever compiled the model may reshape it.
         self._whole = copy(model)
@@ -88,15 +92,25 @@ class CompiledModel(Session):
         self._is_wide = bool(wide.ops)
         types = None if self._is_wide else model.types
         self._executor = Executor(
-            model.graph, context, budget, expand_weights=expand_weights, types=types, ops=wide.ops
+            model.graph,
+            context,
+            budget,
+            expand_weights=expand_weights,
+            types=types,
+            ops=wide.ops,
+            instrument=instrument,
         )
+        stateful = {
+            node: node.op for node in model.graph.all_nodes() if node.op and "state" in node.op.evaluate_context
+        }
         super().__init__(
             Network(
                 self._executor,
                 self.inputs,
                 self.outputs,
                 variables_of(model),
-                any(node.op is not None and "state" in node.op.evaluate_context for node in model.graph.all_nodes()),
+                [op for op in (*stateful.values(), *(wide.ops.get(node) for node in stateful)) if op is not None],
+                bool(stateful),
                 model.weights,
                 budget,
                 chosen_threads(threads),

@@ -14,7 +14,7 @@ from ir_exec.ops.base.bodies import Ties
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, Result
 from ir_exec.runtime.fold import foldable
 from ir_exec.runtime.loop import Observer, read_only, run_steps
-from ir_exec.runtime.plan import Context, Kernel, Plan, Planner, Setting
+from ir_exec.runtime.plan import Context, Instrument, Kernel, Plan, Planner, Setting
 from ir_exec.runtime.plans import Input, Plans
 from ir_exec.runtime.state import CurrentVariables
 from ir_exec.types import Array, TensorType
@@ -30,6 +30,7 @@ class Executor:
     budget: the memory of all runs, which the network and its bodies share.
     types: the types of all values for the input types among them, so that these are not inferred again.
     ops: operators that run in place of those of their nodes, in bodies too.
+    instrument: what every step goes through, in bodies too.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Executor:
         expand_weights: bool = True,
         types: Types | None = None,
         ops: Mapping[Node, Op] = MappingProxyType({}),
+        instrument: Instrument | None = None,
     ) -> None:
         self._graph = graph
         self.weights = context["weights"]
@@ -52,11 +54,11 @@ class Executor:
         self._constants: list[Array | None] | None = None
         self._kernels: dict[Node, Kernel | None] = {}
         bodies = {
-            node: tuple(_Body(body, context, budget, expand_weights, ops) for body in node.bodies)
+            node: tuple(_Body(body, context, budget, expand_weights, ops, instrument) for body in node.bodies)
             for node in graph.nodes
             if node.bodies
         }
-        self._setting = Setting(context, bodies, budget, self._with_constants, ops)
+        self._setting = Setting(context, bodies, budget, self._with_constants, ops, instrument)
 
     def run(self, arrays: list[Array], observe: Observer | None = None) -> list[Array]:
         """The values of the Results from those of the Parameters, both in the order of the file."""
@@ -182,14 +184,22 @@ class _Body:
     """A body with its executor; the RunningBody of the operator that holds it."""
 
     def __init__(
-        self, body: BodyGraph, context: Context, budget: Budget, expand_weights: bool, ops: Mapping[Node, Op]
+        self,
+        body: BodyGraph,
+        context: Context,
+        budget: Budget,
+        expand_weights: bool,
+        ops: Mapping[Node, Op],
+        instrument: Instrument | None,
     ) -> None:
         assert body.ties is not None, "a graph with bodies that are not tied is refused when it is built"
         self.ties: Ties = body.ties
         self.depth = body.depth
         self._graph = body.graph
         self._ops = ops
-        self._executor = Executor(body.graph, context, budget, expand_weights=expand_weights, ops=ops)
+        self._executor = Executor(
+            body.graph, context, budget, expand_weights=expand_weights, ops=ops, instrument=instrument
+        )
         self._state: CurrentVariables = context["state"]
         self._assigned = frozenset(
             node.op.variable_id for node in body.graph.all_nodes() if isinstance(node.op, AssignsVariable)

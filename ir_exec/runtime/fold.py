@@ -7,7 +7,7 @@ from ir_exec.infer import Types
 from ir_exec.ops.infrastructure.values import Const, Parameter
 from ir_exec.runtime.memory import byte_size
 
-__all__ = ["foldable"]
+__all__ = ["constant_values", "foldable"]
 
 SMALL = 2**12
 """Bytes: constants up to this size are kept whatever they come from."""
@@ -34,6 +34,15 @@ def foldable(graph: Graph, types: Types, *, expand_weights: bool) -> set[Value]:
         for value, size in zip(node.outputs, sizes, strict=True):
             constant.add(value)
             stored[value] = min(size, sources) if isinstance(node.op, Const) else size
+    return constant
+
+
+def constant_values(graph: Graph) -> set[Value]:
+    """The values that depend on no input, no variable and no random number, whatever memory they take."""
+    constant: set[Value] = set()
+    for node in graph.nodes:
+        if _is_constant(node, constant):
+            constant.update(node.outputs)
     return constant
 
 

@@ -15,7 +15,7 @@ from ir_exec.ops import Op
 from ir_exec.runtime.memory import Buffers, byte_size
 from ir_exec.types import Array, TensorType
 
-__all__ = ["Context", "Kernel", "Plan", "Planner", "Setting", "Step"]
+__all__ = ["Context", "Instrument", "Kernel", "Plan", "Planner", "Setting", "Step"]
 
 Context: TypeAlias = Mapping[str, Any]
 """What operators may ask for beyond their inputs: `weights`, `state`."""
@@ -55,6 +55,10 @@ class Step:
     held: Held | None
 
 
+Instrument: TypeAlias = Callable[[Step], Step]
+"""Makes of each step of a plan the one that runs in its place, for instance one that takes its time."""
+
+
 @dataclass(slots=True)
 class Plan:
     """The steps for one set of input shapes.
@@ -86,6 +90,7 @@ class Setting:
     bodies: the running bodies of the nodes that have any.
     with_constants: the kernel of a node whose constant inputs make a better one than `evaluate`, None for other nodes.
     ops: operators that run in place of those of their nodes.
+    instrument: what every step goes through, those of bodies too.
     """
 
     context: Context
@@ -93,6 +98,7 @@ class Setting:
     budget: Budget
     with_constants: Callable[[Node], Kernel | None]
     ops: Mapping[Node, Op]
+    instrument: Instrument | None = None
 
     def operator(self, node: Node) -> Op:
         op = self.ops.get(node, node.op)
@@ -136,7 +142,8 @@ class Planner:
             live = self._buffers.enter(index)
             _at_layer(node, self._setting.budget.require, live)
             plan.live.append(live)
-            plan.steps.append(self._step(index, node, live))
+            step = self._step(index, node, live)
+            plan.steps.append(step if self._setting.instrument is None else self._setting.instrument(step))
             self._buffers.leave(index)
         return plan
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import RLock
 from typing import Any
@@ -13,7 +13,6 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.ir import Weights
 from ir_exec.kernels.limits import LIMITS, Budget, Limits
-from ir_exec.kernels.parallel import THREADS
 from ir_exec.model import (
     ModelPort,
     PortKey,
@@ -30,7 +29,8 @@ from ir_exec.runtime.precision import (
     as_declared,
     as_f32,
 )
-from ir_exec.runtime.state import VARIABLES, Variables
+from ir_exec.runtime.state import VARIABLES, Snapshot, Variables
+from ir_exec.runtime.threads import RunThreads
 from ir_exec.types import Array, ElementType, TensorType
 
 __all__ = ["Network", "Results", "Session", "States"]
@@ -88,7 +88,8 @@ class Results(Mapping[PortKey, Array]):
 class Network:
     """What the sessions of a compiled model share.
 
-    variables: with the types that their values have. is_stateful: whether a run depends on the one before.
+    variables: with the types that their values have. drawers: what may keep sequences of random numbers; a run depends
+    on the one before where `is_stateful`.
     is_wide: whether f16 and bf16 are computed in f32. rounded: the variables that keep such values.
     """
 
@@ -96,6 +97,7 @@ class Network:
     inputs: list[ModelPort]
     outputs: list[ModelPort]
     variables: list[ModelPort]
+    drawers: Sequence[object]
     is_stateful: bool
     weights: Weights | None
     budget: Budget
@@ -190,9 +192,9 @@ class Session:
         if network.weights is not None:
             network.weights.require_unchanged()
         limits = Limits(network.budget, network.max_seconds)
-        around = LIMITS.set(limits), THREADS.set(network.threads)
+        around = LIMITS.set(limits)
         try:
-            with np.errstate(all="ignore"):
+            with RunThreads(network.threads), np.errstate(all="ignore"):
                 if network.is_stateful:
                     found = self._run_in_turn(arrays, observe, limits)
                 else:
@@ -200,13 +202,22 @@ class Session:
             return Results(network.outputs, found)
         finally:
             limits.close()
-            LIMITS.reset(around[0])
-            THREADS.reset(around[1])
+            LIMITS.reset(around)
 
     def reset_state(self) -> None:
         """Give all variables their initial values, and begin the sequences of random numbers anew."""
         with self._lock:
             self._variables.reset()
+
+    def snapshot(self) -> Snapshot:
+        """What the session is now: the values of its variables, and where its sequences of random numbers stand."""
+        with self._lock:
+            return self._variables.snapshot(self._network.drawers)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go on where a session of the same network was, in this process or in another one, when it was saved."""
+        with self._lock:
+            self._variables.restore(snapshot, self._network.drawers)
 
     def _run_in_turn(self, arrays: list[Array], observe: Observer | None, limits: Limits) -> list[Array]:
         with self._lock:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from ir_exec.kernels.limits import current_limits
@@ -12,7 +13,19 @@ from ir_exec.model import Model, ModelPort
 from ir_exec.ops.infrastructure.values import ReadValue, ReadValue3
 from ir_exec.types import Array, ElementType
 
-__all__ = ["VARIABLES", "CurrentVariables", "Variables", "variables_of"]
+__all__ = ["VARIABLES", "CurrentVariables", "Snapshot", "Variables", "variables_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a session is between two runs. It can be pickled, and restored in another process.
+
+    values: of the variables that are not in their initial state, by id. drawn: how many random numbers the layers that
+    draw any have drawn, by the position of the layer among these.
+    """
+
+    values: Mapping[str, Array]
+    drawn: Mapping[int, int]
 
 
 class Variables:
@@ -91,6 +104,19 @@ class Variables:
         other._written = self._written.copy()
         other._drawn, other._drawn_now = self._drawn.copy(), self._drawn_now.copy()
         return other
+
+    def snapshot(self, drawers: Sequence[object]) -> Snapshot:
+        """The values and sequences between runs; drawers: the layers that may draw random numbers, in a fixed order."""
+        drawn = {place: self._drawn[id(layer)] for place, layer in enumerate(drawers) if id(layer) in self._drawn}
+        return Snapshot(self._values.copy(), drawn)
+
+    def restore(self, snapshot: Snapshot, drawers: Sequence[object]) -> None:
+        """Go on from a snapshot that was made with the same drawers; arrays are shared, for nobody writes to them."""
+        self.reset()
+        for variable_id, value in snapshot.values.items():
+            value.flags.writeable = False  # which pickles do not keep
+            self._values[variable_id] = value
+        self._drawn.update({id(drawers[place]): count for place, count in snapshot.drawn.items()})
 
     def reset(self) -> None:
         """Forget all values, and where the sequences of random numbers stand."""

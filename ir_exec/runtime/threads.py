@@ -1,4 +1,4 @@
-"""The number of threads: the caller's, else the environment's, else the cores of this process."""
+"""The threads of a run: as many as the caller says, else the environment, else the cores of this process."""
 
 from __future__ import annotations
 
@@ -7,11 +7,31 @@ from collections.abc import Callable
 from math import ceil
 
 from ir_exec.errors import EvaluationError
+from ir_exec.kernels.blas import CLAIM, Claim
+from ir_exec.kernels.parallel import THREADS
 from ir_exec.runtime.arguments import whole_number
 
-__all__ = ["VARIABLE", "available_cores", "chosen_threads"]
+__all__ = ["VARIABLE", "RunThreads", "available_cores", "chosen_threads"]
 
 VARIABLE = "IR_EXEC_THREADS"
+
+
+class RunThreads:
+    """`with RunThreads(count):` operators may use so many threads, and BLAS one, until the run in it ends."""
+
+    __slots__ = ("_around", "_claim", "_count")
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._claim = Claim()
+
+    def __enter__(self) -> None:
+        self._around = THREADS.set(self._count), CLAIM.set(self._claim)
+
+    def __exit__(self, *_: object) -> None:
+        self._claim.release()
+        THREADS.reset(self._around[0])
+        CLAIM.reset(self._around[1])
 
 
 def chosen_threads(threads: int | None = None) -> int:

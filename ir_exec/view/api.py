@@ -6,12 +6,11 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from pydantic import BaseModel
-
 from ir_exec import __version__
 from ir_exec.check import Report
 from ir_exec.codes import Code
 from ir_exec.debug import Comparison, NetworkDiff
+from ir_exec.debug.profile_report import Profile
 from ir_exec.errors import EvaluationError, IRError, ParseError
 from ir_exec.model import Model, Source, WeightsSource
 from ir_exec.runtime.arguments import Inputs
@@ -47,7 +46,7 @@ def view(
     weights: WeightsSource | None = None,
     inputs: Inputs | None = None,
     compare: Comparison | str | os.PathLike[str] | None = None,
-    profile: BaseModel | str | os.PathLike[str] | None = None,
+    profile: Profile | str | os.PathLike[str] | None = None,
     diff: Other | str | os.PathLike[str] | None = None,
     beside: Sequence[str | os.PathLike[str]] = (),
     progress: Callable[[str], None] | None = None,

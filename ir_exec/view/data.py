@@ -97,14 +97,13 @@ class ErrorView(Record):
 
 
 class TimeView(Record):
-    """What `profile` tells of a layer: seconds in its own computation, all calls together; bytes of its outputs.
+    """What `profile` tells of a layer: seconds in its own computation, all calls together and its bodies left out.
 
-    start: seconds from the start of the run to the first call. calls: how often it ran.
+    calls: how often it ran. bytes: the most that the run held while it ran.
     """
 
     seconds: float
     calls: int = 1
-    start: float | None = None
     bytes: int | None = None
     note: str | None = None
 

@@ -6,11 +6,13 @@ import os
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from ir_exec.codes import Code
 from ir_exec.debug import Comparison
 from ir_exec.debug.metrics import Difference
+from ir_exec.debug.profile_report import Profile
+from ir_exec.debug.profile_text import slowest, summary
 from ir_exec.debug.text import counts, details, verdict
 from ir_exec.errors import ParseError
 from ir_exec.graph import Node
@@ -19,7 +21,6 @@ from ir_exec.view.keys import Places
 from ir_exec.view.text import shown
 
 __all__ = [
-    "ProfileLike",
     "comparison_of",
     "errors_of",
     "profile_of",
@@ -29,37 +30,9 @@ __all__ = [
 ]
 
 _MOST_LINES = 60
+_LONGEST = 8
 
 AnyReport = TypeVar("AnyReport", bound=BaseModel)
-
-
-class TimedLayer(BaseModel):
-    """What a page takes from the profile of a layer."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    layer_id: str
-    path: str
-    seconds: float
-    calls: int = 1
-    memory: int | None = None
-    gflops: float | None = None
-    of_peak: float | None = None
-    openvino: str | None = None
-
-
-class ProfileLike(BaseModel):
-    """What a page takes from the report of `profile`."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    model: str
-    measured: str = ""
-    repeat: int = 1
-    run_seconds: float
-    layer_seconds: float | None = None
-    peak_memory: int | None = None
-    layers: tuple[TimedLayer, ...]
 
 
 def comparison_of(report: Comparison | str | os.PathLike[str]) -> Comparison:
@@ -67,11 +40,9 @@ def comparison_of(report: Comparison | str | os.PathLike[str]) -> Comparison:
     return report if isinstance(report, Comparison) else _read(report, Comparison, "compare")
 
 
-def profile_of(report: BaseModel | str | os.PathLike[str]) -> ProfileLike:
+def profile_of(report: Profile | str | os.PathLike[str]) -> Profile:
     """The report of `profile`, as an object or from its JSON file; ParseError where it is none."""
-    if isinstance(report, BaseModel):
-        return ProfileLike.model_validate(report.model_dump())
-    return _read(report, ProfileLike, "profile")
+    return report if isinstance(report, Profile) else _read(report, Profile, "profile")
 
 
 def _read(path: str | os.PathLike[str], form: type[AnyReport], command: str) -> AnyReport:
@@ -112,7 +83,7 @@ def _without_texts(found: Difference | None) -> Difference | None:
     return found.model_copy(update=changes) if changes else found
 
 
-def times_of(report: ProfileLike, places: Places) -> dict[Node, TimeView]:
+def times_of(report: Profile, places: Places) -> dict[Node, TimeView]:
     """For each layer the time that the profile found."""
     found: dict[Node, TimeView] = {}
     for layer in report.layers:
@@ -139,12 +110,10 @@ def section_of_comparison(report: Comparison) -> Section:
     return Section(heading=heading, lines=tuple([shown(line, 1000) for line in lines[:_MOST_LINES]]))
 
 
-def section_of_profile(report: ProfileLike) -> Section:
+def section_of_profile(report: Profile) -> Section:
     """How long a run takes, and the layers that take longest."""
-    longest = sorted(report.layers, key=lambda layer: -layer.seconds)[:8]
-    total = report.layer_seconds or sum(layer.seconds for layer in report.layers) or 1.0
-    lines = [f"a run takes {report.run_seconds * 1e3:,.3g} ms, the median of {report.repeat}"]
-    if report.peak_memory is not None:
-        lines.append(f"it holds at most {report.peak_memory:,} bytes")
-    lines += [f"{layer.seconds / total:6.1%}  {layer.seconds * 1e3:9.4f} ms  {layer.path}" for layer in longest]
+    lines = [*summary(report), ""]
+    lines += [
+        f"{layer.share:6.1%}  {layer.seconds * 1e3:9.4f} ms  {layer.path}" for layer in slowest(report)[:_LONGEST]
+    ]
     return Section(heading="Time", lines=tuple([shown(line) for line in lines]))

@@ -135,7 +135,7 @@ def test_fewer_bits(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([GNN], "give either --with REFERENCE or --precision TYPE"),
+        ([GNN], "give either --with REFERENCE or --precision f16 or bf16"),
         ([GNN, "--with", GNN, "--precision", "f16"], "give either"),
         ([GNN, "--with", GNN, "--metric", "nothing"], "is none of max_abs"),
         ([GNN, "--with", GNN, "--metric", "no.such:thing"], "there is no metric 'no.such:thing'"),

@@ -9,6 +9,7 @@ import numpy as np
 
 from ir_exec.errors import raise_error
 from ir_exec.ops import Op, resolve
+from ir_exec.runtime.threads import RunThreads
 from ir_exec.types import Array, ElementType, TensorType
 from tests.conformance.build import Form, parameter_shape
 from tests.conformance.case import Case
@@ -34,8 +35,8 @@ def infer(case: Case, form: Form = "static") -> tuple[TensorType, ...]:
 
 
 def evaluate(case: Case, inputs: Sequence[Array] | None = None) -> tuple[Array, ...]:
-    """The outputs for these inputs, those of the case if none are given."""
-    with np.errstate(all="ignore"):
+    """The outputs for these inputs, those of the case if none are given, as in a run on one thread."""
+    with RunThreads(1), np.errstate(all="ignore"):
         return _several(operator(case).evaluate(*(case.inputs if inputs is None else inputs)))
 
 

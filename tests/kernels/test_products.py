@@ -1,12 +1,32 @@
-"""Products in pieces."""
+"""Products, whole and in pieces."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ir_exec.kernels.costs import SINGLE_PRODUCT_MULTIPLICATIONS
-from ir_exec.kernels.products import matrix_product, product_in_pieces
+from ir_exec.kernels import costs, products
+from ir_exec.kernels.blas import CLAIM, Claim
+from ir_exec.kernels.parallel import THREADS
+from ir_exec.kernels.products import matrix_product, matrix_products
+
+
+@pytest.fixture
+def claimed() -> Iterator[Claim]:
+    claim = Claim()
+    token = CLAIM.set(claim)
+    yield claim
+    CLAIM.reset(token)
+    claim.release()
+
+
+def whole_numbers(*shape: int, dtype: type = np.float32) -> np.ndarray:
+    """Products of these are exact in every order of adding."""
+    return np.random.default_rng(len(shape)).integers(-8, 9, shape).astype(dtype)
 
 
 def test_layouts_that_blas_does_not_take() -> None:
@@ -17,22 +37,77 @@ def test_layouts_that_blas_does_not_take() -> None:
     assert found.tolist() == [[110 + 15 * 12 * row] * 5 for row in range(4)]
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
 @pytest.mark.parametrize(
     ("a", "b"),
     [
-        ((32, 128), (128, 512)),
+        ((200, 150), (150, 800)),
+        ((1000, 300), (300, 70)),
+        ((1, 2000), (2000, 3000)),
         ((2, 3, 48, 40), (1, 3, 40, 1200)),
-        ((2, 1009, 31), (2, 31, 1013)),
-        ((64, 2000), (2000, 64)),
-        ((640, 1), (1, 3200)),
+        ((3, 1, 400, 31), (5, 31, 113)),
+        ((2, 1009, 31), (31, 513)),
+        ((3000,), (3000, 1700)),
+        ((1700, 3000), (3000,)),
+        ((600_000,), (600_000,)),
+        ((700, 1), (1, 4000)),
     ],
 )
-def test_products_in_pieces_are_the_products(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+def test_long_products_are_the_products(claimed: Claim, a: tuple[int, ...], b: tuple[int, ...], dtype: type) -> None:
+    left, right = whole_numbers(*a), whole_numbers(*b)
+    wanted = np.matmul(left.astype(np.float64), right.astype(np.float64))
+    found = matrix_product(left.astype(dtype), right.astype(dtype))
+    assert found.dtype == dtype
+    assert found.shape == wanted.shape
+    assert np.array_equal(found, wanted)
+
+
+def test_long_products_into_rows_that_do_not_follow_each_other(claimed: Claim) -> None:
+    left, right = whole_numbers(2, 300, 200), whole_numbers(2, 200, 400)
+    out = np.zeros((2, 300, 405), np.float32)
+    matrix_products(left, right, out[..., 2:-3])
+    assert np.array_equal(out[..., 2:-3], np.matmul(left.astype(np.float64), right))
+    assert not out[..., :2].any()
+    assert not out[..., -3:].any()
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [((130, 700), (700, 900)), ((12, 128, 64), (12, 64, 300)), ((2000, 64), (64, 64)), ((1, 3000), (3000, 900))],
+)
+def test_threads_change_no_digit(claimed: Claim, a: tuple[int, ...], b: tuple[int, ...]) -> None:
     generator = np.random.default_rng(0)
-    left, right = (generator.integers(-8, 9, shape) for shape in (a, b))
-    wanted = left @ right
-    assert left.shape[-2] * right.size > SINGLE_PRODUCT_MULTIPLICATIONS
-    # Rows of the output that do not follow each other, as in a part of a larger one.
-    out = np.zeros((*wanted.shape[:-1], wanted.shape[-1] + 5), np.float32)[..., 2:-3]
-    product_in_pieces(left.astype(np.float32), right.astype(np.float32), out)
-    assert np.array_equal(out, wanted)
+    left, right = generator.standard_normal(a, np.float32), generator.standard_normal(b, np.float32)
+    found = []
+    for threads in (1, 2, 5):
+        token = THREADS.set(threads)
+        found.append(matrix_product(left, right))
+        THREADS.reset(token)
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
+
+
+@given(
+    batch=st.lists(st.integers(1, 20), max_size=3),
+    rows=st.integers(1, 3000),
+    columns=st.integers(1, 3000),
+    nanoseconds=st.floats(costs.WORTH_SHARING_PRODUCT_NANOSECONDS, 1e9),
+)
+def test_pieces_cover_everything_once(batch: list[int], rows: int, columns: int, nanoseconds: float) -> None:
+    shape = (*batch, rows, columns)
+    cut = products._cut(shape, nanoseconds)
+    size = shape[cut.axis] if batch else 1
+    groups, rest = divmod(cut.pieces, cut.down * cut.along)
+    assert rest == 0
+    for total, each, count in (
+        (size, cut.batches, groups),
+        (rows, cut.rows, cut.down),
+        (columns, cut.columns, cut.along),
+    ):
+        assert (count - 1) * each < total <= count * each
+
+
+def test_outside_of_a_run_blas_shares_its_products_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "for_each", None)
+    left, right = whole_numbers(300, 200), whole_numbers(200, 900)
+    assert np.array_equal(matrix_product(left, right), np.matmul(left.astype(np.float64), right))

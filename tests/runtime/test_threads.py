@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from threadpoolctl import ThreadpoolController
 
 import ir_exec
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.runtime.threads import available_cores, chosen_threads
-from tests.conformance.build import build
+from tests.conformance.build import IRFile, build
 from tests.conformance.case import Case
 
 
@@ -107,3 +108,47 @@ def test_a_run_has_the_threads_of_its_network() -> None:
         assert np.array_equal(found[0], wanted)
         assert THREADS.get() == 1
     assert seen == [1, 2, 3]
+
+
+def threads_of_blas() -> set[int]:
+    return {library["num_threads"] for library in ThreadpoolController().select(user_api="blas").info()}
+
+
+def product(size: int) -> IRFile:
+    a, b = np.random.default_rng(0).normal(size=(2, size, size)).astype(np.float32)
+    return build(Case("MatMul", 1, (a, b), {}))
+
+
+def test_blas_works_on_one_thread_while_a_network_runs() -> None:
+    file = product(300)
+    wanted = file.inputs[0].astype(np.float64) @ file.inputs[1]
+    before = threads_of_blas()
+    seen = []
+    compiled = ir_exec.compile_model(file.xml, weights=file.weights, threads=2)
+    found = compiled(list(file.inputs), observe=lambda *_: seen.append(threads_of_blas()))
+    assert np.allclose(found[0], wanted, rtol=1e-4, atol=1e-3)
+    assert all(numbers <= {1} for numbers in seen)
+    assert threads_of_blas() == before
+
+
+def test_blas_has_its_threads_again_after_an_exception() -> None:
+    file = product(300)
+    before = threads_of_blas()
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("the observer fails")
+
+    compiled = ir_exec.compile_model(file.xml, weights=file.weights)
+    with pytest.raises(RuntimeError):
+        compiled(list(file.inputs), observe=fail)
+    assert threads_of_blas() == before
+
+
+def test_results_are_the_same_on_every_number_of_threads() -> None:
+    file = product(700)
+    found = [
+        ir_exec.compile_model(file.xml, weights=file.weights, threads=threads)(list(file.inputs))[0]
+        for threads in (1, 2, 5)
+    ]
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])

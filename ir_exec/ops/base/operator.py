@@ -79,6 +79,7 @@ class Op:
     overwrites: inputs whose memory may become the output's. `evaluate` then has the keyword `out`: None, or one of
         these inputs, which no later layer reads. It has the output's shape and element type, is writable and
         contiguous, and shares memory with no other input. The result is written there and returned.
+    picks: inputs from which each element of the output takes one, so that of large ones few elements are read.
     deterministic: the same inputs always give the same outputs, so that a result may be computed once and kept.
 
     The file:
@@ -121,6 +122,7 @@ class Op:
 
     views: ClassVar[bool] = False
     overwrites: ClassVar[tuple[str, ...]] = ()
+    picks: ClassVar[tuple[str, ...]] = ()
     deterministic: ClassVar[bool] = True
 
     expected_attributes: ClassVar[tuple[str, ...]] = ()

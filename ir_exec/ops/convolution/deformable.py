@@ -12,6 +12,7 @@ from ir_exec.errors import ShapeError
 from ir_exec.kernels import costs
 from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
+from ir_exec.kernels.products import matrix_product
 from ir_exec.kernels.windows import Scratch, SlidingAxis, block_sizes, blocks
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import Bool, Positive
@@ -97,7 +98,7 @@ class _Deformable(Convolving):
                     places = _places(axes, block, shifts[b, part][chosen])
                     scale = None if scales is None else scales[b, part][chosen].reshape(*kernel, *windows)
                     _sample(images[b, part], places, scale, self._beyond, columns[part])
-                products = np.matmul(rows, columns.reshape(self.group, rows.shape[2], prod(windows)))
+                products = matrix_product(rows, columns.reshape(self.group, rows.shape[2], prod(windows)))
                 result[b][chosen] = products.reshape(*products.shape[:2], *windows)
         return rounded(result.reshape(batch, len(filters), *counts), data.dtype)
 

@@ -79,7 +79,7 @@ def _solved(upper: Array, right: Array) -> Array:
     """The x of upper @ x = right, by substitution from the last row to the first."""
     solution = np.empty(right.shape, right.dtype)
     for row in reversed(range(right.shape[-2])):
-        known = np.matmul(upper[:, row, None, row + 1 :], solution[:, row + 1 :])[:, 0]
+        known = matrix_product(upper[:, row, None, row + 1 :], solution[:, row + 1 :])[:, 0]
         solution[:, row] = (right[:, row] - known) / upper[:, row, row, None]
     return solution
 

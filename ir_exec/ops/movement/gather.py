@@ -37,6 +37,7 @@ class GatherElements(Op):
 
     inputs = (In("data"), In("indices", types=INDEX))
     rising = ("data",)
+    picks = ("data",)
 
     axis: Int
 
@@ -77,6 +78,7 @@ class _Gather(Op):
 
     inputs = (In("data"), In("indices", types=INTEGER), In("axis", types=INTEGER))
     rising = ("data",)
+    picks = ("data",)
 
     negative: ClassVar[Negative] = "tolerated"
 
@@ -201,6 +203,7 @@ class _GatherND(Op):
 
     inputs = (In("data"), In("indices", types=INTEGER))
     rising = ("data",)
+    picks = ("data",)
 
     negative: ClassVar[Negative] = "tolerated"
 

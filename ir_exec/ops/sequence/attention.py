@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, ShapeError
 from ir_exec.kernels import costs
-from ir_exec.kernels.limits import check_time
-from ir_exec.kernels.parallel import for_ranges
+from ir_exec.kernels.parallel import for_each
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
-from ir_exec.kernels.products import matrix_product
+from ir_exec.kernels.products import for_blas, matrix_product, product_nanoseconds
 from ir_exec.kernels.softmax import exponentiate
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
@@ -96,23 +96,29 @@ class ScaledDotProductAttention(Op):
         sink: Array | None = None,
     ) -> Array:
         mask = None if self.causal else attention_mask
-        queries = _repeated_for(_repeated_for(_scaled(widened(query), scale), mask), sink)
-        keys, values = widened(key).swapaxes(-1, -2), widened(value)
+        queries = for_blas(_repeated_for(_repeated_for(_scaled(widened(query), scale), mask), sink))
+        keys, values = for_blas(widened(key).swapaxes(-1, -2)), for_blas(widened(value))
         sinks = None if sink is None else widened(sink)
         batches = queries.shape[:-2], keys.shape[:-2], values.shape[:-2]
         batch = batches[0] if batches[0] == batches[1] == batches[2] else np.broadcast_shapes(*batches)
         output = np.zeros((*batch, queries.shape[-2], values.shape[-1]), values.dtype)
         if not output.size or not keys.shape[-1]:
             return rounded(output, query.dtype)
-        for rows in _row_blocks(queries.shape[-2], prod(batch) * keys.shape[-1]):
-            check_time()
-            scores = matrix_product(queries[..., rows, :], keys)
+        pieces = _Pieces(batch, queries, keys, values)
+
+        def work(number: int) -> None:
+            some, rows = pieces.of(number)
+            scores = pieces.multiply(_part(queries, some, rows), _part(keys, some))
             if mask is not None:
-                _mask_scores(scores, _rows_of(mask, rows))
+                _mask_scores(scores, _part(mask, some, rows))
             if self.causal:
-                places = np.arange(rows.start, rows.stop)[:, np.newaxis]
+                places = np.arange(rows.start, rows.start + scores.shape[-2])[:, np.newaxis]
                 np.copyto(scores, -np.inf, where=np.arange(keys.shape[-1]) > places)
-            _attend(scores, values, None if sinks is None else _rows_of(sinks, rows), output[..., rows, :])
+            total = exponentiate(scores, -1, out=scores, sink=None if sinks is None else _part(sinks, some, rows))
+            attended = pieces.multiply(scores, _part(values, some))
+            np.divide(attended, total, out=_part(output, some, rows))
+
+        for_each(pieces.count, lambda: work, nanoseconds=pieces.nanoseconds)
         return rounded(output, query.dtype)
 
 
@@ -132,31 +138,52 @@ def _mask_scores(scores: Array, mask: Array) -> None:
         scores += widened(mask)
 
 
-def _attend(scores: Array, values: Array, sink: Array | None, output: Array) -> None:
-    """output = softmax of scores, times values; the scores are overwritten."""
-    keys = scores.shape[-1]
-    rows = scores.reshape(-1, keys)
-    total = np.empty((len(rows), 1), scores.dtype)
-    sinks = None if sink is None else np.broadcast_to(sink, (*scores.shape[:-1], 1)).reshape(-1, 1)
+class _Pieces:
+    """Parts of the scores that a cache holds and threads share: some batches, of one axis, and some of their rows.
 
-    def work(start: int, stop: int) -> None:
-        part, sink = rows[start:stop], None if sinks is None else sinks[start:stop]
-        total[start:stop] = exponentiate(part, -1, out=part, sink=sink)
+    They follow from the shapes alone.
+    """
 
-    step, cost = max(costs.PIECE_ELEMENTS // keys, 1), costs.EXPONENTIAL_NANOSECONDS * rows.size
-    for_ranges(len(rows), step, work, nanoseconds=cost)
-    attended = matrix_product(rows.reshape(scores.shape), values)
-    np.divide(attended, total.reshape(*scores.shape[:-1], 1), out=output)
+    def __init__(self, batch: tuple[int, ...], queries: Array, keys: Array, values: Array) -> None:
+        rows = queries.shape[-2]
+        scores = prod(batch) * rows * keys.shape[-1]
+        self.nanoseconds = (
+            product_nanoseconds(queries, keys, scores)
+            + product_nanoseconds(keys, values, scores // keys.shape[-1] * values.shape[-1])
+            + costs.EXPONENTIAL_NANOSECONDS * scores
+        )
+        shared = min(int(self.nanoseconds / costs.ATTENTION_PIECE_NANOSECONDS), costs.MOST_PIECES)
+        wanted = max(-(-scores // costs.CHUNK_ELEMENTS), shared, 1)
+        # Counted from the last axis: other arrays may have fewer batch axes.
+        self._axis = max(range(-len(batch) - 2, -2), key=lambda axis: batch[axis + 2], default=-3)
+        size = batch[self._axis + 2] if batch else 1
+        self._batches = -(-size // min(wanted, size))
+        groups = -(-size // self._batches)
+        a_row = max(scores // (rows * size) * self._batches, 1)
+        least = min(costs.LEAST_ROWS, rows)
+        fitting = max(costs.SCORES_AT_ONCE // a_row, 1)
+        self._rows = min(max(-(-rows // -(-wanted // groups)), least), fitting)
+        self._blocks = -(-rows // self._rows)
+        self.count = groups * self._blocks
+        # A piece that is not alone is for one thread.
+        self.multiply: Callable[[Array, Array], Array] = matrix_product if self.count == 1 else np.matmul
+
+    def of(self, number: int) -> tuple[tuple[int, slice], slice]:
+        """The batch axis with the places on it, and the rows."""
+        group, block = divmod(number, self._blocks)
+        some = slice(group * self._batches, (group + 1) * self._batches)
+        return (self._axis, some), slice(block * self._rows, (block + 1) * self._rows)
 
 
-def _row_blocks(rows: int, scores_a_row: int) -> list[slice]:
-    step = max(costs.SCORES_AT_ONCE // max(scores_a_row, 1), 1)
-    return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
-
-
-def _rows_of(array: Array, rows: slice) -> Array:
-    """The part of a mask or a sink that belongs to these queries."""
-    return array if array.ndim < 2 or array.shape[-2] == 1 else array[..., rows, :]
+def _part(array: Array, some: tuple[int, slice], rows: slice | None = None) -> Array:
+    """The array at some places of a batch axis, and at some rows; all where it broadcasts along them."""
+    axis, places = some
+    if rows is not None and array.ndim > 1 and array.shape[-2] != 1:
+        array = array[..., rows, :]
+    if -axis > array.ndim or array.shape[axis] == 1:
+        return array
+    place: tuple[Any, ...] = (..., places, *[slice(None)] * (-axis - 1))
+    return np.asarray(array[place])
 
 
 def _repeated_for(queries: Array, other: Array | None) -> Array:

@@ -122,7 +122,7 @@ function aboutError(error) {
 function aboutTime(time) {
   if (!time) return [];
   const rows = [["time", seconds(time.seconds)], ["calls", number(time.calls ?? 1)]];
-  if (time.bytes !== undefined) rows.push(["outputs", bytes(time.bytes)]);
+  if (time.bytes !== undefined) rows.push(["memory held", bytes(time.bytes)]);
   return [heading("Time"), table(["", ""], rows, { class: "facts" }), time.note ? make("p", { text: time.note }) : ""];
 }
 

@@ -63,6 +63,7 @@ export class Search {
   #choose(layer) {
     this.#close();
     this.field.blur();
+    this.events.found(null);
     this.events.chosen(layer);
   }
 

@@ -11,7 +11,7 @@ export function hasTimes(network) {
 
 export function times(network, events) {
   const layers = [...network.layers.values()].filter((layer) => layer.view.time);
-  const total = layers.filter((layer) => !layer.around).reduce((sum, layer) => sum + layer.view.time.seconds, 0);
+  const total = layers.reduce((sum, layer) => sum + layer.view.time.seconds, 0);
   return [
     make("h3", { text: `One run: ${seconds(total)} in ${layers.length} layers` }),
     timeline(layers, events),
@@ -20,14 +20,13 @@ export function times(network, events) {
   ];
 }
 
-// Each layer from its start to its end; where starts are unknown, one after the other.
+// The layers in the order of computation, one after the other; those of bodies with all their iterations together.
 function timeline(layers, events) {
   let clock = 0;
   const spans = layers.map((layer) => {
-    const { start, seconds: length } = layer.view.time;
-    const from = start ?? clock;
-    if (!layer.around) clock = from + length;
-    return { layer, from, to: from + length };
+    const from = clock;
+    clock += layer.view.time.seconds;
+    return { layer, from, to: clock };
   });
   const first = spans.reduce((least, span) => Math.min(least, span.from), Infinity);
   const last = spans.reduce((most, span) => Math.max(most, span.to), 0);
@@ -51,7 +50,7 @@ function timeline(layers, events) {
 
 function spent(item) {
   if (item instanceof Group) return item.children.reduce((sum, child) => sum + spent(child), 0);
-  return item.view.time?.seconds ?? 0;
+  return (item.view.time?.seconds ?? 0) + item.groups.reduce((sum, group) => sum + spent(group), 0);
 }
 
 function tree(group, total, events, depth = 0) {

@@ -17,7 +17,9 @@ cp "$from/LICENSE" LICENSE-dagre.txt
   echo
   cat "$from/LICENSE"
   echo "*/"
-  grep --invert-match --extended-regexp '^(/\*! For license|//# sourceMappingURL)' "$from/dist/dagre.min.js"
+  # Control characters, which HTML and XML do not take, stand in strings alone: they become escapes.
+  grep --invert-match --extended-regexp '^(/\*! For license|//# sourceMappingURL)' "$from/dist/dagre.min.js" |
+    perl -pe 's/([\x00-\x08\x0b-\x1f\x7f])/sprintf("\\x%02x", ord($1))/ge'
 } > dagre.js
 printf '{\n  "name": "@dagrejs/dagre",\n  "version": "%s",\n  "license": "MIT",\n  "sha256": "%s"\n}\n' \
   "$version" "$(sha256sum dagre.js | cut -d' ' -f1)" > dagre.json

@@ -76,8 +76,6 @@ def test_convolution_is_the_sum_that_defines_it(problem: dict[str, Any], widenin
         patch.setattr(costs, "CHUNK_ELEMENTS", problem["block"] // 8)
         patch.setattr(costs, "PIECE_ELEMENTS", problem["block"] // 16)
         patch.setattr(costs, "LEAST_WINDOWS", 1)
-        patch.setattr(costs, "LEAST_COLUMNS", 1)
-        patch.setattr(costs, "SHORT_CONVOLUTION_MULTIPLICATIONS", problem["short"])
         patch.setattr(costs, "MANY_CHANNELS", problem["many"])
         assert np.array_equal(operator.evaluate(data, filters), wanted)
     arrays = [data, filters]

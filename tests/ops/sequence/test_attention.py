@@ -121,13 +121,18 @@ def _plain(query: Array, key: Array, value: Array, mask: Array, sink: Array) -> 
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("scores_at_once", [1, 7, 25, 70, 10**6])
-def test_blocks_of_queries_change_nothing(monkeypatch: pytest.MonkeyPatch, scores_at_once: int, causal: bool) -> None:
+@pytest.mark.parametrize("chunk", [5, 30, 10**6])
+def test_pieces_change_nothing(
+    monkeypatch: pytest.MonkeyPatch, scores_at_once: int, chunk: int, *, causal: bool
+) -> None:
     generator = np.random.default_rng(0)
     query, key, value = (generator.standard_normal((2, size, 4)) for size in (7, 5, 5))
     mask, sink = generator.standard_normal((7, 5)), generator.standard_normal((2, 1, 1))
     shut_out = np.arange(5) > np.arange(7)[:, np.newaxis]
     expected = _plain(query, key, value, np.where(shut_out, -np.inf, 0.0) if causal else mask, sink)
     monkeypatch.setattr(costs, "SCORES_AT_ONCE", scores_at_once)
+    monkeypatch.setattr(costs, "CHUNK_ELEMENTS", chunk)
+    monkeypatch.setattr(costs, "LEAST_ROWS", 2)
     operator = ScaledDotProductAttention(causal=causal)
     found = operator.evaluate(query, key, value, mask, np.array(0.5), sink)
     assert np.allclose(found, expected, rtol=1e-12, atol=1e-12)
@@ -144,11 +149,16 @@ def test_a_sink_may_have_batches_that_only_the_value_has() -> None:
 
 def test_no_more_scores_than_allowed_are_held_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
-    product = attention.matrix_product
+    exponentiate = attention.exponentiate
     monkeypatch.setattr(costs, "SCORES_AT_ONCE", 1000)
-    monkeypatch.setattr(attention, "matrix_product", lambda a, b: sizes.append(a.size) or product(a, b))
+    monkeypatch.setattr(
+        attention,
+        "exponentiate",
+        lambda scores, *args, **kwargs: sizes.append(scores.size) or exponentiate(scores, *args, **kwargs),
+    )
     query = np.zeros((2, 64, 4), np.float32)
     ScaledDotProductAttention(causal=True).evaluate(query, query, query)
+    assert sum(sizes) == 2 * 64 * 64
     assert max(sizes) <= 1000
 
 

@@ -1,0 +1,101 @@
+"""A Dask cluster as a pool. This module is imported where there is a Dask client, or where one is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager
+from functools import partial
+from time import monotonic
+from typing import Any
+
+from distributed import Client, KilledWorker
+from distributed.cfexecutor import ClientExecutor
+
+from ir_exec.batch.pools import Cargo, Pool, WorkerLostError
+from ir_exec.errors import EvaluationError, IRError
+
+__all__ = ["Cluster", "connected"]
+
+_COUNTED_EVERY = 5.0
+"""Seconds for which a number of workers holds."""
+
+
+class Cluster(Pool):
+    """The workers of a Dask client, or of an executor of one. Dask moves Cargo to each worker once.
+
+    initializer: what a worker calls before any work; it must be picklable, and cheap the second time.
+    """
+
+    carriers = 2**31
+
+    def __init__(self, executor: ClientExecutor | Client, initializer: Callable[[], None] | None = None) -> None:
+        if isinstance(executor, Client):
+            executor = executor.get_executor(pure=False)
+        if not isinstance(executor, ClientExecutor):
+            raise EvaluationError(f"executor is a {type(executor).__name__}, expected a Dask client")
+        self._executor = executor
+        self._client: Client = executor._client  # it has no other name
+        self._initializer = initializer
+        self._sent: dict[Cargo, Any] = {}
+        self._workers = 1
+        self._asked = -_COUNTED_EVERY
+
+    @property
+    def workers(self) -> int:
+        # The scheduler is asked, which takes a message; clusters grow, but not from item to item.
+        if self._is_connected and monotonic() - self._asked > _COUNTED_EVERY:
+            self._workers = max(1, sum(self._client.nthreads().values()))
+            self._asked = monotonic()
+        return self._workers
+
+    @property
+    def _is_connected(self) -> bool:
+        return bool(self._client.status == "running")
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        self.require_alive()
+        call = function if self._initializer is None else partial(_prepared, self._initializer, function)
+        future: Future[Any] = self._executor.submit(
+            call, *[self._moved(argument) if isinstance(argument, Cargo) else argument for argument in arguments]
+        )
+        return future
+
+    def _moved(self, cargo: Cargo) -> Any:
+        if cargo not in self._sent:
+            self._sent[cargo] = self._client.scatter(cargo.content, hash=False)
+        return self._sent[cargo]
+
+    def lost(self, error: BaseException) -> WorkerLostError | None:
+        if isinstance(error, KilledWorker):
+            # Dask suspects everything that was queued at the workers that died.
+            return WorkerLostError(is_suspect=True, is_sure=False)
+        if isinstance(error, CancelledError):
+            # Either the scheduler is gone, or with a worker the only copy of some Cargo.
+            self._sent.clear()
+            return WorkerLostError(is_suspect=False)
+        return None
+
+    def require_alive(self) -> None:
+        if not self._is_connected:
+            place = self._client.scheduler.address if self._client.scheduler is not None else "?"
+            message = f"the connection to the Dask scheduler {place} is lost"
+            raise IRError(message, hint="is the scheduler still there? What was not answered yet is to be done again")
+
+
+def _prepared(initializer: Callable[[], None], function: Callable[..., Any], *arguments: Any) -> Any:
+    initializer()
+    return function(*arguments)
+
+
+@contextmanager
+def connected(address: str, initializer: Callable[[], None] | None = None) -> Iterator[Cluster]:
+    """The cluster of a scheduler, `tcp://host:8786`; raises IRError where it does not answer."""
+    try:
+        client = Client(address, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise IRError(f"cannot reach the Dask scheduler {address}: {error}") from None
+    try:
+        yield Cluster(client, initializer)
+    finally:
+        client.close(timeout=2)

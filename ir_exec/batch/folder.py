@@ -1,0 +1,174 @@
+"""The outputs of many items in a folder: a file for each, and a manifest, so that a run goes on where it stopped.
+
+`manifest.jsonl` has a line about the network, and one for each item as it is done: where its arrays come from, their
+digest, and its output or its error. A line that was cut off is left out; the last line about an item counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Any, Self
+
+from ir_exec.batch.archive import write_npz
+from ir_exec.batch.items import StoredItem
+from ir_exec.batch.running import Result
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError, IRError
+from ir_exec.model import Model, ModelPort
+from ir_exec.types import Array
+
+__all__ = ["MANIFEST", "OutputFolder", "network_digest"]
+
+MANIFEST = "manifest.jsonl"
+
+
+def network_digest(model: Model, options: Mapping[str, Any]) -> str:
+    """sha256 of what decides the outputs: the layers, the weights, the shapes that were given, the options."""
+    digest = sha256(model.document.changed(path=None).model_dump_json().encode("utf-8", "surrogatepass"))
+    if model.weights is not None:
+        digest.update(model.weights.slice(0, model.weights.size))
+    digest.update(repr(sorted((port.name, str(port.shape)) for port in model.inputs)).encode("utf-8", "surrogatepass"))
+    digest.update(repr(sorted(options.items())).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+class OutputFolder:
+    """A folder to write the outputs of items to, by their names; a context that closes the manifest.
+
+    known: how many items it had when it was opened. changed: how many of them had other arrays then.
+    """
+
+    def __init__(self, path: Path, entries: dict[str, dict[str, Any]], manifest: IO[str]) -> None:
+        self.path = path
+        self.known = self.changed = 0
+        self._entries = entries
+        self._manifest = manifest
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], digest: str, about: Mapping[str, Any]) -> Self:
+        """Make the folder, or go on with one of the same network.
+
+        digest: that of the network. about: what else the manifest is to say. Raises IRError IR009 where it cannot be
+        written, EvaluationError IR705 where it holds the outputs of another network, or something else.
+        """
+        folder = Path(path)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lines = list(_lines(folder / MANIFEST))
+            if not lines and any(folder.iterdir()):
+                message = f"{path} holds files, but no {MANIFEST}"
+                raise EvaluationError(message, code=Code.unknown_input, hint="outputs need a folder of their own")
+            if lines and lines[0].get("network") != digest:
+                message = f"{path} holds the outputs of another network, of other weights, or of other options"
+                raise EvaluationError(message, code=Code.unknown_input, hint="give another folder, or delete this one")
+            manifest = (folder / MANIFEST).open("a", encoding="utf-8")
+        except OSError as error:
+            raise _unwritable(path, error) from None
+        opened = cls(folder, {line["item"]: line for line in lines[1:] if "item" in line}, manifest)
+        if not lines:
+            opened._write({"network": digest, **about})
+        elif _is_cut_off(folder / MANIFEST):
+            manifest.write("\n")
+        return opened
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._manifest.close()
+
+    def left(
+        self, items: Iterable[tuple[str, StoredItem]], ports: Sequence[ModelPort]
+    ) -> Iterator[tuple[str, StoredItem]]:
+        """The items without an output of the same arrays: those that failed, that have changed, and all others."""
+        for name, item in items:
+            entry = self._entries.get(name)
+            if entry is not None and entry["output"] is not None and (self.path / entry["output"]).is_file():
+                if _is_same(entry, item, ports):
+                    self.known += 1
+                    continue
+                self.changed += 1
+            yield name, item
+
+    def add(self, name: str, item: StoredItem, result: Result) -> None:
+        """Write the outputs of an item, and then its line. Raises IRError IR009 where that fails."""
+        output = None if result.outputs is None else f"{name}.npz"
+        error = None if result.error is None else {"code": str(result.error.code), "message": str(result.error)}
+        if output is not None and result.outputs is not None:
+            self._write_outputs(self.path / output, {str(key): array for key, array in result.outputs.items()})
+        self._write(
+            {"item": name, **_source(item), "stamps": _stamps(item), "digest": result.digest}
+            | {"output": output, "error": error}
+        )
+
+    def _write_outputs(self, path: Path, arrays: Mapping[str, Array]) -> None:
+        new = path.with_name(f".{secrets.token_hex(8)}.tmp")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with new.open("xb") as file:
+                write_npz(file, arrays)
+            new.replace(path)
+        except OSError as error:
+            raise _unwritable(path, error) from None
+        finally:
+            with suppress(OSError):
+                new.unlink()
+
+    def _write(self, entry: Mapping[str, Any]) -> None:
+        try:
+            self._manifest.write(json.dumps(entry) + "\n")
+            self._manifest.flush()
+        except OSError as error:
+            raise _unwritable(self.path / MANIFEST, error) from None
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    with suppress(FileNotFoundError), path.open(encoding="utf-8") as file:
+        for line in file:
+            with suppress(ValueError):
+                found = json.loads(line)
+                if isinstance(found, dict):
+                    yield found
+
+
+def _is_cut_off(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read() != b"\n"
+
+
+def _source(item: StoredItem) -> dict[str, Any]:
+    files = [{"path": file.path, **({"input": file.input} if file.input else {})} for file in item.files]
+    return {"files": files, "rows": None if item.rows is None else list(item.rows)}
+
+
+def _stamps(item: StoredItem) -> list[list[int]] | None:
+    """Sizes and times of the last change; None where they say nothing, as of folders."""
+    try:
+        found = [os.stat(file.path) for file in item.files if not os.path.isdir(file.path)]
+    except OSError:
+        return None
+    return [[status.st_size, status.st_mtime_ns] for status in found] if len(found) == len(item.files) else None
+
+
+def _is_same(entry: Mapping[str, Any], item: StoredItem, ports: Sequence[ModelPort]) -> bool:
+    """Whether an output is of the arrays that the item has now; they are read only where their files have changed."""
+    if {key: entry.get(key) for key in ("files", "rows")} != _source(item):
+        return False
+    stamps = _stamps(item)
+    if stamps is not None and stamps == entry.get("stamps"):
+        return True
+    try:
+        return item.load(ports)[1] == entry.get("digest")
+    except (OSError, IRError):
+        return False  # which the run will say
+
+
+def _unwritable(path: str | os.PathLike[str], error: OSError) -> IRError:
+    return IRError(f"cannot write {os.fspath(path)}: {error.strerror or error}", code=Code.unwritable)

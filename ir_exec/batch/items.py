@@ -1,0 +1,294 @@
+"""Items in files: arrays of .npz and .npy, of Zarr, and columns of Parquet, read by the worker that needs them.
+
+A file of several arrays (.npz, a Zarr group, columns of Parquet) gives them to the inputs of their names, or in0, in1,
+...; an .npy or a Zarr array gives its array to the only input, or to the one that it is named for.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from ir_exec.batch.archive import port_of_key
+from ir_exec.codes import Code
+from ir_exec.debug.files import damaged, load_npz, nearest
+from ir_exec.errors import EvaluationError
+from ir_exec.model import ModelPort
+from ir_exec.types import STRING, Array
+
+__all__ = ["SUFFIXES", "StoredFile", "StoredItem", "items_in"]
+
+UNNAMED = ""
+"""The key of an array whose file gives it no name."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file with arrays; input: the name of the input that its only array is for, where the file does not say it."""
+
+    path: str
+    input: str = UNNAMED
+
+    @property
+    def suffix(self) -> str:
+        return os.path.splitext(self.path.rstrip("/"))[1].lower()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredItem:
+    """What is in these files, or rows of it, as the inputs of one run.
+
+    rows: the first row and the one behind the last. is_single: the row itself, without the axis that numbers them.
+    """
+
+    files: tuple[StoredFile, ...]
+    rows: tuple[int, int] | None = None
+    is_single: bool = False
+
+    def load(self, ports: Sequence[ModelPort]) -> tuple[dict[str, Array], str]:
+        """The arrays by the names of inputs, and the digest of all of them.
+
+        Raises FileNotFoundError, and EvaluationError IR705 for a file that cannot be read or has other arrays.
+        """
+        found: dict[str, Array] = {}
+        for file in self.files:
+            os.stat(file.path)
+            read = _reader_of(file)
+            for key, array in read(file.path, self.rows, ports).items():
+                port = _port_of(file, key, ports)
+                found[port.name] = nearest(array[0] if self.is_single else array, port.element_type)
+        return found, digest_of(found)
+
+
+def digest_of(arrays: Mapping[str, Array]) -> str:
+    """sha256 of names, types, shapes and elements."""
+    digest = sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name}\0{array.dtype.str}\0{array.shape}\0".encode("utf-8", "surrogatepass"))
+        if array.dtype.hasobject:
+            digest.update("\0".join(map(repr, array.ravel().tolist())).encode("utf-8", "surrogatepass"))
+        else:
+            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def items_in(
+    files: Sequence[StoredFile], ports: Sequence[ModelPort], batch: int | None = None
+) -> Iterator[tuple[str, StoredItem]]:
+    """The items of files that belong together, each with a name: rows of what they stack, or all that they hold.
+
+    batch: how many rows an item has. None: an .npz is one item, and so is a file whose arrays have the rank of their
+    inputs and as many rows as those say; other files have an item for each row.
+    Raises EvaluationError IR705 for files that cannot be read, or do not have the same number of rows.
+    """
+    stem = re.sub(r"\.[^.]*$", "", os.path.basename(files[0].path.rstrip("/")))
+    if batch is None and files[0].suffix == ".npz":
+        yield stem, StoredItem(tuple(files))
+        return
+    shapes = [(file, name, shape) for file in files for name, shape in _shapes_in(file, ports).items()]
+    counts = {shape[0] for _, _, shape in shapes if shape}
+    if len(counts) != 1 or not all(shape for _, _, shape in shapes):
+        told = ", ".join(f"{name or file.path}: {list(shape)}" for file, name, shape in shapes)
+        raise EvaluationError(
+            f"the first axis is to count the items, and the shapes are {told}", code=Code.unknown_input
+        )
+    (count,) = counts
+    ranked = [(shape, _port_of(file, name, ports).shape.dims) for file, name, shape in shapes]
+    is_single = batch is None and all(dims is not None and len(shape) == len(dims) + 1 for shape, dims in ranked)
+    if batch is None and not is_single:
+        sizes = [dims[0].lo for _, dims in ranked if dims and dims[0].is_static]
+        batch = max(1, max(sizes, default=1))
+    step = batch or 1
+    width = len(str(max(0, (count - 1) // step)))
+    for position, start in enumerate(range(0, count, step)):
+        yield f"{stem}-{position:0{width}}", StoredItem(tuple(files), (start, min(count, start + step)), is_single)
+
+
+def _port_of(file: StoredFile, key: str, ports: Sequence[ModelPort]) -> ModelPort:
+    key = key or file.input
+    if key == UNNAMED and len(ports) == 1:
+        return ports[0]
+    port = port_of_key(key, ports)
+    if port is None:
+        names = ", ".join(port.name for port in ports) or "none"
+        what = f"holds {key!r}, which is no input" if key else "holds one array, and does not say for which input it is"
+        raise EvaluationError(f"{file.path} {what}; the inputs are: {names}", code=Code.unknown_input)
+    return port
+
+
+Reader = Callable[[str, tuple[int, int] | None, Sequence[ModelPort]], dict[str, Array]]
+
+
+def _reader_of(file: StoredFile) -> Reader:
+    if file.suffix not in SUFFIXES:
+        expected = ", ".join(SUFFIXES)
+        raise EvaluationError(f"{file.path} holds no arrays: expected {expected}", code=Code.unknown_input)
+    return SUFFIXES[file.suffix]
+
+
+def _read_npz(path: str, rows: tuple[int, int] | None, ports: Sequence[ModelPort]) -> dict[str, Array]:
+    if rows is None:
+        return load_npz(path)
+    status = os.stat(path)
+    return {name: array[slice(*rows)] for name, array in _kept_npz(path, status.st_size, status.st_mtime_ns).items()}
+
+
+@lru_cache(maxsize=1)
+def _kept_npz(path: str, size: int, written: int) -> dict[str, Array]:
+    """Archives cannot be read in part, and the next rows are asked for next; a changed file is another one."""
+    return load_npz(path)
+
+
+def _read_npy(path: str, rows: tuple[int, int] | None, ports: Sequence[ModelPort]) -> dict[str, Array]:
+    array = _open_npy(path)
+    return {UNNAMED: np.array(array if rows is None else array[slice(*rows)])}
+
+
+def _open_npy(path: str) -> Array:
+    try:
+        try:
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+        except ValueError:
+            array = np.load(path, allow_pickle=False)  # arrays without elements cannot be mapped
+        if not isinstance(array, np.ndarray):
+            raise ValueError("it holds several arrays: its name is to end in .npz")
+    except (OSError, ValueError, EOFError) as error:
+        raise damaged(path, error) from None
+    return array
+
+
+def _read_zarr(path: str, rows: tuple[int, int] | None, ports: Sequence[ModelPort]) -> dict[str, Array]:
+    return {
+        name: np.asarray(stored[...] if rows is None else stored[slice(*rows)])
+        for name, stored in _open_zarr(path, ports).items()
+    }
+
+
+def _open_zarr(path: str, ports: Sequence[ModelPort]) -> dict[str, Any]:
+    """The arrays of a group that are for inputs, or the only one."""
+    try:
+        import zarr
+    except ImportError:
+        raise _not_installed(path, "zarr") from None
+    try:
+        opened = zarr.open(path, mode="r")
+    except Exception as error:
+        raise damaged(path, error) from None
+    if isinstance(opened, zarr.Array):
+        return {UNNAMED: opened}
+    return {name: array for name, array in opened.arrays() if port_of_key(name, ports) is not None}
+
+
+def _read_parquet(path: str, rows: tuple[int, int] | None, ports: Sequence[ModelPort]) -> dict[str, Array]:
+    file = _open_parquet(path)
+    first, last = (0, file.metadata.num_rows) if rows is None else rows
+    groups, start, end = [], 0, 0
+    for group in range(file.metadata.num_row_groups):
+        size = file.metadata.row_group(group).num_rows
+        if end <= first:
+            start = end
+        end += size
+        if end > first and end - size < last:
+            groups.append(group)
+    columns = _columns(file, ports)
+    status = os.stat(path)
+    table = _row_groups(path, (status.st_size, status.st_mtime_ns), tuple(groups), tuple(columns))
+    found: dict[str, Array] = {}
+    for name in columns:
+        port = port_of_key(name, ports)
+        assert port is not None, "columns are those of inputs"
+        found[name] = _of_column(table.column(name).slice(first - start, last - first), port, path, name)
+    return found
+
+
+def _open_parquet(path: str) -> Any:
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError:
+        raise _not_installed(path, "parquet") from None
+    try:
+        return parquet.ParquetFile(path, memory_map=True)
+    except (ArrowException, ValueError, OSError) as error:
+        raise damaged(path, error) from None
+
+
+def _columns(file: Any, ports: Sequence[ModelPort]) -> list[str]:
+    return [name for name in file.schema_arrow.names if port_of_key(name, ports) is not None]
+
+
+@lru_cache(maxsize=1)
+def _row_groups(path: str, stamp: tuple[int, int], groups: tuple[int, ...], columns: tuple[str, ...]) -> Any:
+    """Row groups are read whole, and the next rows are asked for next; a changed file is another one."""
+    return _open_parquet(path).read_row_groups(list(groups), columns=list(columns))
+
+
+def _of_column(column: Any, port: ModelPort, path: str, name: str) -> Array:
+    """Numbers, or lists of numbers to any depth, as an array with an axis for the rows."""
+    import pyarrow
+    from pyarrow.compute import list_value_length
+
+    array = column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
+    sizes = [len(array)]
+    while pyarrow.types.is_list(array.type) or pyarrow.types.is_large_list(array.type) or _is_fixed(array):
+        if array.null_count:
+            raise EvaluationError(f"{path}: the column {name!r} has rows without a value", code=Code.unknown_input)
+        lengths = np.unique(np.asarray(list_value_length(array)))
+        if len(lengths) > 1:
+            raise EvaluationError(f"{path}: the rows of {name!r} have several lengths", code=Code.unknown_input)
+        sizes.append(int(lengths[0]) if len(lengths) else 0)
+        array = array.flatten()
+    if array.null_count:
+        raise EvaluationError(f"{path}: the column {name!r} has rows without a value", code=Code.unknown_input)
+    flat = array.to_numpy(zero_copy_only=False)
+    if port.element_type in STRING:
+        flat = flat.astype(object)
+    dims = port.shape.dims
+    tail = [dim.lo for dim in dims[1:]] if dims and all(dim.is_static for dim in dims[1:]) else None
+    if len(sizes) == 2 and tail is not None and sizes[1] == int(np.prod(tail)):
+        sizes = [sizes[0], *tail]  # Parquet has no arrays: what was flattened to be stored gets its shape again
+    return np.array(flat).reshape(sizes)
+
+
+def _is_fixed(array: Any) -> bool:
+    import pyarrow
+
+    return bool(pyarrow.types.is_fixed_size_list(array.type))
+
+
+def _shapes_in(file: StoredFile, ports: Sequence[ModelPort]) -> dict[str, tuple[int, ...]]:
+    """The shapes of the arrays of a file, by their keys; in Parquet every column has the rank of its input."""
+    os.stat(file.path)
+    _reader_of(file)
+    if file.suffix == ".npz":
+        return {name: array.shape for name, array in load_npz(file.path).items()}
+    if file.suffix == ".npy":
+        return {UNNAMED: _open_npy(file.path).shape}
+    if file.suffix == ".zarr":
+        return {name: array.shape for name, array in _open_zarr(file.path, ports).items()}
+    opened = _open_parquet(file.path)
+    found: dict[str, tuple[int, ...]] = dict.fromkeys(_columns(opened, ports), (opened.metadata.num_rows,))
+    if not found:
+        names = ", ".join(port.name for port in ports)
+        raise EvaluationError(f"{file.path} has no column of an input: {names}", code=Code.unknown_input)
+    return found
+
+
+def _not_installed(path: str, extra: str) -> EvaluationError:
+    hint = f"pip install 'ir-exec[{extra}]'"
+    return EvaluationError(f"{path} cannot be read: {extra} is not installed", code=Code.unknown_input, hint=hint)
+
+
+SUFFIXES: dict[str, Reader] = {
+    ".npz": _read_npz,
+    ".npy": _read_npy,
+    ".zarr": _read_zarr,
+    ".parquet": _read_parquet,
+}
+"""How files are read, by the ends of their names."""

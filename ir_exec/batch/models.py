@@ -1,0 +1,142 @@
+"""Networks on their way to workers: described once, compiled once in each, kept there.
+
+What travels with each task is a `Reference`, which is short. A worker that does not have the network opens the file
+that it names; where it cannot, it answers `NotHere`, and the same task comes again with the network as its cargo.
+The weights are a file, that all workers of a machine map; they travel themselves only to where there is no such file.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import OrderedDict
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from ir_exec.batch.pools import Cargo
+from ir_exec.errors import WeightsError
+from ir_exec.ir import Weights
+from ir_exec.model import Model
+from ir_exec.runtime import CompiledModel
+
+__all__ = ["NotHere", "Parcel", "Reference", "compiled_for", "with_weights_inside"]
+
+MOST_KEPT = 4
+"""Networks that a worker keeps compiled; the one that was not used for longest goes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What a worker needs to find a network.
+
+    digest: sha256 of the pickle at `path`, which holds the model, the options for compiling it, and where its weights
+    are. initializer: what a process calls before it reads the network.
+    """
+
+    digest: str
+    path: str
+    initializer: Callable[[], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotHere:
+    """The answer of a worker that cannot find the network; has_weights: but it can its weights."""
+
+    has_weights: bool
+
+
+class Parcel:
+    """A network that is made ready to travel: a folder with its pickle, and its weights where they are in no file."""
+
+    def __init__(
+        self, model: Model, options: dict[str, Any], folder: Path, initializer: Callable[[], None] | None = None
+    ) -> None:
+        self._model = _with_weights_file(model, folder / "weights.bin")
+        self._options = options
+        self._short = pickle.dumps((self._model, options))
+        path = folder / "network.pickle"
+        path.write_bytes(self._short)
+        self.reference = Reference(sha256(self._short).hexdigest(), str(path), initializer)
+        self._cargo: dict[bool, Cargo] = {}
+
+    def cargo(self, missing: NotHere) -> Cargo:
+        """What the worker lacks that answered so."""
+        by_path = missing.has_weights
+        if by_path not in self._cargo:
+            self._cargo[by_path] = Cargo(self._short if by_path else self._whole())
+        return self._cargo[by_path]
+
+    def _whole(self) -> bytes:
+        return pickle.dumps((with_weights_inside(self._model), self._options))
+
+
+def with_weights_inside(model: Model) -> Model:
+    """The same network, whose pickle has the weights by value."""
+    model = copy(model)
+    if (weights := model.weights) is not None:
+        model.weights = Weights.of_bytes(bytes(weights.slice(0, weights.size)), order=weights.order)
+    return model
+
+
+def _with_weights_file(model: Model, path: Path) -> Model:
+    weights = model.weights
+    if weights is None or weights.path is not None or weights.size == 0:
+        return model
+    path.write_bytes(weights.slice(0, weights.size))
+    model = copy(model)
+    model.weights = Weights.open(path, order=weights.order)
+    return model
+
+
+class _Kept:
+    """The networks of this process; each is compiled by one thread, while others wait for it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._compiled: OrderedDict[str, CompiledModel] = OrderedDict()
+
+    def get(self, reference: Reference, cargo: bytes | None) -> CompiledModel | NotHere:
+        with self._lock:
+            found: CompiledModel | NotHere | None = self._compiled.get(reference.digest)
+            if found is None:
+                found = self._read(reference, cargo)
+                if isinstance(found, NotHere):
+                    return found
+                self._compiled[reference.digest] = found
+                while len(self._compiled) > MOST_KEPT:
+                    self._compiled.popitem(last=False)
+            self._compiled.move_to_end(reference.digest)
+            return found
+
+    def _read(self, reference: Reference, cargo: bytes | None) -> CompiledModel | NotHere:
+        content = _content(reference) if cargo is None else cargo
+        if content is None:
+            return NotHere(has_weights=True)
+        if reference.initializer is not None:
+            reference.initializer()
+        try:
+            model, options = pickle.loads(content)
+        except WeightsError:
+            return NotHere(has_weights=False)
+        return CompiledModel(model, **options)
+
+
+def _content(reference: Reference) -> bytes | None:
+    """The pickle, from the file where this process has the same one."""
+    try:
+        content = Path(reference.path).read_bytes()
+    except OSError:
+        return None
+    return content if sha256(content).hexdigest() == reference.digest else None
+
+
+_KEPT = _Kept()
+
+
+def compiled_for(reference: Reference, cargo: CompiledModel | bytes | None) -> CompiledModel | NotHere:
+    """The network, compiled. cargo: itself, where nothing is pickled on the way, or what a `NotHere` asked for."""
+    return cargo if isinstance(cargo, CompiledModel) else _KEPT.get(reference, cargo)

@@ -1,0 +1,290 @@
+"""Where work is done: in this thread, in processes that are replaced when they die, or by an executor that is given.
+
+A future of a pool ends with WorkerLostError where the worker died before it answered; whoever submitted the work may
+submit it again.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from threading import Lock
+from typing import Any
+
+from ir_exec.batch.start import prepare
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError, IRError
+
+__all__ = ["Cargo", "Given", "Here", "Pool", "Processes", "WorkerLostError", "plain", "pool_of"]
+
+_MOST_FAILED_STARTS = 3
+"""Workers that die one after the other before they answer anything: no more are started then."""
+
+
+class WorkerLostError(Exception):
+    """A worker died before it answered.
+
+    is_suspect: whether it may have died of this very work. is_sure: there was no other work that it may have died of.
+    """
+
+    def __init__(self, *, is_suspect: bool, is_sure: bool = True) -> None:
+        super().__init__("the worker died")
+        self.is_suspect = is_suspect
+        self.is_sure = is_sure
+
+
+@dataclass(frozen=True, eq=False)
+class Cargo:
+    """A large argument that several tasks need."""
+
+    content: Any
+
+
+def plain(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments with the content of Cargo in its place."""
+    return tuple(argument.content if isinstance(argument, Cargo) else argument for argument in arguments)
+
+
+class Pool(ABC):
+    """Takes functions with arguments, and gives futures.
+
+    Arguments of the class Cargo arrive as their content.
+
+    in_process: arguments and results are not pickled. carriers: how many tasks at a time may have the same Cargo.
+    """
+
+    in_process = False
+    carriers = 1
+
+    @property
+    @abstractmethod
+    def workers(self) -> int:
+        """How many tasks are worked on at a time."""
+
+    @abstractmethod
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Begin the work, or queue it."""
+
+    def lost(self, error: BaseException) -> WorkerLostError | None:
+        """What the exception of a future says about its worker, None where it is that of the function."""
+        return error if isinstance(error, WorkerLostError) else None
+
+    def require_alive(self) -> None:  # noqa: B027  # most pools need nothing here
+        """Raise one IRError where no worker will ever answer."""
+
+    def close(self, *, at_once: bool) -> None:  # noqa: B027  # most pools need nothing here
+        """Let go of workers that the pool has started; at_once: without waiting for what they do."""
+
+
+class Here(Pool):
+    """Works in the thread that submits, at once."""
+
+    in_process = True
+    workers = 1
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*plain(arguments)))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+class Processes(Pool):
+    """So many worker processes, each with a queue of its own: what a worker died of is what it had begun.
+
+    A process is started when its first work comes. threads: of BLAS, and of each run; by default the cores are shared
+    out. initializer: what each process calls first.
+    """
+
+    def __init__(self, jobs: int, *, threads: int | None = None, initializer: Callable[[], None] | None = None) -> None:
+        from ir_exec.runtime.threads import available_cores  # who runs no network does without the runtime
+
+        threads = max(1, available_cores() // jobs) if threads is None else threads
+        self._lanes = [_Lane(partial(_new_executor, threads, initializer)) for _ in range(jobs)]
+
+    @property
+    def workers(self) -> int:
+        return len(self._lanes)
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        return min(self._lanes, key=lambda lane: lane.load).submit(function, plain(arguments))
+
+    def require_alive(self) -> None:
+        if all(lane.failed_starts >= _MOST_FAILED_STARTS for lane in self._lanes):
+            message = f"worker processes end before they begin to work, {_MOST_FAILED_STARTS} times in a row"
+            hint = 'a script that starts processes must do so below `if __name__ == "__main__":`'
+            raise IRError(message, hint=hint)
+
+    def close(self, *, at_once: bool) -> None:
+        for lane in self._lanes:
+            lane.stop(at_once=at_once)
+        for lane in self._lanes:
+            lane.join()
+
+
+def _new_executor(threads: int, initializer: Callable[[], None] | None) -> ProcessPoolExecutor:
+    # A process that is copied from one with threads may hang, and BLAS has threads: each begins anew.
+    return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=prepare, initargs=(threads, initializer))
+
+
+@dataclass(eq=False)
+class _Life:
+    """A worker process from its start to its end. greeting: its number, once it has begun to work."""
+
+    executor: ProcessPoolExecutor
+    greeting: Future[int]
+    is_over: bool = False
+
+    @property
+    def has_begun(self) -> bool:
+        return self.greeting.done() and self.greeting.exception() is None
+
+    def end(self) -> None:
+        if self.has_begun:
+            with suppress(OSError):
+                os.kill(self.greeting.result(), signal.SIGTERM)
+
+
+class _Lane:
+    """One worker process at a time, and how much it has been given."""
+
+    def __init__(self, start: Callable[[], ProcessPoolExecutor]) -> None:
+        self.failed_starts = 0
+        self._start = start
+        self._life: _Life | None = None
+        self._given = 0
+        self._lock = Lock()
+
+    @property
+    def load(self) -> tuple[int, int]:
+        """Work goes to the least loaded: a worker that does not start gets none as long as others do."""
+        return self.failed_starts, self._given
+
+    def submit(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Future[Any]:
+        outer: Future[Any] = Future()
+        outer.set_running_or_notify_cancel()  # what a process has been given is not taken back
+        while True:
+            life = self._living()
+            try:
+                inner = life.executor.submit(function, *arguments)
+            except BrokenExecutor:
+                self._bury(life)
+                continue
+            with self._lock:
+                self._given += 1
+            inner.add_done_callback(partial(self._settle, life, outer))
+            return outer
+
+    def _living(self) -> _Life:
+        with self._lock:
+            if self._life is None:
+                executor = self._start()
+                self._life = _Life(executor, executor.submit(os.getpid))
+                self._life.greeting.add_done_callback(self._greeted)
+            return self._life
+
+    def _greeted(self, greeting: Future[int]) -> None:
+        is_failed = greeting.cancelled() or greeting.exception() is not None
+        self.failed_starts = self.failed_starts + 1 if is_failed else 0
+
+    def _settle(self, life: _Life, outer: Future[Any], inner: Future[Any]) -> None:
+        """Pass on what came of one piece of work; the first one that a dead process leaves is what it had begun."""
+        with self._lock:
+            self._given -= 1
+        error = CancelledError() if inner.cancelled() else inner.exception()
+        if isinstance(error, BrokenExecutor):
+            is_suspect, life.is_over = life.has_begun and not life.is_over, True
+            self._bury(life)
+            outer.set_exception(WorkerLostError(is_suspect=is_suspect))
+        elif error is not None:
+            outer.set_exception(error)
+        else:
+            outer.set_result(inner.result())
+
+    def _bury(self, life: _Life) -> None:
+        with self._lock:
+            if self._life is life:
+                self._life = None
+
+    def stop(self, *, at_once: bool) -> None:
+        """Begin to end the process; `join` waits for its end."""
+        life = self._life
+        if life is not None:
+            life.executor.shutdown(wait=False, cancel_futures=True)
+            if at_once:
+                life.end()
+
+    def join(self) -> None:
+        if self._life is not None:
+            self._life.executor.shutdown(wait=True)
+
+
+class Given(Pool):
+    """An executor of the caller's, who also closes it.
+
+    Futures of executors whose workers do not come again end with BrokenExecutor; there is nothing left to work then.
+    """
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._is_broken = False
+        self.in_process = isinstance(executor, ThreadPoolExecutor)
+
+    @property
+    def workers(self) -> int:
+        from ir_exec.runtime.threads import available_cores
+
+        known = getattr(self._executor, "_max_workers", None)
+        return known if isinstance(known, int) and known > 0 else available_cores()
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        try:
+            return self._executor.submit(function, *plain(arguments))
+        except BrokenExecutor as error:
+            future: Future[Any] = Future()
+            future.set_exception(error)
+            return future
+
+    def lost(self, error: BaseException) -> WorkerLostError | None:
+        if not isinstance(error, BrokenExecutor):
+            return None
+        self._is_broken = True
+        return WorkerLostError(is_suspect=False)
+
+    def require_alive(self) -> None:
+        if self._is_broken:
+            message = "the executor has lost a worker process, and takes no more work"
+            hint = "jobs=N starts processes that are replaced when they die"
+            raise EvaluationError(message, code=Code.failed, hint=hint)
+
+
+def pool_of(
+    executor: Any, jobs: int | None, *, threads: int | None = None, initializer: Callable[[], None] | None = None
+) -> Pool:
+    """The pool of an executor, of a Dask client, or of so many processes; one job is done here.
+
+    threads, initializer: as for `Processes`. Raises EvaluationError IR704 for anything else.
+    """
+    if executor is None:
+        return Here() if jobs in (None, 1) else Processes(jobs or 1, threads=threads, initializer=initializer)
+    if jobs is not None:
+        raise EvaluationError("an executor has workers of its own: give either `executor` or `jobs`")
+    if isinstance(executor, Pool):
+        return executor
+    if type(executor).__module__.startswith("distributed."):
+        from ir_exec.batch.cluster import Cluster
+
+        return Cluster(executor)
+    if not isinstance(executor, Executor):
+        message = f"executor is a {type(executor).__name__}, expected one of concurrent.futures"
+        raise EvaluationError(message)
+    return Given(executor)

@@ -1,0 +1,335 @@
+"""`run`: a network over any number of items, by any executor."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Literal
+
+from ir_exec.batch.flow import AHEAD, Flow, Task
+from ir_exec.batch.models import NotHere, Parcel, Reference
+from ir_exec.batch.pools import Cargo, Pool, pool_of
+from ir_exec.batch.worker import Answer, Item, evaluate, fetched, told
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError, IRError
+from ir_exec.model import Model, ModelPort, Source, WeightsSource, read_model
+from ir_exec.runtime import CompiledModel, Results
+from ir_exec.runtime.arguments import whole_number
+from ir_exec.runtime.precision import Precision
+from ir_exec.runtime.state import Snapshot
+from ir_exec.runtime.threads import available_cores
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+__all__ = ["Item", "Result", "run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of one item.
+
+    index: the position of the item, from 0. outputs: what a call returns, None where it failed. error: why it did.
+    digest: sha256 of the arrays, for items that were read from a file.
+    """
+
+    index: int
+    outputs: Results | None
+    error: IRError | None
+    digest: str | None = None
+
+
+def run(
+    model: Model | Source,
+    items: Iterable[Item],
+    executor: Executor | Client | Pool | None = None,
+    *,
+    jobs: int | None = None,
+    ordered: bool = True,
+    on_error: Literal["record", "raise"] = "record",
+    session: Callable[[Any], Hashable] | None = None,
+    chunk: int = 1,
+    ahead: int | None = None,
+    tries: int = 3,
+    initializer: Callable[[], None] | None = None,
+    weights: Literal["expand", "keep"] | WeightsSource | None = None,
+    max_memory: int | None = None,
+    max_seconds: float | None = None,
+    threads: int | None = None,
+    precision: Precision = "f32",
+    outputs: Sequence[str] | None = None,
+) -> Iterator[Result]:
+    """Run a network on each of the items, of which there may be any number: a few are in memory at a time.
+
+    items: what a call takes, or where to get it (see `Item`). They are taken one by one, as they are needed.
+    executor: anything with the interface of `concurrent.futures.Executor`, or a Dask client. Without one `jobs`
+        processes are started; with neither, or with one job, the items are computed here, as the results are asked for.
+    ordered: give the results in the order of the items, else as they come.
+    on_error: a failing item is a Result with its error ("record"), or ends the run with it ("raise").
+    session: a function of an item that tells which session it belongs to. The items of a session run one after the
+        other, in their order, and each finds the variables as the one before has left them; after a failing item they
+        stay as they were. Without it each item starts from the initial state. The state of every session is kept until
+        the end.
+    chunk: how many items go to a worker in one task. Small items need it: a task costs about a millisecond.
+    ahead: how many items may be taken and not given back yet; by default four chunks for each worker.
+    tries: how many worker processes an item may cost before it counts as failed. Items of a worker that was lost are
+        computed again, each counts once.
+    initializer: what a worker calls before it reads the network; it must be picklable.
+    weights, max_memory, max_seconds, threads, precision, outputs: as for `compile_model`. Of threads, the workers of
+        `jobs` share the cores, and those of an executor have one each.
+
+    A worker compiles the network once and keeps it. A weights file is opened by its path where the worker finds the
+    same file there; else its content is sent, once a worker where the executor can do so.
+
+    Raises what `compile_model` raises; EvaluationError IR704 for other arguments that do not fit; and IRError where no
+    worker answers any more. What `items` raises is passed on when the results before it are given back. Closing the
+    iterator ends the processes that it has started.
+    """
+    if on_error not in ("record", "raise"):
+        raise EvaluationError(f'on_error is {on_error!r}, expected "record" or "raise"')
+    jobs = None if jobs is None else whole_number(jobs, "jobs", 1)
+    chunk, tries = whole_number(chunk, "chunk", 1), whole_number(tries, "tries", 1)
+    ahead = None if ahead is None else whole_number(ahead, "ahead", 1)
+    mode = weights if isinstance(weights, str) and weights in ("expand", "keep") else None
+    if not isinstance(model, Model):
+        model = read_model(model, weights=None if mode else weights)
+    elif weights is not None and mode is None:
+        raise EvaluationError('weights is another .bin, but the model is read already, expected "expand" or "keep"')
+    pool = pool_of(executor, jobs, threads=threads, initializer=initializer)
+    options: dict[str, Any] = {
+        "max_memory": max_memory,
+        "max_seconds": max_seconds,
+        "expand_weights": mode != "keep",
+        "threads": _threads(threads, pool, is_given=executor is not None),
+        "precision": precision,
+        "outputs": outputs,
+    }
+    compiled = CompiledModel(model, **options)
+    work = _Work(pool, compiled.inputs, compiled.outputs, chunk, ahead, session, tries)
+    return _results(work, items, model, compiled, options, initializer, ordered=ordered, raises=on_error == "raise")
+
+
+def _threads(threads: int | None, pool: Pool, *, is_given: bool) -> int | None:
+    """The threads of a run in a worker; those of a pool of processes know how many there are for each."""
+    if threads is not None or not is_given:
+        return threads
+    return max(1, available_cores() // pool.workers) if pool.in_process else 1
+
+
+def _results(
+    work: _Work,
+    items: Iterable[Item],
+    model: Model,
+    compiled: CompiledModel,
+    options: dict[str, Any],
+    initializer: Callable[[], None] | None,
+    *,
+    ordered: bool,
+    raises: bool,
+) -> Generator[Result]:
+    is_finished = False
+    with ExitStack() as stack:
+        stack.callback(lambda: work.pool.close(at_once=not is_finished))
+        stack.callback(work.cancel)
+        if work.pool.in_process:
+            work.begin(Reference("", ""), None, Cargo(compiled))
+        else:
+            folder = stack.enter_context(TemporaryDirectory(prefix="ir-exec-", ignore_cleanup_errors=True))
+            parcel = Parcel(model, options, Path(folder), initializer)
+            work.begin(parcel.reference, parcel, None)
+        for result in work.in_order(items) if ordered else work.as_they_come(items):
+            if raises and result.error is not None:
+                raise result.error
+            yield result
+        is_finished = True
+
+
+@dataclass(slots=True)
+class _Line:
+    """A session: its items that wait, its state, and whether some of its items are on their way.
+
+    alone: how many of the next items go one by one, as one of them may have killed a worker.
+    """
+
+    waiting: deque[tuple[int, Item]] = field(default_factory=deque)
+    state: Snapshot | None = None
+    is_busy: bool = False
+    alone: int = 0
+
+
+@dataclass(slots=True)
+class _Sent:
+    """The items of a task, and their line."""
+
+    items: list[tuple[int, Item]]
+    line: _Line | None
+    has_cargo: bool = False
+
+
+class _Work:
+    """Items on their way: a limited number is taken and not given back yet."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        inputs: list[ModelPort],
+        outputs: list[ModelPort],
+        chunk: int,
+        ahead: int | None,
+        session: Callable[[Any], Hashable] | None,
+        tries: int,
+    ) -> None:
+        self.pool = pool
+        self._inputs, self._outputs = inputs, outputs
+        self._chunk = chunk
+        self._ahead = ahead
+        self._session = session
+        self._flow = Flow(pool, tries)
+        self._lines: dict[Hashable, _Line] = {}
+        self._free: deque[tuple[int, Item]] = deque()
+        self._taken = 0
+        self._given_back = 0
+        self._found: deque[Result] = deque()
+        self._wanting: deque[tuple[_Sent, Snapshot | None, Cargo]] = deque()
+        self._carrying = 0
+
+    def begin(self, reference: Reference, parcel: Parcel | None, cargo: Cargo | None) -> None:
+        """reference, cargo: what goes with every task. parcel: what goes to workers that ask for it."""
+        self._reference, self._parcel, self._cargo = reference, parcel, cargo
+
+    def in_order(self, items: Iterable[Item]) -> Iterator[Result]:
+        early: dict[int, Result] = {}
+        for result in self._all(items):
+            early[result.index] = result
+            while self._given_back in early:
+                yield early.pop(self._given_back)
+                self._given_back += 1
+
+    def as_they_come(self, items: Iterable[Item]) -> Iterator[Result]:
+        for result in self._all(items):
+            yield result
+            self._given_back += 1
+
+    def _all(self, items: Iterable[Item]) -> Iterator[Result]:
+        left = enumerate(items)
+        failure: Exception | None = None
+        is_over = False
+        while True:
+            limit = self._limit()
+            while not is_over and self._taken - self._given_back < limit:
+                try:
+                    index, item = next(left)
+                    self._taken += 1
+                    self._queue(index, item)
+                except StopIteration:
+                    is_over = True
+                except Exception as error:
+                    is_over, failure = True, error
+            self._send_free()
+            if not self._flow.pending:
+                break
+            self._receive()
+            while self._found:
+                yield self._found.popleft()
+        if failure is not None:
+            raise failure
+
+    def _limit(self) -> int:
+        if self._ahead is not None:
+            return self._ahead
+        return self._chunk * (1 if self.pool.in_process and self.pool.workers == 1 else AHEAD * self.pool.workers)
+
+    def _queue(self, index: int, item: Item) -> None:
+        if self._session is None:
+            self._free.append((index, item))
+            if len(self._free) >= self._chunk:
+                self._send_free()
+            return
+        line = self._lines.setdefault(self._session(item), _Line())
+        line.waiting.append((index, item))
+        self._send_line(line)
+
+    def _send_free(self) -> None:
+        if self._free:
+            self._send(_Sent(list(self._free), None))
+            self._free.clear()
+
+    def _send_line(self, line: _Line) -> None:
+        if line.waiting and not line.is_busy:
+            line.is_busy = True
+            count = 1 if line.alone else min(self._chunk, len(line.waiting))
+            line.alone = max(0, line.alone - 1)
+            items = [line.waiting.popleft() for _ in range(count)]
+            self._send(_Sent(items, line), line.state)
+
+    def _send(self, sent: _Sent, state: Snapshot | None = None, cargo: Cargo | None = None) -> None:
+        arguments = (self._reference, cargo or self._cargo, [item for _, item in sent.items], state, bool(sent.line))
+        self._flow.submit(Task(evaluate, arguments, (sent, state)))
+
+    def _receive(self) -> None:
+        task, answer, error = self._flow.next()
+        sent, state = task.label
+        self._carrying -= sent.has_cargo
+        sent.has_cargo = False
+        if isinstance(answer, NotHere):
+            assert self._parcel is not None, "who has the network in its arguments does not ask for it"
+            self._wanting.append((sent, state, self._parcel.cargo(answer)))
+        elif error is not None:
+            self._fail(sent, error)
+        else:
+            self._take(sent, answer)
+        while self._wanting and self._carrying < self.pool.carriers:
+            sent, state, cargo = self._wanting.popleft()
+            sent.has_cargo = True
+            self._carrying += 1
+            self._send(sent, state, cargo)
+
+    def _fail(self, sent: _Sent, error: Exception) -> None:
+        """A task that failed as a whole fails its only item; of several the guilty one is found by itself."""
+        (index, _), *others = sent.items
+        if others and sent.line is None:
+            for item in sent.items:
+                self._send(_Sent([item], None))
+        elif others and sent.line is not None:
+            self._give_back(sent.line, sent.items)
+            sent.line.alone = len(sent.items)
+            self._send_line(sent.line)
+        else:
+            self._found.append(Result(index, None, _as_ir_error(error)))
+            if sent.line is not None:
+                sent.line.is_busy = False
+                self._send_line(sent.line)
+
+    def _take(self, sent: _Sent, answer: Answer) -> None:
+        done = len(answer.outcomes)
+        for (index, _), found in zip(sent.items, answer.outcomes, strict=False):
+            results = None if found.arrays is None else Results(self._outputs, found.arrays)
+            self._found.append(Result(index, results, found.error, found.digest))
+        left = sent.items[done:]
+        if left:
+            # The file of the first of them is not there for the worker; if it is not here either, that says so.
+            left[0] = left[0][0], fetched(left[0][1], self._inputs)
+        if sent.line is None:
+            if left:
+                self._send(_Sent(left, None))
+            return
+        sent.line.state = answer.state
+        self._give_back(sent.line, left)
+        self._send_line(sent.line)
+
+    def _give_back(self, line: _Line, items: list[tuple[int, Item]]) -> None:
+        line.waiting.extendleft(reversed(items))
+        line.is_busy = False
+
+    def cancel(self) -> None:
+        """Let go of everything that is on its way."""
+        self._flow.cancel()
+
+
+def _as_ir_error(error: Exception) -> IRError:
+    return error if isinstance(error, IRError) else EvaluationError(told(error), code=Code.failed)

@@ -1,0 +1,121 @@
+"""What a worker does with the items of a task."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ir_exec.batch.items import StoredFile, StoredItem
+from ir_exec.batch.models import NotHere, Reference, compiled_for
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError, IRError, ResourceError
+from ir_exec.model import ModelPort
+from ir_exec.runtime import CompiledModel, Session
+from ir_exec.runtime.arguments import Inputs
+from ir_exec.runtime.state import Snapshot
+from ir_exec.types import Array
+
+__all__ = ["Answer", "Item", "Outcome", "evaluate", "fetched", "told"]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The arrays of an item of a file, and their digest; or why there are none."""
+
+    inputs: Inputs
+    digest: str | None = None
+    error: IRError | None = None
+
+
+Item: TypeAlias = Inputs | StoredItem | Loaded | Callable[[], Inputs] | str | os.PathLike[str]
+"""What a call of the network takes; or where to get it, which the worker does: an item of a file, the path of an .npz,
+or a function without arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of an item: the outputs in their order, or an error."""
+
+    arrays: list[Array] | None
+    error: IRError | None
+    digest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of the items of a task, up to the first one whose file is not there; state: of their session."""
+
+    outcomes: list[Outcome]
+    state: Snapshot | None
+
+
+def evaluate(
+    reference: Reference,
+    cargo: CompiledModel | bytes | None,
+    items: list[Item],
+    state: Snapshot | None,
+    is_session: bool,
+) -> Answer | NotHere:
+    """Run the network of the reference on each item: in turn from a state, or each from the initial one."""
+    compiled = compiled_for(reference, cargo)
+    if isinstance(compiled, NotHere):
+        return compiled
+    outcomes: list[Outcome] = []
+    session = compiled.session()
+    if state is not None:
+        session.restore(state)
+    for item in items:
+        if not is_session:
+            session.reset_state()
+        try:
+            loaded = _loaded(item, compiled.inputs)
+        except FileNotFoundError:
+            break
+        outcomes.append(_outcome(session, loaded))
+    return Answer(outcomes, session.snapshot() if is_session else None)
+
+
+def _outcome(session: Session, loaded: Loaded) -> Outcome:
+    if loaded.error is not None:
+        return Outcome(None, loaded.error, loaded.digest)
+    try:
+        return Outcome(list(session(loaded.inputs).to_tuple()), None, loaded.digest)
+    except IRError as error:
+        return Outcome(None, error, loaded.digest)
+    except MemoryError as error:
+        return Outcome(None, ResourceError(f"out of memory: {error}"), loaded.digest)
+
+
+def _loaded(item: Item, ports: Sequence[ModelPort]) -> Loaded:
+    """The arrays of an item; FileNotFoundError is for the caller, any other failure is one of the item."""
+    try:
+        if isinstance(item, Loaded):
+            return item
+        if isinstance(item, (str, os.PathLike)):
+            item = StoredItem((StoredFile(os.fspath(item)),))
+        if isinstance(item, StoredItem):
+            return Loaded(*item.load(ports))
+        return Loaded(item() if callable(item) else item)
+    except FileNotFoundError:
+        raise
+    except IRError as error:
+        return Loaded({}, error=error)
+    except (Exception, SystemExit) as error:
+        return Loaded({}, error=EvaluationError(f"the item cannot be read: {told(error)}", code=Code.unknown_input))
+
+
+def fetched(item: Item, ports: Sequence[ModelPort]) -> Loaded:
+    """The arrays of an item whose file is not there for a worker."""
+    try:
+        return _loaded(item, ports)
+    except FileNotFoundError as error:
+        message = f"the item cannot be read: {told(error)}"
+        return Loaded({}, error=EvaluationError(message, code=Code.unknown_input))
+
+
+def told(error: BaseException) -> str:
+    """An exception of others in a message."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return f"{type(error).__name__}: {reason}"[:500]

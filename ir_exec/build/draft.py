@@ -1,0 +1,161 @@
+"""A document while it is edited: its layers by their ids, and where each input port gets its value from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from ir_exec.build.network import edge
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError, GraphError
+from ir_exec.graph.outputs import suggested
+from ir_exec.ir import Document, Layer
+
+__all__ = ["Draft", "Place"]
+
+_SINKS = frozenset({"result", "assign"})
+
+
+class Place(NamedTuple):
+    """A port of a layer, by the ids of both."""
+
+    layer: str
+    port: str
+
+
+class Draft:
+    """layers: in the order of the file. sources: by input port, the output port that it reads."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self.layers: dict[str, Layer] = {layer.id: layer for layer in document.layers}
+        self.sources: dict[Place, Place] = {
+            Place(one.to_layer, one.to_port): Place(one.from_layer, one.from_port) for one in document.edges
+        }
+        self._next_id = max((int(layer.id) for layer in document.all_layers()), default=-1) + 1
+        # What no output needs was so in the file, and stays.
+        self._unneeded = self.layers.keys() - self.needed()
+
+    def document(self) -> Document:
+        """The document as it is now, without layers that no output needs any more."""
+        kept = self.needed() | (self._unneeded & self.layers.keys())
+        layers = tuple([layer for layer in self.layers.values() if layer.id in kept])
+        edges = tuple([edge(*source, *target) for target, source in self.sources.items() if target.layer in kept])
+        return self._document.model_copy(update={"layers": layers, "edges": edges, "path": None})
+
+    def needed(self) -> set[str]:
+        """The ids of the inputs, the outputs, the Assigns, and of all that these need."""
+        ends = [layer.id for layer in self.layers.values() if layer.type.lower() in _SINKS or layer.is_parameter]
+        return self.reachable(ends)
+
+    def reachable(self, ends: Iterable[str]) -> set[str]:
+        """The ids of these layers and of those that they depend on."""
+        found = set(ends)
+        pending = list(found)
+        while pending:
+            for place in self.inputs(self.layers[pending.pop()]):
+                source = self.sources.get(place)
+                if source is not None and source.layer not in found and source.layer in self.layers:
+                    found.add(source.layer)
+                    pending.append(source.layer)
+        return found
+
+    def inputs(self, layer: Layer) -> list[Place]:
+        """The input ports of a layer."""
+        return [Place(layer.id, port.id) for port in layer.inputs]
+
+    def readers(self, value: Place) -> list[Place]:
+        """The input ports that read an output port."""
+        return [target for target, source in self.sources.items() if source == value]
+
+    def new_id(self) -> int:
+        """An id that no layer has or had."""
+        self._next_id += 1
+        return self._next_id - 1
+
+    def new_name(self, name: str) -> str:
+        """The name, or one like it that no layer has."""
+        taken = {layer.name for layer in self.layers.values()}
+        number = 0
+        found = name
+        while found in taken:
+            number += 1
+            found = f"{name}_{number}"
+        return found
+
+    def put(self, layer: Layer) -> None:
+        """Put a changed layer in the place of the one with its id."""
+        self.layers[layer.id] = layer
+
+    def put_behind(self, layers: Iterable[Layer], ids: Iterable[str]) -> None:
+        """Add layers right behind the last of those with these ids."""
+        wanted = set(ids)
+        order = list(self.layers.values())
+        place = max((index for index, one in enumerate(order) if one.id in wanted), default=-1) + 1
+        self.layers = {one.id: one for one in (*order[:place], *layers, *order[place:])}
+
+    def put_last(self, ids: Iterable[str]) -> None:
+        """Move layers to the end, in this order."""
+        for id in ids:
+            self.layers[id] = self.layers.pop(id)
+
+    def drop_unneeded(self) -> None:
+        """Drop what no Result needs, Assigns of variables that nothing reads included."""
+        kept = self.reachable(id for id, layer in self.layers.items() if layer.is_result)
+        while True:
+            read = {self._variable(id) for id in kept if self.layers[id].type.lower() == "readvalue"}
+            assigns = {
+                id for id, one in self.layers.items() if one.type.lower() == "assign" and self._variable(id) in read
+            }
+            if assigns <= kept:
+                break
+            kept |= self.reachable(assigns)
+        for id in self.layers.keys() - kept:
+            self.drop(id)
+
+    def _variable(self, id: str) -> str | None:
+        return self.layers[id].data.get("variable_id")
+
+    def drop(self, id: str) -> None:
+        """Remove a layer, and the edges to its inputs."""
+        for place in self.inputs(self.layers.pop(id)):
+            self.sources.pop(place, None)
+
+    def layer(self, name: str) -> Layer:
+        """The layer of this name; EvaluationError (IR705) where there is none, GraphError where there are several."""
+        found = [layer for layer in self.layers.values() if layer.name == name]
+        if len(found) > 1:
+            raise GraphError(f"{len(found)} layers are named {name!r}", code=Code.duplicate_layer_name)
+        if not found:
+            known = [layer.name for layer in self.layers.values()]
+            hint = suggested(name, known)
+            raise EvaluationError(f"there is no layer {name!r}", code=Code.unknown_input, hint=hint)
+        return found[0]
+
+    def value(self, name: str) -> Place:
+        """The value of this tensor name, output name, layer name (of one output) or `layer:1`.
+
+        Raises EvaluationError (IR705) where there is none.
+        """
+        places = dict(self._named_values())
+        found = places.get(name)
+        if found is None:
+            hint = suggested(name, places)
+            raise EvaluationError(f"there is no layer or tensor {name!r}", code=Code.unknown_input, hint=hint)
+        return found
+
+    def _named_values(self) -> Iterator[tuple[str, Place]]:
+        """Every name of a value; where one is several values' the last one counts."""
+        for layer in self.layers.values():
+            for position, port in enumerate(layer.outputs):
+                place = Place(layer.id, port.id)
+                yield f"{layer.name}:{position}", place
+                if len(layer.outputs) == 1:
+                    yield layer.name, place
+        for layer in self.layers.values():
+            source = self.sources.get(self.inputs(layer)[0]) if layer.is_result and layer.inputs else None
+            if source is not None:
+                yield from ((name, source) for name in (layer.name, *layer.output_names))
+        for layer in self.layers.values():
+            for port in layer.outputs:
+                yield from ((name, Place(layer.id, port.id)) for name in port.names)

@@ -1,0 +1,161 @@
+"""`ir-exec run` over many items: files, or rows of what files stack, with outputs and a manifest in a folder."""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from time import perf_counter
+
+from ir_exec.batch.folder import MANIFEST, OutputFolder, network_digest
+from ir_exec.batch.items import SUFFIXES, StoredFile, StoredItem, items_in
+from ir_exec.batch.running import run
+from ir_exec.cli.arrays import split_named
+from ir_exec.cli.parallel import Bar, pool_for
+from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, styled
+from ir_exec.errors import IRError
+from ir_exec.model import Model, ModelPort
+from ir_exec.printable import printable
+from ir_exec.runtime.precision import Precision
+from ir_exec.types import Dim, Shape
+
+__all__ = ["Many", "is_many", "run_many"]
+
+_MOST_SHOWN = 10
+"""Failed items whose errors are shown; the manifest has all of them."""
+
+
+def is_many(inputs: str | None) -> bool:
+    """Whether --inputs names more than one archive: a pattern, a folder, or a file of another kind."""
+    if inputs is None:
+        return False
+    is_pattern = glob.has_magic(inputs) and not os.path.exists(inputs)
+    suffix = os.path.splitext(inputs.rstrip("/"))[1].lower()
+    return is_pattern or os.path.isdir(inputs) or (suffix in SUFFIXES and suffix != ".npz")
+
+
+@dataclass(frozen=True)
+class Many:
+    """What was asked for on the command line. named: NAME=FILE; archive: a pattern, a folder or a file."""
+
+    named: Sequence[str]
+    archive: str | None
+    batch: int | None
+    jobs: int | None
+    scheduler: str | None
+    extensions: tuple[str, ...]
+
+    def items(self, ports: Sequence[ModelPort]) -> Iterator[tuple[str, StoredItem]]:
+        """The items with names that are paths below the folder of the outputs."""
+        named = [split_named(text, ports, "--input") for text in self.named]
+        stacked = [StoredFile(path, port.name) for port, path in named]
+        if self.archive is None:
+            yield from items_in(stacked, ports, self.batch)
+            return
+        files = _files(self.archive)
+        if stacked and len(files) > 1:
+            raise Unusable("--input and --inputs go together where each names one file")
+        top = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in files])
+        seen: set[str] = set()
+        for path in files:
+            below = os.path.relpath(os.path.dirname(os.path.abspath(path)), top)
+            for name, item in items_in([StoredFile(path), *stacked], ports, self.batch):
+                name = name if below == os.curdir else os.path.join(below, name)
+                if name in seen:
+                    name = f"{name}{StoredFile(path).suffix}"  # a.npy beside a.npz
+                seen.add(name)
+                yield name, item
+
+
+def _files(pattern: str) -> list[str]:
+    if os.path.isdir(pattern) and StoredFile(pattern).suffix not in SUFFIXES:
+        found = sorted(os.path.join(pattern, name) for name in os.listdir(pattern))
+        found = [path for path in found if StoredFile(path).suffix in SUFFIXES]
+    else:
+        found = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern, recursive=True))
+    if not found:
+        raise Unusable(f"there are no files of arrays in {pattern}: expected {', '.join(SUFFIXES)}")
+    return found
+
+
+def run_many(network: Model, many: Many, output: str | None, max_seconds: float | None, precision: Precision) -> None:
+    """Run the network on every item that has no output yet; ends the program with 1 where some fail."""
+    if output is None:
+        raise Unusable("many inputs have many outputs: give a folder for them with --output")
+    if many.batch is not None:
+        with errors_as_messages():
+            network = _with_open_batch(network, many.batch)
+    ports = network.inputs
+    with errors_as_messages(exit_code=UNUSABLE):
+        if next(many.items(ports), None) is None:
+            raise Unusable("there are no items to run the network on")
+    start = perf_counter()
+    digest = network_digest(network, {"precision": precision})
+    about = {"model": network.graph.path, "precision": precision}
+    with ExitStack() as stack:
+        stack.enter_context(errors_as_messages(exit_code=UNUSABLE))
+        folder = stack.enter_context(OutputFolder.open(output, digest, about))
+        pool = stack.enter_context(pool_for(many.jobs, many.scheduler, many.extensions))
+        bar = stack.enter_context(
+            Bar(lambda: sum(1 for _ in many.items(ports)), is_wanted=True, verb="running", noun="items")
+        )
+        taken: deque[tuple[str, StoredItem]] = deque()
+        results = run(
+            network,
+            _taking(folder.left(many.items(ports), ports), taken),
+            pool,
+            max_seconds=max_seconds,
+            precision=precision,
+        )
+        failed: list[tuple[str, IRError]] = []
+        done = 0
+        for result in stack.enter_context(closing(results)):  # type: ignore[type-var]  # it is a generator
+            name, item = taken.popleft()
+            folder.add(name, item, result)
+            done += 1
+            if result.error is not None:
+                failed.append((name, result.error))
+            bar.advance()
+    _tell(folder, done, failed, perf_counter() - start, output)
+    if failed:
+        sys.exit(1)
+
+
+def _taking(items: Iterator[tuple[str, StoredItem]], taken: deque[tuple[str, StoredItem]]) -> Iterator[StoredItem]:
+    """The items, whose names are kept until their results come, in the same order."""
+    for name, item in items:
+        taken.append((name, item))
+        yield item
+
+
+def _with_open_batch(network: Model, batch: int) -> Model:
+    """The network for so many rows and for the fewer of the last item."""
+    closed = {
+        place: Shape([Dim.any(), *dims[1:]])
+        for place, port in enumerate(network.inputs)
+        if (dims := port.shape.dims) and dims[0].is_static and dims[0].lo != batch
+    }
+    return network.reshape(closed) if closed else network
+
+
+def _tell(folder: OutputFolder, done: int, failed: list[tuple[str, IRError]], seconds: float, output: str) -> None:
+    parts = [f"ran {done:,} item{'s' * (done != 1)} in {seconds:.3g} s"]
+    if done:
+        parts[0] += f" ({done / seconds:,.3g} a second)"
+    if folder.known:
+        parts.append(f"{folder.known:,} were done before")
+    if folder.changed:
+        parts.append(f"{folder.changed:,} had changed since")
+    echo("; ".join(parts))
+    echo(f"outputs and {MANIFEST} are in {printable(output)}")
+    if failed:
+        count = f"{len(failed):,} item{'s' * (len(failed) != 1)} failed"
+        echo(f"{styled('error', 'error')}{styled('message', ': ' + count)}", to_stderr=True)
+        for name, error in failed[:_MOST_SHOWN]:
+            echo(f"  {printable(name)}: {str(error).splitlines()[0]}", to_stderr=True)
+        if len(failed) > _MOST_SHOWN:
+            echo(f"  ... {len(failed) - _MOST_SHOWN:,} more in {MANIFEST}", to_stderr=True)

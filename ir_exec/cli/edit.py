@@ -1,0 +1,145 @@
+"""`ir-exec edit`: a network with other names, attributes, constants, shapes, or without some of its layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import click
+import numpy as np
+
+from ir_exec.build import Editor
+from ir_exec.check import printable
+from ir_exec.cli.extensions import extension_option, load_extensions
+from ir_exec.cli.shapes import shape_option, shapes_by_input
+from ir_exec.cli.terminal import UNUSABLE, Unusable, errors_as_messages, show, table
+from ir_exec.model import Model, read_model
+from ir_exec.types import Array
+
+
+@click.command("edit")
+@click.argument("model", metavar="MODEL", type=click.Path())
+@click.option("-o", "--output", required=True, metavar="OUT.xml", type=click.Path(), help="Where to write it.")
+@click.option(
+    "--rename", "renamed", multiple=True, metavar="OLD=NEW", help="Another name for an input, output, tensor or layer."
+)
+@shape_option("Another shape of an input")
+@click.option("--type", "element_types", multiple=True, metavar="NAME=f16", help="Another element type of an input.")
+@click.option(
+    "--set-attribute", "attributes", multiple=True, metavar="LAYER.NAME=VALUE", help="Set an attribute of a layer."
+)
+@click.option(
+    "--set-constant",
+    "constants",
+    multiple=True,
+    metavar="LAYER=VALUE",
+    help="Set a constant: numbers (0.5 or 1,2,3) or an .npy file.",
+)
+@click.option(
+    "--remove", "removed", multiple=True, metavar="LAYER", help="Remove a layer; what reads it reads its first input."
+)
+@click.option("--output-of", "added", multiple=True, metavar="NAME", help="Make a layer or tensor an output too.")
+@click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml.")
+@extension_option
+def command(
+    model: str,
+    output: str,
+    renamed: tuple[str, ...],
+    shapes: tuple[str, ...],
+    element_types: tuple[str, ...],
+    attributes: tuple[str, ...],
+    constants: tuple[str, ...],
+    removed: tuple[str, ...],
+    added: tuple[str, ...],
+    weights: str | None,
+    extensions: tuple[str, ...],
+) -> None:
+    """Write a network with changes; what they do not touch stays as the file has it.
+
+    Options are repeatable. Names are those that the file has: new names are given last. Ports declare the types that
+    follow. `ir-exec extract` cuts a part out.
+
+    Exit code: 0 when it was written, 2 where it cannot be.
+    """
+    if not output.lower().endswith(".xml"):
+        raise Unusable(f"--output {output}: the file to write must end in .xml")
+    load_extensions(extensions)
+    hint = f"`ir-exec check {model}` shows everything that is wrong with the file"
+    with errors_as_messages(hint=hint, exit_code=UNUSABLE):
+        network = read_model(model, weights=weights)
+    named_shapes = shapes_by_input(shapes, network.inputs)
+    with errors_as_messages(exit_code=UNUSABLE):
+        editor = Editor(network)
+        for name in removed:
+            editor.remove(name)
+        for layer, attribute, value in _attributes(attributes):
+            editor.set_attribute(layer, attribute, value)
+        for layer, text in _pairs(constants, "--set-constant"):
+            editor.set_constant(layer, _elements(text))
+        for name in added:
+            editor.add_output(name)
+        editor.retype(dict(_pairs(element_types, "--type"))).reshape(named_shapes)
+        for old, new in _pairs(renamed, "--rename"):
+            editor.rename(old, new)
+        edited = editor.model()
+        edited.save(output)
+    _show(edited, output)
+
+
+def _pairs(texts: Iterable[str], option: str) -> Iterator[tuple[str, str]]:
+    """Both sides of `name=value`; names may contain `=`, values may not."""
+    for text in texts:
+        name, equals, value = text.rpartition("=")
+        if not (equals and name and value):
+            raise Unusable(f"{option} {text!r} is not NAME=VALUE")
+        yield name, value
+
+
+def _attributes(texts: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Layer, attribute and value of `layer.attribute=value`; names of layers may contain dots."""
+    for path, value in _pairs(texts, "--set-attribute"):
+        layer, dot, attribute = path.rpartition(".")
+        if not (dot and layer and attribute):
+            raise Unusable(f"--set-attribute {path!r} is not LAYER.NAME=VALUE")
+        yield layer, attribute, value
+
+
+def _elements(text: str) -> Any:
+    """The array of an .npy file, or numbers: one, or a list."""
+    if text.lower().endswith(".npy"):
+        return _array(text)
+    try:
+        numbers = [_number(part) for part in text.strip("[]").split(",")]
+    except ValueError:
+        raise Unusable(f"--set-constant: {text!r} is no number, no list of numbers, and no .npy file") from None
+    return numbers if "," in text or text.startswith("[") else numbers[0]
+
+
+def _number(text: str) -> bool | int | float:
+    word = text.strip().lower()
+    if word in ("true", "false"):
+        return word == "true"
+    try:
+        return int(word)
+    except ValueError:
+        return float(word)
+
+
+def _array(path: str) -> Array:
+    try:
+        loaded = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError, MemoryError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise Unusable(f"cannot read the array {path}: {reason}") from None
+    if not isinstance(loaded, np.ndarray):
+        raise Unusable(f"{path} holds several arrays: expected an .npy file")
+    return loaded
+
+
+def _show(model: Model, path: str) -> None:
+    ends = table("Edited", end="left", name="left", element_type="left", shape="left")
+    for end, ports in (("input", model.inputs), ("output", model.outputs)):
+        for port in ports:
+            ends.add_row(end, printable(port.name), str(port.element_type), str(port.shape))
+    count = sum(1 for _ in model.graph.all_nodes())
+    show(ends, f"{count:,} layers written to {path}")

@@ -1,0 +1,212 @@
+"""`ir-exec profile`: where the time of a run goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import click
+
+from ir_exec.check import printable
+from ir_exec.cli.allocator import keep_freed_memory
+from ir_exec.cli.extensions import load_extensions
+from ir_exec.cli.files import write_bytes
+from ir_exec.cli.inputs import Asked, input_options
+from ir_exec.cli.progress import Steps
+from ir_exec.cli.tables import Table
+from ir_exec.cli.terminal import echo, errors_as_messages, show, table
+from ir_exec.debug.profile_report import OpenVINOProfile, Profile, Rates
+from ir_exec.debug.profile_text import bytes_text, seconds_text, slowest, summary
+from ir_exec.debug.profiling import profile
+from ir_exec.model import read_model
+from ir_exec.runtime.precision import Precision
+
+_MOST_SHOWN = 20
+_LEAST_SHARE = 0.01
+"""Of the time of all layers: prefixes below it are left out of the text."""
+
+
+@click.command("profile")
+@click.argument("model", metavar="MODEL", type=click.Path())
+@input_options
+@click.option("--repeat", type=click.IntRange(min=1), default=10, show_default=True, help="Runs that medians are of.")
+@click.option("--with", "reference", type=click.Choice(["openvino"]), help="Show its own counters beside ours.")
+@click.option("--device", default="CPU", show_default=True, help="For openvino: the device that it runs on.")
+@click.option("--hint", type=click.Choice(["accuracy", "performance"]), default="performance", show_default=True)
+@click.option("--timeout", type=click.FloatRange(min=0.1), default=600.0, show_default=True, help="For openvino, in s.")
+@click.option("--threads", type=click.IntRange(min=1), help="Threads of a run, those of OpenVINO too.")
+@click.option(
+    "--precision",
+    type=click.Choice(["f32", "file"]),
+    default="f32",
+    show_default=True,
+    help="What f16 and bf16 are computed in: f32, or the types of the file.",
+)
+@click.option(
+    "--trace-events",
+    metavar="FILE.json",
+    type=click.Path(),
+    help="Write one run for Perfetto (ui.perfetto.dev) or chrome://tracing.",
+)
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json", "csv", "html"]),
+    default="text",
+    show_default=True,
+    help="text is for people; schemas/profile.schema.json describes json; csv has a row for each layer.",
+)
+@click.option("--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
+@click.option("--all", "every", is_flag=True, help="In text, show every layer, type and prefix.")
+def command(
+    model: str,
+    named: tuple[str, ...],
+    archive: str | None,
+    shapes: tuple[str, ...],
+    weights: str | None,
+    seed: int,
+    extensions: tuple[str, ...],
+    repeat: int,
+    reference: Literal["openvino"] | None,
+    device: str,
+    hint: Literal["accuracy", "performance"],
+    timeout: float,
+    threads: int | None,
+    precision: Precision,
+    trace_events: str | None,
+    output_format: str,
+    output: str | None,
+    every: bool,
+) -> None:
+    """Show where the time of a run goes: by layer, by type, and by prefix of names.
+
+    Beside the time of each layer stands how much it computes and moves, and how much of what this machine can do that
+    is ("of peak"): a layer with much time and little of the peak is slow for what it does.
+
+    Exit code: 0 when it ran, 1 when the network cannot be read or run, 2 for arguments or paths that cannot be used.
+    """
+    keep_freed_memory()
+    load_extensions(extensions)
+    asked = Asked(named, archive, shapes, seed)
+    with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
+        network = read_model(model, weights=weights)
+    given = asked.given(network.inputs)
+    drawn = [port.name for port in network.inputs if port.name not in given]
+    drawn_hint = "inputs that are drawn need not fit the network: --input gives others, --shape other shapes"
+    with errors_as_messages(hint=drawn_hint if drawn else None), Steps() as steps:
+        report = profile(
+            network,
+            asked.drawn(network.inputs, given),
+            repeat=repeat,
+            reference=reference,
+            device=device,
+            hint=hint,
+            timeout=timeout,
+            threads=threads,
+            precision=precision,
+            trace_events=trace_events,
+            progress=steps.tell,
+        )
+    report = report.model_copy(update={"seed": seed if drawn else None})
+    if output_format == "text" and output is None:
+        _show(report, every)
+        if trace_events is not None:
+            echo(f"\none run written to {printable(trace_events)}: ui.perfetto.dev and chrome://tracing open it")
+        return
+    text = _rendered(report, output_format, model, weights)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_bytes(output, text.encode("utf-8", "surrogateescape"))
+
+
+def _rendered(report: Profile, output_format: str, model: str, weights: str | None) -> str:
+    if output_format == "json":
+        return report.model_dump_json(indent=1) + "\n"
+    if output_format == "csv":
+        return report.to_csv()
+    if output_format == "html":
+        from ir_exec.view import html_of, view  # other formats do without the page
+
+        with errors_as_messages():
+            return html_of(view(model, weights=weights, profile=report))
+    return str(report) + "\n"
+
+
+def _show(report: Profile, every: bool) -> None:
+    for line in summary(report):
+        echo(printable(line))
+    echo("")
+    show(*_parts(report, every))
+
+
+def _parts(report: Profile, every: bool) -> Iterator[Table | str]:
+    layers = slowest(report)
+    shown = _table("Layers", layer="left", type="left", value="left", memory=True)
+    for layer in layers[: None if every else _MOST_SHOWN]:
+        kind = f"{layer.element_type}[{','.join(map(str, layer.shape or ()))}]" if layer.element_type else "-"
+        shown.add_row(printable(layer.path), layer.type, kind, *_cells(layer), bytes_text(layer.memory))
+    yield shown
+    if len(layers) > _MOST_SHOWN and not every:
+        yield f"... {len(layers) - _MOST_SHOWN:,} more; --all shows every one"
+    types = _table("Types", type="left", layers="right")
+    for group in report.by_type[: None if every else _MOST_SHOWN]:
+        types.add_row(printable(group.name), f"{group.layers:,}", *_cells(group))
+    yield types
+    prefixes = [one for one in report.by_prefix if every or one.share >= _LEAST_SHARE]
+    if prefixes:
+        listed = _table("Prefixes of names", prefix="left", layers="right")
+        for group in prefixes:
+            listed.add_row(printable(group.name), f"{group.layers:,}", *_cells(group))
+        yield listed
+    if report.openvino is not None:
+        yield from _openvino(report.openvino, every)
+
+
+def _openvino(found: OpenVINOProfile, every: bool) -> Iterator[Table | str]:
+    shown = table(
+        "OpenVINO",
+        layer="left",
+        type="left",
+        kernel="left",
+        time="right",
+        share="right",
+        ours="right",
+        stands_for="left",
+    )
+    layers = sorted(found.layers, key=lambda layer: -layer.seconds)
+    for layer in layers[: None if every else _MOST_SHOWN]:
+        others = [name for name in layer.layers if name != layer.name]
+        times = (seconds_text(layer.seconds), f"{layer.share:.1%}", seconds_text(layer.ours) if layer.layers else "-")
+        names = [layer.name, layer.type, layer.kernel]
+        shown.add_row(*map(printable, names), *times, printable(_stands_for(layer.name, layer.layers, others)))
+    yield shown
+    if len(layers) > _MOST_SHOWN and not every:
+        yield f"... {len(layers) - _MOST_SHOWN:,} more; --all shows every one"
+
+
+def _stands_for(name: str, layers: Sequence[str], others: Sequence[str]) -> str:
+    if not layers:
+        return "made by OpenVINO"
+    return ", ".join(others) if name not in layers else "+ " + ", ".join(others) if others else ""
+
+
+def _table(title: str, memory: bool = False, **columns: Literal["left", "right"]) -> Table:
+    rates: dict[str, Any] = dict.fromkeys(("time", "share", "calls", "mult-adds", "moved", "GFLOP/s", "GB/s"), "right")
+    rates["of peak"] = "right"
+    if memory:
+        rates["memory"] = "right"
+    return table(title, **columns, **rates)
+
+
+def _cells(rates: Rates) -> tuple[str, ...]:
+    return (
+        seconds_text(rates.seconds),
+        f"{rates.share:.1%}",
+        f"{rates.calls:,}",
+        f"{rates.multiply_adds:,}" if rates.multiply_adds else "",
+        bytes_text(rates.bytes_moved),
+        f"{rates.gflops:.3g}" if rates.multiply_adds else "",
+        f"{rates.gbytes:.3g}",
+        "" if rates.of_peak is None else f"{rates.of_peak:.1%}",
+    )

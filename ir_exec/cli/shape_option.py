@@ -1,0 +1,44 @@
+"""Shapes of inputs on the command line: one syntax for every command that takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from ir_exec.check.what_if import join_shapes
+from ir_exec.cli.terminal import Unusable
+from ir_exec.errors import IRError
+from ir_exec.model import ModelPort, find_port
+from ir_exec.types import Shape
+
+__all__ = ["read_shapes", "shape_option", "shapes_by_input"]
+
+
+def shape_option(help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The option --shape, whose texts are the argument `shapes`."""
+    note = 'without NAME where there is one input; "NAME=1,3" is the same'
+    return click.option("--shape", "shapes", multiple=True, metavar='"NAME[1,?,2..8]"', help=f"{help} ({note}).")
+
+
+def read_shapes(texts: Sequence[str]) -> dict[str, Shape] | None:
+    """The shapes by name, "" where there is none; None where there are no texts."""
+    try:
+        return join_shapes(texts) if texts else None
+    except IRError as error:
+        raise Unusable(f"--shape: {error.message}") from None
+
+
+def shapes_by_input(texts: Sequence[str], ports: Sequence[ModelPort]) -> dict[str, Shape]:
+    """The shapes by the names of these inputs."""
+    found: dict[str, Shape] = {}
+    for name, shape in (read_shapes(texts) or {}).items():
+        try:
+            port = ports[0 if name == "" and len(ports) == 1 else find_port(ports, name)]
+        except IRError as error:
+            raise Unusable(f"--shape: {error.message}") from None
+        if port.name in found:
+            raise Unusable(f"--shape: input {port.name!r} is given two shapes")
+        found[port.name] = shape
+    return found

@@ -1,0 +1,163 @@
+"""Networks over Dask arrays, lazily; the extra `ir-exec[dask]` installs Dask.
+
+y = ir_exec.dask.apply("model.xml", x)   # x: a dask.array, in chunks along its first axis
+y.mean(axis=0).compute()
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Mapping, Sequence
+from copy import copy
+from hashlib import sha256
+from typing import Any, Literal
+
+import dask.array as da
+import numpy as np
+from dask.delayed import delayed
+
+from ir_exec.batch.models import NotHere, Reference, compiled_for, with_weights_inside
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError, IRError, ShapeError, WeightsError
+from ir_exec.model import Model, ModelPort, PortKey, Source, find_port, read_model
+from ir_exec.runtime import CompiledModel
+from ir_exec.runtime.arguments import checked
+from ir_exec.runtime.precision import Precision
+from ir_exec.types import Array, Dim, Shape
+
+__all__ = ["apply"]
+
+
+def apply(
+    model: Model | Source,
+    x: da.Array | Mapping[PortKey, da.Array],
+    *,
+    weights: Literal["path", "value"] = "path",
+    threads: int | None = 1,
+    precision: Precision = "f32",
+    outputs: Sequence[str] | None = None,
+) -> da.Array | dict[str, da.Array]:
+    """The outputs of a network for every chunk of an array: an array, or arrays by the names of several outputs.
+
+    Nothing runs before it is computed; dtypes, shapes and chunks are known from inference. The first axis of inputs and
+    outputs is that of the batch, and no sample may depend on others: each chunk is a run of its own, from the initial
+    state. Chunks along other axes are joined first. A dim that depends on values is `nan`, as Dask has it.
+
+    x: the array of the only input, or arrays by name, position or port, with the same chunks along the first axis.
+    weights: "path": workers open the .bin of the network at its path, and raise WeightsError where it is not there, or
+        is another one; "value": it travels in the graph, to each worker once. Weights without a file always do.
+    threads, precision, outputs: as for `compile_model`.
+
+    Raises what `compile_model` raises; EvaluationError IR705 for inputs that are missing or no Dask arrays; ShapeError
+    where the network does not take the chunks, or where an output does not have the batch as its first axis.
+    """
+    if weights not in ("path", "value"):
+        raise EvaluationError(f'weights is {weights!r}, expected "path" or "value"')
+    model = model if isinstance(model, Model) else read_model(model)
+    options: dict[str, Any] = {"threads": threads, "precision": precision, "outputs": outputs}
+    ports = CompiledModel(model, **options).inputs
+    arrays = _joined(_by_input(x, ports))
+    sizes = _batch_sizes(arrays)
+    types = {size: _outputs_of(model, arrays, size, options) for size in sorted(set(sizes))}
+    _require_batch(model, arrays, types[max(types)], options)
+    content = pickle.dumps((with_weights_inside(model) if weights == "value" else model, options))
+    network = delayed(content, name=f"network-{(digest := sha256(content).hexdigest())}")
+    blocks = [array.to_delayed(optimize_graph=False).ravel() for array in arrays]
+    runs = [delayed(_run, nout=len(types[size]))(digest, network, list(row)) for size, *row in zip(sizes, *blocks)]  # noqa: B905  # as many blocks as sizes, or zip would end
+    found = {
+        port.name: da.concatenate(
+            [
+                da.from_delayed(run[place], _sizes(types[size][place].shape), port.element_type.dtype)
+                for run, size in zip(runs, sizes, strict=True)
+            ],
+            allow_unknown_chunksizes=True,
+        )
+        for place, port in enumerate(types[sizes[0]])
+    }
+    return found if len(found) > 1 else next(iter(found.values()))
+
+
+def _run(digest: str, content: bytes, arrays: list[Array]) -> tuple[Array, ...]:
+    compiled = compiled_for(Reference(digest, ""), content)
+    if isinstance(compiled, NotHere):
+        hint = 'apply(..., weights="value") sends them to workers that do not see the file'
+        raise WeightsError("the weights are not there for the worker", code=Code.weights_missing, hint=hint)
+    return compiled.session()(arrays).to_tuple()
+
+
+def _by_input(x: Any, ports: Sequence[ModelPort]) -> list[da.Array]:
+    """The arrays in the order of the inputs, with dtypes that these take."""
+    given = x if isinstance(x, Mapping) else {0: x} if len(ports) == 1 else {}
+    found = {find_port(ports, key): array for key, array in given.items()}
+    missing = [port.name for place, port in enumerate(ports) if place not in found]
+    if missing:
+        raise EvaluationError(f"no array for input {', '.join(map(repr, missing))}", code=Code.unknown_input)
+    for place, port in enumerate(ports):
+        array = found[place]
+        if not isinstance(array, da.Array):
+            message = f"input {port.name!r} is a {type(array).__name__}, expected a dask.array"
+            raise EvaluationError(message, code=Code.unknown_input)
+        checked(np.empty(0, array.dtype), port._replace(shape=Shape.unknown()))
+    return [found[place] for place in range(len(ports))]
+
+
+def _joined(arrays: list[da.Array]) -> list[da.Array]:
+    for array in arrays:
+        if array.ndim == 0:
+            raise ShapeError("an array without axes has no batch", code=Code.input_array_shape)
+    return [array.rechunk(dict.fromkeys(range(1, array.ndim), -1)) for array in arrays]
+
+
+def _batch_sizes(arrays: list[da.Array]) -> tuple[int, ...]:
+    if not arrays:
+        raise EvaluationError("the network has no inputs", code=Code.unknown_input)
+    if len({array.chunks[0] for array in arrays}) > 1:
+        told = ", ".join(str(array.chunks[0]) for array in arrays)
+        hint = "rechunk them along axis 0"
+        raise ShapeError(f"the chunks of the inputs differ: {told}", code=Code.input_array_shape, hint=hint)
+    sizes = arrays[0].chunks[0]
+    if any(math.isnan(size) for array in arrays for axis in array.chunks for size in axis):
+        hint = "x.compute_chunk_sizes() finds them"
+        raise ShapeError("the sizes of the chunks are not known", code=Code.input_array_shape, hint=hint)
+    return tuple(int(size) for size in sizes)
+
+
+def _outputs_of(model: Model, arrays: list[da.Array], size: int | None, options: Mapping[str, Any]) -> list[ModelPort]:
+    """The outputs for chunks of this size along the batch, or for any size."""
+    dim = Dim.any() if size is None else Dim(size)
+    shapes: dict[PortKey, Shape] = {
+        place: Shape([dim, *map(Dim, array.shape[1:])]) for place, array in enumerate(arrays)
+    }
+    try:
+        return CompiledModel(copy(model).reshape(shapes), **options).outputs
+    except IRError as error:
+        if size is None:
+            raise
+        hint = error.hint or f"x.rechunk({{0: {_own_batch(model)}}}) gives chunks as the file has them"
+        raise error.changed(message=f"chunks of {size}: {error.message}", hint=hint) from None
+
+
+def _own_batch(model: Model) -> Dim | int:
+    dims = model.inputs[0].shape.dims
+    return dims[0] if dims else 1
+
+
+def _require_batch(model: Model, arrays: list[da.Array], known: list[ModelPort], options: Mapping[str, Any]) -> None:
+    """Refuse outputs that do not grow with the batch, as far as inference tells."""
+    try:
+        opened: list[ModelPort] | None = _outputs_of(model, arrays, None, options)
+    except IRError:
+        opened = None  # it takes batches of one size alone
+    for place, port in enumerate(known):
+        dims = port.shape.dims
+        if dims is None:
+            raise ShapeError(f"the rank of output {port.name!r} is not known", code=Code.dynamic_rank)
+        first = opened[place].shape.dims if opened is not None else None
+        if not dims or (first and first[0].is_static):
+            message = f"output {port.name!r} has the shape {port.shape}, and its first axis is not that of the batch"
+            raise ShapeError(message, code=Code.input_array_shape, hint="outputs=[...] names others")
+
+
+def _sizes(shape: Shape) -> tuple[float, ...]:
+    return tuple(dim.lo if dim.is_static else math.nan for dim in shape.dims or ())

@@ -1,0 +1,319 @@
+"""Which input sizes a network takes, found by inferring it with few other sizes.
+
+From sizes that fit, every dim is moved a step. Where a layer refuses, the dims that it depends on are moved along until
+no layer does: so the dims that are tied to each other come to light, as directions in which sizes may go together.
+Solved for the fewest dims these directions are the formulas of the others; along the direction of each free dim a few
+more probes find its step and its limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import lcm
+
+from ir_exec.debug.probing import Outcome, OutOfProbesError, Prober, Sizes
+
+__all__ = ["Directions", "Found", "Free", "explore"]
+
+_STEPS = (1, 2, 4, 8, 16, 32, 64, 3, 6, 12, 24, 48, 5, 10, 20, 40, 7, 14, 28, 56, 9, 11, 13)
+"""In families that double: the first that fits divides all others of its family."""
+
+_GUESSES = ((2, 32), (2, 64), (1, 16), (2, 8), (1, 224), (1, 256), (1, 1), (4, 4))
+"""Of an open first dim, and of the open others."""
+
+_LARGEST = 2**17
+"""Sizes beyond are not tried: what takes these takes any."""
+
+_MOST_MOVES = 24
+"""Of one repair: dims times sizes that are tried."""
+
+
+_MOST_UNDONE = 6
+"""Of dims that were moved along: where there are more they are taken as they are."""
+
+
+@dataclass(frozen=True)
+class Free:
+    """A dim that others do not determine.
+
+    along: by how much every dim moves in one step. least, most: steps that still fit, None without a limit.
+    one: whether the dim may be 1 although it is outside of that. refused: the outcomes behind the limits, and between
+    two steps.
+    """
+
+    dim: int
+    along: Sizes
+    least: int | None
+    most: int | None
+    one: bool
+    refused: tuple[Outcome, ...]
+
+
+@dataclass(frozen=True)
+class Directions:
+    """How the dims may move: `free` dims, and each tied dim as base + sum of coefficient * (free dim - its base)."""
+
+    free: tuple[int, ...]
+    tied: dict[int, dict[int, Fraction]]
+
+
+@dataclass
+class Found:
+    """What is known so far. fixed: whether 1 fits in place of the only size, and the outcome of another size. because:
+    the outcomes that tie dims. complete: whether there were probes enough."""
+
+    base: Outcome | None = None
+    refusal: Outcome | None = None
+    directions: Directions = field(default_factory=lambda: Directions((), {}))
+    free: dict[int, Free] = field(default_factory=dict)
+    fixed: dict[int, tuple[bool, Outcome]] = field(default_factory=dict)
+    because: dict[int, Outcome] = field(default_factory=dict)
+    complete: bool = True
+
+
+def explore(prober: Prober) -> Found:
+    """Everything about the dims that the probes allow to find."""
+    found = Found()
+    try:
+        _explore(prober, found)
+    except OutOfProbesError:
+        found.complete = False
+    return found
+
+
+def _explore(prober: Prober, found: Found) -> None:
+    found.base, found.refusal = _base(prober)
+    if found.base is None:
+        return
+    prober.keep(found.base)
+    moves: dict[int, Sizes] = {}
+    base = found.base.sizes
+    try:
+        for dim in range(len(base)):
+            moved, refused = _moved(prober, base, dim)
+            if moved is not None:
+                moves[dim] = tuple([new - old for new, old in zip(moved, base, strict=True)])
+                if refused is not None:
+                    found.because[dim] = refused
+            elif refused is not None:
+                found.fixed[dim] = base[dim] != 1 and prober(_with(base, dim, 1)).fits, refused
+    finally:
+        found.directions = _solved(moves, len(base))
+    for dim in found.directions.free:
+        found.free[dim] = _limits(prober, base, dim, found.directions, moves[dim])
+
+
+def _base(prober: Prober) -> tuple[Outcome | None, Outcome | None]:
+    """Sizes that fit: the declared ones, and guesses for open dims. Where none fit, also why the first do not."""
+    open_dims = [dim for dim in range(len(prober.dims)) if not prober.declared(dim).is_static]
+    first: Outcome | None = None
+    for guess in _GUESSES if open_dims else _GUESSES[:1]:
+        sizes = []
+        for dim, place in enumerate(prober.dims):
+            declared = prober.declared(dim)
+            wanted = guess[0] if place.axis == 0 else guess[1]
+            sizes.append(declared.lo if declared.is_static else min(max(wanted, declared.lo), declared.hi))
+        outcome = prober(tuple(sizes))
+        first = first or outcome
+        outcome = _repaired(prober, outcome, set(range(len(sizes))) - set(open_dims), None)
+        if outcome.fits:
+            return outcome, None
+    return None, first
+
+
+def _moved(prober: Prober, base: Sizes, dim: int) -> tuple[Sizes | None, Outcome | None]:
+    """Sizes that fit with another one for this dim, by the least step; and what refuses when it goes alone."""
+    alone = None
+    is_hopeless = False
+    for step in _STEPS:
+        for delta in (step, -step):
+            if base[dim] + delta < 1 or (is_hopeless and step > 64):
+                continue
+            first = prober(_with(base, dim, base[dim] + delta))
+            alone = alone or (None if first.fits else first)
+            outcome = first
+            if not first.fits and not is_hopeless:
+                outcome = _repaired(prober, first, {dim}, delta, base)
+                outcome = _without_needless(prober, outcome, base, dim)
+            if outcome.fits:
+                return outcome.sizes, None if first.fits and step == 1 else alone or first
+            if step == 1:
+                # Where moving others does not even help over the first layer, longer steps go alone.
+                is_hopeless = outcome is first
+    return None, alone
+
+
+def _repaired(
+    prober: Prober, outcome: Outcome, held: set[int], delta: int | None, base: Sizes | None = None
+) -> Outcome:
+    """The outcome after dims that are not held are moved along, as far as that helps."""
+    held = set(held)
+    while outcome.node is not None:
+        better = _one_repair(prober, outcome, held, delta, base)
+        if better is None:
+            return outcome
+        changed = [dim for dim, size in enumerate(better.sizes) if size != outcome.sizes[dim]]
+        # In search of sizes that fit at all a dim may move more than once, but not for ever.
+        held.update(changed)
+        outcome = better
+    return outcome
+
+
+def _without_needless(prober: Prober, outcome: Outcome, base: Sizes, start: int) -> Outcome:
+    """What fits with as few dims moved as possible: some may have been moved for what others have mended as well."""
+    moved = [dim for dim, (new, old) in enumerate(zip(outcome.sizes, base, strict=True)) if new != old and dim != start]
+    if outcome.fits and 1 < len(moved) <= _MOST_UNDONE:
+        for dim in moved:
+            fewer = prober(_with(outcome.sizes, dim, base[dim]))
+            outcome = fewer if fewer.fits else outcome
+    return outcome
+
+
+def _one_repair(
+    prober: Prober, outcome: Outcome, held: set[int], delta: int | None, base: Sizes | None
+) -> Outcome | None:
+    """The outcome of moving one dim such that the layer that refuses does so no more."""
+    assert outcome.node is not None, "somewhere it stopped"
+    gaps = prober.gaps(outcome)
+    moves = 0
+    candidates = [dim for dim in prober.above(outcome.node) if dim not in held]
+    if base is not None:
+        # What belongs together mostly has one size, and stands at the same axis.
+        sizes, axes = {base[dim] for dim in held}, {prober.dims[dim].axis for dim in held}
+        candidates.sort(key=lambda dim: (base[dim] not in sizes, prober.dims[dim].axis not in axes))
+    for dim in candidates:
+        size = outcome.sizes[dim]
+        wanted = [] if delta is None else [size + delta]
+        if delta is not None and base is not None:
+            wanted += _scaled(delta, base, dim, held)
+        wanted += [size + gap for gap in gaps] if delta is None or abs(delta) in map(abs, gaps) else []
+        for new in dict.fromkeys(wanted):
+            if new < 1 or new == size:
+                continue
+            moves += 1
+            if moves > _MOST_MOVES:
+                return None
+            better = prober(_with(outcome.sizes, dim, new))
+            if better.place > outcome.place:
+                return better
+    return None
+
+
+def _scaled(delta: int, base: Sizes, dim: int, held: set[int]) -> Iterator[int]:
+    """Sizes in the same ratio as those of a dim that was moved: a mask of an eighth of the image."""
+    for other in held:
+        if base[dim] != base[other] and delta * base[dim] % base[other] == 0:
+            yield base[dim] + delta * base[dim] // base[other]
+
+
+def _with(sizes: Sizes, dim: int, size: int) -> Sizes:
+    return (*sizes[:dim], size, *sizes[dim + 1 :])
+
+
+def _solved(moves: dict[int, Sizes], count: int) -> Directions:
+    """The directions solved for as few dims as there are, those that others move least often."""
+    followers = {dim for start, move in moves.items() for dim, part in enumerate(move) if part and dim != start}
+    # What has to go along with another dim is tied to it, though it may go alone as well: a Reshape that takes any
+    # batch of its input makes no sense of it.
+    alone = {dim for dim in followers & moves.keys() if sum(map(bool, moves[dim])) == 1}
+    moves = {dim: move for dim, move in moves.items() if dim not in alone}
+    dims = [dim for dim in range(count) if any(move[dim] for move in moves.values())]
+    followed = {dim: sum(bool(move[dim]) for start, move in moves.items() if start != dim) for dim in dims}
+    order = sorted(dims, key=lambda dim: (dim not in moves, followed[dim], dim))
+    rows = [[Fraction(move[dim]) for dim in order] for move in moves.values()]
+    free: list[int] = []
+    for column in range(len(order)):
+        top = len(free)
+        pivot = next((row for row in rows[top:] if row[column]), None)
+        if pivot is None:
+            continue
+        rows.remove(pivot)
+        pivot = [value / pivot[column] for value in pivot]
+        rows = [
+            [value - row[column] * part for value, part in zip(row, pivot, strict=True)] if row[column] else row
+            for row in rows
+        ]
+        rows.insert(top, pivot)
+        free.append(column)
+    tied = {
+        order[column]: {order[place]: row[column] for place, row in zip(free, rows, strict=False) if row[column]}
+        for column in range(len(order))
+        if column not in free
+    }
+    return Directions(tuple([order[column] for column in free]), tied)
+
+
+def _limits(prober: Prober, base: Sizes, dim: int, directions: Directions, move: Sizes) -> Free:
+    """The step of a free dim and how far it may go, the tied dims with it."""
+    slopes = {dim: Fraction(1)} | {other: parts[dim] for other, parts in directions.tied.items() if dim in parts}
+    whole = lcm(*[slope.denominator for slope in slopes.values()])
+    refused: list[Outcome] = []
+    steps = [step for step in _STEPS if step % whole == 0] or [whole]
+    known = abs(move[dim])
+    for step in dict.fromkeys([*sorted(one for one in steps if one < known), known]):
+        along = tuple([int(slopes.get(other, Fraction(0)) * step) for other in range(len(base))])
+        tries = [_at(base, along, steps) for steps in (1, -1)]
+        outcomes = [prober(sizes) for sizes in tries if min(sizes) >= 1]
+        if any(outcome.fits for outcome in outcomes):
+            break
+        refused = outcomes[:1]
+    walk = _Walk(prober, base, along, dim)
+    least, below = walk.limit(-1)
+    most, above = walk.limit(1)
+    lowest = base[dim] + least * along[dim] if least is not None else 0
+    one = False
+    if least is not None and lowest > 1 and below is not None:
+        alone = _with(base, dim, 1)
+        one = prober(alone).fits
+    outcomes = [*refused, *([below] if below is not None else []), *([above] if above is not None else [])]
+    return Free(dim, along, least, most, one, tuple(outcomes))
+
+
+def _at(base: Sizes, along: Sizes, steps: int) -> Sizes:
+    return tuple([size + steps * part for size, part in zip(base, along, strict=True)])
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """Steps along a direction, away from sizes that fit."""
+
+    prober: Prober
+    base: Sizes
+    along: Sizes
+    dim: int
+
+    def limit(self, sign: int) -> tuple[int | None, Outcome | None]:
+        """The last number of steps that fits, and what refuses the next; None for steps where nothing does."""
+        fits, reach = 0, 1
+        end = self._end(sign)
+        while True:
+            count = min(reach, end)
+            outcome = self._try(sign * count)
+            if not outcome.fits:
+                break
+            fits = count
+            if count == end:
+                return (None, None) if sign > 0 else (-end, None)
+            reach *= 2
+        while count - fits > 1:
+            middle = (fits + count) // 2
+            tried = self._try(sign * middle)
+            if tried.fits:
+                fits = middle
+            else:
+                count, outcome = middle, tried
+        return sign * fits, outcome
+
+    def _try(self, steps: int) -> Outcome:
+        return self.prober(_at(self.base, self.along, steps))
+
+    def _end(self, sign: int) -> int:
+        """The number of steps behind which a size is below 1, or larger than anybody asks for."""
+        if sign > 0:
+            room = [(_LARGEST - size) // part for size, part in zip(self.base, self.along, strict=True) if part > 0]
+            room += [(size - 1) // -part for size, part in zip(self.base, self.along, strict=True) if part < 0]
+        else:
+            room = [(size - 1) // part for size, part in zip(self.base, self.along, strict=True) if part > 0]
+        return max(min(room, default=0), 1) if sign > 0 else max(min(room, default=0), 0)

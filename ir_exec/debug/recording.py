@@ -1,0 +1,169 @@
+"""What the steps of a run take: their time, and in a run of its own their memory and how much they do."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from math import prod
+from threading import get_ident, local
+from time import perf_counter_ns
+from typing import Any, NamedTuple, TypeAlias
+
+from ir_exec.graph import Node
+from ir_exec.kernels.limits import owner_of, owners
+from ir_exec.ops import Op
+from ir_exec.runtime.plan import Kernel, Step
+from ir_exec.types import Array, ElementType
+
+__all__ = ["Counted", "Event", "Recorder", "bytes_moved"]
+
+_Around: TypeAlias = Callable[[Node, Kernel, tuple[Array, ...]], Any]
+
+
+class Event(NamedTuple):
+    """A step that ran, times in nanoseconds. inside: what the layers of its bodies took of it. thread: who ran it."""
+
+    node: Node
+    start: int
+    end: int
+    inside: int
+    thread: int
+
+    @property
+    def own(self) -> int:
+        return self.end - self.start - self.inside
+
+
+@dataclass(slots=True)
+class Counted:
+    """What a layer does in a run. memory: the most bytes in use while it ran, those of all other layers included."""
+
+    calls: int = 0
+    bytes_moved: int = 0
+    multiply_adds: int = 0
+    memory: int = 0
+    element_type: ElementType | None = None
+    shape: tuple[int, ...] = ()
+
+
+class Recorder:
+    """Instruments the steps of a compiled model; outside of `timed` and `counted` they run as they are."""
+
+    def __init__(self) -> None:
+        self._around: _Around | None = None
+
+    def instrument(self, step: Step) -> Step:
+        """The same step, under observation. Inferring types from the arrays of the run belongs to the layer."""
+        node, evaluate, check = step.node, step.evaluate, step.check
+
+        def checked(*arrays: Array) -> Any:
+            if check is not None:
+                check(list(arrays))
+            return evaluate(*arrays)
+
+        kernel = evaluate if check is None else checked
+
+        def observed(*arrays: Array) -> Any:
+            around = self._around
+            return kernel(*arrays) if around is None else around(node, kernel, arrays)
+
+        return replace(step, evaluate=observed, check=None)
+
+    @contextmanager
+    def timed(self) -> Iterator[list[Event]]:
+        """The steps that run meanwhile, in the order of their ends."""
+        clock = _Clock()
+        with self._with(clock):
+            yield clock.events
+
+    @contextmanager
+    def counted(self) -> Iterator[dict[Node, Counted]]:
+        """What the layers that run meanwhile do, in the order of their first ends; this takes many times as long."""
+        was_tracing = tracemalloc.is_tracing()
+        if not was_tracing:
+            tracemalloc.start()
+        try:
+            gauge = _Gauge(tracemalloc.get_traced_memory()[0])
+            with self._with(gauge):
+                yield gauge.counted
+        finally:
+            if not was_tracing:
+                tracemalloc.stop()
+
+    @contextmanager
+    def _with(self, around: _Around) -> Iterator[None]:
+        self._around = around
+        try:
+            yield
+        finally:
+            self._around = None
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._local = local()
+
+    def __call__(self, node: Node, compute: Kernel, arrays: tuple[Array, ...]) -> Any:
+        mine = self._local
+        around = getattr(mine, "inside", 0)
+        mine.inside = 0
+        start = perf_counter_ns()
+        result = compute(*arrays)
+        end = perf_counter_ns()
+        self.events.append(Event(node, start, end, mine.inside, get_ident()))
+        mine.inside = around + end - start
+        return result
+
+
+class _Gauge:
+    """before: the traced bytes that were in use before the run."""
+
+    def __init__(self, before: int) -> None:
+        self.counted: dict[Node, Counted] = {}
+        self._before = before
+        self._highest = 0
+
+    def __call__(self, node: Node, compute: Kernel, arrays: tuple[Array, ...]) -> Any:
+        around, self._highest = self._highest, 0
+        tracemalloc.reset_peak()
+        result = compute(*arrays)
+        # Layers of bodies have begun their peaks anew.
+        most = max(self._highest, tracemalloc.get_traced_memory()[1] - self._before)
+        self._highest = max(around, most)
+        outputs = list(result) if isinstance(result, tuple) else [result]
+        found = self.counted.setdefault(node, Counted())
+        found.calls += 1
+        found.memory = max(found.memory, most)
+        if node.op is not None and not node.bodies:
+            found.bytes_moved += bytes_moved(node.op, arrays, outputs)
+            shapes = [array.shape for array in arrays], [array.shape for array in outputs]
+            found.multiply_adds += node.op.multiply_adds(*shapes)
+        if outputs:
+            found.element_type, found.shape = ElementType.of(outputs[0]), outputs[0].shape
+        tracemalloc.reset_peak()
+        return result
+
+
+def bytes_moved(op: Op, inputs: tuple[Array, ...], outputs: list[Array]) -> int:
+    """The bytes of the inputs and of the outputs, each element once: what a layer must read and write at least.
+
+    A view moves nothing, what is repeated by broadcasting counts once, and of an input that a layer picks elements from
+    no more counts than the outputs have.
+    """
+    given = owners(inputs)
+    made = [array for array in outputs if not op.views or id(owner_of(array)) not in given]
+    if outputs and not made:
+        return 0
+    written = sum(map(_extent, made))
+    picked = {position for position, declared in enumerate(op.inputs) if declared.name in op.picks}
+    return written + sum(
+        min(_extent(array), written) if position in picked else _extent(array) for position, array in enumerate(inputs)
+    )
+
+
+def _extent(array: Array) -> int:
+    sizes: list[int] = [size for size, stride in zip(array.shape, array.strides, strict=True) if stride or not size]
+    return array.itemsize * prod(sizes)

@@ -1,0 +1,109 @@
+"""What `shapes` answers: the sizes that each dim of the inputs may have, and what follows for the outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from ir_exec.debug.facts import Record
+
+__all__ = ["InputDim", "Kind", "Limit", "OutputDim", "ShapesReport"]
+
+Kind = Literal["fixed", "any", "range", "multiple", "tied"]
+"""fixed: no other size was found. any: every size. range: from `least` to `most`. multiple: every `step`-th size,
+within a range. tied: what `formula` says of other dims."""
+
+
+class Limit(Record):
+    """Why a size is refused. size: the one that was tried. layer_id, layer_name, type: the layer that refuses it, with
+    its `message`. cause: the constant or input that holds the size it expects, and the way from there."""
+
+    size: int
+    layer_id: str | None
+    layer_name: str | None
+    type: str | None
+    message: str
+    cause: str | None = None
+
+
+class InputDim(Record):
+    """One dim of an input.
+
+    name: `input[axis]`, as formulas name it. declared: what the file says. size: one that fits, together with those of
+    all other dims. least, most: the limits of the sizes; None where there is none that was found. step, offset: sizes
+    are offset + n * step. one: whether size 1 fits as well, though it is outside of all that. formula: of a tied dim.
+    limits: what sets least, most and step, or fixes the dim, or ties it.
+    """
+
+    name: str
+    input: str
+    axis: int
+    declared: str
+    kind: Kind
+    size: int
+    least: int | None = None
+    most: int | None = None
+    step: int = 1
+    offset: int = 0
+    one: bool = False
+    formula: str | None = None
+    limits: tuple[Limit, ...] = ()
+
+    def __str__(self) -> str:
+        """What sizes there are, in words."""
+        or_one = ", or 1" if self.one else ""
+        if self.kind == "fixed":
+            return f"{self.size}{or_one}"
+        if self.kind == "tied":
+            return f"= {self.formula}"
+        if self.kind == "any":
+            return "any"
+        text = f"multiples of {self.step}" if self.step > 1 else ""
+        text += f" plus {self.offset}" if self.offset else ""
+        parts = [text] if text else []
+        if self.least is not None and self.most is not None:
+            parts.append(f"{self.least} to {self.most}")
+        elif self.least is not None:
+            parts.append(f"from {self.least}")
+        elif self.most is not None:
+            parts.append(f"at most {self.most}")
+        return " ".join(parts) + or_one
+
+
+class OutputDim(Record):
+    """One dim of an output. size: for the sizes of the inputs that the report names. formula: of the input dims, None
+    where it is not linear in them or depends on values."""
+
+    output: str
+    axis: int
+    size: int | None
+    formula: str | None
+
+
+class ShapesReport(Record):
+    """The answer of `shapes`.
+
+    inputs, outputs: their dims in order; those of inputs of unknown rank are left out. probes: how often shapes were
+    inferred. complete: whether that was enough to look at every dim. notes: what else a reader should know.
+    """
+
+    format: Literal[1] = 1
+    model: str
+    inputs: tuple[InputDim, ...]
+    outputs: tuple[OutputDim, ...]
+    probes: int
+    complete: bool
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        for dim in self.inputs:
+            yield f"{dim.name}: {dim}"
+            for limit in dim.limits:
+                where = f' at {limit.type} "{limit.layer_name}"' if limit.layer_name is not None else ""
+                yield f"  {limit.size}{where}: {limit.message}" + (f" ({limit.cause})" if limit.cause else "")
+        for out in self.outputs:
+            yield f"{out.output}[{out.axis}] = {out.formula or '?'}"
+        yield from self.notes

@@ -1,0 +1,118 @@
+"""BLAS on one thread for as long as a run lasts, so that the threads that work are those of `parallel`.
+
+The threads of a BLAS wait for each other by spinning: beside other processes a product of 1.2 ms takes 57. Pieces of
+the product on threads of ours lose no more than the share of the cores that the others take.
+
+The limit is one of the process, not of a thread. Runs that overlap hold it together, and the last one to end gives BLAS
+back the threads that it had before the first.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextvars import ContextVar
+from typing import Any
+
+__all__ = ["CLAIM", "Claim", "works_alone"]
+
+
+class Claim:
+    """The claim of one run that BLAS works on the calling thread alone. It is made when it is first needed, and ends
+    with `release`; several threads may call."""
+
+    __slots__ = ("_is_held",)
+
+    def __init__(self) -> None:
+        self._is_held: bool | None = None
+
+    def hold(self) -> bool:
+        """Limit BLAS to one thread from here on; whether it could be done."""
+        if self._is_held is None:
+            with _LIMIT.lock:
+                if self._is_held is None:
+                    self._is_held = _LIMIT.acquire()
+        return self._is_held
+
+    def release(self) -> None:
+        """Give BLAS its threads back, unless another run holds it; the claim cannot be made again."""
+        with _LIMIT.lock:
+            if self._is_held:
+                _LIMIT.release()
+            self._is_held = False
+
+
+CLAIM: ContextVar[Claim | None] = ContextVar("CLAIM", default=None)
+"""The claim of the run that goes on in this context."""
+
+
+def works_alone() -> bool:
+    """Whether BLAS works on the calling thread alone until the run ends.
+
+    It does not outside of runs, nor where threadpoolctl does not know the BLAS, or knows a limit of single threads only
+    (OpenMP's); products are then given to BLAS as a whole, which shares them as it likes.
+    """
+    claim = CLAIM.get()
+    return claim is not None and claim.hold()
+
+
+class _Limit:
+    """The numbers of threads of every BLAS in the process; whoever calls has the lock."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self._libraries: list[Any] | None = None
+        self._before: list[int] = []
+        self._holders = 0
+
+    def acquire(self) -> bool:
+        if self._libraries is None:
+            self._libraries = _libraries()
+        if not self._holders:
+            if not self._libraries:
+                return False
+            before = [library.get_num_threads() for library in self._libraries]
+            self._set([1] * len(before))
+            if any(library.get_num_threads() != 1 for library in self._libraries):
+                # Another thread of the process holds a limit of its own.
+                self._set(before)
+                return False
+            self._before = before
+        self._holders += 1
+        return True
+
+    def release(self) -> None:
+        self._holders -= 1
+        if not self._holders:
+            self._set(self._before)
+
+    def forget_holders(self) -> None:
+        """Start anew: the runs of a process go on in none of its forks."""
+        self.lock = threading.Lock()
+        if self._holders:
+            self._holders = 0
+            self._set(self._before)
+
+    def _set(self, numbers: list[int]) -> None:
+        for library, number in zip(self._libraries or (), numbers, strict=True):
+            # The thread that has set a limit last would be the only one that may; a run may end on another thread.
+            clear = getattr(library, "clear_controlling_thread", None)
+            library.set_num_threads(number)
+            if clear is not None:
+                clear()
+
+
+def _libraries() -> list[Any]:
+    """The BLAS libraries whose limit is one of the process, and can be set."""
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # it has no type hints
+
+    found = ThreadpoolController().select(user_api="blas").lib_controllers
+    if any(getattr(library, "threading_layer", None) == "openmp" for library in found):
+        return []
+    return [library for library in found if library.get_num_threads() is not None]
+
+
+_LIMIT = _Limit()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_LIMIT.forget_holders)

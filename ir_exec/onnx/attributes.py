@@ -1,0 +1,102 @@
+"""The attributes of a node as the values that the functions of the registry take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ir_exec.codes import Code
+from ir_exec.errors import InvalidAttributeError
+from ir_exec.onnx.registry import Attribute, Version
+
+if TYPE_CHECKING:
+    from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
+
+__all__ = ["Body", "Floats", "Ints", "Sparse", "Strings", "Tensor", "Type", "read_attributes", "resolved"]
+
+Ints: TypeAlias = tuple[int, ...]
+Floats: TypeAlias = tuple[float, ...]
+Strings: TypeAlias = tuple[str, ...]
+Tensor: TypeAlias = "TensorProto"
+Sparse: TypeAlias = "SparseTensorProto"
+Body: TypeAlias = "GraphProto"
+Type: TypeAlias = "TypeProto"
+
+
+def read_attributes(node: NodeProto, version: Version, given: Mapping[str, AttributeProto]) -> dict[str, Any]:
+    """The values of the attributes that a node has, by the names of the function's parameters.
+
+    given: what stands for attributes that refer to those of a function (`ref_attr_name`), by their names.
+    Raises InvalidAttributeError: IR301 for one that is missing, IR302 for one of another type, IR303 for one that this
+    version does not have.
+    """
+    values: dict[str, Any] = {}
+    for attribute in node.attribute:
+        found = resolved(attribute, given)
+        if found is None:
+            continue
+        declared = version.attributes.get(attribute.name)
+        if declared is None:
+            raise _unknown(attribute.name, version)
+        values[declared.name] = _value(found, declared)
+    for name, declared in version.attributes.items():
+        if declared.is_required and declared.name not in values:
+            raise InvalidAttributeError(f"attribute {name} is missing", code=Code.missing_attribute)
+    return values
+
+
+def resolved(attribute: AttributeProto, given: Mapping[str, AttributeProto]) -> AttributeProto | None:
+    """The attribute itself, or what it refers to; None where that was left out."""
+    return given.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+
+
+def _unknown(name: str, version: Version) -> InvalidAttributeError:
+    from ir_exec.onnx.registry import versions
+
+    others = [other for other in versions(version.domain, version.name) if name in other.attributes]
+    hint = f"{', '.join(map(str, others))} has it" if others else None
+    return InvalidAttributeError(f"{version} has no attribute {name}", code=Code.unknown_attribute, hint=hint)
+
+
+def _value(attribute: AttributeProto, declared: Attribute) -> Any:
+    from onnx import AttributeProto
+
+    kind = AttributeProto.AttributeType.Name(attribute.type)
+    if kind != declared.kind:
+        # An empty list has no type of its own: writers differ in the one they give it.
+        if declared.kind in ("INTS", "FLOATS", "STRINGS") and not _length(attribute):
+            return ()
+        message = f"attribute {attribute.name} is of type {kind}, expected {declared.kind}"
+        raise InvalidAttributeError(message, code=Code.invalid_attribute)
+    match kind:
+        case "INT":
+            return bool(attribute.i) if declared.annotation == "bool" else attribute.i
+        case "FLOAT":
+            return attribute.f
+        case "STRING":
+            return _text(attribute.s, attribute.name)
+        case "INTS":
+            return tuple(attribute.ints)
+        case "FLOATS":
+            return tuple(attribute.floats)
+        case "STRINGS":
+            return tuple(_text(one, attribute.name) for one in attribute.strings)
+        case "TENSOR":
+            return attribute.t
+        case "TYPE_PROTO":
+            return attribute.tp
+        case "SPARSE_TENSOR":
+            return attribute.sparse_tensor
+        case _:
+            return attribute.g
+
+
+def _length(attribute: AttributeProto) -> int:
+    return len(attribute.ints) + len(attribute.floats) + len(attribute.strings)
+
+
+def _text(stored: bytes, name: str) -> str:
+    try:
+        return stored.decode()
+    except UnicodeDecodeError:
+        raise InvalidAttributeError(f"attribute {name} is no text", code=Code.invalid_attribute) from None

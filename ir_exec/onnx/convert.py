@@ -1,0 +1,292 @@
+"""An ONNX graph said in operators of IR, node by node, through the builder."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from collections.abc import Sequence as Many
+from typing import TYPE_CHECKING
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import GraphError, IRError, Location, Report, ResourceError, UnsupportedError, raise_error
+from ir_exec.onnx.attributes import read_attributes, resolved
+from ir_exec.onnx.domains import canonical_domain, shown_domain
+from ir_exec.onnx.functions import Functions
+from ir_exec.onnx.order import in_order
+from ir_exec.onnx.registry import Version, find
+from ir_exec.onnx.tensors import array_of, narrowed
+from ir_exec.onnx.values import Held, Missing, Narrow
+from ir_exec.types import Array
+
+if TYPE_CHECKING:
+    from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto
+
+__all__ = ["Call", "Converter", "Scope"]
+
+_MOST_DEPTH = 64
+"""Bodies and functions inside each other."""
+
+
+class Scope:
+    """The values that the nodes of a graph, a body or a function can name.
+
+    opsets: the version of each domain. given: the attributes of the call that a function was expanded for.
+    """
+
+    def __init__(
+        self, opsets: Mapping[str, int], *, outer: Scope | None = None, given: Mapping[str, AttributeProto] | None = None
+    ) -> None:
+        self.opsets = opsets
+        self.outer = outer
+        self.given: Mapping[str, AttributeProto] = given if given is not None else outer.given if outer else {}
+        self.depth: int = outer.depth + 1 if outer else 0
+        self.is_network = False
+        self._values: dict[str, Held] = {}
+        self._initializers: dict[str, TensorProto] = {}
+
+    def add_initializers(self, tensors: Iterable[TensorProto]) -> None:
+        self._initializers.update((tensor.name, tensor) for tensor in tensors)
+
+    def initializer(self, name: str) -> TensorProto | None:
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope._values:
+                return None
+            if name in scope._initializers:
+                return scope._initializers[name]
+            scope = scope.outer
+        return None
+
+    def names(self) -> set[str]:
+        own = self._values.keys() | self._initializers.keys()
+        return own | self.outer.names() if self.outer is not None else set(own)
+
+    def find(self, name: str) -> Held:
+        """KeyError where no value has this name."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope._values:
+                return scope._values[name]
+            scope = scope.outer
+        raise KeyError(name)
+
+    def set(self, name: str, value: Held) -> None:
+        self._values[name] = value
+
+
+class Call:
+    """What a function of an operator may ask beside its inputs and attributes."""
+
+    def __init__(self, converter: Converter, scope: Scope, node: NodeProto) -> None:
+        self._converter = converter
+        self._scope = scope
+        self.node = node
+
+    @property
+    def opset(self) -> int:
+        """The version of the domain of the node."""
+        return self._scope.opsets.get(canonical_domain(self.node.domain), 1)
+
+    @property
+    def outputs(self) -> int:
+        """The number of outputs, up to the last one that the node names."""
+        return max((i + 1 for i, name in enumerate(self.node.output) if name), default=0)
+
+    def wants(self, position: int) -> bool:
+        """Whether the node names the output at this position."""
+        return position < len(self.node.output) and bool(self.node.output[position])
+
+    def body(self, graph: GraphProto, inputs: Many[Held] = ()) -> list[Held]:
+        """The outputs of a graph inside the node, whose inputs are these values."""
+        return self._converter.body(graph, inputs, self._scope)
+
+    def array(self, tensor: TensorProto) -> Array:
+        """The elements of an attribute."""
+        return self._converter.array(tensor)
+
+    def mark(self) -> Counter[tuple[str, str]]:
+        """What could not be converted so far."""
+        return self._converter.unsupported.copy()
+
+    def back_to(self, mark: Counter[tuple[str, str]]) -> bool:
+        """Forget what could not be converted since; whether there was anything."""
+        failed = self._converter.unsupported != mark
+        self._converter.unsupported = mark
+        return failed
+
+
+class Converter:
+    """Converts one model.
+
+    unsupported: what could not be converted, with the reason, for every such node.
+    report: called with every other fault; where it returns, the outputs of the node are missing.
+    """
+
+    def __init__(self, functions: Functions, folder: str | None, report: Report = raise_error) -> None:
+        self.functions = functions
+        self.folder = folder
+        self.report = report
+        self.unsupported: Counter[tuple[str, str]] = Counter()
+        self._arrays: dict[int, tuple[TensorProto, Array]] = {}
+        self._active: list[tuple[str, str]] = []
+
+    def array(self, tensor: TensorProto) -> Array:
+        """The elements of a tensor, decoded once."""
+        found = self._arrays.get(id(tensor))
+        if found is None:
+            # The tensor is kept too, so that no other one gets its id.
+            found = self._arrays[id(tensor)] = (tensor, array_of(tensor, self.folder))
+        return found[1]
+
+    def body(self, graph: GraphProto, inputs: Many[Held], outer: Scope) -> list[Held]:
+        scope = Scope(outer.opsets, outer=outer)
+        if len(inputs) != len(graph.input):
+            message = f"the body {graph.name!r} has {len(graph.input)} inputs, {len(inputs)} are given"
+            raise GraphError(message, code=Code.body_port_map)
+        for declared, value in zip(graph.input, inputs, strict=True):
+            scope.set(declared.name, value)
+        return self.graph(graph, scope)
+
+    def graph(self, graph: GraphProto, scope: Scope) -> list[Held]:
+        """The outputs of a graph whose inputs the scope holds."""
+        if scope.depth > _MOST_DEPTH:
+            raise ResourceError(f"bodies and functions lie more than {_MOST_DEPTH} deep")
+        scope.add_initializers(graph.initializer)
+        self.nodes(graph.node, scope)
+        return [self._value(output.name, scope) for output in graph.output]
+
+    def nodes(self, nodes: Many[NodeProto], scope: Scope) -> None:
+        for position, node in in_order(nodes, scope.names(), self.report):
+            try:
+                outputs = self._outputs(node, scope)
+            except IRError as error:
+                place = Location(layer_id=str(position), layer_name=_name_of(node), layer_type=node.op_type)
+                self.report(error.located(place))
+                outputs = [Missing()] * len(node.output)
+            for name, value in zip(node.output, outputs, strict=False):
+                if name:
+                    scope.set(name, value)
+                    if scope.is_network and isinstance(value, Value):
+                        _give_names(value, name, _name_of(node))
+
+    def _outputs(self, node: NodeProto, scope: Scope) -> list[Held]:
+        inputs = [self._value(name, scope) if name else None for name in node.input]
+        if any(isinstance(value, Missing) for value in inputs):
+            return [Missing()] * len(node.output)
+        try:
+            outputs = self._converted(node, inputs, scope)
+        except UnsupportedError as error:
+            if error.location.layer_type is not None:
+                raise
+            self._leave_out(node, error.message)
+            return [Missing()] * len(node.output)
+        missing = [name for name in node.output[len(outputs) :] if name]
+        if missing:
+            self._leave_out(node, f"output {missing[0]!r} has no counterpart")
+        return [*outputs, *[Missing()] * (len(node.output) - len(outputs))]
+
+    def _leave_out(self, node: NodeProto, why: str) -> None:
+        domain = canonical_domain(node.domain)
+        self.unsupported[f"{domain}:{node.op_type}" if domain else node.op_type, why] += 1
+
+    def _converted(self, node: NodeProto, inputs: list[Held], scope: Scope) -> list[Held]:
+        domain = canonical_domain(node.domain)
+        function = self.functions.local(node)
+        if function is not None:
+            return self._expanded(function, node, inputs, scope)
+        opset = scope.opsets.get(domain)
+        if opset is None:
+            message = f"the file imports no version of the domain {shown_domain(domain)}"
+            raise GraphError(message, code=Code.unknown_opset)
+        version = find(domain, node.op_type, opset)
+        if version is not None:
+            return self._called(version, node, inputs, scope)
+        function = self.functions.defined(_resolved(node, scope), inputs, opset)
+        if function is None:
+            raise UnsupportedError(f"no operators of IR say it (version {opset} of {shown_domain(domain)})")
+        return self._expanded(function, node, inputs, scope)
+
+    def _called(self, version: Version, node: NodeProto, inputs: list[Held], scope: Scope) -> list[Held]:
+        if not version.takes_any and any(isinstance(value, Narrow) for value in inputs):
+            raise UnsupportedError("it computes with an element type that IR does not have")
+        while inputs and inputs[-1] is None and len(inputs) > version.least_inputs:
+            inputs = inputs[:-1]
+        if not version.least_inputs <= len(inputs) <= version.most_inputs:
+            message = f"expected {_count(version)} inputs ({', '.join(version.input_names)}), found {len(inputs)}"
+            raise GraphError(message, code=Code.wrong_number_of_inputs)
+        arguments = read_attributes(node, version, scope.given)
+        if version.wants_call:
+            arguments["call"] = Call(self, scope, node)
+        result = version.function(*inputs, **arguments)
+        return list(result) if isinstance(result, (tuple, list)) else [result]
+
+    def _expanded(self, function: FunctionProto, node: NodeProto, inputs: list[Held], scope: Scope) -> list[Held]:
+        key = (function.domain, f"{function.name}:{function.overload}")
+        if key in self._active:
+            raise GraphError(f"the function {function.name} calls itself", code=Code.cycle)
+        if scope.depth > _MOST_DEPTH:
+            raise ResourceError(f"bodies and functions lie more than {_MOST_DEPTH} deep")
+        given = {attribute.name: attribute for attribute in function.attribute_proto}
+        for attribute in node.attribute:
+            found = resolved(attribute, scope.given)
+            if found is not None:
+                given[attribute.name] = found
+        opsets = {canonical_domain(one.domain): one.version for one in function.opset_import}
+        inner = Scope({**scope.opsets, **opsets}, given=given)
+        inner.depth = scope.depth + 1
+        for position, name in enumerate(function.input):
+            inner.set(name, inputs[position] if position < len(inputs) else None)
+        self._active.append(key)
+        try:
+            self.nodes(function.node, inner)
+            # What the node does not name need not exist: bodies leave optional outputs out.
+            wanted = zip(function.output, node.output, strict=False)
+            return [self._value(name, inner) if asked else None for name, asked in wanted]
+        finally:
+            self._active.pop()
+
+    def _value(self, name: str, scope: Scope) -> Held:
+        tensor = scope.initializer(name)
+        if tensor is not None:
+            # In the scope that asks, so that a body has constants of its own.
+            value = narrowed(build.constant(self.array(tensor), name=name), tensor.data_type)
+            scope.set(name, value)
+            return value
+        try:
+            return scope.find(name)
+        except KeyError:
+            raise GraphError(f"no node, input or initializer gives {name!r}", code=Code.dangling_edge) from None
+
+
+def _resolved(node: NodeProto, scope: Scope) -> NodeProto:
+    """The node with attributes of its own in place of those that refer to attributes of a function."""
+    if not any(attribute.ref_attr_name for attribute in node.attribute):
+        return node
+    found = type(node)()
+    found.CopyFrom(node)
+    del found.attribute[:]
+    for attribute in node.attribute:
+        value = resolved(attribute, scope.given)
+        if value is not None:
+            copied = found.attribute.add()
+            copied.CopyFrom(value)
+            copied.name = attribute.name
+    return found
+
+
+def _give_names(value: Value, name: str, node: str) -> None:
+    """Tensors are known by their names in the file, and layers by those of the nodes whose outputs they compute."""
+    value.tensor_names = (*value.tensor_names, name)
+    if not value.layer.name and value.layer.constant is None:
+        value.layer.name = node
+
+
+def _name_of(node: NodeProto) -> str:
+    return node.name or next((name for name in node.output if name), "")
+
+
+def _count(version: Version) -> str:
+    least, most = version.least_inputs, version.most_inputs
+    return str(least) if least == most else f"{least} to {most}" if most < 2**31 else f"{least} or more"

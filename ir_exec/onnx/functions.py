@@ -1,0 +1,79 @@
+"""Functions: operators whose meaning is a list of nodes, in the file or in ONNX's own definitions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ir_exec.build import Value
+from ir_exec.onnx.domains import canonical_domain
+from ir_exec.onnx.tensors import onnx_type
+from ir_exec.onnx.values import Held, Narrow, Sequence
+from ir_exec.types import ElementType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from onnx import FunctionProto, NodeProto, TypeProto
+
+__all__ = ["Functions"]
+
+
+class Functions:
+    """The functions of a file, and those of ONNX."""
+
+    def __init__(self, local: Iterable[FunctionProto]) -> None:
+        self._local = {(canonical_domain(one.domain), one.name, one.overload): one for one in local}
+
+    def local(self, node: NodeProto) -> FunctionProto | None:
+        """The function of the file that a node calls."""
+        return self._local.get((canonical_domain(node.domain), node.op_type, node.overload))
+
+    def defined(self, node: NodeProto, inputs: list[Held], opset: int) -> FunctionProto | None:
+        """The body by which ONNX defines the operator of a node for inputs of these types; None where it has none."""
+        from onnx import FunctionProto, defs
+
+        domain = canonical_domain(node.domain)
+        try:
+            schema = defs.get_schema(node.op_type, opset, domain)
+        except defs.SchemaError:
+            return None
+        body = FunctionProto()
+        if schema.has_context_dependent_function:
+            known = [since for since in schema.context_dependent_function_opset_versions if since <= opset]
+            version = max(known, default=min(schema.context_dependent_function_opset_versions))
+            types = [_type_of(value).SerializeToString() for value in inputs]
+            text = schema.get_context_dependent_function_with_opset_version(version, node.SerializeToString(), types)
+        elif schema.has_function:
+            known = [since for since in schema.function_opset_versions if since <= opset]
+            version = max(known, default=min(schema.function_opset_versions))
+            text = schema.get_function_with_opset_version(version)
+        else:
+            return None
+        if not text:
+            return None
+        body.ParseFromString(text) if isinstance(text, bytes) else body.CopyFrom(text)
+        for name, attribute in schema.attributes.items():
+            if attribute.default_value.type and name not in {one.name for one in body.attribute_proto}:
+                body.attribute_proto.append(attribute.default_value)
+        return body
+
+
+def _type_of(value: Held) -> TypeProto:
+    from onnx import TypeProto
+
+    found = TypeProto()
+    if isinstance(value, Sequence):
+        found.sequence_type.elem_type.tensor_type.elem_type = onnx_type(value.element_type)
+    elif isinstance(value, Narrow):
+        found = _type_of(value.value)
+        found.tensor_type.elem_type = value.kind
+    elif isinstance(value, Value) and value.type.element_type is not ElementType.dynamic:
+        found.tensor_type.elem_type = onnx_type(value.type.element_type)
+        if value.type.shape.dims is not None:
+            dims = found.tensor_type.shape
+            dims.SetInParent()
+            for dim in value.type.shape:
+                one = dims.dim.add()
+                if dim.is_static:
+                    one.dim_value = dim.size
+    return found

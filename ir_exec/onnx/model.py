@@ -1,0 +1,136 @@
+"""ONNX models as networks of IR."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence as Many
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import GraphError, Report, UnsupportedError, raise_error
+from ir_exec.model import Model
+from ir_exec.onnx.convert import Converter, Scope
+from ir_exec.onnx.domains import canonical_domain
+from ir_exec.onnx.functions import Functions
+from ir_exec.onnx.tensors import element_type_of, narrowed, tensor_type_of
+from ir_exec.onnx.values import Held, Missing, Narrow, Sequence
+from ir_exec.types import Array, TensorType
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, TypeProto, ValueInfoProto
+
+__all__ = ["Converted", "Given", "Layout", "convert_model"]
+
+Layout: TypeAlias = "int | list[Layout] | None"
+"""Where an ONNX value is among the inputs or outputs of the network: one of them, a list, or an optional without an
+element."""
+
+Given: TypeAlias = "Array | TensorType | list[Given] | None"
+"""What is known of an input beyond its declaration: its value, its type, the elements of a list, or that an optional
+has no element."""
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A network, and where the inputs and outputs of the ONNX graph are among its own.
+
+    Inputs whose value was given are constants, and have no place.
+    """
+
+    model: Model
+    inputs: dict[str, Layout]
+    outputs: dict[str, Layout]
+
+
+def convert_model(
+    proto: ModelProto,
+    *,
+    folder: str | None = None,
+    given: Mapping[str, Given] | None = None,
+    report: Report = raise_error,
+) -> Converted:
+    """The network of IR that computes what an ONNX model does.
+
+    folder: where external data lies. given: what is known of inputs beyond their declarations.
+    Raises UnsupportedError that names every operator that cannot be said in IR, and otherwise the IRError of the first
+    fault, unless `report` takes it.
+    """
+    graph = proto.graph
+    opsets = {canonical_domain(one.domain): one.version for one in proto.opset_import}
+    converter = Converter(Functions(proto.functions), folder, report)
+    scope = Scope(opsets)
+    scope.is_network = True
+    initialized = {tensor.name for tensor in graph.initializer}
+    initialized |= {sparse.values.name for sparse in graph.sparse_initializer}
+    ends = _Inputs(given or {})
+    inputs: dict[str, Layout] = {}
+    for declared in graph.input:
+        if declared.name in initialized:
+            continue
+        value, inputs[declared.name] = ends.add(declared)
+        scope.set(declared.name, value)
+    held = converter.graph(graph, scope)
+    if converter.unsupported:
+        raise _unsupported(converter)
+    results: list[Value] = []
+    outputs: dict[str, Layout] = {}
+    for declared, one in zip(graph.output, held, strict=True):
+        outputs[declared.name] = _result(one, declared.name, results)
+    return Converted(build.model(results, ends.parameters, name=graph.name or "model"), inputs, outputs)
+
+
+class _Inputs:
+    """The Parameters of the network."""
+
+    def __init__(self, given: Mapping[str, Given]) -> None:
+        self.given = given
+        self.parameters: list[Value] = []
+
+    def add(self, declared: ValueInfoProto) -> tuple[Held, Layout]:
+        """The value of an input of the graph, and where it is among the Parameters."""
+        name = declared.name
+        if name in self.given:
+            return self._of(self.given[name], declared.type, name)
+        if declared.type.WhichOneof("value") != "tensor_type":
+            kind = (declared.type.WhichOneof("value") or "unknown").removesuffix("_type")
+            message = f"the input {name!r} is of type {kind}: how many tensors it holds must be known"
+            raise UnsupportedError(message)
+        return self._of(tensor_type_of(declared.type), declared.type, name)
+
+    def _of(self, given: Given, declared: TypeProto, name: str) -> tuple[Held, Layout]:
+        if given is None:
+            return None, None
+        while declared.WhichOneof("value") == "optional_type":
+            declared = declared.optional_type.elem_type
+        if isinstance(given, list):
+            inner = declared.sequence_type.elem_type
+            parts = [self._of(one, inner, f"{name}/{position}") for position, one in enumerate(given)]
+            kind = element_type_of(inner.tensor_type.elem_type)
+            return Sequence(tuple(part[0] for part in parts), kind), [part[1] for part in parts]
+        if not isinstance(given, TensorType):
+            return narrowed(build.constant(given, name=name), declared.tensor_type.elem_type), None
+        value = build.parameter(given.shape, given.element_type, name=name)
+        self.parameters.append(value)
+        return narrowed(value, declared.tensor_type.elem_type), len(self.parameters) - 1
+
+
+def _result(value: Held, name: str, results: list[Value]) -> Layout:
+    if value is None:
+        return None
+    if isinstance(value, Missing):
+        raise GraphError(f"nothing gives the output {name!r}", code=Code.dangling_edge)
+    if isinstance(value, Sequence):
+        return [_result(one, f"{name}/{position}", results) for position, one in enumerate(value.items)]
+    results.append(build.result(value.value if isinstance(value, Narrow) else value, name))
+    return len(results) - 1
+
+
+def _unsupported(converter: Converter) -> UnsupportedError:
+    """One error for all nodes: every operator with its count and why."""
+    listed = [
+        f"{name} ({count} node{'s' * (count != 1)}): {why}" for (name, why), count in sorted(converter.unsupported.items())
+    ]
+    return UnsupportedError("operators cannot be said in IR: " + "; ".join(listed), code=Code.operator_not_implemented)

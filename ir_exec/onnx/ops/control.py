@@ -1,0 +1,244 @@
+"""If, Loop and Scan: graphs inside a node become bodies, or are unrolled where lists change their length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import GraphError, InvalidAttributeError, UnsupportedError
+from ir_exec.onnx.attributes import Body, Ints
+from ir_exec.onnx.convert import Call
+from ir_exec.onnx.registry import onnx_op
+from ir_exec.onnx.values import Held, Missing, Sequence, as_i64, ints, reshape, shape_of
+from ir_exec.types import ElementType
+
+__all__: list[str] = []
+
+_MOST_UNROLLED = 2**10
+"""Iterations of a loop that are written one after the other, where the lists that it carries change their length."""
+
+
+class _Changed(Exception):  # noqa: N818  # no error: the loop is unrolled
+    """The lists that a loop carries have another length after an iteration."""
+
+
+class _Shape:
+    """How values lie in lists and optionals: what is left of them once the tensors are taken out."""
+
+    def __init__(self, held: list[Held]) -> None:
+        self.form = [_form(one) for one in held]
+
+    def tensors(self, held: list[Held]) -> list[Value]:
+        """The tensors in order; _Changed where they lie otherwise."""
+        if [_form(one) for one in held] != self.form:
+            raise _Changed
+        return [value for one in held for value in _flat(one)]
+
+    def held(self, tensors: list[Value]) -> list[Held]:
+        """The inverse."""
+        left = iter(tensors)
+        return [_filled(form, left) for form in self.form]
+
+
+def _form(held: Held) -> object:
+    if isinstance(held, Sequence):
+        return [held.element_type, *[_form(one) for one in held.items]]
+    return "tensor" if isinstance(held, Value) else held
+
+
+def _flat(held: Held) -> list[Value]:
+    if isinstance(held, Missing):
+        raise UnsupportedError("a node of the body cannot be said in IR")
+    if isinstance(held, Sequence):
+        return [value for one in held.items for value in _flat(one)]
+    return [held] if isinstance(held, Value) else []
+
+
+def _filled(form: object, left: object) -> Held:
+    if isinstance(form, list):
+        return Sequence(tuple(_filled(one, left) for one in form[1:]), form[0])
+    return next(left) if form == "tensor" else None  # type: ignore[call-overload,no-any-return]
+
+
+def _scalar(value: Value) -> Value:
+    """One boolean or number, of shape [] or [1]."""
+    return value if value.rank == 0 else build.reshape(value, build.constant([], "i64"), special_zero=False)
+
+
+@onnx_op("If", since=1)
+def if_(condition: Value, *, then_branch: Body, else_branch: Body, call: Call) -> list[Held]:
+    """A branch that is known to run needs no If, and may give lists of any length."""
+    known = condition.constant
+    if known is not None and known.size == 1:
+        return call.body(then_branch if bool(known.ravel()[0]) else else_branch)
+    forms: list[_Shape] = []
+
+    def branch(graph: Body) -> Callable[[], list[Value]]:
+        def made() -> list[Value]:
+            held = call.body(graph)
+            forms.append(_Shape(held))
+            return forms[0].tensors(held)
+
+        return made
+
+    try:
+        found = build.if_(_scalar(condition), branch(then_branch), branch(else_branch))
+    except _Changed:
+        raise UnsupportedError("the branches give lists of different lengths") from None
+    return forms[0].held([found] if isinstance(found, Value) else list(found))
+
+
+@onnx_op("Loop", since=1)
+def loop(trip_count: Value | None = None, condition: Value | None = None, *carried: Held, body: Body, call: Call) -> list[Held]:
+    """Carried values, then one part of each iteration, joined along a new first axis."""
+    start = list(carried)
+    count = len(start)
+    form = _Shape(start)
+
+    def made(iteration: Value, *tensors: Value) -> tuple[Value | None, list[Value], list[Value]]:
+        running = build.constant(True) if condition is None else None
+        going = running if running is not None else _going()
+        goes_on, *rest = call.body(body, [iteration, going, *form.held(list(tensors))])
+        after, scanned = rest[:count], rest[count:]
+        parts = [build.unsqueeze(_tensor(one), 0) for one in scanned]
+        return _scalar(_tensor(goes_on)), form.tensors(after), parts
+
+    def _going() -> Value:
+        return build.constant(True)
+
+    trips = None if trip_count is None else _scalar(as_i64(trip_count))
+    first = None if condition is None else _scalar(condition)
+    mark = call.mark()
+    try:
+        found = list(build.loop(trips, first, made, form.tensors(start)))
+    except (_Changed, UnsupportedError):
+        # Unrolled it may be possible: then the number of each iteration is known.
+        call.back_to(mark)
+        return _unrolled(trip_count, condition, start, body, call)
+    tensors = sum(len(_flat(one)) for one in start)
+    return [*form.held(found[:tensors]), *found[tensors:]]
+
+
+def _unrolled(
+    trip_count: Value | None, condition: Value | None, carried: list[Held], body: Body, call: Call
+) -> list[Held]:
+    """The iterations one after the other; their number must be known."""
+    trips = None if trip_count is None else trip_count.constant
+    going = True if condition is None or condition.constant is None else bool(condition.constant.ravel()[0])
+    if trips is None or (condition is not None and condition.constant is None):
+        raise UnsupportedError("lists whose lengths or elements depend on the iteration, of which the number is not known")
+    most = int(trips.ravel()[0])
+    if most > _MOST_UNROLLED:
+        raise UnsupportedError(f"a loop of {most} iterations carries lists of changing length")
+    parts: list[list[Value]] = []
+    for iteration in range(most):
+        if not going:
+            break
+        goes_on, *rest = call.body(body, [build.constant(iteration), build.constant(True), *carried])
+        carried, scanned = rest[: len(carried)], rest[len(carried) :]
+        parts.append([build.unsqueeze(_tensor(one), 0) for one in scanned])
+        known = _tensor(goes_on).constant
+        if known is None:
+            raise UnsupportedError("a loop that carries lists of changing length ends by a computed condition")
+        going = bool(known.ravel()[0])
+    if not parts and len(body.output) > len(carried) + 1:
+        raise UnsupportedError("a loop without iterations collects values of unknown shape")
+    return [*carried, *[build.concat(list(column), 0) for column in zip(*parts, strict=True)]]
+
+
+def _tensor(held: Held) -> Value:
+    if isinstance(held, Missing):
+        raise UnsupportedError("a node of the body cannot be said in IR")
+    if not isinstance(held, Value):
+        raise UnsupportedError("a list stands where a tensor is expected")
+    return held
+
+
+@onnx_op("Scan", since=8)
+def scan_8(*inputs: Value | None, body: Body, num_scan_inputs: int, directions: Ints = (), call: Call) -> list[Value]:
+    """The first axis is a batch: each of its entries is scanned along the second axis."""
+    lengths, *values = inputs
+    if lengths is not None:
+        raise UnsupportedError("sequences of different lengths")
+    states, scanned = _parted(values, num_scan_inputs)
+    batch = scanned[0].shape[0]
+    if not batch.is_static:
+        raise UnsupportedError("the size of the batch must be known when the file is converted")
+    results = []
+    for entry in range(batch.size):
+        parts = [build.gather(_tensor(one), entry, 0) for one in (*states, *scanned)]
+        results.append(_scan(parts, body, num_scan_inputs, directions, (), (), (), call))
+    return [build.concat([build.unsqueeze(one, 0) for one in column], 0) for column in zip(*results, strict=True)]
+
+
+@onnx_op("Scan", since=9)
+def scan(
+    *inputs: Value,
+    body: Body,
+    num_scan_inputs: int,
+    scan_input_axes: Ints = (),
+    scan_input_directions: Ints = (),
+    scan_output_axes: Ints = (),
+    scan_output_directions: Ints = (),
+    call: Call,
+) -> list[Value]:
+    return _scan(
+        list(inputs),
+        body,
+        num_scan_inputs,
+        scan_input_directions,
+        scan_input_axes,
+        scan_output_axes,
+        scan_output_directions,
+        call,
+    )
+
+
+def _parted(values: list[Value], count: int) -> tuple[list[Value], list[Value]]:
+    if not 1 <= count <= len(values):
+        raise InvalidAttributeError(f"num_scan_inputs is {count}, the node has {len(values)} inputs")
+    return values[: len(values) - count], values[len(values) - count :]
+
+
+def _scan(
+    inputs: list[Value],
+    body: Body,
+    count: int,
+    directions: Ints,
+    axes: Ints,
+    output_axes: Ints,
+    output_directions: Ints,
+    call: Call,
+) -> list[Value]:
+    """A TensorIterator over slices of the last `count` inputs, forwards or backwards."""
+    states, scanned = _parted(inputs, count)
+    sliced = []
+    places = []
+    for position, value in enumerate(scanned):
+        axis = axes[position] if axes else 0
+        axis = axis + (value.rank or 0) if axis < 0 else axis
+        backwards = bool(directions) and directions[position] == 1
+        sliced.append(build.Sliced(value, axis, *((-1, 0, -1) if backwards else (0, -1, 1))))
+        places.append(axis)
+    outs = len(body.output) - len(states)
+
+    def made(*given: Value) -> tuple[list[Value], list[build.Collected]]:
+        parts = [
+            build.squeeze(part, ints(axis)) for part, axis in zip(given[len(states) :], places, strict=True)
+        ]
+        results = [_tensor(one) for one in call.body(body, [*given[: len(states)], *parts])]
+        collected = []
+        for position, value in enumerate(results[len(states) :]):
+            axis = output_axes[position] if output_axes else 0
+            axis = axis + (value.rank or 0) + 1 if axis < 0 else axis
+            backwards = bool(output_directions) and output_directions[position] == 1
+            part = build.unsqueeze(value, ints(axis))
+            collected.append(build.Collected(part, axis, *((-1, 0, -1) if backwards else (0, -1, 1))))
+        return results[: len(states)], collected
+
+    if len(body.output) < len(states):
+        raise GraphError(f"the body gives {len(body.output)} values for {len(states)} states", code=Code.body_port_map)
+    assert outs >= 0
+    return list(build.tensor_iterator(made, states, sliced))

@@ -1,0 +1,295 @@
+"""Convolutions."""
+
+from __future__ import annotations
+
+from math import prod
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.errors import InvalidAttributeError, UnsupportedError
+from ir_exec.onnx.attributes import Ints
+from ir_exec.onnx.convert import Call
+from ir_exec.onnx.registry import onnx_op
+from ir_exec.onnx.values import as_i64, cast, concat, dims_of, ints, known_rank, reshape, shape_of
+from ir_exec.types import ElementType
+
+__all__ = ["AUTO_PAD", "auto_padded", "convolve", "halves"]
+
+AUTO_PAD = {"NOTSET": "explicit", "SAME_UPPER": "same_upper", "SAME_LOWER": "same_lower", "VALID": "valid"}
+
+
+def auto_padded(name: str) -> str:
+    """How IR spells an `auto_pad`."""
+    if name not in AUTO_PAD:
+        raise InvalidAttributeError(f"auto_pad is {name!r}, expected {', '.join(AUTO_PAD)}")
+    return AUTO_PAD[name]
+
+
+def halves(pads: Ints, rank: int) -> tuple[Ints, Ints]:
+    """Paddings at the beginnings and at the ends of the spatial axes."""
+    if not pads:
+        return (0,) * rank, (0,) * rank
+    if len(pads) != 2 * rank:
+        raise InvalidAttributeError(f"pads has {len(pads)} elements, expected {2 * rank}")
+    return pads[:rank], pads[rank:]
+
+
+def _checked_kernel(filters: Value, kernel: Ints | None) -> None:
+    shape = filters.shape
+    if kernel and shape.is_static and shape.static[2:] != tuple(kernel):
+        raise InvalidAttributeError(f"kernel_shape is {list(kernel)}, the weights have {list(shape.static[2:])}")
+
+
+def grouped(filters: Value, group: int) -> Value:
+    """[O, I, ...] as [G, O / G, I, ...]."""
+    sizes = shape_of(filters)
+    tail = build.slice(sizes, ints(1), ints(2**31 - 1), ints(1))
+    return build.reshape(filters, concat([ints(group, -1), tail]), special_zero=False)
+
+
+def convolve(
+    data: Value,
+    filters: Value,
+    bias: Value | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Ints | None = None,
+    group: int = 1,
+    kernel_shape: Ints | None = None,
+    pads: Ints = (),
+    strides: Ints | None = None,
+) -> Value:
+    """A convolution with a bias of each output channel."""
+    rank = known_rank(filters, "the weights") - 2
+    if rank == 0:
+        raise UnsupportedError("a convolution without spatial axes")
+    _checked_kernel(filters, kernel_shape)
+    begins, ends = halves(pads if auto_pad == "NOTSET" else (), rank)
+    attributes = {
+        "strides": strides or (1,) * rank,
+        "dilations": dilations or (1,) * rank,
+        "pads_begin": begins,
+        "pads_end": ends,
+        "auto_pad": auto_padded(auto_pad),
+    }
+    if group == 1:
+        found = build.convolution(data, filters, **attributes)
+    else:
+        found = build.group_convolution(data, grouped(filters, group), **attributes)
+    return biased(found, bias, rank)
+
+
+def biased(found: Value, bias: Value | None, rank: int) -> Value:
+    return found if bias is None else build.add(found, reshape(bias, 1, -1, *[1] * rank))
+
+
+@onnx_op("Conv", since=1)
+def conv(
+    data: Value,
+    filters: Value,
+    bias: Value | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Ints | None = None,
+    group: int = 1,
+    kernel_shape: Ints | None = None,
+    pads: Ints = (),
+    strides: Ints | None = None,
+) -> Value:
+    return convolve(
+        data,
+        filters,
+        bias,
+        auto_pad=auto_pad,
+        dilations=dilations,
+        group=group,
+        kernel_shape=kernel_shape,
+        pads=pads,
+        strides=strides,
+    )
+
+
+@onnx_op("ConvInteger", since=10)
+def conv_integer(
+    data: Value,
+    filters: Value,
+    data_zero_point: Value | None = None,
+    filters_zero_point: Value | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Ints | None = None,
+    group: int = 1,
+    kernel_shape: Ints | None = None,
+    pads: Ints = (),
+    strides: Ints | None = None,
+) -> Value:
+    """Integers less their zero points; the padding is the zero point, and adds nothing."""
+    wide = _less_zero_point(data, data_zero_point, along=None)
+    return convolve(
+        wide,
+        _less_zero_point(filters, filters_zero_point, along=0),
+        auto_pad=auto_pad,
+        dilations=dilations,
+        group=group,
+        kernel_shape=kernel_shape,
+        pads=pads,
+        strides=strides,
+    )
+
+
+def _less_zero_point(data: Value, zero_point: Value | None, along: int | None) -> Value:
+    """As i32; zero points of rank 1 belong to the first axis."""
+    wide = cast(data, ElementType.i32)
+    if zero_point is None:
+        return wide
+    zero = cast(zero_point, ElementType.i32)
+    if zero.rank == 1 and along is not None:
+        zero = build.unsqueeze(zero, list(range(1, known_rank(data, "the weights"))))
+    return build.subtract(wide, zero)
+
+
+@onnx_op("ConvTranspose", since=1)
+def conv_transpose(
+    data: Value,
+    filters: Value,
+    bias: Value | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Ints | None = None,
+    group: int = 1,
+    kernel_shape: Ints | None = None,
+    output_padding: Ints = (),
+    output_shape: Ints | None = None,
+    pads: Ints = (),
+    strides: Ints | None = None,
+) -> Value:
+    """`output_shape` says how much padding is cut off; without it SAME makes each dim `strides` times as large."""
+    rank = known_rank(filters, "the weights") - 2
+    strides, dilations = strides or (1,) * rank, dilations or (1,) * rank
+    extra = output_padding or (0,) * rank
+    begins, ends = halves(pads if auto_pad == "NOTSET" else (), rank)
+    if output_shape or auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        kernel = dims_of(filters, "the weights")[2:]
+        spans = [(size - 1) * dilation + 1 for size, dilation in zip(kernel, dilations, strict=True)]
+        if output_shape:
+            sizes = dims_of(data, "the input")[2:]
+            wanted = output_shape[-rank:]
+            cut = [s * (n - 1) + e + k - o for s, n, e, k, o in zip(strides, sizes, extra, spans, wanted, strict=True)]
+        else:
+            cut = [e + k - s for e, k, s in zip(extra, spans, strides, strict=True)]
+        extra = tuple(e + max(-c, 0) for e, c in zip(extra, cut, strict=True))
+        less = tuple(max(c, 0) // 2 for c in cut)
+        more = tuple(max(c, 0) - half for c, half in zip(cut, less, strict=True))
+        begins, ends = (less, more) if auto_pad == "SAME_UPPER" else (more, less)
+    attributes = {
+        "strides": strides,
+        "dilations": dilations,
+        "pads_begin": begins,
+        "pads_end": ends,
+        "auto_pad": "valid" if auto_pad == "VALID" and not output_shape else "explicit",
+        "output_padding": extra,
+    }
+    if group == 1:
+        found = build.convolution_backprop_data(data, filters, **attributes)
+    else:
+        found = build.group_convolution_backprop_data(data, grouped(filters, group), **attributes)
+    return biased(found, bias, rank)
+
+
+@onnx_op("DeformConv", since=19)
+def deform_conv(
+    data: Value,
+    filters: Value,
+    offset: Value,
+    bias: Value | None = None,
+    mask: Value | None = None,
+    *,
+    dilations: Ints | None = None,
+    group: int = 1,
+    kernel_shape: Ints | None = None,
+    offset_group: int = 1,
+    pads: Ints = (),
+    strides: Ints | None = None,
+) -> Value:
+    rank = known_rank(filters, "the weights") - 2
+    begins, ends = halves(pads, rank)
+    found = build.deformable_convolution(
+        data,
+        offset,
+        filters,
+        mask,
+        strides=strides or (1,) * rank,
+        pads_begin=begins,
+        pads_end=ends,
+        auto_pad="explicit",
+        dilations=dilations or (1,) * rank,
+        group=group,
+        deformable_group=offset_group,
+        bilinear_interpolation_pad=True,
+    )
+    return biased(found, bias, rank)
+
+
+@onnx_op("Col2Im", since=18)
+def col2im(
+    data: Value,
+    image_shape: Value,
+    block_shape: Value,
+    *,
+    dilations: Ints | None = None,
+    pads: Ints = (),
+    strides: Ints | None = None,
+) -> Value:
+    """Images of one axis are those of two of which the first has size 1."""
+    count = dims_of(image_shape, "image_shape")[0]
+    if count > 2:
+        return _col2im_of_many(data, image_shape, block_shape, count, dilations, pads, strides)
+    begins, ends = halves(pads, count)
+    missing = 2 - count
+    before, ones = (0,) * missing, (1,) * missing
+    found = build.col2im(
+        data,
+        concat([ints(*ones), as_i64(image_shape)]) if missing else as_i64(image_shape),
+        concat([ints(*ones), as_i64(block_shape)]) if missing else as_i64(block_shape),
+        strides=(*ones, *(strides or (1,) * count)),
+        dilations=(*ones, *(dilations or (1,) * count)),
+        pads_begin=(*before, *begins),
+        pads_end=(*before, *ends),
+    )
+    return build.squeeze(found, 2) if missing else found
+
+
+def _col2im_of_many(
+    data: Value,
+    image_shape: Value,
+    block_shape: Value,
+    count: int,
+    dilations: Ints | None,
+    pads: Ints,
+    strides: Ints | None,
+) -> Value:
+    """A transposed convolution with a filter for each place of the block, which puts its column there."""
+    import numpy as np
+
+    from ir_exec.onnx.values import known_ints
+
+    sizes, block = known_ints(image_shape, "image_shape"), known_ints(block_shape, "block_shape")
+    strides, dilations = strides or (1,) * count, dilations or (1,) * count
+    begins, ends = halves(pads, count)
+    spans = [(k - 1) * d + 1 for k, d in zip(block, dilations, strict=True)]
+    places = [(n + b + e - k) // s + 1 for n, b, e, k, s in zip(sizes, begins, ends, spans, strides, strict=True)]
+    rest = [(n + b + e - k) % s for n, b, e, k, s in zip(sizes, begins, ends, spans, strides, strict=True)]
+    eye = np.eye(prod(block), dtype=data.element_type.dtype).reshape(prod(block), 1, *block)
+    columns = build.reshape(data, ints(-1, prod(block), *places), special_zero=False)
+    found = build.convolution_backprop_data(
+        columns,
+        build.constant(eye),
+        strides=strides,
+        dilations=dilations,
+        pads_begin=begins,
+        pads_end=ends,
+        auto_pad="explicit",
+        output_padding=tuple(rest),
+    )
+    batch = build.slice(shape_of(data), ints(0), ints(1), ints(1))
+    return build.reshape(found, concat([batch, ints(-1, *sizes)]), special_zero=False)

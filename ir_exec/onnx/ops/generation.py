@@ -1,0 +1,79 @@
+"""Random numbers. ONNX does not say which ones a seed gives."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.onnx.attributes import Ints
+from ir_exec.onnx.registry import onnx_op
+from ir_exec.onnx.tensors import element_type_of
+from ir_exec.onnx.values import cast, ints, number, shape_of
+from ir_exec.types import ElementType
+
+__all__: list[str] = []
+
+
+def _seed(seed: float | None) -> int:
+    """0 is a seed of its own at every start of the program."""
+    return 0 if seed is None else int(np.float32(seed).view(np.uint32)) or 1
+
+
+def _uniform(shape: Value, kind: ElementType, low: float, high: float, seed: float | None, stream: int = 0) -> Value:
+    computed = kind if kind in (ElementType.f32, ElementType.f16, ElementType.f64) else ElementType.f32
+    bounds = [build.constant(np.asarray(bound, computed.dtype)) for bound in (low, high)]
+    found = build.random_uniform(shape, *bounds, output_type=computed, global_seed=_seed(seed), op_seed=stream)
+    return cast(found, kind)
+
+
+def _normal(shape: Value, kind: ElementType, mean: float, scale: float, seed: float | None) -> Value:
+    """By Box and Muller, from two uniform numbers each."""
+    wide = ElementType.f32
+    radius = build.sqrt(build.multiply(build.constant(np.float32(-2)), build.log(_uniform(shape, wide, 2.0**-24, 1.0, seed, 1))))
+    angle = build.cos(_uniform(shape, wide, 0.0, 2 * np.pi, seed, 2))
+    found = build.multiply(build.multiply(radius, angle), build.constant(np.float32(scale)))
+    return cast(build.add(found, build.constant(np.float32(mean))), kind)
+
+
+@onnx_op("RandomUniform", since=1)
+def random_uniform(
+    *, dtype: int = 1, high: float = 1.0, low: float = 0.0, seed: float | None = None, shape: Ints
+) -> Value:
+    return _uniform(ints(*shape), element_type_of(dtype), low, high, seed)
+
+
+@onnx_op("RandomUniformLike", since=1)
+def random_uniform_like(
+    data: Value, *, dtype: int | None = None, high: float = 1.0, low: float = 0.0, seed: float | None = None
+) -> Value:
+    kind = data.element_type if dtype is None else element_type_of(dtype)
+    return _uniform(shape_of(data), kind, low, high, seed)
+
+
+@onnx_op("RandomNormal", since=1)
+def random_normal(
+    *, dtype: int = 1, mean: float = 0.0, scale: float = 1.0, seed: float | None = None, shape: Ints
+) -> Value:
+    return _normal(ints(*shape), element_type_of(dtype), mean, scale, seed)
+
+
+@onnx_op("RandomNormalLike", since=1)
+def random_normal_like(
+    data: Value, *, dtype: int | None = None, mean: float = 0.0, scale: float = 1.0, seed: float | None = None
+) -> Value:
+    kind = data.element_type if dtype is None else element_type_of(dtype)
+    return _normal(shape_of(data), kind, mean, scale, seed)
+
+
+@onnx_op("Multinomial", since=7)
+def multinomial(data: Value, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None) -> Value:
+    """The input holds logarithms of probabilities."""
+    return build.multinomial(
+        data,
+        ints(sample_size),
+        convert_type=element_type_of(dtype),
+        with_replacement=True,
+        log_probs=True,
+        global_seed=_seed(seed),
+    )

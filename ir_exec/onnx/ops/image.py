@@ -1,0 +1,264 @@
+"""Images resized, and sampled at places that the network computes."""
+
+from __future__ import annotations
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.errors import InvalidAttributeError, ShapeError, UnsupportedError
+from ir_exec.onnx.attributes import Floats, Ints
+from ir_exec.onnx.ops.resampling import Resampling, resampled
+from ir_exec.onnx.registry import onnx_op
+from ir_exec.onnx.values import as_i64, cast, concat, ints, known_ints, known_rank, number, shape_of
+from ir_exec.types import ElementType
+
+import numpy as np
+
+__all__: list[str] = []
+
+
+@onnx_op("Upsample", since=1)
+def upsample_1(data: Value, *, height_scale: float, mode: str = "nearest", width_scale: float) -> Value:
+    return upsample_7(data, mode=mode, scales=(1.0, 1.0, height_scale, width_scale))
+
+
+@onnx_op("Upsample", since=7)
+def upsample_7(data: Value, *, mode: str = "nearest", scales: Floats) -> Value:
+    return upsample(data, build.constant(np.array(scales, np.float32)), mode=mode)
+
+
+@onnx_op("Upsample", since=9)
+def upsample(data: Value, scales: Value, *, mode: str = "nearest") -> Value:
+    return resize_10(data, scales, mode="linear" if mode == "bilinear" else mode)
+
+
+@onnx_op("Resize", since=10)
+def resize_10(data: Value, scales: Value, *, mode: str = "nearest") -> Value:
+    way = Resampling(mode, coordinates="asymmetric", nearest="floor")
+    return resampled(data, way, scales=scales)
+
+
+@onnx_op("Resize", since=11)
+def resize_11(
+    data: Value,
+    roi: Value | None = None,
+    scales: Value | None = None,
+    sizes: Value | None = None,
+    *,
+    coordinate_transformation_mode: str = "half_pixel",
+    cubic_coeff_a: float = -0.75,
+    exclude_outside: bool = False,
+    extrapolation_value: float = 0.0,
+    mode: str = "nearest",
+    nearest_mode: str = "round_prefer_floor",
+) -> Value:
+    return resize_18(
+        data,
+        roi,
+        scales,
+        sizes,
+        coordinate_transformation_mode=coordinate_transformation_mode,
+        cubic_coeff_a=cubic_coeff_a,
+        exclude_outside=exclude_outside,
+        extrapolation_value=extrapolation_value,
+        mode=mode,
+        nearest_mode=nearest_mode,
+    )
+
+
+@onnx_op("Resize", since=18)
+def resize_18(
+    data: Value,
+    roi: Value | None = None,
+    scales: Value | None = None,
+    sizes: Value | None = None,
+    *,
+    antialias: bool = False,
+    axes: Ints = (),
+    coordinate_transformation_mode: str = "half_pixel",
+    cubic_coeff_a: float = -0.75,
+    exclude_outside: bool = False,
+    extrapolation_value: float = 0.0,
+    keep_aspect_ratio_policy: str = "stretch",
+    mode: str = "nearest",
+    nearest_mode: str = "round_prefer_floor",
+) -> Value:
+    way = Resampling(
+        mode,
+        coordinates=coordinate_transformation_mode,
+        nearest=nearest_mode,
+        antialias=antialias,
+        cubic=cubic_coeff_a,
+        exclude_outside=exclude_outside,
+        extrapolation=extrapolation_value,
+        policy=keep_aspect_ratio_policy,
+    )
+    empty = scales is not None and scales.shape.is_static and scales.shape.static == (0,)
+    return resampled(data, way, scales=None if empty else scales, sizes=sizes, roi=roi, axes=axes)
+
+
+def _grid_sample(data: Value, grid: Value, align_corners: bool, mode: str, padding_mode: str) -> Value:
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise InvalidAttributeError(f"padding_mode is {padding_mode!r}, expected zeros, border or reflection")
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise InvalidAttributeError(f"mode is {mode!r}")
+    if known_rank(data, "the input") == 5:
+        return _volume_sample(data, grid, align_corners, mode, padding_mode)
+    return build.grid_sample(data, grid, align_corners=align_corners, mode=mode, padding_mode=padding_mode)
+
+
+@onnx_op("GridSample", since=16)
+def grid_sample_16(
+    data: Value, grid: Value, *, align_corners: bool = False, mode: str = "bilinear", padding_mode: str = "zeros"
+) -> Value:
+    return _grid_sample(data, grid, align_corners, mode, padding_mode)
+
+
+@onnx_op("GridSample", since=20)
+def grid_sample(
+    data: Value, grid: Value, *, align_corners: bool = False, mode: str = "linear", padding_mode: str = "zeros"
+) -> Value:
+    """The modes have the names of one axis."""
+    names = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
+    return _grid_sample(data, grid, align_corners, names.get(mode, mode), padding_mode)
+
+
+def _volume_sample(data: Value, grid: Value, align_corners: bool, mode: str, padding_mode: str) -> Value:
+    """Volumes, which GridSample of IR does not take: each neighbour of a place is gathered, and weighted by its nearness.
+
+    data: [batch, channels, depth, height, width]. grid: [batch, ..., 3], of which the last axis has x, y and z.
+    """
+    if mode == "bicubic":
+        raise ShapeError("cubic sampling is of images alone")
+    rank = 3
+    sizes = [build.gather(shape_of(data), 2 + axis, 0) for axis in range(rank)]
+    places = []
+    for axis in range(rank):
+        at = build.gather(grid, rank - 1 - axis, -1)
+        size = cast(sizes[axis], at.element_type)
+        places.append(_place(at, size, align_corners, padding_mode, mode))
+    moved = build.transpose(data, ints(0, 2, 3, 4, 1))
+    if mode == "nearest":
+        corners: list[tuple[int, ...]] = [(0, 0, 0)]
+        lower = [build.round(place, mode="half_to_even") for place in places]
+    else:
+        corners = [(i, j, k) for i in (0, 1) for j in (0, 1) for k in (0, 1)]
+        lower = [build.floor(place) for place in places]
+    total: Value | None = None
+    for corner in corners:
+        weight: Value | None = None
+        indices = []
+        inside: Value | None = None
+        for axis in range(rank):
+            at = build.add(lower[axis], number(corner[axis], lower[axis]))
+            last = build.subtract(cast(sizes[axis], at.element_type), number(1, at))
+            held = build.maximum(build.minimum(at, last), number(0, at))
+            indices.append(build.unsqueeze(as_i64(held), -1))
+            holds = build.equal(held, at)
+            inside = holds if inside is None else build.logical_and(inside, holds)
+            if mode != "nearest":
+                near = build.subtract(number(1, at), build.abs(build.subtract(places[axis], at)))
+                weight = near if weight is None else build.multiply(weight, near)
+        found = build.gather_nd(moved, concat(indices, -1), batch_dims=1)
+        assert inside is not None
+        factor = cast(inside, found.element_type)
+        if weight is not None:
+            factor = build.multiply(factor, cast(weight, found.element_type))
+        part = build.multiply(found, build.unsqueeze(factor, -1))
+        total = part if total is None else build.add(total, part)
+    assert total is not None
+    return build.transpose(total, ints(0, 4, 1, 2, 3))
+
+
+def _place(at: Value, size: Value, align_corners: bool, padding_mode: str, mode: str) -> Value:
+    """From -1 .. 1 to indices along an axis of this size, brought inside as the padding mode says."""
+    one, half = number(1, at), number(0.5, at)
+    last = build.subtract(size, one)
+    scaled = build.multiply(build.add(at, one), half)
+    if align_corners:
+        place = build.multiply(scaled, last)
+    else:
+        place = build.subtract(build.multiply(scaled, size), half)
+    if padding_mode == "border":
+        return build.maximum(build.minimum(place, last), number(0, at))
+    if padding_mode == "reflection":
+        low = number(0 if align_corners else -0.5, at)
+        span = last if align_corners else size
+        beyond = build.abs(build.subtract(place, low))
+        period = build.multiply(span, number(2, at))
+        left = build.floor_mod(beyond, period)
+        turned = build.add(build.minimum(left, build.subtract(period, left)), low)
+        return build.maximum(build.minimum(turned, last), number(0, at))
+    return place
+
+
+def _roi_align(
+    data: Value,
+    rois: Value,
+    batch_indices: Value,
+    aligned: str,
+    mode: str,
+    height: int,
+    width: int,
+    sampling_ratio: int,
+    spatial_scale: float,
+) -> Value:
+    if mode != "avg":
+        # ONNX takes the largest weighted neighbour, ROIAlign of IR the largest of the interpolated samples.
+        raise UnsupportedError(f"mode {mode!r}: IR takes the maximum of other numbers")
+    return build.roi_align(
+        data,
+        rois,
+        batch_indices,
+        pooled_h=height,
+        pooled_w=width,
+        sampling_ratio=sampling_ratio,
+        spatial_scale=spatial_scale,
+        mode=mode,
+        aligned_mode=aligned,
+    )
+
+
+@onnx_op("RoiAlign", since=10)
+def roi_align_10(
+    data: Value,
+    rois: Value,
+    batch_indices: Value,
+    *,
+    mode: str = "avg",
+    output_height: int = 1,
+    output_width: int = 1,
+    sampling_ratio: int = 0,
+    spatial_scale: float = 1.0,
+) -> Value:
+    return _roi_align(
+        data, rois, batch_indices, "asymmetric", mode, output_height, output_width, sampling_ratio, spatial_scale
+    )
+
+
+@onnx_op("RoiAlign", since=16)
+def roi_align(
+    data: Value,
+    rois: Value,
+    batch_indices: Value,
+    *,
+    coordinate_transformation_mode: str = "half_pixel",
+    mode: str = "avg",
+    output_height: int = 1,
+    output_width: int = 1,
+    sampling_ratio: int = 0,
+    spatial_scale: float = 1.0,
+) -> Value:
+    aligned = {"half_pixel": "half_pixel_for_nn", "output_half_pixel": "asymmetric"}
+    if coordinate_transformation_mode not in aligned:
+        raise InvalidAttributeError(f"coordinate_transformation_mode is {coordinate_transformation_mode!r}")
+    return _roi_align(
+        data,
+        rois,
+        batch_indices,
+        aligned[coordinate_transformation_mode],
+        mode,
+        output_height,
+        output_width,
+        sampling_ratio,
+        spatial_scale,
+    )

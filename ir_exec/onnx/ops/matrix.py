@@ -1,0 +1,87 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.errors import UnsupportedError
+from ir_exec.onnx.registry import onnx_op
+from ir_exec.onnx.values import ints, number, shape_of, size_along
+
+__all__: list[str] = []
+
+
+@onnx_op("MatMul", since=1)
+def matmul(a: Value, b: Value) -> Value:
+    return build.matmul(a, b)
+
+
+@onnx_op("Gemm", since=1)
+def gemm_1(
+    a: Value,
+    b: Value,
+    c: Value,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    broadcast: bool = False,
+    transA: bool = False,  # noqa: N803  # the name in files
+    transB: bool = False,  # noqa: N803
+) -> Value:
+    return gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
+
+
+@onnx_op("Gemm", since=7)
+def gemm(
+    a: Value,
+    b: Value,
+    c: Value | None = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: bool = False,  # noqa: N803
+    transB: bool = False,  # noqa: N803
+) -> Value:
+    """alpha a b + beta c."""
+    found = build.matmul(a, b, transpose_a=transA, transpose_b=transB)
+    if alpha != 1:
+        found = build.multiply(found, number(alpha, found))
+    if c is None:
+        return found
+    return build.add(found, c if beta == 1 else build.multiply(c, number(beta, c)))
+
+
+@onnx_op("Einsum", since=12)
+def einsum(*inputs: Value, equation: str) -> Value:
+    return build.einsum(inputs, equation)
+
+
+@onnx_op("Det", since=11)
+def det(data: Value) -> Value:
+    """Gaussian elimination, a column after the other: the product of the pivots, with the sign of their exchanges."""
+    side = size_along(data, -1)
+    if not side.is_static:
+        raise UnsupportedError("the size of the matrices must be known when the file is converted")
+    sizes = shape_of(data)
+    front = build.slice(sizes, ints(0), ints(-2), ints(1))
+    left = build.reshape(data, ints(-1, side.size, side.size), special_zero=False)
+    one, zero = number(1, data), number(0, data)
+    found = build.broadcast(one, build.slice(shape_of(left), ints(0), ints(1), ints(1)))
+    for rows in range(side.size, 0, -1):
+        column = build.gather(left, 0, 2)
+        _, place = build.topk(build.abs(column), 1, 1, "max", "value", index_element_type="i64")
+        best = build.gather(left, place, 1, batch_dims=1)
+        pivot = build.squeeze(build.gather(best, 0, 2), ints(1))
+        place = build.squeeze(place, ints(1))
+        is_first = build.equal(place, build.constant(0))
+        found = build.multiply(found, build.select(is_first, pivot, build.negative(pivot)))
+        if rows == 1:
+            break
+        top = build.slice(left, ints(0), ints(1), ints(1), ints(1))
+        rest = build.slice(left, ints(1), ints(rows), ints(1), ints(1))
+        was_here = build.equal(build.unsqueeze(place, 1), build.constant(list(range(1, rows))))
+        rest = build.select(build.unsqueeze(was_here, 2), top, rest)
+        divisor = build.select(build.equal(pivot, zero), one, pivot)
+        factor = build.divide(build.slice(rest, ints(0), ints(1), ints(1), ints(2)), build.unsqueeze(divisor, ints(1, 2)))
+        left = build.slice(build.subtract(rest, build.multiply(factor, best)), ints(1), ints(rows), ints(1), ints(2))
+    return build.reshape(found, front, special_zero=False)

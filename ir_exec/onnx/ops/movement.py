@@ -1,0 +1,403 @@
+"""Operators that move elements."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import InvalidAttributeError, ShapeError, UnsupportedError
+from ir_exec.onnx.attributes import Ints
+from ir_exec.onnx.convert import Call
+from ir_exec.onnx.registry import onnx_op
+from ir_exec.onnx.values import as_i64, cast, concat, dims_of, ints, known_ints, known_rank, number, reshape, shape_of
+from ir_exec.types import ElementType
+
+__all__: list[str] = []
+
+
+@onnx_op("Gather", since=1)
+def gather(data: Value, indices: Value, *, axis: int = 0) -> Value:
+    return build.gather(data, indices, axis)
+
+
+@onnx_op("GatherElements", since=11)
+def gather_elements(data: Value, indices: Value, *, axis: int = 0) -> Value:
+    return build.gather_elements(data, indices, axis=axis)
+
+
+@onnx_op("GatherND", since=11)
+def gather_nd_11(data: Value, indices: Value) -> Value:
+    return build.gather_nd(data, indices)
+
+
+@onnx_op("GatherND", since=12)
+def gather_nd(data: Value, indices: Value, *, batch_dims: int = 0) -> Value:
+    return build.gather_nd(data, indices, batch_dims=batch_dims)
+
+
+@onnx_op("Scatter", since=9)
+def scatter(data: Value, indices: Value, updates: Value, *, axis: int = 0) -> Value:
+    return build.scatter_elements_update(data, indices, updates, axis)
+
+
+@onnx_op("ScatterElements", since=11)
+def scatter_elements_11(data: Value, indices: Value, updates: Value, *, axis: int = 0) -> Value:
+    return build.scatter_elements_update(data, indices, updates, axis)
+
+
+@onnx_op("ScatterElements", since=16)
+def scatter_elements(
+    data: Value, indices: Value, updates: Value, *, axis: int = 0, reduction: str = "none"
+) -> Value:
+    kind = _reduction(reduction, {"none": "none", "add": "sum", "mul": "prod", "min": "min", "max": "max"})
+    return build.scatter_elements_update(data, indices, updates, axis, reduction=kind)
+
+
+@onnx_op("ScatterND", since=11)
+def scatter_nd_11(data: Value, indices: Value, updates: Value) -> Value:
+    return build.scatter_nd_update(data, indices, updates)
+
+
+@onnx_op("ScatterND", since=16)
+def scatter_nd(data: Value, indices: Value, updates: Value, *, reduction: str = "none") -> Value:
+    kind = _reduction(reduction, {"none": "none", "add": "sum", "mul": "prod", "min": "min", "max": "max"})
+    return build.scatter_nd_update(data, indices, updates, reduction=kind)
+
+
+def _reduction(name: str, kinds: dict[str, str]) -> str:
+    if name not in kinds:
+        raise InvalidAttributeError(f"reduction is {name!r}, expected {', '.join(kinds)}")
+    return kinds[name]
+
+
+@onnx_op("TensorScatter", since=24)
+def tensor_scatter(
+    past_cache: Value, update: Value, write_indices: Value | None = None, *, axis: int = -2, mode: str = "linear"
+) -> Value:
+    """Writes `update` into the cache from an index of each batch on, along `axis`."""
+    if mode not in ("linear", "circular"):
+        raise InvalidAttributeError(f"mode is {mode!r}, expected linear or circular")
+    rank = known_rank(past_cache, "past_cache")
+    axis %= rank
+    length = build.gather(shape_of(update), axis, 0)
+    steps = build.range(0, length, 1, output_type="i64")
+    if write_indices is None:
+        start = build.constant(np.zeros(1, np.int64))
+    else:
+        start = as_i64(write_indices)
+    places = build.add(build.unsqueeze(start, 1), build.unsqueeze(steps, 0))
+    if mode == "circular":
+        places = build.floor_mod(places, build.gather(shape_of(past_cache), axis, 0))
+    around = [1] * rank
+    shaped = build.reshape(places, concat([ints(-1 if write_indices is not None else 1, *around[1:axis]),
+                                          build.unsqueeze(length, 0), ints(*around[axis + 1 :])])
+                           if axis < rank - 1 else concat([ints(-1, *around[1:axis]), build.unsqueeze(length, 0)]),
+                           special_zero=False)
+    indices = build.broadcast(shaped, shape_of(update))
+    return build.scatter_elements_update(past_cache, indices, update, axis)
+
+
+@onnx_op("Concat", since=1)
+def concat_1(*inputs: Value, axis: int = 1) -> Value:
+    return build.concat(inputs, axis)
+
+
+@onnx_op("Concat", since=4)
+def concat_4(*inputs: Value, axis: int) -> Value:
+    return build.concat(inputs, axis)
+
+
+@onnx_op("Transpose", since=1)
+def transpose(data: Value, *, perm: Ints | None = None) -> Value:
+    return build.transpose(data, ints() if perm is None else ints(*perm))
+
+
+@onnx_op("Reshape", since=1)
+def reshape_1(data: Value, *, shape: Ints = (), consumed_inputs: Ints = ()) -> Value:
+    return build.reshape(data, ints(*shape), special_zero=True)
+
+
+@onnx_op("Reshape", since=5)
+def reshape_5(data: Value, shape: Value) -> Value:
+    return build.reshape(data, shape, special_zero=True)
+
+
+@onnx_op("Reshape", since=14)
+def reshape_14(data: Value, shape: Value, *, allowzero: bool = False) -> Value:
+    return build.reshape(data, shape, special_zero=not allowzero)
+
+
+@onnx_op("Flatten", since=1)
+def flatten(data: Value, *, axis: int = 1) -> Value:
+    """Everything before `axis` becomes the first dim, the rest the second."""
+    rank = data.rank
+    if axis == 0:
+        return reshape(data, 1, -1)
+    if axis == 1 and not _may_be_empty(data):
+        return build.reshape(data, ints(0, -1), special_zero=True)
+    if rank is None:
+        raise UnsupportedError("the rank of the input must be known when the file is converted")
+    if not -rank <= axis <= rank:
+        raise ShapeError(f"axis {axis} is out of range for rank {rank}", code=Code.axis_out_of_range)
+    axis = axis if axis >= 0 else axis + rank
+    sizes = shape_of(data)
+    before = build.reduce_prod(build.slice(sizes, ints(0), ints(axis), ints(1)), ints(0), keep_dims=True)
+    behind = build.reduce_prod(build.slice(sizes, ints(axis), ints(rank), ints(1)), ints(0), keep_dims=True)
+    return build.reshape(data, concat([before, behind]), special_zero=False)
+
+
+def _may_be_empty(data: Value) -> bool:
+    return data.shape.dims is None or len(data.shape.dims) < 2 or any(dim.lo == 0 for dim in data.shape.dims)
+
+
+@onnx_op("Squeeze", since=1)
+def squeeze_1(data: Value, *, axes: Ints = ()) -> Value:
+    return build.squeeze(data, ints(*axes)) if axes else build.squeeze(data)
+
+
+@onnx_op("Squeeze", since=13)
+def squeeze_13(data: Value, axes: Value | None = None) -> Value:
+    return build.squeeze(data) if axes is None else build.squeeze(data, axes)
+
+
+@onnx_op("Unsqueeze", since=1)
+def unsqueeze_1(data: Value, *, axes: Ints) -> Value:
+    return build.unsqueeze(data, ints(*axes))
+
+
+@onnx_op("Unsqueeze", since=13)
+def unsqueeze_13(data: Value, axes: Value) -> Value:
+    return build.unsqueeze(data, axes)
+
+
+@onnx_op("Expand", since=8)
+def expand(data: Value, shape: Value) -> Value:
+    return build.broadcast(data, shape, mode="bidirectional")
+
+
+@onnx_op("Tile", since=1)
+def tile_1(data: Value, tiles: Value, axis: Value) -> Value:
+    """Repeats along one axis."""
+    rank = known_rank(data, "the input")
+    counts = build.scatter_elements_update(ints(*[1] * rank), as_i64(reshape(axis, 1)), as_i64(reshape(tiles, 1)), 0)
+    return build.tile(data, counts)
+
+
+@onnx_op("Tile", since=6)
+def tile(data: Value, repeats: Value) -> Value:
+    return build.tile(data, repeats)
+
+
+def _index(value: Value) -> Value:
+    return value if value.element_type in (ElementType.i32, ElementType.i64) else as_i64(value)
+
+
+@onnx_op("Slice", since=1)
+def slice_1(data: Value, *, starts: Ints, ends: Ints, axes: Ints | None = None) -> Value:
+    steps = ints(*[1] * len(starts))
+    axes = tuple(range(len(starts))) if axes is None else axes
+    return build.slice(data, ints(*starts), ints(*ends), steps, ints(*axes))
+
+
+@onnx_op("Slice", since=10)
+def slice_10(
+    data: Value, starts: Value, ends: Value, axes: Value | None = None, steps: Value | None = None
+) -> Value:
+    if steps is None:
+        steps = build.broadcast(build.constant(np.ones((), starts.element_type.dtype)), shape_of(starts))
+    if axes is None:
+        return build.slice(data, starts, ends, steps)
+    return build.slice(data, starts, ends, steps, axes)
+
+
+@onnx_op("Split", since=1)
+def split_1(data: Value, split: Value | None = None, *, axis: int = 0, split_: Ints = (), call: Call) -> list[Value]:
+    sizes = ints(*split_) if split_ else split
+    return _split(data, axis, sizes, call.outputs)
+
+
+@onnx_op("Split", since=2)
+def split_2(data: Value, *, axis: int = 0, split: Ints = (), call: Call) -> list[Value]:
+    return _split(data, axis, ints(*split) if split else None, call.outputs)
+
+
+@onnx_op("Split", since=13)
+def split_13(data: Value, split: Value | None = None, *, axis: int = 0, call: Call) -> list[Value]:
+    return _split(data, axis, split, call.outputs)
+
+
+@onnx_op("Split", since=18)
+def split_18(
+    data: Value, split: Value | None = None, *, axis: int = 0, num_outputs: int | None = None, call: Call
+) -> list[Value]:
+    """Without sizes all parts are equally long, but the last may be shorter."""
+    count = num_outputs if num_outputs is not None else call.outputs
+    if split is not None or _divides(data, axis, count):
+        return _split(data, axis, split, count)
+    size = build.gather(shape_of(data), axis, 0)
+    each = build.divide(build.add(size, count - 1), count)
+    last = build.subtract(size, build.multiply(each, count - 1))
+    sizes = concat([*[build.unsqueeze(each, 0)] * (count - 1), build.unsqueeze(last, 0)])
+    return _split(data, axis, sizes, count)
+
+
+def _divides(data: Value, axis: int, count: int) -> bool:
+    dim = data.shape.dims[axis] if data.shape.dims is not None else None
+    return dim is not None and dim.is_static and dim.size % count == 0
+
+
+def _split(data: Value, axis: int, sizes: Value | None, count: int) -> list[Value]:
+    if sizes is None:
+        if count == 1:
+            return [data]
+        return list(build.split(data, axis, num_splits=count))
+    if sizes.shape.dims is None or not sizes.shape.is_static:
+        # As many sizes as the node has outputs.
+        sizes = reshape(sizes, count)
+    found = build.variadic_split(data, axis, sizes)
+    return [found] if isinstance(found, Value) else list(found)
+
+
+@onnx_op("Pad", since=1)
+def pad_1(data: Value, *, paddings: Ints, mode: str = "constant", value: float = 0.0) -> Value:
+    return pad_2(data, pads=paddings, mode=mode, value=value)
+
+
+@onnx_op("Pad", since=2)
+def pad_2(data: Value, *, pads: Ints, mode: str = "constant", value: float = 0.0) -> Value:
+    return _pad(data, ints(*pads), number(value, data), None, mode, ("constant", "reflect", "edge"))
+
+
+@onnx_op("Pad", since=11)
+def pad_11(data: Value, pads: Value, constant_value: Value | None = None, *, mode: str = "constant") -> Value:
+    return _pad(data, pads, constant_value, None, mode, ("constant", "reflect", "edge"))
+
+
+@onnx_op("Pad", since=18)
+def pad_18(
+    data: Value,
+    pads: Value,
+    constant_value: Value | None = None,
+    axes: Value | None = None,
+    *,
+    mode: str = "constant",
+) -> Value:
+    return _pad(data, pads, constant_value, axes, mode, ("constant", "reflect", "edge"))
+
+
+@onnx_op("Pad", since=19)
+def pad_19(
+    data: Value,
+    pads: Value,
+    constant_value: Value | None = None,
+    axes: Value | None = None,
+    *,
+    mode: str = "constant",
+) -> Value:
+    return _pad(data, pads, constant_value, axes, mode, ("constant", "reflect", "edge", "wrap"))
+
+
+def _pad(
+    data: Value, pads: Value, fill: Value | None, axes: Value | None, mode: str, modes: tuple[str, ...]
+) -> Value:
+    """Pads for `axes`, or for all axes: those at the beginnings, then those at the ends."""
+    if mode not in modes:
+        raise InvalidAttributeError(f"mode is {mode!r}, expected {', '.join(modes)}")
+    rank = known_rank(data, "the input")
+    begins, ends = build.split(pads, 0, num_splits=2)
+    if axes is not None:
+        if axes.rank is not None and axes.shape.is_static and axes.shape.static == (0,):
+            return data
+        zeros = build.constant(np.zeros(rank, np.int64))
+        begins = build.scatter_elements_update(zeros, axes, as_i64(begins), 0)
+        ends = build.scatter_elements_update(zeros, axes, as_i64(ends), 0)
+    if mode == "wrap":
+        return _wrapped(data, begins, ends, rank)
+    if mode != "constant":
+        return build.pad(data, begins, ends, pad_mode=mode)
+    fill = number(0, data) if fill is None else build.squeeze(fill) if fill.rank != 0 else fill
+    return build.pad(data, begins, ends, fill, pad_mode=mode)
+
+
+def _wrapped(data: Value, begins: Value, ends: Value, rank: int) -> Value:
+    """Along each axis the data goes on from its other end."""
+    for axis in range(rank):
+        size = build.gather(shape_of(data), axis, 0)
+        start = build.negative(build.gather(as_i64(begins), axis, 0))
+        stop = build.add(size, build.gather(as_i64(ends), axis, 0))
+        places = build.floor_mod(build.range(start, stop, 1, output_type="i64"), size)
+        data = build.gather(data, places, axis)
+    return data
+
+
+@onnx_op("DepthToSpace", since=1)
+def depth_to_space_1(data: Value, *, blocksize: int) -> Value:
+    return build.depth_to_space(data, block_size=blocksize, mode="blocks_first")
+
+
+@onnx_op("DepthToSpace", since=11)
+def depth_to_space(data: Value, *, blocksize: int, mode: str = "DCR") -> Value:
+    if mode not in ("DCR", "CRD"):
+        raise InvalidAttributeError(f"mode is {mode!r}, expected DCR or CRD")
+    return build.depth_to_space(data, block_size=blocksize, mode="blocks_first" if mode == "DCR" else "depth_first")
+
+
+@onnx_op("SpaceToDepth", since=1)
+def space_to_depth(data: Value, *, blocksize: int) -> Value:
+    return build.space_to_depth(data, block_size=blocksize, mode="blocks_first")
+
+
+@onnx_op("SpaceToDepth", since=28)
+def space_to_depth_28(data: Value, *, blocksize: int, mode: str = "DCR") -> Value:
+    if mode not in ("DCR", "CRD"):
+        raise InvalidAttributeError(f"mode is {mode!r}, expected DCR or CRD")
+    return build.space_to_depth(data, block_size=blocksize, mode="blocks_first" if mode == "DCR" else "depth_first")
+
+
+@onnx_op("ReverseSequence", since=10)
+def reverse_sequence(data: Value, sequence_lens: Value, *, batch_axis: int = 1, time_axis: int = 0) -> Value:
+    return build.reverse_sequence(data, sequence_lens, batch_axis=batch_axis, seq_axis=time_axis)
+
+
+@onnx_op("Compress", since=9)
+def compress(data: Value, condition: Value, *, axis: int | None = None) -> Value:
+    """The slices at the places where the condition holds; a condition may be shorter than the axis."""
+    if axis is None:
+        data, axis = reshape(data, -1), 0
+    places = build.squeeze(build.non_zero(condition, output_type="i64"), 0)
+    return build.gather(data, places, axis)
+
+
+@onnx_op("Trilu", since=14)
+def trilu(data: Value, k: Value | None = None, *, upper: bool = True) -> Value:
+    """Keeps what is on one side of the diagonal `k`, and the diagonal."""
+    sizes = shape_of(data)
+    rows = build.range(0, build.gather(sizes, -2, 0), 1, output_type="i64")
+    columns = build.range(0, build.gather(sizes, -1, 0), 1, output_type="i64")
+    shift = build.constant(np.int64(0)) if k is None else as_i64(build.squeeze(k) if k.rank != 0 else k)
+    diagonal = build.add(build.unsqueeze(rows, 1), shift)
+    compared = build.greater_equal if upper else build.less_equal
+    kept = compared(build.unsqueeze(columns, 0), diagonal)
+    zero = build.constant(np.zeros((), data.element_type.dtype))
+    return build.select(kept, data, zero)
+
+
+@onnx_op("CenterCropPad", since=18)
+def center_crop_pad(data: Value, shape: Value, *, axes: Ints | None = None) -> Value:
+    """Cuts or pads around the middle, so that the axes get these sizes."""
+    rank = known_rank(data, "the input")
+    for position, axis in enumerate(range(rank) if axes is None else [axis % rank for axis in axes]):
+        wanted = build.gather(as_i64(shape), ints(position), 0)
+        held = build.gather(shape_of(data), ints(axis), 0)
+        zero = ints(0)
+        cut = build.maximum(build.subtract(held, wanted), zero)
+        begin = build.divide(cut, ints(2))
+        data = build.slice(data, begin, build.add(begin, build.minimum(held, wanted)), ints(1), ints(axis))
+        lacking = build.maximum(build.subtract(wanted, held), zero)
+        before = build.divide(lacking, ints(2))
+        begins = build.scatter_elements_update(ints(*[0] * rank), ints(axis), before, 0)
+        ends = build.scatter_elements_update(ints(*[0] * rank), ints(axis), build.subtract(lacking, before), 0)
+        data = build.pad(data, begins, ends, number(0, data), pad_mode="constant")
+    return data

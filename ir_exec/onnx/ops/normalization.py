@@ -1,0 +1,312 @@
+"""Normalizations, and functions along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.errors import UnsupportedError
+from ir_exec.onnx.attributes import Ints
+from ir_exec.onnx.convert import Call
+from ir_exec.onnx.registry import onnx_op
+from ir_exec.onnx.tensors import element_type_of
+from ir_exec.onnx.values import cast, concat, ints, known_rank, number, reshape, shape_of
+from ir_exec.types import ElementType
+
+__all__: list[str] = []
+
+AlongAxis = Callable[[Value, int], Value]
+
+
+def _softmax(data: Value, axis: int) -> Value:
+    return build.softmax(data, axis=axis)
+
+
+def _log_softmax(data: Value, axis: int) -> Value:
+    return build.log_softmax(data, axis=axis)
+
+
+def _hardmax(data: Value, axis: int) -> Value:
+    """One at the first of the largest elements, zero elsewhere."""
+    _, best = build.topk(data, 1, axis, "max", "value", index_element_type="i64", stable=True)
+    depth = build.gather(shape_of(data), axis, 0)
+    return build.one_hot(build.squeeze(best, axis), depth, number(1, data), number(0, data), axis)
+
+
+def _register(name: str, function: AlongAxis) -> None:
+    def flattened(data: Value, *, axis: int = 1) -> Value:
+        """Up to version 12 all axes from `axis` on are one."""
+        rank = known_rank(data, "the input")
+        start = axis % rank if rank else 0
+        if start == rank - 1 or rank == 0:
+            return function(data, -1)
+        sizes = shape_of(data)
+        front = build.slice(sizes, ints(0), ints(start), ints(1))
+        flat = build.reshape(data, concat([front, ints(-1)]), special_zero=False)
+        return build.reshape(function(flat, -1), sizes, special_zero=False)
+
+    def along(data: Value, *, axis: int = -1) -> Value:
+        return function(data, axis)
+
+    onnx_op(name, since=1)(flattened)
+    onnx_op(name, since=13)(along)
+
+
+_register("Softmax", _softmax)
+_register("LogSoftmax", _log_softmax)
+_register("Hardmax", _hardmax)
+
+
+def per_channel(value: Value, data: Value) -> Value:
+    """A tensor of rank 1 with the axes behind the channels of `data`."""
+    behind = known_rank(data, "the input") - 2
+    return build.unsqueeze(value, list(range(1, 1 + behind))) if behind > 0 else value
+
+
+def _batch_norm(
+    data: Value, scale: Value, bias: Value, mean: Value, variance: Value, epsilon: float
+) -> Value:
+    kinds = {one.element_type for one in (data, scale, bias, mean, variance)}
+    if len(kinds) > 1:
+        # From version 15 on the statistics may have a wider type.
+        wide = mean.element_type
+        parts = [cast(one, wide) for one in (data, scale, bias, mean, variance)]
+        return cast(_batch_norm(*parts, epsilon), data.element_type)
+    return build.batch_norm_inference(data, scale, bias, mean, variance, epsilon=epsilon)
+
+
+@onnx_op("BatchNormalization", since=1)
+def batch_normalization_1(
+    data: Value,
+    scale: Value,
+    bias: Value,
+    mean: Value,
+    variance: Value,
+    *,
+    consumed_inputs: Ints = (),
+    epsilon: float = 1e-5,
+    is_test: bool = False,
+    momentum: float = 0.9,
+    spatial: bool = True,
+) -> Value:
+    _only_inference(is_test and spatial)
+    return _batch_norm(data, scale, bias, mean, variance, epsilon)
+
+
+@onnx_op("BatchNormalization", since=6)
+def batch_normalization_6(
+    data: Value,
+    scale: Value,
+    bias: Value,
+    mean: Value,
+    variance: Value,
+    *,
+    epsilon: float = 1e-5,
+    is_test: bool = False,
+    momentum: float = 0.9,
+    spatial: bool = True,
+) -> Value:
+    _only_inference(is_test and spatial)
+    return _batch_norm(data, scale, bias, mean, variance, epsilon)
+
+
+@onnx_op("BatchNormalization", since=7)
+def batch_normalization_7(
+    data: Value,
+    scale: Value,
+    bias: Value,
+    mean: Value,
+    variance: Value,
+    *,
+    epsilon: float = 1e-5,
+    momentum: float = 0.9,
+    spatial: bool = True,
+    call: Call,
+) -> Value:
+    """Training has the outputs behind the first."""
+    _only_inference(spatial and call.outputs == 1)
+    return _batch_norm(data, scale, bias, mean, variance, epsilon)
+
+
+@onnx_op("BatchNormalization", since=9)
+def batch_normalization_9(
+    data: Value,
+    scale: Value,
+    bias: Value,
+    mean: Value,
+    variance: Value,
+    *,
+    epsilon: float = 1e-5,
+    momentum: float = 0.9,
+    call: Call,
+) -> Value:
+    _only_inference(call.outputs == 1)
+    return _batch_norm(data, scale, bias, mean, variance, epsilon)
+
+
+@onnx_op("BatchNormalization", since=14)
+def batch_normalization(
+    data: Value,
+    scale: Value,
+    bias: Value,
+    mean: Value,
+    variance: Value,
+    *,
+    epsilon: float = 1e-5,
+    momentum: float = 0.9,
+    training_mode: bool = False,
+) -> list[Value]:
+    """In training mode the batch has the statistics, and the running ones move towards them."""
+    if not training_mode:
+        return [_batch_norm(data, scale, bias, mean, variance, epsilon)]
+    axes = ints(0, *range(2, known_rank(data, "the input")))
+    mean_now = build.reduce_mean(data, axes, keep_dims=False)
+    centered = build.subtract(data, build.reduce_mean(data, axes, keep_dims=True))
+    variance_now = build.reduce_mean(build.multiply(centered, centered), axes, keep_dims=False)
+    kept, new = number(momentum, mean), number(1 - momentum, mean)
+    running = [
+        build.add(build.multiply(old, kept), build.multiply(cast(now, old.element_type), new))
+        for old, now in ((mean, mean_now), (variance, variance_now))
+    ]
+    return [_batch_norm(data, scale, bias, mean_now, variance_now, epsilon), *running]
+
+
+def _only_inference(holds: bool) -> None:
+    if not holds:
+        raise UnsupportedError("training, or statistics that are not per channel")
+
+
+@onnx_op("InstanceNormalization", since=1)
+def instance_normalization_1(
+    data: Value, scale: Value, bias: Value, *, consumed_inputs: Ints = (), epsilon: float = 1e-5
+) -> Value:
+    return instance_normalization(data, scale, bias, epsilon=epsilon)
+
+
+@onnx_op("InstanceNormalization", since=6)
+def instance_normalization(data: Value, scale: Value, bias: Value, *, epsilon: float = 1e-5) -> Value:
+    axes = ints(*range(2, known_rank(data, "the input")))
+    normal = build.mvn(data, axes, eps=epsilon, normalize_variance=True, eps_mode="inside_sqrt")
+    return build.add(build.multiply(normal, per_channel(scale, data)), per_channel(bias, data))
+
+
+@onnx_op("MeanVarianceNormalization", since=9)
+def mean_variance_normalization(data: Value, *, axes: Ints = (0, 2, 3)) -> Value:
+    return build.mvn(data, ints(*axes), eps=1e-9, normalize_variance=True, eps_mode="outside_sqrt")
+
+
+@onnx_op("LayerNormalization", since=17)
+def layer_normalization(
+    data: Value,
+    scale: Value,
+    bias: Value | None = None,
+    *,
+    axis: int = -1,
+    epsilon: float = 1e-5,
+    stash_type: int = 1,
+    call: Call,
+) -> list[Value]:
+    """Mean and inverse deviation are further outputs."""
+    rank = known_rank(data, "the input")
+    axes = ints(*range(axis % rank, rank))
+    wide = cast(data, element_type_of(stash_type))
+    if call.outputs == 1:
+        normal, further = build.mvn(wide, axes, eps=epsilon, normalize_variance=True, eps_mode="inside_sqrt"), []
+    else:
+        mean = build.reduce_mean(wide, axes, keep_dims=True)
+        centered = build.subtract(wide, mean)
+        variance = build.reduce_mean(build.multiply(centered, centered), axes, keep_dims=True)
+        inverse = build.divide(number(1, wide), build.sqrt(build.add(variance, number(epsilon, wide))))
+        normal, further = build.multiply(centered, inverse), [mean, inverse]
+    found = build.multiply(cast(normal, data.element_type), scale)
+    return [found if bias is None else build.add(found, bias), *further]
+
+
+@onnx_op("RMSNormalization", since=23)
+def rms_normalization(
+    data: Value, scale: Value, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
+) -> Value:
+    rank = known_rank(data, "the input")
+    axes = ints(*range(axis % rank, rank))
+    wide = cast(data, element_type_of(stash_type))
+    square = build.reduce_mean(build.multiply(wide, wide), axes, keep_dims=True)
+    root = build.sqrt(build.add(square, number(epsilon, wide)))
+    return build.multiply(cast(build.divide(wide, root), data.element_type), cast(scale, data.element_type))
+
+
+@onnx_op("GroupNormalization", since=18)
+def group_normalization_18(
+    data: Value, scale: Value, bias: Value, *, num_groups: int, epsilon: float = 1e-5
+) -> Value:
+    """Scale and bias belong to the groups."""
+    rank = known_rank(data, "the input")
+    grouped = build.reshape(data, ints(0, num_groups, -1), special_zero=True)
+    normal = build.mvn(grouped, 2, eps=epsilon, normalize_variance=True, eps_mode="inside_sqrt")
+    shaped = [build.unsqueeze(one, 1) for one in (scale, bias)]
+    found = build.add(build.multiply(normal, shaped[0]), shaped[1])
+    assert rank
+    return build.reshape(found, shape_of(data), special_zero=False)
+
+
+@onnx_op("GroupNormalization", since=21)
+def group_normalization(
+    data: Value, scale: Value, bias: Value, *, num_groups: int, epsilon: float = 1e-5, stash_type: int = 1
+) -> Value:
+    """Scale and bias belong to the channels."""
+    kind = element_type_of(stash_type)
+    wide = [cast(one, kind) for one in (data, scale, bias)]
+    found = build.group_normalization(*wide, num_groups=num_groups, epsilon=epsilon)
+    return cast(found, data.element_type)
+
+
+@onnx_op("LpNormalization", since=1)
+def lp_normalization(data: Value, *, axis: int = -1, p: int = 2) -> Value:
+    """Zeros stay zeros."""
+    reduce = build.reduce_l1 if p == 1 else build.reduce_l2
+    norm = reduce(data, ints(axis), keep_dims=True)
+    is_zero = build.equal(norm, number(0, norm))
+    return build.divide(data, build.select(is_zero, number(1, norm), norm))
+
+
+@onnx_op("LRN", since=1)
+def lrn(data: Value, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int) -> Value:
+    return build.lrn(data, ints(1), alpha=alpha, beta=beta, bias=bias, size=size)
+
+
+@onnx_op("Dropout", since=1)
+def dropout_1(
+    data: Value, *, consumed_inputs: Ints = (), is_test: bool = False, ratio: float = 0.5, call: Call
+) -> list[Value]:
+    if not is_test and ratio:
+        raise UnsupportedError("training drops at random")
+    return _kept(data)
+
+
+@onnx_op("Dropout", since=6)
+def dropout_6(data: Value, *, is_test: bool = False, ratio: float = 0.5) -> list[Value]:
+    if not is_test and ratio:
+        raise UnsupportedError("training drops at random")
+    return _kept(data)
+
+
+@onnx_op("Dropout", since=7)
+def dropout_7(data: Value, *, ratio: float = 0.5) -> list[Value]:
+    return _kept(data)
+
+
+@onnx_op("Dropout", since=12)
+def dropout(
+    data: Value, ratio: Value | None = None, training_mode: Value | None = None, *, seed: int | None = None
+) -> list[Value]:
+    """At random in training mode alone, which must be known."""
+    if training_mode is not None:
+        from ir_exec.onnx.values import known_scalar
+
+        if known_scalar(training_mode, "training_mode") and (ratio is None or known_scalar(ratio, "ratio")):
+            raise UnsupportedError("training drops at random")
+    return _kept(data)
+
+
+def _kept(data: Value) -> list[Value]:
+    return [data, build.broadcast(build.constant(True), shape_of(data))]

@@ -1,0 +1,338 @@
+"""Pooling."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import InvalidAttributeError, ShapeError, UnsupportedError
+from ir_exec.onnx.attributes import Ints
+from ir_exec.onnx.convert import Call
+from ir_exec.onnx.ops.convolution import auto_padded, halves
+from ir_exec.onnx.registry import onnx_op
+from ir_exec.onnx.values import as_i64, cast, concat, dims_of, ints, known_rank, number, reshape, shape_of
+from ir_exec.types import ElementType
+
+__all__ = ["average_pool", "spatial_axes"]
+
+
+def _windows(
+    kernel: Ints, strides: Ints | None, pads: Ints, auto_pad: str, ceil_mode: bool, dilations: Ints | None = None
+) -> dict[str, object]:
+    rank = len(kernel)
+    begins, ends = halves(pads if auto_pad == "NOTSET" else (), rank)
+    return {
+        "kernel_sizes": kernel,
+        "strides": strides or (1,) * rank,
+        "pads_begin": begins,
+        "pads_end": ends,
+        "auto_pad": auto_padded(auto_pad),
+        "rounding_type": "ceil_torch" if ceil_mode else "floor",
+        "dilations": dilations or (1,) * rank,
+    }
+
+
+def average_pool(
+    data: Value,
+    *,
+    kernel_shape: Ints,
+    auto_pad: str = "NOTSET",
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+    dilations: Ints | None = None,
+    pads: Ints = (),
+    strides: Ints | None = None,
+) -> Value:
+    windows = _windows(kernel_shape, strides, pads, auto_pad, ceil_mode, dilations)
+    return build.avg_pool(data, exclude_pad=not count_include_pad, **windows)
+
+
+@onnx_op("AveragePool", since=1)
+def average_pool_1(
+    data: Value, *, kernel_shape: Ints, auto_pad: str = "NOTSET", pads: Ints = (), strides: Ints | None = None
+) -> Value:
+    return average_pool(data, kernel_shape=kernel_shape, auto_pad=auto_pad, pads=pads, strides=strides)
+
+
+@onnx_op("AveragePool", since=7)
+def average_pool_7(
+    data: Value,
+    *,
+    kernel_shape: Ints,
+    auto_pad: str = "NOTSET",
+    count_include_pad: bool = False,
+    pads: Ints = (),
+    strides: Ints | None = None,
+) -> Value:
+    return average_pool(
+        data,
+        kernel_shape=kernel_shape,
+        auto_pad=auto_pad,
+        count_include_pad=count_include_pad,
+        pads=pads,
+        strides=strides,
+    )
+
+
+@onnx_op("AveragePool", since=10)
+def average_pool_10(
+    data: Value,
+    *,
+    kernel_shape: Ints,
+    auto_pad: str = "NOTSET",
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+    pads: Ints = (),
+    strides: Ints | None = None,
+) -> Value:
+    return average_pool(
+        data,
+        kernel_shape=kernel_shape,
+        auto_pad=auto_pad,
+        ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad,
+        pads=pads,
+        strides=strides,
+    )
+
+
+@onnx_op("AveragePool", since=19)
+def average_pool_19(
+    data: Value,
+    *,
+    kernel_shape: Ints,
+    auto_pad: str = "NOTSET",
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+    dilations: Ints | None = None,
+    pads: Ints = (),
+    strides: Ints | None = None,
+) -> Value:
+    return average_pool(
+        data,
+        kernel_shape=kernel_shape,
+        auto_pad=auto_pad,
+        ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad,
+        dilations=dilations,
+        pads=pads,
+        strides=strides,
+    )
+
+
+def _max_pool(data: Value, windows: dict[str, object], storage_order: int, call: Call) -> list[Value]:
+    # Integers of 8 bits are pooled as they are; indices count through the whole tensor.
+    found, indices = build.max_pool(data, index_element_type="i64", **windows)
+    if call.wants(1) and storage_order:
+        indices = _column_major(indices, data)
+    return [found, indices]
+
+
+def _column_major(indices: Value, data: Value) -> Value:
+    """Indices through rows as indices through columns: the last spatial axis counts slowest."""
+    sizes = dims_of(data, "the input")[2:]
+    each = prod(sizes)
+    flat = build.floor_mod(indices, build.constant(np.int64(each)))
+    base = build.subtract(indices, flat)
+    step = 1
+    for axis, size in enumerate(sizes):
+        behind = build.constant(np.int64(prod(sizes[axis + 1 :])))
+        place = build.floor_mod(build.divide(flat, behind), build.constant(np.int64(size)))
+        base = build.add(base, build.multiply(place, build.constant(np.int64(step))))
+        step *= size
+    return base
+
+
+@onnx_op("MaxPool", since=1)
+def max_pool_1(
+    data: Value,
+    *,
+    kernel_shape: Ints,
+    auto_pad: str = "NOTSET",
+    pads: Ints = (),
+    strides: Ints | None = None,
+    call: Call,
+) -> list[Value]:
+    return _max_pool(data, _windows(kernel_shape, strides, pads, auto_pad, False), 0, call)
+
+
+@onnx_op("MaxPool", since=8)
+def max_pool_8(
+    data: Value,
+    *,
+    kernel_shape: Ints,
+    auto_pad: str = "NOTSET",
+    pads: Ints = (),
+    storage_order: int = 0,
+    strides: Ints | None = None,
+    call: Call,
+) -> list[Value]:
+    return _max_pool(data, _windows(kernel_shape, strides, pads, auto_pad, False), storage_order, call)
+
+
+@onnx_op("MaxPool", since=10)
+def max_pool(
+    data: Value,
+    *,
+    kernel_shape: Ints,
+    auto_pad: str = "NOTSET",
+    ceil_mode: bool = False,
+    dilations: Ints | None = None,
+    pads: Ints = (),
+    storage_order: int = 0,
+    strides: Ints | None = None,
+    call: Call,
+) -> list[Value]:
+    return _max_pool(data, _windows(kernel_shape, strides, pads, auto_pad, ceil_mode, dilations), storage_order, call)
+
+
+def _lp_pool(
+    data: Value, p: float, kernel: Ints, auto_pad: str, ceil: bool, dilations: Ints | None, pads: Ints, strides: Ints | None
+) -> Value:
+    """The root of the sum of powers; where a window leaves the data it finds zeros."""
+    windows = _windows(kernel, strides, pads, auto_pad, ceil, dilations)
+    powers = build.power(build.abs(data), number(p, data))
+    total = build.multiply(
+        build.avg_pool(_padded(powers, windows), exclude_pad=False, **windows), number(prod(kernel), data)
+    )
+    return build.power(total, number(1 / p, data))
+
+
+def _padded(data: Value, windows: dict[str, object]) -> Value:
+    """The data with the zeros around it that its windows reach, so that every window lies inside."""
+    rank = len(windows["kernel_sizes"])  # type: ignore[arg-type]
+    auto_pad = windows["auto_pad"]
+    begins, ends = list(windows["pads_begin"]), list(windows["pads_end"])  # type: ignore[call-overload]
+    if auto_pad in ("same_upper", "same_lower") or windows["rounding_type"] != "floor":
+        sizes = dims_of(data, "the input")[2:]
+        for axis in range(rank):
+            stride = windows["strides"][axis]  # type: ignore[index]
+            span = (windows["kernel_sizes"][axis] - 1) * windows["dilations"][axis] + 1  # type: ignore[index]
+            size = sizes[axis]
+            if auto_pad in ("same_upper", "same_lower"):
+                total = max((-(-size // stride) - 1) * stride + span - size, 0)
+                less = total // 2
+                begins[axis], ends[axis] = (less, total - less) if auto_pad == "same_upper" else (total - less, less)
+            else:
+                held = size + begins[axis] + ends[axis]
+                count = -(-(held - span) // stride) + 1
+                if (count - 1) * stride >= size + begins[axis]:
+                    count -= 1
+                ends[axis] += max((count - 1) * stride + span - held, 0)
+    windows.update(auto_pad="valid", pads_begin=(0,) * rank, pads_end=(0,) * rank, rounding_type="floor")
+    if not any(begins) and not any(ends):
+        return data
+    return build.pad(data, ints(0, 0, *begins), ints(0, 0, *ends), number(0, data), pad_mode="constant")
+
+
+@onnx_op("LpPool", since=1)
+def lp_pool_1(
+    data: Value,
+    *,
+    auto_pad: str = "NOTSET",
+    kernel_shape: Ints | None = None,
+    p: float = 2.0,
+    pads: Ints = (),
+    strides: Ints | None = None,
+) -> Value:
+    if kernel_shape is None:
+        raise InvalidAttributeError("attribute kernel_shape is missing", code=Code.missing_attribute)
+    return _lp_pool(data, p, kernel_shape, auto_pad, False, None, pads, strides)
+
+
+@onnx_op("LpPool", since=2)
+def lp_pool_2(
+    data: Value,
+    *,
+    auto_pad: str = "NOTSET",
+    kernel_shape: Ints,
+    p: int = 2,
+    pads: Ints = (),
+    strides: Ints | None = None,
+) -> Value:
+    return _lp_pool(data, p, kernel_shape, auto_pad, False, None, pads, strides)
+
+
+@onnx_op("LpPool", since=18)
+def lp_pool(
+    data: Value,
+    *,
+    auto_pad: str = "NOTSET",
+    ceil_mode: bool = False,
+    dilations: Ints | None = None,
+    kernel_shape: Ints,
+    p: int = 2,
+    pads: Ints = (),
+    strides: Ints | None = None,
+) -> Value:
+    return _lp_pool(data, p, kernel_shape, auto_pad, ceil_mode, dilations, pads, strides)
+
+
+def spatial_axes(data: Value) -> Value:
+    """All axes behind batch and channels."""
+    return ints(*range(2, known_rank(data, "the input")))
+
+
+@onnx_op("GlobalAveragePool", since=1)
+def global_average_pool(data: Value) -> Value:
+    return build.reduce_mean(data, spatial_axes(data), keep_dims=True)
+
+
+@onnx_op("GlobalMaxPool", since=1)
+def global_max_pool(data: Value) -> Value:
+    return build.reduce_max(data, spatial_axes(data), keep_dims=True)
+
+
+@onnx_op("GlobalLpPool", since=1)
+def global_lp_pool_1(data: Value, *, p: float = 2.0) -> Value:
+    powers = build.power(build.abs(data), number(p, data))
+    return build.power(build.reduce_sum(powers, spatial_axes(data), keep_dims=True), number(1 / p, data))
+
+
+@onnx_op("GlobalLpPool", since=2)
+def global_lp_pool(data: Value, *, p: int = 2) -> Value:
+    return global_lp_pool_1(data, p=float(p))
+
+
+@onnx_op("MaxUnpool", since=9)
+def max_unpool(
+    data: Value,
+    indices: Value,
+    output_shape: Value | None = None,
+    *,
+    kernel_shape: Ints,
+    pads: Ints = (),
+    strides: Ints | None = None,
+) -> Value:
+    """Every element goes to its index in the unpooled tensor; everything else is zero.
+
+    Indices count through a tensor of the size that the windows imply, whatever `output_shape` says.
+    """
+    rank = len(kernel_shape)
+    begins, ends = halves(pads, rank)
+    sizes = shape_of(data)
+    front = build.slice(sizes, ints(0), ints(2), ints(1))
+    pooled = build.slice(sizes, ints(2), ints(2 + rank), ints(1))
+    fixed = [k - b - e for k, b, e in zip(kernel_shape, begins, ends, strict=True)]
+    spread = build.multiply(build.subtract(pooled, ints(1)), ints(*(strides or (1,) * rank)))
+    natural = concat([front, build.add(spread, ints(*fixed))])
+    target = natural if output_shape is None else as_i64(output_shape)
+    zeros = build.broadcast(number(0, data), build.reduce_prod(natural, ints(0), keep_dims=True))
+    flat = build.scatter_elements_update(zeros, reshape(indices, -1), reshape(data, -1), 0)
+    found = build.reshape(flat, natural, special_zero=False)
+    if output_shape is None:
+        return found
+    ends_of = build.subtract(target, natural)
+    return build.pad(found, ints(*[0] * (rank + 2)), ends_of, number(0, data), pad_mode="constant")
+
+
+@onnx_op("MaxRoiPool", since=1)
+def max_roi_pool(data: Value, rois: Value, *, pooled_shape: Ints, spatial_scale: float = 1.0) -> Value:
+    if len(pooled_shape) != 2:
+        raise InvalidAttributeError(f"pooled_shape has {len(pooled_shape)} elements, expected 2")
+    height, width = pooled_shape
+    return build.roi_pooling(data, rois, spatial_scale=spatial_scale, pooled_h=height, pooled_w=width, method="max")

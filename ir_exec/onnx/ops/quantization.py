@@ -1,0 +1,301 @@
+"""Integers, and floats of 8 bits, with a scale and a zero point."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import ElementTypeError, ShapeError
+from ir_exec.onnx.attributes import Ints
+from ir_exec.onnx.ops.convolution import convolve
+from ir_exec.onnx.ops.types import convert_saturated, converted, type_of
+from ir_exec.onnx.registry import onnx_op
+from ir_exec.onnx.tensors import element_type_of, is_narrow
+from ir_exec.onnx.values import Held, Narrow, cast, known_rank, reshape, shape_of, size_along
+from ir_exec.types import ElementType
+
+__all__ = ["dequantized", "exact_product", "quantized", "spread"]
+
+_BOUNDS = {
+    ElementType.i4: (-8, 7),
+    ElementType.i8: (-128, 127),
+    ElementType.i16: (-(2**15), 2**15 - 1),
+    ElementType.i32: (-(2**31), 2**31 - 1),
+    ElementType.u2: (0, 3),
+    ElementType.u4: (0, 15),
+    ElementType.u8: (0, 255),
+    ElementType.u16: (0, 2**16 - 1),
+}
+
+_EXACT = 2**24
+"""Integers up to here are f32."""
+
+
+def spread(value: Value, data: Value, axis: int, block: int = 0) -> Value:
+    """A scale or zero point so that it broadcasts: one number, one for each place of an axis, or one for each block."""
+    if value.rank == 0 or (value.shape.is_static and value.shape.static == (1,)):
+        return reshape(value, *[1] * value.rank) if value.rank == 0 else build.squeeze(value, 0)
+    rank = known_rank(data, "the input")
+    axis %= max(rank, 1)
+    if value.rank == 1 and not block:
+        return build.unsqueeze(value, list(range(1, rank - axis))) if rank - axis > 1 else value
+    if value.rank != rank:
+        raise ShapeError(f"the scale has rank {value.rank}, the input {rank}", code=Code.wrong_rank)
+    size = build.gather(shape_of(data), axis, 0)
+    places = build.divide(build.range(0, size, 1, output_type="i64"), build.constant(np.int64(block or 1)))
+    return build.gather(value, places, axis)
+
+
+def quantized(
+    data: Value,
+    scale: Value,
+    zero_point: Value | None,
+    kind: ElementType,
+    *,
+    axis: int = 1,
+    block: int = 0,
+    saturate: bool = True,
+    precision: ElementType | None = None,
+) -> Value:
+    """round(data / scale) + zero point, ended at the bounds of the element type; floats round when they are stored."""
+    precision = precision or (scale.element_type if scale.element_type.is_float else ElementType.f32)
+    divided = build.divide(cast(data, precision), spread(cast(scale, precision), data, axis, block))
+    # Further steps are exact in f32, also for integers that f16 does not hold.
+    wide = cast(divided, ElementType.f64 if kind is ElementType.i32 else ElementType.f32)
+    if kind is ElementType.f32:
+        return wide
+    if kind.is_float:
+        if zero_point is not None:
+            wide = build.add(wide, spread(cast(zero_point, wide.element_type), data, axis, block))
+        return convert_saturated(wide, kind, saturate)
+    if kind not in _BOUNDS:
+        raise ElementTypeError(f"nothing is quantized to {kind}")
+    found = build.round(wide, mode="half_to_even")
+    if zero_point is not None:
+        found = build.add(found, spread(cast(zero_point, wide.element_type), data, axis, block))
+    low, high = _BOUNDS[kind]
+    return cast(build.clamp(found, min=float(low), max=float(high)), kind)
+
+
+def dequantized(
+    data: Value,
+    scale: Value,
+    zero_point: Value | None,
+    *,
+    axis: int = 1,
+    block: int = 0,
+    kind: ElementType | None = None,
+) -> Value:
+    """(data - zero point) times the scale, in the type of the scale unless `kind` is another."""
+    wide = ElementType.f64 if data.element_type is ElementType.i32 and zero_point is not None else ElementType.f32
+    found = cast(data, wide)
+    if zero_point is not None:
+        found = build.subtract(found, spread(cast(zero_point, wide), data, axis, block))
+    found = build.multiply(found, spread(cast(scale, wide), data, axis, block))
+    return cast(found, kind or scale.element_type)
+
+
+def _quantized_to(
+    data: Value,
+    scale: Value,
+    zero_point: Held,
+    code: int,
+    *,
+    axis: int = 1,
+    block: int = 0,
+    saturate: bool = True,
+    precision: int = 0,
+) -> Held:
+    """The type of the zero point is that of the result; without one it is `code`, or u8."""
+    from onnx import TensorProto
+
+    code = type_of(zero_point) if zero_point is not None else code or TensorProto.UINT8
+    zero = zero_point.value if isinstance(zero_point, Narrow) else zero_point
+    assert zero is None or isinstance(zero, Value)
+    computed = element_type_of(precision) if precision else None
+    if not is_narrow(code):
+        kind = element_type_of(code)
+        return quantized(
+            data, scale, zero, kind, axis=axis, block=block, saturate=saturate, precision=computed
+        )
+    if code == TensorProto.INT2:
+        wide = quantized(data, scale, zero, ElementType.i8, axis=axis, block=block, precision=computed)
+        return Narrow(build.clamp(wide, min=-2.0, max=1.0), code)
+    wide = quantized(data, scale, zero, ElementType.f32, axis=axis, block=block, precision=computed)
+    return converted(wide, code, saturate)
+
+
+@onnx_op("QuantizeLinear", since=10)
+def quantize_linear_10(data: Value, scale: Value, zero_point: Held = None) -> Held:
+    return _quantized_to(data, scale, zero_point, 0)
+
+
+@onnx_op("QuantizeLinear", since=13)
+def quantize_linear_13(data: Value, scale: Value, zero_point: Held = None, *, axis: int = 1) -> Held:
+    return _quantized_to(data, scale, zero_point, 0, axis=axis)
+
+
+@onnx_op("QuantizeLinear", since=19)
+def quantize_linear_19(
+    data: Value, scale: Value, zero_point: Held = None, *, axis: int = 1, saturate: bool = True
+) -> Held:
+    return _quantized_to(data, scale, zero_point, 0, axis=axis, saturate=saturate)
+
+
+@onnx_op("QuantizeLinear", since=21)
+def quantize_linear_21(
+    data: Value,
+    scale: Value,
+    zero_point: Held = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+    saturate: bool = True,
+) -> Held:
+    return _quantized_to(data, scale, zero_point, output_dtype, axis=axis, block=block_size, saturate=saturate)
+
+
+@onnx_op("QuantizeLinear", since=23)
+def quantize_linear_23(
+    data: Value,
+    scale: Value,
+    zero_point: Held = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+    precision: int = 0,
+    saturate: bool = True,
+) -> Held:
+    return _quantized_to(
+        data, scale, zero_point, output_dtype, axis=axis, block=block_size, saturate=saturate, precision=precision
+    )
+
+
+def _dequantized_from(
+    data: Held, scale: Value, zero_point: Held, axis: int = 1, block: int = 0, output_dtype: int = 0
+) -> Value:
+    tensor, zero = (one.value if isinstance(one, Narrow) else one for one in (data, zero_point))
+    assert isinstance(tensor, Value)
+    assert zero is None or isinstance(zero, Value)
+    kind = element_type_of(output_dtype) if output_dtype else None
+    return dequantized(tensor, scale, zero, axis=axis, block=block, kind=kind)
+
+
+@onnx_op("DequantizeLinear", since=10)
+def dequantize_linear_10(data: Held, scale: Value, zero_point: Held = None) -> Value:
+    return _dequantized_from(data, scale, zero_point)
+
+
+@onnx_op("DequantizeLinear", since=13)
+def dequantize_linear_13(data: Held, scale: Value, zero_point: Held = None, *, axis: int = 1) -> Value:
+    return _dequantized_from(data, scale, zero_point, axis)
+
+
+@onnx_op("DequantizeLinear", since=21)
+def dequantize_linear_21(
+    data: Held, scale: Value, zero_point: Held = None, *, axis: int = 1, block_size: int = 0
+) -> Value:
+    return _dequantized_from(data, scale, zero_point, axis, block_size)
+
+
+@onnx_op("DequantizeLinear", since=23)
+def dequantize_linear_23(
+    data: Held,
+    scale: Value,
+    zero_point: Held = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+) -> Value:
+    return _dequantized_from(data, scale, zero_point, axis, block_size, output_dtype)
+
+
+def exact_product(a: Value, b: Value, a_zero: Value | None, b_zero: Value | None) -> Value:
+    """The matrix product of integers of 8 bits less their zero points, as i32.
+
+    It is computed in floats, which processors multiply fastest, of a type in which every sum is exact.
+    """
+    depth = size_along(a, -1) if a.rank else None
+    small = depth is not None and depth.is_bounded and depth.hi * 255 * 255 <= _EXACT
+    kind = ElementType.f32 if small else ElementType.f64
+    parts = []
+    for value, zero, is_row in ((a, a_zero, True), (b, b_zero, False)):
+        wide = cast(value, kind)
+        if zero is not None:
+            wide = build.subtract(wide, _by_row(cast(zero, kind), is_row))
+        parts.append(wide)
+    return cast(build.matmul(*parts), ElementType.i32)
+
+
+def _by_row(value: Value, is_row: bool) -> Value:
+    """Scales and zero points of rank 1 belong to the rows of the left matrix, and to the columns of the right one."""
+    if value.rank != 1 or (value.shape.is_static and value.shape.static == (1,)):
+        return value if value.rank != 1 else build.squeeze(value, 0)
+    return build.unsqueeze(value, 1) if is_row else value
+
+
+@onnx_op("MatMulInteger", since=10)
+def matmul_integer(a: Value, b: Value, a_zero_point: Value | None = None, b_zero_point: Value | None = None) -> Value:
+    return exact_product(a, b, a_zero_point, b_zero_point)
+
+
+@onnx_op("QLinearMatMul", since=10)
+def qlinear_matmul(
+    a: Value,
+    a_scale: Value,
+    a_zero_point: Value,
+    b: Value,
+    b_scale: Value,
+    b_zero_point: Value,
+    y_scale: Value,
+    y_zero_point: Value,
+) -> Value:
+    product = exact_product(a, b, a_zero_point, b_zero_point)
+    wide = ElementType.f32
+    scale = build.multiply(_by_row(cast(a_scale, wide), True), _by_row(cast(b_scale, wide), False))
+    found = build.multiply(cast(product, wide), scale)
+    return quantized(found, _by_row(cast(y_scale, wide), True), _by_row(y_zero_point, True), y_zero_point.element_type)
+
+
+@onnx_op("QLinearConv", since=10)
+def qlinear_conv(
+    x: Value,
+    x_scale: Value,
+    x_zero_point: Value,
+    w: Value,
+    w_scale: Value,
+    w_zero_point: Value,
+    y_scale: Value,
+    y_zero_point: Value,
+    bias: Value | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Ints | None = None,
+    group: int = 1,
+    kernel_shape: Ints | None = None,
+    pads: Ints = (),
+    strides: Ints | None = None,
+) -> Value:
+    """The bias is an integer with the product of the scales of data and weights as its scale."""
+    wide = ElementType.f32
+    data = build.subtract(cast(x, wide), spread(cast(x_zero_point, wide), x, 1))
+    filters = build.subtract(cast(w, wide), spread(cast(w_zero_point, wide), w, 0))
+    product = convolve(
+        data,
+        filters,
+        None if bias is None else cast(bias, wide),
+        auto_pad=auto_pad,
+        dilations=dilations,
+        group=group,
+        kernel_shape=kernel_shape,
+        pads=pads,
+        strides=strides,
+    )
+    scale = build.multiply(build.squeeze(x_scale) if x_scale.rank else x_scale, w_scale)
+    found = build.multiply(product, spread(scale, product, 1))
+    return quantized(found, y_scale, y_zero_point, y_zero_point.element_type)

@@ -1,0 +1,133 @@
+"""Reductions over axes. Axes are an attribute at first, an input from version 13 (ReduceSum) or 18 on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.onnx.attributes import Ints
+from ir_exec.onnx.registry import onnx_op
+from ir_exec.onnx.values import as_i64, cast, ints, number, shape_of
+from ir_exec.types import ElementType
+
+__all__ = ["all_axes"]
+
+Reduce = Callable[[Value, Value, bool], Value]
+
+
+class _Kind(NamedTuple):
+    """reduce: over axes. alone: what becomes of one element, where nothing is reduced."""
+
+    reduce: Reduce
+    alone: Callable[[Value], Value]
+    since_input: int
+
+
+def all_axes(data: Value) -> Value:
+    """The axes of a tensor, of unknown rank too."""
+    if data.rank is not None:
+        return ints(*range(data.rank))
+    rank = build.squeeze(shape_of(shape_of(data)), 0)
+    return build.range(0, rank, 1, output_type="i64")
+
+
+def _max(data: Value, axes: Value, keep: bool) -> Value:
+    if data.element_type is ElementType.boolean:
+        return build.reduce_logical_or(data, axes, keep_dims=keep)
+    return build.reduce_max(data, axes, keep_dims=keep)
+
+
+def _min(data: Value, axes: Value, keep: bool) -> Value:
+    if data.element_type is ElementType.boolean:
+        return build.reduce_logical_and(data, axes, keep_dims=keep)
+    return build.reduce_min(data, axes, keep_dims=keep)
+
+
+def _log_sum(data: Value, axes: Value, keep: bool) -> Value:
+    return build.log(build.reduce_sum(data, axes, keep_dims=keep))
+
+
+def _log_sum_exp(data: Value, axes: Value, keep: bool) -> Value:
+    """Less the largest element, so that no exponential overflows."""
+    if data.element_type.is_integer:
+        # The exponentials of integers are taken in a type that holds them.
+        wide = cast(data, ElementType.f64)
+        return cast(_log_sum_exp(wide, axes, keep), data.element_type)
+    peak = build.reduce_max(data, axes, keep_dims=True)
+    peak = build.select(build.is_finite(peak), peak, number(0, data))
+    total = build.log(build.reduce_sum(build.exp(build.subtract(data, peak)), axes, keep_dims=keep))
+    return build.add(total, peak if keep else build.reduce_sum(peak, axes, keep_dims=False))
+
+
+def _sum_square(data: Value, axes: Value, keep: bool) -> Value:
+    return build.reduce_sum(build.multiply(data, data), axes, keep_dims=keep)
+
+
+def _identity(data: Value) -> Value:
+    return data
+
+
+_KINDS = {
+    "ReduceL1": _Kind(lambda x, axes, keep: build.reduce_l1(x, axes, keep_dims=keep), build.abs, 18),
+    "ReduceL2": _Kind(lambda x, axes, keep: build.reduce_l2(x, axes, keep_dims=keep), build.abs, 18),
+    "ReduceLogSum": _Kind(_log_sum, build.log, 18),
+    "ReduceLogSumExp": _Kind(_log_sum_exp, _identity, 18),
+    "ReduceMax": _Kind(_max, _identity, 18),
+    "ReduceMean": _Kind(lambda x, axes, keep: build.reduce_mean(x, axes, keep_dims=keep), _identity, 18),
+    "ReduceMin": _Kind(_min, _identity, 18),
+    "ReduceProd": _Kind(lambda x, axes, keep: build.reduce_prod(x, axes, keep_dims=keep), _identity, 18),
+    "ReduceSum": _Kind(lambda x, axes, keep: build.reduce_sum(x, axes, keep_dims=keep), _identity, 13),
+    "ReduceSumSquare": _Kind(_sum_square, lambda x: build.multiply(x, x), 18),
+}
+
+
+def _register(name: str, kind: _Kind) -> None:
+    def by_attribute(data: Value, *, axes: Ints | None = None, keepdims: bool = True) -> Value:
+        return kind.reduce(data, ints(*axes) if axes else all_axes(data), keepdims)
+
+    def by_input(
+        data: Value, axes: Value | None = None, *, keepdims: bool = True, noop_with_empty_axes: bool = False
+    ) -> Value:
+        if axes is None or (axes.shape.is_static and axes.shape.static == (0,)):
+            if noop_with_empty_axes:
+                return kind.alone(data)
+            return kind.reduce(data, all_axes(data), keepdims)
+        return kind.reduce(data, axes, keepdims)
+
+    onnx_op(name, since=1)(by_attribute)
+    onnx_op(name, since=kind.since_input)(by_input)
+
+
+for _name, _kind in _KINDS.items():
+    _register(_name, _kind)
+
+
+def _arg(data: Value, axis: int, keepdims: bool, mode: str, last: bool) -> Value:
+    """The index of the best element along an axis; of equal ones the first, or the last."""
+    searched = build.reverse(data, ints(axis if axis >= 0 else axis + (data.rank or 0)), mode="index") if last else data
+    if data.element_type is ElementType.boolean:
+        searched = cast(searched, ElementType.u8)
+    _, found = build.topk(searched, 1, axis, mode, "value", index_element_type="i64", stable=True)
+    if last:
+        size = build.gather(shape_of(data), axis, 0)
+        found = build.subtract(build.subtract(size, build.constant(np.int64(1))), found)
+    return found if keepdims else build.squeeze(found, ints(axis))
+
+
+def _register_arg(name: str, mode: str) -> None:
+    def first(data: Value, *, axis: int = 0, keepdims: bool = True) -> Value:
+        return _arg(data, axis, keepdims, mode, last=False)
+
+    def chosen(data: Value, *, axis: int = 0, keepdims: bool = True, select_last_index: bool = False) -> Value:
+        return _arg(data, axis, keepdims, mode, last=select_last_index)
+
+    onnx_op(name, since=1)(first)
+    onnx_op(name, since=12)(chosen)
+
+
+_register_arg("ArgMax", "max")
+_register_arg("ArgMin", "min")

@@ -1,0 +1,97 @@
+"""Operators that ask for shapes, and those that make tensors of a shape."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import InvalidAttributeError, ShapeError
+from ir_exec.onnx.attributes import Tensor
+from ir_exec.onnx.convert import Call
+from ir_exec.onnx.registry import onnx_op
+from ir_exec.onnx.tensors import element_type_of
+from ir_exec.onnx.values import as_i64, cast, ints, shape_of
+from ir_exec.types import ElementType
+
+__all__: list[str] = []
+
+
+@onnx_op("Shape", since=1)
+def shape_1(data: Value) -> Value:
+    return shape_of(data)
+
+
+@onnx_op("Shape", since=15)
+def shape(data: Value, *, start: int = 0, end: int | None = None) -> Value:
+    found = shape_of(data)
+    if start == 0 and end is None:
+        return found
+    return build.slice(found, ints(start), ints(2**31 - 1 if end is None else end), ints(1))
+
+
+@onnx_op("Size", since=1)
+def size(data: Value) -> Value:
+    return build.reduce_prod(shape_of(data), ints(0), keep_dims=False)
+
+
+@onnx_op("ConstantOfShape", since=9)
+def constant_of_shape(shape: Value, *, value: Tensor | None = None, call: Call) -> Value:
+    fill = np.zeros(1, np.float32) if value is None else call.array(value)
+    if fill.size != 1:
+        raise InvalidAttributeError(f"value has {fill.size} elements, expected one")
+    return build.broadcast(build.constant(fill.reshape(())), shape)
+
+
+@onnx_op("EyeLike", since=9)
+def eye_like(data: Value, *, dtype: int | None = None, k: int = 0) -> Value:
+    kind = data.element_type if dtype is None else element_type_of(dtype)
+    if data.rank not in (None, 2):
+        raise ShapeError(f"the input has rank {data.rank}, expected 2", code=Code.wrong_rank)
+    sizes = shape_of(data)
+    made = ElementType.i8 if kind not in _EYE else kind
+    found = build.eye(build.gather(sizes, 0, 0), build.gather(sizes, 1, 0), ints(k), output_type=made)
+    return cast(found, kind)
+
+
+_EYE = frozenset(ElementType[name] for name in "f16 bf16 f32 f64 i8 i32 i64 u8".split())
+
+
+@onnx_op("Range", since=11)
+def range_(start: Value, limit: Value, delta: Value) -> Value:
+    parts = [one if one.rank == 0 else build.reshape(one, ints(), special_zero=False) for one in (start, limit, delta)]
+    return build.range(*parts, output_type=start.element_type)
+
+
+@onnx_op("Range", since=27)
+def range_27(start: Value, limit: Value, delta: Value, *, stash_type: int = 1) -> Value:
+    """Short floats are computed in the type that `stash_type` names."""
+    if start.element_type in (ElementType.f16, ElementType.bf16):
+        kind = element_type_of(stash_type)
+        parts = [cast(value, kind) for value in (start, limit, delta)]
+        return cast(build.range(*parts, output_type=kind), start.element_type)
+    return range_(start, limit, delta)
+
+
+def _one_hot(indices: Value, depth: Value, values: Value, axis: int) -> Value:
+    """Negative indices count from the end."""
+    depth = build.reshape(as_i64(depth), ints(), special_zero=False)
+    off, on = (build.gather(values, position, 0) for position in (0, 1))
+    return build.one_hot(as_i64(indices), depth, on, off, axis, negative_indices_mode="normalize")
+
+
+@onnx_op("OneHot", since=9)
+def one_hot_9(indices: Value, depth: Value, values: Value, *, axis: int = -1) -> Value:
+    """Indices out of range, negative ones too, have no place."""
+    return one_hot(indices, depth, values, axis=axis)
+
+
+@onnx_op("OneHot", since=11)
+def one_hot(indices: Value, depth: Value, values: Value, *, axis: int = -1) -> Value:
+    return _one_hot(indices, depth, values, axis)
+
+
+@onnx_op("NonZero", since=9)
+def non_zero(data: Value) -> Value:
+    return build.non_zero(data, output_type="i64")

@@ -1,0 +1,220 @@
+"""Constants, identities and conversions of element types."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.errors import InvalidAttributeError, UnsupportedError
+from ir_exec.onnx.attributes import Floats, Ints, Sparse, Strings, Tensor
+from ir_exec.onnx.convert import Call
+from ir_exec.onnx.registry import onnx_op
+from ir_exec.onnx.tensors import element_type_of, is_narrow, onnx_type, wider_type_of
+from ir_exec.onnx.values import Held, Narrow, cast, number
+from ir_exec.types import BOOLEAN, INTEGER, Array, ElementType
+
+__all__ = ["convert_saturated", "converted", "type_of"]
+
+
+@onnx_op("Constant", since=1)
+def constant_1(*, value: Tensor, call: Call) -> Value:
+    return build.constant(call.array(value))
+
+
+@onnx_op("Constant", since=11)
+def constant_11(*, value: Tensor | None = None, sparse_value: Sparse | None = None, call: Call) -> Value:
+    return constant(value=value, sparse_value=sparse_value, call=call)
+
+
+@onnx_op("Constant", since=12)
+def constant(
+    *,
+    value: Tensor | None = None,
+    sparse_value: Sparse | None = None,
+    value_float: float | None = None,
+    value_floats: Floats | None = None,
+    value_int: int | None = None,
+    value_ints: Ints | None = None,
+    value_string: str | None = None,
+    value_strings: Strings | None = None,
+    call: Call,
+) -> Value:
+    """The one attribute that is given."""
+    given = (value, sparse_value, value_float, value_floats, value_int, value_ints, value_string, value_strings)
+    if sum(one is not None for one in given) != 1:
+        raise InvalidAttributeError("expected exactly one attribute")
+    if value is not None:
+        return build.constant(call.array(value))
+    if sparse_value is not None:
+        return build.constant(_dense(sparse_value, call))
+    if value_float is not None or value_floats is not None:
+        return build.constant(np.array(value_float if value_floats is None else value_floats, np.float32))
+    if value_int is not None or value_ints is not None:
+        return build.constant(np.array(value_int if value_ints is None else value_ints, np.int64))
+    return build.constant(np.array(value_string if value_strings is None else list(value_strings or ()), object))
+
+
+def _dense(sparse: Sparse, call: Call) -> Array:
+    """Zeros with the values at their places: `indices` are flat, or one row of coordinates for each value."""
+    values, indices = call.array(sparse.values), call.array(sparse.indices)
+    dims = tuple(sparse.dims)
+    found = np.zeros(dims, values.dtype)
+    flat = indices if indices.ndim == 1 else np.ravel_multi_index(tuple(indices.T), dims)
+    found.reshape(-1)[flat] = values
+    return found
+
+
+@onnx_op("Identity", since=1)
+def identity(data: Held) -> Held:
+    return data
+
+
+@onnx_op("Cast", since=1)
+def cast_1(data: Held, *, to: str) -> Held:
+    return converted(data, _named(to))
+
+
+def _named(name: str) -> int:
+    from onnx import TensorProto
+
+    try:
+        return int(TensorProto.DataType.Value(name))
+    except ValueError:
+        raise InvalidAttributeError(f"{name!r} is no element type of ONNX") from None
+
+
+@onnx_op("Cast", since=6)
+def cast_6(data: Held, *, to: int) -> Held:
+    return converted(data, to)
+
+
+@onnx_op("Cast", since=19)
+def cast_19(data: Held, *, to: int, saturate: bool = True) -> Held:
+    return converted(data, to, saturate)
+
+
+@onnx_op("Cast", since=24)
+def cast_24(data: Held, *, to: int, saturate: bool = True, round_mode: str = "up") -> Held:
+    return converted(data, to, saturate, round_mode)
+
+
+@onnx_op("CastLike", since=15)
+def cast_like_15(data: Held, target: Held) -> Held:
+    return converted(data, type_of(target))
+
+
+@onnx_op("CastLike", since=19)
+def cast_like_19(data: Held, target: Held, *, saturate: bool = True) -> Held:
+    return converted(data, type_of(target), saturate)
+
+
+@onnx_op("CastLike", since=24)
+def cast_like_24(data: Held, target: Held, *, saturate: bool = True, round_mode: str = "up") -> Held:
+    return converted(data, type_of(target), saturate, round_mode)
+
+
+@onnx_op("BitCast", since=26)
+def bit_cast(data: Value, *, to: int) -> Value:
+    """Integers of the same width keep their bits when they are converted; nothing of IR reads the bits of floats."""
+    kind = element_type_of(to)
+    whole = INTEGER | BOOLEAN
+    if kind is data.element_type:
+        return data
+    if kind not in INTEGER or data.element_type not in whole or kind.bits != data.element_type.bits:
+        raise UnsupportedError(f"no operator of IR takes the bits of {data.element_type} for {kind}")
+    return cast(data, kind)
+
+
+def type_of(value: Held) -> int:
+    """The TensorProto.DataType of a tensor."""
+    if isinstance(value, Narrow):
+        return value.kind
+    if not isinstance(value, Value):
+        raise UnsupportedError("a list stands where a tensor is expected")
+    return onnx_type(value.element_type)
+
+
+def converted(data: Held, code: int, saturate: bool = True, round_mode: str = "up") -> Held:
+    """A tensor in the element type of this TensorProto.DataType."""
+    if type_of(data) == code:
+        return data
+    value = data.value if isinstance(data, Narrow) else data
+    assert isinstance(value, Value)
+    if not is_narrow(code):
+        return convert_saturated(value, element_type_of(code), saturate, round_mode)
+    return Narrow(_narrow_values(value, code, saturate), code)
+
+
+def _narrow_values(value: Value, code: int, saturate: bool) -> Value:
+    """The values of a type that IR does not have, in a wider type."""
+    from onnx import TensorProto
+
+    if ElementType.string is value.element_type:
+        raise UnsupportedError("IR has no conversion of strings to numbers")
+    if code == TensorProto.INT2:
+        # The lowest two bits, of which the higher one is the sign.
+        low = build.bitwise_and(cast(value, ElementType.i32), build.constant(np.int32(3)))
+        two = build.constant(np.int32(2))
+        return cast(build.subtract(build.bitwise_xor(low, two), two), wider_type_of(code))
+    return _unsigned_zero_float(cast(value, ElementType.f32), code == TensorProto.FLOAT8E4M3FNUZ, saturate)
+
+
+def _unsigned_zero_float(value: Value, is_e4m3: bool, saturate: bool) -> Value:
+    """f32 rounded to f8e4m3fnuz or f8e5m2fnuz, of which the values are half of those of f8e4m3 and f8e5m2.
+
+    The largest values need care: twice 240 is no f8e4m3, and from 1 on f8e5m2 and f8e5m2fnuz have the same values.
+    """
+    largest = 240.0 if is_e4m3 else 57344.0
+    end = build.constant(np.float32(largest))
+    size = build.abs(value)
+    two = build.constant(np.float32(2))
+    kind = ElementType.f8e4m3 if is_e4m3 else ElementType.f8e5m2
+    bounded = build.clamp(value, min=-largest, max=largest)
+    halves = build.divide(cast(cast(build.multiply(bounded, two), kind), ElementType.f32), two)
+    if is_e4m3:
+        # Twice 232 lies in the middle between two values, of which the lower one is even.
+        top = build.multiply(build.sign(bounded), end)
+        rounded = build.select(build.greater(build.abs(bounded), build.constant(np.float32(232))), top, halves)
+    else:
+        above = build.greater_equal(build.abs(bounded), build.constant(np.float32(1)))
+        rounded = build.select(above, cast(cast(bounded, kind), ElementType.f32), halves)
+    if not saturate:
+        limit = build.constant(np.float32(248.0 if is_e4m3 else 61440.0))
+        nan = build.constant(np.float32(np.nan))
+        rounded = build.select(build.greater_equal(size, limit), nan, rounded)
+    # There is no negative zero.
+    return build.add(rounded, build.constant(np.float32(0)))
+
+
+_LARGEST = {ElementType.f8e4m3: 448.0, ElementType.f8e5m2: 57344.0}
+
+
+def convert_saturated(data: Value, kind: ElementType, saturate: bool = True, round_mode: str = "up") -> Value:
+    """The data in another element type; floats of 8 bits end at their largest value where `saturate` says so."""
+    if data.element_type is kind:
+        return data
+    if ElementType.string in (kind, data.element_type):
+        raise UnsupportedError("IR has no conversion of strings to numbers, nor back")
+    if kind in _LARGEST and saturate and data.element_type.is_float and data.element_type not in _LARGEST:
+        largest = _LARGEST[kind]
+        data = build.clamp(data, min=-largest, max=largest)
+    if kind is ElementType.f8e8m0 and round_mode != "nearest":
+        return _rounded_power(cast(data, ElementType.f32), round_mode)
+    if kind is ElementType.f4e2m1 and data.element_type.is_float:
+        # It has no NaN: ONNX's own implementation gives a negative zero.
+        data = build.select(build.is_nan(data), number(-0.0, data), data)
+    return cast(data, kind)
+
+
+def _rounded_power(data: Value, round_mode: str) -> Value:
+    """The next power of two that is no less, or no more, than the data."""
+    if round_mode not in ("up", "down"):
+        raise InvalidAttributeError(f"round_mode is {round_mode!r}, expected up, down or nearest")
+    kind = ElementType.f8e8m0
+    near = cast(cast(data, kind), ElementType.f32)
+    if round_mode == "up":
+        wrong, factor = build.less(near, data), 2.0
+    else:
+        wrong, factor = build.greater(near, data), 0.5
+    return cast(build.select(wrong, build.multiply(near, number(factor, near)), near), kind)

@@ -1,0 +1,78 @@
+"""The order in which the nodes of a graph can be converted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ir_exec.codes import Code
+from ir_exec.errors import GraphError, Location, Report
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, NodeProto
+
+__all__ = ["in_order", "needed_names"]
+
+
+def in_order(
+    nodes: Sequence[NodeProto], given: Collection[str], report: Report
+) -> Iterator[tuple[int, NodeProto]]:
+    """The nodes with their positions, each behind those that give its inputs; in the order of the file if it is one.
+
+    Reports GraphError: IR107 nodes that are in a cycle, which are left out; IR102 a name that nothing gives.
+    """
+    known = set(given)
+    makers = {name: position for position, node in enumerate(nodes) for name in node.output if name}
+    waiting: dict[int, int] = {}
+    readers: dict[str, list[int]] = {}
+    for start, node in enumerate(nodes):
+        needed = {name for name in needed_names(node) if name not in known}
+        unknown = sorted(needed - makers.keys())
+        if unknown:
+            report(_dangling(node, start, unknown[0]))
+            known.update(unknown)
+            needed -= set(unknown)
+        if needed:
+            waiting[start] = len(needed)
+            for name in needed:
+                readers.setdefault(name, []).append(start)
+            continue
+        ready = [start]
+        while ready:
+            position = ready.pop()
+            yield position, nodes[position]
+            for name in nodes[position].output:
+                known.add(name)
+                for reader in readers.pop(name, ()):
+                    waiting[reader] -= 1
+                    if not waiting[reader]:
+                        del waiting[reader]
+                        ready.append(reader)
+    if waiting:
+        first = min(waiting)
+        names = ", ".join(nodes[one].name or nodes[one].op_type for one in sorted(waiting)[:5])
+        place = Location(layer_id=str(first), layer_name=nodes[first].name, layer_type=nodes[first].op_type)
+        report(GraphError(f"nodes are in a cycle, or behind one: {names}", code=Code.cycle, location=place))
+
+
+def needed_names(node: NodeProto) -> set[str]:
+    """The names that a node reads, those that its bodies take from outside included."""
+    needed = {name for name in node.input if name}
+    for attribute in node.attribute:
+        for graph in (*attribute.graphs, *((attribute.g,) if attribute.HasField("g") else ())):
+            needed |= _free_names(graph)
+    return needed
+
+
+def _free_names(graph: GraphProto) -> set[str]:
+    own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    own |= {name for node in graph.node for name in node.output}
+    needed = {output.name for output in graph.output}
+    for node in graph.node:
+        needed |= needed_names(node)
+    return needed - own
+
+
+def _dangling(node: NodeProto, position: int, name: str) -> GraphError:
+    place = Location(layer_id=str(position), layer_name=node.name, layer_type=node.op_type, port=name)
+    return GraphError(f"no node, input or initializer gives {name!r}", code=Code.dangling_edge, location=place)

@@ -1,0 +1,189 @@
+"""From an ONNX operator to the function that says it in operators of IR.
+
+    @onnx_op("Gather", since=1)
+    def gather(data: Value, indices: Value, *, axis: int = 0) -> Value:
+        return build.gather(data, indices, axis)
+
+The signature is the declaration: parameters are the inputs (with a default: may be left out; `*inputs`: any number),
+keyword-only parameters are the attributes of this version with their defaults. The annotation of an attribute is the
+type that a file must give it. A keyword-only parameter `call: Call` is no attribute: it asks for what a few operators
+need beyond inputs and attributes.
+
+A look-up by (domain, type, opset) gives the newest version that the opset holds. A version that only takes further
+element types has no function of its own.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
+
+from ir_exec.onnx.domains import MICROSOFT, ML, STANDARD, TRAINING, canonical_domain
+
+__all__ = ["KINDS", "Attribute", "Version", "find", "onnx_op", "registered", "versions"]
+
+FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        STANDARD: (
+            "control",
+            "convolution",
+            "elementwise",
+            "generation",
+            "image",
+            "matrix",
+            "movement",
+            "normalization",
+            "pooling",
+            "quantization",
+            "recurrent",
+            "reduction",
+            "sequences",
+            "shape",
+            "signal",
+            "sorting",
+            "types",
+        ),
+        ML: ("ml",),
+        TRAINING: ("training",),
+        MICROSOFT: ("microsoft",),
+    }
+)
+"""The modules of `ir_exec.onnx.ops` that register the operators of each domain."""
+
+KINDS: Mapping[str, str] = MappingProxyType(
+    {
+        "bool": "INT",
+        "int": "INT",
+        "float": "FLOAT",
+        "str": "STRING",
+        "Ints": "INTS",
+        "Floats": "FLOATS",
+        "Strings": "STRINGS",
+        "Tensor": "TENSOR",
+        "Body": "GRAPH",
+        "Sparse": "SPARSE_TENSOR",
+        "Type": "TYPE_PROTO",
+    }
+)
+"""The type of AttributeProto that each annotation stands for."""
+
+
+class Attribute(NamedTuple):
+    """An attribute of a version: `kind` is its type in a file, `default` is `inspect.Parameter.empty` if required."""
+
+    name: str
+    annotation: str
+    kind: str
+    default: Any
+
+    @property
+    def is_required(self) -> bool:
+        return self.default is inspect.Parameter.empty
+
+
+class Version:
+    """An operator as one version of its domain has it."""
+
+    def __init__(self, domain: str, name: str, since: int, function: Callable[..., Any]) -> None:
+        self.domain = domain
+        self.name = name
+        self.since = since
+        self.function = function
+
+    @cached_property
+    def _parameters(self) -> list[inspect.Parameter]:
+        # When the version is first used: reading a signature takes longer than registering the function.
+        return list(inspect.signature(self.function).parameters.values())
+
+    @cached_property
+    def attributes(self) -> Mapping[str, Attribute]:
+        """By their names in files."""
+        found = {}
+        for parameter in self._parameters:
+            if parameter.kind is parameter.KEYWORD_ONLY and parameter.name != "call":
+                annotation = parameter.annotation.removesuffix(" | None")
+                if annotation not in KINDS:
+                    raise TypeError(f"{self}: attribute {parameter.name} is annotated with {annotation}")
+                name = parameter.name.rstrip("_")
+                found[name] = Attribute(parameter.name, annotation, KINDS[annotation], parameter.default)
+        return found
+
+    @cached_property
+    def wants_call(self) -> bool:
+        return any(parameter.name == "call" for parameter in self._parameters)
+
+    @cached_property
+    def takes_any(self) -> bool:
+        """Whether the inputs may be lists, optionals, and tensors of element types that IR does not have."""
+        return any("Held" in str(parameter.annotation) for parameter in self._parameters)
+
+    @cached_property
+    def input_names(self) -> tuple[str, ...]:
+        return tuple(p.name for p in self._parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL))
+
+    @cached_property
+    def least_inputs(self) -> int:
+        positional = [one for one in self._parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
+        return sum(one.default is one.empty for one in positional)
+
+    @cached_property
+    def most_inputs(self) -> int:
+        variadic = any(one.kind is one.VAR_POSITIONAL for one in self._parameters)
+        return sys.maxsize if variadic else sum(one.kind is one.POSITIONAL_OR_KEYWORD for one in self._parameters)
+
+    def __str__(self) -> str:
+        prefix = f"{self.domain}:" if self.domain else ""
+        return f"{prefix}{self.name}-{self.since}"
+
+
+_versions: dict[tuple[str, str], dict[int, Version]] = {}
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def onnx_op(name: str, *, since: int, domain: str = STANDARD) -> Callable[[Function], Function]:
+    """Register a function for an operator from this version of its domain on; TypeError where another has the place."""
+
+    def decorate(function: Function) -> Function:
+        known = _versions.setdefault((domain, name), {})
+        if since in known:
+            other = known[since].function.__name__
+            raise TypeError(f"{known[since]} is {other} already, {function.__name__} cannot be too")
+        known[since] = Version(domain, name, since, function)
+        return function
+
+    return decorate
+
+
+def find(domain: str, name: str, opset: int) -> Version | None:
+    """The newest version that this opset of the domain holds; None where no function says it."""
+    domain = canonical_domain(domain)
+    _import(domain)
+    known = _versions.get((domain, name), {})
+    since = max((since for since in known if since <= opset), default=None)
+    return None if since is None else known[since]
+
+
+def versions(domain: str, name: str) -> list[Version]:
+    """All versions of an operator, the oldest first."""
+    domain = canonical_domain(domain)
+    _import(domain)
+    known = _versions.get((domain, name), {})
+    return [known[since] for since in sorted(known)]
+
+
+def registered() -> list[Version]:
+    """Every version of every operator, by domain and name."""
+    for domain in FAMILIES:
+        _import(domain)
+    return [known[since] for _, known in sorted(_versions.items()) for since in sorted(known)]
+
+
+def _import(domain: str) -> None:
+    for family in FAMILIES.get(domain, ()):
+        import_module(f"ir_exec.onnx.ops.{family}")

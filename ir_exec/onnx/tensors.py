@@ -1,0 +1,218 @@
+"""Element types, shapes and tensors of ONNX as those of IR."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.errors import UnsupportedError, WeightsError
+from ir_exec.onnx.values import Narrow
+from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
+
+if TYPE_CHECKING:
+    from ir_exec.build import Value
+    from onnx import StringStringEntryProto, TensorProto, TypeProto
+
+__all__ = ["array_of", "element_type_of", "onnx_type", "tensor_type_of"]
+
+_NAMES = {
+    "FLOAT": "f32",
+    "DOUBLE": "f64",
+    "FLOAT16": "f16",
+    "BFLOAT16": "bf16",
+    "FLOAT8E4M3FN": "f8e4m3",
+    "FLOAT8E5M2": "f8e5m2",
+    "FLOAT8E8M0": "f8e8m0",
+    "FLOAT4E2M1": "f4e2m1",
+    "INT4": "i4",
+    "INT8": "i8",
+    "INT16": "i16",
+    "INT32": "i32",
+    "INT64": "i64",
+    "UINT2": "u2",
+    "UINT4": "u4",
+    "UINT8": "u8",
+    "UINT16": "u16",
+    "UINT32": "u32",
+    "UINT64": "u64",
+    "BOOL": "boolean",
+    "STRING": "string",
+}
+"""The element types that ONNX and IR share, by their names in both."""
+
+_MOST_ELEMENTS = 2**40
+
+
+def element_type_of(code: int) -> ElementType:
+    """The element type of a TensorProto.DataType; UnsupportedError where IR has none that means the same."""
+    from onnx import TensorProto
+
+    try:
+        name = TensorProto.DataType.Name(code)
+    except ValueError:
+        raise UnsupportedError(f"{code} is no element type of ONNX") from None
+    if name not in _NAMES:
+        raise UnsupportedError(f"no element type of IR holds {name}")
+    return ElementType[_NAMES[name]]
+
+
+_WIDER = {"INT2": "i8", "FLOAT8E4M3FNUZ": "f32", "FLOAT8E5M2FNUZ": "f32"}
+"""Element types that IR does not have, and those that hold all of their values."""
+
+_BITS = {"INT2": 2, "FLOAT8E4M3FNUZ": 8, "FLOAT8E5M2FNUZ": 8}
+
+
+def wider_type_of(code: int) -> ElementType:
+    """The element type that holds the values of this TensorProto.DataType: itself, or a wider one."""
+    from onnx import TensorProto
+
+    name = TensorProto.DataType.Name(code) if code in TensorProto.DataType.values() else ""
+    return ElementType[_WIDER[name]] if name in _WIDER else element_type_of(code)
+
+
+def is_narrow(code: int) -> bool:
+    """Whether IR holds this TensorProto.DataType in a wider type alone."""
+    from onnx import TensorProto
+
+    return code in TensorProto.DataType.values() and TensorProto.DataType.Name(code) in _WIDER
+
+
+def narrowed(value: Value, code: int) -> Value | Narrow:
+    """A tensor that holds values of this TensorProto.DataType."""
+    return Narrow(value, code) if is_narrow(code) else value
+
+
+def onnx_type(element_type: ElementType) -> int:
+    """The TensorProto.DataType of an element type; UnsupportedError where ONNX has none."""
+    from onnx import TensorProto
+
+    for name, ours in _NAMES.items():
+        if ours == element_type.name:
+            return int(TensorProto.DataType.Value(name))
+    raise UnsupportedError(f"no element type of ONNX holds {element_type}")
+
+
+def tensor_type_of(declared: TypeProto) -> TensorType:
+    """The type that a file declares for a tensor."""
+    tensor = declared.tensor_type
+    element_type = wider_type_of(tensor.elem_type) if tensor.elem_type else ElementType.dynamic
+    if not tensor.HasField("shape"):
+        return TensorType(element_type, Shape.unknown())
+    dims = [Dim.of(dim.dim_value) if dim.HasField("dim_value") and dim.dim_value >= 0 else Dim.any()
+            for dim in tensor.shape.dim]
+    return TensorType(element_type, Shape(dims))
+
+
+def array_of(tensor: TensorProto, folder: str | None) -> Array:
+    """The elements of a tensor of a file.
+
+    folder: where the file lies; external data is read from there and from nowhere else. Arrays of external data are
+    mapped, not read. Raises WeightsError where dims and data do not fit each other, or the data cannot be read;
+    UnsupportedError for an element type that IR does not have.
+    """
+    from onnx import numpy_helper
+
+    kind = wider_type_of(tensor.data_type)
+    bits = _BITS.get(tensor.DataType.Name(tensor.data_type), kind.bits)
+    dims = tuple(tensor.dims)
+    if min(dims, default=0) < 0 or math.prod(dims) > _MOST_ELEMENTS:
+        message = f"no tensor has the dims {list(dims)}"
+        raise WeightsError(message, code=Code.constant_offset)
+    if tensor.data_location == tensor.EXTERNAL:
+        if is_narrow(tensor.data_type):
+            raise UnsupportedError(f"external data of type {tensor.DataType.Name(tensor.data_type)}")
+        return _external(tensor, kind, dims, folder)
+    _check_length(tensor, kind, bits, math.prod(dims))
+    if kind is ElementType.string:
+        return _strings(tensor.string_data, dims)
+    try:
+        array: Array = numpy_helper.to_array(tensor)
+    except (ValueError, TypeError, AssertionError) as error:
+        raise WeightsError(f"the data cannot be read: {error}", code=Code.constant_size) from None
+    if array.shape != dims:
+        message = f"the data has shape {list(array.shape)}, the dims are {list(dims)}"
+        raise WeightsError(message, code=Code.constant_size)
+    return array.astype(kind.dtype) if is_narrow(tensor.data_type) else array
+
+
+def _strings(stored: Iterator[bytes] | list[bytes], dims: tuple[int, ...]) -> Array:
+    try:
+        texts = [one.decode() for one in stored]
+    except UnicodeDecodeError:
+        raise WeightsError("a string is no UTF-8", code=Code.damaged_strings) from None
+    array = np.empty(len(texts), object)
+    array[:] = texts
+    return array.reshape(dims)
+
+
+def _check_length(tensor: TensorProto, kind: ElementType, bits: int, count: int) -> None:
+    """Before anything is made of it: the data has as many elements as the dims say."""
+    if tensor.HasField("raw_data"):
+        found, needed, unit = len(tensor.raw_data), (count * bits + 7) // 8, "bytes"
+    else:
+        lists = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
+        found = max(len(getattr(tensor, name)) for name in lists)
+        packed = 8 // bits if 0 < bits < 8 else 1
+        needed, unit = -(-count // packed), "elements"
+    if found != needed:
+        message = f"{kind}{list(tensor.dims)} takes {needed} {unit}, and the data has {found}"
+        raise WeightsError(message, code=Code.constant_size)
+
+
+def _external(tensor: TensorProto, kind: ElementType, dims: tuple[int, ...], folder: str | None) -> Array:
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    path = _inside(entries.get("location", ""), folder)
+    if kind is ElementType.string:
+        raise WeightsError("strings are not held in external data", code=Code.constant_size)
+    needed = (math.prod(dims) * kind.bits + 7) // 8
+    offset, size = _number(entries, "offset", 0), _number(entries, "length", needed)
+    if size != needed:
+        raise WeightsError(f"{kind}{list(dims)} takes {needed} bytes, the length is {size}", code=Code.constant_size)
+    try:
+        held = os.path.getsize(path)
+    except OSError as error:
+        message = f"the external data {os.path.basename(path)!r} cannot be read: {error.strerror}"
+        raise WeightsError(message, code=Code.weights_missing) from None
+    if offset + size > held:
+        message = f"the data ends at byte {offset + size}, {os.path.basename(path)!r} has {held}"
+        raise WeightsError(message, code=Code.weights_short)
+    if not needed:
+        return np.empty(dims, kind.dtype)
+    stored = np.memmap(path, np.uint8, "r", offset, (needed,)) if needed > 2**16 else _read(path, offset, needed)
+    if kind.bits < 8:
+        from ir_exec.ir.packing import decode
+
+        return decode(stored, kind, dims)
+    view: Array = np.asarray(stored).view(kind.dtype).reshape(dims)
+    return view
+
+
+def _read(path: str, offset: int, size: int) -> Array:
+    return np.fromfile(path, np.uint8, size, offset=offset)
+
+
+def _number(entries: dict[str, str], key: str, default: int) -> int:
+    text = entries.get(key)
+    if text is None:
+        return default
+    if not (text.isdecimal() and text.isascii() and len(text) < 19):
+        raise WeightsError(f"the {key} {text!r} of external data is no number", code=Code.constant_offset)
+    return int(text)
+
+
+def _inside(location: str, folder: str | None) -> str:
+    """The path of external data; WeightsError where it is not inside the folder of the model."""
+    if folder is None:
+        message = f"the data lies in {location!r}, and a model from bytes has no folder"
+        raise WeightsError(message, code=Code.weights_missing, hint="read the model from its path")
+    base = os.path.realpath(folder)
+    path = os.path.realpath(os.path.join(base, location))
+    if not location or os.path.isabs(location) or os.path.commonpath([base, path]) != base or path == base:
+        message = f"the external data {location!r} lies outside of the model's folder"
+        raise WeightsError(message, code=Code.weights_missing)
+    return path

@@ -1,0 +1,152 @@
+"""What stands for the values of an ONNX graph while it is converted, and what functions of operators ask of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.errors import UnsupportedError
+from ir_exec.types import Array, Dim, ElementType
+
+__all__ = [
+    "Held",
+    "Missing",
+    "Narrow",
+    "Sequence",
+    "as_i64",
+    "cast",
+    "concat",
+    "dims_of",
+    "known",
+    "known_ints",
+    "known_rank",
+    "known_scalar",
+    "number",
+    "numbers",
+    "ints",
+    "reshape",
+    "shape_of",
+    "size_along",
+]
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """A list of values whose length is known when converting.
+
+    element_type: that of its elements, which an empty list has too.
+    """
+
+    items: tuple[Held, ...]
+    element_type: ElementType = ElementType.dynamic
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A value that no operator of IR gives, because of a node that cannot be converted."""
+
+
+@dataclass(frozen=True)
+class Narrow:
+    """A tensor of an element type that IR does not have, in a wider type that holds all of its values.
+
+    kind: its TensorProto.DataType.
+    """
+
+    value: Value
+    kind: int
+
+
+Held: TypeAlias = "Value | Narrow | Sequence | Missing | None"
+"""None is an input that a node leaves out, and an optional without an element; one with an element is the element."""
+
+
+def known(value: Value, what: str) -> Array:
+    """The value of a tensor that IR has no input for; UnsupportedError where it is not known when converting."""
+    found = value.type.value
+    if found is None:
+        raise UnsupportedError(f"{what} must be known when the file is converted", hint=_HINT)
+    return found
+
+
+def known_ints(value: Value, what: str) -> tuple[int, ...]:
+    return tuple(int(one) for one in known(value, what).ravel())
+
+
+def known_scalar(value: Value, what: str) -> float:
+    array = known(value, what)
+    if array.size != 1:
+        raise UnsupportedError(f"{what} has {array.size} elements, expected one")
+    return array.ravel()[0].item()  # type: ignore[no-any-return]  # of whatever type the tensor has
+
+
+def known_rank(value: Value, what: str) -> int:
+    """The rank of a tensor; UnsupportedError where it is not known when converting."""
+    rank = value.type.rank
+    if rank is None:
+        raise UnsupportedError(f"the rank of {what} must be known when the file is converted", hint=_HINT)
+    return rank
+
+
+def dims_of(value: Value, what: str) -> tuple[int, ...]:
+    """The sizes of a tensor; UnsupportedError where they are not known when converting."""
+    shape = value.type.shape
+    if not shape.is_static:
+        raise UnsupportedError(f"the shape of {what} must be known when the file is converted", hint=_HINT)
+    return shape.static
+
+
+_HINT = "give the inputs static shapes"
+
+
+def size_along(value: Value, axis: int) -> Dim:
+    """The dim of an axis of a tensor."""
+    return value.type.shape[axis] if value.type.shape.dims is not None else Dim.any()
+
+
+def number(value: float, like: Value) -> Value:
+    """A scalar of the element type of `like`."""
+    return build.constant(_array(value, like.type.element_type))
+
+
+def numbers(values: Iterable[float], like: Value) -> Value:
+    """A tensor of rank 1 of the element type of `like`."""
+    return build.constant(_array(list(values), like.type.element_type))
+
+
+def _array(values: float | list[float], kind: ElementType) -> Array:
+    return np.asarray(values, kind.dtype) if kind is ElementType.string else np.asarray(values).astype(kind.dtype)
+
+
+def ints(*values: int) -> Value:
+    """A tensor of i64 of rank 1."""
+    return build.constant(np.array(values, np.int64))
+
+
+def as_i64(value: Value) -> Value:
+    return cast(value, ElementType.i64)
+
+
+def cast(value: Value, kind: ElementType) -> Value:
+    """The value in another element type; itself where it has it."""
+    return value if value.type.element_type is kind else build.convert(value, kind)
+
+
+def shape_of(value: Value) -> Value:
+    return build.shape_of(value)
+
+
+def concat(parts: Iterable[Value], axis: int = 0) -> Value:
+    """One tensor of all parts; the part itself where there is one."""
+    listed = list(parts)
+    return listed[0] if len(listed) == 1 else build.concat(listed, axis)
+
+
+def reshape(value: Value, *dims: int) -> Value:
+    """With these dims; -1 is what is left, 0 is no special size."""
+    return build.reshape(value, ints(*dims), special_zero=False)

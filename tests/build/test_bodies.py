@@ -1,0 +1,172 @@
+"""Loop, If and TensorIterator made by the builder: OpenVINO reads them and computes the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ir_exec
+from ir_exec import build
+from tests.conformance.build import IRFile
+from tests.conformance.compare import value_faults
+from tests.conformance.oracle import Oracle, Refused
+
+Build = Callable[[build.Value], "build.Value | tuple[build.Value, ...]"]
+
+ZEROS = np.zeros(2, np.float32)
+
+
+def until_large(x: build.Value) -> tuple[build.Value, ...]:
+    """Doubled until the sum is above 50."""
+
+    def body(i: build.Value, value: build.Value) -> tuple[build.Value, list[build.Value], list[build.Value]]:
+        doubled = build.multiply(value, 2.0)
+        return build.less(build.reduce_sum(doubled, [0]), 50.0), [doubled], []
+
+    return build.loop(None, None, body, carried=[x])
+
+
+def numbered(x: build.Value) -> tuple[build.Value, ...]:
+    """The number of the iteration, and the sums so far, collected."""
+
+    def body(i: build.Value, sum: build.Value) -> tuple[None, list[build.Value], list[build.Value]]:
+        after = build.add(sum, build.multiply(x, build.convert(i, destination_type="f32")))
+        return None, [after], [build.unsqueeze(i, 0), build.unsqueeze(after, 0)]
+
+    return build.loop(4, None, body, carried=[ZEROS])
+
+
+def grown(x: build.Value) -> tuple[build.Value, ...]:
+    """What is carried becomes longer in each iteration."""
+    return build.loop(3, None, lambda i, seen: (None, [build.concat([seen, x], 0)], []), carried=[x])
+
+
+def of_parts(x: build.Value) -> tuple[build.Value, ...]:
+    """A scan over the elements, from the last one on."""
+    return build.tensor_iterator(
+        lambda before, part: ([build.add(before, part)], [build.add(before, part)]),
+        carried=[np.zeros(1, np.float32)],
+        sliced=[build.Sliced(x, axis=0, start=-1, end=0, stride=-1)],
+    )
+
+
+def sliced_in_a_loop(x: build.Value) -> tuple[build.Value, ...]:
+    """Two of the elements by slices of one, with parts collected."""
+    return build.loop(
+        2, None, lambda i, part: (None, [], [build.exp(part)]), sliced=[build.Sliced(x, axis=0, start=0, end=-1)]
+    )
+
+
+def nested(x: build.Value) -> build.Value:
+    """An If in a Loop in an If, all of which read x."""
+
+    def body(i: build.Value, value: build.Value) -> tuple[None, list[build.Value], list[build.Value]]:
+        is_first = build.equal(i, 0)
+        chosen = build.if_(is_first, lambda: build.add(value, x), lambda: build.subtract(value, build.constant(ZEROS)))
+        return None, [chosen], []
+
+    flag = build.greater(build.reduce_sum(x, [0]), 0.0)
+    found: build.Value = build.if_(flag, lambda: build.loop(3, None, body, carried=[x])[0], lambda: build.negative(x))
+    return found
+
+
+def two_outputs(x: build.Value) -> tuple[build.Value, ...]:
+    flag = build.greater(build.reduce_sum(x, [0]), 0.0)
+    y = build.relu(x, name="outside")
+    found: tuple[build.Value, ...] = build.if_(
+        flag, lambda: (y, build.add(y, x)), lambda: (build.negative(y), x), name="chosen", tensor_names=[["a"], ["b"]]
+    )
+    return found
+
+
+def never_run(x: build.Value) -> tuple[build.Value, ...]:
+    return build.loop(0, None, lambda i, value: (None, [build.exp(value)], []), carried=[x])
+
+
+CASES = [until_large, numbered, grown, of_parts, sliced_in_a_loop, nested, two_outputs, never_run]
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("function", CASES, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("shape", [[2], ["?"]], ids=["static", "dynamic"])
+def test_openvino_computes_the_same(function: Build, shape: list[object], oracle: Oracle, tmp_path: Path) -> None:
+    x = build.parameter(",".join(map(str, shape)), name="x")
+    outputs = function(x)
+    model = build.model(outputs if isinstance(outputs, build.Value) else list(outputs))
+    model.save(tmp_path / "body.xml")
+    again = ir_exec.read_model(tmp_path / "body.xml")
+    assert again.types == model.types
+    report = ir_exec.check_model(tmp_path / "body.xml")
+    assert [str(one) for one in (*report.errors, *report.warnings)] == []
+    for data in (np.array([1, 2], np.float32), np.array([-3, 1], np.float32)):
+        if function is until_large and data[0] < 0:
+            continue  # it would never end
+        found = list(ir_exec.compile_model(model)([data]).values())
+        file = IRFile((tmp_path / "body.xml").read_bytes(), (tmp_path / "body.bin").read_bytes(), (data,))
+        wanted = oracle.values(file)
+        assert not isinstance(wanted, Refused), wanted.reason
+        assert not value_faults(found, wanted, rtol=1e-6)
+        after = list(ir_exec.compile_model(again)([data]).values())
+        assert not value_faults(after, found)
+
+
+def test_constants_from_outside_are_constants_inside() -> None:
+    x = build.parameter([4], name="x")
+    size = build.constant([2, 2])
+    (y,) = build.loop(
+        2, None, lambda i, value: (None, [value], [build.reshape(value, size, special_zero=False)]), carried=[x]
+    )[1:]
+    assert y.shape == [4, 2]
+    (loop,) = (node for node in build.model(y).graph.nodes if node.type == "Loop")
+    assert [node.type for node in loop.bodies[0].graph.nodes].count("Const") == 2
+    assert len(loop.inputs) == 3
+
+
+def test_a_value_that_is_read_twice_is_one_input() -> None:
+    x = build.parameter([4], name="x")
+    (y,) = build.loop(2, None, lambda i, value: (None, [build.add(build.add(value, x), x)], []), carried=[x])
+    (loop,) = (node for node in build.model(y).graph.nodes if node.type == "Loop")
+    assert len(loop.inputs) == 4
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda x: build.if_(x, lambda: x, lambda: (x, x)), "then gives 1 values and else_ 2"),
+        (lambda x: build.loop(1, None, lambda i, value: (None, [], []), carried=[x]), "gives 0 carried values"),
+        (lambda x: build.loop(1, None, lambda i, value: (None, [value]), carried=[x]), "returns a condition"),
+        (lambda x: build.if_(build.relu(x), lambda: x, lambda: x, name="choice"), '"choice" \\(If\\)'),
+        (
+            lambda x: build.tensor_iterator(lambda part: ([], [part]), sliced=[build.Sliced(x, axis=3)]),
+            "axis 3 is out of range",
+        ),
+    ],
+)
+def test_wrong_bodies(make: Callable[[build.Value], object], told: str) -> None:
+    with pytest.raises(ir_exec.IRError, match=told):
+        make(build.parameter([2]))
+
+
+def test_an_error_in_a_body_names_the_layer_inside() -> None:
+    x = build.parameter([2])
+    with pytest.raises(ir_exec.ShapeError, match='"wrong" \\(Add\\)'):
+        build.loop(2, None, lambda i, value: (None, [build.add(value, [1.0, 2.0, 3.0], name="wrong")], []), carried=[x])
+    # What failed leaves no open body behind.
+    assert build.model(build.relu(x)).outputs[0].shape == [2]
+
+
+def test_variables_in_a_body() -> None:
+    x = build.parameter([2], name="x")
+
+    def body(i: build.Value, value: build.Value) -> tuple[None, list[build.Value], list[build.Value]]:
+        total = build.add(build.read_value(ZEROS, "total"), x)
+        build.assign(total, "total")
+        return None, [total], []
+
+    (y,) = build.loop(3, None, body, carried=[x])
+    model = build.model(y)
+    (found,) = ir_exec.compile_model(model)([np.array([1, 2], np.float32)]).values()
+    assert found.tolist() == [3, 6]

@@ -1,0 +1,85 @@
+"""`ir-exec profile`."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from click.testing import CliRunner, Result
+
+from ir_exec.cli import main
+
+ROOT = Path(__file__).parents[2]
+GNN = ROOT / "samples" / "gnn_step.xml"
+INPUTS = ("--inputs", str(ROOT / "samples" / "gnn_step.inputs.npz"), "--repeat", "2")
+SCHEMA = ROOT / "schemas" / "profile.schema.json"
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["profile", *map(str, arguments)])
+
+
+def test_text() -> None:
+    result = run(GNN, *INPUTS)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("one run takes ")
+    for title in ("Layers\n", "Types\n"):
+        assert title in result.stdout
+    (row,) = [line.split() for line in result.stdout.splitlines() if line.startswith("total ")]
+    assert row[1:3] == ["ScatterElementsUpdate", "f32[5,4]"]
+
+
+def test_openvino_beside_it() -> None:
+    result = run(GNN, *INPUTS, "--with", "openvino")
+    assert result.exit_code == 0, result.output
+    assert "times as long" in result.stdout
+    assert "\nOpenVINO\n" in result.stdout
+
+
+def test_json() -> None:
+    result = run(GNN, *INPUTS, "--format", "json", "--with", "openvino")
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    jsonschema.validate(report, json.loads(SCHEMA.read_text()))
+    assert "total" in {layer["layer_name"] for layer in report["layers"]}
+    assert report["seed"] is None
+
+
+def test_csv_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "profile.csv"
+    result = run(GNN, *INPUTS, "--format", "csv", "--output", path)
+    assert result.exit_code == 0, result.output
+    assert not result.stdout
+    with open(path, newline="") as file:
+        assert "total" in {row["path"] for row in csv.DictReader(file)}
+
+
+def test_trace_events(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    result = run(GNN, *INPUTS, "--trace-events", path)
+    assert result.exit_code == 0, result.output
+    assert "ui.perfetto.dev" in result.stdout
+    assert json.loads(path.read_text())["traceEvents"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("--with", "onnx"), 2, "'onnx' is not 'openvino'"),
+        (("--device", "NONE", "--with", "openvino"), 1, "OpenVINO refuses"),
+        (("--trace-events", "no/such/folder/x.json"), 2, "cannot write"),
+        (("--repeat", "0"), 2, "--repeat"),
+    ],
+)
+def test_what_cannot_be_done(arguments: tuple[str, ...], code: int, message: str) -> None:
+    result = run(GNN, *INPUTS, *arguments)
+    assert result.exit_code == code, result.output
+    assert message in result.stderr
+
+
+def test_the_schema_is_current() -> None:
+    printed = CliRunner().invoke(main, ["schema", "profile"]).stdout
+    assert printed == SCHEMA.read_text("utf-8"), "run: ir-exec schema profile > schemas/profile.schema.json"

@@ -1,0 +1,82 @@
+"""Weights in memory: arrays are returned as they are, their bytes are those of a .bin."""
+
+import pickle
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ir_exec.codes import Code
+from ir_exec.errors import WeightsError
+from ir_exec.ir import Weights, encode
+from ir_exec.ir.held import HeldWeights, reserve_offset, stored_size
+from ir_exec.types import ElementType
+
+ARRAYS = [
+    np.arange(6, dtype=np.float32).reshape(2, 3),
+    np.array([True, False]),
+    np.array(5, np.int64),
+    np.array(["a", "bcd"], object),
+    np.array([1, -2, 3], ml_dtypes.int4),
+    np.zeros((0, 4), np.float16),
+    np.array([1.5, 2.5], ml_dtypes.bfloat16),
+]
+
+
+def held(*arrays):
+    found = {reserve_offset(stored_size(array)): array for array in arrays}
+    return HeldWeights(found), list(found)
+
+
+@pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.dtype}{list(array.shape)}")
+def test_arrays_and_their_bytes(array):
+    weights, (offset,) = held(array)
+    kind = ElementType.of(array)
+    for one in (weights, pickle.loads(pickle.dumps(weights))):
+        found = one.read(kind, array.shape, offset, stored_size(array))
+        assert found.dtype == array.dtype
+        assert np.array_equal(found, array)
+        assert not found.flags.writeable
+        assert bytes(one.slice(offset, stored_size(array))) == encode(array)
+
+
+def test_an_array_is_not_copied():
+    array = np.ones((1000, 10), np.float32)
+    weights, (offset,) = held(array)
+    assert np.shares_memory(weights.read(ElementType.f32, (1000, 10), offset, 40_000), array)
+    assert np.shares_memory(np.frombuffer(weights.slice(offset, 40_000), np.uint8), array)
+    assert array.flags.writeable
+
+
+@given(st.integers(0, 80), st.integers(0, 80))
+def test_any_range_of_bytes(start, size):
+    array = np.arange(10, dtype=np.float64)
+    weights, (offset,) = held(array)
+    assert bytes(weights.slice(offset + start, size)) == array.tobytes()[start : start + size]
+
+
+def test_a_file_below_the_arrays():
+    base = Weights.of_bytes(np.arange(4, dtype=np.int32).tobytes())
+    _, (offset,) = held(ARRAYS[0])
+    weights = HeldWeights({offset: ARRAYS[0]}, base)
+    assert weights.read(ElementType.i32, (2,), 8, 8).tolist() == [2, 3]
+    assert weights.read(ElementType.f32, (2, 3), offset, 24).tolist() == ARRAYS[0].tolist()
+    more = weights.appended(b"\1\2\3\4")
+    assert more.read(ElementType.u8, (2,), weights.size + 1, 2).tolist() == [2, 3]
+    assert more.read(ElementType.f32, (2, 3), offset, 24).tolist() == ARRAYS[0].tolist()
+
+
+def test_what_is_not_held():
+    weights, (offset,) = held(ARRAYS[0])
+    for place, size in ((offset + 16, 24), (offset + 2**30, 24), (0, 24)):
+        with pytest.raises(WeightsError) as caught:
+            weights.read(ElementType.f32, (2, 3), place, size)
+        assert caught.value.code == Code.weights_short
+
+
+def test_no_two_arrays_have_one_offset():
+    first, second = reserve_offset(1000), reserve_offset(1)
+    assert second >= first + 1000
+    assert reserve_offset(1) > second
