@@ -17,8 +17,8 @@ from ir_exec.cli.ranges import FiniteRange
 from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, show, table
 from ir_exec.debug import Comparison, compare
-from ir_exec.debug.metrics import COLUMNS, Difference
 from ir_exec.debug.junit import junit
+from ir_exec.debug.metrics import COLUMNS, Difference
 from ir_exec.debug.precision import lower_precision
 from ir_exec.debug.text import counts, details, number, shown_layers, verdict
 from ir_exec.model import Model, read_model

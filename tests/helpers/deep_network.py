@@ -1,4 +1,4 @@
-"""Deep networks of any number of layers, as text: blocks of branches, residual sums, and a mask that all of them read."""
+"""Deep networks of any size, as text: blocks with two branches and a residual sum, and a mask that all of them read."""
 
 from __future__ import annotations
 
