@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import ir_exec
 from ir_exec.errors import EvaluationError
 from ir_exec.view import view
 from ir_exec.view.data import GraphView, LayerView
@@ -62,8 +61,7 @@ def test_every_value_of_a_sample_is_that_of_openvino() -> None:
 
 def test_bodies_count_their_runs() -> None:
     network = ROOT / "tests" / "networks" / "script_loop_seq.xml"
-    model = ir_exec.read_model(network)
-    page = view(network, inputs=dict(np.load(network.with_suffix(".inputs.npz"))))
+    page = view(network, inputs=list(np.load(network.with_suffix(".inputs.npz")).values()))
     (loop,) = [one for one in page.networks[0].graph.layers if one.bodies]
     runs = {
         output.values.runs
@@ -72,7 +70,6 @@ def test_bodies_count_their_runs() -> None:
         for output in one.outputs
         if output.values
     }
-    assert model.graph.nodes
     assert max(runs) > 1
 
 
