@@ -45,9 +45,15 @@ class Paired:
 
 
 def measure_pair(
-    name: str, ours: Callable[[], object], theirs: Callable[[], object], *, seconds: float, least: int = 7
+    name: str,
+    ours: Callable[[], object],
+    theirs: Callable[[], object],
+    *,
+    seconds: float,
+    least: int = 7,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Paired:
-    """Time two calls in turns for about this many seconds, each at least `least` times."""
+    """Time two calls in turns for about this many seconds, each at least `least` times, by this clock."""
     repeats = [_repeats(ours), _repeats(theirs)]
     times: tuple[list[float], list[float]] = ([], [])
     gc.collect()
@@ -56,10 +62,10 @@ def measure_pair(
         end = time.perf_counter() + seconds
         while len(times[0]) < least or time.perf_counter() < end:
             for call, count, found in zip((ours, theirs), repeats, times, strict=True):
-                found.append(_time(call, count))
+                found.append(_time(call, count, clock))
     finally:
         gc.enable()
-    ratio = statistics.median(theirs / ours for ours, theirs in zip(*times, strict=True))
+    ratio = statistics.median(theirs / max(ours, 1e-9) for ours, theirs in zip(*times, strict=True))
     return Paired(name, statistics.median(times[0]), statistics.median(times[1]), ratio)
 
 
@@ -69,11 +75,11 @@ def _repeats(call: Callable[[], object]) -> int:
     return max(1, math.ceil(SHORTEST / max(once, 1e-7)))
 
 
-def _time(call: Callable[[], object], count: int) -> float:
-    start = time.perf_counter()
+def _time(call: Callable[[], object], count: int, clock: Callable[[], float] = time.perf_counter) -> float:
+    start = clock()
     for _ in range(count):
         call()
-    return (time.perf_counter() - start) / count
+    return (clock() - start) / count
 
 
 def geometric_mean(values: Iterable[float]) -> float:

@@ -15,8 +15,10 @@ from ir_exec.errors import EvaluationError, IRError, Location, Report, ShapeErro
 from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.infer import Types, infer_types, inferred_or_declared, redeclared
 from ir_exec.ir import BitOrder, Document, Weights, default_weights_path, read_document
+from ir_exec.ir.urls import exists
 from ir_exec.notebook import html_table, with_page
 from ir_exec.ops.infrastructure.values import Const
+from ir_exec.readers import reader_of
 from ir_exec.types import Dim, ElementType, Shape, TensorType
 
 __all__ = [
@@ -309,11 +311,15 @@ def _unpickled(
 
 @paused_collector()
 def read_model(source: Source, weights: WeightsSource | None = None) -> Model:
-    """Read a network from an .xml, a path or bytes, and infer the type of every value.
+    """Read a network from an .xml or .onnx, a path or bytes, and infer the type of every value.
 
     weights: the .bin, a path or bytes, where it is not the one beside the .xml. Raises the first IRError that is found;
     `check_model` finds all of them. Operators that ir_exec does not have are no error here.
     """
+    reader = reader_of(source)
+    if reader is not None:
+        found: Model = reader.read(source, report=raise_error)
+        return found
     loaded = load(source, weights)
     assert loaded is not None, "a reader that raises leaves nothing unread"
     return Model(loaded)
@@ -321,6 +327,10 @@ def read_model(source: Source, weights: WeightsSource | None = None) -> Model:
 
 def load(source: Source, weights: WeightsSource | None = None, *, report: Report = raise_error) -> Loaded | None:
     """Document, weights and graph of a file; every fault is reported. None where no document can be read."""
+    reader = reader_of(source)
+    if reader is not None:
+        model: Model | None = reader.read(source, report=report)
+        return None if model is None else Loaded(model.document, model.graph, model.weights, model.document)
     document = read_document(source, report=report)
     if document is None:
         return None
@@ -353,7 +363,7 @@ def _open_weights(document: Document, weights: WeightsSource | None, report: Rep
         return None
     path = default_weights_path(document.path or "") if weights is None else os.fspath(weights)
     if weights is None and not any(layer.is_constant for layer in document.all_layers()):
-        return Weights.of_bytes(b"") if not os.path.exists(path) else Weights.open(path, order=order)
+        return Weights.of_bytes(b"") if not exists(path) else Weights.open(path, order=order)
     try:
         return Weights.open(path, order=order)
     except WeightsError as error:

@@ -7,7 +7,6 @@ A file of several arrays (.npz, a Zarr group, columns of Parquet) gives them to 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,6 +19,7 @@ from ir_exec.batch.archive import port_of_key
 from ir_exec.codes import Code
 from ir_exec.debug.files import damaged, load_npz, nearest
 from ir_exec.errors import EvaluationError
+from ir_exec.ir.urls import is_url, local_path, replaced_suffix, suffix_of
 from ir_exec.model import ModelPort
 from ir_exec.types import STRING, Array
 
@@ -38,7 +38,7 @@ class StoredFile:
 
     @property
     def suffix(self) -> str:
-        return os.path.splitext(self.path.rstrip("/"))[1].lower()
+        return suffix_of(self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,8 @@ class StoredItem:
         """
         found: dict[str, Array] = {}
         for file in self.files:
-            os.stat(file.path)
             read = _reader_of(file)
-            for key, array in read(file.path, self.rows, ports).items():
+            for key, array in read(_readable(file), self.rows, ports).items():
                 port = _port_of(file, key, ports)
                 found[port.name] = nearest(array[0] if self.is_single else array, port.element_type)
         return found, digest_of(found)
@@ -88,7 +87,7 @@ def items_in(
     inputs and as many rows as those say; other files have an item for each row.
     Raises EvaluationError IR705 for files that cannot be read, or do not have the same number of rows.
     """
-    stem = re.sub(r"\.[^.]*$", "", os.path.basename(files[0].path.rstrip("/")))
+    stem = os.path.basename(replaced_suffix(files[0].path.rstrip("/"), "").partition("::")[0].partition("?")[0])
     if batch is None and files[0].suffix == ".npz":
         yield stem, StoredItem(tuple(files))
         return
@@ -131,6 +130,20 @@ def _reader_of(file: StoredFile) -> Reader:
         expected = ", ".join(SUFFIXES)
         raise EvaluationError(f"{file.path} holds no arrays: expected {expected}", code=Code.unknown_input)
     return SUFFIXES[file.suffix]
+
+
+def _readable(file: StoredFile) -> str:
+    """What readers open: the path, or where the file of a URL was fetched to. Raises FileNotFoundError."""
+    if is_url(file.path) and file.suffix == ".zarr":
+        return file.path  # it is a folder, of which Zarr fetches what it needs
+    try:
+        path = local_path(file.path)
+        os.stat(path)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise damaged(file.path, error) from None
+    return path
 
 
 def _read_npz(path: str, rows: tuple[int, int] | None, ports: Sequence[ModelPort]) -> dict[str, Array]:
@@ -264,15 +277,15 @@ def _is_fixed(array: Any) -> bool:
 
 def _shapes_in(file: StoredFile, ports: Sequence[ModelPort]) -> dict[str, tuple[int, ...]]:
     """The shapes of the arrays of a file, by their keys; in Parquet every column has the rank of its input."""
-    os.stat(file.path)
     _reader_of(file)
+    path = _readable(file)
     if file.suffix == ".npz":
-        return {name: array.shape for name, array in load_npz(file.path).items()}
+        return {name: array.shape for name, array in load_npz(path).items()}
     if file.suffix == ".npy":
-        return {UNNAMED: _open_npy(file.path).shape}
+        return {UNNAMED: _open_npy(path).shape}
     if file.suffix == ".zarr":
-        return {name: array.shape for name, array in _open_zarr(file.path, ports).items()}
-    opened = _open_parquet(file.path)
+        return {name: array.shape for name, array in _open_zarr(path, ports).items()}
+    opened = _open_parquet(path)
     found: dict[str, tuple[int, ...]] = dict.fromkeys(_columns(opened, ports), (opened.metadata.num_rows,))
     if not found:
         names = ", ".join(port.name for port in ports)

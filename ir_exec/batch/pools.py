@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
@@ -58,10 +58,12 @@ class Pool(ABC):
     Arguments of the class Cargo arrive as their content.
 
     in_process: arguments and results are not pickled. carriers: how many tasks at a time may have the same Cargo.
+    threads: of a network's run in a worker; None: what the environment of the worker says.
     """
 
     in_process = False
     carriers = 1
+    threads: int | None = 1
 
     @property
     @abstractmethod
@@ -88,6 +90,7 @@ class Here(Pool):
 
     in_process = True
     workers = 1
+    threads = None
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -105,6 +108,8 @@ class Processes(Pool):
     out. initializer: what each process calls first.
     """
 
+    threads = None
+
     def __init__(self, jobs: int, *, threads: int | None = None, initializer: Callable[[], None] | None = None) -> None:
         from ir_exec.runtime.threads import available_cores  # who runs no network does without the runtime
 
@@ -119,8 +124,9 @@ class Processes(Pool):
         return min(self._lanes, key=lambda lane: lane.load).submit(function, plain(arguments))
 
     def require_alive(self) -> None:
-        if all(lane.failed_starts >= _MOST_FAILED_STARTS for lane in self._lanes):
-            message = f"worker processes end before they begin to work, {_MOST_FAILED_STARTS} times in a row"
+        failed = sum(lane.failed_starts for lane in self._lanes)
+        if failed >= _MOST_FAILED_STARTS and not any(lane.is_working for lane in self._lanes):
+            message = f"worker processes end before they begin to work, {failed} times in a row"
             hint = 'a script that starts processes must do so below `if __name__ == "__main__":`'
             raise IRError(message, hint=hint)
 
@@ -138,7 +144,7 @@ def _new_executor(threads: int, initializer: Callable[[], None] | None) -> Proce
 
 @dataclass(eq=False)
 class _Life:
-    """A worker process from its start to its end. greeting: its number, once it has begun to work."""
+    """A worker process from its start to its end. greeting: its first answer, before any work."""
 
     executor: ProcessPoolExecutor
     greeting: Future[int]
@@ -149,9 +155,9 @@ class _Life:
         return self.greeting.done() and self.greeting.exception() is None
 
     def end(self) -> None:
-        if self.has_begun:
-            with suppress(OSError):
-                os.kill(self.greeting.result(), signal.SIGTERM)
+        # Python 3.14 has a method for it.
+        for process in list((getattr(self.executor, "_processes", None) or {}).values()):
+            process.terminate()
 
 
 class _Lane:
@@ -168,6 +174,10 @@ class _Lane:
     def load(self) -> tuple[int, int]:
         """Work goes to the least loaded: a worker that does not start gets none as long as others do."""
         return self.failed_starts, self._given
+
+    @property
+    def is_working(self) -> bool:
+        return self._life is not None and self._life.has_begun
 
     def submit(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Future[Any]:
         outer: Future[Any] = Future()
@@ -188,7 +198,8 @@ class _Lane:
         with self._lock:
             if self._life is None:
                 executor = self._start()
-                self._life = _Life(executor, executor.submit(os.getpid))
+                with _without_interrupts():
+                    self._life = _Life(executor, executor.submit(os.getpid))
                 self._life.greeting.add_done_callback(self._greeted)
             return self._life
 
@@ -218,14 +229,26 @@ class _Lane:
     def stop(self, *, at_once: bool) -> None:
         """Begin to end the process; `join` waits for its end."""
         life = self._life
-        if life is not None:
-            life.executor.shutdown(wait=False, cancel_futures=True)
-            if at_once:
-                life.end()
+        if life is not None and at_once:
+            life.end()
 
     def join(self) -> None:
-        if self._life is not None:
-            self._life.executor.shutdown(wait=True)
+        life = self._life
+        if life is not None:
+            life.executor.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Processes that are started here do not get Ctrl-C, not even before they say that they ignore it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Given(Pool):
@@ -235,16 +258,19 @@ class Given(Pool):
     """
 
     def __init__(self, executor: Executor) -> None:
+        from ir_exec.runtime.threads import available_cores
+
         self._executor = executor
         self._is_broken = False
         self.in_process = isinstance(executor, ThreadPoolExecutor)
+        known = getattr(executor, "_max_workers", None)
+        self._workers = known if isinstance(known, int) and known > 0 else available_cores()
+        if self.in_process:
+            self.threads = max(1, available_cores() // self._workers)
 
     @property
     def workers(self) -> int:
-        from ir_exec.runtime.threads import available_cores
-
-        known = getattr(self._executor, "_max_workers", None)
-        return known if isinstance(known, int) and known > 0 else available_cores()
+        return self._workers
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         try:

@@ -22,7 +22,6 @@ from ir_exec.runtime import CompiledModel, Results
 from ir_exec.runtime.arguments import whole_number
 from ir_exec.runtime.precision import Precision
 from ir_exec.runtime.state import Snapshot
-from ir_exec.runtime.threads import available_cores
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -105,20 +104,23 @@ def run(
         "max_memory": max_memory,
         "max_seconds": max_seconds,
         "expand_weights": mode != "keep",
-        "threads": _threads(threads, pool, is_given=executor is not None),
+        "threads": pool.threads if threads is None else threads,
         "precision": precision,
         "outputs": outputs,
     }
     compiled = CompiledModel(model, **options)
     work = _Work(pool, compiled.inputs, compiled.outputs, chunk, ahead, session, tries)
-    return _results(work, items, model, compiled, options, initializer, ordered=ordered, raises=on_error == "raise")
-
-
-def _threads(threads: int | None, pool: Pool, *, is_given: bool) -> int | None:
-    """The threads of a run in a worker; those of a pool of processes know how many there are for each."""
-    if threads is not None or not is_given:
-        return threads
-    return max(1, available_cores() // pool.workers) if pool.in_process else 1
+    return _results(
+        work,
+        items,
+        model,
+        compiled,
+        options,
+        initializer,
+        ordered=ordered,
+        raises=on_error == "raise",
+        owns_pool=executor is None,
+    )
 
 
 def _results(
@@ -131,10 +133,12 @@ def _results(
     *,
     ordered: bool,
     raises: bool,
+    owns_pool: bool,
 ) -> Generator[Result]:
     is_finished = False
     with ExitStack() as stack:
-        stack.callback(lambda: work.pool.close(at_once=not is_finished))
+        if owns_pool:
+            stack.callback(lambda: work.pool.close(at_once=not is_finished))
         stack.callback(work.cancel)
         if work.pool.in_process:
             work.begin(Reference("", ""), None, Cargo(compiled))

@@ -89,7 +89,7 @@ def if_(
         with scope() as inside:
             returned = function()
             values = [returned] if isinstance(returned, Value) else [_value(one) for one in returned]
-            bodies.append(_Open(inside, [], [result(one) for one in values]))
+            bodies.append(_Open(inside, [result(one) for one in values]))
     counts = [len(body.results) for body in bodies]
     if counts[0] != counts[1]:
         message = f"then gives {counts[0]} values and else_ {counts[1]}, expected as many"
@@ -140,7 +140,7 @@ def loop(
     def made(iteration: Value, *given: Value) -> tuple[Any, Sequence[Any], Sequence[Any]]:
         goes_on, *rest = body(iteration, *given)
         if len(rest) != 2:
-            raise GraphError("the body of a loop returns a condition, the carried values and what is collected")
+            raise _BodyError("the body returns a condition, the carried values and what is collected")
         return (True if goes_on is None else goes_on), rest[0], rest[1]
 
     return _repeated(Loop(), [trips, first], made, carried, sliced, name, tensor_names)
@@ -161,8 +161,10 @@ def tensor_iterator(
     """
 
     def made(iteration: Value, *given: Value) -> tuple[Any, Sequence[Any], Sequence[Any]]:
-        after, collected = body(*given)
-        return None, after, collected
+        returned = body(*given)
+        if len(returned) != 2:
+            raise _BodyError("the body returns the carried values and what is collected")
+        return None, *returned
 
     return _repeated(TensorIterator(), [], made, carried, sliced, name, tensor_names)
 
@@ -179,53 +181,85 @@ def _repeated(
     """A Loop or TensorIterator; `own`: the inputs that are for the layer itself."""
     initial = [_value(one) for one in carried]
     parts = [replace(one, value=_value(one.value)) for one in sliced]
-    types = [value.type.without_values() for value in initial]
-    for _ in range(_MAX_ROUNDS):
-        with scope() as inside:
-            counter = parameter([], ElementType.i64)
-            before = [_parameter_of(type) for type in types]
-            pieces = [_parameter_of(_part_type(one)) for one in parts]
-            goes_on, after, collected = body(counter, *before, *pieces)
-            after = [_value(one, type.element_type) for one, type in zip(after, types, strict=False)]
-            joined = [one if isinstance(one, Collected) else Collected(_value(one)) for one in collected]
-            condition = None if goes_on is None else result(_value(goes_on))
-            ends = [result(value) for value in after]
-            ends_of_parts = [result(one.value) for one in joined]
-        if len(after) != len(initial):
-            message = f"the body gives {len(after)} carried values, and takes {len(initial)}"
-            raise GraphError(message, location=Location(layer_name=name, layer_type=op.type_name))
-        wider = [_widened(type, value.type) for type, value in zip(types, after, strict=True)]
-        if wider == types:
-            break
-        types = wider
-    opened = _Open(inside, [counter, *before, *pieces], [*([condition] if condition else []), *ends, *ends_of_parts])
-    captured = _captured(opened)
+    try:
+        made = _settled(body, [value.type.without_values() for value in initial], parts)
+    except _BodyError as error:
+        raise GraphError(str(error), location=Location(layer_name=name, layer_type=op.type_name)) from None
+    ends = [*([made.condition] if made.condition else []), *made.after, *(part.value for part in made.collected)]
+    opened = _Open(made.inside, ends)
     inputs = [*own, *initial]
-    entries = [_Entry(value, len(own) + position) for position, value in enumerate(before)]
-    for piece, one in zip(pieces, parts, strict=True):
-        entries.append(_Entry(piece, len(inputs), one))
-        inputs.append(_as_value(one.value))
-    for outer, inner in captured.items():
+    entries = [_Entry(made.counter, -1, purpose="current_iteration")] if op.has_condition else []
+    entries += [_Entry(value, len(own) + position) for position, value in enumerate(made.before)]
+    for piece, part in zip(made.pieces, parts, strict=True):
+        entries.append(_Entry(piece, len(inputs), part))
+        inputs.append(_as_value(part.value))
+    for outer, inner in _captured(opened).items():
         entries.append(_Entry(inner, len(inputs)))
         inputs.append(outer)
-    if op.has_condition:
-        entries.insert(0, _Entry(counter, -1, purpose="current_iteration"))
-    outputs = [_Entry(condition, -1, purpose="execution_condition")] if condition else []
-    outputs += [_Entry(value, position) for position, value in enumerate(ends)]
-    outputs += [
-        _Entry(value, len(ends) + position, one)
-        for position, (value, one) in enumerate(zip(ends_of_parts, joined, strict=True))
-    ]
-    back = tuple(zip(ends, before, strict=True))
-    layer = _layer(op, inputs, [(opened, "body", entries, outputs)], back, len(ends) + len(joined), name, tensor_names)
-    return layer.outputs
+    outputs = [_Entry(made.condition, -1, purpose="execution_condition")] if made.condition else []
+    outputs += [_Entry(value, position) for position, value in enumerate(made.after)]
+    outputs += [_Entry(part.value, len(made.after) + at, part) for at, part in enumerate(made.collected)]
+    back = tuple(zip(made.after, made.before, strict=True))
+    count = len(made.after) + len(made.collected)
+    return _layer(op, inputs, [(opened, "body", entries, outputs)], back, count, name, tensor_names).outputs
+
+
+class _BodyError(Exception):
+    """What a body returns does not fit what it was called with."""
+
+
+class _Made(NamedTuple):
+    """The layers of one call of a loop's body: its Parameters, and its Results."""
+
+    inside: Scope
+    counter: Value
+    before: list[Value]
+    pieces: list[Value]
+    condition: Value | None
+    after: list[Value]
+    collected: list[Collected]
+
+
+def _settled(
+    body: Callable[..., tuple[Any, Sequence[Any], Sequence[Any]]], types: list[TensorType], parts: list[Sliced]
+) -> _Made:
+    """Call the body until the types of what it carries fit all iterations: they are widened to what comes out."""
+    for left in reversed(range(_MAX_ROUNDS)):
+        made = _called(body, types, parts)
+        wider = [_widened(type, value.type) for type, value in zip(types, made.after, strict=True)]
+        if wider == types:
+            break
+        types = wider if left > 1 else [type.with_shape(Shape.unknown()) for type in wider]
+    return made
+
+
+def _called(
+    body: Callable[..., tuple[Any, Sequence[Any], Sequence[Any]]], types: list[TensorType], parts: list[Sliced]
+) -> _Made:
+    with scope() as inside:
+        counter = parameter([], ElementType.i64)
+        before = [_parameter_of(type) for type in types]
+        pieces = [_parameter_of(_part_type(one)) for one in parts]
+        goes_on, carried, collected = body(counter, *before, *pieces)
+        if len(carried) != len(types):
+            raise _BodyError(f"the body gives {len(carried)} carried values, and takes {len(types)}")
+        after = [result(_value(one, type.element_type)) for one, type in zip(carried, types, strict=True)]
+        joined = [one if isinstance(one, Collected) else Collected(_value(one)) for one in collected]
+        return _Made(
+            inside,
+            counter,
+            before,
+            pieces,
+            None if goes_on is None else result(_value(goes_on)),
+            after,
+            [replace(one, value=result(one.value)) for one in joined],
+        )
 
 
 class _Open(NamedTuple):
-    """A body whose layers are made: its scope, the Parameters that it was called with, and its Results."""
+    """A body whose layers are made."""
 
     scope: Scope
-    parameters: list[Value]
     results: list[Value]
 
 

@@ -121,26 +121,19 @@ def as_array(given: Any, kind: ElementType | None) -> Array:
 
 
 def _from_python(given: Any) -> Array:
+    """An array of i64, f32, boolean or strings; an empty list is that of axes, sizes or pads."""
+    if isinstance(given, (list, tuple)) and not given:
+        return np.empty(0, np.int64)
     try:
         array = np.array(given)
     except (ValueError, TypeError, OverflowError) as error:
         raise ShapeError(f"a constant cannot be made of {type(given).__name__}: {error}") from None
-    if array.dtype.kind in "US":
-        return array.astype(object)
-    if (array.dtype == np.float64 and array.size) or (array.dtype == np.float64 and not _is_empty_list(given)):
-        return array.astype(np.float32)
-    if array.size == 0 and array.dtype == np.float64:
-        # An empty list is that of axes, sizes or pads.
-        return array.astype(np.int64)
-    if array.dtype.kind in "iu":
-        return array.astype(np.int64) if array.dtype != np.uint64 else array
-    if array.dtype.kind != "b":
+    kind = array.dtype.kind
+    if kind not in "biufUS":
         raise ElementTypeError(f"a constant cannot be made of {type(given).__name__}")
-    return array
-
-
-def _is_empty_list(given: Any) -> bool:
-    return isinstance(given, (list, tuple)) and not given
+    if kind in "US":
+        return array.astype(object)
+    return array.astype(np.float32) if array.dtype == np.float64 else array
 
 
 def _converted(array: Array, kind: ElementType) -> Array:
@@ -150,7 +143,6 @@ def _converted(array: Array, kind: ElementType) -> Array:
         raise refused
     with np.errstate(all="ignore"):
         found = array.astype(kind.dtype)
-        is_to_float = kind.is_float
-        if not is_to_float and not np.array_equal(found.astype(array.dtype), array):
+        if not kind.is_float and not np.array_equal(found.astype(array.dtype), array):
             raise refused
     return found

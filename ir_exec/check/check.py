@@ -26,16 +26,16 @@ from ir_exec.check.what_if import InputShapes, check_shapes, given_types
 from ir_exec.codes import Code
 from ir_exec.collector import paused_collector
 from ir_exec.errors import IRError, ResourceError, internal_error
-from ir_exec.graph import Value
+from ir_exec.graph import Value, build_graph
 from ir_exec.ir.markup import is_text
-from ir_exec.model import Loaded, Source, WeightsSource, load, ports_of
+from ir_exec.model import Loaded, Model, Source, WeightsSource, load, ports_of
 from ir_exec.types import TensorType
 
 __all__ = ["Checked", "check_model", "run_check"]
 
 
 def check_model(
-    source: Source,
+    source: Model | Source,
     *,
     weights: WeightsSource | None = None,
     shapes: InputShapes | None = None,
@@ -43,9 +43,10 @@ def check_model(
     target: str | None = None,
     weights_values: bool = False,
 ) -> Report:
-    """Everything that is wrong with a file, in one pass; never raises.
+    """Everything that is wrong with a file, or with a network in memory, in one pass; never raises.
 
-    source: the .xml, as a path or as bytes. A path that cannot be read gives a report that says so.
+    source: the .xml, as a path or as bytes, or a Model, which is checked as it would be saved. A path that cannot be
+        read gives a report that says so.
     weights: the .bin, as a path or as bytes, where it is not the one beside the .xml.
     shapes: new shapes of inputs, by name or as `"x[1..8,3],y[2]"`; layers that cannot take them are reported too, and
         the report holds the types that the outputs have then.
@@ -77,7 +78,7 @@ class _Wanted:
 
 @paused_collector()
 def run_check(
-    source: Source,
+    source: Model | Source,
     weights: WeightsSource | None = None,
     wanted: _Wanted | None = None,
     *,
@@ -91,7 +92,7 @@ def run_check(
     requires: Requirement | None = None
     outputs: dict[str, str] | None = None
     try:
-        loaded = load(source, weights, report=findings)
+        loaded = _reloaded(source, findings) if isinstance(source, Model) else load(source, weights, report=findings)
         if loaded is not None:
             graphs = list(all_graphs(loaded.graph))
             layers = sum(len(graph.nodes) + len(graph.unreachable) for graph in graphs)
@@ -114,6 +115,12 @@ def run_check(
         outputs=outputs,
     )
     return Checked(report, findings.repairs, loaded)
+
+
+def _reloaded(model: Model, findings: Findings) -> Loaded:
+    """What reading a file of the network would give."""
+    document = model.current_document()
+    return Loaded(document, build_graph(document, model.weights, report=findings), model.weights, document)
 
 
 def _check(loaded: Loaded, findings: Findings, wanted: _Wanted, inferred: dict[Value, TensorType] | None) -> int:
@@ -173,7 +180,9 @@ def _what_if(loaded: Loaded, findings: Findings, wanted: _Wanted) -> dict[str, s
     return outputs
 
 
-def _path(source: Source) -> str | None:
+def _path(source: Model | Source) -> str | None:
+    if isinstance(source, Model):
+        return source.document.path
     if isinstance(source, (bytes, bytearray, memoryview)) or is_text(source):
         return None
     try:

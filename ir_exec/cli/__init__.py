@@ -13,6 +13,7 @@ from ir_exec.cli.endings import endings
 __all__ = ["main"]
 
 _COMMANDS = {
+    "bundle": "Put a network, inputs, outputs, versions and reports into one .zip, or run such a .zip again.",
     "check": "Report everything that is wrong with IR files.",
     "compare": "Tell which layer of a network is wrong, by the values of a reference.",
     "diff": "Show what differs between two networks, whatever their ids, order and generated names.",
@@ -22,6 +23,7 @@ _COMMANDS = {
     "inspect": "Show a summary of a network: inputs, outputs, variables, operators, weights, and how much it computes.",
     "ops": "List the operators, or tell about every version of some.",
     "profile": "Show where the time of a run goes: by layer, by type, by prefix of names.",
+    "reduce": "Find the smallest part of a network for which a command still fails.",
     "run": "Run a network and show its outputs.",
     "schema": None,
     "shapes": "Show which input sizes a network takes, and what its outputs' sizes are then.",

@@ -12,6 +12,7 @@ import numpy as np
 from ir_exec.batch.archive import NATIVE, RECORDS, as_native, port_of_key, write_npz
 from ir_exec.cli.files import writing
 from ir_exec.cli.terminal import Unusable
+from ir_exec.ir.urls import local_path
 from ir_exec.model import ModelPort
 from ir_exec.runtime import drawing
 from ir_exec.types import STRING, Array, ElementType, Shape
@@ -58,7 +59,7 @@ def read_arrays(path: str, ports: Sequence[ModelPort]) -> dict[str, Array]:
 
 def _load(path: str) -> Array | dict[str, Array]:
     try:
-        loaded = np.load(path, allow_pickle=False)
+        loaded = np.load(local_path(path), allow_pickle=False)
         return loaded if isinstance(loaded, np.ndarray) else dict(loaded)
     except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -18,6 +18,8 @@ from ir_exec.cli.arrays import split_named
 from ir_exec.cli.parallel import Bar, pool_for
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, styled
 from ir_exec.errors import IRError
+from ir_exec.ir.remote import files_below
+from ir_exec.ir.urls import is_url, suffix_of
 from ir_exec.model import Model, ModelPort
 from ir_exec.printable import printable
 from ir_exec.runtime.precision import Precision
@@ -33,8 +35,10 @@ def is_many(inputs: str | None) -> bool:
     """Whether --inputs names more than one archive: a pattern, a folder, or a file of another kind."""
     if inputs is None:
         return False
+    suffix = suffix_of(inputs)
+    if is_url(inputs):
+        return suffix != ".npz" or "*" in inputs
     is_pattern = glob.has_magic(inputs) and not os.path.exists(inputs)
-    suffix = os.path.splitext(inputs.rstrip("/"))[1].lower()
     return is_pattern or os.path.isdir(inputs) or (suffix in SUFFIXES and suffix != ".npz")
 
 
@@ -59,10 +63,11 @@ class Many:
         files = _files(self.archive)
         if stacked and len(files) > 1:
             raise Unusable("--input and --inputs go together where each names one file")
-        top = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in files])
+        folders = [_folder_of(path) for path in files]
+        top = os.path.commonpath(folders)
         seen: set[str] = set()
-        for path in files:
-            below = os.path.relpath(os.path.dirname(os.path.abspath(path)), top)
+        for path, folder in zip(files, folders, strict=True):
+            below = os.path.relpath(folder, top)
             for name, item in items_in([StoredFile(path), *stacked], ports, self.batch):
                 name = name if below == os.curdir else os.path.join(below, name)
                 if name in seen:
@@ -71,8 +76,18 @@ class Many:
                 yield name, item
 
 
+def _folder_of(path: str) -> str:
+    return os.path.dirname(path.partition("::")[0] if is_url(path) else os.path.abspath(path))
+
+
 def _files(pattern: str) -> list[str]:
-    if os.path.isdir(pattern) and StoredFile(pattern).suffix not in SUFFIXES:
+    if is_url(pattern):
+        try:
+            below = files_below(pattern) if "*" in pattern or StoredFile(pattern).suffix not in SUFFIXES else None
+        except OSError as error:
+            raise Unusable(f"cannot read {pattern}: {error.strerror or error}") from None
+        found = [pattern] if below is None else [path for path in below if StoredFile(path).suffix in SUFFIXES]
+    elif os.path.isdir(pattern) and StoredFile(pattern).suffix not in SUFFIXES:
         found = sorted(os.path.join(pattern, name) for name in os.listdir(pattern))
         found = [path for path in found if StoredFile(path).suffix in SUFFIXES]
     else:

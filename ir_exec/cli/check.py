@@ -46,6 +46,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import IRError, Severity
 from ir_exec.ir import default_weights_path
 from ir_exec.ir.markup import load
+from ir_exec.ir.urls import exists
 
 _LEVELS: tuple[Severity, ...] = ("error", "warning", "info")
 
@@ -404,7 +405,7 @@ def _folder(path: str) -> str:
 def _is_other_xml(report: Report) -> bool:
     """Whether a file is not IR and was not meant to be: there is no .bin beside it."""
     is_other = any(found.code == Code.not_ir for found in report.diagnostics)
-    return is_other and not os.path.exists(default_weights_path(report.path or ""))
+    return is_other and not exists(default_weights_path(report.path or ""))
 
 
 @lru_cache(maxsize=1)

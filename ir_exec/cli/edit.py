@@ -11,7 +11,7 @@ import numpy as np
 from ir_exec.build import Editor
 from ir_exec.check import printable
 from ir_exec.cli.extensions import extension_option, load_extensions
-from ir_exec.cli.shapes import shape_option, shapes_by_input
+from ir_exec.cli.shape_option import shape_option, shapes_by_input
 from ir_exec.cli.terminal import UNUSABLE, Unusable, errors_as_messages, show, table
 from ir_exec.model import Model, read_model
 from ir_exec.types import Array
@@ -54,10 +54,10 @@ def command(
     weights: str | None,
     extensions: tuple[str, ...],
 ) -> None:
-    """Write a network with changes; what they do not touch stays as the file has it.
+    """Write a network with other names, attributes, constants or shapes.
 
-    Options are repeatable. Names are those that the file has: new names are given last. Ports declare the types that
-    follow. `ir-exec extract` cuts a part out.
+    What an edit does not touch stays as the file has it; ports declare the types that follow. Options are repeatable.
+    Names are those that the file has: new names are given last. `ir-exec extract` cuts a part out.
 
     Exit code: 0 when it was written, 2 where it cannot be.
     """

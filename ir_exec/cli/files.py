@@ -7,12 +7,13 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from typing import BinaryIO
 
 from ir_exec.cli.terminal import Unusable
+from ir_exec.ir.urls import exists, is_url, replaced_suffix, suffix_of
 
 __all__ = ["files_in", "read_text", "repository", "write_bytes", "writing"]
 
@@ -25,19 +26,34 @@ def files_in(paths: Sequence[str], *, skips_others: bool = False) -> Iterator[tu
     """
     seen: set[str] = set()
     for path in paths:
-        is_folder = os.path.isdir(path)
-        for file in _walk(path) if is_folder else [_network_of(path)]:
+        below = _below(path)
+        is_folder = below is not None
+        for file in [_network_of(path)] if below is None else below:
             if skips_others and not is_folder and file.lower().endswith(".bin"):
                 continue
-            if (real := os.path.realpath(file)) not in seen:
+            if (real := file if is_url(file) else os.path.realpath(file)) not in seen:
                 seen.add(real)
                 yield file, is_folder
 
 
 def _network_of(path: str) -> str:
-    stem, extension = os.path.splitext(path)
-    beside = f"{stem}.xml"
-    return beside if extension.lower() == ".bin" and os.path.exists(beside) else path
+    if suffix_of(path) != ".bin":
+        return path
+    beside = replaced_suffix(path, ".xml")
+    return beside if exists(beside) else path
+
+
+def _below(path: str) -> Iterable[str] | None:
+    """The .xml files in a folder, None for what is no folder."""
+    if not is_url(path):
+        return _walk(path) if os.path.isdir(path) else None
+    from ir_exec.ir.remote import files_below
+
+    try:
+        found = files_below(path)
+    except OSError as error:
+        raise Unusable(f"cannot read {path}: {_reason(error)}") from None
+    return None if found is None else [url for url in found if suffix_of(url) == ".xml"]
 
 
 def _walk(folder: str) -> Iterator[str]:

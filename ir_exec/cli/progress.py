@@ -19,9 +19,12 @@ _PATIENCE = 0.5
 
 
 class LayerBar:
-    """A progress bar on stderr for runs that last; nothing where stderr is no terminal."""
+    """A progress bar on stderr for runs that last; nothing where stderr is no terminal.
 
-    def __init__(self, total: int) -> None:
+    total: how many steps there are; None where nobody knows.
+    """
+
+    def __init__(self, total: int | None) -> None:
         self.is_wanted = sys.stderr.isatty()
         self._total = total
         self._done = 0

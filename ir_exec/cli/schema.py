@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from ir_exec.check import Reports
 from ir_exec.cli.facts import NetworkFacts
-from ir_exec.debug import Comparison, NetworkDiff, TraceIndex
+from ir_exec.debug import Bundle, Comparison, NetworkDiff, TraceIndex
 from ir_exec.debug.precision import PrecisionReport
 from ir_exec.debug.profile_report import Profile
 from ir_exec.debug.shapes_report import ShapesReport
@@ -25,6 +25,7 @@ _MODELS: dict[str, type[BaseModel]] = {
     "diff": NetworkDiff,
     "view": PageView,
     "precision": PrecisionReport,
+    "bundle": Bundle,
     "profile": Profile,
     "shapes": ShapesReport,
 }

@@ -6,7 +6,9 @@ values = trace("model.xml", inputs, output="dump")
 report = compare("model.xml", "openvino", inputs)
 """
 
+from ir_exec.debug.anonymous import anonymous
 from ir_exec.debug.api import compare, drawn_inputs
+from ir_exec.debug.bundling import Bundle, Rerun, bundle, rerun
 from ir_exec.debug.command import Command
 from ir_exec.debug.diff_report import NetworkDiff
 from ir_exec.debug.diffing import diff
@@ -21,6 +23,7 @@ from ir_exec.debug.shaping import shapes
 from ir_exec.debug.tracing import Trace, TraceIndex, trace
 
 __all__ = [
+    "Bundle",
     "Command",
     "ComparedLayer",
     "Comparison",
@@ -30,16 +33,20 @@ __all__ = [
     "NetworkDiff",
     "Profile",
     "Reduced",
+    "Rerun",
     "ShapesReport",
     "Trace",
     "TraceIndex",
     "Unmatched",
+    "anonymous",
+    "bundle",
     "compare",
     "diff",
     "drawn_inputs",
     "extract",
     "profile",
     "reduce",
+    "rerun",
     "shapes",
     "trace",
 ]

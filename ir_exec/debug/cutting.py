@@ -39,9 +39,8 @@ class Level:
 
     @cached_property
     def layers(self) -> dict[Node, Layer]:
-        """The layers as they are to be written: of a network whose inputs were reshaped, ports declare what is so."""
-        if not self.model.given:
-            return {node: node.layer for node in self.graph.nodes}
+        """The layers as they are to be written: ports declare what the file leaves open, or what is so with other input
+        shapes than the file's."""
         return {node: self._declared_anew(node) for node in self.graph.nodes}
 
     def type(self, value: Value) -> TensorType:
@@ -52,14 +51,17 @@ class Level:
         return self.type(value).value if self.type(value).element_type.is_known else None
 
     def _declared_anew(self, node: Node) -> Layer:
-        inputs = [
-            _declared(port, port if value is None else self.type(value))
-            for port, value in zip(node.layer.inputs, node.inputs, strict=False)
-        ]
-        outputs = [
-            _declared(port, self.type(value)) for port, value in zip(node.layer.outputs, node.outputs, strict=False)
-        ]
-        return node.layer.changed(inputs=tuple(inputs), outputs=tuple(outputs))
+        inputs = self._ports(node.layer.inputs, node.inputs)
+        outputs = self._ports(node.layer.outputs, node.outputs)
+        if inputs == node.layer.inputs and outputs == node.layer.outputs:
+            return node.layer
+        return node.layer.changed(inputs=inputs, outputs=outputs)
+
+    def _ports(self, ports: Sequence[Port], values: Sequence[Value | None]) -> tuple[Port, ...]:
+        return tuple(
+            _declared(port, self.type(value)) if value is not None and (self.model.given or not port.dims) else port
+            for port, value in zip(ports, values, strict=True)
+        )
 
 
 def level_at(model: Model, scope: Sequence[str] = ()) -> Level:
@@ -269,12 +271,11 @@ class _Cutter:
         return Model(Loaded(document, build_graph(document, weights), weights, document))
 
 
-def _declared(port: Port, type: TensorType | Port) -> Port:
+def _declared(port: Port, type: TensorType) -> Port:
     """The port, declaring a type."""
-    if isinstance(type, Port):
-        return port
     precision = type.element_type.precision if type.element_type.is_known else port.precision
-    return port.changed(precision=precision, dims=_dims(type.shape))
+    dims = _dims(type.shape)
+    return port if (port.precision, port.dims) == (precision, dims) else port.changed(precision=precision, dims=dims)
 
 
 def _dims(shape: Shape) -> tuple[int, ...]:

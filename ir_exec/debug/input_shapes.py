@@ -8,9 +8,10 @@ more probes find its step and its limits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import islice
 from math import lcm
 
 from ir_exec.debug.probing import Outcome, OutOfProbesError, Prober, Sizes
@@ -125,38 +126,67 @@ def _base(prober: Prober) -> tuple[Outcome | None, Outcome | None]:
 
 def _moved(prober: Prober, base: Sizes, dim: int) -> tuple[Sizes | None, Outcome | None]:
     """Sizes that fit with another one for this dim, by the least step; and what refuses when it goes alone."""
-    alone = None
-    is_hopeless = False
+    alone = _first_refusal(prober, base, dim)
+    odd: Sizes | None = None
+    if alone is None or not prober.meets_fixed(alone, base):
+        for size in _sizes_near(base[dim]):
+            outcome = prober(_with(base, dim, size))
+            if outcome.fits and _goes_on(prober, base, dim, size - base[dim]):
+                return outcome.sizes, alone
+            odd = odd or (outcome.sizes if outcome.fits else None)
+    helpers: set[int] = set()
+    farthest = -1
+    for size in _sizes_near(base[dim]):
+        first = prober(_with(base, dim, size))
+        # The same layer as before can be helped by the same dims alone.
+        among = None if first.place > farthest else helpers
+        farthest = max(farthest, first.place)
+        outcome = _repaired(prober, first, {dim}, size - base[dim], base, among)
+        if outcome.fits:
+            return _without_needless(prober, outcome, base, dim).sizes, alone
+        helpers |= {one for one, size in enumerate(outcome.sizes) if size != first.sizes[one]}
+        if prober.meets_fixed(outcome, base):
+            break
+    return odd, alone
+
+
+def _goes_on(prober: Prober, base: Sizes, dim: int, delta: int) -> bool:
+    """Whether a step fits that is no single one, as that to a size is at which something is broadcast."""
+    others = [base[dim] + times * delta for times in (2, -1) if base[dim] + times * delta > 0]
+    return abs(delta) == 1 or any(prober(_with(base, dim, size)).fits for size in others)
+
+
+def _first_refusal(prober: Prober, base: Sizes, dim: int) -> Outcome | None:
+    """What refuses the next larger size of a dim, None where nothing does."""
+    outcome = prober(_with(base, dim, base[dim] + 1))
+    return None if outcome.fits else outcome
+
+
+def _sizes_near(size: int) -> Iterator[int]:
+    """Other sizes of a dim, in the order of `_STEPS`; 1 is special, for it is broadcast."""
     for step in _STEPS:
-        for delta in (step, -step):
-            if base[dim] + delta < 1 or (is_hopeless and step > 64):
-                continue
-            first = prober(_with(base, dim, base[dim] + delta))
-            alone = alone or (None if first.fits else first)
-            outcome = first
-            if not first.fits and not is_hopeless:
-                outcome = _repaired(prober, first, {dim}, delta, base)
-                outcome = _without_needless(prober, outcome, base, dim)
-            if outcome.fits:
-                return outcome.sizes, None if first.fits and step == 1 else alone or first
-            if step == 1:
-                # Where moving others does not even help over the first layer, longer steps go alone.
-                is_hopeless = outcome is first
-    return None, alone
+        yield size + step
+        if size - step > (0 if step == 1 else 1):
+            yield size - step
 
 
 def _repaired(
-    prober: Prober, outcome: Outcome, held: set[int], delta: int | None, base: Sizes | None = None
+    prober: Prober,
+    outcome: Outcome,
+    held: set[int],
+    delta: int | None,
+    base: Sizes | None = None,
+    among: set[int] | None = None,
 ) -> Outcome:
-    """The outcome after dims that are not held are moved along, as far as that helps."""
+    """The outcome after dims that are not held, and are among these, are moved along as far as that helps."""
     held = set(held)
+    if among is not None:
+        held |= set(range(len(outcome.sizes))) - among
     while outcome.node is not None:
         better = _one_repair(prober, outcome, held, delta, base)
         if better is None:
             return outcome
-        changed = [dim for dim, size in enumerate(better.sizes) if size != outcome.sizes[dim]]
-        # In search of sizes that fit at all a dim may move more than once, but not for ever.
-        held.update(changed)
+        held.update(dim for dim, size in enumerate(better.sizes) if size != outcome.sizes[dim])
         outcome = better
     return outcome
 
@@ -174,38 +204,44 @@ def _without_needless(prober: Prober, outcome: Outcome, base: Sizes, start: int)
 def _one_repair(
     prober: Prober, outcome: Outcome, held: set[int], delta: int | None, base: Sizes | None
 ) -> Outcome | None:
-    """The outcome of moving one dim such that the layer that refuses does so no more."""
+    """The outcome of moving one dim, or all that are like those that moved, so that the layer refuses no more."""
     assert outcome.node is not None, "somewhere it stopped"
     gaps = prober.gaps(outcome)
-    moves = 0
     candidates = [dim for dim in prober.above(outcome.node) if dim not in held]
+    alike: list[int] = []
     if base is not None:
         # What belongs together mostly has one size, and stands at the same axis.
-        sizes, axes = {base[dim] for dim in held}, {prober.dims[dim].axis for dim in held}
+        moved = [dim for dim, size in enumerate(outcome.sizes) if size != base[dim]]
+        sizes, axes = {base[dim] for dim in moved}, {prober.dims[dim].axis for dim in moved}
         candidates.sort(key=lambda dim: (base[dim] not in sizes, prober.dims[dim].axis not in axes))
-    for dim in candidates:
-        size = outcome.sizes[dim]
-        wanted = [] if delta is None else [size + delta]
-        if delta is not None and base is not None:
-            wanted += _scaled(delta, base, dim, held)
-        wanted += [size + gap for gap in gaps] if delta is None or abs(delta) in map(abs, gaps) else []
-        for new in dict.fromkeys(wanted):
-            if new < 1 or new == size:
-                continue
-            moves += 1
-            if moves > _MOST_MOVES:
-                return None
-            better = prober(_with(outcome.sizes, dim, new))
-            if better.place > outcome.place:
-                return better
+        alike = [dim for dim in candidates if base[dim] in sizes and prober.dims[dim].axis in axes]
+    for dim, size in islice(_resized(outcome, candidates, gaps, delta, base), _MOST_MOVES):
+        better = prober(_with(outcome.sizes, dim, size))
+        if better.place > outcome.place:
+            return better
+    if delta is not None and len(alike) > 1 and all(outcome.sizes[dim] + delta > 0 for dim in alike):
+        # The keys and the values of a layer's past.
+        together = prober(tuple([size + delta * (dim in alike) for dim, size in enumerate(outcome.sizes)]))
+        return together if together.place > outcome.place else None
     return None
 
 
-def _scaled(delta: int, base: Sizes, dim: int, held: set[int]) -> Iterator[int]:
-    """Sizes in the same ratio as those of a dim that was moved: a mask of an eighth of the image."""
-    for other in held:
-        if base[dim] != base[other] and delta * base[dim] % base[other] == 0:
-            yield base[dim] + delta * base[dim] // base[other]
+def _resized(
+    outcome: Outcome, candidates: Sequence[int], gaps: Sequence[int], delta: int | None, base: Sizes | None
+) -> Iterator[tuple[int, int]]:
+    """Other sizes for dims: first such that go the same way, then such that close a gap."""
+    if delta is not None and base is not None:
+        moved = [dim for dim, size in enumerate(outcome.sizes) if size != base[dim]]
+        for dim in candidates:
+            # In the same ratio: a mask of an eighth of the image.
+            ratios = [Fraction(delta * base[dim], base[other]) for other in moved[:1]]
+            for change in dict.fromkeys([delta, *(int(ratio) for ratio in ratios if ratio.denominator == 1)]):
+                if change and outcome.sizes[dim] + change > 0:
+                    yield dim, outcome.sizes[dim] + change
+    for dim in candidates:
+        for gap in gaps:
+            if outcome.sizes[dim] + gap > 0 and (delta is None or abs(gap) == abs(delta)):
+                yield dim, outcome.sizes[dim] + gap
 
 
 def _with(sizes: Sizes, dim: int, size: int) -> Sizes:
@@ -237,12 +273,17 @@ def _solved(moves: dict[int, Sizes], count: int) -> Directions:
         ]
         rows.insert(top, pivot)
         free.append(column)
+    solved = [order[column] for column in free]
     tied = {
-        order[column]: {order[place]: row[column] for place, row in zip(free, rows, strict=False) if row[column]}
+        order[column]: {
+            dim: row[column]
+            for dim, row in sorted(zip(solved, rows, strict=False), key=lambda pair: pair[0])
+            if row[column]
+        }
         for column in range(len(order))
         if column not in free
     }
-    return Directions(tuple([order[column] for column in free]), tied)
+    return Directions(tuple(sorted(solved)), tied)
 
 
 def _limits(prober: Prober, base: Sizes, dim: int, directions: Directions, move: Sizes) -> Free:

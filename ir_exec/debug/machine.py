@@ -9,7 +9,9 @@ from time import perf_counter
 import numpy as np
 
 from ir_exec.debug.facts import Record
-from ir_exec.kernels.parallel import THREADS, for_ranges
+from ir_exec.kernels.parallel import for_ranges
+from ir_exec.kernels.products import matrix_product
+from ir_exec.runtime.threads import RunThreads
 from ir_exec.types import Array
 
 __all__ = ["IN_CACHE", "Machine", "measure_machine"]
@@ -23,7 +25,7 @@ _PIECE = 2**20
 
 
 class Machine(Record):
-    """The best of a few tries. threads: that copied; how many multiply is up to NumPy's BLAS.
+    """The best of a few tries. threads: those of a run, which copied and multiplied.
 
     gflops: billions of multiplications and additions a second of an f32 matrix product, two for each multiply-add.
     gbytes: 10^9 bytes a second, read and written together, of copies that no cache holds. cache_gbytes: of copies
@@ -44,16 +46,12 @@ class Machine(Record):
 def measure_machine(threads: int) -> Machine:
     """Takes about a quarter of a second."""
     matrix = np.full((_MATRIX, _MATRIX), 1.5, np.float32)
-    product = np.empty_like(matrix)
     source, target = np.zeros(_LARGE // 2, np.uint8), np.zeros(_LARGE // 2, np.uint8)
     near, nearer = source[: IN_CACHE // 4].copy(), target[: IN_CACHE // 4].copy()
-    around = THREADS.set(threads)
-    try:
-        multiplied = _least(lambda: np.matmul(matrix, matrix, out=product))
+    with RunThreads(threads):
+        multiplied = _least(partial(matrix_product, matrix, matrix))
         copied = _least(lambda: _copy(source, target))
         cached = _least(partial(np.copyto, nearer, near))
-    finally:
-        THREADS.reset(around)
     return Machine(
         threads=threads,
         gflops=2e-9 * _MATRIX**3 / multiplied,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, NoReturn
 
 import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import IRError
-from ir_exec.graph import Node
+from ir_exec.graph import Graph, Node
 from ir_exec.infer import Types, infer_types, inferred_or_declared
 from ir_exec.model import Model
 from ir_exec.ops import Op
@@ -83,6 +83,7 @@ class Prober:
         self._numbers = {node: number for number, node in enumerate(model.graph.nodes)}
         self._parameters = {node: number for number, node in enumerate(model.graph.parameters)}
         self._outcomes: dict[Sizes, Outcome] = {}
+        self._above: dict[Node, list[int]] = {}
         self._layers = 0
         given = {
             value: TensorType(type.element_type, Shape.unknown() if type.rank is None else Shape.of_rank(type.rank))
@@ -90,6 +91,7 @@ class Prober:
         }
         # What depends on no input is inferred once.
         self._known = infer_types(self._graph, weights=self._weights, given=given, settle=inferred_or_declared)
+        self._below = replace(self._graph, nodes=_below(self._graph))
 
     @property
     def probes(self) -> int:
@@ -143,15 +145,28 @@ class Prober:
             return found
 
         try:
-            types = infer_types(self._graph, weights=self._weights, given=given, settle=settle, known=self._known)
+            types = infer_types(self._below, weights=self._weights, given=given, settle=settle, known=self._known)
         except _StopError as stop:
             return Outcome(sizes, self._numbers[stop.node], stop.node, stop.error, seen)
         finally:
             self._layers += count
         return Outcome(sizes, len(self._numbers), None, None, types)
 
+    def meets_fixed(self, outcome: Outcome, base: Sizes) -> bool:
+        """Whether a layer wants a dim as in an input that does not depend on what moved: no other size can help."""
+        node, error = outcome.node, outcome.error
+        if node is None or error is None or error.code != Code.dims_differ:
+            return False
+        moved = {dim for dim, (new, old) in enumerate(zip(outcome.sizes, base, strict=True)) if new != old}
+        return any(moved.isdisjoint(self.above(value.node)) for value in node.values_in)
+
     def above(self, node: Node) -> list[int]:
         """The dims that a layer may depend on, those of the nearest inputs first."""
+        if node not in self._above:
+            self._above[node] = self._find_above(node)
+        return self._above[node]
+
+    def _find_above(self, node: Node) -> list[int]:
         distance = {node: 0}
         pending = deque([node])
         found = []
@@ -182,6 +197,15 @@ class Prober:
                 found.update(dict.fromkeys(a - b for a, b in pairs))
         found.pop(0, None)
         return list(found)
+
+
+def _below(graph: Graph) -> list[Node]:
+    """The layers that depend on the inputs, and the inputs."""
+    found = set(graph.parameters)
+    for node in graph.nodes:
+        if any(value.node in found for value in node.values_in):
+            found.add(node)
+    return [node for node in graph.nodes if node in found]
 
 
 def _check_values(node: Node, types: Types) -> None:

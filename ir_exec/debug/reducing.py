@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from ir_exec.check import check_model
+from ir_exec.check import check_model, counted
 from ir_exec.codes import Code
 from ir_exec.debug.command import inputs_path
 from ir_exec.debug.cutting import Cut, Level, cut, is_counted, level_at, needed, source, with_variables
@@ -218,7 +218,7 @@ class _Reducer:
         self._best: _State | None = None
 
     def reduced(self, whole: _State) -> _State:
-        self._allowed = frozenset(self._errors(self._written(whole.level.model, whole.arrays)))
+        self._allowed = self._errors(self._written(whole.level.model, whole.arrays))
         if not self._asked(whole.level.model, whole.arrays):
             message = "the whole network does not fail: there is nothing to reduce"
             raise EvaluationError(message, code=Code.bad_value)
@@ -330,7 +330,7 @@ class _Reducer:
             if error.code == Code.unwritable:
                 raise
             return False
-        if self._errors(written) - self._allowed or not self._asked(part.model, arrays, written):
+        if self._errors(written) - self._allowed or not self._asked(part.model, arrays):
             return False
         self._best = _State(level_at(part.model), arrays)
         return True
@@ -347,13 +347,14 @@ class _Reducer:
     def _errors(self, path: Path) -> frozenset[str]:
         return frozenset(found.code for found in check_model(path).errors)
 
-    def _asked(self, model: Model, arrays: list[Array] | None, path: Path | None = None) -> bool:
+    def _asked(self, model: Model, arrays: list[Array] | None) -> bool:
+        """Whether the network that was written last fails."""
         self.runs += 1
-        read = read_model(path or self._folder / "network.xml")
+        read = read_model(self._folder / "network.xml")
         fails = self._fails(read) if arrays is None else self._fails(read, _by_name(read, arrays))
         if self._progress is not None:
-            left = self._best.layers if self._best is not None else sum(map(is_counted, model.graph.nodes))
-            self._progress(f"{left:,} layers left")
+            left = sum(map(is_counted, model.graph.nodes)) if fails or self._best is None else self._best.layers
+            self._progress(f"{counted(left, 'layer')} left")
         return bool(fails)
 
 

@@ -68,17 +68,16 @@ def infer_types(
     ops: operators that take the place of those of their nodes, in bodies too.
     seen: gets the type of every value that is inferred, in bodies too.
     known: the types of an earlier pass of the same graph and operators. Nodes whose inputs, if any, have the very
-        same types keep those of their outputs, and `settle` is not called for them.
+        same types keep those of their outputs, and `settle` is not called for them. Layers may be missing in the graph
+        whose types cannot change.
     """
     given = given or {}
     told = {value.node for value in given}
     around = _Around(weights, ops or {}, seen)
-    types: Types = [value.declared for value in graph.values]
+    types: Types = [value.declared for value in graph.values] if known is None else known.copy()
     with np.errstate(all="ignore"):
         for node in graph.nodes:
             if known is not None and node not in told and _stands(node, types, known):
-                for value in node.outputs:
-                    types[value.number] = known[value.number]
                 continue
             inferred: list[TensorType] | None
             faults: list[IRError] = []

@@ -20,6 +20,7 @@ from lxml import etree
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, ParseError, ResourceError
 from ir_exec.ir.lookalikes import recognise
+from ir_exec.ir.urls import is_url
 from ir_exec.types import Array
 
 __all__ = ["MAX_XML_BYTES", "Markup", "is_text", "load", "parse", "start_tags"]
@@ -69,6 +70,8 @@ def load(source: str | os.PathLike[str] | bytes) -> tuple[str | None, bytes]:
         raise ParseError(message, code=Code.unreadable_path, hint=hint)
     try:
         path = os.fsdecode(source)
+        if is_url(path):
+            return path, _fetched(path)
         status = os.stat(path)
         # A pipe or a device may never end, and may block even when it is opened.
         if not stat.S_ISREG(status.st_mode):
@@ -84,6 +87,15 @@ def load(source: str | os.PathLike[str] | bytes) -> tuple[str | None, bytes]:
         ) from None
     _check_size(len(raw), path)
     return path, raw
+
+
+def _fetched(url: str) -> bytes:
+    from ir_exec.ir.remote import RemoteFile  # few networks are elsewhere
+
+    remote = RemoteFile.open(url)
+    _check_size(remote.size, url)
+    remote.require(0, remote.size)
+    return remote.stored.tobytes()
 
 
 def is_text(source: object) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import mmap
 import os
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
@@ -17,7 +17,11 @@ from ir_exec.codes import Code
 from ir_exec.errors import Location, WeightsError
 from ir_exec.ir.lookalikes import LFS_HINT, LFS_POINTER
 from ir_exec.ir.packing import CURRENT_ORDER, BitOrder, decode, packed_size
+from ir_exec.ir.urls import is_url, replaced_suffix
 from ir_exec.types import Array, ElementType
+
+if TYPE_CHECKING:
+    from ir_exec.ir.remote import RemoteFile
 
 __all__ = ["Weights", "default_weights_path", "spare_bytes"]
 
@@ -31,8 +35,8 @@ _SMALL = 2**10
 
 
 def default_weights_path(path: str | os.PathLike[str]) -> str:
-    """Where the weights of an .xml lie: the same path with the extension .bin."""
-    return os.path.splitext(os.fspath(path))[0] + ".bin"
+    """Where the weights of an .xml lie: the same path, or URL, with the extension .bin."""
+    return replaced_suffix(os.fspath(path), ".bin")
 
 
 def spare_bytes(element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> int:
@@ -73,7 +77,7 @@ class Weights:
     is the same, and is not read for its digest.
     """
 
-    __slots__ = ("_appended", "_bytes", "_decoded", "_digest", "_mapped", "order", "path")
+    __slots__ = ("_appended", "_bytes", "_decoded", "_digest", "_mapped", "_remote", "order", "path")
 
     def __init__(self, stored: Array, path: str | None, order: BitOrder) -> None:
         self._bytes = stored
@@ -81,16 +85,19 @@ class Weights:
         self._decoded: dict[tuple[ElementType, tuple[int, ...], int, int], Array] = {}
         self._digest: str | None = None
         self._mapped: _MappedFile | None = None
+        self._remote: RemoteFile | None = None
         self.path = path
         self.order = order
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, order: BitOrder = CURRENT_ORDER) -> Self:
-        """Map a file read-only, without reading it.
+        """Map a file read-only, without reading it. What a URL names is fetched in blocks, as they are needed.
 
         Raises WeightsError: IR201 there is no such file, or it cannot be read; IR203 it is a Git LFS pointer.
         """
         name = os.fsdecode(path)
+        if is_url(name):
+            return cls._of_url(name, order)
         try:
             if not os.path.isfile(name):
                 if os.path.exists(name):
@@ -107,13 +114,35 @@ class Weights:
                     mapped = mmap.mmap(file.fileno(), status.st_size, access=mmap.ACCESS_READ)
                 stored = file.read(status.st_size) if mapped is None else mapped
         except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            message = f"cannot read the weights: {reason}"
-            raise WeightsError(message, code=Code.weights_missing, location=Location(path=name)) from None
+            raise _unreadable(name, error) from None
         weights = cls(_not_a_pointer(np.frombuffer(stored, np.uint8), name), name, order)
         if mapped is not None:
             weights._mapped = _MappedFile(name, mapped, status)
         return weights
+
+    @classmethod
+    def _of_url(cls, url: str, order: BitOrder) -> Self:
+        from ir_exec.ir.remote import RemoteFile  # few networks are elsewhere
+
+        try:
+            remote = RemoteFile.open(url)
+            remote.require(0, len(LFS_POINTER))
+        except OSError as error:
+            raise _unreadable(url, error) from None
+        weights = cls(_not_a_pointer(remote.stored, url), url, order)
+        weights._remote = remote
+        return weights
+
+    def fetch(self) -> None:
+        """Fetch what is still to be fetched of weights from a URL: all at once is faster than constant by constant."""
+        self._require_here(0, len(self._bytes))
+
+    def _require_here(self, offset: int, size: int) -> None:
+        if self._remote is not None:
+            try:
+                self._remote.require(offset, size)
+            except OSError as error:
+                raise _unreadable(self._remote.url, error) from None
 
     @classmethod
     def of_bytes(cls, stored: bytes | bytearray | memoryview, *, order: BitOrder = CURRENT_ORDER) -> Self:
@@ -125,7 +154,9 @@ class Weights:
     def __reduce__(self) -> tuple[Any, ...]:
         if self.path is None:
             return _unpickled, (self._bytes.tobytes(), None, None, self._appended.tobytes(), self.order)
-        path = os.path.abspath(self.path)
+        if self._remote is not None and self._remote.version is not None:
+            return _fetched_again, (self.path, self._remote.version, self._appended.tobytes(), self.order)
+        path = self.path if self._remote is not None else os.path.abspath(self.path)
         stamp = None if self._mapped is None else self._mapped.stamp
         return _unpickled, (b"", path, self._sha256(), self._appended.tobytes(), self.order, stamp)
 
@@ -133,6 +164,7 @@ class Weights:
         from hashlib import sha256  # reading a network does without it
 
         self.require_unchanged()
+        self.fetch()
         if self._digest is None:
             self._digest = sha256(self._bytes.data).hexdigest()
         return self._digest
@@ -146,6 +178,7 @@ class Weights:
         """The same weights with more bytes behind their end; neither is copied."""
         longer = Weights(self._bytes, self.path, self.order)
         longer._mapped = self._mapped
+        longer._remote = self._remote
         longer._appended = np.frombuffer(self._appended.tobytes() + extra, np.uint8)
         return longer
 
@@ -199,12 +232,13 @@ class Weights:
     def _stored(self, offset: int, size: int) -> Array:
         end = len(self._bytes)
         self.require_unchanged()
+        self._require_here(offset, size)
         return self._appended[offset - end :][:size] if offset >= end else self._bytes[offset : offset + size]
 
     def close(self) -> None:
         """Let go of the file as soon as no array that was read from it is left; nothing can be read afterwards."""
         self._bytes = np.empty(0, np.uint8)
-        self._mapped = None
+        self._mapped = self._remote = None
         self._decoded.clear()
 
 
@@ -249,6 +283,23 @@ def _unpickled(
         message = "the weights have changed since the model was pickled"
         raise WeightsError(message, hint="read the model again", location=Location(path=path))
     return weights.appended(appended) if appended else weights
+
+
+def _fetched_again(url: str, version: str, appended: bytes, order: BitOrder) -> Weights:
+    weights = Weights.open(url, order=order)
+    if weights._remote is None or weights._remote.version != version:
+        message = "the weights have changed since the model was pickled"
+        raise WeightsError(message, hint="read the model again", location=Location(path=url))
+    return weights.appended(appended) if appended else weights
+
+
+def _unreadable(path: str, error: OSError | ValueError) -> WeightsError:
+    if isinstance(error, FileNotFoundError):
+        message = "the weights file does not exist"
+    else:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        message = f"cannot read the weights: {reason}"
+    return WeightsError(message, code=Code.weights_missing, location=Location(path=path))
 
 
 def _not_a_pointer(stored: Array, path: str | None) -> Array:

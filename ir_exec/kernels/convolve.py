@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ir_exec.kernels import costs
-from ir_exec.kernels.parallel import Worker, for_each
+from ir_exec.kernels.parallel import Worker
 from ir_exec.kernels.precision import accumulator, rounded, widened
-from ir_exec.kernels.products import matrix_products
+from ir_exec.kernels.products import matrix_products, share_products
 from ir_exec.kernels.windows import (
     Covered,
     Scratch,
@@ -118,7 +118,7 @@ class Convolver:
                 compute = self._make_worker(grouped, weights, result)
                 return lambda number: compute(self._parts[number])
 
-            for_each(len(self._parts), make_worker, nanoseconds=self._nanoseconds)
+            share_products(len(self._parts), make_worker, nanoseconds=self._nanoseconds)
         batch, groups, outputs, _ = self._shape
         return rounded(result.reshape(batch, groups * outputs, *self._counts), self._dtype)
 

@@ -6,6 +6,7 @@ pieces follow from the shapes alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
@@ -14,10 +15,10 @@ import numpy as np
 
 from ir_exec.kernels import costs
 from ir_exec.kernels.blas import works_alone
-from ir_exec.kernels.parallel import for_each
+from ir_exec.kernels.parallel import Worker, for_each
 from ir_exec.types import Array
 
-__all__ = ["for_blas", "matrix_product", "matrix_products", "product_nanoseconds"]
+__all__ = ["for_blas", "matrix_product", "matrix_products", "product_nanoseconds", "share_products"]
 
 _OF_BLAS = "fd"
 """The kinds of elements, by NumPy's letters, whose products BLAS computes."""
@@ -55,6 +56,11 @@ def for_blas(matrices: Array) -> Array:
     if (along == size and down >= columns * size) or (down == size and along >= rows * size):
         return matrices
     return np.ascontiguousarray(matrices)
+
+
+def share_products(count: int, make_worker: Callable[[], Worker], *, nanoseconds: float) -> None:
+    """`for_each` for pieces of work with products in them, on one thread where BLAS shares these as it likes."""
+    for_each(count, make_worker, nanoseconds=nanoseconds if works_alone() else 0)
 
 
 def product_nanoseconds(a: Array, b: Array, elements: int) -> float:

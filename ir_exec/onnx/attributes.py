@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError
@@ -12,7 +12,7 @@ from ir_exec.onnx.registry import Attribute, Version
 if TYPE_CHECKING:
     from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
 
-__all__ = ["Body", "Floats", "Ints", "Sparse", "Strings", "Tensor", "Type", "read_attributes", "resolved"]
+__all__ = ["Body", "Floats", "Ints", "Sparse", "Strings", "Tensor", "Type", "chosen", "read_attributes", "resolved"]
 
 Ints: TypeAlias = tuple[int, ...]
 Floats: TypeAlias = tuple[float, ...]
@@ -43,6 +43,16 @@ def read_attributes(node: NodeProto, version: Version, given: Mapping[str, Attri
         if declared.is_required and declared.name not in values:
             raise InvalidAttributeError(f"attribute {name} is missing", code=Code.missing_attribute)
     return values
+
+
+Choice = TypeVar("Choice")
+
+
+def chosen(name: str, value: str, choices: Mapping[str, Choice]) -> Choice:
+    """What a name among an attribute's choices stands for; InvalidAttributeError for any other name."""
+    if value not in choices:
+        raise InvalidAttributeError(f"{name} is {value!r}, expected {', '.join(choices)}")
+    return choices[value]
 
 
 def resolved(attribute: AttributeProto, given: Mapping[str, AttributeProto]) -> AttributeProto | None:

@@ -28,7 +28,7 @@ _MOST_VALUES = 2**10
 """Elements of an input that a conversion may know: axes, shapes and positions have few."""
 
 
-class Prepared(BackendRep):  # type: ignore[misc]  # onnx has no types
+class Prepared(BackendRep):
     """A model that is ready to run.
 
     Where a graph has lists or optionals as inputs, or needs the value of an input to be known, it is converted anew for
@@ -49,7 +49,7 @@ class Prepared(BackendRep):  # type: ignore[misc]  # onnx has no types
                 # With the values of a run more may be known; what cannot be converted then is an error of the run.
                 self._general = False
 
-    def run(self, inputs: Any, **kwargs: Any) -> list[Any]:
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs in the order of the graph, from the inputs in its order, or by their names."""
         named = dict(inputs) if isinstance(inputs, dict) else dict(zip(self._names, inputs, strict=False))
         named = {name: _normal(value) for name, value in named.items()}
@@ -57,12 +57,12 @@ class Prepared(BackendRep):  # type: ignore[misc]  # onnx has no types
         if unknown:
             raise EvaluationError(f"no value is given for the input {unknown[0]!r}")
         converted, compiled = self._plan({}) if self._general else self._plan_for(named)
-        arrays: dict[str | int, Array] = {}
+        arrays: dict[int, Array] = {}
         for name, layout in converted.inputs.items():
             _place(named[name], layout, arrays)
         results = list(compiled(arrays).values()) if converted.model.outputs else []
         taken = [_taken(layout, results) for layout in converted.outputs.values()]
-        return [_as_declared(value, one) for value, one in zip(taken, self._proto.graph.output, strict=True)]
+        return tuple(_as_declared(value, one) for value, one in zip(taken, self._proto.graph.output, strict=True))
 
     def _plan_for(self, named: dict[str, Any]) -> tuple[Converted, CompiledModel]:
         try:
@@ -79,7 +79,7 @@ class Prepared(BackendRep):  # type: ignore[misc]  # onnx has no types
         return found
 
 
-class Runtime(Backend):  # type: ignore[misc]  # onnx has no types
+class Runtime(Backend):
     """ir_exec as a backend of ONNX; the only device is the CPU."""
 
     @classmethod
@@ -97,13 +97,13 @@ class Runtime(Backend):  # type: ignore[misc]  # onnx has no types
         return Prepared(model)
 
     @classmethod
-    def run_model(cls, model: ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> list[Any]:
+    def run_model(cls, model: ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:
         return cls.prepare(model, device, **kwargs).run(inputs)
 
     @classmethod
     def run_node(
         cls, node: onnx.NodeProto, inputs: Any, device: str = "CPU", outputs_info: Any = None, **kwargs: Any
-    ) -> list[Any]:
+    ) -> tuple[Any, ...]:
         """The outputs of one node of the newest opset, or of that in `opset_version`."""
         arrays = [_normal(value) for value in inputs]
         declared = [
@@ -157,10 +157,11 @@ def _structure(value: Any) -> Given:
 
 def _small(value: Any) -> Given:
     """Values of small integers and booleans, types of everything else."""
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biufO" and value.size <= _MOST_VALUES:
-        if value.dtype.kind in "bi" or value.size == 1:
-            return value
-    return [_structure(one) for one in value] if isinstance(value, list) else _structure(value)
+    if isinstance(value, list):
+        return [_structure(one) for one in value]
+    if isinstance(value, np.ndarray) and value.size <= _MOST_VALUES and (value.dtype.kind in "bi" or value.size == 1):
+        return value
+    return _structure(value)
 
 
 def _key(given: Given) -> str:
@@ -169,7 +170,7 @@ def _key(given: Given) -> str:
     return f"[{','.join(map(_key, given))}]" if isinstance(given, list) else str(given)
 
 
-def _place(value: Any, layout: Layout, arrays: dict[str | int, Array]) -> None:
+def _place(value: Any, layout: Layout, arrays: dict[int, Array]) -> None:
     if isinstance(layout, int):
         arrays[layout] = value
     elif isinstance(layout, list):

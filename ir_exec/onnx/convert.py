@@ -10,18 +10,27 @@ from typing import TYPE_CHECKING
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
-from ir_exec.errors import GraphError, IRError, Location, Report, ResourceError, UnsupportedError, raise_error
+from ir_exec.errors import (
+    GraphError,
+    IRError,
+    Location,
+    Report,
+    ResourceError,
+    UnsupportedError,
+    internal_error,
+    raise_error,
+)
 from ir_exec.onnx.attributes import read_attributes, resolved
 from ir_exec.onnx.domains import canonical_domain, shown_domain
 from ir_exec.onnx.functions import Functions
 from ir_exec.onnx.order import in_order
 from ir_exec.onnx.registry import Version, find
-from ir_exec.onnx.tensors import array_of, narrowed
+from ir_exec.onnx.tensors import array_of, dense, narrowed, tensor_type_of
 from ir_exec.onnx.values import Held, Missing, Narrow
 from ir_exec.types import Array
 
 if TYPE_CHECKING:
-    from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto
+    from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto
 
 __all__ = ["Call", "Converter", "Scope"]
 
@@ -36,7 +45,11 @@ class Scope:
     """
 
     def __init__(
-        self, opsets: Mapping[str, int], *, outer: Scope | None = None, given: Mapping[str, AttributeProto] | None = None
+        self,
+        opsets: Mapping[str, int],
+        *,
+        outer: Scope | None = None,
+        given: Mapping[str, AttributeProto] | None = None,
     ) -> None:
         self.opsets = opsets
         self.outer = outer
@@ -122,12 +135,22 @@ class Converter:
 
     unsupported: what could not be converted, with the reason, for every such node.
     report: called with every other fault; where it returns, the outputs of the node are missing.
+    declarations: the types of values of the graph. Where it has one, a missing value is an input of this type, one of
+        `stand_ins`.
     """
 
-    def __init__(self, functions: Functions, folder: str | None, report: Report = raise_error) -> None:
+    def __init__(
+        self,
+        functions: Functions,
+        folder: str | None,
+        report: Report = raise_error,
+        declarations: Mapping[str, TypeProto] | None = None,
+    ) -> None:
         self.functions = functions
         self.folder = folder
         self.report = report
+        self.declarations = declarations or {}
+        self.stand_ins: list[Value] = []
         self.unsupported: Counter[tuple[str, str]] = Counter()
         self._arrays: dict[int, tuple[TensorProto, Array]] = {}
         self._active: list[tuple[str, str]] = []
@@ -154,6 +177,8 @@ class Converter:
         if scope.depth > _MOST_DEPTH:
             raise ResourceError(f"bodies and functions lie more than {_MOST_DEPTH} deep")
         scope.add_initializers(graph.initializer)
+        for sparse in graph.sparse_initializer:
+            scope.set(sparse.values.name, build.constant(dense(sparse, self.array), name=sparse.values.name))
         self.nodes(graph.node, scope)
         return [self._value(output.name, scope) for output in graph.output]
 
@@ -167,9 +192,21 @@ class Converter:
                 outputs = [Missing()] * len(node.output)
             for name, value in zip(node.output, outputs, strict=False):
                 if name:
+                    if scope.is_network and isinstance(value, Missing):
+                        value = self._stand_in(name)
                     scope.set(name, value)
                     if scope.is_network and isinstance(value, Value):
                         _give_names(value, name, _name_of(node))
+
+    def _stand_in(self, name: str) -> Held:
+        declared = self.declarations.get(name)
+        if declared is None or declared.WhichOneof("value") != "tensor_type":
+            return Missing()
+        type = tensor_type_of(declared)
+        if not type.element_type.is_known:
+            return Missing()
+        self.stand_ins.append(build.parameter(type.shape, type.element_type))
+        return narrowed(self.stand_ins[-1], declared.tensor_type.elem_type)
 
     def _outputs(self, node: NodeProto, scope: Scope) -> list[Held]:
         inputs = [self._value(name, scope) if name else None for name in node.input]
@@ -178,10 +215,12 @@ class Converter:
         try:
             outputs = self._converted(node, inputs, scope)
         except UnsupportedError as error:
-            if error.location.layer_type is not None:
-                raise
             self._leave_out(node, error.message)
             return [Missing()] * len(node.output)
+        except IRError:
+            raise
+        except Exception as error:
+            raise internal_error(error) from error
         missing = [name for name in node.output[len(outputs) :] if name]
         if missing:
             self._leave_out(node, f"output {missing[0]!r} has no counterpart")
@@ -209,13 +248,12 @@ class Converter:
         return self._expanded(function, node, inputs, scope)
 
     def _called(self, version: Version, node: NodeProto, inputs: list[Held], scope: Scope) -> list[Held]:
-        if not version.takes_any and any(isinstance(value, Narrow) for value in inputs):
-            raise UnsupportedError("it computes with an element type that IR does not have")
         while inputs and inputs[-1] is None and len(inputs) > version.least_inputs:
             inputs = inputs[:-1]
         if not version.least_inputs <= len(inputs) <= version.most_inputs:
             message = f"expected {_count(version)} inputs ({', '.join(version.input_names)}), found {len(inputs)}"
             raise GraphError(message, code=Code.wrong_number_of_inputs)
+        _check_kinds(version, inputs)
         arguments = read_attributes(node, version, scope.given)
         if version.wants_call:
             arguments["call"] = Call(self, scope, node)
@@ -274,6 +312,25 @@ def _resolved(node: NodeProto, scope: Scope) -> NodeProto:
             copied.CopyFrom(value)
             copied.name = attribute.name
     return found
+
+
+def _check_kinds(version: Version, inputs: list[Held]) -> None:
+    """Whether inputs are tensors and lists where the function takes them.
+
+    Raises GraphError for one that is left out and must not be; UnsupportedError for an element type that only a few
+    functions know.
+    """
+    for position, value in enumerate(inputs):
+        name, kind, may_lack = version.input_kind(position)
+        if kind == "Held" or (value is None and may_lack):
+            continue
+        if value is None:
+            raise GraphError(f"the input {name} is left out", code=Code.wrong_number_of_inputs, port=name)
+        if isinstance(value, Narrow) and kind == "Value":
+            raise UnsupportedError("it computes with an element type that IR does not have")
+        if isinstance(value, Value) != (kind == "Value"):
+            found, expected = ("a tensor", "a list") if isinstance(value, Value) else ("a list", "a tensor")
+            raise GraphError(f"the input {name} is {found}, expected {expected}", code=Code.wrong_port, port=name)
 
 
 def _give_names(value: Value, name: str, node: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ir_exec.build import Value
 from ir_exec.onnx.domains import canonical_domain
@@ -34,7 +34,7 @@ class Functions:
 
         domain = canonical_domain(node.domain)
         try:
-            schema = defs.get_schema(node.op_type, opset, domain)
+            schema: Any = defs.get_schema(node.op_type, opset, domain)
         except defs.SchemaError:
             return None
         body = FunctionProto()

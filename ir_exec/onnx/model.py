@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence as Many
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -51,16 +50,19 @@ def convert_model(
     folder: str | None = None,
     given: Mapping[str, Given] | None = None,
     report: Report = raise_error,
+    is_lenient: bool = False,
 ) -> Converted:
     """The network of IR that computes what an ONNX model does.
 
-    folder: where external data lies. given: what is known of inputs beyond their declarations.
+    folder: where external data lies. given: what is known of inputs beyond their declarations. is_lenient: values that
+    cannot be computed are inputs of the types that the file declares, so that what is behind them can be checked.
     Raises UnsupportedError that names every operator that cannot be said in IR, and otherwise the IRError of the first
     fault, unless `report` takes it.
     """
     graph = proto.graph
     opsets = {canonical_domain(one.domain): one.version for one in proto.opset_import}
-    converter = Converter(Functions(proto.functions), folder, report)
+    declarations = {one.name: one.type for one in (*graph.value_info, *graph.output)}
+    converter = Converter(Functions(proto.functions), folder, report, declarations if is_lenient else {})
     scope = Scope(opsets)
     scope.is_network = True
     initialized = {tensor.name for tensor in graph.initializer}
@@ -74,12 +76,14 @@ def convert_model(
         scope.set(declared.name, value)
     held = converter.graph(graph, scope)
     if converter.unsupported:
-        raise _unsupported(converter)
+        report(_unsupported(converter))
     results: list[Value] = []
     outputs: dict[str, Layout] = {}
     for declared, one in zip(graph.output, held, strict=True):
-        outputs[declared.name] = _result(one, declared.name, results)
-    return Converted(build.model(results, ends.parameters, name=graph.name or "model"), inputs, outputs)
+        if not (is_lenient and isinstance(one, Missing)):
+            outputs[declared.name] = _result(one, declared.name, results)
+    parameters = [*ends.parameters, *converter.stand_ins]
+    return Converted(build.model(results, parameters, name=graph.name or "model"), inputs, outputs)
 
 
 class _Inputs:
@@ -124,13 +128,15 @@ def _result(value: Held, name: str, results: list[Value]) -> Layout:
         raise GraphError(f"nothing gives the output {name!r}", code=Code.dangling_edge)
     if isinstance(value, Sequence):
         return [_result(one, f"{name}/{position}", results) for position, one in enumerate(value.items)]
-    results.append(build.result(value.value if isinstance(value, Narrow) else value, name))
+    tensor = value.value if isinstance(value, Narrow) else value
+    results.append(build.result(tensor, tensor_names=(name,)))
     return len(results) - 1
 
 
 def _unsupported(converter: Converter) -> UnsupportedError:
     """One error for all nodes: every operator with its count and why."""
     listed = [
-        f"{name} ({count} node{'s' * (count != 1)}): {why}" for (name, why), count in sorted(converter.unsupported.items())
+        f"{name} ({count} node{'s' * (count != 1)}): {why}"
+        for (name, why), count in sorted(converter.unsupported.items())
     ]
     return UnsupportedError("operators cannot be said in IR: " + "; ".join(listed), code=Code.operator_not_implemented)

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["in_order", "needed_names"]
 
 
-def in_order(
-    nodes: Sequence[NodeProto], given: Collection[str], report: Report
-) -> Iterator[tuple[int, NodeProto]]:
+def in_order(nodes: Sequence[NodeProto], given: Collection[str], report: Report) -> Iterator[tuple[int, NodeProto]]:
     """The nodes with their positions, each behind those that give its inputs; in the order of the file if it is one.
 
     Reports GraphError: IR107 nodes that are in a cycle, which are left out; IR102 a name that nothing gives.

@@ -118,9 +118,21 @@ class Version:
         return any(parameter.name == "call" for parameter in self._parameters)
 
     @cached_property
-    def takes_any(self) -> bool:
-        """Whether the inputs may be lists, optionals, and tensors of element types that IR does not have."""
-        return any("Held" in str(parameter.annotation) for parameter in self._parameters)
+    def _inputs(self) -> list[tuple[str, str, bool]]:
+        found = []
+        for one in self._parameters:
+            if one.kind in (one.POSITIONAL_OR_KEYWORD, one.VAR_POSITIONAL):
+                annotation = str(one.annotation)
+                kind = annotation.removesuffix(" | None")
+                if kind not in ("Value", "Sequence", "Held"):
+                    raise TypeError(f"{self}: input {one.name} is annotated with {annotation}")
+                found.append((one.name, kind, kind != annotation or one.default is None))
+        return found
+
+    def input_kind(self, position: int) -> tuple[str, str, bool]:
+        """The name of an input, what it must be (`Value`, `Sequence` or either, `Held`), and whether it may be left
+        out."""
+        return self._inputs[min(position, len(self._inputs) - 1)]
 
     @cached_property
     def input_names(self) -> tuple[str, ...]:

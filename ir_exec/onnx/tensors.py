@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import UnsupportedError, WeightsError
+from ir_exec.errors import ResourceError, UnsupportedError, WeightsError
 from ir_exec.onnx.values import Narrow
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 if TYPE_CHECKING:
-    from ir_exec.build import Value
-    from onnx import StringStringEntryProto, TensorProto, TypeProto
+    from onnx import SparseTensorProto, TensorProto, TypeProto
 
-__all__ = ["array_of", "element_type_of", "onnx_type", "tensor_type_of"]
+    from ir_exec.build import Value
+
+__all__ = [
+    "array_of",
+    "dense",
+    "element_type_of",
+    "is_narrow",
+    "narrowed",
+    "onnx_type",
+    "tensor_type_of",
+    "wider_type_of",
+]
 
 _NAMES = {
     "FLOAT": "f32",
@@ -46,6 +56,9 @@ _NAMES = {
 """The element types that ONNX and IR share, by their names in both."""
 
 _MOST_ELEMENTS = 2**40
+
+_MOST_DENSE = 2**28
+"""Elements of a tensor that a file stores without its zeros."""
 
 
 def element_type_of(code: int) -> ElementType:
@@ -103,8 +116,10 @@ def tensor_type_of(declared: TypeProto) -> TensorType:
     element_type = wider_type_of(tensor.elem_type) if tensor.elem_type else ElementType.dynamic
     if not tensor.HasField("shape"):
         return TensorType(element_type, Shape.unknown())
-    dims = [Dim.of(dim.dim_value) if dim.HasField("dim_value") and dim.dim_value >= 0 else Dim.any()
-            for dim in tensor.shape.dim]
+    dims = [
+        Dim.of(dim.dim_value) if dim.HasField("dim_value") and dim.dim_value >= 0 else Dim.any()
+        for dim in tensor.shape.dim
+    ]
     return TensorType(element_type, Shape(dims))
 
 
@@ -140,7 +155,25 @@ def array_of(tensor: TensorProto, folder: str | None) -> Array:
     return array.astype(kind.dtype) if is_narrow(tensor.data_type) else array
 
 
-def _strings(stored: Iterator[bytes] | list[bytes], dims: tuple[int, ...]) -> Array:
+def dense(sparse: SparseTensorProto, decoded: Callable[[TensorProto], Array]) -> Array:
+    """Zeros with the values at their places: `indices` are flat, or one row of coordinates for each value.
+
+    Raises WeightsError for a place outside, ResourceError for more zeros than a file may ask for.
+    """
+    values, indices = decoded(sparse.values), decoded(sparse.indices)
+    dims = tuple(sparse.dims)
+    if min(dims, default=0) < 0 or math.prod(dims) > _MOST_DENSE:
+        raise ResourceError(f"a sparse tensor of the dims {list(dims)}")
+    try:
+        flat = indices if indices.ndim == 1 else np.ravel_multi_index(tuple(indices.T), dims)
+        found = np.zeros(math.prod(dims), values.dtype)
+        found[flat] = values
+    except (ValueError, IndexError, TypeError) as error:
+        raise WeightsError(f"a sparse tensor of the dims {list(dims)}: {error}", code=Code.constant_size) from None
+    return found.reshape(dims)
+
+
+def _strings(stored: Iterable[bytes], dims: tuple[int, ...]) -> Array:
     try:
         texts = [one.decode() for one in stored]
     except UnicodeDecodeError:
@@ -187,7 +220,7 @@ def _external(tensor: TensorProto, kind: ElementType, dims: tuple[int, ...], fol
     if kind.bits < 8:
         from ir_exec.ir.packing import decode
 
-        return decode(stored, kind, dims)
+        return decode(kind, dims, stored)
     view: Array = np.asarray(stored).view(kind.dtype).reshape(dims)
     return view
 

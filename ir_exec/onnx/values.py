@@ -10,7 +10,8 @@ import numpy as np
 
 from ir_exec import build
 from ir_exec.build import Value
-from ir_exec.errors import UnsupportedError
+from ir_exec.codes import Code
+from ir_exec.errors import ShapeError, UnsupportedError
 from ir_exec.types import Array, Dim, ElementType
 
 __all__ = [
@@ -22,13 +23,14 @@ __all__ = [
     "cast",
     "concat",
     "dims_of",
+    "ints",
     "known",
     "known_ints",
     "known_rank",
     "known_scalar",
+    "normal_axis",
     "number",
     "numbers",
-    "ints",
     "reshape",
     "shape_of",
     "size_along",
@@ -44,6 +46,14 @@ class Sequence:
 
     items: tuple[Held, ...]
     element_type: ElementType = ElementType.dynamic
+
+    @property
+    def tensors(self) -> list[Value]:
+        """The elements, of which each is a tensor; UnsupportedError where one is not."""
+        found = [one for one in self.items if isinstance(one, Value)]
+        if len(found) != len(self.items):
+            raise UnsupportedError("a list of others than tensors of element types of IR")
+        return found
 
 
 @dataclass(frozen=True)
@@ -105,8 +115,16 @@ _HINT = "give the inputs static shapes"
 
 
 def size_along(value: Value, axis: int) -> Dim:
-    """The dim of an axis of a tensor."""
-    return value.type.shape[axis] if value.type.shape.dims is not None else Dim.any()
+    """The dim of an axis of a tensor; ShapeError where it has no such axis."""
+    dims = value.type.shape.dims
+    return Dim.any() if dims is None else dims[normal_axis(axis, len(dims))]
+
+
+def normal_axis(axis: int, rank: int) -> int:
+    """The axis counted from the front; ShapeError where a tensor of this rank does not have it."""
+    if not -rank <= axis < max(rank, 0 if axis else 1):
+        raise ShapeError(f"axis {axis} is out of range for rank {rank}", code=Code.axis_out_of_range)
+    return axis % rank if rank else 0
 
 
 def number(value: float, like: Value) -> Value:

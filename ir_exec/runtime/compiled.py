@@ -76,6 +76,8 @@ class CompiledModel(Session):
         self._whole = copy(model)
         model = self._model = self._whole if outputs is None else _with_outputs(self._whole, outputs)
         refuse_unsupported(model.graph)
+        if model.weights is not None:
+            model.weights.fetch()
         self._options: dict[str, Any] = {
             "max_memory": max_memory,
             "max_seconds": max_seconds,

@@ -170,3 +170,13 @@ def test_variables_in_a_body() -> None:
     model = build.model(y)
     (found,) = ir_exec.compile_model(model)([np.array([1, 2], np.float32)]).values()
     assert found.tolist() == [3, 6]
+
+
+def test_types_that_widen_one_after_the_other() -> None:
+    """The first value grows, and each of the others is the one before it an iteration ago."""
+    x = build.parameter([1], name="x")
+    values = build.loop(
+        14, None, lambda i, *values: (None, [build.concat([values[0], x], 0), *values[:-1]], []), carried=[x] * 12
+    )
+    (last,) = ir_exec.compile_model(build.model(values[-1]))([np.array([3], np.float32)]).values()
+    assert last.tolist() == [3, 3, 3, 3]

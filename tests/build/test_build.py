@@ -1,5 +1,9 @@
 """Networks built in Python: types as one builds, errors at the line, what is run, saved and read."""
 
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -183,3 +187,122 @@ def test_large_constants_are_not_copied():
     model = build.model(build.add(build.parameter([1]), value))
     (found,) = (node for node in model.graph.nodes if node.type == "Const")
     assert np.shares_memory(found.op.evaluate(weights=model.weights), large)
+
+
+def test_a_network_is_checked_as_it_is():
+    x = build.parameter([2, 3], name="x")
+    gathered = build.gather_elements(x, build.constant(np.array([[0, -1, 5], [0, 0, 0]])), axis=1, name="odd")
+    model = build.model(build.result(gathered, name="y"))
+    report = ir_exec.check_model(model)
+    assert [one.code for one in report.errors] == [Code.index_out_of_range]
+    assert 'layer 2 "odd"' in str(report.errors[0])
+    sound = build.model(build.result(build.relu(x), name="y"))
+    assert ir_exec.check_model(sound).ok
+    assert ir_exec.check_model(sound, shapes="x[1..4,?]").outputs == {"y": "f32[1..4,?]"}
+    assert ir_exec.check_model(sound.reshape({"x": "?,3"})).diagnostics[0].code == Code.unbounded_dim
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_built_networks_can_be_copied(copied):
+    x = build.parameter([2], name="x")
+    (y,) = build.loop(2, None, lambda i, sum: (None, [build.add(sum, [1.0, 2.0])], []), carried=[x])
+    model = copied(build.model(build.result(y, name="y")))
+    assert run(model, x=np.zeros(2, np.float32))[0].tolist() == [2, 4]
+    more = build.Editor(model).insert("y", lambda y: build.multiply(y, [1.0, 10.0])).model()
+    assert run(more, x=np.zeros(2, np.float32))[0].tolist() == [2, 40]
+
+
+def test_an_input_that_nothing_reads_stays_where_it_is_asked_for():
+    x, unread = build.parameter([2], name="x"), build.parameter([3], "i64", name="unread")
+    model = build.model(build.result(build.relu(x), name="y"), [unread, x])
+    assert [port.name for port in model.inputs] == ["unread", "x"]
+    with pytest.raises(ir_exec.GraphError, match="reads x"):
+        build.model(build.relu(x), [unread])
+
+
+def test_random_layers_of_equal_attributes_draw_their_own_numbers():
+    one, other = (
+        build.random_uniform([4], 0.0, 1.0, output_type="f32", global_seed=1, op_seed=2, name=name) for name in "ab"
+    )
+    assert one.layer.op is not other.layer.op
+    assert build.relu(one).layer.op is build.relu(other).layer.op
+
+
+def test_outputs_whose_number_only_the_caller_knows():
+    x, lengths = build.parameter("?,4", name="x"), build.parameter("?", "i64", name="lengths")
+    with pytest.raises(ir_exec.GraphError, match="hint: say it: outputs=3"):
+        build.variadic_split(x, 0, lengths)
+    parts = build.variadic_split(x, 0, lengths, outputs=2)
+    assert [part.shape for part in parts] == [[None, 4]] * 2
+    assert len(build.variadic_split(x, 1, [1, 3])) == 2
+    assert len(build.split(x, 1, num_splits=1)) == 1
+    with pytest.raises(ir_exec.GraphError, match="gives 2 outputs, not 3"):
+        build.split(x, 1, num_splits=2, outputs=3)
+
+
+def test_a_result_may_be_read_like_its_value():
+    x = build.parameter([2], name="x")
+    y = build.result(build.relu(x), name="y")
+    assert build.exp(y).layer.inputs[0].layer.type == "ReLU"
+
+
+@pytest.mark.parametrize(
+    ("given", "element_type", "expected"),
+    [
+        (1, None, "i64[]"),
+        (1.5, None, "f32[]"),
+        (True, None, "boolean[]"),
+        ("a", None, "string[]"),
+        ([], None, "i64[0]"),
+        ([[1, 2], [3, 4]], "u8", "u8[2,2]"),
+        ([1, 2.5], None, "f32[2]"),
+        (np.float64(1), None, "f64[]"),
+        (np.arange(3), np.float16, "f16[3]"),
+        (["a", "b"], "string", "string[2]"),
+        (2**63, "u64", "u64[]"),
+        (np.zeros((0, 2), np.float32), None, "f32[0,2]"),
+        ([-8, 7], "i4", "i4[2]"),
+        (np.ones((2, 3), np.float32).T, None, "f32[3,2]"),
+    ],
+)
+def test_constants(given, element_type, expected):
+    value = build.constant(given, element_type)
+    assert str(value.type) == expected
+    assert not value.constant.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("given", "element_type", "told"),
+    [
+        (1.5, "i32", "cannot become i32"),
+        (300, "u8", "cannot become u8"),
+        (-1, "u8", "cannot become u8"),
+        ("a", "f32", "cannot become f32"),
+        (1, "string", "cannot become string"),
+        (1, "f33", "'f33' is no element type"),
+        ([[1], [1, 2]], None, "cannot be made of list"),
+        (np.array([1j]), None, "complex128"),
+        (object(), None, "cannot be made of object"),
+    ],
+)
+def test_what_is_no_constant(given, element_type, told):
+    with pytest.raises(ir_exec.IRError, match=told):
+        build.constant(given, element_type)
+
+
+def test_small_constants_are_what_they_were_when_types_were_inferred():
+    axes = np.array([1])
+    x = build.parameter([2, 3], name="x")
+    model = build.model(build.reduce_max(x, axes))
+    axes[0] = 0
+    assert run(model, x=np.arange(6, dtype=np.float32).reshape(2, 3))[0].tolist() == [2, 5]
+
+
+def test_what_is_built_in_threads_does_not_mix():
+    def made(size):
+        x = build.parameter([size], name="x")
+        (y,) = build.loop(2, None, lambda i, sum: (None, [build.add(sum, x)], []), carried=[x])
+        return run(build.model(y), x=np.full(size, size, np.float32))[0].tolist()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(made, range(1, 9))) == [[3 * size] * size for size in range(1, 9)]

@@ -293,6 +293,25 @@ def test_github_keeps_percent_signs() -> None:
     assert text.endswith('layer 1 "50%250A" (T): 20%25 are 100%2525')
 
 
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("a,b.xml", "a%2Cb.xml"),
+        ("a:b.xml", "a%3Ab.xml"),
+        ("a,b:c%2C.xml", "a%2Cb%3Ac%252C.xml"),
+        ("::x.xml", "%3A%3Ax.xml"),
+    ],
+)
+def test_github_keeps_what_separates_its_properties(path: str, shown: str) -> None:
+    error = IRError("a, b: c::d", code=Code.impossible_shape, location=Location(path, 3, "1", "x,y", "T"))
+    found = Diagnostic.of(error)
+    report = Report(path=path, diagnostics=(found,), layers_checked=1, layers_not_checked=0)
+    text = FORMATS["github"](Reports(files=(report,), summary=Summary.of([report])), Places())
+    properties, _, message = text.removeprefix("::error ").partition("::")
+    assert properties == f"file={shown},line=3,title={found.code} {found.name}"
+    assert message == f'{path.replace("%", "%25")}:3: layer 1 "x,y" (T): a, b: c::d'
+
+
 def test_severities_of_gitlab() -> None:
     errors = [
         IRError("text", code=Code.impossible_shape, severity=severity) for severity in ("error", "warning", "info")

@@ -229,19 +229,39 @@ def test_a_renamed_variable_is_one_fault(read, assigned, expected):
     assert [(fault.location.layer_id, fault.hint) for fault in faults] == expected
 
 
-def test_of_two_layers_with_one_id_the_one_out_of_order_is_named():
+@pytest.mark.parametrize(
+    ("ids", "odd"),
+    [
+        ("0 1 2 1 4", "d"),
+        ("0 3 2 3 4", "b"),
+        # The first and the last layer have one neighbour.
+        ("2 1 2 3", "a"),
+        ("0 5 1 2 5", "b"),
+        # The one before a layer counts as the one behind it does, and those further away do not.
+        ("5 2 6 1 2 3", "b"),
+        ("3 4 5 1 2 4 7", "f"),
+        ("8 3 4 5 2 4 7", "f"),
+        ("0 3 4 5 4 6 1 7", "e"),
+        ("0 3 2 9 1 3 4 1", "b"),
+        # Where both or neither are in order it is the second.
+        ("0 1 1 2", "c"),
+        ("3 1 2 0 1 0", "e"),
+        ("0 1 2 5 6 2 9", "f"),
+        # Ids that are no numbers are no neighbours.
+        ("5 3 x 2 3 y 4", "b"),
+        ("0 1 x 2 1 4", "e"),
+    ],
+)
+def test_of_two_layers_with_one_id_the_one_out_of_order_is_named(ids, odd):
     """Whichever of the two comes first in the file."""
-    for ids, odd in (("0 1 2 1 4", "d"), ("0 3 2 3 4", "b")):
-        given = zip("abcde", ids.split(), strict=True)
-        text = "".join(f'<layer id="{id}" name="{name}" type="Parameter" version="opset1"/>' for name, id in given)
-        report: list[IRError] = []
-        document = read_document(
-            f'<net version="11"><layers>{text}</layers><edges/></net>'.encode(), report=report.append
-        )
-        assert document is not None
-        build_graph(document, None, report=report.append)
-        (fault,) = [fault for fault in report if fault.code == Code.duplicate_layer_id]
-        assert fault.location.layer_name == odd
+    given = zip("abcdefgh", ids.split(), strict=False)
+    text = "".join(f'<layer id="{id}" name="{name}" type="Parameter" version="opset1"/>' for name, id in given)
+    report: list[IRError] = []
+    document = read_document(f'<net version="11"><layers>{text}</layers><edges/></net>'.encode(), report=report.append)
+    assert document is not None
+    build_graph(document, None, report=report.append)
+    fault = next(fault for fault in report if fault.code == Code.duplicate_layer_id)
+    assert fault.location.layer_name == odd
 
 
 @pytest.mark.parametrize("element_type", ["dynamic", "undefined"])

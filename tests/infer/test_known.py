@@ -7,7 +7,7 @@ import ir_exec
 from ir_exec.infer.known import with_known_values
 from ir_exec.types import UNBOUNDED, Dim, TensorType
 from tests.helpers.ir_text import const, layer, net, parameter, port, result
-from tests.helpers.operators import make
+from tests.helpers.operators import bounds_of, make
 
 
 class Chain:
@@ -130,3 +130,55 @@ def test_known_vectors_up_to_the_largest(size: int) -> None:
         assert total.value is None
     else:
         np.testing.assert_array_equal(total.value, np.arange(1, size + 1))
+
+
+HUGE = 2**48
+"""From here on a bound means nothing."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "type", "a", "b", "expected"),
+    [
+        # The end of an element type's range stays it, whatever is added and however many bits it has.
+        ("i64", "Add", (1, 2**63 - 1), (5, 5), (6, 2**63 - 1)),
+        ("i64", "Subtract", (-(2**63), 3), (5, 5), (-(2**63), -2)),
+        ("i32", "Add", (1, 2**31 - 1), (5, 5), (6, 2**31 - 1)),
+        ("i32", "Subtract", (-(2**31), 3), (5, 5), (-(2**31), -2)),
+        ("i32", "Multiply", (2, 2**31 - 1), (-3, -3), (-(2**31), -6)),
+        ("u8", "Add", (7, 255), (1, 1), (8, 255)),
+        ("u8", "Add", (0, 9), (1, 1), (1, 10)),
+        ("u8", "Add", (1, 9), (0, 1), (1, 10)),
+        ("i8", "Add", (-128, -1), (-1, -1), (-128, -2)),
+        ("i32", "Add", (-1, 0), (1, 1), (0, 1)),
+        # Large numbers that are no end are exact until they mean nothing.
+        ("i64", "Add", (HUGE - 3, HUGE - 2), (0, 1), (HUGE - 3, HUGE - 1)),
+        ("i64", "Add", (HUGE - 3, HUGE - 2), (0, 2), (HUGE - 3, 2**63 - 1)),
+        ("i64", "Subtract", (3 - HUGE, 3 - HUGE), (0, 2), (1 - HUGE, 3 - HUGE)),
+        ("i64", "Subtract", (3 - HUGE, 3 - HUGE), (0, 3), (-(2**63), 3 - HUGE)),
+        ("i64", "Multiply", (2**40, 2**41), (-(2**20), 1), (-(2**63), 2**41)),
+        ("f32", "Add", (1.5, 2.5), (3, 4), (4.5, 6.5)),
+        ("f32", "Multiply", (1.5, 2.5), (-2, 2), (-5, 5)),
+    ],
+)
+def test_bounds_at_the_ends_of_a_type(kind, type, a, b, expected):
+    dtype = ir_exec.ElementType[kind].dtype
+    found = bounds_of(make(type), *[tuple(np.array([number], dtype) for number in one) for one in (a, b)])
+    assert found is not None
+    assert [one.dtype for one in found] == [dtype, dtype]
+    assert tuple(one.item() for one in found) == expected
+
+
+def test_one_input_without_bounds_leaves_the_output_without():
+    known, unknown = TensorType.of(int64(3)), TensorType(ir_exec.ElementType.i64, TensorType.of(int64(3)).shape)
+    for inputs in ([known, unknown], [unknown, known]):
+        (found,) = with_known_values(make("Add"), inputs, [make("Add").infer(*inputs)])
+        assert found.bounds is None
+
+
+def test_an_input_whose_bounds_turn_out_to_be_unknown():
+    """That a value has a source is known beforehand, and what it is only when somebody asks."""
+    known, other = TensorType.of(int64(3)), TensorType.of(int64(3))
+    late = TensorType(other.element_type, other.shape, lambda: None)
+    for inputs in ([known, late], [late, known], [late, late]):
+        (found,) = with_known_values(make("Add"), inputs, [make("Add").infer(*inputs)])
+        assert found.bounds is None

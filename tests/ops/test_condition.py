@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import ir_exec
 from ir_exec.errors import ElementTypeError, InvalidAttributeError, ShapeError, raise_error
 from ir_exec.infer.known import with_known_values
 from ir_exec.ops import Op
 from ir_exec.ops.condition import Bucketize, NonZero
 from ir_exec.types import ElementType, Shape, TensorType
 from tests.helpers.drawing import draw_shape, draw_wider
+from tests.helpers.network_text import NetworkText, tied_input, tied_output
 from tests.helpers.operators import assert_holds, make, run
 from tests.helpers.values import known, typed
 
@@ -178,3 +180,48 @@ def test_non_zero_knows_the_zero_of_nf4_and_that_f8e8m0_has_none() -> None:
     codes = np.array([0, 7, 15], np.uint8)
     assert NonZero().evaluate(codes.view(ElementType.nf4.dtype)).tolist() == [[0, 2]]
     assert NonZero().evaluate(codes.view(ElementType.f8e8m0.dtype)).tolist() == [[0, 1, 2]]
+
+
+def of_branches(then: str, else_: str) -> TensorType:
+    """The type of an If whose bodies give inputs of these types, `f32:2,?`."""
+    net = NetworkText()
+    inputs = [net.parameter("", "boolean")]
+    for text in (then, else_):
+        kind, _, shape = text.partition(":")
+        inputs.append(net.parameter(shape, kind))
+    ties, parts = [], [NetworkText(net), NetworkText(net)]
+    for position, body in enumerate(parts, start=1):
+        x = body.parameter("...", "dynamic")
+        ties.append([tied_input(position, x), tied_output(3, body.result(x))])
+    (output,) = net.branch(1, inputs, parts[0], ties[0], parts[1], ties[1])
+    net.result(output)
+    (found,) = ir_exec.read_model(net.file().xml, weights=b"").outputs
+    return TensorType(found.element_type, found.shape)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("f32:2,3", "f32:2,3", "f32[2,3]"),
+        ("f32:2,3", "f32:5,3", "f32[2..5,3]"),
+        ("f32:2,?", "f32:2,3", "f32[2,?]"),
+        ("f32:2,3", "f32:2", "f32[...]"),
+        # A scalar is a vector of one element where the other body gives a vector, and nowhere else.
+        ("f32:", "f32:", "f32[]"),
+        ("f32:", "f32:3", "f32[1..3]"),
+        ("f32:", "f32:1", "f32[1]"),
+        ("f32:", "f32:?", "f32[?]"),
+        ("f32:", "f32:1,1", "f32[...]"),
+        ("f32:", "f32:...", "f32[...]"),
+    ],
+)
+def test_an_If_gives_what_either_body_gives(one: str, other: str, expected: str) -> None:
+    assert str(of_branches(one, other)) == str(of_branches(other, one)) == expected
+
+
+def test_the_bodies_of_an_If_give_one_element_type() -> None:
+    with pytest.raises(ElementTypeError, match="output 0 is f32 from then_body and f16 from else_body") as caught:
+        of_branches("f32:2", "f16:2")
+    assert caught.value.code == "IR402"
+    with pytest.raises(ElementTypeError, match="output 0 is i64 from then_body and i32 from else_body"):
+        of_branches("i64:", "i32:3")

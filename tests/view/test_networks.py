@@ -61,8 +61,8 @@ def test_the_schema_of_a_page_is_listed() -> None:
 
 
 def test_types_that_are_declared_and_inferred() -> None:
-    sum_ = layer(1, "ReLU", inputs=[port(0, dims=(2, 3))], outputs=[port(1, dims=(2, 4))])
-    page = view(net([parameter(0, dims=(2, 3)), sum_, result(2)], [(0, 0, 1, 0), (1, 1, 2, 0)]))
+    relu = layer(1, "ReLU", inputs=[port(0, dims=(2, 3))], outputs=[port(1, dims=(2, 4))])
+    page = view(net([parameter(0, dims=(2, 3)), relu, result(2, dims=(2, 4))], [(0, 0, 1, 0), (1, 1, 2, 0)]))
     first, second, _ = page.networks[0].graph.layers
     assert (first.outputs[0].declared, first.outputs[0].inferred) == ("f32[2,3]", "f32[2,3]")
     assert (second.outputs[0].declared, second.outputs[0].inferred) == ("f32[2,4]", "f32[2,3]")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ir_exec import build
 from ir_exec.build import Value
@@ -11,8 +11,7 @@ from ir_exec.errors import GraphError, InvalidAttributeError, UnsupportedError
 from ir_exec.onnx.attributes import Body, Ints
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import Held, Missing, Sequence, as_i64, ints, reshape, shape_of
-from ir_exec.types import ElementType
+from ir_exec.onnx.values import Held, Missing, Sequence, as_i64, ints
 
 __all__: list[str] = []
 
@@ -56,10 +55,10 @@ def _flat(held: Held) -> list[Value]:
     return [held] if isinstance(held, Value) else []
 
 
-def _filled(form: object, left: object) -> Held:
+def _filled(form: object, left: Iterator[Value]) -> Held:
     if isinstance(form, list):
         return Sequence(tuple(_filled(one, left) for one in form[1:]), form[0])
-    return next(left) if form == "tensor" else None  # type: ignore[call-overload,no-any-return]
+    return next(left) if form == "tensor" else None
 
 
 def _scalar(value: Value) -> Value:
@@ -91,7 +90,9 @@ def if_(condition: Value, *, then_branch: Body, else_branch: Body, call: Call) -
 
 
 @onnx_op("Loop", since=1)
-def loop(trip_count: Value | None = None, condition: Value | None = None, *carried: Held, body: Body, call: Call) -> list[Held]:
+def loop(
+    trip_count: Value | None = None, condition: Value | None = None, *carried: Held, body: Body, call: Call
+) -> list[Held]:
     """Carried values, then one part of each iteration, joined along a new first axis."""
     start = list(carried)
     count = len(start)
@@ -128,7 +129,9 @@ def _unrolled(
     trips = None if trip_count is None else trip_count.constant
     going = True if condition is None or condition.constant is None else bool(condition.constant.ravel()[0])
     if trips is None or (condition is not None and condition.constant is None):
-        raise UnsupportedError("lists whose lengths or elements depend on the iteration, of which the number is not known")
+        raise UnsupportedError(
+            "lists whose lengths or elements depend on the iteration, of which the number is not known"
+        )
     most = int(trips.ravel()[0])
     if most > _MOST_UNROLLED:
         raise UnsupportedError(f"a loop of {most} iterations carries lists of changing length")
@@ -162,13 +165,14 @@ def scan_8(*inputs: Value | None, body: Body, num_scan_inputs: int, directions: 
     lengths, *values = inputs
     if lengths is not None:
         raise UnsupportedError("sequences of different lengths")
-    states, scanned = _parted(values, num_scan_inputs)
+    tensors = [_tensor(one) for one in values]
+    states, scanned = _parted(tensors, num_scan_inputs)
     batch = scanned[0].shape[0]
-    if not batch.is_static:
-        raise UnsupportedError("the size of the batch must be known when the file is converted")
+    if not batch.is_static or batch.size > _MOST_UNROLLED:
+        raise UnsupportedError("a batch of unknown size, or of a large one")
     results = []
     for entry in range(batch.size):
-        parts = [build.gather(_tensor(one), entry, 0) for one in (*states, *scanned)]
+        parts = [build.gather(one, entry, 0) for one in (*states, *scanned)]
         results.append(_scan(parts, body, num_scan_inputs, directions, (), (), (), call))
     return [build.concat([build.unsqueeze(one, 0) for one in column], 0) for column in zip(*results, strict=True)]
 
@@ -225,9 +229,7 @@ def _scan(
     outs = len(body.output) - len(states)
 
     def made(*given: Value) -> tuple[list[Value], list[build.Collected]]:
-        parts = [
-            build.squeeze(part, ints(axis)) for part, axis in zip(given[len(states) :], places, strict=True)
-        ]
+        parts = [build.squeeze(part, ints(axis)) for part, axis in zip(given[len(states) :], places, strict=True)]
         results = [_tensor(one) for one in call.body(body, [*given[: len(states)], *parts])]
         collected = []
         for position, value in enumerate(results[len(states) :]):

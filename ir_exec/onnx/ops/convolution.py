@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
 
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.errors import InvalidAttributeError, UnsupportedError
-from ir_exec.onnx.attributes import Ints
-from ir_exec.onnx.convert import Call
+from ir_exec.onnx.attributes import Ints, chosen
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import as_i64, cast, concat, dims_of, ints, known_rank, reshape, shape_of
+from ir_exec.onnx.values import as_i64, cast, concat, dims_of, ints, known_ints, known_rank, reshape, shape_of
 from ir_exec.types import ElementType
 
 __all__ = ["AUTO_PAD", "auto_padded", "convolve", "halves"]
 
-AUTO_PAD = {"NOTSET": "explicit", "SAME_UPPER": "same_upper", "SAME_LOWER": "same_lower", "VALID": "valid"}
+_MOST_FILTERS = 2**10
+"""Elements of a block, for each of which there is a filter as large as the block."""
+
+AutoPad: TypeAlias = Literal["explicit", "same_upper", "same_lower", "valid"]
+
+AUTO_PAD: Mapping[str, AutoPad] = {
+    "NOTSET": "explicit",
+    "SAME_UPPER": "same_upper",
+    "SAME_LOWER": "same_lower",
+    "VALID": "valid",
+}
 
 
-def auto_padded(name: str) -> str:
+def auto_padded(name: str) -> AutoPad:
     """How IR spells an `auto_pad`."""
-    if name not in AUTO_PAD:
-        raise InvalidAttributeError(f"auto_pad is {name!r}, expected {', '.join(AUTO_PAD)}")
-    return AUTO_PAD[name]
+    return chosen("auto_pad", name, AUTO_PAD)
 
 
 def halves(pads: Ints, rank: int) -> tuple[Ints, Ints]:
@@ -65,7 +76,7 @@ def convolve(
         raise UnsupportedError("a convolution without spatial axes")
     _checked_kernel(filters, kernel_shape)
     begins, ends = halves(pads if auto_pad == "NOTSET" else (), rank)
-    attributes = {
+    attributes: dict[str, Any] = {
         "strides": strides or (1,) * rank,
         "dilations": dilations or (1,) * rank,
         "pads_begin": begins,
@@ -181,7 +192,7 @@ def conv_transpose(
         less = tuple(max(c, 0) // 2 for c in cut)
         more = tuple(max(c, 0) - half for c, half in zip(cut, less, strict=True))
         begins, ends = (less, more) if auto_pad == "SAME_UPPER" else (more, less)
-    attributes = {
+    attributes: dict[str, Any] = {
         "strides": strides,
         "dilations": dilations,
         "pads_begin": begins,
@@ -269,13 +280,11 @@ def _col2im_of_many(
     strides: Ints | None,
 ) -> Value:
     """A transposed convolution with a filter for each place of the block, which puts its column there."""
-    import numpy as np
-
-    from ir_exec.onnx.values import known_ints
-
     sizes, block = known_ints(image_shape, "image_shape"), known_ints(block_shape, "block_shape")
     strides, dilations = strides or (1,) * count, dilations or (1,) * count
     begins, ends = halves(pads, count)
+    if prod(block) > _MOST_FILTERS:
+        raise UnsupportedError(f"blocks of {prod(block)} elements")
     spans = [(k - 1) * d + 1 for k, d in zip(block, dilations, strict=True)]
     places = [(n + b + e - k) // s + 1 for n, b, e, k, s in zip(sizes, begins, ends, spans, strides, strict=True)]
     rest = [(n + b + e - k) % s for n, b, e, k, s in zip(sizes, begins, ends, spans, strides, strict=True)]

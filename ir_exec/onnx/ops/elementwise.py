@@ -9,10 +9,10 @@ from typing import Any
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
-from ir_exec.errors import InvalidAttributeError, ShapeError, UnsupportedError
+from ir_exec.errors import InvalidAttributeError, ShapeError
 from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import cast, known, known_rank, known_scalar, number, shape_of
+from ir_exec.onnx.values import cast, known_rank, number
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -104,7 +104,9 @@ def aligned(a: Value, b: Value, axis: int | None) -> Value:
     behind = known_rank(a, "the first input") - known_rank(b, "the second input") - (0 if axis is None else axis)
     if axis is None or behind <= 0:
         return b
-    return build.unsqueeze(b, list(range(known_rank(b, "the second input"), known_rank(b, "the second input") + behind)))
+    return build.unsqueeze(
+        b, list(range(known_rank(b, "the second input"), known_rank(b, "the second input") + behind))
+    )
 
 
 def _binary(name: str, function: Binary, *, consumed: bool = False) -> None:
@@ -327,9 +329,7 @@ def elu(data: Value, *, alpha: float = 1.0) -> Value:
 def celu(data: Value, *, alpha: float = 1.0) -> Value:
     """max(0, x) + min(0, alpha (exp(x / alpha) - 1))."""
     curved = build.elu(build.divide(data, number(alpha, data)), alpha=1.0)
-    return build.add(
-        build.relu(data), build.minimum(number(0, data), build.multiply(number(alpha, data), curved))
-    )
+    return build.add(build.relu(data), build.minimum(number(0, data), build.multiply(number(alpha, data), curved)))
 
 
 @onnx_op("Selu", since=1)

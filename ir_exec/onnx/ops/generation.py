@@ -9,7 +9,7 @@ from ir_exec.build import Value
 from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.tensors import element_type_of
-from ir_exec.onnx.values import cast, ints, number, shape_of
+from ir_exec.onnx.values import cast, ints, shape_of
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -22,15 +22,17 @@ def _seed(seed: float | None) -> int:
 
 def _uniform(shape: Value, kind: ElementType, low: float, high: float, seed: float | None, stream: int = 0) -> Value:
     computed = kind if kind in (ElementType.f32, ElementType.f16, ElementType.f64) else ElementType.f32
-    bounds = [build.constant(np.asarray(bound, computed.dtype)) for bound in (low, high)]
-    found = build.random_uniform(shape, *bounds, output_type=computed, global_seed=_seed(seed), op_seed=stream)
+    least, most = (build.constant(np.asarray(bound, computed.dtype)) for bound in (low, high))
+    found = build.random_uniform(shape, least, most, output_type=computed, global_seed=_seed(seed), op_seed=stream)
     return cast(found, kind)
 
 
 def _normal(shape: Value, kind: ElementType, mean: float, scale: float, seed: float | None) -> Value:
     """By Box and Muller, from two uniform numbers each."""
     wide = ElementType.f32
-    radius = build.sqrt(build.multiply(build.constant(np.float32(-2)), build.log(_uniform(shape, wide, 2.0**-24, 1.0, seed, 1))))
+    radius = build.sqrt(
+        build.multiply(build.constant(np.float32(-2)), build.log(_uniform(shape, wide, 2.0**-24, 1.0, seed, 1)))
+    )
     angle = build.cos(_uniform(shape, wide, 0.0, 2 * np.pi, seed, 2))
     found = build.multiply(build.multiply(radius, angle), build.constant(np.float32(scale)))
     return cast(build.add(found, build.constant(np.float32(mean))), kind)

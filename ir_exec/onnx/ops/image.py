@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from ir_exec import build
-from ir_exec.build import Value
-from ir_exec.errors import InvalidAttributeError, ShapeError, UnsupportedError
-from ir_exec.onnx.attributes import Floats, Ints
-from ir_exec.onnx.ops.resampling import Resampling, resampled
-from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import as_i64, cast, concat, ints, known_ints, known_rank, number, shape_of
-from ir_exec.types import ElementType
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
 
 import numpy as np
 
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.errors import ShapeError, UnsupportedError
+from ir_exec.onnx.attributes import Floats, Ints, chosen
+from ir_exec.onnx.ops.resampling import Resampling, resampled
+from ir_exec.onnx.registry import onnx_op
+from ir_exec.onnx.values import as_i64, cast, concat, ints, known_rank, number, shape_of
+
 __all__: list[str] = []
+
+Sampling: TypeAlias = Literal["bilinear", "nearest", "bicubic"]
+
+_BEYOND: Mapping[str, Literal["zeros", "border", "reflection"]] = {
+    "zeros": "zeros",
+    "border": "border",
+    "reflection": "reflection",
+}
+
+_ALIGNED: Mapping[str, Literal["asymmetric", "half_pixel_for_nn"]] = {
+    "half_pixel": "half_pixel_for_nn",
+    "output_half_pixel": "asymmetric",
+}
 
 
 @onnx_op("Upsample", since=1)
@@ -96,21 +111,19 @@ def resize_18(
     return resampled(data, way, scales=None if empty else scales, sizes=sizes, roi=roi, axes=axes)
 
 
-def _grid_sample(data: Value, grid: Value, align_corners: bool, mode: str, padding_mode: str) -> Value:
-    if padding_mode not in ("zeros", "border", "reflection"):
-        raise InvalidAttributeError(f"padding_mode is {padding_mode!r}, expected zeros, border or reflection")
-    if mode not in ("bilinear", "nearest", "bicubic"):
-        raise InvalidAttributeError(f"mode is {mode!r}")
+def _grid_sample(data: Value, grid: Value, align_corners: bool, mode: Sampling, padding_mode: str) -> Value:
+    beyond = chosen("padding_mode", padding_mode, _BEYOND)
     if known_rank(data, "the input") == 5:
         return _volume_sample(data, grid, align_corners, mode, padding_mode)
-    return build.grid_sample(data, grid, align_corners=align_corners, mode=mode, padding_mode=padding_mode)
+    return build.grid_sample(data, grid, align_corners=align_corners, mode=mode, padding_mode=beyond)
 
 
 @onnx_op("GridSample", since=16)
 def grid_sample_16(
     data: Value, grid: Value, *, align_corners: bool = False, mode: str = "bilinear", padding_mode: str = "zeros"
 ) -> Value:
-    return _grid_sample(data, grid, align_corners, mode, padding_mode)
+    names: Mapping[str, Sampling] = {"bilinear": "bilinear", "nearest": "nearest", "bicubic": "bicubic"}
+    return _grid_sample(data, grid, align_corners, chosen("mode", mode, names), padding_mode)
 
 
 @onnx_op("GridSample", since=20)
@@ -118,12 +131,12 @@ def grid_sample(
     data: Value, grid: Value, *, align_corners: bool = False, mode: str = "linear", padding_mode: str = "zeros"
 ) -> Value:
     """The modes have the names of one axis."""
-    names = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
-    return _grid_sample(data, grid, align_corners, names.get(mode, mode), padding_mode)
+    names: Mapping[str, Sampling] = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
+    return _grid_sample(data, grid, align_corners, chosen("mode", mode, names), padding_mode)
 
 
 def _volume_sample(data: Value, grid: Value, align_corners: bool, mode: str, padding_mode: str) -> Value:
-    """Volumes, which GridSample of IR does not take: each neighbour of a place is gathered, and weighted by its nearness.
+    """Volumes, which GridSample of IR does not take: each neighbour of a place is gathered and weighted by nearness.
 
     data: [batch, channels, depth, height, width]. grid: [batch, ..., 3], of which the last axis has x, y and z.
     """
@@ -174,10 +187,7 @@ def _place(at: Value, size: Value, align_corners: bool, padding_mode: str, mode:
     one, half = number(1, at), number(0.5, at)
     last = build.subtract(size, one)
     scaled = build.multiply(build.add(at, one), half)
-    if align_corners:
-        place = build.multiply(scaled, last)
-    else:
-        place = build.subtract(build.multiply(scaled, size), half)
+    place = build.multiply(scaled, last) if align_corners else build.subtract(build.multiply(scaled, size), half)
     if padding_mode == "border":
         return build.maximum(build.minimum(place, last), number(0, at))
     if padding_mode == "reflection":
@@ -195,7 +205,7 @@ def _roi_align(
     data: Value,
     rois: Value,
     batch_indices: Value,
-    aligned: str,
+    aligned: Literal["asymmetric", "half_pixel_for_nn"],
     mode: str,
     height: int,
     width: int,
@@ -213,7 +223,7 @@ def _roi_align(
         pooled_w=width,
         sampling_ratio=sampling_ratio,
         spatial_scale=spatial_scale,
-        mode=mode,
+        mode="avg",
         aligned_mode=aligned,
     )
 
@@ -248,14 +258,12 @@ def roi_align(
     sampling_ratio: int = 0,
     spatial_scale: float = 1.0,
 ) -> Value:
-    aligned = {"half_pixel": "half_pixel_for_nn", "output_half_pixel": "asymmetric"}
-    if coordinate_transformation_mode not in aligned:
-        raise InvalidAttributeError(f"coordinate_transformation_mode is {coordinate_transformation_mode!r}")
+    aligned = chosen("coordinate_transformation_mode", coordinate_transformation_mode, _ALIGNED)
     return _roi_align(
         data,
         rois,
         batch_indices,
-        aligned[coordinate_transformation_mode],
+        aligned,
         mode,
         output_height,
         output_width,

@@ -10,6 +10,9 @@ from ir_exec.onnx.values import ints, number, shape_of, size_along
 
 __all__: list[str] = []
 
+_MOST_UNROLLED = 2**7
+"""Rows of matrices whose elimination is written step by step."""
+
 
 @onnx_op("MatMul", since=1)
 def matmul(a: Value, b: Value) -> Value:
@@ -60,8 +63,8 @@ def einsum(*inputs: Value, equation: str) -> Value:
 def det(data: Value) -> Value:
     """Gaussian elimination, a column after the other: the product of the pivots, with the sign of their exchanges."""
     side = size_along(data, -1)
-    if not side.is_static:
-        raise UnsupportedError("the size of the matrices must be known when the file is converted")
+    if not side.is_static or side.size > _MOST_UNROLLED:
+        raise UnsupportedError(f"matrices of unknown size, or of more than {_MOST_UNROLLED} rows")
     sizes = shape_of(data)
     front = build.slice(sizes, ints(0), ints(-2), ints(1))
     left = build.reshape(data, ints(-1, side.size, side.size), special_zero=False)
@@ -82,6 +85,8 @@ def det(data: Value) -> Value:
         was_here = build.equal(build.unsqueeze(place, 1), build.constant(list(range(1, rows))))
         rest = build.select(build.unsqueeze(was_here, 2), top, rest)
         divisor = build.select(build.equal(pivot, zero), one, pivot)
-        factor = build.divide(build.slice(rest, ints(0), ints(1), ints(1), ints(2)), build.unsqueeze(divisor, ints(1, 2)))
+        factor = build.divide(
+            build.slice(rest, ints(0), ints(1), ints(1), ints(2)), build.unsqueeze(divisor, ints(1, 2))
+        )
         left = build.slice(build.subtract(rest, build.multiply(factor, best)), ints(1), ints(rows), ints(1), ints(2))
     return build.reshape(found, front, special_zero=False)

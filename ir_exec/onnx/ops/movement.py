@@ -2,19 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Literal
+
 import numpy as np
 
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, ShapeError, UnsupportedError
-from ir_exec.onnx.attributes import Ints
+from ir_exec.onnx.attributes import Ints, chosen
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import as_i64, cast, concat, dims_of, ints, known_ints, known_rank, number, reshape, shape_of
+from ir_exec.onnx.values import (
+    as_i64,
+    concat,
+    ints,
+    known_rank,
+    normal_axis,
+    number,
+    reshape,
+    shape_of,
+    size_along,
+)
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
+
+_REDUCTIONS: Mapping[str, Literal["none", "sum", "prod", "min", "max"]] = {
+    "none": "none",
+    "add": "sum",
+    "mul": "prod",
+    "min": "min",
+    "max": "max",
+}
+
+_PAD_MODES: Mapping[str, Literal["constant", "reflect", "edge"]] = {
+    "constant": "constant",
+    "reflect": "reflect",
+    "edge": "edge",
+}
 
 
 @onnx_op("Gather", since=1)
@@ -48,10 +75,8 @@ def scatter_elements_11(data: Value, indices: Value, updates: Value, *, axis: in
 
 
 @onnx_op("ScatterElements", since=16)
-def scatter_elements(
-    data: Value, indices: Value, updates: Value, *, axis: int = 0, reduction: str = "none"
-) -> Value:
-    kind = _reduction(reduction, {"none": "none", "add": "sum", "mul": "prod", "min": "min", "max": "max"})
+def scatter_elements(data: Value, indices: Value, updates: Value, *, axis: int = 0, reduction: str = "none") -> Value:
+    kind = chosen("reduction", reduction, _REDUCTIONS)
     return build.scatter_elements_update(data, indices, updates, axis, reduction=kind)
 
 
@@ -62,14 +87,8 @@ def scatter_nd_11(data: Value, indices: Value, updates: Value) -> Value:
 
 @onnx_op("ScatterND", since=16)
 def scatter_nd(data: Value, indices: Value, updates: Value, *, reduction: str = "none") -> Value:
-    kind = _reduction(reduction, {"none": "none", "add": "sum", "mul": "prod", "min": "min", "max": "max"})
+    kind = chosen("reduction", reduction, _REDUCTIONS)
     return build.scatter_nd_update(data, indices, updates, reduction=kind)
-
-
-def _reduction(name: str, kinds: dict[str, str]) -> str:
-    if name not in kinds:
-        raise InvalidAttributeError(f"reduction is {name!r}, expected {', '.join(kinds)}")
-    return kinds[name]
 
 
 @onnx_op("TensorScatter", since=24)
@@ -80,21 +99,27 @@ def tensor_scatter(
     if mode not in ("linear", "circular"):
         raise InvalidAttributeError(f"mode is {mode!r}, expected linear or circular")
     rank = known_rank(past_cache, "past_cache")
-    axis %= rank
+    axis = normal_axis(axis, rank)
     length = build.gather(shape_of(update), axis, 0)
     steps = build.range(0, length, 1, output_type="i64")
-    if write_indices is None:
-        start = build.constant(np.zeros(1, np.int64))
-    else:
-        start = as_i64(write_indices)
+    start = ints(0) if write_indices is None else as_i64(write_indices)
     places = build.add(build.unsqueeze(start, 1), build.unsqueeze(steps, 0))
     if mode == "circular":
         places = build.floor_mod(places, build.gather(shape_of(past_cache), axis, 0))
     around = [1] * rank
-    shaped = build.reshape(places, concat([ints(-1 if write_indices is not None else 1, *around[1:axis]),
-                                          build.unsqueeze(length, 0), ints(*around[axis + 1 :])])
-                           if axis < rank - 1 else concat([ints(-1, *around[1:axis]), build.unsqueeze(length, 0)]),
-                           special_zero=False)
+    shaped = build.reshape(
+        places,
+        concat(
+            [
+                ints(-1 if write_indices is not None else 1, *around[1:axis]),
+                build.unsqueeze(length, 0),
+                ints(*around[axis + 1 :]),
+            ]
+        )
+        if axis < rank - 1
+        else concat([ints(-1, *around[1:axis]), build.unsqueeze(length, 0)]),
+        special_zero=False,
+    )
     indices = build.broadcast(shaped, shape_of(update))
     return build.scatter_elements_update(past_cache, indices, update, axis)
 
@@ -202,9 +227,7 @@ def slice_1(data: Value, *, starts: Ints, ends: Ints, axes: Ints | None = None) 
 
 
 @onnx_op("Slice", since=10)
-def slice_10(
-    data: Value, starts: Value, ends: Value, axes: Value | None = None, steps: Value | None = None
-) -> Value:
+def slice_10(data: Value, starts: Value, ends: Value, axes: Value | None = None, steps: Value | None = None) -> Value:
     if steps is None:
         steps = build.broadcast(build.constant(np.ones((), starts.element_type.dtype)), shape_of(starts))
     if axes is None:
@@ -234,6 +257,8 @@ def split_18(
 ) -> list[Value]:
     """Without sizes all parts are equally long, but the last may be shorter."""
     count = num_outputs if num_outputs is not None else call.outputs
+    if count != call.outputs:
+        raise InvalidAttributeError(f"num_outputs is {count}, the node has {call.outputs} outputs")
     if split is not None or _divides(data, axis, count):
         return _split(data, axis, split, count)
     size = build.gather(shape_of(data), axis, 0)
@@ -244,8 +269,8 @@ def split_18(
 
 
 def _divides(data: Value, axis: int, count: int) -> bool:
-    dim = data.shape.dims[axis] if data.shape.dims is not None else None
-    return dim is not None and dim.is_static and dim.size % count == 0
+    dim = size_along(data, axis)
+    return dim.is_static and dim.size % count == 0
 
 
 def _split(data: Value, axis: int, sizes: Value | None, count: int) -> list[Value]:
@@ -267,12 +292,12 @@ def pad_1(data: Value, *, paddings: Ints, mode: str = "constant", value: float =
 
 @onnx_op("Pad", since=2)
 def pad_2(data: Value, *, pads: Ints, mode: str = "constant", value: float = 0.0) -> Value:
-    return _pad(data, ints(*pads), number(value, data), None, mode, ("constant", "reflect", "edge"))
+    return _pad(data, ints(*pads), number(value, data), None, mode)
 
 
 @onnx_op("Pad", since=11)
 def pad_11(data: Value, pads: Value, constant_value: Value | None = None, *, mode: str = "constant") -> Value:
-    return _pad(data, pads, constant_value, None, mode, ("constant", "reflect", "edge"))
+    return _pad(data, pads, constant_value, None, mode)
 
 
 @onnx_op("Pad", since=18)
@@ -284,7 +309,7 @@ def pad_18(
     *,
     mode: str = "constant",
 ) -> Value:
-    return _pad(data, pads, constant_value, axes, mode, ("constant", "reflect", "edge"))
+    return _pad(data, pads, constant_value, axes, mode)
 
 
 @onnx_op("Pad", since=19)
@@ -296,15 +321,12 @@ def pad_19(
     *,
     mode: str = "constant",
 ) -> Value:
-    return _pad(data, pads, constant_value, axes, mode, ("constant", "reflect", "edge", "wrap"))
+    return _pad(data, pads, constant_value, axes, mode, wraps=True)
 
 
-def _pad(
-    data: Value, pads: Value, fill: Value | None, axes: Value | None, mode: str, modes: tuple[str, ...]
-) -> Value:
+def _pad(data: Value, pads: Value, fill: Value | None, axes: Value | None, mode: str, *, wraps: bool = False) -> Value:
     """Pads for `axes`, or for all axes: those at the beginnings, then those at the ends."""
-    if mode not in modes:
-        raise InvalidAttributeError(f"mode is {mode!r}, expected {', '.join(modes)}")
+    way = "wrap" if wraps and mode == "wrap" else chosen("mode", mode, _PAD_MODES)
     rank = known_rank(data, "the input")
     begins, ends = build.split(pads, 0, num_splits=2)
     if axes is not None:
@@ -313,12 +335,12 @@ def _pad(
         zeros = build.constant(np.zeros(rank, np.int64))
         begins = build.scatter_elements_update(zeros, axes, as_i64(begins), 0)
         ends = build.scatter_elements_update(zeros, axes, as_i64(ends), 0)
-    if mode == "wrap":
+    if way == "wrap":
         return _wrapped(data, begins, ends, rank)
-    if mode != "constant":
-        return build.pad(data, begins, ends, pad_mode=mode)
+    if way != "constant":
+        return build.pad(data, begins, ends, pad_mode=way)
     fill = number(0, data) if fill is None else build.squeeze(fill) if fill.rank != 0 else fill
-    return build.pad(data, begins, ends, fill, pad_mode=mode)
+    return build.pad(data, begins, ends, fill, pad_mode=way)
 
 
 def _wrapped(data: Value, begins: Value, ends: Value, rank: int) -> Value:
@@ -388,7 +410,7 @@ def trilu(data: Value, k: Value | None = None, *, upper: bool = True) -> Value:
 def center_crop_pad(data: Value, shape: Value, *, axes: Ints | None = None) -> Value:
     """Cuts or pads around the middle, so that the axes get these sizes."""
     rank = known_rank(data, "the input")
-    for position, axis in enumerate(range(rank) if axes is None else [axis % rank for axis in axes]):
+    for position, axis in enumerate(range(rank) if axes is None else [normal_axis(one, rank) for one in axes]):
         wanted = build.gather(as_i64(shape), ints(position), 0)
         held = build.gather(shape_of(data), ints(axis), 0)
         zero = ints(0)

@@ -11,8 +11,7 @@ from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.tensors import element_type_of
-from ir_exec.onnx.values import cast, concat, ints, known_rank, number, reshape, shape_of
-from ir_exec.types import ElementType
+from ir_exec.onnx.values import cast, concat, ints, known_rank, known_scalar, normal_axis, number, shape_of
 
 __all__: list[str] = []
 
@@ -38,8 +37,8 @@ def _register(name: str, function: AlongAxis) -> None:
     def flattened(data: Value, *, axis: int = 1) -> Value:
         """Up to version 12 all axes from `axis` on are one."""
         rank = known_rank(data, "the input")
-        start = axis % rank if rank else 0
-        if start == rank - 1 or rank == 0:
+        start = normal_axis(axis, rank) if axis != rank else rank
+        if rank and start == rank - 1:
             return function(data, -1)
         sizes = shape_of(data)
         front = build.slice(sizes, ints(0), ints(start), ints(1))
@@ -64,15 +63,13 @@ def per_channel(value: Value, data: Value) -> Value:
     return build.unsqueeze(value, list(range(1, 1 + behind))) if behind > 0 else value
 
 
-def _batch_norm(
-    data: Value, scale: Value, bias: Value, mean: Value, variance: Value, epsilon: float
-) -> Value:
+def _batch_norm(data: Value, scale: Value, bias: Value, mean: Value, variance: Value, epsilon: float) -> Value:
     kinds = {one.element_type for one in (data, scale, bias, mean, variance)}
     if len(kinds) > 1:
         # From version 15 on the statistics may have a wider type.
         wide = mean.element_type
-        parts = [cast(one, wide) for one in (data, scale, bias, mean, variance)]
-        return cast(_batch_norm(*parts, epsilon), data.element_type)
+        first, gamma, beta, center, spread = (cast(one, wide) for one in (data, scale, bias, mean, variance))
+        return cast(_batch_norm(first, gamma, beta, center, spread, epsilon), data.element_type)
     return build.batch_norm_inference(data, scale, bias, mean, variance, epsilon=epsilon)
 
 
@@ -209,7 +206,7 @@ def layer_normalization(
 ) -> list[Value]:
     """Mean and inverse deviation are further outputs."""
     rank = known_rank(data, "the input")
-    axes = ints(*range(axis % rank, rank))
+    axes = ints(*range(normal_axis(axis, rank), rank))
     wide = cast(data, element_type_of(stash_type))
     if call.outputs == 1:
         normal, further = build.mvn(wide, axes, eps=epsilon, normalize_variance=True, eps_mode="inside_sqrt"), []
@@ -228,7 +225,7 @@ def rms_normalization(
     data: Value, scale: Value, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
 ) -> Value:
     rank = known_rank(data, "the input")
-    axes = ints(*range(axis % rank, rank))
+    axes = ints(*range(normal_axis(axis, rank), rank))
     wide = cast(data, element_type_of(stash_type))
     square = build.reduce_mean(build.multiply(wide, wide), axes, keep_dims=True)
     root = build.sqrt(build.add(square, number(epsilon, wide)))
@@ -236,9 +233,7 @@ def rms_normalization(
 
 
 @onnx_op("GroupNormalization", since=18)
-def group_normalization_18(
-    data: Value, scale: Value, bias: Value, *, num_groups: int, epsilon: float = 1e-5
-) -> Value:
+def group_normalization_18(data: Value, scale: Value, bias: Value, *, num_groups: int, epsilon: float = 1e-5) -> Value:
     """Scale and bias belong to the groups."""
     rank = known_rank(data, "the input")
     grouped = build.reshape(data, ints(0, num_groups, -1), special_zero=True)
@@ -255,8 +250,8 @@ def group_normalization(
 ) -> Value:
     """Scale and bias belong to the channels."""
     kind = element_type_of(stash_type)
-    wide = [cast(one, kind) for one in (data, scale, bias)]
-    found = build.group_normalization(*wide, num_groups=num_groups, epsilon=epsilon)
+    wide, gamma, beta = (cast(one, kind) for one in (data, scale, bias))
+    found = build.group_normalization(wide, gamma, beta, num_groups=num_groups, epsilon=epsilon)
     return cast(found, data.element_type)
 
 
@@ -300,11 +295,9 @@ def dropout(
     data: Value, ratio: Value | None = None, training_mode: Value | None = None, *, seed: int | None = None
 ) -> list[Value]:
     """At random in training mode alone, which must be known."""
-    if training_mode is not None:
-        from ir_exec.onnx.values import known_scalar
-
-        if known_scalar(training_mode, "training_mode") and (ratio is None or known_scalar(ratio, "ratio")):
-            raise UnsupportedError("training drops at random")
+    is_training = training_mode is not None and known_scalar(training_mode, "training_mode")
+    if is_training and (ratio is None or known_scalar(ratio, "ratio")):
+        raise UnsupportedError("training drops at random")
     return _kept(data)
 
 

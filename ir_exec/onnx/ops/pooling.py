@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
-from ir_exec.errors import InvalidAttributeError, ShapeError, UnsupportedError
+from ir_exec.errors import InvalidAttributeError
 from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.ops.convolution import auto_padded, halves
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import as_i64, cast, concat, dims_of, ints, known_rank, number, reshape, shape_of
-from ir_exec.types import ElementType
+from ir_exec.onnx.values import as_i64, concat, dims_of, ints, known_rank, number, reshape, shape_of
 
 __all__ = ["average_pool", "spatial_axes"]
 
 
 def _windows(
     kernel: Ints, strides: Ints | None, pads: Ints, auto_pad: str, ceil_mode: bool, dilations: Ints | None = None
-) -> dict[str, object]:
+) -> dict[str, Any]:
     rank = len(kernel)
     begins, ends = halves(pads if auto_pad == "NOTSET" else (), rank)
     return {
@@ -124,7 +124,7 @@ def average_pool_19(
     )
 
 
-def _max_pool(data: Value, windows: dict[str, object], storage_order: int, call: Call) -> list[Value]:
+def _max_pool(data: Value, windows: dict[str, Any], storage_order: int, call: Call) -> list[Value]:
     # Integers of 8 bits are pooled as they are; indices count through the whole tensor.
     found, indices = build.max_pool(data, index_element_type="i64", **windows)
     if call.wants(1) and storage_order:
@@ -191,7 +191,14 @@ def max_pool(
 
 
 def _lp_pool(
-    data: Value, p: float, kernel: Ints, auto_pad: str, ceil: bool, dilations: Ints | None, pads: Ints, strides: Ints | None
+    data: Value,
+    p: float,
+    kernel: Ints,
+    auto_pad: str,
+    ceil: bool,
+    dilations: Ints | None,
+    pads: Ints,
+    strides: Ints | None,
 ) -> Value:
     """The root of the sum of powers; where a window leaves the data it finds zeros."""
     windows = _windows(kernel, strides, pads, auto_pad, ceil, dilations)
@@ -202,16 +209,16 @@ def _lp_pool(
     return build.power(total, number(1 / p, data))
 
 
-def _padded(data: Value, windows: dict[str, object]) -> Value:
+def _padded(data: Value, windows: dict[str, Any]) -> Value:
     """The data with the zeros around it that its windows reach, so that every window lies inside."""
-    rank = len(windows["kernel_sizes"])  # type: ignore[arg-type]
+    rank = len(windows["kernel_sizes"])
     auto_pad = windows["auto_pad"]
-    begins, ends = list(windows["pads_begin"]), list(windows["pads_end"])  # type: ignore[call-overload]
+    begins, ends = list(windows["pads_begin"]), list(windows["pads_end"])
     if auto_pad in ("same_upper", "same_lower") or windows["rounding_type"] != "floor":
         sizes = dims_of(data, "the input")[2:]
         for axis in range(rank):
-            stride = windows["strides"][axis]  # type: ignore[index]
-            span = (windows["kernel_sizes"][axis] - 1) * windows["dilations"][axis] + 1  # type: ignore[index]
+            stride = windows["strides"][axis]
+            span = (windows["kernel_sizes"][axis] - 1) * windows["dilations"][axis] + 1
             size = sizes[axis]
             if auto_pad in ("same_upper", "same_lower"):
                 total = max((-(-size // stride) - 1) * stride + span - size, 0)

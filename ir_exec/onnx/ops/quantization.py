@@ -13,7 +13,7 @@ from ir_exec.onnx.ops.convolution import convolve
 from ir_exec.onnx.ops.types import convert_saturated, converted, type_of
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.tensors import element_type_of, is_narrow
-from ir_exec.onnx.values import Held, Narrow, cast, known_rank, reshape, shape_of, size_along
+from ir_exec.onnx.values import Held, Narrow, cast, known_rank, normal_axis, reshape, shape_of, size_along
 from ir_exec.types import ElementType
 
 __all__ = ["dequantized", "exact_product", "quantized", "spread"]
@@ -38,7 +38,7 @@ def spread(value: Value, data: Value, axis: int, block: int = 0) -> Value:
     if value.rank == 0 or (value.shape.is_static and value.shape.static == (1,)):
         return reshape(value, *[1] * value.rank) if value.rank == 0 else build.squeeze(value, 0)
     rank = known_rank(data, "the input")
-    axis %= max(rank, 1)
+    axis = normal_axis(axis, rank)
     if value.rank == 1 and not block:
         return build.unsqueeze(value, list(range(1, rank - axis))) if rank - axis > 1 else value
     if value.rank != rank:
@@ -117,9 +117,7 @@ def _quantized_to(
     computed = element_type_of(precision) if precision else None
     if not is_narrow(code):
         kind = element_type_of(code)
-        return quantized(
-            data, scale, zero, kind, axis=axis, block=block, saturate=saturate, precision=computed
-        )
+        return quantized(data, scale, zero, kind, axis=axis, block=block, saturate=saturate, precision=computed)
     if code == TensorProto.INT2:
         wide = quantized(data, scale, zero, ElementType.i8, axis=axis, block=block, precision=computed)
         return Narrow(build.clamp(wide, min=-2.0, max=1.0), code)

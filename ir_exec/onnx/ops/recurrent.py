@@ -6,21 +6,23 @@ everywhere. The gates of an LSTM are i, o, f, c in ONNX and f, i, c, o in IR; bi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.errors import InvalidAttributeError, UnsupportedError
-from ir_exec.onnx.attributes import Floats, Ints, Strings
+from ir_exec.onnx.attributes import Floats, Strings
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import cast, concat, dims_of, ints, number, shape_of, size_along
-from ir_exec.types import ElementType
+from ir_exec.onnx.values import cast, concat, ints, number, shape_of, size_along
 
 __all__: list[str] = []
 
 _DIRECTIONS = {"forward": 1, "reverse": 1, "bidirectional": 2}
 _KNOWN = ("relu", "sigmoid", "tanh")
+
+
+Inputs: TypeAlias = tuple[Value | None, ...]
+"""As the node has them, with None for those that it leaves out."""
 
 
 class _Layer:
@@ -90,7 +92,7 @@ class _Layer:
 
 
 def _lstm(
-    inputs: Sequence[Value | None],
+    inputs: Inputs,
     *,
     activation_alpha: Floats,
     activation_beta: Floats,
@@ -101,7 +103,7 @@ def _lstm(
     input_forget: bool,
     layout: int = 0,
 ) -> list[Value]:
-    x, w, r, b, lengths, h, c, peepholes = [*inputs, *[None] * (8 - len(inputs))]
+    x, w, r, b, lengths, h, c, peepholes = inputs
     assert x is not None
     assert w is not None
     assert r is not None
@@ -215,7 +217,7 @@ def _clipped(layer: _Layer, value: Value) -> Value:
 
 
 def _gru(
-    inputs: Sequence[Value | None],
+    inputs: Inputs,
     *,
     activation_alpha: Floats,
     activation_beta: Floats,
@@ -226,7 +228,7 @@ def _gru(
     layout: int = 0,
     linear_before_reset: bool = False,
 ) -> list[Value]:
-    x, w, r, b, lengths, h = [*inputs, *[None] * (6 - len(inputs))]
+    x, w, r, b, lengths, h = inputs
     assert x is not None
     assert w is not None
     assert r is not None
@@ -260,7 +262,7 @@ def _gru(
 
 
 def _rnn(
-    inputs: Sequence[Value | None],
+    inputs: Inputs,
     *,
     activation_alpha: Floats,
     activation_beta: Floats,
@@ -270,7 +272,7 @@ def _rnn(
     hidden_size: int | None,
     layout: int = 0,
 ) -> list[Value]:
-    x, w, r, b, lengths, h = [*inputs, *[None] * (6 - len(inputs))]
+    x, w, r, b, lengths, h = inputs
     assert x is not None
     assert w is not None
     assert r is not None
@@ -417,10 +419,12 @@ def gru_1(
     activation_beta: Floats = (),
     activations: Strings = (),
     clip: float | None = None,
-    direction: str = "forward",
+    direction: str = "foward",
     hidden_size: int | None = None,
     output_sequence: bool = False,
 ) -> list[Value]:
+    """The default is spelt so in the definition."""
+    direction = "forward" if direction == "foward" else direction
     return gru_14(
         x,
         w,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import as_i64, cast, ints, number, shape_of
+from ir_exec.onnx.values import cast, ints, number, shape_of
 from ir_exec.types import ElementType
 
 __all__ = ["all_axes"]
@@ -106,7 +106,7 @@ for _name, _kind in _KINDS.items():
     _register(_name, _kind)
 
 
-def _arg(data: Value, axis: int, keepdims: bool, mode: str, last: bool) -> Value:
+def _arg(data: Value, axis: int, keepdims: bool, mode: Literal["max", "min"], last: bool) -> Value:
     """The index of the best element along an axis; of equal ones the first, or the last."""
     searched = build.reverse(data, ints(axis if axis >= 0 else axis + (data.rank or 0)), mode="index") if last else data
     if data.element_type is ElementType.boolean:
@@ -118,7 +118,7 @@ def _arg(data: Value, axis: int, keepdims: bool, mode: str, last: bool) -> Value
     return found if keepdims else build.squeeze(found, ints(axis))
 
 
-def _register_arg(name: str, mode: str) -> None:
+def _register_arg(name: str, mode: Literal["max", "min"]) -> None:
     def first(data: Value, *, axis: int = 0, keepdims: bool = True) -> Value:
         return _arg(data, axis, keepdims, mode, last=False)
 

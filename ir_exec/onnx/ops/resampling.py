@@ -3,31 +3,49 @@ product with the weights of all elements, computed from their distances."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from ir_exec import build
 from ir_exec.build import Value
-from ir_exec.errors import InvalidAttributeError, UnsupportedError
+from ir_exec.errors import InvalidAttributeError
 from ir_exec.onnx.attributes import Ints
-from ir_exec.onnx.values import as_i64, cast, concat, ints, known_ints, known_rank, number, shape_of, size_along
+from ir_exec.onnx.values import (
+    as_i64,
+    cast,
+    ints,
+    known_rank,
+    normal_axis,
+    number,
+    shape_of,
+    size_along,
+)
 from ir_exec.types import ElementType
 
 __all__ = ["Resampling", "resampled"]
 
-_COORDINATES = {
-    "half_pixel",
-    "pytorch_half_pixel",
-    "asymmetric",
-    "align_corners",
-    "tf_half_pixel_for_nn",
-    "tf_crop_and_resize",
-    "half_pixel_symmetric",
+_NATIVE: Mapping[str, Literal["half_pixel", "asymmetric", "align_corners", "tf_half_pixel_for_nn"]] = {
+    "half_pixel": "half_pixel",
+    "asymmetric": "asymmetric",
+    "align_corners": "align_corners",
+    "tf_half_pixel_for_nn": "tf_half_pixel_for_nn",
 }
-_NATIVE = _COORDINATES - {"tf_crop_and_resize", "half_pixel_symmetric", "pytorch_half_pixel"}
-_NEAREST = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}
-_MODES = {"nearest": "nearest", "linear": "linear_onnx", "cubic": "cubic"}
+"""The coordinates that Interpolate has too."""
+
+_COORDINATES = {*_NATIVE, "pytorch_half_pixel", "tf_crop_and_resize", "half_pixel_symmetric"}
+_NEAREST: Mapping[str, Literal["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]] = {
+    "round_prefer_floor": "round_prefer_floor",
+    "round_prefer_ceil": "round_prefer_ceil",
+    "floor": "floor",
+    "ceil": "ceil",
+}
+_MODES: Mapping[str, Literal["nearest", "linear_onnx", "cubic"]] = {
+    "nearest": "nearest",
+    "linear": "linear_onnx",
+    "cubic": "cubic",
+}
 
 
 class Resampling(NamedTuple):
@@ -47,7 +65,7 @@ class Resampling(NamedTuple):
         for name, value, allowed in (
             ("mode", self.mode, set(_MODES)),
             ("coordinate_transformation_mode", self.coordinates, _COORDINATES),
-            ("nearest_mode", self.nearest, _NEAREST),
+            ("nearest_mode", self.nearest, set(_NEAREST)),
             ("keep_aspect_ratio_policy", self.policy, {"stretch", "not_larger", "not_smaller"}),
         ):
             if value not in allowed:
@@ -73,7 +91,7 @@ def resampled(
     rank = known_rank(data, "the input")
     if (scales is None) == (sizes is None):
         raise InvalidAttributeError("expected either scales or sizes")
-    every = tuple(axis % rank for axis in axes) if axes else tuple(range(rank))
+    every = tuple(normal_axis(axis, rank) for axis in axes) if axes else tuple(range(rank))
     target = scales if scales is not None else sizes
     assert target is not None
     whole = build.gather(shape_of(data), ints(*every), 0)
@@ -81,7 +99,7 @@ def resampled(
         ratios = build.divide(cast(sizes, ElementType.f32), cast(whole, ElementType.f32))
         reduce = build.reduce_min if way.policy == "not_larger" else build.reduce_max
         ratio = reduce(ratios, 0, keep_dims=False)
-        target = as_i64(build.floor(build.add(build.multiply(cast(whole, ElementType.f32), ratio), np.float32(0.5))))
+        target = as_i64(build.floor(build.add(build.multiply(cast(whole, ElementType.f32), ratio), _f32(0.5))))
         sizes = target
     moved = _moved(data, every, scales, sizes, way)
     fits = way.coordinates != "align_corners" or scales is None or _whole_sizes(data, every, scales)
@@ -151,8 +169,8 @@ def _interpolated(
         ints(*[axes[position] for position in moved]),
         mode=_MODES[way.mode],
         shape_calculation_mode="scales" if by_scale else "sizes",
-        coordinate_transformation_mode=way.coordinates,
-        nearest_mode=way.nearest,
+        coordinate_transformation_mode=_NATIVE[way.coordinates],
+        nearest_mode=_NEAREST[way.nearest],
         cube_coeff=way.cubic,
     )
     return cast(found, data.element_type)

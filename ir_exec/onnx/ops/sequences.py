@@ -12,10 +12,13 @@ from ir_exec.onnx.attributes import Body, Type
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.tensors import element_type_of
-from ir_exec.onnx.values import Held, Sequence, as_i64, ints, known_ints, known_scalar, shape_of
+from ir_exec.onnx.values import Held, Sequence, ints, known_ints, known_scalar, size_along
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
+
+_MOST_PARTS = 2**12
+"""Tensors in a list that is made of one tensor."""
 
 
 @onnx_op("SequenceConstruct", since=11)
@@ -40,8 +43,8 @@ def _place(position: Value, length: int, what: str) -> int:
 @onnx_op("SequenceAt", since=11)
 def sequence_at(sequence: Sequence, position: Value) -> Held:
     known = position.constant
-    if known is None and len({(one.element_type, str(one.shape)) for one in sequence.items}) == 1:
-        joined = build.concat([build.unsqueeze(one, 0) for one in sequence.items], 0)
+    if known is None and len({(one.element_type, str(one.shape)) for one in sequence.tensors}) == 1:
+        joined = build.concat([build.unsqueeze(one, 0) for one in sequence.tensors], 0)
         return build.gather(joined, build.reshape(position, build.constant([], "i64"), special_zero=False), 0)
     return sequence.items[_place(position, len(sequence.items), "the position")]
 
@@ -72,20 +75,19 @@ def sequence_insert(sequence: Sequence, tensor: Value, position: Value | None = 
 @onnx_op("SplitToSequence", since=11)
 def split_to_sequence(data: Value, split: Value | None = None, *, axis: int = 0, keepdims: bool = True) -> Sequence:
     """Parts of size 1 without `split`, of one size, or of the sizes that are listed."""
-    size = None if data.shape.dims is None else data.shape[axis]
+    size = size_along(data, axis)
     if split is not None and split.rank == 1:
         sizes = known_ints(split, "the split")
     else:
-        if size is None or not size.is_static:
+        if not size.is_static:
             raise UnsupportedError("the size of the axis that is split must be known when the file is converted")
         each = 1 if split is None else int(known_scalar(split, "the split"))
         if each <= 0:
             raise EvaluationError(f"the split is {each}")
+        if size.size > each * _MOST_PARTS:
+            raise UnsupportedError(f"a list of more than {_MOST_PARTS} parts")
         sizes = tuple(min(each, size.size - start) for start in range(0, size.size, each))
-    if len(sizes) == 1:
-        parts = (data,)
-    else:
-        parts = tuple(build.variadic_split(data, axis, ints(*sizes)))
+    parts = (data,) if len(sizes) == 1 else tuple(build.variadic_split(data, axis, ints(*sizes)))
     if split is None and not keepdims:
         parts = tuple(build.squeeze(part, ints(axis)) for part in parts)
     return Sequence(parts, data.element_type)
@@ -95,7 +97,7 @@ def split_to_sequence(data: Value, split: Value | None = None, *, axis: int = 0,
 def concat_from_sequence(sequence: Sequence, *, axis: int, new_axis: bool = False) -> Value:
     if not sequence.items:
         raise EvaluationError("an empty list cannot be joined")
-    parts = [build.unsqueeze(one, ints(axis)) for one in sequence.items] if new_axis else list(sequence.items)
+    parts = [build.unsqueeze(one, ints(axis)) for one in sequence.tensors] if new_axis else sequence.tensors
     return build.concat(parts, axis)
 
 

@@ -55,13 +55,15 @@ def eye_like(data: Value, *, dtype: int | None = None, k: int = 0) -> Value:
     return cast(found, kind)
 
 
-_EYE = frozenset(ElementType[name] for name in "f16 bf16 f32 f64 i8 i32 i64 u8".split())
+_EYE = frozenset(ElementType[name] for name in ["f16", "bf16", "f32", "f64", "i8", "i32", "i64", "u8"])
 
 
 @onnx_op("Range", since=11)
 def range_(start: Value, limit: Value, delta: Value) -> Value:
-    parts = [one if one.rank == 0 else build.reshape(one, ints(), special_zero=False) for one in (start, limit, delta)]
-    return build.range(*parts, output_type=start.element_type)
+    first, end, step = (
+        one if one.rank == 0 else build.reshape(one, ints(), special_zero=False) for one in (start, limit, delta)
+    )
+    return build.range(first, end, step, output_type=start.element_type)
 
 
 @onnx_op("Range", since=27)
@@ -69,8 +71,8 @@ def range_27(start: Value, limit: Value, delta: Value, *, stash_type: int = 1) -
     """Short floats are computed in the type that `stash_type` names."""
     if start.element_type in (ElementType.f16, ElementType.bf16):
         kind = element_type_of(stash_type)
-        parts = [cast(value, kind) for value in (start, limit, delta)]
-        return cast(build.range(*parts, output_type=kind), start.element_type)
+        found = range_(cast(start, kind), cast(limit, kind), cast(delta, kind))
+        return cast(found, start.element_type)
     return range_(start, limit, delta)
 
 

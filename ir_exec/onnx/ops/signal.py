@@ -10,7 +10,18 @@ from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.tensors import element_type_of
-from ir_exec.onnx.values import as_i64, cast, concat, ints, known_rank, known_scalar, number, reshape, shape_of, size_along
+from ir_exec.onnx.values import (
+    as_i64,
+    cast,
+    ints,
+    known_rank,
+    known_scalar,
+    normal_axis,
+    number,
+    reshape,
+    shape_of,
+    size_along,
+)
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -33,7 +44,7 @@ def _complex(signal: Value) -> Value:
 
 def _dft(data: Value, length: Value | None, axis: int, inverse: bool, onesided: bool) -> Value:
     rank = known_rank(data, "the input")
-    axis %= rank
+    axis = normal_axis(axis, rank)
     sizes = None if length is None else reshape(as_i64(length), 1)
     if inverse and onesided:
         return build.unsqueeze(build.irdft(data, ints(axis), sizes), -1)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import as_i64, cast, ints, known_rank, known_scalar, number, reshape, shape_of
-from ir_exec.types import ElementType
+from ir_exec.onnx.values import ints, known_rank, known_scalar, normal_axis, number, shape_of
 
 __all__: list[str] = []
 
 
-def _topk(data: Value, k: Value, axis: int, mode: str) -> list[Value]:
+def _topk(data: Value, k: Value, axis: int, mode: Literal["max", "min"]) -> list[Value]:
     """Equal elements keep their order."""
     return list(build.topk(data, k, axis, mode, "value", index_element_type="i64", stable=True))
 
@@ -53,13 +54,20 @@ def non_max_suppression(
         boxes,
         scores,
         build.constant(0) if most is None else _scalar(most),
-        build.constant(np.float32(0)) if iou_threshold is None else _scalar(iou_threshold),
+        _just_above(build.constant(np.float32(0)) if iou_threshold is None else _scalar(iou_threshold)),
         lowest if score_threshold is None else _scalar(score_threshold),
         sort_result_descending=False,
         box_encoding="center" if center_point_box else "corner",
         output_type="i64",
     )
     return found[0]
+
+
+def _just_above(threshold: Value) -> Value:
+    """The next larger f32: an overlap above the threshold removes a box in ONNX, one that reaches it in IR."""
+    share = build.constant(np.float32(0.6 * 2.0**-23))
+    least = build.constant(np.nextafter(np.float32(0), np.float32(1)))
+    return build.maximum(build.add(threshold, build.multiply(threshold, share)), least)
 
 
 @onnx_op("Unique", since=11)
@@ -83,7 +91,7 @@ def cumsum(data: Value, axis: Value, *, exclusive: bool = False, reverse: bool =
 @onnx_op("CumProd", since=26)
 def cumprod(data: Value, axis: Value, *, exclusive: bool = False, reverse: bool = False) -> Value:
     """Step by step along the axis: the products so far are what a TensorIterator carries."""
-    place = int(known_scalar(axis, "the axis")) % max(known_rank(data, "the input"), 1)
+    place = normal_axis(int(known_scalar(axis, "the axis")), known_rank(data, "the input"))
     order = (-1, 0, -1) if reverse else (0, -1, 1)
 
     def step(so_far: Value, part: Value) -> tuple[list[Value], list[build.Collected]]:

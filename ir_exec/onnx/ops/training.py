@@ -27,7 +27,7 @@ def _groups(inputs: Sequence[Value], parts: int) -> list[tuple[Value, ...]]:
     return [tuple(inputs[first::count]) for first in range(count)]
 
 
-def _columns(results: list[tuple[Value, ...]]) -> list[Value]:
+def _columns(results: Sequence[tuple[Value, ...]]) -> list[Value]:
     return [value for column in zip(*results, strict=True) for value in column]
 
 
@@ -70,9 +70,7 @@ def adam(
     for x, gradient, means, squares in _groups(inputs, 4):
         one, steps = number(1, x), cast(count, x.element_type)
         gradient = _regularized(x, gradient, norm_coefficient)
-        means = build.add(
-            build.multiply(number(alpha, x), means), build.multiply(number(1 - alpha, x), gradient)
-        )
+        means = build.add(build.multiply(number(alpha, x), means), build.multiply(number(1 - alpha, x), gradient))
         square = build.multiply(gradient, gradient)
         squares = build.add(build.multiply(number(beta, x), squares), build.multiply(number(1 - beta, x), square))
         root = build.add(build.sqrt(squares), number(epsilon, x))

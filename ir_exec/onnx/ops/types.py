@@ -10,9 +10,9 @@ from ir_exec.errors import InvalidAttributeError, UnsupportedError
 from ir_exec.onnx.attributes import Floats, Ints, Sparse, Strings, Tensor
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.tensors import element_type_of, is_narrow, onnx_type, wider_type_of
+from ir_exec.onnx.tensors import dense, element_type_of, is_narrow, onnx_type, wider_type_of
 from ir_exec.onnx.values import Held, Narrow, cast, number
-from ir_exec.types import BOOLEAN, INTEGER, Array, ElementType
+from ir_exec.types import BOOLEAN, INTEGER, ElementType
 
 __all__ = ["convert_saturated", "converted", "type_of"]
 
@@ -47,22 +47,12 @@ def constant(
     if value is not None:
         return build.constant(call.array(value))
     if sparse_value is not None:
-        return build.constant(_dense(sparse_value, call))
+        return build.constant(dense(sparse_value, call.array))
     if value_float is not None or value_floats is not None:
         return build.constant(np.array(value_float if value_floats is None else value_floats, np.float32))
     if value_int is not None or value_ints is not None:
         return build.constant(np.array(value_int if value_ints is None else value_ints, np.int64))
     return build.constant(np.array(value_string if value_strings is None else list(value_strings or ()), object))
-
-
-def _dense(sparse: Sparse, call: Call) -> Array:
-    """Zeros with the values at their places: `indices` are flat, or one row of coordinates for each value."""
-    values, indices = call.array(sparse.values), call.array(sparse.indices)
-    dims = tuple(sparse.dims)
-    found = np.zeros(dims, values.dtype)
-    flat = indices if indices.ndim == 1 else np.ravel_multi_index(tuple(indices.T), dims)
-    found.reshape(-1)[flat] = values
-    return found
 
 
 @onnx_op("Identity", since=1)

@@ -11,9 +11,8 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, ShapeError
 from ir_exec.kernels import costs
-from ir_exec.kernels.parallel import for_each
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
-from ir_exec.kernels.products import for_blas, matrix_product, product_nanoseconds
+from ir_exec.kernels.products import for_blas, matrix_product, product_nanoseconds, share_products
 from ir_exec.kernels.softmax import exponentiate
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
@@ -118,7 +117,7 @@ class ScaledDotProductAttention(Op):
             attended = pieces.multiply(scores, _part(values, some))
             np.divide(attended, total, out=_part(output, some, rows))
 
-        for_each(pieces.count, lambda: work, nanoseconds=pieces.nanoseconds)
+        share_products(pieces.count, lambda: work, nanoseconds=pieces.nanoseconds)
         return rounded(output, query.dtype)
 
 

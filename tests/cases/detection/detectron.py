@@ -118,6 +118,13 @@ for seed, attributes in enumerate(
 ):
     CASES.append(detected(12, 3, 800 + 10 * seed, **attributes))
     CASES.append(detected(7, 5, 805 + 10 * seed, **attributes))
+# Scores next to the threshold, on both sides of it and on it; 2**-14 of it is less than f16 can tell.
+for threshold in (0.05, 0.2, 0.7):
+    close = detected(9, 2, 904, score_threshold=threshold, nms_threshold=0.99, max_detections_per_image=9)
+    near = np.float32(threshold)
+    steps = near * (1 + np.array([-(2.0**-8), -(2.0**-12), -(2.0**-14), 0, 2.0**-14, 2.0**-12, 2.0**-8], np.float32))
+    close.inputs[2][:, 1] = [*steps, np.nextafter(near, np.float32(0)), np.nextafter(near, np.float32(1))]
+    CASES.append(close)
 odd = detected(8, 3, 900, score_threshold=0.0, max_detections_per_image=30)
 odd.inputs[0][2] = [20, 20, 20, 30]
 odd.inputs[0][5] = [20, 20, 10, 30]

@@ -53,6 +53,14 @@ half = (mixed.inputs[0].astype(np.float16), *mixed.inputs[1:])
 CASES.append(Case(mixed.type, 9, half, mixed.attributes, (), 3, rtol=1e-3, atol=0.02, note="types that differ"))
 
 
+def growing(case: Case) -> Case:
+    """Boxes that grow by more than a box may, up to it, and by less, in an image in which all of them have room."""
+    deltas = case.inputs[2]
+    deltas[...] = np.linspace(3.5, 5, deltas.size, dtype=np.float32).reshape(deltas.shape)
+    case.inputs[0][..., :2] = 50_000, 60_000
+    return case
+
+
 # ExperimentalDetectronGenerateProposalsSingleImage.
 def single(anchors: int, height: int, width: int, seed: int, **rest: Any) -> Case:
     attributes = {"min_size": 0.0, "nms_threshold": 0.5, "pre_nms_count": 40, "post_nms_count": 12, **rest}
@@ -80,6 +88,11 @@ for seed, attributes in enumerate(
     CASES.append(single(3, 3, 4, 300 + 10 * seed, **attributes))
     CASES.append(single(1, 5, 2, 305 + 10 * seed, **attributes))
 CASES.append(cast(single(3, 3, 4, 400, nms_threshold=0.9), "f16", 0.05))
+CASES += [
+    growing(generate(1, 3, 3, 4, 1.0, seed=205, nms_threshold=0.9)),
+    growing(generate(1, 3, 3, 4, 1.0, seed=206, nms_threshold=0.9, normalized=False)),
+    growing(single(3, 3, 4, 401, nms_threshold=0.9)),
+]
 
 
 # Proposal.

@@ -207,6 +207,18 @@ for mode in ("nearest", "linear", "cubic", "linear_onnx"):
 for mode in ("nearest", "linear"):
     for corners in (True, False):
         CASES += [first(image(1, 1, 3, 4, 2), [5, 3, 4], "2,3,4", mode, align_corners=corners)]
+for mode in ("linear", "linear_onnx"):
+    for sizes in ([3, 4], [12, 14]):
+        CASES += [
+            first(image(1, 2, 7, 9), sizes, "2,3", mode, antialias=True, align_corners=False),
+            first(image(2, 7, 9), sizes, "1,2", mode, antialias=True, align_corners=False),
+            first(image(7, 9), sizes, "0,1", mode, antialias=True, align_corners=False),
+        ]
+CASES += [
+    # Enlarging five axes, the plugin smooths.
+    first(image(1, 2, 2, 7, 9), [3, 4], "3,4", mode, antialias=True, align_corners=False)
+    for mode in ("linear", "linear_onnx")
+]
 CASES += [
     first(image(2, 3, 4), [5, 3], "1,2", "linear", align_corners=False),
     first(image(2, 3, 4), [5], "2", "linear", align_corners=False),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from ir_exec.errors import EvaluationError
+from tests.cases.arithmetic.binary import TYPES
 from tests.helpers.operators import bounds_of, evaluate, make
 from tests.helpers.values import array
 
@@ -110,6 +111,14 @@ def test_one_exponent_for_all_gives_what_many_give(kind: str, exponent: float) -
     np.testing.assert_allclose(one.astype(np.float64), many.astype(np.float64), rtol=1e-6 if kind != "bf16" else 1e-2)
 
 
+@pytest.mark.parametrize("kind", ["f32", "f16", "bf16", "i32", "u8"])
+@pytest.mark.parametrize("type", TYPES)
+def test_no_elements(type: str, kind: str) -> None:
+    for a, b in (((0,), (0,)), ((0,), (1,)), ((1,), (0,)), ((2, 0), (2, 1)), ((0, 3), ()), ((), (0, 3))):
+        found = evaluate(make(type), np.ones(a, array(kind, 1).dtype), np.ones(b, array(kind, 1).dtype))
+        assert (found.shape, found.dtype) == (np.broadcast_shapes(a, b), array(kind, 1).dtype)
+
+
 def test_an_exponent_of_higher_rank_shapes_the_output() -> None:
     assert evaluate(make("Power"), array("f32", 1, 2), np.full((1, 1), 2, np.float32)).shape == (1, 2)
 
@@ -128,6 +137,20 @@ def test_maximum_and_minimum_keep_nan() -> None:
         ("Mod", (-3, 3), (4, 10), (-3, 3)),
         ("Mod", (1, 4), (4, 10), (0, 4)),
         ("FloorMod", (1, 3), (4, 10), (1, 3)),
+        ("FloorMod", (1, 4), (4, 10), (0, 9)),
+        ("FloorMod", (-5, -1), (3, 3), (0, 2)),
+        ("FloorMod", (-5, 9), (3, 3), (0, 2)),
+        ("FloorMod", (5, 9), (-3, -3), (-2, 0)),
+        ("FloorMod", (-2, -1), (-5, -3), (-4, 0)),
+        ("FloorMod", (0, 9), (-3, 4), (-2, 3)),
+        ("Mod", (-5, -1), (3, 3), (-2, 0)),
+        ("Mod", (5, 9), (-3, -3), (0, 2)),
+        ("Divide", (2**60, 2**62), (1, 2), (2**59, 2**62)),
+        ("Divide", (-(2**62), -(2**60)), (1, 2), (-(2**62), -(2**59))),
+        # What f64 does not hold is told less narrowly.
+        ("Mod", (2**60, 2**62), (2, 2**61), (0, 2**63 - 1)),
+        ("FloorMod", (2**60, 2**61), (2**62, 2**62), (0, 2**63 - 1)),
+        ("FloorMod", (-(2**61), -(2**60)), (-(2**62), -(2**62)), (-(2**62), 0)),
         ("Divide", (0, 2**63 - 1), (0, 2**63 - 1), (0, 2**63 - 1)),
         ("Divide", (7, 9), (2, 3), (2, 4)),
         ("Power", (2, 3), (1, 4), (2, 81)),

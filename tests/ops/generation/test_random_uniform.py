@@ -11,6 +11,7 @@ from ir_exec.kernels.parallel import THREADS
 from ir_exec.ops.generation.random_uniform import RandomUniform
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.helpers.network_text import NetworkText, tied_input, tied_output
+from tests.helpers.operators import make
 
 
 def uniform(**attributes: object) -> RandomUniform:
@@ -159,3 +160,12 @@ def test_a_negative_size_that_only_the_run_knows(shape: list[int]) -> None:
     with pytest.raises(EvaluationError) as error:
         uniform(global_seed=1).evaluate(np.array(shape), *limits(0, 1))
     assert error.value.message == f"shape is {shape}, expected no negative size"
+
+
+@pytest.mark.parametrize(
+    ("text", "seed"),
+    [("0", 0), ("-1", 2**64 - 1), (str(-(2**63)), 2**63), (str(2**63 - 1), 2**63 - 1)],
+)
+def test_seeds_are_64_bits_without_a_sign(text: str, seed: int) -> None:
+    operator = make("RandomUniform", 8, output_type="f32", global_seed=text, op_seed=text)
+    assert (operator.global_seed, operator.op_seed) == (seed, seed)

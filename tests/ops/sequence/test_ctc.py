@@ -131,9 +131,22 @@ def test_sequences_that_are_too_long() -> None:
     assert (error.value.code, error.value.message, error.value.location.port) == ("IR704", message, "sequence_length")
 
 
-def test_there_must_be_a_class_to_choose() -> None:
+@pytest.mark.parametrize("shape", [(1, 2, 0), (2, 1, 0), (1, 1, 0), (3, 2, 0)])
+def test_there_must_be_a_class_to_choose(shape: tuple[int, ...]) -> None:
     with pytest.raises(EvaluationError, match="no classes"):
-        CTCGreedyDecoderSeqLen().evaluate(np.zeros((1, 2, 0)), np.array([2]))
+        CTCGreedyDecoderSeqLen().evaluate(np.zeros(shape), np.zeros(shape[0], np.int64))
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 0), (2, 0, 0), (0, 2, 3), (2, 0, 3), (0, 0, 0)])
+def test_nothing_to_decode(shape: tuple[int, ...]) -> None:
+    labels, counts = CTCGreedyDecoderSeqLen().evaluate(np.zeros(shape), np.zeros(shape[0], np.int64))
+    assert (labels.shape, counts.tolist()) == (shape[:2], [0] * shape[0])
+
+
+def test_the_first_of_equal_classes_is_chosen() -> None:
+    scores = np.array([[[1, 1, 0], [0, 2, 2], [3, 0, 3]]], np.float16)
+    labels, _ = CTCGreedyDecoderSeqLen(merge_repeated=False).evaluate(scores, np.array([3]), np.array(9))
+    assert labels.tolist() == [[0, 1, 0]]
 
 
 def test_dims_that_differ() -> None:

@@ -1,0 +1,106 @@
+"""Networks of one layer, for the operator types, in three sizes, against OpenVINO's CPU plugin in one process.
+
+Outputs are compared before anything is timed, but for random numbers and for boxes in another order.
+
+    python -m benchmarks.operators [--only TEXT] [--size small|middle|large] [--seconds 0.4] [--processor-time]
+
+--processor-time counts what all threads of the process compute instead of the time that passes, which on a busy machine
+says more about the work. Threads that wait by spinning count too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.parent)]
+# OpenVINO's telemetry forks a process that would take part in the measurement.
+sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # a module that cannot be imported
+
+import openvino as ov
+
+import ir_exec
+from benchmarks.measure import Paired, draw_chart, geometric_mean, measure_pair, print_table, write_json
+from benchmarks.operator_cases import SIZES, cases
+from ir_exec.cli.allocator import keep_freed_memory
+from tests.conformance.build import build
+from tests.conformance.case import Case
+
+PRECISE = {"INFERENCE_PRECISION_HINT": "f32"}
+TOLERANCE = 1e-3
+"""Of the largest absolute value of an output."""
+
+FREE = ("RandomUniform", "Nms", "NonMax", "Detection", "Proposal", "Identity")
+"""Texts in the types of which OpenVINO may give other values, or the same in another order."""
+
+
+def calls(case: Case) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    """A run of the case by each contestant."""
+    file = build(case)
+    ours = ir_exec.compile_model(file.xml, weights=file.weights)
+    weights = ov.Tensor(np.frombuffer(file.weights or b"\0", np.uint8))
+    request = ov.Core().compile_model(ov.Core().read_model(file.xml, weights), "CPU", PRECISE).create_infer_request()
+    inputs = [np.asarray(array, order="C") for array in file.inputs]
+    return lambda: ours(inputs), lambda: request.infer(inputs)
+
+
+def differs(ours: Any, theirs: Any) -> bool:
+    for index in range(len(ours)):
+        one, other = np.asarray(ours[index]), np.asarray(theirs[index])
+        if one.shape != other.shape:
+            return True
+        with np.errstate(all="ignore"):
+            difference = np.abs(np.subtract(one, other, dtype=np.float64))
+        scale = np.nanmax(np.abs(other.astype(np.float64)), initial=1e-30)
+        if np.mean(difference > TOLERANCE * scale) > 1e-3:
+            return True
+    return False
+
+
+def measure(name: str, case: Case, seconds: float, clock: Callable[[], float]) -> Paired | None:
+    ours, theirs = calls(case)
+    if not any(text in case.type for text in FREE) and differs(ours(), theirs()):
+        print(f"{name}: the outputs differ", file=sys.stderr)
+        return None
+    return measure_pair(name, ours, theirs, seconds=seconds, clock=clock)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="types whose name holds this text")
+    parser.add_argument("--size", choices=SIZES, help="one size alone")
+    parser.add_argument("--seconds", type=float, default=0.4, help="how long each layer is measured")
+    parser.add_argument("--processor-time", action="store_true", help="not the time that passes")
+    arguments = parser.parse_args()
+    clock = time.process_time if arguments.processor_time else time.perf_counter
+    keep_freed_memory()
+    rows: list[Paired] = []
+    for type, size, case in cases():
+        if arguments.only.lower() in type.lower() and arguments.size in (None, size):
+            try:
+                row = measure(f"{type} {size}", case, arguments.seconds, clock)
+            except (ir_exec.IRError, RuntimeError) as error:
+                reason = " ".join(str(error).split())[-200:]
+                print(f"{type} {size}: {reason}", file=sys.stderr)
+                continue
+            rows += [row] if row else []
+    rows.sort(key=lambda row: row.ratio)
+    print_table(rows)
+    for size in SIZES:
+        found = [row.ratio for row in rows if row.name.endswith(size)]
+        if found:
+            slow = sum(ratio < 1 / 3 for ratio in found)
+            print(f"{size}: {geometric_mean(found):.2f}, {slow} of {len(found)} below a third of OpenVINO's speed")
+    if not (arguments.only or arguments.size or arguments.processor_time):
+        write_json("operators", rows)
+        draw_chart("operators", rows, "Networks of one layer: speed relative to OpenVINO's CPU plugin")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""`ir-exec reduce`: the smallest part of a network for which a command still fails."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+
+import click
+
+from ir_exec.check import counted, printable
+from ir_exec.cli.extensions import load_extensions
+from ir_exec.cli.inputs import Asked, input_options
+from ir_exec.cli.progress import LayerBar
+from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages
+from ir_exec.debug import Command, Reduced, reduce
+from ir_exec.debug.command import Outcome
+from ir_exec.debug.cutting import is_counted
+from ir_exec.ir import default_weights_path
+from ir_exec.model import read_model
+from ir_exec.types import Array
+
+__all__ = ["command", "outcomes", "timeout_option"]
+
+_MOST_SHOWN = 10
+
+
+class _ExitCode(click.ParamType):  # type: ignore[type-arg]  # click before 8.2 has no argument here
+    """An exit code, negative for a signal, or `timeout`."""
+
+    name = "exit code"
+
+    def convert(self, value: object, parameter: click.Parameter | None, context: click.Context | None) -> Outcome:
+        text = str(value)
+        if text == "timeout":
+            return "timeout"
+        if not text.isascii() or not text.removeprefix("-").isdigit() or len(text) > 6:
+            self.fail(f"{text!r} is no exit code, and not `timeout`", parameter, context)
+        return int(text)
+
+
+outcomes = click.option(
+    "--bad-exit",
+    "bad_exit",
+    multiple=True,
+    type=_ExitCode(),
+    metavar="CODE",
+    help="An exit code that is a failure, -11 for a signal, or timeout; repeatable. Else it is the first, if not 0.",
+)
+
+timeout_option = click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.01),
+    default=600.0,
+    show_default=True,
+    help="Seconds for the command each time; it is killed then, with all that it has started.",
+)
+
+
+@click.command("reduce")
+@click.argument("model", metavar="MODEL", type=click.Path())
+@click.option("--until", required=True, metavar="COMMAND", help='What fails: "COMMAND {model}", or with {inputs} too.')
+@outcomes
+@timeout_option
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Run the command at most so often.")
+@click.option(
+    "--output",
+    metavar="SMALL.xml",
+    default="reduced.xml",
+    show_default=True,
+    type=click.Path(),
+    help="Where to write what is left.",
+)
+@input_options
+def command(
+    model: str,
+    until: str,
+    bad_exit: tuple[Outcome, ...],
+    timeout: float,
+    limit: int | None,
+    output: str,
+    named: tuple[str, ...],
+    archive: str | None,
+    shapes: tuple[str, ...],
+    weights: str | None,
+    seed: int,
+    extensions: tuple[str, ...],
+) -> None:
+    """Find the smallest part of a network for which a command still fails.
+
+    COMMAND is run without a shell; {model} stands for an .xml with a part of MODEL, {inputs} for an .npz with its
+    inputs, which are values of a run of MODEL. Inputs of MODEL are given or drawn as for `run`. It fails where it ends
+    as it does with the whole network; so with
+
+        --until "ir-exec compare {model} --with openvino --inputs {inputs}"
+
+    which ends with 1 where they differ, parts that cannot be compared are not taken for different.
+
+    Exit code: 0 when the part was written, 2 where the command does not fail on MODEL, or cannot be run.
+    """
+    if not output.lower().endswith(".xml"):
+        raise Unusable(f"--output {output}: the file to write must end in .xml")
+    if any(_is_same(one, other) for one in _files(model, weights) for other in _files(output, None)):
+        raise Unusable(f"--output {output} is the network that is reduced: name another file")
+    load_extensions(extensions)
+    with errors_as_messages(exit_code=UNUSABLE):
+        asked_command = Command(until, bad_exit=bad_exit, timeout=timeout)
+    hint = f"`ir-exec check {model}` shows everything that is wrong with the file"
+    with errors_as_messages(hint=hint, exit_code=UNUSABLE):
+        network = read_model(model, weights=weights)
+    asked = Asked(named, archive, shapes, seed)
+    given = asked.given(network.inputs)
+    arrays: dict[str, Array] | None = None
+    with errors_as_messages(exit_code=UNUSABLE):
+        if asked_command.takes_inputs or given:
+            arrays = asked.drawn(network.inputs, given)
+        with LayerBar(None) as bar:
+            found = reduce(
+                network,
+                asked_command,
+                arrays,
+                limit=limit,
+                progress=bar.advance if bar.is_wanted else None,
+            )
+        written = found.save(output)
+    _show(found, list(map(str, written)))
+
+
+def _files(path: str, weights: str | None) -> Sequence[str]:
+    return path, default_weights_path(path) if weights is None else weights
+
+
+def _is_same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
+def _show(found: Reduced, written: list[str]) -> None:
+    nodes = [node for node in found.model.graph.nodes if is_counted(node)]
+    others = Counter(node.type for node in found.model.graph.nodes if not is_counted(node))
+    beside = ", ".join(counted(others[type], type) for type in ("Parameter", "Const", "Result") if others[type])
+    echo(f"{counted(found.before, 'layer')} reduced to {found.layers} (and {beside}) in {counted(found.runs, 'run')}")
+    for node in nodes[:_MOST_SHOWN]:
+        echo(printable(f'  layer {node.id} "{node.name}" ({node.type})'))
+    if len(nodes) > _MOST_SHOWN:
+        echo(f"  ... {len(nodes) - _MOST_SHOWN:,} more")
+    echo(f"written to {', '.join(written)}")

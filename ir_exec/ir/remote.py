@@ -1,0 +1,188 @@
+"""Files by URL, as far as fsspec knows them: s3, gs, hf, http, zip, memory, and chains as `zip://a.xml::s3://b/c.zip`.
+
+What was fetched is kept in the user's cache folder, by URL and by what the server tells of the version, and fetched in
+blocks as it is needed. Files whose servers tell nothing of a version are kept as long as the process lives.
+`IR_EXEC_REMOTE_CACHE` names another folder, which may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from ir_exec.ir.urls import name_and_rest, suffix_of
+from ir_exec.types import Array
+
+__all__ = ["VARIABLE", "RemoteFile", "files_below", "is_there"]
+
+VARIABLE = "IR_EXEC_REMOTE_CACHE"
+
+BLOCK = 2**18
+"""Bytes of a block. A request takes about as long as this much on a fast line."""
+
+MOST_AT_ONCE = 64
+"""Blocks of one request at most, so that memory is bounded and little is lost where a connection breaks."""
+
+_VERSIONS = (
+    *("ETag", "etag", "versionId", "version_id", "generation", "blob_id", "sha256", "md5Hash", "content_md5"),
+    *("LastModified", "last_modified", "Last-Modified", "updated", "mtime", "modified", "created", "CRC"),
+)
+"""What the file systems of fsspec call that which changes with a file."""
+
+
+def is_there(url: str) -> bool:
+    """Whether there is such a file or folder; False where that cannot be told."""
+    try:
+        with _errors(url):
+            system, place = _system(url)
+            return bool(system.exists(place))
+    except OSError:
+        return False
+
+
+def files_below(url: str) -> list[str] | None:
+    """The URLs of all files that a pattern with `*` fits, or of those in a folder; hidden ones are left out.
+
+    In order; None for what is neither. Raises OSError.
+    """
+    name, rest = name_and_rest(url)
+    with _errors(url):
+        system, place = _system(url)
+        if "*" not in name and not system.isdir(place):
+            return None
+        found = sorted(system.glob(place) if "*" in name else system.find(place))
+        names = [str(system.unstrip_protocol(path)) for path in found if not _is_hidden(path, place)]
+        return [name + rest for name in names]
+
+
+def _is_hidden(path: str, top: str) -> bool:
+    return any(part.startswith(".") for part in path[len(top) :].split("/"))
+
+
+class RemoteFile:
+    """A file that is fetched in blocks into a local one of the same size; `stored` is that file, mapped.
+
+    Several processes may fetch the same file: what they write is the same. version: what the server tells of it, None
+    where it tells nothing.
+    """
+
+    def __init__(self, url: str, system: Any, place: str, size: int, version: str | None) -> None:
+        self.url = url
+        self.size = size
+        self.version = version
+        self._system, self._place = system, place
+        folder = _folder() if version is not None else tempfile.mkdtemp(prefix="remote-", dir=_temporary().name)
+        key = sha256(f"{url}\0{size}\0{version}".encode("utf-8", "surrogatepass")).hexdigest()[:40]
+        # Readers of files go by the end of the name.
+        self.path = os.path.join(folder, key + suffix_of(url))
+        self._content = _mapped(self.path, size)
+        self._has = _mapped(os.path.join(folder, f"{key}.blocks"), -(-size // BLOCK))
+        self.stored = self._content.view()
+        self.stored.flags.writeable = False
+
+    @classmethod
+    def open(cls, url: str) -> RemoteFile:
+        """Ask for the size and the version of a file, and fetch nothing. Raises OSError where there is none."""
+        with _errors(url):
+            system, place = _system(url)
+            facts = system.info(place)
+            if facts.get("type") == "directory":
+                raise IsADirectoryError(errno.EISDIR, "it is a folder", url)
+            told = {name: str(facts[name]) for name in _VERSIONS if facts.get(name) is not None}
+            if facts.get("size") is None:
+                # Who does not tell the size sends all of it at once.
+                content = system.cat_file(place)
+                opened = cls(url, system, place, len(content), None)
+                opened._keep(0, content)
+                return opened
+            return cls(url, system, place, int(facts["size"]), repr(sorted(told.items())) if told else None)
+
+    def require(self, offset: int, size: int) -> None:
+        """Fetch what is not here of these bytes. Raises OSError where that fails."""
+        first, last = offset // BLOCK, -(-min(offset + size, self.size) // BLOCK)
+        missing = first + np.flatnonzero(self._has[first:last] == 0)
+        for run in np.split(missing, np.flatnonzero(np.diff(missing) > 1) + 1):
+            for part in range(0, len(run), MOST_AT_ONCE):
+                blocks = run[part : part + MOST_AT_ONCE]
+                self._fetch(int(blocks[0]) * BLOCK, min((int(blocks[-1]) + 1) * BLOCK, self.size))
+
+    def _fetch(self, start: int, stop: int) -> None:
+        with _errors(self.url):
+            content = self._system.cat_file(self._place, start=start, end=stop)
+        if len(content) == self.size:
+            start = 0  # a server that knows no ranges sends everything
+        elif len(content) != stop - start:
+            raise OSError(errno.EIO, f"{len(content)} bytes came where {stop - start} were asked for", self.url)
+        self._keep(start, content)
+
+    def _keep(self, start: int, content: bytes) -> None:
+        self._content[start : start + len(content)] = np.frombuffer(content, np.uint8)
+        self._has[start // BLOCK : -(-(start + len(content)) // BLOCK)] = 1
+
+
+def _mapped(path: str, size: int) -> Array:
+    """A file of this size, made of zeros where there is none, as bytes to read and write."""
+    if size == 0:
+        with open(path, "ab"):
+            return np.empty(0, np.uint8)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+    try:
+        if os.fstat(descriptor).st_size != size:
+            os.ftruncate(descriptor, size)
+        return np.frombuffer(mmap.mmap(descriptor, size), np.uint8)
+    finally:
+        os.close(descriptor)
+
+
+def _folder() -> str:
+    chosen = os.environ.get(VARIABLE)
+    if not chosen:
+        if sys.platform == "win32":
+            above = os.environ.get("LOCALAPPDATA") or tempfile.gettempdir()
+        elif sys.platform == "darwin":
+            above = os.path.expanduser("~/Library/Caches")
+        else:
+            above = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+        chosen = os.path.join(above, "ir_exec", "remote")
+    os.makedirs(chosen, mode=0o700, exist_ok=True)
+    return chosen
+
+
+@lru_cache(maxsize=1)
+def _temporary() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="ir-exec-remote-", ignore_cleanup_errors=True)
+
+
+def _system(url: str) -> tuple[Any, str]:
+    """The file system of a URL, and the path in it."""
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise OSError("URLs need fsspec: pip install 'ir-exec[remote]'") from None
+    found: tuple[Any, str] = url_to_fs(url)
+    return found
+
+
+@contextmanager
+def _errors(url: str) -> Iterator[None]:
+    """OSError, with a reason, for whatever a file system raises: each has exceptions of its own."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), url) from None
+    except OSError:
+        raise
+    except ImportError as error:
+        raise OSError(f"this kind of URL needs more to be installed: {error}") from None
+    except Exception as error:
+        raise OSError(f"{type(error).__name__}: {error}"[:300]) from None

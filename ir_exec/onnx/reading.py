@@ -1,0 +1,133 @@
+"""ONNX files: protobuf messages, with their tensors inside or in files beside them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from ir_exec.codes import Code
+from ir_exec.errors import IRError, Location, ParseError, Report, ResourceError, UnsupportedError, raise_error
+from ir_exec.model import Model
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+__all__ = ["parse_onnx", "read_onnx", "read_proto"]
+
+_MOST_BYTES = 2**31 - 1
+"""Protobuf messages cannot be larger."""
+
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
+
+
+def read_onnx(source: str | os.PathLike[str] | bytes, *, report: Report = raise_error) -> Model | None:
+    """The network of an ONNX file, a path or bytes, said in operators of IR.
+
+    report: called with every fault; where it returns, the network goes on behind it with the types that the file
+    declares. None where nothing can be read.
+    Raises UnsupportedError where the package onnx is not installed, and for operators that cannot be said in IR.
+    """
+    try:
+        proto, folder = read_proto(source)
+    except IRError as error:
+        report(error)
+        return None
+    from ir_exec.onnx.model import convert_model
+
+    path = os.path.join(folder, os.path.basename(os.fsdecode(source))) if folder is not None else None
+
+    def placed(error: IRError) -> None:
+        report(error.located(Location(path=path)))
+
+    try:
+        return convert_model(proto, folder=folder, report=placed, is_lenient=report is not raise_error).model
+    except IRError as error:
+        report(error.located(Location(path=path)))
+        return None
+
+
+def read_proto(source: str | os.PathLike[str] | bytes) -> tuple[ModelProto, str | None]:
+    """The message in a file or in bytes, and the folder where its external data lies.
+
+    Raises ParseError for what is no ONNX model, ResourceError for a message over 2 GiB, and UnsupportedError where the
+    package onnx is not installed.
+    """
+    if find_spec("onnx") is None:
+        hint = "pip install 'ir-exec[onnx]' installs it"
+        raise UnsupportedError("reading ONNX files needs the package onnx, which is not installed", hint=hint)
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return parse_onnx(bytes(source)), None
+    path = os.fsdecode(source)
+    place = Location(path=path)
+    try:
+        status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):
+            raise ParseError("the path is no regular file", code=Code.unreadable_path, location=place)
+        if status.st_size > _MOST_BYTES:
+            hint = "save its tensors as external data"
+            raise ResourceError("an ONNX file cannot be larger than 2 GiB", hint=hint, location=place)
+        with open(path, "rb") as file:
+            raw = file.read(_MOST_BYTES + 1)
+    except OSError as error:
+        message = f"cannot read the file: {error.strerror or error}"
+        raise ParseError(message, code=Code.unreadable_path, location=place) from None
+    try:
+        return parse_onnx(raw), os.path.dirname(os.path.abspath(path))
+    except IRError as error:
+        raise error.located(place) from None
+
+
+def parse_onnx(raw: bytes) -> ModelProto:
+    """The model in these bytes; ParseError IR004 for anything else."""
+    import onnx
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # it has no types
+
+    if not raw:
+        raise _no_model("it is empty")
+    if raw.startswith(_LFS_POINTER):
+        raise _no_model("it is a Git LFS pointer", hint="fetch the real file with `git lfs pull`")
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(raw)
+    except (DecodeError, ValueError, RecursionError) as error:
+        if raw[0] == 8:
+            raise _no_model(f"its protobuf message is cut off or damaged ({error})") from None
+        raise _no_model("it is no protobuf message") from None
+    if not model.HasField("graph"):
+        raise _no_model("it has no graph")
+    _check_names(model)
+    if not model.graph.output:
+        raise ParseError("the graph has no outputs, so that nothing would be computed", code=Code.no_result)
+    return model
+
+
+def _check_names(model: ModelProto) -> None:
+    """Names are UTF-8, of which protobuf itself gives bytes where they are not. Raises ParseError for one that is none."""
+    names: list[object] = [one.domain for one in model.opset_import]
+    graphs = [model.graph]
+    nodes = [node for function in model.functions for node in function.node]
+    for function in model.functions:
+        names += [function.name, function.domain, function.overload, *function.input, *function.output]
+        names += function.attribute
+    while graphs or nodes:
+        if graphs:
+            graph = graphs.pop()
+            names += [one.name for one in (*graph.input, *graph.output, *graph.value_info, *graph.initializer)]
+            names += [one.values.name for one in graph.sparse_initializer]
+            nodes += graph.node
+        while nodes:
+            node = nodes.pop()
+            names += [node.name, node.op_type, node.domain, node.overload, *node.input, *node.output]
+            for attribute in node.attribute:
+                names += [attribute.name, attribute.ref_attr_name]
+                graphs += [attribute.g] if attribute.HasField("g") else []
+                graphs += attribute.graphs
+    if not all([type(name) is str for name in names]):
+        damaged = next(name for name in names if not isinstance(name, str))
+        raise _no_model(f"the name {damaged!r} is no UTF-8")
+
+
+def _no_model(why: str, hint: str | None = None) -> ParseError:
+    return ParseError(f"not an ONNX model: {why}", code=Code.not_ir, hint=hint)

@@ -1,0 +1,137 @@
+"""A Dask cluster of processes: the same results as here, also when workers die, and one error without a scheduler."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ir_exec import batch
+from ir_exec.batch import models
+from ir_exec.errors import IRError
+from tests.helpers.deadly import Deadly, DeadlyOnce, Wrong
+from tests.helpers.items import arrays, counting_network, weighed_network
+
+dask = pytest.importorskip("dask", reason="Dask is not installed")
+distributed = pytest.importorskip("distributed", reason="Dask's scheduler is not installed")
+
+WEIGHTS = np.arange(12, dtype=np.float32).reshape(4, 3)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """Two workers, processes of their own, for all tests; a task that a worker dies of is not tried again by Dask."""
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0, "distributed.worker.daemon": True}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=60
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def values(results: list[batch.Result]) -> list[Any]:
+    return [None if result.outputs is None else result.outputs[0].tolist() for result in results]
+
+
+def expected(count: int) -> list[Any]:
+    return [(np.full((1, 4), index, np.float32) @ WEIGHTS).tolist() for index in range(count)]
+
+
+@pytest.mark.parametrize("as_executor", [False, True])
+def test_the_same_as_here(client: Any, as_executor: bool, tmp_path: Path) -> None:
+    executor = client.get_executor() if as_executor else client
+    results = list(batch.run(weighed_network(tmp_path), arrays(20), executor))
+    assert values(results) == expected(20)
+
+
+def test_ten_thousand_small_items(client: Any) -> None:
+    taken = most = 0
+
+    def items() -> Iterator[Any]:
+        nonlocal taken
+        for item in arrays(10_000):
+            taken += 1
+            yield item
+
+    for result in batch.run(weighed_network(), items(), client, chunk=100, ahead=1000):
+        assert result.outputs is not None
+        assert result.outputs[0][0, 0] == result.index * 18
+        most = max(most, taken - result.index)
+    assert taken == 10_000
+    assert most <= 1000
+
+
+def test_sessions(client: Any) -> None:
+    items = [[np.array([value], np.float32)] for value in (1, 2, 3, 4)]
+    results = batch.run(counting_network(), items, client, session=lambda item: float(item[0][0]) % 2)
+    assert values(list(results)) == [[1], [2], [4], [6]]
+
+
+def test_failing_items(client: Any) -> None:
+    items: list[Any] = [*arrays(2), Wrong("no such thing")]
+    results = list(batch.run(weighed_network(), items, client))
+    assert values(results) == [*expected(2), None]
+    assert "no such thing" in str(results[2].error)
+
+
+def test_what_workers_cannot_open_is_sent_to_them(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = models.Parcel.__init__
+
+    def hidden(self: models.Parcel, model: Any, options: Any, folder: Path, initializer: Any = None) -> None:
+        made(self, model, options, folder, initializer)
+        (folder / "network.pickle").unlink()
+        (folder / "weights.bin").unlink()
+
+    monkeypatch.setattr(models.Parcel, "__init__", hidden)
+    results = list(batch.run(weighed_network(), arrays(10), client, max_seconds=1000))
+    assert values(results) == expected(10)
+
+
+def test_items_whose_files_workers_do_not_see(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.savez(tmp_path / "one.npz", in0=np.full((1, 4), 0, np.float32))
+    monkeypatch.chdir(tmp_path)  # the workers have a working directory of their own
+    results = list(batch.run(weighed_network(), ["one.npz"], client))
+    assert values(results) == expected(1)
+    assert results[0].digest is not None
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed by a signal")
+def test_workers_that_die(client: Any, tmp_path: Path) -> None:
+    items: list[Any] = list(arrays(20))
+    items[3] = DeadlyOnce(str(tmp_path / "mark"), 3)
+    items[12] = Deadly()
+    results = list(batch.run(weighed_network(), items, client))
+    assert values(results) == [*expected(20)[:12], None, *expected(20)[13:]]
+    assert str(results[12].error).startswith("the worker process died while it computed this")
+
+
+def test_a_scheduler_that_is_gone() -> None:
+    cluster = distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=60)
+    client = distributed.Client(cluster, set_as_default=False)
+
+    def items() -> Iterator[Any]:
+        yield from arrays(3)
+        cluster.close()
+
+    try:
+        with pytest.raises(IRError, match="the connection to the Dask scheduler .* is lost"):
+            list(batch.run(weighed_network(), items(), client))
+    finally:
+        client.close()
+
+
+def test_a_scheduler_that_never_was() -> None:
+    from ir_exec.batch.cluster import connected
+
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "100ms"}),
+        pytest.raises(IRError, match="cannot reach the Dask scheduler tcp://127.0.0.1:1"),
+        connected("tcp://127.0.0.1:1"),
+    ):
+        pass

@@ -1,0 +1,313 @@
+"""`run` in this process, in threads and in processes: each item once, in order, whatever its workers go through."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import repeat
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ir_exec import batch
+from ir_exec.batch.models import NotHere, Parcel, compiled_for
+from ir_exec.batch.pools import Given, Pool, Processes
+from ir_exec.batch.worker import evaluate
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError, IRError
+from ir_exec.types import Array
+from tests.helpers.deadly import Counted, Deadly, DeadlyOnce, Wrong, end, own_pid
+from tests.helpers.items import arrays, counting_network, weighed_network
+
+WEIGHTS = np.arange(12, dtype=np.float32).reshape(4, 3)
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Processes]:
+    """Two processes for all tests: starting them takes longer than anything else here."""
+    pool = Processes(2)
+    yield pool
+    pool.close(at_once=True)
+
+
+def check(results: list[batch.Result], count: int, failed: set[int] = frozenset()) -> None:  # type: ignore[assignment]  # nobody adds to it
+    assert [result.index for result in results] == list(range(count))
+    assert {result.index for result in results if result.error is not None} == failed
+    for result in results:
+        assert (result.outputs is None) == (result.index in failed)
+        if result.outputs is not None:
+            assert result.outputs[0].tolist() == (np.full((1, 4), result.index, np.float32) @ WEIGHTS).tolist()
+
+
+@pytest.mark.parametrize("chunk", [1, 7])
+def test_here(chunk: int) -> None:
+    check(list(batch.run(weighed_network(), arrays(20), chunk=chunk)), 20)
+
+
+@pytest.mark.parametrize("chunk", [1, 7])
+def test_in_threads(chunk: int) -> None:
+    with ThreadPoolExecutor(3) as executor:
+        check(list(batch.run(weighed_network(), arrays(40), executor, chunk=chunk)), 40)
+
+
+@pytest.mark.parametrize("chunk", [1, 7])
+def test_in_processes(tmp_path: Path, processes: Processes, chunk: int) -> None:
+    check(list(batch.run(weighed_network(tmp_path), arrays(40), processes, chunk=chunk)), 40)
+
+
+def test_weights_in_memory_are_a_file_for_processes(processes: Processes) -> None:
+    check(list(batch.run(weighed_network(), arrays(10), processes)), 10)
+
+
+def test_as_they_come() -> None:
+    held: Future[Any] = Future()
+
+    class Pausing(ThreadPoolExecutor):
+        def submit(self, function: Any, /, *arguments: Any, **options: Any) -> Future[Any]:
+            future = super().submit(function, *arguments, **options)
+            if held.done() or future_is_given:
+                return future
+            future_is_given.append(future)
+            return held
+
+    future_is_given: list[Future[Any]] = []
+    with Pausing(2) as executor:
+        found = []
+        for result in batch.run(weighed_network(), arrays(6), executor, ordered=False, ahead=6):
+            found.append(result.index)
+            if len(found) == 5:
+                held.set_result(future_is_given[0].result())
+    assert sorted(found[:5]) == [1, 2, 3, 4, 5]
+    assert found[5] == 0
+
+
+def test_few_items_are_taken_ahead() -> None:
+    taken = 0
+
+    def items() -> Iterator[list[Array]]:
+        nonlocal taken
+        for item in arrays(10_000):
+            taken += 1
+            yield item
+
+    with ThreadPoolExecutor(2) as executor:
+        most = 0
+        given = 0
+        for result in batch.run(weighed_network(), items(), executor, ahead=10):
+            assert result.index == given
+            given += 1
+            most = max(most, taken - given)
+    assert given == 10_000
+    assert most <= 10
+
+
+def test_without_workers_an_item_is_taken_when_its_result_is_asked_for() -> None:
+    items = arrays(3)
+    results = batch.run(weighed_network(), items)
+    assert next(results).index == 0
+    assert next(items)[0][0, 0] == 1
+
+
+def test_ten_thousand_small_items_in_processes(processes: Processes) -> None:
+    total = 0
+    for result in batch.run(weighed_network(), arrays(10_000), processes, chunk=50, ahead=400):
+        assert result.outputs is not None
+        assert result.outputs[0][0, 0] == result.index * 18
+        total += 1
+    assert total == 10_000
+
+
+@pytest.mark.parametrize("chunk", [1, 4])
+def test_failing_items_are_recorded(chunk: int, tmp_path: Path) -> None:
+    items: list[Any] = list(arrays(10))
+    items[2] = [np.zeros((1, 5), np.float32)]
+    items[5] = Wrong("no such thing")
+    items[6] = tmp_path / "nothing.npz"
+    items[9] = {"nothing": np.zeros(1)}
+    results = list(batch.run(weighed_network(), items, chunk=chunk))
+    check(results, 10, {2, 5, 6, 9})
+    assert "has shape [1,5], expected [?,4]" in str(results[2].error)
+    assert "RuntimeError: no such thing" in str(results[5].error)
+    assert "No such file" in str(results[6].error)
+    assert results[9].error is not None
+    assert results[9].error.code == Code.unknown_input
+
+
+def test_a_failing_item_ends_the_run_where_that_is_asked_for() -> None:
+    items: list[Any] = [*arrays(3), Wrong("x"), *arrays(3)]
+    results = batch.run(weighed_network(), items, on_error="raise")
+    assert [next(results).index for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(EvaluationError, match="RuntimeError: x"):
+        next(results)
+    assert list(results) == []
+
+
+def test_what_the_items_raise_comes_after_the_results_before_it() -> None:
+    def items() -> Iterator[list[Array]]:
+        yield from arrays(5)
+        raise RuntimeError("the disk is gone")
+
+    with ThreadPoolExecutor(2) as executor:
+        results = batch.run(weighed_network(), items(), executor)
+        assert [next(results).index for _ in range(5)] == [0, 1, 2, 3, 4]
+        with pytest.raises(RuntimeError, match="the disk is gone"):
+            next(results)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed by a signal")
+class TestLostWorkers:
+    def test_an_item_that_kills_its_workers_fails_and_no_other_does(self, processes: Processes) -> None:
+        items: list[Any] = list(arrays(12))
+        items[4] = Deadly()
+        results = list(batch.run(weighed_network(), items, processes, tries=2))
+        check(results, 12, {4})
+        assert str(results[4].error).startswith("the worker process died while it computed this, 2 times")
+
+    def test_of_a_chunk_only_the_guilty_item_fails(self, processes: Processes) -> None:
+        items: list[Any] = list(arrays(9))
+        items[4] = Deadly()
+        check(list(batch.run(weighed_network(), items, processes, chunk=3, tries=1)), 9, {4})
+
+    def test_items_of_a_lost_worker_are_run_again(self, processes: Processes, tmp_path: Path) -> None:
+        items: list[Any] = list(arrays(12))
+        items[3] = DeadlyOnce(str(tmp_path / "one"), 3)
+        items[8] = DeadlyOnce(str(tmp_path / "two"), 8)
+        check(list(batch.run(weighed_network(), items, processes)), 12)
+
+    def test_sessions_keep_their_order_and_state(self, processes: Processes, tmp_path: Path) -> None:
+        items = [(name, index) for index in range(1, 5) for name in "ab"]
+
+        def given(name: str, index: int) -> Any:
+            return Counted(name, index, str(tmp_path / "mark") if (name, index) == ("a", 3) else None)
+
+        results = batch.run(
+            counting_network(), [given(*item) for item in items], processes, session=lambda item: item.name
+        )
+        found = [float(result.outputs[0][0]) for result in results if result.outputs is not None]
+        assert found == [1, 1, 3, 3, 6, 6, 10, 10]
+
+    def test_an_executor_that_breaks_is_one_error(self) -> None:
+        items: list[Any] = [*arrays(3), Deadly(), *arrays(50)]
+        with (
+            ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor,
+            pytest.raises(EvaluationError, match="the executor has lost a worker process") as caught,
+        ):
+            list(batch.run(weighed_network(), items, executor))
+        assert "jobs=N" in str(caught.value)
+
+    def test_workers_that_cannot_start_are_one_error(self) -> None:
+        with pytest.raises(IRError, match="end before they begin to work"):
+            list(batch.run(weighed_network(), arrays(5), jobs=2, initializer=end))
+
+    def test_closing_ends_the_processes(self) -> None:
+        results = batch.run(counting_network(), repeat(own_pid), jobs=2, chunk=1)
+        first = next(results)
+        assert first.outputs is not None
+        pid = int(first.outputs[0][0])
+        os.kill(pid, 0)
+        results.close()  # type: ignore[attr-defined]  # it is a generator
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+@pytest.mark.parametrize("chunk", [1, 3])
+def test_each_item_starts_from_the_initial_state(chunk: int) -> None:
+    items = [[np.array([value], np.float32)] for value in (1, 2, 3, 4)]
+    found = [
+        result.outputs[0].tolist() for result in batch.run(counting_network(), items, chunk=chunk) if result.outputs
+    ]
+    assert found == [[1], [2], [3], [4]]
+
+
+@pytest.mark.parametrize("chunk", [1, 3])
+def test_a_failing_item_of_a_session_changes_nothing(chunk: int) -> None:
+    items: list[Any] = [[np.array([value], np.float32)] for value in (1, 2, 3, 4)]
+    items[2] = Wrong("lost")
+    results = list(batch.run(counting_network(), items, session=lambda item: "one", chunk=chunk))
+    assert [None if result.outputs is None else float(result.outputs[0][0]) for result in results] == [1, 3, None, 7]
+
+
+class Elsewhere(Pool):
+    """Workers on a machine that sees no file of this one, each with what it was sent."""
+
+    def __init__(self, count: int) -> None:
+        self._pools = ThreadPoolExecutor(count)
+        self._count = count
+        self.sent: list[int] = []
+        self._has: set[str] = set()
+
+    @property
+    def workers(self) -> int:
+        return self._count
+
+    def submit(self, function: Any, *arguments: Any) -> Future[Any]:
+        reference, cargo, *others = arguments
+        content = None if cargo is None else cargo.content
+        if content is None and reference.digest not in self._has:
+            future: Future[Any] = Future()
+            future.set_result(NotHere(has_weights=False))
+            return future
+        if content is not None:
+            self.sent.append(len(content))
+            self._has.add(reference.digest)
+        return self._pools.submit(function, reference, content, *others)
+
+
+def test_a_network_is_sent_to_who_does_not_have_it(tmp_path: Path) -> None:
+    pool = Elsewhere(1)
+    check(list(batch.run(weighed_network(tmp_path), arrays(30), pool)), 30)
+    assert len(pool.sent) <= 4, "what was on its way when the first answer came, at most"
+
+
+def test_what_a_worker_lacks(tmp_path: Path) -> None:
+    folder = tmp_path / "parcel"
+    folder.mkdir()
+    parcel = Parcel(weighed_network(tmp_path), {"threads": 1}, folder)
+    (folder / "network.pickle").unlink()
+    assert evaluate(parcel.reference, None, [], None, False) == NotHere(has_weights=True)
+    (tmp_path / "net.bin").unlink()
+    assert compiled_for(parcel.reference, parcel.cargo(NotHere(has_weights=True)).content) == NotHere(has_weights=False)
+
+
+def test_weights_that_are_sent(tmp_path: Path) -> None:
+    folder = tmp_path / "parcel"
+    folder.mkdir()
+    parcel = Parcel(weighed_network(tmp_path), {"threads": 1}, folder)
+    whole = parcel.cargo(NotHere(has_weights=False)).content
+    (tmp_path / "net.bin").unlink()
+    found = compiled_for(parcel.reference, whole)
+    assert not isinstance(found, NotHere)
+    assert found([np.ones((1, 4), np.float32)])[0].tolist() == [WEIGHTS.sum(axis=0).tolist()]
+    again = compiled_for(parcel.reference, None)
+    assert again is found, "it is kept"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"on_error": "ignore"}, "on_error is 'ignore'"),
+        ({"jobs": 0}, "jobs is 0, expected 1 or more"),
+        ({"chunk": 0}, "chunk is 0"),
+        ({"executor": 3}, "executor is a int"),
+        ({"jobs": 2, "executor": ThreadPoolExecutor(1)}, "either `executor` or `jobs`"),
+        ({"outputs": ["nothing"]}, "nothing"),
+        ({"weights": b""}, "the model is read already"),
+    ],
+)
+def test_arguments_that_do_not_fit(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(IRError, match=message):
+        batch.run(weighed_network(), [], **options)
+
+
+def test_no_items() -> None:
+    assert list(batch.run(weighed_network(), [])) == []
+
+
+def test_a_given_executor_counts_its_workers() -> None:
+    with ThreadPoolExecutor(5) as executor:
+        assert Given(executor).workers == 5

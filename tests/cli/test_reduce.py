@@ -1,0 +1,86 @@
+"""`ir-exec reduce`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from ir_exec import read_model
+from ir_exec.cli import main
+from tests.debug.test_reduce import computing, thousand
+
+ROOT = Path(__file__).parents[2]
+GNN = ROOT / "samples" / "gnn_step.xml"
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+@pytest.fixture
+def search(tmp_path: Path) -> str:
+    """A command that ends with 1 where a file names an operator, without ir_exec."""
+    script = tmp_path / "search.py"
+    script.write_text("import sys\nsys.exit('type=\"Sin\"' in open(sys.argv[1]).read())\n")
+    return f"{sys.executable} {script} {{model}}"
+
+
+def test_a_command_and_a_thousand_layers(search: str, tmp_path: Path) -> None:
+    thousand().save(tmp_path / "whole.xml")
+    before = [(tmp_path / f"whole.{end}").read_bytes() for end in ("xml", "bin")]
+    result = run("reduce", tmp_path / "whole.xml", "--until", search, "--output", tmp_path / "small.xml")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("1000 layers reduced to 1 (and 1 Parameter, 1 Result) in ")
+    assert lines[1].endswith("(Sin)")
+    assert computing(read_model(tmp_path / "small.xml")) == ["Sin"]
+    assert [(tmp_path / f"whole.{end}").read_bytes() for end in ("xml", "bin")] == before
+    assert not list(tmp_path.glob("*.npz"))
+
+
+def test_inputs_are_handed_on(tmp_path: Path) -> None:
+    """They are values of the run of the whole network."""
+    script = tmp_path / "differs.py"
+    script.write_text(
+        "import sys, numpy as np\n"
+        "from ir_exec import compile_model\n"
+        "compiled = compile_model(sys.argv[1])\n"
+        "with np.load(sys.argv[2]) as held: inputs = {name: held[name] for name in held.files}\n"
+        "found = []\n"
+        "compiled(inputs, observe=lambda node, _, outputs: found.append((node.type, outputs[0])))\n"
+        "sys.exit(any(kind == 'ReLU' and value.max() > 1 for kind, value in found))\n"
+    )
+    small = tmp_path / "small.xml"
+    until = f"{sys.executable} {script} {{model}} {{inputs}}"
+    inputs = ("--inputs", ROOT / "samples" / "gnn_step.inputs.npz")
+    result = run("reduce", GNN, *inputs, "--until", until, "--output", small)
+    assert result.exit_code == 0, result.output
+    assert computing(read_model(small)) == ["ReLU"]
+    with np.load(tmp_path / "small.inputs.npz") as given, np.load(tmp_path / "small.outputs.npz") as found:
+        (one,), (other,) = (list(held.values()) for held in (given, found))
+        assert np.array_equal(np.maximum(one, 0), other)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((GNN,), "Missing option '--until'"),
+        ((GNN, "--until", "true"), "does not say where {model} goes"),
+        ((GNN, "--until", "true {model}"), "the whole network does not fail"),
+        ((GNN, "--until", "no-such-program {model}"), "cannot start 'no-such-program'"),
+        ((GNN, "--until", "false {model}", "--output", GNN), "name another file"),
+        ((GNN, "--until", "false {model}", "--output", "small.txt"), "must end in .xml"),
+        ((GNN, "--until", "false {model}", "--bad-exit", "x"), "no exit code"),
+        ((GNN, "--until", "false {model}", "--output", "/no/such/folder/small.xml"), "cannot write"),
+        (("no/such.xml", "--until", "false {model}"), "IR001"),
+    ],
+)
+def test_what_cannot_be(arguments: tuple[str | Path, ...], words: str) -> None:
+    result = run("reduce", *arguments)
+    assert result.exit_code == 2, result.output
+    assert words in result.stderr
+    assert "Traceback" not in result.stderr

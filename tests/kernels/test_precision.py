@@ -1,0 +1,70 @@
+"""Sums of 16-bit floats are made in f32 and rounded once, whatever the operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from ir_exec.types import Array, ElementType
+from tests.helpers.operators import evaluate, make
+
+PADS = {"strides": "1,1", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0"}
+GREATEST = {"f16": 2048, "bf16": 256}
+"""From here on the type holds even numbers only: with 1 added to them one by one, these numbers stay as they are."""
+
+int64 = np.int64
+
+
+def along(numbers: Array, *shape: int) -> Array:
+    return numbers.reshape(shape)
+
+
+SUMS: dict[str, Callable[[Array], Array]] = {
+    "ReduceSum": lambda x: evaluate(make("ReduceSum", 1), x, np.array([0])),
+    "ReduceL1": lambda x: evaluate(make("ReduceL1", 4), x, np.array([0])),
+    "CumSum": lambda x: evaluate(make("CumSum", 3), x, np.array(0))[-1:],
+    "MatMul": lambda x: evaluate(make("MatMul", 1), along(x, 1, -1), np.ones((len(x), 1), x.dtype)),
+    "Einsum": lambda x: evaluate(make("Einsum", 7, equation="i,i->"), x, np.ones_like(x)),
+    "Einsum of one": lambda x: evaluate(make("Einsum", 7, equation="i->"), x),
+    "Convolution": lambda x: evaluate(
+        make("Convolution", 1, **PADS), along(x, 1, 1, 1, -1), np.ones((1, 1, 1, len(x)), x.dtype)
+    ),
+    "GroupConvolution": lambda x: evaluate(
+        make("GroupConvolution", 1, **PADS), along(x, 1, 1, 1, -1), np.ones((1, 1, 1, 1, len(x)), x.dtype)
+    ),
+    "ConvolutionBackpropData": lambda x: evaluate(
+        make("ConvolutionBackpropData", 1, **PADS), along(x, 1, -1, 1, 1), np.ones((len(x), 1, 1, 1), x.dtype)
+    ),
+    "Col2Im": lambda x: evaluate(
+        make("Col2Im", 15, strides="1,1"), along(np.diag(x[::-1])[::-1], -1, len(x)), *overlapping(len(x))
+    )[..., len(x) - 1],
+    "EmbeddingBagPackedSum": lambda x: evaluate(
+        make("EmbeddingBagPackedSum", 3), along(x, -1, 1), every(x)[np.newaxis]
+    ),
+    "EmbeddingBagOffsetsSum": lambda x: evaluate(
+        make("EmbeddingBagOffsetsSum", 3), along(x, -1, 1), every(x), np.array([0])
+    ),
+    "EmbeddingSegmentsSum": lambda x: evaluate(
+        make("EmbeddingSegmentsSum", 3), along(x, -1, 1), every(x), np.zeros(len(x), int64), np.array(1)
+    ),
+}
+
+
+def every(x: Array) -> Array:
+    return np.arange(len(x))
+
+
+def overlapping(count: int) -> tuple[Array, Array]:
+    """The sizes of an image and of a kernel whose windows all meet in one element."""
+    return np.array([1, 2 * count - 1]), np.array([1, count])
+
+
+@pytest.mark.parametrize("kind", GREATEST)
+@pytest.mark.parametrize("operator", SUMS)
+def test_what_is_added_is_not_lost(operator: str, kind: str) -> None:
+    numbers = np.array([GREATEST[kind], 1, 1, 1, 1], ElementType[kind].dtype)
+    found = SUMS[operator](numbers)
+    assert found.dtype == numbers.dtype
+    assert float(found.reshape(())) == GREATEST[kind] + 4

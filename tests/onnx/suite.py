@@ -1,0 +1,146 @@
+"""The official suite of the onnx package: its cases, and how each comes out with ir_exec.
+
+    python -m tests.onnx.suite                 # counts by what fails
+    python -m tests.onnx.suite -k resize -v    # the cases whose names hold the words, one by one
+
+Compared is as the suite itself compares, with its tolerances.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import onnx
+from onnx import numpy_helper
+from onnx.backend.test.loader import load_model_tests
+from onnx.backend.test.runner import Runner
+
+from ir_exec.errors import IRError
+from ir_exec.onnx import backend
+
+KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
+
+LEFT = Path(__file__).with_name("left_out.json")
+"""The cases that are left out, by the reason why."""
+
+
+class Case(NamedTuple):
+    """A model with inputs and expected outputs; one pair for each run of it."""
+
+    kind: str
+    name: str
+    model: onnx.ModelProto
+    runs: list[tuple[list[Any], list[Any]]]
+    rtol: float
+    atol: float
+
+
+@cache
+def cases(kind: str) -> list[Case]:
+    """The cases of a kind; the ones of single nodes are computed anew by the suite, which takes 20 seconds."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [_case(kind, case) for case in load_model_tests(kind=kind)]
+
+
+def _case(kind: str, case: Any) -> Case:
+    if case.model_dir is None:
+        runs = [([_array(one) for one in given], [_array(one) for one in out]) for given, out in case.data_sets]
+        return Case(kind, case.name, case.model, runs, case.rtol, case.atol)
+    folder = Path(case.model_dir)
+    model = onnx.load(folder / "model.onnx")
+    runs = [
+        (list(_stored(data, "input", model.graph.input)), list(_stored(data, "output", model.graph.output)))
+        for data in sorted(folder.glob("test_data_set*"))
+    ]
+    return Case(kind, case.name, model, runs, case.rtol, case.atol)
+
+
+def _array(given: Any) -> Any:
+    return numpy_helper.to_array(given) if isinstance(given, onnx.TensorProto) else given
+
+
+def _stored(folder: Path, which: str, declared: Any) -> Iterator[Any]:
+    for position in range(len(list(folder.glob(f"{which}_*.pb")))):
+        raw = (folder / f"{which}_{position}.pb").read_bytes()
+        kind = declared[position].type.WhichOneof("value")
+        if kind == "sequence_type":
+            yield numpy_helper.to_list(onnx.SequenceProto.FromString(raw))
+        elif kind == "optional_type":
+            yield numpy_helper.to_optional(onnx.OptionalProto.FromString(raw))
+        else:
+            yield numpy_helper.to_array(onnx.TensorProto.FromString(raw))
+
+
+class Outcome(NamedTuple):
+    """How a case came out. wrong: values differ, or something else than an error of ir_exec was raised."""
+
+    name: str
+    message: str | None
+    wrong: bool
+
+
+def outcome(case: Case) -> Outcome:
+    """Run a case and compare its outputs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the suite divides by zero and overflows on purpose
+        try:
+            prepared = backend.prepare(case.model)
+            for inputs, expected in case.runs:
+                Runner.assert_similar_outputs(expected, prepared.run(inputs), case.rtol, case.atol)
+        except IRError as error:
+            return Outcome(case.name, str(error), wrong=False)
+        except Exception as error:
+            return Outcome(case.name, f"{type(error).__name__}: {error}", wrong=True)
+    return Outcome(case.name, None, wrong=False)
+
+
+def left_out() -> dict[str, str]:
+    """The reason of each case that is left out, by its name."""
+    reasons = json.loads(LEFT.read_text(encoding="utf-8"))
+    return {name: reason for reason, names in reasons.items() for name in names}
+
+
+_chosen: list[Case] = []
+"""What the worker processes take their cases from: they are forked, as cases are slow to make and to pickle."""
+
+
+def _numbered(number: int) -> Outcome:
+    return outcome(_chosen[number])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-k", default="", help="words that the names of the cases hold")
+    parser.add_argument("-v", action="store_true", help="a line for each case that fails")
+    parser.add_argument("-j", type=int, default=os.cpu_count(), help="processes")
+    given = parser.parse_args()
+    words = given.k.split()
+    _chosen.extend(case for kind in KINDS for case in cases(kind) if all(word in case.name for word in words))
+    with multiprocessing.get_context("fork").Pool(given.j) as pool:
+        found = pool.map(_numbered, range(len(_chosen)), chunksize=8)
+    failed = [one for one in found if one.message is not None]
+    if given.v:
+        for one in failed:
+            print(f"{one.name}: {' '.join(str(one.message).split())[:300]}")
+    else:
+        for message, count in Counter(" ".join(str(one.message).split())[:120] for one in failed).most_common():
+            print(f"{count:5} {message}")
+    bad = {one.name for one in failed}
+    for kind in KINDS:
+        names = [case.name for case in _chosen if case.kind == kind]
+        if names:
+            print(f"{kind}: {sum(name not in bad for name in names)} of {len(names)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""The official suite of the onnx package. What is left out is listed with its reason, and must still fail."""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+import onnx
+import pytest
+
+from tests.onnx.suite import KINDS, cases, left_out, outcome
+
+SHARDS = 8
+
+pytestmark = [
+    pytest.mark.conformance,
+    pytest.mark.skipif(not onnx.__version__.startswith("1.23."), reason="the list is of the cases of onnx 1.23"),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_every_case_comes_out_as_listed(kind: str, shard: int) -> None:
+    left = left_out()
+    unexpected = []
+    for case in cases(kind):
+        if crc32(case.name.encode()) % SHARDS != shard:
+            continue
+        found = outcome(case)
+        if left.get(case.name, "").startswith("random numbers"):
+            # Any values are right, those of the suite too.
+            continue
+        if (found.message is None) == (case.name in left):
+            unexpected.append(f"{case.name}: {found.message or 'passes, and is listed'}")
+    assert unexpected == []
+
+
+def test_what_is_left_out_exists_and_leaves_the_goal() -> None:
+    names = {case.name for kind in KINDS for case in cases(kind)}
+    assert left_out().keys() <= names
+    assert len(names) - len(left_out()) >= 1_950

@@ -1,0 +1,216 @@
+"""ONNX files wherever a model is taken, and what becomes of damaged ones."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from onnx import numpy_helper
+
+import ir_exec
+from ir_exec.codes import Code
+from ir_exec.errors import GraphError, IRError, ParseError, ResourceError, UnsupportedError, WeightsError
+from tests.onnx.files import external, model, stored
+
+ADD = "g (float[2] x) => (float[2] y) { y = Add(x, w) }"
+
+
+def with_weights(tensor: onnx.TensorProto) -> onnx.ModelProto:
+    proto = model(ADD)
+    proto.graph.initializer.append(tensor)
+    return proto
+
+
+def refused(source: object, error: type[IRError], code: str) -> str:
+    with pytest.raises(error) as caught:
+        ir_exec.read_model(source)  # type: ignore[arg-type]
+    assert caught.value.code == code
+    return caught.value.message
+
+
+def test_a_file_is_read_by_its_path_and_as_bytes(tmp_path: Path) -> None:
+    proto = with_weights(numpy_helper.from_array(np.array([1, 2], np.float32), "w"))
+    path = stored(tmp_path, proto)
+    for source in (path, str(path), proto.SerializeToString(), stored(tmp_path, proto, "without-an-ending")):
+        network = ir_exec.read_model(source)
+        assert [str(port) for port in (*network.inputs, *network.outputs)] == ["x f32[2]", "y f32[2]"]
+        result = ir_exec.compile_model(source)({"x": np.array([1, 1], np.float32)})
+        assert result["y"].tolist() == [2, 3]
+
+
+def test_nodes_and_tensors_keep_their_names() -> None:
+    proto = model("g (float[2] x) => (float[2] y) { h = Relu(x) y = Neg(h) }")
+    proto.graph.node[0].name = "first"
+    network = ir_exec.read_model(proto.SerializeToString())
+    assert {node.name for node in network.graph.nodes} >= {"first", "y"}
+    assert network.graph.nodes[1].outputs[0].names == ("h",)
+
+
+def test_external_data_is_read_from_the_folder(tmp_path: Path) -> None:
+    np.array([9, 1, 2], np.float32).tofile(tmp_path / "w.bin")
+    tensor = external(np.zeros(2, np.float32), "w", location="w.bin", offset="4", length="8")
+    compiled = ir_exec.compile_model(stored(tmp_path, with_weights(tensor)))
+    assert compiled({"x": np.zeros(2, np.float32)})["y"].tolist() == [1, 2]
+
+
+def test_large_external_data_is_mapped(tmp_path: Path) -> None:
+    values = np.arange(2**16, dtype=np.float32)
+    values.tofile(tmp_path / "w.bin")
+    proto = model(f"g (float[{2**16}] x) => (float[{2**16}] y) {{ y = Add(x, w) }}")
+    proto.graph.initializer.append(external(values, "w", location="w.bin"))
+    compiled = ir_exec.compile_model(stored(tmp_path, proto))
+    np.testing.assert_array_equal(compiled({"x": np.zeros_like(values)})["y"], values)
+
+
+@pytest.mark.parametrize("location", ["../w.bin", "/etc/passwd", "../../../../../../etc/passwd", "", ".", "a/../../w.bin"])
+def test_nothing_outside_the_folder_is_read(tmp_path: Path, location: str) -> None:
+    (tmp_path / "inner" / "a").mkdir(parents=True)
+    np.zeros(2, np.float32).tofile(tmp_path / "w.bin")
+    tensor = external(np.zeros(2, np.float32), "w", location=location)
+    path = stored(tmp_path / "inner", with_weights(tensor))
+    assert "outside of the model's folder" in refused(path, WeightsError, Code.weights_missing)
+
+
+@pytest.mark.skipif(not hasattr(os, "symlink"), reason="no links here")
+def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    np.zeros(2, np.float32).tofile(tmp_path / "secret")
+    (tmp_path / "inner" / "w.bin").symlink_to(tmp_path / "secret")
+    tensor = external(np.zeros(2, np.float32), "w", location="w.bin")
+    refused(stored(tmp_path / "inner", with_weights(tensor)), WeightsError, Code.weights_missing)
+
+
+@pytest.mark.parametrize(
+    ("entries", "code"),
+    [
+        ({"location": "missing.bin"}, Code.weights_missing),
+        ({"location": "w.bin", "offset": "8"}, Code.weights_short),
+        ({"location": "w.bin", "length": "4"}, Code.constant_size),
+        ({"location": "w.bin", "offset": "-4"}, Code.constant_offset),
+        ({"location": "w.bin", "offset": "9" * 30}, Code.constant_offset),
+    ],
+)
+def test_external_data_that_does_not_fit(tmp_path: Path, entries: dict[str, str], code: str) -> None:
+    np.zeros(2, np.float32).tofile(tmp_path / "w.bin")
+    tensor = external(np.zeros(2, np.float32), "w", **entries)
+    refused(stored(tmp_path, with_weights(tensor)), WeightsError, code)
+
+
+def test_a_model_of_bytes_has_no_folder() -> None:
+    tensor = external(np.zeros(2, np.float32), "w", location="w.bin")
+    refused(with_weights(tensor).SerializeToString(), WeightsError, Code.weights_missing)
+
+
+@pytest.mark.parametrize("dims", [[3], [2**40, 2**40], [10**15], [-1], [2, 2]])
+def test_initializers_whose_size_and_dims_differ(dims: list[int]) -> None:
+    tensor = numpy_helper.from_array(np.zeros(2, np.float32), "w")
+    tensor.dims[:] = dims
+    with pytest.raises(WeightsError):
+        ir_exec.read_model(with_weights(tensor).SerializeToString())
+
+
+def test_a_sparse_tensor_takes_no_memory_for_its_zeros() -> None:
+    proto = model("g (float[2] x) => (float[2] y) { y = Add(x, w) }")
+    sparse = proto.graph.sparse_initializer.add(dims=[10**12])
+    sparse.values.CopyFrom(numpy_helper.from_array(np.ones(1, np.float32), "w"))
+    sparse.indices.CopyFrom(numpy_helper.from_array(np.zeros(1, np.int64)))
+    refused(proto.SerializeToString(), ResourceError, Code.limit_exceeded)
+    sparse.dims[:] = [2]
+    compiled = ir_exec.compile_model(proto.SerializeToString())
+    assert compiled({"x": np.zeros(2, np.float32)})["y"].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "it is empty"),
+        (b"this is a text\nof two lines\n", "it is no protobuf message"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "Git LFS"),
+        (b"\x08\x07\x3a\xff\xff\x03", "cut off or damaged"),
+        (b"\x08\x07", "it has no graph"),
+    ],
+)
+def test_other_files_called_onnx(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(content)
+    assert said in refused(path, ParseError, Code.not_ir)
+
+
+def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
+    refused(tmp_path / "none.onnx", ParseError, Code.unreadable_path)
+    (tmp_path / "folder.onnx").mkdir()
+    refused(tmp_path / "folder.onnx", ParseError, Code.unreadable_path)
+
+
+def test_functions_that_call_themselves() -> None:
+    proto = model(
+        "g (float[2] x) => (float[2] y) { y = own.F(x) }",
+        further='"own" : 1',
+        functions='<domain: "own", opset_import: ["own" : 1]> F (a) => (b) { b = own.F(a) }',
+    )
+    assert "calls itself" in refused(proto.SerializeToString(), GraphError, Code.cycle)
+
+
+def test_a_function_of_the_file_is_expanded() -> None:
+    proto = model(
+        "g (float[2] x) => (float[2] y) { y = own.Scaled<factor = 3.0>(x) }",
+        further='"own" : 1',
+        functions="""<domain: "own", opset_import: ["" : 17]> Scaled <factor> (a) => (b) {
+            c = Constant <value_float: float = @factor> ()
+            b = Mul(a, c)
+        }""",
+    )
+    compiled = ir_exec.compile_model(proto.SerializeToString())
+    assert compiled({"x": np.array([1, 2], np.float32)})["y"].tolist() == [3, 6]
+
+
+def test_operators_that_cannot_be_said_are_named_at_once_with_their_counts() -> None:
+    proto = model(
+        """g (string[2] x) => (string[2] y, float[2] z) {
+            a = StringConcat(x, x) y = StringConcat(a, x) n, m = own.Other(x) z = Neg(n)
+        }""",
+        opset=20,
+        further='"own" : 1',
+    )
+    message = refused(proto.SerializeToString(), UnsupportedError, Code.operator_not_implemented)
+    assert "StringConcat (1 node)" in message or "StringConcat (2 nodes)" in message
+    assert "own:Other (1 node)" in message
+
+
+def test_without_the_package_one_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    proto = model("g (float[2] x) => (float[2] y) { y = Neg(x) }").SerializeToString()
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    monkeypatch.setattr("ir_exec.onnx.reading.find_spec", lambda name: None)
+    with pytest.raises(UnsupportedError, match="needs the package onnx") as caught:
+        ir_exec.read_model(proto)
+    assert caught.value.hint == "pip install 'ir-exec[onnx]' installs it"
+
+
+NETWORK = model(
+    """g (float[2,3] x) => (float[2,4] y, int64[2] z) <float[3,4] w = {1,2,3,4,5,6,7,8,9,10,11,12}> {
+        h = MatMul(x, w) y = Softmax<axis = 1>(h) z = ArgMax<axis = 1, keepdims = 0>(y)
+    }"""
+).SerializeToString()
+
+
+@given(st.integers(0, len(NETWORK)))
+def test_files_that_are_cut_off(length: int) -> None:
+    try:
+        ir_exec.read_model(NETWORK[:length] or b"\x08\x07")
+    except IRError as error:
+        assert error.code != Code.internal_error, error
+
+
+@given(st.lists(st.tuples(st.integers(0, len(NETWORK) - 1), st.integers(0, 255)), min_size=1, max_size=4))
+def test_files_with_other_bytes(changes: list[tuple[int, int]]) -> None:
+    damaged = bytearray(NETWORK)
+    for place, byte in changes:
+        damaged[place] = byte
+    report = ir_exec.check_model(bytes(damaged))
+    assert not [one for one in report.diagnostics if one.code == Code.internal_error], bytes(damaged)

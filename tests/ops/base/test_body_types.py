@@ -1,0 +1,51 @@
+"""Types and conditions that pass between a layer and its bodies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ir_exec.ops.base.body_types import by_position, either, known_truth
+from ir_exec.types import Array, ElementType, Shape, TensorType
+from tests.helpers.values import typed
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (np.array(True), True),
+        (np.array(False), False),
+        (np.array([True]), True),
+        (np.array([[0]], np.int32), False),
+        (np.array([0, 1], np.int32), False),
+        (np.array([], np.bool_), None),
+    ],
+)
+def test_the_first_element_of_a_condition_counts(value: Array, expected: bool | None) -> None:
+    assert known_truth(TensorType.of(value)) is expected
+
+
+def test_a_condition_that_is_not_known() -> None:
+    assert known_truth(typed("[]", "boolean")) is None
+    between = TensorType(ElementType.i32, Shape([1])).with_bounds(np.array([0], np.int32), np.array([1], np.int32))
+    assert known_truth(between) is None
+
+
+def test_outputs_that_no_body_gives() -> None:
+    unknown = str(TensorType.unknown())
+    assert [str(found) for found in by_position({2: typed("[3]"), 0: typed("[1]")})] == ["f32[1]", unknown, "f32[3]"]
+    assert by_position({}) == ()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (typed("[2,3]"), typed("[2,3]"), "f32[2,3]"),
+        (typed("[2,3]"), typed("[4,3]"), "f32[2..4,3]"),
+        (typed("[2,3]"), typed("[2,3]", "f16"), "dynamic[2,3]"),
+        (typed("[2,3]"), typed("[2]"), "f32[...]"),
+        (typed("[2,?]"), typed("[2,5]"), "f32[2,?]"),
+    ],
+)
+def test_what_both_fit(one: TensorType, other: TensorType, expected: str) -> None:
+    assert str(either(one, other)) == str(either(other, one)) == expected
