@@ -48,9 +48,9 @@ def command(
     output: str | None,
     opens: bool,
 ) -> None:
-    """Write a page that shows a network in a browser: one file that needs nothing else.
+    """Write a page for a browser: the graph of a network, its faults, its values.
 
-    It has the graph, everything that `check` finds, the declared and inferred types, and the values that are known.
+    The page is one file that needs nothing else. It has the graph, everything that `check` finds, the declared and inferred types, and the values that are known.
     With inputs, given or drawn (--draw), it has statistics and histograms of every value too.
 
     Exit code: 0 when the page is written, 2 where a file cannot be read or written.
