@@ -55,7 +55,22 @@ def links_between(first: NetworkView, other: NetworkView, made_of: MadeOf, index
         # What OpenVINO tells of its layers is better than what names and positions do.
         if not (their_key in taken or key in found):
             found[key][their_key] = None
-    return tuple([Link(network=index, layer=key, others=tuple(others)) for key, others in found.items()])
+    if made_of:
+        _fused_into_readers(first.graph, found)
+    return tuple([Link(network=index, layer=key, others=tuple(others)) for key, others in found.items() if others])
+
+
+def _fused_into_readers(graph: GraphView, found: dict[str, dict[str, None]]) -> None:
+    """Layers that no layer of the other network names went, as all that reads them did, into one layer there."""
+    readers: dict[int, list[str]] = defaultdict(list)
+    for layer in graph.layers:
+        for read in layer.inputs:
+            if read.layer is not None:
+                readers[read.layer].append(layer.key)
+    for position, layer in reversed(list(enumerate(graph.layers))):
+        below = [tuple(found.get(key, ())) for key in readers[position]]
+        if layer.key not in found and not layer.constant and below and len(below[0]) == 1 and len(set(below)) == 1:
+            found[layer.key] = dict.fromkeys(below[0])
 
 
 def _entries(graph: GraphView) -> Iterator[tuple[str, Entry]]:

@@ -132,14 +132,25 @@ def test_an_execution_graph_beside_its_network(tmp_path: Path) -> None:
     assert {one.name for one in theirs.graph.layers} == set(executed)
     names = {one.key: one.name for one in ours.graph.layers}
     their_names = {one.key: one.name for one in theirs.graph.layers}
+    named = {
+        one for node in executed.values() for one in node.get_rt_info()["originalLayersNames"].astype(str).split(",")
+    }
+    folded = set(names.values()) - named
     made_of = {
         their_names[other]: names[link.layer] for link in page.links for other in link.others if link.layer in names
     }
     for name, source in made_of.items():
         originals = executed[name].get_rt_info()["originalLayersNames"].astype(str).split(",")
-        assert source in originals or not set(originals) & set(names.values())
-    fused = [link for link in page.links for _ in link.others]
-    assert len(fused) > len(theirs.graph.layers) / 2
+        assert source in originals or not set(originals) & set(names.values()) or source in folded
+    ends = {names[link.layer]: {their_names[other] for other in link.others} for link in page.links}
+    # OpenVINO names the sum alone, into which the product before it went.
+    product = next(one for one in ours.graph.layers if one.type == "MatMul")
+    (reader,) = [
+        one for one in ours.graph.layers for read in one.inputs if ours.graph.layers[read.layer or 0] is product
+    ]
+    assert ends[product.name] == ends[reader.name]
+    # Several of ours may be one there.
+    assert len(page.links) > len({other for link in page.links for other in link.others})
 
 
 def test_an_onnx_file_beside_its_network(tmp_path: Path) -> None:

@@ -90,13 +90,18 @@ class Page {
     const choice = this.at("networks");
     choice.hidden = !this.isOneByOne;
     if (!this.isOneByOne) return;
-    const count = (network) => network.view.findings?.length ?? 0;
-    fill(choice, ...this.networks.map((network, index) => make("option", { value: index, text: `${network.view.title} (${count(network)})` })));
+    const told = (network) => {
+      const errors = (network.view.findings ?? []).filter((one) => one.severity === "error").length;
+      return `${network.view.title}: ${errors ? `${errors} ${errors === 1 ? "error" : "errors"}` : `${network.view.findings?.length ?? 0} findings`}`;
+    };
+    fill(choice, ...this.networks.map((network, index) => make("option", { value: index, text: told(network) })));
     choice.addEventListener("change", () => {
       this.#clear();
       this.#present(Number(choice.value));
     });
-    this.#present(Math.max(0, this.networks.findIndex(count)));
+    // The first file with errors, or with anything at all.
+    const has = (severity) => this.networks.findIndex((network) => network.view.findings?.some((one) => one.severity === severity));
+    this.#present(Math.max(0, ["error", "warning", "info"].map(has).find((index) => index >= 0) ?? 0));
   }
 
   #present(index) {
