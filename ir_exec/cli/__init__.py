@@ -26,7 +26,7 @@ _COMMANDS = {
     "reduce": "Find the smallest part of a network for which a command still fails.",
     "run": "Run a network and show its outputs.",
     "schema": None,
-    "shapes": "Show which input sizes a network takes, and what its outputs' sizes are then.",
+    "shapes": "Show which input sizes a network takes, and how the sizes of its outputs follow from them.",
     "trace": "Write every value of a run to a folder as it is computed.",
     "view": "Write a page for a browser: the graph of a network, its faults, its values.",
 }
