@@ -43,8 +43,8 @@ def browser() -> Iterator[Any]:
 def open_page(browser: Any, tmp_path: Path) -> Iterator[Opens]:
     """Opens a page from its data or its text, and waits until its network is drawn.
 
-    In the end nothing may have been said on the console, unless a page is told not to be quiet, and nothing been asked
-    of the network.
+    In the end nothing may have been said on the console and nothing been asked of the network, unless a page need not be
+    quiet.
     """
     said: list[str] = []
     asked: list[str] = []
@@ -61,8 +61,8 @@ def open_page(browser: Any, tmp_path: Path) -> Iterator[Opens]:
         tab = context.new_page()
         if is_quiet:
             tab.on("console", lambda message: said.append(message.text))
+            tab.on("request", lambda request: asked.append(request.url))
         tab.on("pageerror", lambda error: said.append(str(error)))
-        tab.on("request", lambda request: asked.append(request.url))
         tab.goto(file.as_uri() + fragment)
         if is_drawn:
             tab.wait_for_selector("html[data-ready]")

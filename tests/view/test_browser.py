@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import ir_exec
-from ir_exec.view import view
+from ir_exec.check import check_model
+from ir_exec.view import page_of_reports, view
 from tests.helpers.deep_network import deep_network
 from tests.helpers.ir_text import net, parameter, result
 from tests.helpers.network_text import NetworkText, tied_input, tied_output
@@ -338,6 +339,22 @@ def test_networks_side_by_side_share_the_selection(open_page: Opens) -> None:
     tab.wait_for_function("page.selected.key === '9'")
     assert tab.url.endswith("#network=2&layer=9")
     assert tab.evaluate(marked) == [["9"], ["9"], ["9"]]
+
+
+def test_files_one_at_a_time(open_page: Opens) -> None:
+    reports = [check_model(SAMPLES / name) for name in ("gnn_step.xml", "broken.xml", "cache_update.xml")]
+    tab = open_page(page_of_reports(reports), is_drawn=False)
+    tab.locator("canvas:visible[data-drawn]").wait_for()
+    assert tab.evaluate("page.current") == 1
+    assert tab.locator(".finding.error").count() == len(reports[1].errors)
+    assert "error" in tab.locator(".finding").first.inner_text()
+    tab.select_option("#networks", "2")
+    tab.wait_for_function("page.scenes[2].frames > 0")
+    assert tab.locator("canvas:visible").count() == 1
+    tab.evaluate("page.go(page.networks[0].layers.get('9'))")
+    tab.wait_for_function("page.current === 0")
+    assert tab.url.endswith("#layer=9")
+    assert box_of(tab, "9")["w"] > 0
 
 
 def test_a_model_in_a_notebook(open_page: Opens) -> None:

@@ -19,9 +19,11 @@ export function overview(page, networks, href) {
   }
   for (const network of networks) {
     const view = network.view;
-    parts.push(heading(networks.length > 1 ? view.title : "Network"));
-    parts.push(table(["", ""], (view.facts ?? []).map(([name, text]) => [name, text]), { class: "facts" }));
-    parts.push(...findingsOf(view.findings ?? [], network, href));
+    const findings = findingsOf(view.findings ?? [], network, href);
+    const facts = table(["", ""], (view.facts ?? []).map(([name, text]) => [name, text]), { class: "facts" });
+    const about = [heading(networks.length > 1 ? view.title : "Network"), facts];
+    const isFaulty = (view.findings ?? []).some((finding) => finding.severity === "error");
+    parts.push(...(isFaulty ? [...findings, ...about] : [...about, ...findings]));
     parts.push(...ends(network, href));
   }
   parts.push(make("p", { class: "hint", text: "Click a layer for everything that is known of it; double-click a group or a body to open it." }));
@@ -31,7 +33,9 @@ export function overview(page, networks, href) {
 function findingsOf(findings, network, href) {
   if (network.view.unchecked) return [];
   if (!findings.length) return [heading("Findings"), make("p", { class: "none", text: "check finds nothing wrong." })];
-  const shown = findings.slice(0, MOST_FINDINGS).map((finding) => findingBlock(finding, network.layers.get(finding.layer), href));
+  const order = ["error", "warning", "info"];
+  const sorted = [...findings].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
+  const shown = sorted.slice(0, MOST_FINDINGS).map((finding) => findingBlock(finding, network.layers.get(finding.layer), href));
   if (findings.length > shown.length) shown.push(make("p", { text: `… ${findings.length - shown.length} more` }));
   return [heading(`Findings (${findings.length})`), ...shown];
 }

@@ -44,7 +44,7 @@ class Page {
     this.#buttons();
     this.#keys();
     this.#theme();
-    for (const scene of this.scenes) {
+    for (const scene of this.isOneByOne ? [this.scenes[this.current]] : this.scenes) {
       scene.layOut();
       scene.fit(true);
     }
@@ -111,7 +111,11 @@ class Page {
     [...this.at("graphs").children].forEach((pane, place) => (pane.hidden = place !== index));
     [...this.at("tables").children].forEach((pane, place) => (pane.hidden = place !== index));
     const scene = this.scenes[index];
-    if (scene.layout) requestAnimationFrame(() => scene.fit(true));
+    // A canvas that was hidden has its size in the next frame.
+    if (this.search) {
+      if (!scene.layout) scene.layOut();
+      requestAnimationFrame(() => scene.fit(true));
+    }
     if (!this.selected) this.#tell();
   }
 
@@ -159,6 +163,7 @@ class Page {
       const own = layer && [layer, ...others].filter((one) => one.network === scene.network);
       const revealed = (own ?? []).map((one) => scene.network.reveal(one)).some(Boolean);
       scene.marked = new Set(own ?? []);
+      if (!scene.layout) continue; // not looked at yet
       if (revealed) scene.layOut();
       scene.select(own?.[0] ?? null, { centre: true });
     }
@@ -239,7 +244,7 @@ class Page {
   }
 
   #buttons() {
-    const every = (act) => () => this.scenes.forEach(act);
+    const every = (act) => () => this.scenes.filter((scene) => scene.layout).forEach(act);
     const on = (id, act) => this.at(id).addEventListener("click", act);
     on("fit", every((scene) => scene.fit()));
     on("closer", every((scene) => scene.zoom(1.3)));
@@ -250,7 +255,7 @@ class Page {
     this.at("constants").addEventListener("change", (event) => {
       for (const scene of this.scenes) {
         scene.withConstants = event.target.checked;
-        scene.layOut(this.selected instanceof Group ? null : this.selected);
+        if (scene.layout) scene.layOut(this.selected instanceof Group ? null : this.selected);
       }
     });
   }
