@@ -13,7 +13,7 @@ from ir_exec.collector import paused_collector
 from ir_exec.errors import IRError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.ir.markup import load as read_raw
-from ir_exec.model import Loaded, Source, WeightsSource
+from ir_exec.model import Loaded, Model, Source, WeightsSource, load
 from ir_exec.ops.infrastructure.values import Const, Parameter, ReadsVariable
 from ir_exec.types import TensorType
 from ir_exec.view.data import (
@@ -65,19 +65,19 @@ class Opened:
         return os.path.basename(path) if path else self.loaded.document.name
 
 
-def open_network(source: Source, weights: WeightsSource | None = None) -> Opened:
-    """Read and check a file; a faulty one is shown as far as it can be read.
+def open_network(source: Model | Source, weights: WeightsSource | None = None) -> Opened:
+    """Read and check a file, or check a network in memory; a faulty one is shown as far as it can be read.
 
     Raises the first error where there is no network at all.
     """
     inferred: dict[Value, TensorType] = {}
     checked: Checked = run_check(source, weights, inferred=inferred)
     if checked.loaded is None:
-        from ir_exec.model import load
-
-        load(source, weights)
+        if not isinstance(source, Model):
+            load(source, weights)
         raise AssertionError("a file without a document has a fault that raises")
-    return Opened(source, checked.report, checked.loaded, inferred, Places(checked.loaded.graph))
+    file = None if isinstance(source, Model) else source
+    return Opened(file, checked.report, checked.loaded, inferred, Places(checked.loaded.graph))
 
 
 @paused_collector()

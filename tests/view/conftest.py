@@ -43,8 +43,8 @@ def browser() -> Iterator[Any]:
 def open_page(browser: Any, tmp_path: Path) -> Iterator[Opens]:
     """Opens a page from its data or its text, and waits until its network is drawn.
 
-    In the end nothing may have been said on the console and nothing been asked of the network, unless a page need not be
-    quiet.
+    In the end nothing may have been said on the console, and nothing been asked of the network, unless a page need not
+    be quiet.
     """
     said: list[str] = []
     asked: list[str] = []

@@ -8,6 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+import ir_exec
 from ir_exec.check import check_model
 from ir_exec.cli.schema import _MODELS
 from ir_exec.codes import Code
@@ -104,3 +105,11 @@ def test_a_page_of_several_files_shows_one_at_a_time() -> None:
     assert [network.title for network in page.networks] == ["broken.xml", "gnn_step.xml", "nothing.xml"]
     assert [found.code for found in page.networks[2].findings] == ["IR001"]
     assert page.networks[2].graph.layers == ()
+
+
+def test_a_model_in_memory_has_the_page_of_its_file() -> None:
+    ours, theirs = view(ir_exec.read_model(SAMPLES / "gnn_step.xml")), view(SAMPLES / "gnn_step.xml")
+    assert ours.networks[0].findings == theirs.networks[0].findings
+    for one, other in zip(ours.networks[0].graph.layers, theirs.networks[0].graph.layers, strict=True):
+        assert one.outputs == other.outputs
+        assert one.source is None
