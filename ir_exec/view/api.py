@@ -54,8 +54,9 @@ def view(
     """The page of a network: its layers with their types, values that are known, and everything that `check` finds.
 
     source: a path, bytes, or a Model; a faulty file is shown as far as it can be read.
-    inputs: as for a call of a compiled model; the network is run on them, and the page has statistics of every value. compare, profile: reports of these commands about this network,
-    or the JSON files that hold them. diff: another network; layers that it alone has are shown in the same graph.
+    inputs: as for a call of a compiled model; the network is run on them, and the page has statistics of every value.
+    compare, profile: reports of these commands about this network, or the JSON files that hold them.
+    diff: another network; layers that it alone has are shown in the same graph.
     beside: further networks, shown next to this one: IR, ONNX, or an execution graph of OpenVINO.
     Raises the first error of a file in which there is no network, and ParseError for a report of another network.
     """

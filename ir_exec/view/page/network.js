@@ -24,7 +24,9 @@ export class Layer {
   }
 
   get tail() {
-    return this.parts.length ? this.parts[this.parts.length - 1] : this.view.name;
+    const [last, before] = [this.parts.at(-1), this.parts.at(-2)];
+    // `tok.11` is not 11.
+    return last && /^\d+$/.test(last) && before ? `${before}.${last}` : last ?? this.view.name;
   }
 
   get isConstant() {
