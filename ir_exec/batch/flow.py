@@ -105,12 +105,12 @@ class Flow:
         if lost is None:
             return error
         self._pool.require_alive()
-        if lost.is_suspect and (lost.is_sure or task.is_alone):
-            task.deaths += 1
+        task.deaths += lost.is_suspect and lost.is_sure
         task.losses += 1
-        if task.deaths >= self._tries or task.losses >= _MOST_LOSSES or (task.is_alone and not lost.is_sure):
+        is_guilty = lost.is_suspect and not lost.is_sure and task.is_alone
+        if is_guilty or task.deaths >= self._tries or task.losses >= _MOST_LOSSES:
             return _death(max(task.deaths, 1))
-        if lost.is_suspect and not lost.is_sure:
+        if task.is_alone or (lost.is_suspect and not lost.is_sure):
             self._doubtful.append(task)
         else:
             self._held.appendleft(task)

@@ -119,7 +119,7 @@ def run(
         initializer,
         ordered=ordered,
         raises=on_error == "raise",
-        owns_pool=executor is None,
+        owns_pool=pool is not executor,
     )
 
 

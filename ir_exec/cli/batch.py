@@ -113,8 +113,8 @@ def run_many(network: Model, many: Many, output: str | None, max_seconds: float 
     about = {"model": network.graph.path, "precision": precision}
     with ExitStack() as stack:
         stack.enter_context(errors_as_messages(exit_code=UNUSABLE))
-        folder = stack.enter_context(OutputFolder.open(output, digest, about))
         pool = stack.enter_context(pool_for(many.jobs, many.scheduler, many.extensions))
+        folder = stack.enter_context(OutputFolder.open(output, digest, about))
         bar = stack.enter_context(
             Bar(lambda: sum(1 for _ in many.items(ports)), is_wanted=True, verb="running", noun="items")
         )

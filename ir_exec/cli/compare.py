@@ -9,9 +9,12 @@ from typing import Any, NoReturn
 import click
 
 from ir_exec.check import printable
+from ir_exec.cli.batch import Many, is_many
+from ir_exec.cli.compare_many import CompareItem, compare_many
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_bytes
 from ir_exec.cli.inputs import Asked, input_options
+from ir_exec.cli.parallel import worker_options
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.ranges import FiniteRange
 from ir_exec.cli.tables import Table
@@ -54,6 +57,7 @@ _SHOWN = ("max_abs", "sqnr_db", "beyond")
     help="text is for people; schemas/compare.schema.json describes json.",
 )
 @click.option("--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
+@worker_options
 @click.option("--all", "every", is_flag=True, help="In text, show every layer.")
 def command(
     model: str,
@@ -74,6 +78,8 @@ def command(
     precision: str,
     output_format: str,
     output: str | None,
+    jobs: int | None,
+    scheduler: str | None,
     every: bool,
 ) -> None:
     """Tell which layer of a network is wrong, by the values of a reference.
@@ -83,6 +89,8 @@ def command(
 
     Each layer has two errors: the one it makes by itself, computed from the reference's own inputs of that layer, and
     the one carried to it when both ran from the same inputs. The layers that are wrong by themselves come first.
+
+    Many inputs: --inputs is a pattern ('data/*.npz'), a folder, or a file that stacks them (.npy, .zarr, .parquet).
 
     Exit code: 0 equal, 1 different, 2 where it could not be compared.
     """
@@ -96,6 +104,20 @@ def command(
     hint_text = f"`ir-exec check {model}` shows everything that is wrong with the file"
     with errors_as_messages(hint=hint_text, exit_code=UNUSABLE):
         network = read_model(model, weights=weights)
+    if is_many(archive) or jobs or scheduler:
+        if reference is None:
+            raise Unusable("--precision is for one set of inputs")
+        settings: dict[str, Any] = {
+            "rtol": rtol,
+            "atol": atol,
+            "device": device,
+            "hint": hint,
+            "probe": probe,
+            "timeout": timeout,
+        }
+        settings["metrics"] = [name for name in metrics if ":" in name]
+        many = Many(named, archive, None, jobs, scheduler, extensions)
+        compare_many(network, CompareItem(model, weights, reference, settings), many, output_format, output)
     asked = Asked(named, archive, shapes, seed)
     given = asked.given(network.inputs)
     inputs = asked.drawn(network.inputs, given) if given else None
