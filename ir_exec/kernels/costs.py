@@ -80,6 +80,9 @@ LONG_SLICE_BYTES = 512
 """Slices from which on the last update of each place is found first, so that threads write every slice once. On two
 busy cores, with 8 MiB, that was the slower way for slices of every length: measure on idle ones before a change."""
 
+COPIED_TO_READ = 4
+"""How many times as large as what is sampled of images they may be to be copied with their channels side by side."""
+
 TUPLES_AT_ONCE = 2**20
 """Tuples whose offsets exist at the same time where they choose single elements: 8 MiB. It stands for memory."""
 
@@ -141,6 +144,13 @@ WINDOW_ELEMENTS = 2**18
 
 LEAST_WINDOWS = 128
 """Windows in one such product at least, whatever the copy takes: BLAS arranges the filters anew for every product."""
+
+FEW_OUTPUTS = 8
+"""Outputs of a group of one channel from which on a matrix product of its windows is worth their copy."""
+
+COPIES_A_SUM = 4
+"""How many elements of windows are copied in the time in which a product of one row of a kernel is written, and added
+to those of the other rows."""
 
 FEW_WINDOWS = 144
 """Up to so many windows (12 x 12), depthwise convolutions run along the channels: the layers of usual networks with

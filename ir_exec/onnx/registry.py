@@ -89,11 +89,14 @@ class Attribute(NamedTuple):
 class Version:
     """An operator as one version of its domain has it."""
 
-    def __init__(self, domain: str, name: str, since: int, function: Callable[..., Any]) -> None:
+    def __init__(
+        self, domain: str, name: str, since: int, function: Callable[..., Any], until: int | None = None
+    ) -> None:
         self.domain = domain
         self.name = name
         self.since = since
         self.function = function
+        self.until = until
 
     @cached_property
     def _parameters(self) -> list[inspect.Parameter]:
@@ -158,15 +161,20 @@ _versions: dict[tuple[str, str], dict[int, Version]] = {}
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def onnx_op(name: str, *, since: int, domain: str = STANDARD) -> Callable[[Function], Function]:
-    """Register a function for an operator from this version of its domain on; TypeError where another has the place."""
+def onnx_op(
+    name: str, *, since: int, until: int | None = None, domain: str = STANDARD
+) -> Callable[[Function], Function]:
+    """Register a function for an operator from this version of its domain on; TypeError where another has the place.
+
+    until: the last version of the domain that has the operator, where it was taken out.
+    """
 
     def decorate(function: Function) -> Function:
         known = _versions.setdefault((domain, name), {})
         if since in known:
             other = known[since].function.__name__
             raise TypeError(f"{known[since]} is {other} already, {function.__name__} cannot be too")
-        known[since] = Version(domain, name, since, function)
+        known[since] = Version(domain, name, since, function, until)
         return function
 
     return decorate
@@ -178,7 +186,10 @@ def find(domain: str, name: str, opset: int) -> Version | None:
     _import(domain)
     known = _versions.get((domain, name), {})
     since = max((since for since in known if since <= opset), default=None)
-    return None if since is None else known[since]
+    if since is None:
+        return None
+    found = known[since]
+    return found if found.until is None or opset <= found.until else None
 
 
 def versions(domain: str, name: str) -> list[Version]:
