@@ -50,7 +50,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
         ML: ("ml",),
         TRAINING: ("training",),
-        MICROSOFT: ("microsoft",),
+        MICROSOFT: ("microsoft", "microsoft_attention", "microsoft_quantized"),
     }
 )
 """The modules of `ir_exec.onnx.ops` that register the operators of each domain."""
