@@ -50,8 +50,9 @@ def command(
 ) -> None:
     """Write a page for a browser: the graph of a network, its faults, its values.
 
-    The page is one file that needs nothing else. It has the graph, everything that `check` finds, the declared and inferred types, and the values that are known.
-    With inputs, given or drawn (--draw), it has statistics and histograms of every value too.
+    The page is one file that needs nothing else. It has the graph, everything that `check` finds, the declared and
+    inferred types, and the values that are known. With inputs, given or drawn (--draw), it has statistics and
+    histograms of every value too.
 
     Exit code: 0 when the page is written, 2 where a file cannot be read or written.
     """
