@@ -101,7 +101,8 @@ def network_view(
 
 
 def _source_lines(opened: Opened) -> dict[int, str]:
-    if opened.source is None:
+    if opened.source is None or not any(node.layer.line for node in opened.places.keys):
+        # Layers of files of other formats have no lines.
         return {}
     try:
         _, raw = read_raw(opened.source)
