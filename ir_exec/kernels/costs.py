@@ -179,3 +179,9 @@ for each, and with 8 columns it does 42 multiplications a nanosecond instead of 
 
 KEPT_AXIS_ELEMENTS = 2**9
 """Axes up to which tables of resampling are kept: resampling longer ones takes much longer than making a table."""
+
+ELEMENTS_A_KEPT_ONE = 8
+"""From so many elements on for one that is kept, the least ones are found by a partition instead of sorting all."""
+
+PARTITION_NANOSECONDS = 3.0
+"""For an element of rows of which the least ones are found."""
