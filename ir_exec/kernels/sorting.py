@@ -47,7 +47,9 @@ def least_indices(keys: Array, count: int, axis: int) -> Array:
     def work(start: int, stop: int) -> None:
         result[start:stop] = _least_of_rows(rows[start:stop], count)
 
-    for_ranges(len(rows), max(costs.PIECE_ELEMENTS // size, 1), work, nanoseconds=costs.PARTITION_NANOSECONDS * rows.size)
+    for_ranges(
+        len(rows), max(costs.PIECE_ELEMENTS // size, 1), work, nanoseconds=costs.PARTITION_NANOSECONDS * rows.size
+    )
     return result.reshape(*last.shape[:-1], count).swapaxes(axis, -1)
 
 
