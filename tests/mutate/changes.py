@@ -64,7 +64,7 @@ NAMES: Final[dict[str, str]] = {**{b: a for a, b in reversed(_PAIRS)}, **dict(_P
 
 _SYMMETRIC: Final = (
     "min max minimum maximum clip add multiply logical_and logical_or logical_xor equal not_equal array_equal isclose "
-    "gcd lcm may_share_memory shares_memory broadcast_shapes"
+    "gcd lcm logaddexp hypot may_share_memory shares_memory broadcast_shapes"
 )
 SYMMETRIC: Final = frozenset(_SYMMETRIC.split())
 """Functions whose first two arguments may be swapped."""
