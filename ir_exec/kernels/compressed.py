@@ -18,7 +18,7 @@ import numpy as np
 from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import Worker
 from ir_exec.kernels.products import share_products
-from ir_exec.types import Array, ElementType, element_types
+from ir_exec.types import Array, ElementType
 
 __all__ = ["CompressedMatrix", "multiply_columns", "multiply_rows", "take_rows"]
 

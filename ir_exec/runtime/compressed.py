@@ -8,12 +8,13 @@ of it, one node does it with the constant itself. Chains of other forms stay as 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ir_exec.errors import IRError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import Types
 from ir_exec.ir import Weights
@@ -231,80 +232,85 @@ class CompressedWeights:
         return np.broadcast_to(numbers, (*stored[:-2], 1, stored[-1])).reshape(-1, stored[-1])
 
 
-class CompressedMatMul(Op):
+class _OnStoredWeights(Op):
+    """Does what an operator `_op` of the file does, with one input stored compressed; types are what that one infers."""
+
+    _op: Op
+    _matrix: CompressedMatrix
+
+    def check_inputs(self, types: list[TensorType], report: Callable[[IRError], None]) -> bool:
+        return self._op.check_inputs(self._whole(types), report)
+
+    def infer(self, *types: TensorType) -> TensorType:
+        found: TensorType = self._op.infer(*self._whole(types))
+        return found
+
+    def _whole(self, types: Sequence[TensorType]) -> list[TensorType]:
+        """The types of all inputs of the operator from those that are left."""
+        raise NotImplementedError
+
+
+class CompressedMatMul(_OnStoredWeights):
     """MatMul of `a` by a matrix that is stored compressed; it is no operator of any file."""
 
     inputs = (In("a"),)
 
+    _shape: Shape
+    _batch: tuple[int, ...]
+    _is_transposed: bool
+
     def __init__(
-        self, op: Op, shape: Shape, matrix: CompressedMatrix, batch: tuple[int, ...], transposed: bool
+        self, op: Op, shape: Shape, matrix: CompressedMatrix, batch: tuple[int, ...], is_transposed: bool
     ) -> None:
         """op: the MatMul. shape: of its b. batch: the axes before those of the matrices."""
-        vars(self).update(_op=op, _shape=shape, _matrix=matrix, _batch=batch, _transposed=transposed)
+        vars(self).update(_op=op, _shape=shape, _matrix=matrix, _batch=batch, _is_transposed=is_transposed)
 
-    def infer(self, a: TensorType) -> TensorType:
-        members = vars(self)
-        found: TensorType = members["_op"].infer(a, TensorType(ElementType.f32, members["_shape"]))
-        return found
+    def _whole(self, types: Sequence[TensorType]) -> list[TensorType]:
+        return [*types, TensorType(ElementType.f32, self._shape)]
 
     def evaluate(self, a: Array) -> Array:
-        members = vars(self)
-        matrix: CompressedMatrix = members["_matrix"]
-        batch: tuple[int, ...] = members["_batch"]
-        multiply = multiply_rows if members["_transposed"] else multiply_columns
         if a.ndim == 1:
-            a = a[np.newaxis]
-            return np.asarray(self._products(a, matrix, batch, multiply)[..., 0, :])
-        if members["_op"].transpose_a:
-            a = a.swapaxes(-1, -2)
-        return self._products(a, matrix, batch, multiply)
+            return np.asarray(self._products(a[np.newaxis])[..., 0, :])
+        return self._products(a.swapaxes(-1, -2) if self._op.transpose_a else a)  # type: ignore[attr-defined]  # it is a MatMul
 
-    def _products(
-        self,
-        a: Array,
-        matrix: CompressedMatrix,
-        batch: tuple[int, ...],
-        multiply: Callable[[Array, CompressedMatrix, Array], Array],
-    ) -> Array:
+    def _products(self, a: Array) -> Array:
+        matrix, batch = self._matrix, self._batch
         rows = matrix.rows // prod(batch)
-        columns = rows if multiply is multiply_rows else matrix.columns
+        columns = rows if self._is_transposed else matrix.columns
+        shape = np.broadcast_shapes(a.shape[:-2], batch)
+        multiply = multiply_rows if self._is_transposed else multiply_columns
         if prod(batch) == 1:
             flat = np.ascontiguousarray(a).reshape(-1, a.shape[-1])
-            shape = np.broadcast_shapes(a.shape[:-2], batch)
             found = multiply(flat, matrix, np.empty((len(flat), columns), np.float32))
             return found.reshape(*shape, a.shape[-2], columns)
-        shape = np.broadcast_shapes(a.shape[:-2], batch)
         out = np.empty((*shape, a.shape[-2], columns), np.float32)
-        places = np.broadcast_to(np.arange(prod(batch)).reshape(batch), shape)
+        starts = np.broadcast_to(np.arange(0, matrix.rows, rows).reshape(batch), shape)
         spread = np.broadcast_to(a, (*shape, *a.shape[-2:]))
-        for index in np.ndindex(shape):
-            start = int(places[index]) * rows
-            multiply(np.ascontiguousarray(spread[index]), matrix.part(start, start + rows), out[index])
+        for place, start in np.ndenumerate(starts):
+            multiply(np.ascontiguousarray(spread[place]), matrix.part(start, start + rows), out[place])
         return out
 
 
-class CompressedGather(Op):
+class CompressedGather(_OnStoredWeights):
     """Gather of rows of a matrix that is stored compressed; it is no operator of any file."""
 
     inputs = (In("indices"),)
+
+    _shape: Shape
+    _axis: Array
 
     def __init__(self, op: Op, shape: Shape, axis: Array, matrix: CompressedMatrix) -> None:
         """op: the Gather. shape: of its data. axis: its axis."""
         vars(self).update(_op=op, _shape=shape, _axis=axis, _matrix=matrix)
 
-    def infer(self, indices: TensorType) -> TensorType:
-        members = vars(self)
-        found: TensorType = members["_op"].infer(
-            TensorType(ElementType.f32, members["_shape"]), indices, TensorType.of(members["_axis"])
-        )
-        return found
+    def _whole(self, types: Sequence[TensorType]) -> list[TensorType]:
+        return [TensorType(ElementType.f32, self._shape), *types, TensorType.of(self._axis)]
 
     def evaluate(self, indices: Array) -> Array:
-        members = vars(self)
-        matrix: CompressedMatrix = members["_matrix"]
+        matrix = self._matrix
         # The Gather itself says which row stands for which index, and what is wrong with one.
         numbers = np.arange(1, matrix.rows + 1)[:, np.newaxis]
-        places = members["_op"].evaluate(numbers, indices, members["_axis"])[..., 0]
+        places = self._op.evaluate(numbers, indices, self._axis)[..., 0]
         rows = take_rows(matrix, np.maximum(places.reshape(-1) - 1, 0))
         rows[places.reshape(-1) == 0] = 0
         return rows.reshape(*places.shape, matrix.columns)
