@@ -68,15 +68,18 @@ class _Shaping:
             if dim in found.free:
                 free = found.free[dim]
                 kind, about = _along(free, size)
+                about["one"] = dim in found.ones and (about.get("least") or 1) > 1
                 refused = free.refused
             elif dim in found.directions.tied:
                 kind = "tied"
                 parts = found.directions.tied[dim]
-                about = {"formula": self._formula(parts, Fraction(size), base)}
+                formula = self._formula(parts, Fraction(size), base)
+                about = {"formula": formula, "one": dim in found.ones}
+                if not found.ones.isdisjoint(parts) and list(parts.values()) == [1]:
+                    about["other_one"] = True
                 refused = [found.because[dim]] if dim in found.because else ()
             elif dim in found.fixed:
-                one, outcome = found.fixed[dim]
-                about, refused = {"one": one}, [outcome]
+                about, refused = {"one": dim in found.ones}, [found.fixed[dim]]
             elif not found.complete:
                 continue
             yield InputDim(
@@ -168,8 +171,8 @@ def _along(free: Free, size: int) -> tuple[Kind, dict[str, Any]]:
     if least is not None and least - step < 1:
         least = None
     if least is not None and least == most:
-        return "fixed", {"one": free.one}
-    about = {"least": least, "most": most, "step": step, "offset": size % step, "one": free.one}
+        return "fixed", {}
+    about = {"least": least, "most": most, "step": step, "offset": size % step}
     kind: Kind = "multiple" if step > 1 else "any" if least is None and most is None else "range"
     return kind, about
 
