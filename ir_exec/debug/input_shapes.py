@@ -8,7 +8,7 @@ more probes find its step and its limits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice
@@ -66,6 +66,7 @@ class Directions:
 class Found:
     """What is known so far. fixed: the outcome of another size than the only one. because: the outcomes that tie dims.
     ones: the dims that may be 1 while all others stay as they are, where that does not follow from the rest.
+    at_most: the tied dims that may also be smaller than those that they are tied to.
     complete: whether there were probes enough."""
 
     base: Outcome | None = None
@@ -74,6 +75,7 @@ class Found:
     free: dict[int, Free] = field(default_factory=dict)
     fixed: dict[int, Outcome] = field(default_factory=dict)
     ones: set[int] = field(default_factory=set)
+    at_most: set[int] = field(default_factory=set)
     because: dict[int, Outcome] = field(default_factory=dict)
     complete: bool = True
 
@@ -114,6 +116,7 @@ def _all_moves(prober: Prober, found: Found, base: Sizes) -> dict[int, Sizes]:
     moves: dict[int, Sizes] = {}
     found.fixed.clear()
     found.because.clear()
+    last: set[int] = set()
     try:
         for dim in range(len(base)):
             moved, refused = _moved(prober, base, dim)
@@ -123,9 +126,32 @@ def _all_moves(prober: Prober, found: Found, base: Sizes) -> dict[int, Sizes]:
                     found.because[dim] = refused
             elif refused is not None:
                 found.fixed[dim] = refused
+        found.at_most = set(_bounded(prober, moves, base))
+        together = [dim for move in moves.values() if len(_moving(move)) > 1 for dim in _moving(move)]
+        last = {dim for dim in together if base[dim] > 1 and prober(_with(base, dim, 1)).fits} | found.at_most
     finally:
-        found.directions = _solved(moves, len(base))
+        found.directions = _solved(moves, len(base), last)
+        found.at_most &= found.directions.tied.keys()
+    for dim in found.directions.free:
+        # A bound moves alone, and what it bounds along with it.
+        moves[dim] = next((move for move in moves.values() if move[dim] and len(_moving(move)) > 1), moves.get(dim, ()))
     return moves
+
+
+def _moving(move: Sizes) -> list[int]:
+    return [dim for dim, part in enumerate(move) if part]
+
+
+def _bounded(prober: Prober, moves: dict[int, Sizes], base: Sizes) -> Iterator[int]:
+    """The dims that another has to follow when they grow and not when they shrink: indices into data."""
+    for dim, move in moves.items():
+        others = [other for other in _moving(move) if other != dim]
+        if len(others) == 1 and move[dim] == move[others[0]] == 1 and base[dim] > 2:
+            (other,) = others
+            goes_alone = _moving(moves.get(other, ())) == [other]
+            smaller = [prober(_with(base, one, base[one] - 1)).fits for one in (dim, other)]
+            if goes_alone and smaller == [True, False]:
+                yield dim
 
 
 def _spread(
@@ -137,7 +163,11 @@ def _spread(
     taken = {1, 2, 3, 4} | {size for dim, size in enumerate(base.sizes) if dim not in free | directions.tied.keys()}
     stuck = []
     for dim in directions.free:
-        along = _direction(directions, dim, abs(moves[dim][dim]), len(base.sizes))
+        step = abs(moves[dim][dim])
+        if step > 1 and prober.declared(dim).is_static:
+            # What one has to divide by may follow from another: of such sizes the file's are the best.
+            continue
+        along = _direction(directions, dim, step, len(base.sizes))
         sizes = _distinctive(base.sizes, along, dim, taken)
         outcome = next((one for one in map(prober, sizes) if one.fits), None)
         if outcome is None and base.sizes[dim] in taken:
@@ -149,13 +179,16 @@ def _spread(
 
 def _distinctive(base: Sizes, along: Sizes, dim: int, taken: set[int]) -> Iterator[Sizes]:
     """A few sizes near these along a direction in which a dim has a size that none of these is; primes first."""
-    tries = [_at(base, along, steps) for steps in range(_MOST_SPREADS)]
-    fresh = [sizes for sizes in tries if min(sizes) > 1 and sizes[dim] not in taken]
+    moving = _moving(along)
+
+    def is_fresh(sizes: Sizes) -> bool:
+        return sizes[dim] not in taken and all(sizes[one] > 1 for one in moving)
+
+    fresh = [sizes for steps in range(_MOST_SPREADS) if is_fresh(sizes := _at(base, along, steps))]
     fresh.sort(key=lambda sizes: not _is_prime(sizes[dim]))
     yield from fresh[:2]
     yield from [sizes for sizes in fresh[2:] if not _is_prime(sizes[dim])][:2]
-    down = [_at(base, along, -steps) for steps in (1, 2)]
-    yield from [sizes for sizes in down if min(sizes) > 1 and sizes[dim] not in taken]
+    yield from [sizes for steps in (1, 2) if is_fresh(sizes := _at(base, along, -steps))]
 
 
 def _is_prime(number: int) -> bool:
@@ -331,8 +364,9 @@ def _with(sizes: Sizes, dim: int, size: int) -> Sizes:
     return (*sizes[:dim], size, *sizes[dim + 1 :])
 
 
-def _solved(moves: dict[int, Sizes], count: int) -> Directions:
-    """The directions solved for as few dims as there are, those that others move least often."""
+def _solved(moves: dict[int, Sizes], count: int, last: Collection[int] = ()) -> Directions:
+    """The directions solved for as few dims as there are, those that others move least often. `last` are dims that
+    rather follow others, for they may also be 1 or smaller."""
     followers = {dim for start, move in moves.items() for dim, part in enumerate(move) if part and dim != start}
     # What has to go along with another dim is tied to it, though it may go alone as well: a Reshape that takes any
     # batch of its input makes no sense of it.
@@ -340,7 +374,7 @@ def _solved(moves: dict[int, Sizes], count: int) -> Directions:
     moves = {dim: move for dim, move in moves.items() if dim not in alone}
     dims = [dim for dim in range(count) if any(move[dim] for move in moves.values())]
     followed = {dim: sum(bool(move[dim]) for start, move in moves.items() if start != dim) for dim in dims}
-    order = sorted(dims, key=lambda dim: (dim not in moves, followed[dim], dim))
+    order = sorted(dims, key=lambda dim: (dim in last, dim not in moves, followed[dim], dim))
     rows = [[Fraction(move[dim]) for dim in order] for move in moves.values()]
     free: list[int] = []
     for column in range(len(order)):

@@ -49,7 +49,7 @@ def fitting(found: Found) -> list[Sizes]:
 def refused(found: Found) -> list[tuple[int, Sizes]]:
     """Sizes that do not fit: behind every limit, between steps, and others than the fixed ones."""
     limits = [(dim, outcome.sizes) for dim, free in found.free.items() for outcome in free.refused]
-    return limits + [(dim, outcome.sizes) for dim, (_, outcome) in found.fixed.items()]
+    return limits + [(dim, outcome.sizes) for dim, outcome in found.fixed.items()]
 
 
 @pytest.mark.parametrize("name", sorted(PATHS))
