@@ -160,7 +160,8 @@ def _spread(
     """Sizes in which every free dim has a size of its own, so that no message takes one for another; and the free dims
     that have none, for what they could do alone they cannot beside the others."""
     free = set(directions.free)
-    taken = {1, 2, 3, 4} | {size for dim, size in enumerate(base.sizes) if dim not in free | directions.tied.keys()}
+    taken = prober.of_constants() | {1, 2, 3, 4}
+    taken |= {size for dim, size in enumerate(base.sizes) if dim not in free | directions.tied.keys()}
     stuck = []
     for dim in directions.free:
         step = abs(moves[dim][dim])

@@ -102,8 +102,10 @@ class _Shaping:
         assert error is not None, "only what is refused limits a dim"
         assert node is not None, "a layer refused it"
         new = {size for size, old in zip(outcome.sizes, base.sizes, strict=True) if size != old}
-        # The cause of a tie is the other dim, which the formula names.
+        # The cause of a tie is the other dim, which the formula names, and inputs hold no size that could not change.
         cause = None if node.bodies or is_tied else Blame(base.types, outcome.types, new).cause(node)
+        if cause is not None and cause.path[0].op_class.is_parameter:
+            cause = None
         return Limit(
             size=outcome.sizes[dim],
             layer_id=error.location.layer_id,
