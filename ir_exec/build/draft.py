@@ -10,10 +10,11 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError
 from ir_exec.graph.outputs import suggested
 from ir_exec.ir import Document, Layer
+from ir_exec.ops.base.registry import canonical
 
 __all__ = ["Draft", "Place"]
 
-_SINKS = frozenset({"result", "assign"})
+_SINKS = frozenset({"Result", "Assign"})
 
 
 class Place(NamedTuple):
@@ -45,7 +46,7 @@ class Draft:
 
     def needed(self) -> set[str]:
         """The ids of the inputs, the outputs, the Assigns, and of all that these need."""
-        ends = [layer.id for layer in self.layers.values() if layer.type.lower() in _SINKS or layer.is_parameter]
+        ends = [layer.id for layer in self.layers.values() if canonical(layer.type) in _SINKS or layer.is_parameter]
         return self.reachable(ends)
 
     def reachable(self, ends: Iterable[str]) -> set[str]:
@@ -103,9 +104,9 @@ class Draft:
         """Drop what no Result needs, Assigns of variables that nothing reads included."""
         kept = self.reachable(id for id, layer in self.layers.items() if layer.is_result)
         while True:
-            read = {self._variable(id) for id in kept if self.layers[id].type.lower() == "readvalue"}
+            read = {self._variable(id) for id in kept if canonical(self.layers[id].type) == "ReadValue"}
             assigns = {
-                id for id, one in self.layers.items() if one.type.lower() == "assign" and self._variable(id) in read
+                id for id, one in self.layers.items() if canonical(one.type) == "Assign" and self._variable(id) in read
             }
             if assigns <= kept:
                 break

@@ -16,7 +16,7 @@ from ir_exec.infer import infer_node
 from ir_exec.ops import Op, resolve
 from ir_exec.ops.base import In
 from ir_exec.ops.base.attributes import Field
-from ir_exec.ops.base.registry import LAST_OPSET, canonical, newest
+from ir_exec.ops.base.registry import LAST_OPSET, canonical, extension_version, newest
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 __all__ = ["attribute_text", "has_one_output", "make", "op", "operator_class", "operator_of", "single_or_all"]
@@ -36,8 +36,8 @@ def op(
     inputs: values, arrays, numbers or lists; optional ones at the end may be left out. Numbers, lists and arrays take
         the element type of the other inputs where the operator demands equal types.
     attributes: by the names of the operator's fields, which are those of the file but for names that Python cannot say.
-    opset: `"opset8"` or 8; the newest version of the operator by default. outputs: how many there are, where neither
-        the operator nor constants say that.
+    opset: `"opset8"` or 8, or the version of an operator of your own; the newest one by default.
+    outputs: how many there are, where neither the operator nor constants say that.
 
     Raises the IRError that says what is wrong with inputs or attributes, with the layer's name and type.
     """
@@ -45,7 +45,8 @@ def op(
     values = list(inputs)
     while values and values[-1] is None:
         values.pop()
-    layer = make(cls, values, attributes, name=name, tensor_names=tensor_names, outputs=outputs)
+    version = None if hasattr(cls, "since") else str(opset or extension_version(type_name))
+    layer = make(cls, values, attributes, name=name, tensor_names=tensor_names, outputs=outputs, version=version)
     return single_or_all(layer)
 
 
@@ -65,6 +66,7 @@ def operator_class(type_name: str, opset: str | int | None = None) -> type[Op]:
         found = newest(type_name)
         if found is not None:
             return found
+        opset = extension_version(type_name)
     version = f"opset{LAST_OPSET if opset is None else opset}" if not isinstance(opset, str) else opset
     return resolve(canonical(type_name), version)
 
@@ -77,8 +79,9 @@ def make(
     name: str | None = None,
     tensor_names: Iterable[str] | Iterable[Iterable[str]] = (),
     outputs: int | None = None,
+    version: str | None = None,
 ) -> BuiltLayer:
-    """A layer of this operator class; raises as `op` does."""
+    """A layer of this operator class; raises as `op` does. version: of a class that no opset holds."""
     try:
         operator, texts = operator_of(cls, attributes)
         values = _values(cls, inputs)
@@ -87,7 +90,16 @@ def make(
         types = _counted(operator, values, types, outputs)
     except IRError as error:
         raise error.located(Location(layer_name=name, layer_type=cls.type_name)) from error.__cause__
-    return new_layer(cls.type_name, operator, values, types, name=name, attributes=texts, tensor_names=tensor_names)
+    return new_layer(
+        cls.type_name,
+        operator,
+        values,
+        types,
+        name=name,
+        version=version,
+        attributes=texts,
+        tensor_names=tensor_names,
+    )
 
 
 def operator_of(cls: type[Op], attributes: Mapping[str, Any]) -> tuple[Op, Mapping[str, str]]:
@@ -104,7 +116,8 @@ def operator_of(cls: type[Op], attributes: Mapping[str, Any]) -> tuple[Op, Mappi
         field = by_name.get(key)
         if field is None:
             known = ", ".join(field.name for field in cls.fields()) or "none"
-            message = f"{cls.type_name} of opset{cls.since} has no attribute {key}; it has: {known}"
+            of = f" of opset{cls.since}" if hasattr(cls, "since") else ""
+            message = f"{cls.type_name}{of} has no attribute {key}; it has: {known}"
             raise InvalidAttributeError(message, code=Code.unknown_attribute)
         given[field.attribute] = attribute_text(value)
     # What is random or has state draws its numbers by layer.

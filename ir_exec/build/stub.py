@@ -161,7 +161,8 @@ def _spelt(kind: Any) -> str:
     if get_origin(kind) is Annotated:
         return _spelt(get_args(kind)[0])
     if get_origin(kind) is Literal:
-        return "Literal[" + ", ".join(f'"{one}"' for one in get_args(kind)) + "]"
+        # typing keeps one of the Literals that differ only in their order: that which was imported first.
+        return "Literal[" + ", ".join(f'"{one}"' for one in sorted(get_args(kind))) + "]"
     if get_origin(kind) is tuple:
         return f"Sequence[{_spelt(get_args(kind)[0])}]"
     return _PLAIN[kind]

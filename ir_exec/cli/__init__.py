@@ -23,11 +23,11 @@ _COMMANDS = {
     "extract": "Write the part of a network between some of its values as a network of its own.",
     "inspect": "Show a summary of a network: inputs, outputs, variables, operators, weights, and how much it computes.",
     "ops": "List the operators, or tell about every version of some.",
-    "profile": "Show where the time of a run goes: by layer, by type, by prefix of names.",
+    "profile": "Show where the time of a run goes: by layer, by type, and by prefix of names.",
     "reduce": "Find the smallest part of a network for which a command still fails.",
     "run": "Run a network and show its outputs.",
     "schema": None,
-    "shapes": "Show which input sizes a network takes, and what its outputs' sizes are then.",
+    "shapes": "Show which input sizes a network takes, and how the sizes of its outputs follow from them.",
     "trace": "Write every value of a run to a folder as it is computed.",
 }
 """Every command with its line in the help; None hides a command there."""

@@ -13,6 +13,7 @@ from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_bytes
 from ir_exec.cli.inputs import Asked, input_options
 from ir_exec.cli.progress import Steps
+from ir_exec.cli.ranges import FiniteRange
 from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import echo, errors_as_messages, show, table
 from ir_exec.debug.profile_report import OpenVINOProfile, Profile, Rates
@@ -33,7 +34,7 @@ _LEAST_SHARE = 0.01
 @click.option("--with", "reference", type=click.Choice(["openvino"]), help="Show its own counters beside ours.")
 @click.option("--device", default="CPU", show_default=True, help="For openvino: the device that it runs on.")
 @click.option("--hint", type=click.Choice(["accuracy", "performance"]), default="performance", show_default=True)
-@click.option("--timeout", type=click.FloatRange(min=0.1), default=600.0, show_default=True, help="For openvino, in s.")
+@click.option("--timeout", type=FiniteRange(min=0.1), default=600.0, show_default=True, help="For openvino, in s.")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads of a run, those of OpenVINO too.")
 @click.option(
     "--precision",

@@ -10,6 +10,7 @@ import pytest
 import ir_exec
 from ir_exec import build
 from ir_exec.codes import Code
+from ir_exec.extension import unregister_op
 
 
 def run(model, **inputs):
@@ -306,3 +307,34 @@ def test_what_is_built_in_threads_does_not_mix():
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(made, range(1, 9))) == [[3 * size] * size for size in range(1, 9)]
+
+
+def test_operators_of_a_users_own(tmp_path):
+    class Scale(ir_exec.Op):
+        inputs = (ir_exec.In("data"),)
+
+        factor: float
+        shifted: bool = False
+
+        def infer(self, data):
+            return data.without_values()
+
+        def evaluate(self, data):
+            return data * np.float32(self.factor)
+
+    x = build.parameter([2], name="x")
+    with pytest.raises(ir_exec.GraphError, match="no opset has an operator of type Scale"):
+        build.op("Scale", x, factor=2.0)
+    ir_exec.register_op("Scale", version="mine")(Scale)
+    try:
+        y = build.op("Scale", x, factor=2.0)
+        assert build.op("Scale", x, factor=2.0, opset="mine").layer.version == y.layer.version == "mine"
+        with pytest.raises(ir_exec.InvalidAttributeError, match="it has: factor, shifted"):
+            build.op("Scale", x, fctor=2.0)
+        model = build.model(build.result(y, name="y"))
+        model.save(tmp_path / "scaled.xml")
+        again = ir_exec.read_model(tmp_path / "scaled.xml")
+        assert run(again, x=np.array([1, 2], np.float32))[0].tolist() == [2, 4]
+        assert again.document.layers[1].data == {"factor": "2.0", "shifted": "false"}
+    finally:
+        unregister_op("Scale", "mine")

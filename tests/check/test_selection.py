@@ -103,6 +103,8 @@ class TestBaseline:
             "",
             "[]",
             '{"format": 2, "findings": []}',
+            '{"format": 1, "findings": ["text"]}',
+            '{"format": 1, "findings": [{"path": "a", "code": "IR601", "layer": "1", "type": "T", "port": null}]}',
             '{"format": 1, "findings": [{}]}',
             "[" * 100_000,
             Baseline.of([MIXED], ".").text().replace('"count": 1', '"count": 0'),

@@ -272,3 +272,16 @@ def test_as_text() -> None:
     assert "input_ids[1]: at most 64" in text
     assert 'at Add "__module.m.embeddings/aten::add/Add_2"' in text
     assert ElementType.f32.name not in text.splitlines()[0]
+
+
+@pytest.mark.parametrize("name", ["bert_tiny_fp16", "script_loop_seq", "gnn_gcn_gat", "llama_stateful"])
+def test_probes_infer_what_a_whole_pass_does(name: str) -> None:
+    """A probe leaves out what it knows from an earlier one."""
+    model = read_model(PATHS[name])
+    prober = Prober(model)
+    found = explore(prober)
+    assert found.base is not None
+    for sizes in fitting(found):
+        outcome = prober(sizes)
+        model.reshape({number: list(shape) for number, shape in prober.given(sizes).items()})
+        assert list(outcome.types) == list(model.types)

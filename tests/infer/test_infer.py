@@ -66,3 +66,24 @@ def test_the_first_error_is_raised_where_nothing_else_is_asked_for() -> None:
     with pytest.raises(ShapeError) as caught:
         infer_types(graph())
     assert (caught.value.code, caught.value.location.layer_name) == (Code.no_broadcast, "sum")
+
+
+def test_known_types_are_taken_where_inputs_are_the_same() -> None:
+    network = graph()
+    known = infer_types(network, settle=inferred_or_declared)
+    x, w = (node.outputs[0] for node in network.parameters)
+    called: list[str] = []
+
+    def settle(node: Node, inferred: list[TensorType] | None, faults: list[IRError]) -> list[TensorType]:
+        called.append(node.name)
+        return inferred_or_declared(node, inferred, faults)
+
+    same = {x: known[x.number], w: known[w.number]}
+    assert infer_types(network, given=same, settle=settle, known=known) == known
+    assert called == ["x", "w"]
+    called.clear()
+    # Both have one shape now, so the sum and what follows are others.
+    other = same | {w: TensorType(ElementType.f32, Shape([2, 3]))}
+    types = infer_types(network, given=other, settle=settle, known=known)
+    assert types == infer_types(network, given=other, settle=inferred_or_declared)
+    assert called == ["x", "w", "sum", "layer3", "layer4"]

@@ -5,7 +5,7 @@ import pytest
 
 import ir_exec
 from ir_exec.infer.known import with_known_values
-from ir_exec.types import UNBOUNDED, Dim, TensorType
+from ir_exec.types import UNBOUNDED, Dim, Shape, TensorType
 from tests.helpers.ir_text import const, layer, net, parameter, port, result
 from tests.helpers.operators import bounds_of, make
 
@@ -182,3 +182,16 @@ def test_an_input_whose_bounds_turn_out_to_be_unknown():
     for inputs in ([known, late], [late, known], [late, late]):
         (found,) = with_known_values(make("Add"), inputs, [make("Add").infer(*inputs)])
         assert found.bounds is None
+
+
+@pytest.mark.parametrize("sizes", [(2, 3), (3, 2), (3, 3)])
+def test_values_that_do_not_have_the_type_that_was_inferred_are_not_known(sizes):
+    """Of one output or of all: an operator that contradicts itself is believed in nothing."""
+    data, axis = TensorType.of(int64(1, 2, 3, 4)), TensorType.of(np.array(0))
+    operator = make("Split", 1, num_splits=2)
+    types = [TensorType(data.element_type, Shape([size])) for size in sizes]
+    assert [found.bounds for found in with_known_values(operator, [data, axis], types)] == [None, None]
+    wrong = [TensorType(kind, Shape([2])) for kind in (data.element_type, ir_exec.ElementType.i32)]
+    assert [found.bounds for found in with_known_values(operator, [data, axis], wrong)] == [None, None]
+    right = with_known_values(operator, [data, axis], operator.infer(data, axis))
+    assert [found.value.tolist() for found in right] == [[1, 2], [3, 4]]

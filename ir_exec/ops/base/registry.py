@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LAST_OPSET",
     "canonical",
+    "extension_version",
     "homes",
     "names_of_types",
     "newest",
@@ -117,6 +118,12 @@ def register_extension(cls: type[Op], type_name: str, version: str) -> None:
         raise TypeError(f"{type_name} of {version!r} is {other} already, {cls.__name__} cannot be too")
     _extensions[key, version] = cls
     resolve.cache_clear()
+
+
+def extension_version(type_name: str) -> str | None:
+    """The version of which a user's class is registered for this type; None where there is none, or several."""
+    found = [version for key, version in _extensions if key == type_key(type_name)]
+    return found[0] if len(found) == 1 else None
 
 
 def unregister_extension(type_name: str, version: str) -> None:
