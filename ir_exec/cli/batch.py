@@ -100,7 +100,8 @@ def _files(pattern: str) -> list[str]:
 def run_many(network: Model, many: Many, output: str | None, max_seconds: float | None, precision: Precision) -> None:
     """Run the network on every item that has no output yet; ends the program with 1 where some fail."""
     if output is None:
-        raise Unusable("many inputs have many outputs: give a folder for them with --output")
+        one = f"; one array is --input NAME={many.archive}" if (many.archive or "").endswith(".npy") else ""
+        raise Unusable(f"many inputs have many outputs: give a folder for them with --output{one}")
     if many.batch is not None:
         with errors_as_messages():
             network = _with_open_batch(network, many.batch)
