@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class CompressedMatrix:
 
     stored: u8 [rows, bytes of a row], little endian. columns: elements of a row.
     scale, zero: one number for each group of adjacent elements, [rows, groups of a row] for groups that lie in rows,
-        [groups of a column, columns] for those that lie in columns; of any dtype that becomes f32; None for 1 and for 0.
+        [groups of a column, columns] for those that lie in columns; of any dtype that becomes f32; None for 1, for 0.
     """
 
     stored: Array
@@ -71,7 +71,8 @@ class CompressedMatrix:
     ) -> CompressedMatrix | None:
         """The matrix, or None where no product with it is known.
 
-        kind: the element type of the codes. high_first: whether of two elements in a byte the first is in the high half.
+        kind: the element type of the codes.
+        high_first: whether of two elements in a byte the first is in the high half.
         table: for types of less than 16 bits that are no integers the f32 values of all 256 bytes, [256, elements].
         """
         codec = _codec(stored, kind, columns, high_first, table)
@@ -141,7 +142,7 @@ def _with_scaled_sums(spread: Array, matrix: CompressedMatrix, groups: int, out:
         products = found[0] if len(found) == 1 else found.sum(0)
         if factor != 1:
             products *= factor
-        if zero is not None:
+        if zero is not None and sums is not None:
             products -= zero[rows].T[..., np.newaxis].astype(np.float32) * sums
         if scale is not None:
             products *= scale[rows].T[..., np.newaxis].astype(np.float32)
@@ -267,7 +268,7 @@ def _nibbles(*, is_signed: bool, first: int) -> _Decoder:
     return signed if is_signed else unsigned
 
 
-def _as_they_are(dtype: np.dtype) -> _Decoder:  # type: ignore[type-arg]  # any dtype
+def _as_they_are(dtype: np.dtype[Any]) -> _Decoder:
     def decode(stored: Array, out: Array) -> None:
         np.copyto(out[:, 0], stored.view(dtype), casting="unsafe")
 

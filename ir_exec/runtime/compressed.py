@@ -1,8 +1,8 @@
 """Nodes that work on weights as they are stored, in place of those that would expand them first.
 
-Files say compressed weights as a chain of layers behind a constant: Convert, Subtract a zero point, Multiply by a scale,
-Reshape the groups of a row into one, Convert. Where MatMul multiplies by the end of such a chain, or Gather takes rows
-of it, one node does it with the constant itself. Chains of other forms stay as they are.
+Files say compressed weights as a chain of layers behind a constant: Convert, Subtract a zero point, Multiply by a
+scale, Reshape the groups of a row into one, Convert. Where MatMul multiplies by the end of such a chain, or Gather
+takes rows of it, one node does it with the constant itself. Chains of other forms stay as they are.
 """
 
 from __future__ import annotations
@@ -215,10 +215,9 @@ class CompressedWeights:
         )
 
     def _stored(self, op: Const) -> Array:
-        kind, shape = op.element_type, op.shape.static
-        if is_packed(kind):
-            return np.frombuffer(self._weights.slice(op.offset, packed_size(kind, prod(shape))), np.uint8)
-        return self._weights.read(kind, shape, op.offset, op.size).reshape(-1).view(np.uint8)
+        # As bytes, since files seldom align constants, and an array that is not aligned would be copied.
+        size = packed_size(op.element_type, prod(op.shape.static))
+        return np.frombuffer(self._weights.slice(op.offset, size), np.uint8)
 
     def _by_group(self, numbers: Array | None, stored: tuple[int, ...], rows: int, in_rows: bool) -> Array | None:
         """Numbers for elements of the shape `stored` as [rows, groups] or [groups, columns]; ValueError where they
@@ -233,7 +232,7 @@ class CompressedWeights:
 
 
 class _OnStoredWeights(Op):
-    """Does what an operator `_op` of the file does, with one input stored compressed; types are what that one infers."""
+    """Does what an operator `_op` of the file does, with one input stored compressed."""
 
     _op: Op
     _matrix: CompressedMatrix
@@ -286,7 +285,8 @@ class CompressedMatMul(_OnStoredWeights):
         out = np.empty((*shape, a.shape[-2], columns), np.float32)
         starts = np.broadcast_to(np.arange(0, matrix.rows, rows).reshape(batch), shape)
         spread = np.broadcast_to(a, (*shape, *a.shape[-2:]))
-        for place, start in np.ndenumerate(starts):
+        for place in np.ndindex(shape):
+            start = int(starts[place])
             multiply(np.ascontiguousarray(spread[place]), matrix.part(start, start + rows), out[place])
         return out
 
