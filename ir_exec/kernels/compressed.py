@@ -30,8 +30,9 @@ _WIDE_EXPONENT = np.float32(2.0**112)
 
 _HALF_OF_IT = np.float32(2.0**56)
 
-_LARGE = np.float32(2.0**60)
-"""Factors from here on are not multiplied by `_HALF_OF_IT`."""
+_MODERATE = np.float32(2.0**-40), np.float32(2.0**60)
+"""Between these lies the largest number of each token that may be multiplied by `_HALF_OF_IT` before the product and
+again after it: no f16 times it is too large then, or loses digits."""
 
 
 class _Codec(NamedTuple):
@@ -125,7 +126,7 @@ def _with_scaled_sums(spread: Array, matrix: CompressedMatrix, groups: int, out:
     scale, zero = matrix.scale, matrix.zero
     sums = spread.reshape(tokens, planes, groups, -1).sum((1, 3)).T[:, np.newaxis] if zero is not None else None
     factor = np.float32(1)
-    if matrix.codec.is_small and np.all(np.abs(spread) < _LARGE):
+    if matrix.codec.is_small and _is_moderate(np.abs(spread).max((1, 2))):
         factor = _HALF_OF_IT
         spread = spread * factor
     if groups == 1:
@@ -149,6 +150,11 @@ def _with_scaled_sums(spread: Array, matrix: CompressedMatrix, groups: int, out:
         out[:, rows] = (products[0] if groups == 1 else products.sum(0)).T
 
     return lambda: multiply
+
+
+def _is_moderate(largest: Array) -> bool:
+    least, most = _MODERATE
+    return bool(np.all((largest < most) & ((largest > least) | (largest == 0))))
 
 
 def _with_scaled_weights(spread: Array, matrix: CompressedMatrix, groups: int, out: Array) -> Callable[[], _Multiply]:
