@@ -100,7 +100,8 @@ def _files(pattern: str) -> list[str]:
 def run_many(network: Model, many: Many, output: str | None, max_seconds: float | None, precision: Precision) -> None:
     """Run the network on every item that has no output yet; ends the program with 1 where some fail."""
     if output is None:
-        raise Unusable("many inputs have many outputs: give a folder for them with --output")
+        one = f"; one array is --input NAME={many.archive}" if (many.archive or "").endswith(".npy") else ""
+        raise Unusable(f"many inputs have many outputs: give a folder for them with --output{one}")
     if many.batch is not None:
         with errors_as_messages():
             network = _with_open_batch(network, many.batch)
@@ -113,8 +114,8 @@ def run_many(network: Model, many: Many, output: str | None, max_seconds: float 
     about = {"model": network.graph.path, "precision": precision}
     with ExitStack() as stack:
         stack.enter_context(errors_as_messages(exit_code=UNUSABLE))
-        folder = stack.enter_context(OutputFolder.open(output, digest, about))
         pool = stack.enter_context(pool_for(many.jobs, many.scheduler, many.extensions))
+        folder = stack.enter_context(OutputFolder.open(output, digest, about))
         bar = stack.enter_context(
             Bar(lambda: sum(1 for _ in many.items(ports)), is_wanted=True, verb="running", noun="items")
         )
