@@ -97,7 +97,14 @@ def _files(pattern: str) -> list[str]:
     return found
 
 
-def run_many(network: Model, many: Many, output: str | None, max_seconds: float | None, precision: Precision) -> None:
+def run_many(
+    network: Model,
+    many: Many,
+    output: str | None,
+    max_seconds: float | None,
+    precision: Precision,
+    optimize: bool,
+) -> None:
     """Run the network on every item that has no output yet; ends the program with 1 where some fail."""
     if output is None:
         raise Unusable("many inputs have many outputs: give a folder for them with --output")
@@ -125,6 +132,7 @@ def run_many(network: Model, many: Many, output: str | None, max_seconds: float 
             pool,
             max_seconds=max_seconds,
             precision=precision,
+            optimize=optimize,
         )
         failed: list[tuple[str, IRError]] = []
         done = 0
