@@ -59,12 +59,13 @@ def apply(
     ports = CompiledModel(model, **options).inputs
     arrays = _joined(_by_input(x, ports))
     sizes = _batch_sizes(arrays)
-    types = {size: _outputs_of(model, arrays, size, options) for size in sorted(set(sizes))}
-    _require_batch(model, arrays, types[max(types)], options)
-    content = pickle.dumps((with_weights_inside(model) if weights == "value" else model, options))
-    network = delayed(content, name=f"network-{(digest := sha256(content).hexdigest())}")
+    networks, types = _networks(model, arrays, sorted(set(sizes)), options)
+    contents = {size: _content(network, options, weights) for size, network in networks.items()}
     blocks = [array.to_delayed(optimize_graph=False).ravel() for array in arrays]
-    runs = [delayed(_run, nout=len(types[size]))(digest, network, list(row)) for size, *row in zip(sizes, *blocks)]  # noqa: B905  # as many blocks as sizes, or zip would end
+    runs = [
+        delayed(_run, nout=len(types[size]))(*contents[size], list(row))
+        for size, *row in zip(sizes, *blocks, strict=True)
+    ]
     found = {
         port.name: da.concatenate(
             [
@@ -123,32 +124,34 @@ def _batch_sizes(arrays: list[da.Array]) -> tuple[int, ...]:
     return tuple(int(size) for size in sizes)
 
 
-def _outputs_of(model: Model, arrays: list[da.Array], size: int | None, options: Mapping[str, Any]) -> list[ModelPort]:
-    """The outputs for chunks of this size along the batch, or for any size."""
+def _networks(
+    model: Model, arrays: list[da.Array], sizes: list[int], options: Mapping[str, Any]
+) -> tuple[dict[int, Model], dict[int, list[ModelPort]]]:
+    """The network for chunks of each size, one for all where it takes any; and its outputs for them."""
+    types = {size: CompiledModel(_reshaped(model, arrays, size), **options).outputs for size in sizes}
+    try:
+        any_size = _reshaped(model, arrays, None)
+    except IRError:
+        _require_batch(types[sizes[-1]], None)
+        return {size: _reshaped(model, arrays, size) for size in sizes}, types
+    _require_batch(types[sizes[-1]], CompiledModel(any_size, **options).outputs)
+    return dict.fromkeys(sizes, any_size), types
+
+
+def _reshaped(model: Model, arrays: list[da.Array], size: int | None) -> Model:
+    """The network for chunks of this size along the batch, or of any."""
     dim = Dim.any() if size is None else Dim(size)
     shapes: dict[PortKey, Shape] = {
         place: Shape([dim, *map(Dim, array.shape[1:])]) for place, array in enumerate(arrays)
     }
     try:
-        return CompiledModel(copy(model).reshape(shapes), **options).outputs
+        return copy(model).reshape(shapes)
     except IRError as error:
-        if size is None:
-            raise
-        hint = error.hint or f"x.rechunk({{0: {_own_batch(model)}}}) gives chunks as the file has them"
-        raise error.changed(message=f"chunks of {size}: {error.message}", hint=hint) from None
+        raise error.changed(message=f"chunks of {'any size' if size is None else size}: {error.message}") from None
 
 
-def _own_batch(model: Model) -> Dim | int:
-    dims = model.inputs[0].shape.dims
-    return dims[0] if dims else 1
-
-
-def _require_batch(model: Model, arrays: list[da.Array], known: list[ModelPort], options: Mapping[str, Any]) -> None:
-    """Refuse outputs that do not grow with the batch, as far as inference tells."""
-    try:
-        opened: list[ModelPort] | None = _outputs_of(model, arrays, None, options)
-    except IRError:
-        opened = None  # it takes batches of one size alone
+def _require_batch(known: list[ModelPort], opened: list[ModelPort] | None) -> None:
+    """Refuse outputs that do not grow with the batch, as far as inference tells; opened: for any size of it."""
     for place, port in enumerate(known):
         dims = port.shape.dims
         if dims is None:
@@ -157,6 +160,13 @@ def _require_batch(model: Model, arrays: list[da.Array], known: list[ModelPort],
         if not dims or (first and first[0].is_static):
             message = f"output {port.name!r} has the shape {port.shape}, and its first axis is not that of the batch"
             raise ShapeError(message, code=Code.input_array_shape, hint="outputs=[...] names others")
+
+
+def _content(model: Model, options: Mapping[str, Any], weights: str) -> tuple[str, Any]:
+    """The digest of a network's pickle, and the pickle as a node of the graph."""
+    content = pickle.dumps((with_weights_inside(model) if weights == "value" else model, options))
+    digest = sha256(content).hexdigest()
+    return digest, delayed(content, name=f"network-{digest}")
 
 
 def _sizes(shape: Shape) -> tuple[float, ...]:

@@ -19,9 +19,6 @@ __all__ = ["Flow", "Task", "in_order"]
 _HEARTBEAT = 1.0
 """Seconds after which a wait looks whether there are workers at all; also the longest that Ctrl-C waits on Windows."""
 
-AHEAD = 4
-"""Tasks for each worker that are begun before their results are asked for: enough to keep every worker busy."""
-
 _MOST_LOSSES = 100
 """How often work may be lost by workers that did not die of it."""
 
@@ -105,12 +102,12 @@ class Flow:
         if lost is None:
             return error
         self._pool.require_alive()
-        if lost.is_suspect and (lost.is_sure or task.is_alone):
-            task.deaths += 1
+        task.deaths += lost.is_suspect and lost.is_sure
         task.losses += 1
-        if task.deaths >= self._tries or task.losses >= _MOST_LOSSES or (task.is_alone and not lost.is_sure):
+        is_guilty = lost.is_suspect and not lost.is_sure and task.is_alone
+        if is_guilty or task.deaths >= self._tries or task.losses >= _MOST_LOSSES:
             return _death(max(task.deaths, 1))
-        if lost.is_suspect and not lost.is_sure:
+        if task.is_alone or (lost.is_suspect and not lost.is_sure):
             self._doubtful.append(task)
         else:
             self._held.appendleft(task)
@@ -154,7 +151,7 @@ def in_order(
     is_over = False
     try:
         while True:
-            ahead = 1 if pool.in_process else AHEAD * pool.workers
+            ahead = 1 if pool.in_process else pool.ahead * pool.workers
             while not is_over and taken - given < ahead:
                 following = next(left, None)
                 is_over = following is None

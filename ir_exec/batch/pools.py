@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from threading import Lock
-from typing import Any
+from typing import Any, Self
 
 from ir_exec.batch.start import prepare
 from ir_exec.codes import Code
@@ -58,11 +58,13 @@ class Pool(ABC):
     Arguments of the class Cargo arrive as their content.
 
     in_process: arguments and results are not pickled. carriers: how many tasks at a time may have the same Cargo.
+    ahead: how many tasks for each worker are begun before their results are asked for; enough to keep it busy.
     threads: of a network's run in a worker; None: what the environment of the worker says.
     """
 
     in_process = False
     carriers = 1
+    ahead = 4
     threads: int | None = 1
 
     @property
@@ -80,6 +82,12 @@ class Pool(ABC):
 
     def require_alive(self) -> None:  # noqa: B027  # most pools need nothing here
         """Raise one IRError where no worker will ever answer."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.close(at_once=kind is not None)
 
     def close(self, *, at_once: bool) -> None:  # noqa: B027  # most pools need nothing here
         """Let go of workers that the pool has started; at_once: without waiting for what they do."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
-from ir_exec.batch.flow import AHEAD, Flow, Task
+from ir_exec.batch.flow import Flow, Task
 from ir_exec.batch.models import NotHere, Parcel, Reference
 from ir_exec.batch.pools import Cargo, Pool, pool_of
 from ir_exec.batch.worker import Answer, Item, evaluate, fetched, told
@@ -76,7 +76,8 @@ def run(
         stay as they were. Without it each item starts from the initial state. The state of every session is kept until
         the end.
     chunk: how many items go to a worker in one task. Small items need it: a task costs about a millisecond.
-    ahead: how many items may be taken and not given back yet; by default four chunks for each worker.
+    ahead: how many items may be taken and not given back yet; by default four chunks for each worker,
+        16 of a Dask cluster.
     tries: how many worker processes an item may cost before it counts as failed. Items of a worker that was lost are
         computed again, each counts once.
     initializer: what a worker calls before it reads the network; it must be picklable.
@@ -121,7 +122,7 @@ def run(
         initializer,
         ordered=ordered,
         raises=on_error == "raise",
-        owns_pool=executor is None,
+        owns_pool=pool is not executor,
     )
 
 
@@ -248,7 +249,9 @@ class _Work:
     def _limit(self) -> int:
         if self._ahead is not None:
             return self._ahead
-        return self._chunk * (1 if self.pool.in_process and self.pool.workers == 1 else AHEAD * self.pool.workers)
+        return self._chunk * (
+            1 if self.pool.in_process and self.pool.workers == 1 else self.pool.ahead * self.pool.workers
+        )
 
     def _queue(self, index: int, item: Item) -> None:
         if self._session is None:

@@ -16,6 +16,7 @@ _COMMANDS = {
     "bundle": "Put a network, inputs, outputs, versions and reports into one .zip, or run such a .zip again.",
     "check": "Report everything that is wrong with IR files.",
     "compare": "Tell which layer of a network is wrong, by the values of a reference.",
+    "convert": "Write an ONNX file as IR: OUT.xml, and OUT.bin beside it.",
     "diff": "Show what differs between two networks, whatever their ids, order and generated names.",
     "edit": "Write a network with other names, attributes, constants or shapes.",
     "explain": "Explain findings by their codes or names, or list all rules.",
@@ -28,6 +29,7 @@ _COMMANDS = {
     "schema": None,
     "shapes": "Show which input sizes a network takes, and how the sizes of its outputs follow from them.",
     "trace": "Write every value of a run to a folder as it is computed.",
+    "view": "Write a page for a browser: the graph of a network, its faults, its values.",
 }
 """Every command with its line in the help; None hides a command there."""
 

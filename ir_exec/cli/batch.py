@@ -107,7 +107,8 @@ def run_many(
 ) -> None:
     """Run the network on every item that has no output yet; ends the program with 1 where some fail."""
     if output is None:
-        raise Unusable("many inputs have many outputs: give a folder for them with --output")
+        one = f"; one array is --input NAME={many.archive}" if (many.archive or "").endswith(".npy") else ""
+        raise Unusable(f"many inputs have many outputs: give a folder for them with --output{one}")
     if many.batch is not None:
         with errors_as_messages():
             network = _with_open_batch(network, many.batch)
@@ -120,8 +121,8 @@ def run_many(
     about = {"model": network.graph.path, "precision": precision}
     with ExitStack() as stack:
         stack.enter_context(errors_as_messages(exit_code=UNUSABLE))
-        folder = stack.enter_context(OutputFolder.open(output, digest, about))
         pool = stack.enter_context(pool_for(many.jobs, many.scheduler, many.extensions))
+        folder = stack.enter_context(OutputFolder.open(output, digest, about))
         bar = stack.enter_context(
             Bar(lambda: sum(1 for _ in many.items(ports)), is_wanted=True, verb="running", noun="items")
         )

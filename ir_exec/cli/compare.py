@@ -9,16 +9,19 @@ from typing import Any, NoReturn
 import click
 
 from ir_exec.check import printable
+from ir_exec.cli.batch import Many, is_many
+from ir_exec.cli.compare_many import CompareItem, compare_many
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_bytes
 from ir_exec.cli.inputs import Asked, input_options
+from ir_exec.cli.parallel import worker_options
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.ranges import FiniteRange
 from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, show, table
 from ir_exec.debug import Comparison, compare
+from ir_exec.debug.junit import junit
 from ir_exec.debug.metrics import COLUMNS, Difference
-from ir_exec.debug.pages import html, junit
 from ir_exec.debug.precision import lower_precision
 from ir_exec.debug.text import counts, details, number, shown_layers, verdict
 from ir_exec.model import Model, read_model
@@ -54,6 +57,7 @@ _SHOWN = ("max_abs", "sqnr_db", "beyond")
     help="text is for people; schemas/compare.schema.json describes json.",
 )
 @click.option("--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
+@worker_options
 @click.option("--all", "every", is_flag=True, help="In text, show every layer.")
 def command(
     model: str,
@@ -74,6 +78,8 @@ def command(
     precision: str,
     output_format: str,
     output: str | None,
+    jobs: int | None,
+    scheduler: str | None,
     every: bool,
 ) -> None:
     """Tell which layer of a network is wrong, by the values of a reference.
@@ -83,6 +89,8 @@ def command(
 
     Each layer has two errors: the one it makes by itself, computed from the reference's own inputs of that layer, and
     the one carried to it when both ran from the same inputs. The layers that are wrong by themselves come first.
+
+    Many inputs: --inputs is a pattern ('data/*.npz'), a folder, or a file that stacks them (.npy, .zarr, .parquet).
 
     Exit code: 0 equal, 1 different, 2 where it could not be compared.
     """
@@ -96,6 +104,20 @@ def command(
     hint_text = f"`ir-exec check {model}` shows everything that is wrong with the file"
     with errors_as_messages(hint=hint_text, exit_code=UNUSABLE):
         network = read_model(model, weights=weights)
+    if is_many(archive) or jobs or scheduler:
+        if reference is None:
+            raise Unusable("--precision is for one set of inputs")
+        settings: dict[str, Any] = {
+            "rtol": rtol,
+            "atol": atol,
+            "device": device,
+            "hint": hint,
+            "probe": probe,
+            "timeout": timeout,
+        }
+        settings["metrics"] = [name for name in metrics if ":" in name]
+        many = Many(named, archive, None, jobs, scheduler, extensions)
+        compare_many(network, CompareItem(model, weights, reference, settings), many, output_format, output)
     asked = Asked(named, archive, shapes, seed)
     given = asked.given(network.inputs)
     inputs = asked.drawn(network.inputs, given) if given else None
@@ -122,19 +144,22 @@ def command(
             progress=progress,
             **options,
         )
-    _write(_rendered(report, output_format), output) if output_format != "text" or output else _show(
+    _write(_rendered(report, output_format, model, weights), output) if output_format != "text" or output else _show(
         report, metrics, every
     )
     sys.exit(UNUSABLE if report.failure is not None else 0 if report.equal else 1)
 
 
-def _rendered(report: Comparison, output_format: str) -> str:
+def _rendered(report: Comparison, output_format: str, model: str, weights: str | None) -> str:
     if output_format == "json":
         return report.model_dump_json(indent=1) + "\n"
     if output_format == "csv":
         return report.to_csv()
     if output_format == "html":
-        return html(report)
+        from ir_exec.view import html_of, view  # other formats do without the page
+
+        with errors_as_messages(exit_code=UNUSABLE):
+            return html_of(view(model, weights=weights, compare=report))
     return junit(report) if output_format == "junit" else str(report) + "\n"
 
 

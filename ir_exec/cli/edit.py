@@ -9,11 +9,11 @@ import click
 import numpy as np
 
 from ir_exec.build import Editor
-from ir_exec.check import printable
 from ir_exec.cli.extensions import extension_option, load_extensions
 from ir_exec.cli.shape_option import shape_option, shapes_by_input
-from ir_exec.cli.terminal import UNUSABLE, Unusable, errors_as_messages, show, table
-from ir_exec.model import Model, read_model
+from ir_exec.cli.terminal import UNUSABLE, Unusable, errors_as_messages
+from ir_exec.cli.written import show_written
+from ir_exec.model import read_model
 from ir_exec.types import Array
 
 
@@ -83,7 +83,7 @@ def command(
             editor.rename(old, new)
         edited = editor.model()
         edited.save(output)
-    _show(edited, output)
+    show_written("Edited", edited, output)
 
 
 def _pairs(texts: Iterable[str], option: str) -> Iterator[tuple[str, str]]:
@@ -134,12 +134,3 @@ def _array(path: str) -> Array:
     if not isinstance(loaded, np.ndarray):
         raise Unusable(f"{path} holds several arrays: expected an .npy file")
     return loaded
-
-
-def _show(model: Model, path: str) -> None:
-    ends = table("Edited", end="left", name="left", element_type="left", shape="left")
-    for end, ports in (("input", model.inputs), ("output", model.outputs)):
-        for port in ports:
-            ends.add_row(end, printable(port.name), str(port.element_type), str(port.shape))
-    count = sum(1 for _ in model.graph.all_nodes())
-    show(ends, f"{count:,} layers written to {path}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import click
@@ -20,8 +21,9 @@ from ir_exec.ops.base.registry import registered_extensions
 @click.argument("types", nargs=-1, metavar="[TYPE]...", shell_complete=complete_operators)
 @click.option("--markdown", is_flag=True, help="Print the page docs/operators.md.")
 @click.option("--stub", is_flag=True, help="Print the stub ir_exec/build/__init__.pyi.")
+@click.option("--onnx", is_flag=True, help="List the operators of ONNX, and whether IR can say them.")
 @extension_option
-def command(types: tuple[str, ...], markdown: bool, stub: bool, extensions: tuple[str, ...]) -> None:
+def command(types: tuple[str, ...], markdown: bool, stub: bool, onnx: bool, extensions: tuple[str, ...]) -> None:
     """List the operators, or tell about every version of some.
 
     `ir-exec ops Gather` tells about all of its versions, `ir-exec ops gather-8` about one. Operators of extensions are
@@ -29,6 +31,9 @@ def command(types: tuple[str, ...], markdown: bool, stub: bool, extensions: tupl
 
     Exit code: 0, or 2 for a type that does not exist.
     """
+    if onnx:
+        _list_onnx(types, markdown)
+        return
     if markdown:
         click.echo(operators_page(), nl=False)
         return
@@ -51,6 +56,27 @@ def command(types: tuple[str, ...], markdown: bool, stub: bool, extensions: tupl
             if number or index:
                 echo("")
             _tell(one)
+
+
+def _list_onnx(types: tuple[str, ...], markdown: bool) -> None:
+    """The operators of ONNX of these names, or all."""
+    if find_spec("onnx") is None:
+        raise Unusable("the package onnx is not installed: pip install 'ir-exec[onnx]' installs it")
+    from ir_exec.onnx.coverage import covered_operators, onnx_page  # few ask, and onnx takes long to import
+
+    if markdown:
+        click.echo(onnx_page(), nl=False)
+        return
+    wanted = {text.strip().lower() for text in types}
+    listed = [one for one in covered_operators() if not wanted or one.name.lower() in wanted]
+    missing = wanted - {one.name.lower() for one in listed}
+    if missing:
+        raise Unusable(f"ONNX has no operator {sorted(missing)[0]!r}")
+    rows = table("Operators of ONNX", operator="left", versions="left", said="left")
+    for one in listed:
+        said = {"function": "yes", "body": "by its body", "no": "no"}[one.how]
+        rows.add_row(one.shown, ", ".join(map(str, one.versions)), said)
+    show(rows, f"{sum(one.how != 'no' for one in listed)} of {len(listed)} can be said in IR")
 
 
 class _Operator(NamedTuple):

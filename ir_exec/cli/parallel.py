@@ -75,13 +75,8 @@ def pool_for(jobs: int | None, scheduler: str | None, extensions: tuple[str, ...
         with errors_as_messages(exit_code=UNUSABLE), connected(scheduler, initializer) as cluster:
             yield cluster
         return
-    pool = pool_of(None, jobs, initializer=initializer)
-    is_finished = False
-    try:
+    with pool_of(None, jobs, initializer=initializer) as pool:
         yield pool
-        is_finished = True
-    finally:
-        pool.close(at_once=not is_finished)
 
 
 def worker_options(command: Command) -> Command:

@@ -52,7 +52,7 @@ _LEAST_SHARE = 0.01
 @click.option(
     "--format",
     "output_format",
-    type=click.Choice(["text", "json", "csv"]),
+    type=click.Choice(["text", "json", "csv", "html"]),
     default="text",
     show_default=True,
     help="text is for people; schemas/profile.schema.json describes json; csv has a row for each layer.",
@@ -114,13 +114,24 @@ def command(
         if trace_events is not None:
             echo(f"\none run written to {printable(trace_events)}: ui.perfetto.dev and chrome://tracing open it")
         return
-    text = {"json": lambda: report.model_dump_json(indent=1) + "\n", "csv": report.to_csv}.get(
-        output_format, lambda: str(report) + "\n"
-    )()
+    text = _rendered(report, output_format, model, weights)
     if output is None:
         click.echo(text, nl=False)
     else:
         write_bytes(output, text.encode("utf-8", "surrogateescape"))
+
+
+def _rendered(report: Profile, output_format: str, model: str, weights: str | None) -> str:
+    if output_format == "json":
+        return report.model_dump_json(indent=1) + "\n"
+    if output_format == "csv":
+        return report.to_csv()
+    if output_format == "html":
+        from ir_exec.view import html_of, view  # other formats do without the page
+
+        with errors_as_messages():
+            return html_of(view(model, weights=weights, profile=report))
+    return str(report) + "\n"
 
 
 def _show(report: Profile, every: bool) -> None:

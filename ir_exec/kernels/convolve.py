@@ -78,17 +78,18 @@ class Convolver:
         self._make_worker = self._by_columns
         if self._is_pointwise:
             return
-        if channels == 1:
+        along = self._column // max(self._axes[0].kernel, 1)
+        if channels == 1 and outputs < costs.FEW_OUTPUTS:
             self._nanoseconds *= costs.MULTIPLICATIONS_A_NANOSECOND / 4
             if windows <= costs.FEW_WINDOWS and groups >= costs.MANY_CHANNELS and self._column <= costs.FEW_WINDOWS:
                 self._make_worker = self._by_channels
                 each = max(costs.CHUNK_ELEMENTS // (windows * max(self._column, 1)), 1)
                 self._parts = self._portions(self._counts, each)
             else:
-                self._make_worker = self._by_rows
-                # A window's elements are in memory several times, so that fewer windows fill the cache.
-                sizes = block_sizes(self._counts, costs.PIECE_ELEMENTS)
-                self._parts = self._portions(sizes, costs.PIECE_ELEMENTS // max(prod(sizes), 1))
+                self._arrange_rows(costs.PIECE_ELEMENTS)
+            return
+        if outputs * costs.COPIES_A_SUM <= along and self._axes[0].stride == 1 and self._axes[0].kernel > 1:
+            self._arrange_rows(max(costs.WINDOW_ELEMENTS // max(along, 1), costs.LEAST_WINDOWS))
             return
         # The copy of the windows.
         self._nanoseconds += prod(self._shape) // max(outputs, 1) * self._column / 3
@@ -98,6 +99,12 @@ class Convolver:
             most = -(-windows // (2 * -(-windows // (2 * most))))
         sizes = block_sizes(self._counts, most)
         self._parts = self._portions(sizes, costs.WINDOW_ELEMENTS // max(self._column * prod(sizes), 1))
+
+    def _arrange_rows(self, most: int) -> None:
+        self._make_worker = self._by_rows
+        # A window's elements are in memory several times, so that fewer windows fill the cache.
+        sizes = block_sizes(self._counts, most)
+        self._parts = self._portions(sizes, most // max(prod(sizes), 1))
 
     def _portions(self, sizes: Sequence[int], pairs: int) -> list[_Part]:
         parts = []
@@ -142,25 +149,28 @@ class Convolver:
         return compute
 
     def _by_rows(self, data: Array, filters: Array, result: Array) -> Callable[[_Part], None]:
-        """For one channel in each group, as matrices with so few rows are slow.
+        """For few outputs of each group, as matrices with so few rows are slow.
 
         Each row of the kernel is laid along every row of the data, by a small matrix product, and the results are
         shifted against each other by whole rows and added, which copies less.
         """
         first, *others = self._axes
-        along = prod(axis.kernel for axis in others)
-        rows = filters.reshape(len(filters), filters.shape[1] * first.kernel, along)
-        scratch = Scratch(rows.dtype)
-        source = data[:, :, 0]
+        groups, outputs, channels = self._filters[:3]
+        across = prod(axis.kernel for axis in others)
+        along = channels * across
+        by_row = filters.reshape(groups, outputs, channels, first.kernel, across).swapaxes(2, 3)
+        rows = by_row.reshape(groups, outputs * first.kernel, along)
+        scratch, copied = Scratch(rows.dtype), Scratch(rows.dtype)
 
         def compute(part: _Part) -> None:
             axes = part.axes
-            covering = padded_part(source[part.images], axes, part.covered)
-            height = covering.shape[2]
+            covering = padded_part(data[part.images], axes, part.covered)
+            height = covering.shape[3]
             windows = window_view(covering, [SlidingAxis(height, 1, 1, 1, 0, height), *axes[1:]])
             target = result[part.place]
             width = prod(axis.count for axis in axes[1:])
-            columns = windows.reshape(*target.shape[:2], along, height * width)
+            columns = copied.array((*target.shape[:2], along, height * width))
+            columns.reshape(windows.shape)[...] = windows
             products = scratch.array((*target.shape[:2], rows.shape[1], height * width))
             matrix_products(rows[part.place[1]], columns, products)
             products = products.reshape(*target.shape[:3], first.kernel, height, *[axis.count for axis in axes[1:]])

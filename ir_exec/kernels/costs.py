@@ -80,6 +80,9 @@ LONG_SLICE_BYTES = 512
 """Slices from which on the last update of each place is found first, so that threads write every slice once. On two
 busy cores, with 8 MiB, that was the slower way for slices of every length: measure on idle ones before a change."""
 
+COPIED_TO_READ = 4
+"""How many times as large as what is sampled of images they may be to be copied with their channels side by side."""
+
 TUPLES_AT_ONCE = 2**20
 """Tuples whose offsets exist at the same time where they choose single elements: 8 MiB. It stands for memory."""
 
@@ -95,7 +98,7 @@ TWO_CALLS_ELEMENTS = 2**10
 16,384 np.clip takes a third of the time."""
 
 EXPONENTIAL_NANOSECONDS = 2.0
-"""An element of a softmax: 1 ns of f32, 3.4 of f16."""
+"""An element of a softmax, 1 ns of f32, 3.4 of f16, and of other functions with an exponential in them."""
 
 SCORES_AT_ONCE = 2**22
 """Attention scores (queries times keys, over some batches) that a thread holds at a time at most: 16 MiB of f32. It
@@ -142,6 +145,13 @@ WINDOW_ELEMENTS = 2**18
 LEAST_WINDOWS = 128
 """Windows in one such product at least, whatever the copy takes: BLAS arranges the filters anew for every product."""
 
+FEW_OUTPUTS = 8
+"""Outputs of a group of one channel from which on a matrix product of its windows is worth their copy."""
+
+COPIES_A_SUM = 4
+"""How many elements of windows are copied in the time in which a product of one row of a kernel is written, and added
+to those of the other rows."""
+
 FEW_WINDOWS = 144
 """Up to so many windows (12 x 12), depthwise convolutions run along the channels: the layers of usual networks with
 images as small as that have more channels than windows."""
@@ -169,3 +179,15 @@ for each, and with 8 columns it does 42 multiplications a nanosecond instead of 
 
 KEPT_AXIS_ELEMENTS = 2**9
 """Axes up to which tables of resampling are kept: resampling longer ones takes much longer than making a table."""
+
+DECODED_ELEMENTS = 2**18
+"""Weights that are decoded at a time before they are multiplied: 1 MiB of f32, a core's own cache."""
+
+LEAST_DECODED_COLUMNS = 128
+"""The fewest columns of such a block of a matrix that is read along its columns."""
+
+DECODING_NANOSECONDS = 0.3
+"""Decoding and multiplying one weight for one token, in the cache."""
+
+TOKENS_BY_SUMS = 8
+"""Tokens up to which the sums over groups of weights are scaled, and not the weights: two passes over them less."""

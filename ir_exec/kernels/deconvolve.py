@@ -11,9 +11,10 @@ import numpy as np
 
 from ir_exec.kernels import costs
 from ir_exec.kernels.convolve import portions
+from ir_exec.kernels.parallel import Worker
 from ir_exec.kernels.precision import accumulator, rounded, widened
-from ir_exec.kernels.products import matrix_products
-from ir_exec.kernels.windows import Scratch, SlidingAxis, block_sizes
+from ir_exec.kernels.products import matrix_products, share_products
+from ir_exec.kernels.windows import Block, Scratch, SlidingAxis, block_sizes
 from ir_exec.types import Array
 
 __all__ = ["deconvolve"]
@@ -29,20 +30,50 @@ def deconvolve(data: Array, filters: Array, axes: Sequence[SlidingAxis]) -> Arra
     counts = [axis.count for axis in axes]
     grouped = widened(data).reshape(batch, groups, channels, prod(counts))
     rows = widened(filters).reshape(groups, channels, outputs * prod(kernel)).swapaxes(1, 2)
-    result = np.zeros((batch, groups, outputs, *[axis.size for axis in axes]), accumulator(data.dtype))
+    spatial = [axis.size for axis in axes]
+    are_tiles = all(
+        axis.kernel == axis.stride and axis.dilation == 1 and axis.pad == 0 and axis.size == axis.count * axis.kernel
+        for axis in axes
+    )
+    result = (np.empty if are_tiles else np.zeros)((batch, groups, outputs, *spatial), accumulator(data.dtype))
     each = max(rows.shape[1], 1)
     sizes = block_sizes(counts, max(costs.INTERMEDIATE_ELEMENTS // each, costs.LEAST_WINDOWS))
-    scratch = Scratch(rows.dtype)
-    for block, chosen, some_groups in portions(
-        (batch, groups), counts, sizes, costs.INTERMEDIATE_ELEMENTS // (each * max(prod(sizes), 1))
-    ):
-        part = [axis.part(windows) for axis, windows in zip(axes, block, strict=True)]
-        columns = grouped[chosen]
-        products = scratch.array((*columns.shape[:2], rows.shape[1], columns.shape[3]))
-        matrix_products(rows[some_groups], columns, products)
-        products = products.reshape(*products.shape[:2], outputs, *kernel, *[axis.count for axis in part])
-        _add_shifted(products, part, result[chosen[:2]])
-    return rounded(result.reshape(batch, groups * outputs, *result.shape[3:]), data.dtype)
+    pairs = costs.INTERMEDIATE_ELEMENTS // (each * max(prod(sizes), 1))
+    parts = list(portions((batch, groups), counts, sizes, pairs))
+
+    def make_worker() -> Worker:
+        scratch = Scratch(rows.dtype)
+
+        def work(number: int) -> None:
+            block, chosen, some_groups = parts[number]
+            part = [axis.part(windows) for axis, windows in zip(axes, block, strict=True)]
+            columns = grouped[chosen]
+            products = scratch.array((*columns.shape[:2], rows.shape[1], columns.shape[3]))
+            matrix_products(rows[some_groups], columns, products)
+            products = products.reshape(*products.shape[:2], outputs, *kernel, *[axis.count for axis in part])
+            if are_tiles:
+                _place_tiles(products, block, result[chosen[:2]])
+            else:
+                _add_shifted(products, part, result[chosen[:2]])
+
+        return work
+
+    nanoseconds = result.size * (channels / costs.MULTIPLICATIONS_A_NANOSECOND + costs.ELEMENT_NANOSECONDS)
+    # What is added to the same elements is added by one thread.
+    share_products(len(parts), make_worker, nanoseconds=nanoseconds if are_tiles else 0)
+    return rounded(result.reshape(batch, groups * outputs, *spatial), data.dtype)
+
+
+def _place_tiles(products: Array, block: Block, result: Array) -> None:
+    """Write products [batch, groups, O, kernel..., count...] into result [batch, groups, O, size...] side by side."""
+    rank = len(block)
+    kernel = products.shape[3 : 3 + rank]
+    sizes = [size for pair in zip(result.shape[3:], kernel, strict=True) for size in (pair[0] // pair[1], pair[1])]
+    # A view: splitting axes never needs a copy.
+    tiles = result.reshape(*result.shape[:3], *sizes)
+    order = [axis for number in range(rank) for axis in (3 + rank + number, 3 + number)]
+    places = [place for windows in block for place in (windows, slice(None))]
+    tiles[(slice(None),) * 3 + tuple(places)] = products.transpose(0, 1, 2, *order)
 
 
 def _add_shifted(products: Array, axes: Sequence[SlidingAxis], result: Array) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as Many
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
@@ -16,6 +18,7 @@ from ir_exec.errors import (
     Location,
     Report,
     ResourceError,
+    ShapeError,
     UnsupportedError,
     internal_error,
     raise_error,
@@ -23,11 +26,11 @@ from ir_exec.errors import (
 from ir_exec.onnx.attributes import read_attributes, resolved
 from ir_exec.onnx.domains import canonical_domain, shown_domain
 from ir_exec.onnx.functions import Functions
-from ir_exec.onnx.order import in_order
+from ir_exec.onnx.order import in_order, name_of
 from ir_exec.onnx.registry import Version, find
 from ir_exec.onnx.tensors import array_of, dense, narrowed, tensor_type_of
-from ir_exec.onnx.values import Held, Missing, Narrow
-from ir_exec.types import Array
+from ir_exec.onnx.values import Held, Missing, Narrow, Sequence
+from ir_exec.types import Array, ElementType
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto
@@ -85,6 +88,10 @@ class Scope:
             scope = scope.outer
         raise KeyError(name)
 
+    def holds(self, name: str) -> bool:
+        """Whether this scope itself, not one around it, has a value of this name."""
+        return name in self._values or name in self._initializers
+
     def set(self, name: str, value: Held) -> None:
         self._values[name] = value
 
@@ -136,7 +143,7 @@ class Converter:
     unsupported: what could not be converted, with the reason, for every such node.
     report: called with every other fault; where it returns, the outputs of the node are missing.
     declarations: the types of values of the graph. Where it has one, a missing value is an input of this type, one of
-        `stand_ins`.
+        `stand_ins`. compress: initializers of f32 and f64 are stored as f16 where that holds them.
     """
 
     def __init__(
@@ -145,12 +152,15 @@ class Converter:
         folder: str | None,
         report: Report = raise_error,
         declarations: Mapping[str, TypeProto] | None = None,
+        compress: bool = False,
     ) -> None:
         self.functions = functions
         self.folder = folder
         self.report = report
         self.declarations = declarations or {}
+        self.compress = compress
         self.stand_ins: list[Value] = []
+        self._unknown: set[str] = set()
         self.unsupported: Counter[tuple[str, str]] = Counter()
         self._arrays: dict[int, tuple[TensorProto, Array]] = {}
         self._active: list[tuple[str, str]] = []
@@ -183,20 +193,49 @@ class Converter:
         return [self._value(output.name, scope) for output in graph.output]
 
     def nodes(self, nodes: Many[NodeProto], scope: Scope) -> None:
-        for position, node in in_order(nodes, scope.names(), self.report):
+        for position, node in in_order(nodes, scope.names(), self._reported):
             try:
                 outputs = self._outputs(node, scope)
             except IRError as error:
-                place = Location(layer_id=str(position), layer_name=_name_of(node), layer_type=node.op_type)
+                place = Location(layer_id=str(position), layer_name=name_of(node), layer_type=node.op_type)
                 self.report(error.located(place))
                 outputs = [Missing()] * len(node.output)
             for name, value in zip(node.output, outputs, strict=False):
                 if name:
+                    if scope.holds(name):
+                        self.report(_repeated(node, position, name))
+                        continue
                     if scope.is_network and isinstance(value, Missing):
                         value = self._stand_in(name)
+                    elif scope.is_network and name in self.declarations:
+                        self._compare(name, value, node, position)
                     scope.set(name, value)
                     if scope.is_network and isinstance(value, Value):
-                        _give_names(value, name, _name_of(node))
+                        _give_names(value, name, name_of(node))
+
+    def _reported(self, error: IRError) -> None:
+        """Report a fault of the order; what reads a name that nothing gives is told of it once."""
+        if error.code == Code.dangling_edge and error.location.port is not None:
+            self._unknown.add(error.location.port)
+        self.report(error)
+
+    def _compare(self, name: str, value: Held, node: NodeProto, position: int) -> None:
+        """Report a declared type that contradicts the inferred one."""
+        declared = self.declarations[name]
+        kind = declared.WhichOneof("value")
+        if isinstance(value, Sequence) != (kind == "sequence_type") and kind in ("tensor_type", "sequence_type"):
+            found, expected = "a list" if isinstance(value, Sequence) else "a tensor", kind.removesuffix("_type")
+            message = f"{name!r} is declared as a {expected}, and is {found}"
+        elif kind == "tensor_type" and isinstance(value, Value):
+            wanted = tensor_type_of(declared)
+            known = wanted.element_type.is_known and value.element_type.is_known
+            if (not known or wanted.element_type is value.element_type) and (wanted.shape & value.shape) is not None:
+                return
+            message = f"{name!r} is declared as {wanted}, and is {value.type}"
+        else:
+            return
+        place = Location(layer_id=str(position), layer_name=name_of(node), layer_type=node.op_type)
+        self.report(ShapeError(message, code=Code.value_info, location=place))
 
     def _stand_in(self, name: str) -> Held:
         declared = self.declarations.get(name)
@@ -238,7 +277,7 @@ class Converter:
         opset = scope.opsets.get(domain)
         if opset is None:
             message = f"the file imports no version of the domain {shown_domain(domain)}"
-            raise GraphError(message, code=Code.unknown_opset)
+            raise GraphError(message, code=Code.opset_import)
         version = find(domain, node.op_type, opset)
         if version is not None:
             return self._called(version, node, inputs, scope)
@@ -285,17 +324,31 @@ class Converter:
         finally:
             self._active.pop()
 
+    def _constant(self, array: Array, name: str) -> Value:
+        if not (self.compress and _fits_f16(array)):
+            return build.constant(array, name=name)
+        short = build.constant(array.astype(np.float16), name=f"{name}_compressed")
+        return build.convert(short, ElementType.of(array), name=name)
+
     def _value(self, name: str, scope: Scope) -> Held:
         tensor = scope.initializer(name)
         if tensor is not None:
             # In the scope that asks, so that a body has constants of its own.
-            value = narrowed(build.constant(self.array(tensor), name=name), tensor.data_type)
+            value = narrowed(self._constant(self.array(tensor), name), tensor.data_type)
             scope.set(name, value)
             return value
         try:
             return scope.find(name)
         except KeyError:
+            if name in self._unknown:
+                return Missing()
             raise GraphError(f"no node, input or initializer gives {name!r}", code=Code.dangling_edge) from None
+
+
+def _repeated(node: NodeProto, position: int, name: str) -> GraphError:
+    place = Location(layer_id=str(position), layer_name=name_of(node), layer_type=node.op_type)
+    message = f"the name {name!r} is that of another value of the graph"
+    return GraphError(message, code=Code.repeated_value_name, location=place)
 
 
 def _resolved(node: NodeProto, scope: Scope) -> NodeProto:
@@ -333,15 +386,24 @@ def _check_kinds(version: Version, inputs: list[Held]) -> None:
             raise GraphError(f"the input {name} is {found}, expected {expected}", code=Code.wrong_port, port=name)
 
 
+_LEAST_COMPRESSED = 32
+"""Elements of an initializer that is worth storing as f16."""
+
+_F16_MAX = 65504.0
+
+
+def _fits_f16(array: Array) -> bool:
+    """Whether f16 holds all values but for rounding: none is too large, and none that matters becomes zero."""
+    if array.dtype not in (np.float32, np.float64) or array.size < _LEAST_COMPRESSED:
+        return False
+    return bool(np.isfinite(array).all() and np.abs(array).max() <= _F16_MAX)
+
+
 def _give_names(value: Value, name: str, node: str) -> None:
     """Tensors are known by their names in the file, and layers by those of the nodes whose outputs they compute."""
     value.tensor_names = (*value.tensor_names, name)
     if not value.layer.name and value.layer.constant is None:
         value.layer.name = node
-
-
-def _name_of(node: NodeProto) -> str:
-    return node.name or next((name for name in node.output if name), "")
 
 
 def _count(version: Version) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ["MICROSOFT", "ML", "STANDARD", "TRAINING", "canonical_domain", "shown_domain"]
+__all__ = ["MICROSOFT", "ML", "NEWEST", "STANDARD", "TRAINING", "canonical_domain", "shown_domain"]
 
 STANDARD = ""
 ML = "ai.onnx.ml"
 TRAINING = "ai.onnx.preview.training"
 MICROSOFT = "com.microsoft"
+
+
+NEWEST = 28
+"""The newest version of the standard domain that the functions of `ir_exec.onnx.ops` were written for."""
 
 
 def canonical_domain(domain: str) -> str:

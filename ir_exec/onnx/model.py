@@ -10,9 +10,9 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, Report, UnsupportedError, raise_error
-from ir_exec.model import Model
+from ir_exec.model import Model, ModelPort
 from ir_exec.onnx.convert import Converter, Scope
-from ir_exec.onnx.domains import canonical_domain
+from ir_exec.onnx.domains import NEWEST, STANDARD, canonical_domain, shown_domain
 from ir_exec.onnx.functions import Functions
 from ir_exec.onnx.tensors import element_type_of, narrowed, tensor_type_of
 from ir_exec.onnx.values import Held, Missing, Narrow, Sequence
@@ -21,7 +21,7 @@ from ir_exec.types import Array, TensorType
 if TYPE_CHECKING:
     from onnx import ModelProto, TypeProto, ValueInfoProto
 
-__all__ = ["Converted", "Given", "Layout", "convert_model"]
+__all__ = ["Converted", "Given", "Layout", "convert_model", "inputs_of"]
 
 Layout: TypeAlias = "int | list[Layout] | None"
 """Where an ONNX value is among the inputs or outputs of the network: one of them, a list, or an optional without an
@@ -51,18 +51,20 @@ def convert_model(
     given: Mapping[str, Given] | None = None,
     report: Report = raise_error,
     is_lenient: bool = False,
+    compress: bool = False,
 ) -> Converted:
     """The network of IR that computes what an ONNX model does.
 
     folder: where external data lies. given: what is known of inputs beyond their declarations. is_lenient: values that
     cannot be computed are inputs of the types that the file declares, so that what is behind them can be checked.
+    compress: weights are stored as f16, and converted when they are used.
     Raises UnsupportedError that names every operator that cannot be said in IR, and otherwise the IRError of the first
     fault, unless `report` takes it.
     """
     graph = proto.graph
-    opsets = {canonical_domain(one.domain): one.version for one in proto.opset_import}
+    opsets = _opsets(proto, report)
     declarations = {one.name: one.type for one in (*graph.value_info, *graph.output)}
-    converter = Converter(Functions(proto.functions), folder, report, declarations if is_lenient else {})
+    converter = Converter(Functions(proto.functions), folder, report, declarations if is_lenient else {}, compress)
     scope = Scope(opsets)
     scope.is_network = True
     initialized = {tensor.name for tensor in graph.initializer}
@@ -84,6 +86,32 @@ def convert_model(
             outputs[declared.name] = _result(one, declared.name, results)
     parameters = [*ends.parameters, *converter.stand_ins]
     return Converted(build.model(results, parameters, name=graph.name or "model"), inputs, outputs)
+
+
+def _opsets(proto: ModelProto, report: Report) -> dict[str, int]:
+    """The version of each domain. Reports GraphError IR123 for a version that no domain has, or that is not known."""
+    opsets: dict[str, int] = {}
+    for one in proto.opset_import:
+        domain = canonical_domain(one.domain)
+        if one.version < 1 or opsets.setdefault(domain, one.version) != one.version:
+            message = f"version {one.version} of the domain {shown_domain(domain)} is imported"
+            message += "" if one.version < 1 else f", and version {opsets[domain]} too"
+            report(GraphError(message, code=Code.opset_import))
+        elif domain == STANDARD and one.version > NEWEST:
+            message = f"version {one.version} of the domain {shown_domain(domain)} is newer than {NEWEST}"
+            report(GraphError(f"{message}, the newest that is known", code=Code.opset_import))
+    return opsets
+
+
+def inputs_of(proto: ModelProto) -> list[ModelPort]:
+    """The inputs of the graph that are tensors, as the file declares them."""
+    initialized = {tensor.name for tensor in proto.graph.initializer}
+    found = []
+    for one in proto.graph.input:
+        if one.name not in initialized and one.type.WhichOneof("value") == "tensor_type":
+            type = tensor_type_of(one.type)
+            found.append(ModelPort(one.name, frozenset([one.name]), type.element_type, type.shape))
+    return found
 
 
 class _Inputs:

@@ -11,13 +11,14 @@ from ir_exec.errors import GraphError, Location, Report
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto
 
-__all__ = ["in_order", "needed_names"]
+__all__ = ["in_order", "name_of", "needed_names"]
 
 
 def in_order(nodes: Sequence[NodeProto], given: Collection[str], report: Report) -> Iterator[tuple[int, NodeProto]]:
     """The nodes with their positions, each behind those that give its inputs; in the order of the file if it is one.
 
-    Reports GraphError: IR107 nodes that are in a cycle, which are left out; IR102 a name that nothing gives.
+    Reports GraphError: IR122 (a warning) a node before one that gives its inputs; IR107 nodes that are in a cycle,
+    which are left out; IR102 a name that nothing gives.
     """
     known = set(given)
     makers = {name: position for position, node in enumerate(nodes) for name in node.output if name}
@@ -38,6 +39,8 @@ def in_order(nodes: Sequence[NodeProto], given: Collection[str], report: Report)
         ready = [start]
         while ready:
             position = ready.pop()
+            if position < start:
+                report(_unsorted(nodes[position], position))
             yield position, nodes[position]
             for name in nodes[position].output:
                 known.add(name)
@@ -48,9 +51,14 @@ def in_order(nodes: Sequence[NodeProto], given: Collection[str], report: Report)
                         ready.append(reader)
     if waiting:
         first = min(waiting)
-        names = ", ".join(nodes[one].name or nodes[one].op_type for one in sorted(waiting)[:5])
-        place = Location(layer_id=str(first), layer_name=nodes[first].name, layer_type=nodes[first].op_type)
+        names = ", ".join(name_of(nodes[one]) for one in sorted(waiting)[:5])
+        place = Location(layer_id=str(first), layer_name=name_of(nodes[first]), layer_type=nodes[first].op_type)
         report(GraphError(f"nodes are in a cycle, or behind one: {names}", code=Code.cycle, location=place))
+
+
+def name_of(node: NodeProto) -> str:
+    """What a node is called in messages: its name, or its first output."""
+    return node.name or next((name for name in node.output if name), "")
 
 
 def needed_names(node: NodeProto) -> set[str]:
@@ -71,6 +79,12 @@ def _free_names(graph: GraphProto) -> set[str]:
     return needed - own
 
 
+def _unsorted(node: NodeProto, position: int) -> GraphError:
+    place = Location(layer_id=str(position), layer_name=name_of(node), layer_type=node.op_type)
+    message = "the node reads a value that a later node gives"
+    return GraphError(message, code=Code.unsorted_nodes, severity="warning", location=place)
+
+
 def _dangling(node: NodeProto, position: int, name: str) -> GraphError:
-    place = Location(layer_id=str(position), layer_name=node.name, layer_type=node.op_type, port=name)
+    place = Location(layer_id=str(position), layer_name=name_of(node), layer_type=node.op_type, port=name)
     return GraphError(f"no node, input or initializer gives {name!r}", code=Code.dangling_edge, location=place)

@@ -104,7 +104,7 @@ def parse_onnx(raw: bytes) -> ModelProto:
 
 
 def _check_names(model: ModelProto) -> None:
-    """Names are UTF-8, of which protobuf itself gives bytes where they are not. Raises ParseError for one that is none."""
+    """Raises ParseError for a name that is no UTF-8, which protobuf gives as bytes."""
     names: list[object] = [one.domain for one in model.opset_import]
     graphs = [model.graph]
     nodes = [node for function in model.functions for node in function.node]
@@ -124,8 +124,8 @@ def _check_names(model: ModelProto) -> None:
                 names += [attribute.name, attribute.ref_attr_name]
                 graphs += [attribute.g] if attribute.HasField("g") else []
                 graphs += attribute.graphs
-    if not all([type(name) is str for name in names]):
-        damaged = next(name for name in names if not isinstance(name, str))
+    damaged = next((name for name in names if not isinstance(name, str)), None)
+    if damaged is not None:
         raise _no_model(f"the name {damaged!r} is no UTF-8")
 
 

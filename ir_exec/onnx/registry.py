@@ -18,7 +18,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
@@ -50,7 +50,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
         ML: ("ml",),
         TRAINING: ("training",),
-        MICROSOFT: ("microsoft",),
+        MICROSOFT: ("microsoft", "microsoft_attention", "microsoft_quantized"),
     }
 )
 """The modules of `ir_exec.onnx.ops` that register the operators of each domain."""
@@ -89,11 +89,14 @@ class Attribute(NamedTuple):
 class Version:
     """An operator as one version of its domain has it."""
 
-    def __init__(self, domain: str, name: str, since: int, function: Callable[..., Any]) -> None:
+    def __init__(
+        self, domain: str, name: str, since: int, function: Callable[..., Any], until: int | None = None
+    ) -> None:
         self.domain = domain
         self.name = name
         self.since = since
         self.function = function
+        self.until = until
 
     @cached_property
     def _parameters(self) -> list[inspect.Parameter]:
@@ -158,15 +161,20 @@ _versions: dict[tuple[str, str], dict[int, Version]] = {}
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def onnx_op(name: str, *, since: int, domain: str = STANDARD) -> Callable[[Function], Function]:
-    """Register a function for an operator from this version of its domain on; TypeError where another has the place."""
+def onnx_op(
+    name: str, *, since: int, until: int | None = None, domain: str = STANDARD
+) -> Callable[[Function], Function]:
+    """Register a function for an operator from this version of its domain on; TypeError where another has the place.
+
+    until: the last version of the domain that has the operator, where it was taken out.
+    """
 
     def decorate(function: Function) -> Function:
         known = _versions.setdefault((domain, name), {})
         if since in known:
             other = known[since].function.__name__
             raise TypeError(f"{known[since]} is {other} already, {function.__name__} cannot be too")
-        known[since] = Version(domain, name, since, function)
+        known[since] = Version(domain, name, since, function, until)
         return function
 
     return decorate
@@ -178,7 +186,10 @@ def find(domain: str, name: str, opset: int) -> Version | None:
     _import(domain)
     known = _versions.get((domain, name), {})
     since = max((since for since in known if since <= opset), default=None)
-    return None if since is None else known[since]
+    if since is None:
+        return None
+    found = known[since]
+    return found if found.until is None or opset <= found.until else None
 
 
 def versions(domain: str, name: str) -> list[Version]:
@@ -196,6 +207,7 @@ def registered() -> list[Version]:
     return [known[since] for _, known in sorted(_versions.items()) for since in sorted(known)]
 
 
+@cache
 def _import(domain: str) -> None:
     for family in FAMILIES.get(domain, ()):
         import_module(f"ir_exec.onnx.ops.{family}")

@@ -13,6 +13,7 @@ from ir_exec.kernels.limits import Budget, current_limits, owner_of
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, Result
+from ir_exec.runtime.compressed import CompressedWeights
 from ir_exec.runtime.fold import foldable
 from ir_exec.runtime.loop import Observer, read_only, run_steps
 from ir_exec.runtime.plan import Context, Instrument, Kernel, Plan, Planner, Setting
@@ -62,6 +63,7 @@ class Executor:
         self._folded: set[Value] = set()
         self._constants: list[Array | None] | None = None
         self._kernels: dict[Node, Kernel | None] = {}
+        self._compressed: CompressedWeights | None = None
         bodies = {
             node: tuple(_Body(body, context, budget, expand_weights, ops, instrument, optimize) for body in node.bodies)
             for node in graph.nodes
@@ -115,10 +117,20 @@ class Executor:
         nodes = _constants_late([node for node in self._steps() if not self._is_folded(node)])
         slots = self._constants.copy()
         if overwrite:
-            nodes = self._without_known(nodes, types, slots, results)
+            nodes = self._without_known(self._on_stored_weights(nodes, types), types, slots, results)
         if overwrite and self._optimize:
             nodes = rewritten(Draft(nodes, types, slots, results, self._setting.operator))
         return Planner(self._setting, nodes, types, slots, results, overwrite=overwrite).plan()
+
+    def _on_stored_weights(self, nodes: list[Node], types: Types) -> list[Node]:
+        """The nodes with those that work on compressed weights, where these are not expanded once and kept."""
+        if self._expand_weights:
+            return nodes
+        if self._compressed is None:
+            operator = self._setting.operator
+            self._compressed = CompressedWeights(self._graph, self.weights, types, self._folded, operator)
+        results = [node.values_in[0] for node in self._graph.results]
+        return self._compressed.replaced(nodes, results)
 
     def _inferred(self, given: dict[Value, TensorType]) -> Types:
         if self._types is not None and all(self._types[value.number] == type for value, type in given.items()):
@@ -130,6 +142,9 @@ class Executor:
     ) -> list[Node]:
         """The nodes that must run; values that follow from the input shapes go into `slots` instead."""
         for node in nodes:
+            if isinstance(node.op, Const):
+                # It is too large to be kept.
+                continue
             values = [types[value.number].value for value in node.outputs] if node.op and node.op.deterministic else []
             if all(value is not None for value in values):
                 for output, value in zip(node.outputs, values, strict=False):

@@ -120,7 +120,7 @@ def test_a_scheduler_that_is_gone() -> None:
         cluster.close()
 
     try:
-        with pytest.raises(IRError, match="the connection to the Dask scheduler .* is lost"):
+        with pytest.raises(IRError, match=r"the connection to the Dask scheduler .* is lost"):
             list(batch.run(weighed_network(), items(), client))
     finally:
         client.close()
@@ -131,7 +131,7 @@ def test_a_scheduler_that_never_was() -> None:
 
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "100ms"}),
-        pytest.raises(IRError, match="cannot reach the Dask scheduler tcp://127.0.0.1:1"),
+        pytest.raises(IRError, match=r"cannot reach the Dask scheduler tcp://127\.0\.0\.1:1"),
         connected("tcp://127.0.0.1:1"),
     ):
         pass

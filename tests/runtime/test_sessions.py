@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 
 import ir_exec
+from ir_exec.types import ElementType
+from tests.helpers.items import counting_network
 from tests.helpers.network_text import NetworkText
 from tests.runtime.test_limits import compiled_of
 
@@ -231,3 +234,38 @@ def test_an_observer_cannot_change_what_flows_on() -> None:
     assert len(refused) == 6
     assert given.flags.writeable
     assert given.tolist() == [1, 1]
+
+
+def test_a_session_goes_on_from_a_snapshot() -> None:
+    compiled = ir_exec.compile_model(counting_network())
+    one = np.ones(1, np.float32)
+    session = compiled.session()
+    assert [float(session([one])[0][0]) for _ in range(2)] == [1, 2]
+    saved = pickle.loads(pickle.dumps(session.snapshot()))
+    assert float(session([one])[0][0]) == 3
+    other = pickle.loads(pickle.dumps(compiled)).session()
+    other.restore(saved)
+    assert [float(other([one])[0][0]) for _ in range(2)] == [3, 4]
+    session.restore(saved)
+    assert float(session([one])[0][0]) == 3
+
+
+@pytest.mark.parametrize("kind", ["f32", "f16"])
+def test_snapshots_hold_where_random_numbers_stand(kind: str) -> None:
+    text = NetworkText()
+    x = text.parameter("2", kind)
+    bounds = [text.const(np.array(value, ElementType[kind].dtype)) for value in (0, 1)]
+    shape = text.const(np.array([2], np.int64))
+    drawn = text.op("RandomUniform", shape, *bounds, opset=8, output_type=kind, global_seed="3", op_seed="4")
+    text.result(text.op("Add", x, drawn))
+    file = text.file()
+    compiled = ir_exec.compile_model(ir_exec.read_model(file.xml, file.weights))
+    zeros = [np.zeros(2, ElementType[kind].dtype)]
+    session = compiled.session()
+    session(zeros)
+    saved = pickle.loads(pickle.dumps(session.snapshot()))
+    expected = [session(zeros)[0].tolist() for _ in range(2)]
+    other = pickle.loads(pickle.dumps(compiled)).session()
+    assert other(zeros)[0].tolist() != expected[0]
+    other.restore(saved)
+    assert [other(zeros)[0].tolist() for _ in range(2)] == expected

@@ -198,4 +198,29 @@ GRAPH_RULES = (
         bad='<layer id="0" name="x" type="Parameter" version="opset1">   (and a Result of the layer "x")',
         good='<layer id="0" name="image" type="Parameter" version="opset1">   (and a Result of the layer "x")',
     ),
+    Rule(
+        Code.unsorted_nodes,
+        "warning",
+        "In an ONNX file, a node reads a value that a later node gives.",
+        why="ONNX asks for nodes that are sorted: its checker refuses the file, and so do some runtimes. ir_exec sorts "
+        "them.",
+        bad="y = Relu(h)  h = Neg(x)",
+        good="h = Neg(x)  y = Relu(h)",
+    ),
+    Rule(
+        Code.opset_import,
+        "error",
+        "An ONNX file imports no version of a domain that its nodes name, or one that does not exist.",
+        why="What an operator means depends on the version: without it a node has no meaning.",
+        bad='opset_import: ["" : 17]  y = com.microsoft.Gelu(x)',
+        good='opset_import: ["" : 17, "com.microsoft" : 1]  y = com.microsoft.Gelu(x)',
+    ),
+    Rule(
+        Code.repeated_value_name,
+        "error",
+        "In an ONNX file, two nodes of a graph give values of the same name.",
+        why="Which of them is meant is not said: every value must be given once.",
+        bad="h = Neg(x)  h = Relu(x)",
+        good="h = Neg(x)  g = Relu(x)",
+    ),
 )

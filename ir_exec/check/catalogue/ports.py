@@ -50,4 +50,13 @@ PORT_RULES = (
         bad='<data shape="2,1" element_type="f16"/>   (of the Parameter; the layer hands it f32[2,1])',
         good='<data shape="2,1" element_type="f32"/>',
     ),
+    Rule(
+        Code.value_info,
+        "error",
+        "An ONNX file declares another type for a value than its node gives.",
+        why="Runtimes trust what `value_info` and the outputs declare, or refuse the file. The declaration is often "
+        "left from before the network was changed; or a node means something else than was meant.",
+        bad="(float[2,3] x) => (float[2,4] y) { y = Relu(x) }",
+        good="(float[2,3] x) => (float[2,3] y) { y = Relu(x) }",
+    ),
 )

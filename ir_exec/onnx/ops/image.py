@@ -41,7 +41,7 @@ def upsample_7(data: Value, *, mode: str = "nearest", scales: Floats) -> Value:
     return upsample(data, build.constant(np.array(scales, np.float32)), mode=mode)
 
 
-@onnx_op("Upsample", since=9)
+@onnx_op("Upsample", since=9, until=9)
 def upsample(data: Value, scales: Value, *, mode: str = "nearest") -> Value:
     return resize_10(data, scales, mode="linear" if mode == "bilinear" else mode)
 

@@ -64,7 +64,7 @@ def gather_nd(data: Value, indices: Value, *, batch_dims: int = 0) -> Value:
     return build.gather_nd(data, indices, batch_dims=batch_dims)
 
 
-@onnx_op("Scatter", since=9)
+@onnx_op("Scatter", since=9, until=10)
 def scatter(data: Value, indices: Value, updates: Value, *, axis: int = 0) -> Value:
     return build.scatter_elements_update(data, indices, updates, axis)
 

@@ -11,6 +11,7 @@ from ir_exec.errors import EvaluationError
 from ir_exec.kernels import costs
 from ir_exec.kernels.indices import as_integers
 from ir_exec.kernels.limits import check_time
+from ir_exec.kernels.parallel import for_ranges
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, widened
 from ir_exec.kernels.sampling import channels_last, read_between, sample_points
 from ir_exec.ops.base import In, Op, op
@@ -23,6 +24,10 @@ __all__ = ["ROIAlign3", "ROIAlign9", "ROIAlignRotated"]
 
 MOST_SAMPLES = 2**22
 """A region with more samples than this is refused: its size is a mistake, and no memory should be spent on it."""
+
+FEW_SAMPLES = 16
+"""Sampling points of a bin up to which all points of many boxes are read at once; beyond, one axis after the other
+reads fewer elements."""
 
 
 class _Align(Op):
@@ -63,11 +68,15 @@ class _Align(Op):
     def evaluate(self, data: Array, rois: Array, batch_indices: Array) -> Array:
         images = images_of(as_integers(batch_indices), len(data), "batch_indices")
         output = np.zeros((len(rois), data.shape[1], self.pooled_h, self.pooled_w), data.dtype)
-        wide, boxes = channels_last(widened(data)), widened(rois)
-        for index, image in enumerate(images if output.size and data.size else ()):
-            check_time()
-            output[index] = self._pool(wide[image], boxes[index]).transpose(2, 0, 1)
+        if output.size and data.size:
+            self._pool_all(channels_last(widened(data)), widened(rois), np.array(images), output)
         return output
+
+    def _pool_all(self, data: Array, boxes: Array, images: Array, output: Array) -> None:
+        """Pool every box in its image of data [N, H, W, C], into the output."""
+        for index, image in enumerate(images):
+            check_time()
+            output[index] = self._pool(data[image], boxes[index]).transpose(2, 0, 1)
 
     def _pool(self, image: Array, box: Array) -> Array:
         """One region of an image [H, W, C], pooled: [pooled_h, pooled_w, C]."""
@@ -77,9 +86,7 @@ class _Align(Op):
         """The sampling points of a box that begins at (y, x): y and x, each [bins, samples of a bin]."""
         bins = (self.pooled_h, self.pooled_w)
         sizes = extent / np.array(bins, extent.dtype)
-        # A bin whose size is NaN has no sampling points, like one of a negative size.
-        adaptive = np.clip(np.nan_to_num(np.ceil(sizes), nan=0), 0, MOST_SAMPLES).astype(np.int64).tolist()
-        counts = [self.sampling_ratio or count for count in adaptive]
+        counts = self._counts(sizes).tolist()
         if prod(max(count, 1) for count in counts) * prod(bins) > MOST_SAMPLES:
             message = (
                 f"a region has {counts[0]} x {counts[1]} places in each bin, all together more than {MOST_SAMPLES}"
@@ -92,6 +99,13 @@ class _Align(Op):
             for first, size, bin_count, count in zip(begin, sizes, bins, counts, strict=True)
         )
         return height, width
+
+    def _counts(self, sizes: Array) -> Array:
+        """The sampling points along bins of these sizes."""
+        if self.sampling_ratio:
+            return np.full(sizes.shape, self.sampling_ratio)
+        # A bin whose size is NaN has no sampling points, like one of a negative size.
+        return np.asarray(np.clip(np.nan_to_num(np.ceil(sizes), nan=0), 0, MOST_SAMPLES).astype(np.int64))
 
 
 class _ROIAlign(_Align):
@@ -108,8 +122,61 @@ class _ROIAlign(_Align):
         return self._infer(data, rois, batch_indices, 4)
 
     def _box(self, box: Array) -> tuple[Array, Array]:
-        """The first corner (y, x), and height and width, in elements of the image."""
+        """The first corner (y, x), and height and width, in elements of the image, of one box or of several."""
         raise NotImplementedError
+
+    def _pool_all(self, data: Array, boxes: Array, images: Array, output: Array) -> None:
+        begins, extents = self._box(boxes)
+        counts = self._counts(extents / np.array([self.pooled_h, self.pooled_w], extents.dtype))
+        few = np.flatnonzero((counts.prod(axis=1) <= FEW_SAMPLES) & (counts.min(axis=1) > 0))
+        many = np.setdiff1d(np.arange(len(boxes)), few)
+        if many.size:
+            pooled = np.empty((many.size, *output.shape[1:]), output.dtype)
+            super()._pool_all(data, boxes[many], images[many], pooled)
+            output[many] = pooled
+        for count in np.unique(counts[few], axis=0):
+            some = few[(counts[few] == count).all(axis=1)]
+            self._pool_alike(data, begins[some], extents[some], images[some], count.tolist(), output, some)
+
+    def _pool_alike(
+        self,
+        data: Array,
+        begins: Array,
+        extents: Array,
+        images: Array,
+        counts: list[int],
+        output: Array,
+        numbers: Array,
+    ) -> None:
+        """Pool boxes with as many sampling points each, many at a time; `numbers` are their places in the output."""
+        height, width, channels = data.shape[1:]
+        elements = data.reshape(-1, channels)
+        (row, row_weight), (column, column_weight) = (
+            _taps_of_all(begins[:, axis], extents[:, axis], bins, counts[axis], size)
+            for axis, (bins, size) in enumerate(((self.pooled_h, height), (self.pooled_w, width)))
+        )
+        row += images[:, np.newaxis] * height
+        samples = counts[0] * counts[1]
+        each = 4 * samples * self.pooled_h * self.pooled_w * channels
+
+        def pool(start: int, stop: int) -> None:
+            some = np.s_[:, start:stop]
+            place = row[some][:, np.newaxis, ..., np.newaxis] * width + column[some][np.newaxis, :, :, np.newaxis]
+            weight = (
+                row_weight[some][:, np.newaxis, ..., np.newaxis] * column_weight[some][np.newaxis, :, :, np.newaxis]
+            )
+            read = np.take(elements, place, axis=0, mode="clip")
+            read *= weight[..., np.newaxis]
+            if self.mode == "max":
+                points = read.reshape(2, counts[0], 2, counts[1], -1).sum(axis=(0, 2)).reshape(samples, -1)
+                pooled = np.maximum.reduce(points, axis=0, initial=0)
+            else:
+                pooled = np.add.reduce(read.reshape(4 * samples, -1), axis=0) / samples
+            pooled = pooled.reshape(stop - start, self.pooled_h, self.pooled_w, channels)
+            output[numbers[start:stop]] = pooled.transpose(0, 3, 1, 2)
+
+        at_once = max(costs.CHUNK_ELEMENTS // each, 1)
+        for_ranges(len(numbers), at_once, pool, nanoseconds=len(numbers) * each * costs.ELEMENT_NANOSECONDS)
 
     def _pool(self, image: Array, box: Array) -> Array:
         (high, rows), (wide, columns) = (
@@ -133,6 +200,23 @@ class _ROIAlign(_Align):
         for column in columns:
             pooled += _weighted(line, column, 1)
         return pooled / (len(rows) * len(columns))
+
+
+def _taps_of_all(begins: Array, extents: Array, bins: int, count: int, size: int) -> tuple[Array, Array]:
+    """Indices and weights along one axis of two elements for each sampling point of every box.
+
+    begins, extents: of the boxes. Returns two arrays [2 * count, boxes, bins], first of all lower elements, then of all
+    higher ones; positions outside have weight 0.
+    """
+    number = extents.dtype.type
+    each = extents / number(bins)
+    first = begins[:, np.newaxis] + np.arange(bins, dtype=extents.dtype) * each[:, np.newaxis]
+    shares = np.arange(count, dtype=extents.dtype) + number(0.5)
+    positions = first + (each / number(count))[:, np.newaxis] * shares[:, np.newaxis, np.newaxis]
+    within = (positions >= -1) & (positions <= size)
+    line = read_between(np.clip(np.where(within, positions, 0), 0, size - 1))
+    weights = np.concatenate([(1 - line.share) * within, line.share * within])
+    return np.concatenate([line.low, line.high]), weights
 
 
 class _Taps(NamedTuple):
@@ -179,8 +263,8 @@ class ROIAlign3(_ROIAlign):
 
     def _box(self, box: Array) -> tuple[Array, Array]:
         corners = box * box.dtype.type(self.spatial_scale)
-        begin = corners[1::-1]
-        return begin, np.maximum(corners[:1:-1] - begin, 1)
+        begin = corners[..., 1::-1]
+        return begin, np.maximum(corners[..., :1:-1] - begin, 1)
 
 
 @op("ROIAlign", since=9)
@@ -201,8 +285,8 @@ class ROIAlign9(ROIAlign3):
         number = box.dtype.type
         source = number(0.5 if self.aligned_mode == "half_pixel" else 0)
         corners = (box + source) * number(self.spatial_scale) - number(0.5)
-        begin = corners[1::-1]
-        return begin, corners[:1:-1] - begin
+        begin = corners[..., 1::-1]
+        return begin, corners[..., :1:-1] - begin
 
 
 @op("ROIAlignRotated", since=15)

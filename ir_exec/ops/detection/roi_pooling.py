@@ -13,6 +13,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
+from ir_exec.kernels.bins import reduce_bins
 from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, widened
 from ir_exec.kernels.sampling import channels_last, read_between, sample_lattice, sample_points
@@ -86,25 +87,26 @@ class ROIPooling(_RegionPooling):
     def evaluate(self, data: Array, rois: Array) -> Array:
         output = np.zeros((len(rois), data.shape[1], self.pooled_h, self.pooled_w), data.dtype)
         wide, boxes = channels_last(widened(data)), widened(rois)
-        pool = self._greatest if self.method == "max" else self._between
-        for index, image in enumerate(self._images(boxes, len(data)) if output.size and data.size else ()):
-            check_time()
-            pool(wide[image], boxes[index], output[index])
+        images = self._images(boxes, len(data)) if output.size and data.size else []
+        if self.method == "max" and images:
+            output[: len(images)] = self._greatest(wide, boxes[: len(images)], images)
+        elif images:
+            for index, image in enumerate(images):
+                check_time()
+                self._between(wide[image], boxes[index], output[index])
         return output
 
-    def _greatest(self, image: Array, box: Array, output: Array) -> None:
-        corners = _rounded(box[1:] * box.dtype.type(self.spatial_scale))
-        rows, columns = (
-            _bins(corners[axis], max(corners[axis + 2] - corners[axis] + 1, 1), bins, size, box.dtype)
-            for axis, bins, size in ((1, self.pooled_h, image.shape[0]), (0, self.pooled_w, image.shape[1]))
-        )
-        for h, (top, bottom) in enumerate(rows):
-            if top >= bottom:
-                continue
-            line = image[top:bottom].max(axis=0)
-            for w, (left, right) in enumerate(columns):
-                if left < right:
-                    output[:, h, w] = line[left:right].max(axis=0)
+    def _greatest(self, data: Array, boxes: Array, images: list[int]) -> Array:
+        corners = _rounded(boxes[:, 1:] * boxes.dtype.type(self.spatial_scale))
+        extents = np.maximum(corners[:, 2:] - corners[:, :2] + 1, 1)
+        height, width = data.shape[1:3]
+        rows = _bins(corners[:, 1], extents[:, 1], self.pooled_h, height, boxes.dtype)
+        columns = _bins(corners[:, 0], extents[:, 0], self.pooled_w, width, boxes.dtype)
+        starts = np.array(images)[:, np.newaxis, np.newaxis] * (height * width)
+        places = data.reshape(-1, data.shape[3])
+        greatest = reduce_bins(np.maximum, places, width, starts, rows, columns, -np.inf)
+        greatest[_are_empty(rows)[:, :, np.newaxis] | _are_empty(columns)[:, np.newaxis]] = 0
+        return greatest.transpose(0, 3, 1, 2)
 
     def _between(self, image: Array, box: Array, output: Array) -> None:
         lines, inside = [], []
@@ -165,25 +167,32 @@ class PSROIPooling(_RegionPooling):
     def evaluate(self, data: Array, rois: Array) -> Array:
         output = np.zeros((len(rois), self.output_dim, self.group_size, self.group_size), data.dtype)
         wide, boxes = widened(data), widened(rois)
-        pool = self._mean if self.mode == "average" else self._between
-        for index, image in enumerate(self._images(boxes, len(data)) if data.size else ()):
-            check_time()
-            pool(wide[image], boxes[index], output[index])
+        images = self._images(boxes, len(data)) if data.size else []
+        if self.mode == "average" and images:
+            output[: len(images)] = self._mean(wide, boxes[: len(images)], images)
+        elif images:
+            for index, image in enumerate(images):
+                check_time()
+                self._between(wide[image], boxes[index], output[index])
         return output
 
-    def _mean(self, image: Array, box: Array, output: Array) -> None:
-        number, group = box.dtype.type, self.group_size
-        scale = number(self.spatial_scale)
-        corners = np.concatenate([_rounded(box[1:3]), _rounded(box[3:] + 1)]).astype(box.dtype) * scale
-        rows, columns = (
-            _bins(corners[axis], max(corners[axis + 2] - corners[axis], number(0.1)), group, size, box.dtype)
-            for axis, size in ((1, image.shape[1]), (0, image.shape[2]))
-        )
-        bins = image.reshape(self.output_dim, group, group, *image.shape[1:])
-        for h, (top, bottom) in enumerate(rows):
-            for w, (left, right) in enumerate(columns):
-                if top < bottom and left < right:
-                    output[:, h, w] = bins[:, h, w, top:bottom, left:right].mean(axis=(1, 2))
+    def _mean(self, data: Array, boxes: Array, images: list[int]) -> Array:
+        number, group = boxes.dtype.type, self.group_size
+        height, width = data.shape[2:]
+        corners = np.concatenate([_rounded(boxes[:, 1:3]), _rounded(boxes[:, 3:] + 1)], 1).astype(boxes.dtype)
+        corners *= number(self.spatial_scale)
+        extents = np.maximum(corners[:, 2:] - corners[:, :2], number(0.1))
+        rows = _bins(corners[:, 1], extents[:, 1], group, height, boxes.dtype)
+        columns = _bins(corners[:, 0], extents[:, 0], group, width, boxes.dtype)
+        # The channels of a bin, for all output channels side by side.
+        planes = data.reshape(len(data), self.output_dim, group**2, height * width).transpose(0, 2, 3, 1)
+        places = np.ascontiguousarray(planes).reshape(-1, self.output_dim)
+        bins = np.arange(group**2).reshape(group, group)
+        starts = (np.array(images)[:, np.newaxis, np.newaxis] * group**2 + bins) * (height * width)
+        total = reduce_bins(np.add, places, width, starts, rows, columns, 0)
+        counts = _sizes(rows)[:, :, np.newaxis] * _sizes(columns)[:, np.newaxis]
+        total /= np.maximum(counts, 1).astype(total.dtype)[..., np.newaxis]
+        return total.transpose(0, 3, 1, 2)
 
     def _between(self, image: Array, box: Array, output: Array) -> None:
         corners = box[1:] * box.dtype.type(self.spatial_scale)
@@ -319,11 +328,22 @@ def _rounded(values: Array) -> Array:
     return np.trunc(exact + np.copysign(0.5, exact))
 
 
-def _bins(first: float, extent: float, count: int, size: int, dtype: np.dtype[Any]) -> list[tuple[int, int]]:
-    """Begin and end of each of `count` bins from `first` on, clipped to the axis; bins may share elements."""
-    number = dtype.type
-    bin_size = number(extent) / number(count)
-    edges = np.arange(count + 1, dtype=dtype) * bin_size
-    begins, ends = np.floor(edges[:-1] + number(first)), np.ceil(edges[1:] + number(first))
-    limited: list[list[int]] = np.clip(np.stack([begins, ends], 1), 0, size).astype(np.int64).tolist()
-    return [(begin, end) for begin, end in limited]
+def _bins(firsts: Array, extents: Array, count: int, size: int, dtype: np.dtype[Any]) -> Array:
+    """Begin and end of each of `count` bins of every region, clipped to the axis; bins may share elements.
+
+    firsts, extents: of the regions. Returns [regions, count, 2] i64.
+    """
+    bin_sizes = extents.astype(dtype) / dtype.type(count)
+    edges = np.arange(count + 1, dtype=dtype) * bin_sizes[:, np.newaxis]
+    begins = firsts.astype(dtype)[:, np.newaxis]
+    limits = np.stack([np.floor(edges[:, :-1] + begins), np.ceil(edges[:, 1:] + begins)], 2)
+    return np.asarray(np.clip(limits, 0, size).astype(np.int64))
+
+
+def _sizes(bins: Array) -> Array:
+    """How many rows, or columns, each bin has."""
+    return np.asarray(np.maximum(bins[..., 1] - bins[..., 0], 0))
+
+
+def _are_empty(bins: Array) -> Array:
+    return np.asarray(bins[..., 0] >= bins[..., 1])

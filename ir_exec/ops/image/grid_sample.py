@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
 from ir_exec.errors import EvaluationError
+from ir_exec.kernels import costs
+from ir_exec.kernels.parallel import for_each
 from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool
@@ -15,6 +17,15 @@ from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, saturated
 
 __all__ = ["GridSample"]
+
+
+class _Tap(NamedTuple):
+    """Elements along one axis: their indices inside, which lie outside where these count as 0, and their weights, or
+    None where only these elements are read."""
+
+    element: Array
+    outside: Array | None
+    share: Array | None
 
 
 @op("GridSample", since=9)
@@ -60,24 +71,50 @@ class GridSample(Op):
         exact = self.mode == "nearest"
         working = np.dtype(np.float64 if kind.bits >= 32 and kind is not ElementType.f32 else np.float32)
         places = grid.astype(np.float64 if grid.dtype == np.float64 else np.float32, copy=False)
-        for n in range(batch if output.size else 0):
-            planes = data[n].reshape(channels, -1)
-            read = self._read(planes if exact else planes.astype(working, copy=False), places[n].reshape(-1, 2), size)
-            output[n] = (read if exact else _narrowed(read, kind)).reshape(output.shape[1:])
+        if not output.size:
+            return output
+        # The channels of a place side by side are read together; a copy of all is too much for a few points.
+        images = data.transpose(0, 2, 3, 1)
+        if data.size <= costs.COPIED_TO_READ * output.size:
+            images = np.ascontiguousarray(images, data.dtype if exact else working)
+        points = places.reshape(batch, -1, 2)
+        read_by_places = output.reshape(batch, channels, -1).swapaxes(1, 2)
+        at_once = max(costs.CHUNK_ELEMENTS // channels, 1)
+        some = max(at_once // points.shape[1], 1)
+        pieces = -(-points.shape[1] // at_once)
+
+        def work(number: int) -> None:
+            first, part = divmod(number, pieces)
+            chosen = np.s_[first * some : (first + 1) * some, part * at_once : (part + 1) * at_once]
+            numbers = np.arange(batch)[chosen[0], np.newaxis]
+            read = self._read(images, numbers, points[chosen], [*size], np.dtype(images.dtype if exact else working))
+            read_by_places[chosen] = read if exact else _narrowed(read, kind)
+
+        taps = {"nearest": 1, "bilinear": 4, "bicubic": 16}[self.mode]
+        nanoseconds = output.size * taps * costs.ELEMENT_NANOSECONDS
+        for_each(-(-batch // some) * pieces, lambda: work, nanoseconds=nanoseconds)
         return output
 
-    def _read(self, planes: Array, places: Array, size: list[int]) -> Array:
-        """Planes [C, H * W] sampled at places [P, 2]: [C, P]."""
-        y, x = (self._position(places[:, 1 - axis], size[axis]) for axis in (0, 1))
-        if self.mode == "nearest":
-            return self._element(planes, np.rint(y), np.rint(x), size)
-        rows, columns = self._taps(y), self._taps(x)
-        total = np.zeros((len(planes), len(y)), planes.dtype)
-        for row, row_share in rows:
-            for column, column_share in columns:
-                element = self._element(planes, row, column, size)
-                element *= (row_share * column_share).astype(planes.dtype, copy=False)
-                total += element
+    def _read(self, images: Array, numbers: Array, places: Array, size: list[int], dtype: np.dtype[Any]) -> Array:
+        """Images [N, H, W, C], those of these numbers [n, 1], sampled at places [n, P, 2]: [n, P, C] in dtype."""
+        height, width = size
+        rows, columns = (self._taps(self._position(places[..., 1 - axis], size[axis]), size[axis]) for axis in (0, 1))
+        total: Array | None = None
+        for row in rows:
+            start = (numbers * height + row.element) * width
+            for column in columns:
+                if images.flags.c_contiguous:
+                    element = np.take(images.reshape(-1, images.shape[3]), start + column.element, axis=0, mode="clip")
+                else:
+                    element = images[numbers, row.element, column.element]
+                if row.outside is not None and column.outside is not None:
+                    np.copyto(element, 0, where=(row.outside | column.outside)[..., np.newaxis])
+                if row.share is None or column.share is None:
+                    return element
+                element = element.astype(dtype, copy=False)
+                element *= (row.share * column.share).astype(dtype, copy=False)[..., np.newaxis]
+                total = element if total is None else np.add(total, element, out=total)
+        assert total is not None, "every axis has a tap"
         return total
 
     def _position(self, place: Array, size: int) -> Array:
@@ -85,29 +122,27 @@ class GridSample(Op):
             return np.asarray((place + 1) * (size - 1) / 2)
         return np.asarray(((place + 1) * size - 1) / 2)
 
-    def _taps(self, position: Array) -> list[tuple[Array, Array]]:
-        """The elements along one axis that a position mixes, each with its weight."""
+    def _taps(self, position: Array, size: int) -> list[_Tap]:
+        """The elements along one axis that a position mixes."""
+        if self.mode == "nearest":
+            return [self._tap(np.rint(position), None, size)]
         low = np.floor(position)
         near = position - low
         far = 1 - near
         if self.mode == "bilinear":
-            return [(low, far), (low + 1, near)]
+            return [self._tap(low, far, size), self._tap(low + 1, near, size)]
         a = near.dtype.type(-0.75)
         return [
-            (low - 1, a * near * far * far),
-            (low, ((a + 2) * near - (a + 3)) * near * near + 1),
-            (low + 1, ((a + 2) * far - (a + 3)) * far * far + 1),
-            (low + 2, a * far * near * near),
+            self._tap(low - 1, a * near * far * far, size),
+            self._tap(low, ((a + 2) * near - (a + 3)) * near * near + 1, size),
+            self._tap(low + 1, ((a + 2) * far - (a + 3)) * far * far + 1, size),
+            self._tap(low + 2, a * far * near * near, size),
         ]
 
-    def _element(self, planes: Array, row: Array, column: Array, size: list[int]) -> Array:
-        """planes[:, row * W + column], for rows and columns that may lie outside."""
-        inside = self._inside(row, size[0])
-        across = self._inside(column, size[1])
-        taken = np.take(planes, inside * size[1] + across, axis=1, mode="clip")
-        if self.padding_mode == "zeros":
-            taken[:, (row < 0) | (row >= size[0]) | (column < 0) | (column >= size[1]) | np.isnan(row + column)] = 0
-        return taken
+    def _tap(self, index: Array, share: Array | None, size: int) -> _Tap:
+        # Not a number counts as outside.
+        outside = ~((index >= 0) & (index < size)) if self.padding_mode == "zeros" else None
+        return _Tap(self._inside(index, size), outside, share)
 
     def _inside(self, index: Array, size: int) -> Array:
         """The index inside that an index stands for; NaN becomes some index."""

@@ -104,3 +104,21 @@ def test_bounds_of_an_output_shape_are_dims() -> None:
     assert found == typed("1,3,2..5,?")
     found = ConvolutionBackpropData().infer(typed("..."), typed("..."), typed("3", "i64"))
     assert found == typed("?,?,?,?,?")
+
+
+@pytest.mark.parametrize(("block", "least"), [(1, 1), (20, 1), (2**18, 128)])
+@pytest.mark.parametrize("kernel", [(3,), (2, 3), (1, 2, 3)])
+def test_windows_side_by_side(monkeypatch: pytest.MonkeyPatch, kernel: tuple[int, ...], block: int, least: int) -> None:
+    monkeypatch.setattr(costs, "INTERMEDIATE_ELEMENTS", block)
+    monkeypatch.setattr(costs, "LEAST_WINDOWS", least)
+    generator = np.random.default_rng(0)
+    rank = len(kernel)
+    counts = (3, 4, 2)[:rank]
+    data = generator.integers(-4, 5, (2, 2 * 3, *counts)).astype(np.float32)
+    filters = generator.integers(-4, 5, (2, 3, 5, *kernel)).astype(np.float32)
+    operator = GroupConvolutionBackpropData(
+        strides=kernel, dilations=(1,) * rank, pads_begin=(0,) * rank, pads_end=(0,) * rank
+    )
+    sizes = tuple(count * size for count, size in zip(counts, kernel, strict=True))
+    wanted = transposed(data, filters, [(size, 1, 0) for size in kernel], sizes)
+    assert np.array_equal(operator.evaluate(data, filters), wanted)

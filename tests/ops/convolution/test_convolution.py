@@ -77,6 +77,8 @@ def test_convolution_is_the_sum_that_defines_it(problem: dict[str, Any], widenin
         patch.setattr(costs, "PIECE_ELEMENTS", problem["block"] // 16)
         patch.setattr(costs, "LEAST_WINDOWS", 1)
         patch.setattr(costs, "MANY_CHANNELS", problem["many"])
+        patch.setattr(costs, "COPIES_A_SUM", problem["copies"])
+        patch.setattr(costs, "FEW_OUTPUTS", problem["few"])
         assert np.array_equal(operator.evaluate(data, filters), wanted)
     arrays = [data, filters]
     wider = [TensorType(ElementType.f32, draw_wider(widening.draw, array.shape)) for array in arrays]

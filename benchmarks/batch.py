@@ -1,0 +1,256 @@
+"""Many items over workers: how many a second, what an item costs besides its work, and what workers take of memory.
+
+    python -m benchmarks.batch [--quick] [--runs 5] [--workers 1 2] [--without-dask]
+
+Three tables, and a JSON file in benchmarks/results:
+- overhead: items of 1 KiB through a network of one addition, in chunks of 1, 10 and 100, by a pool of processes and by
+  a Dask cluster of processes; milliseconds an item, wall clock and processor time of this process and its children.
+- throughput: the dense half of four encoder layers over batches of 8 x 128 tokens, by 1 and 2 processes, in turns with
+  plain calls.
+- memory: 8 workers with a network of 256 MiB of weights; what they take together beyond what they take without it,
+  counting shared pages once (PSS; Linux alone tells it).
+
+Medians over the runs. On a machine that does other things too, wall clock says little: see the processor time beside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+# Workers have a core each, and so have the plain calls beside them.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+
+sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.parent)]
+
+import ir_exec
+from benchmarks.measure import RESULTS, machine
+from ir_exec import batch
+from ir_exec.batch.pools import Pool, Processes
+from ir_exec.types import Array
+
+CHUNKS = (1, 10, 100)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer items")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--without-dask", action="store_true")
+    asked = parser.parse_args()
+    count = 300 if asked.quick else 2000
+    found: dict[str, Any] = {"machine": machine(), "load": os.getloadavg()}
+    with tempfile.TemporaryDirectory() as folder:
+        found["overhead"] = overhead(Path(folder), count, asked.runs, with_dask=not asked.without_dask)
+        found["throughput"] = throughput(Path(folder), 8 if asked.quick else 40, asked.runs, asked.workers)
+        found["memory"] = memory(Path(folder), workers=8)
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "batch.json").write_text(json.dumps(found, indent=1) + "\n")
+
+
+def overhead(folder: Path, count: int, runs: int, *, with_dask: bool) -> list[dict[str, Any]]:
+    print(f"\noverhead: {count} items of 1 KiB, two workers, median of {runs} runs")
+    print(f"{'executor':>12} {'chunk':>6} {'ms an item':>11} {'processor ms':>13}")
+    path = adding_network(folder)
+    items = [[np.full(256, index, np.float32)] for index in range(count)]
+    rows = []
+    with Processes(2) as processes, dask_client(2) if with_dask else nothing() as client:
+        for name, executor in [("here", None), ("processes", processes), ("dask", client)]:
+            if name == "dask" and client is None:
+                continue
+            for chunk in CHUNKS:
+                wall, processor = timed(lambda e=executor, c=chunk: every(path, items, e, c), runs)  # type: ignore[misc]  # defaults bind the loop's values
+                row = {
+                    "executor": name,
+                    "chunk": chunk,
+                    "ms": wall / count * 1e3,
+                    "processor_ms": processor / count * 1e3,
+                }
+                rows.append(row)
+                print(f"{name:>12} {chunk:>6} {row['ms']:>11.3f} {row['processor_ms']:>13.3f}")
+    return rows
+
+
+def throughput(folder: Path, count: int, runs: int, workers: list[int]) -> list[dict[str, Any]]:
+    print(f"\nthroughput: {count} batches of 8 x 128 tokens, one thread a worker, median of {runs} runs")
+    print(f"{'workers':>8} {'items a second':>15} {'times plain calls':>18}")
+    path = dense(folder)
+    items = [[np.random.default_rng(index).standard_normal((8, 128, 256), np.float32)] for index in range(count)]
+    compiled = ir_exec.compile_model(path, threads=1)
+    rows = []
+    for number in workers:
+        with Processes(number, threads=1) as pool:
+            every(path, items[:2], pool, 1)
+            ratios, speeds = [], []
+            for _ in range(runs):
+                plain = wall_of(lambda: [compiled(item) for item in items])
+                many = wall_of(lambda p=pool: every(path, items, p, 1))  # type: ignore[misc]  # a default binds the pool
+                ratios.append(plain / many)
+                speeds.append(count / many)
+        row = {"workers": number, "items_a_second": statistics.median(speeds), "ratio": statistics.median(ratios)}
+        rows.append(row)
+        print(f"{number:>8} {row['items_a_second']:>15.3g} {row['ratio']:>18.2f}")
+    return rows
+
+
+def memory(folder: Path, workers: int) -> dict[str, Any]:
+    size = 256 * 2**20
+    path = large_network(folder, size)
+    small = adding_network(folder)
+    taken = {}
+    for name, network, item in [
+        ("without", small, [np.zeros(256, np.float32)]),
+        ("with", path, [np.zeros((1, 8192), np.float32)]),
+    ]:
+        with Processes(workers, threads=1) as pool:
+            pids = set()
+            for _ in range(20):  # until each worker has had an item
+                every(network, [item] * workers * 2, pool, 1)
+                pids |= {pool.submit(os.getpid).result() for _ in range(workers)}
+                if len(children()) >= workers:
+                    break
+            taken[name] = {key: sum(memory_of(pid, key) for pid in children()) for key in ("Pss", "Rss")}
+    each = {key: (taken["with"][key] - taken["without"][key]) / size for key in ("Pss", "Rss")}
+    print(f"\nmemory: {workers} workers with {size >> 20} MiB of weights take, beyond what they take without them,")
+    print(
+        f"{each['Pss']:.2f} times the weights (shared pages once), {each['Rss']:.2f} times with shared pages for each"
+    )
+    return {"workers": workers, "weights": size, **{name: dict(kinds) for name, kinds in taken.items()}, "times": each}
+
+
+def every(path: str, items: list[list[Array]], executor: Executor | Pool | None, chunk: int) -> None:
+    for result in batch.run(path, items, executor, chunk=chunk, threads=1):
+        assert result.outputs is not None, result.error
+
+
+def timed(call: Callable[[], object], runs: int) -> tuple[float, float]:
+    """Median seconds: wall clock, and processor time of this process and of its workers."""
+    call()
+    walls, processors = [], []
+    for _ in range(runs):
+        before, start = processor_seconds(), time.perf_counter()
+        call()
+        walls.append(time.perf_counter() - start)
+        processors.append(processor_seconds() - before)
+    return statistics.median(walls), statistics.median(processors)
+
+
+def wall_of(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def processor_seconds() -> float:
+    """Of this process and of all that it has started and that still run."""
+    total = time.process_time()
+    for pid in children():
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return total
+
+
+def children(of: int | None = None) -> list[int]:
+    """The processes below one, by their numbers; none where the system does not tell."""
+    found = []
+    for task in Path(f"/proc/{of or os.getpid()}/task").glob("*/children"):
+        for pid in map(int, task.read_text().split()):
+            if "resource_tracker" not in Path(f"/proc/{pid}/cmdline").read_text():
+                found += [pid, *children(pid)]
+    return found
+
+
+def memory_of(pid: int, kind: str) -> int:
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith(f"{kind}:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+@contextmanager
+def dask_client(workers: int) -> Iterator[Any]:
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=60
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@contextmanager
+def nothing() -> Iterator[None]:
+    yield None
+
+
+def network(folder: Path, name: str, shape: str, layers: list[tuple[str, str, int, int]], *, size: int) -> str:
+    """A chain of layers, each with a constant as its second input: (type, shape, offset, size) of these."""
+    parts = [_layer(0, "Parameter", f'<data shape="{shape}" element_type="f32"/>', 0)]
+    edges = []
+    last = (0, 0)
+    for position, (kind, dims, offset, length) in enumerate(layers):
+        constant, layer = 2 * position + 1, 2 * position + 2
+        data = f'<data element_type="f32" shape="{dims}" offset="{offset}" size="{length}"/>'
+        parts.append(_layer(constant, "Const", data, 0))
+        parts.append(_layer(layer, kind, "", 2))
+        edges += [(*last, layer, 0), (constant, 0, layer, 1)]
+        last = (layer, 2)
+    parts.append(_layer(2 * len(layers) + 1, "Result", "", 1, has_output=False))
+    edges.append((*last, 2 * len(layers) + 1, 0))
+    lines = [f'<edge from-layer="{a}" from-port="{b}" to-layer="{c}" to-port="{d}"/>' for a, b, c, d in edges]
+    text = f'<net name="{name}" version="11"><layers>{"".join(parts)}</layers><edges>{"".join(lines)}</edges></net>'
+    path = folder / f"{name}.xml"
+    path.write_text(text)
+    if size:
+        random = np.random.default_rng(0)
+        with path.with_suffix(".bin").open("wb") as file:
+            for start in range(0, size, 2**24):
+                count = min(2**24, size - start) // 4
+                file.write((random.standard_normal(count, np.float32) / 100).tobytes())
+    return str(path)
+
+
+def _layer(id: int, kind: str, data: str, inputs: int, *, has_output: bool = True) -> str:
+    ports = "".join(f'<port id="{port}" precision="FP32"/>' for port in range(inputs))
+    around = f"<input>{ports}</input>" if inputs else ""
+    output = f'<output><port id="{inputs}" precision="FP32"/></output>' if has_output else ""
+    return f'<layer id="{id}" name="{kind}{id}" type="{kind}" version="opset1">{data}{around}{output}</layer>'
+
+
+def adding_network(folder: Path) -> str:
+    return network(folder, "adding", "256", [("Add", "256", 0, 1024)], size=1024)
+
+
+def large_network(folder: Path, size: int) -> str:
+    """Products with matrices of 8192 x 1024 and back, until the weights are that large."""
+    one = 8192 * 1024 * 4
+    layers = [
+        ("MatMul", "8192,1024" if index % 2 == 0 else "1024,8192", index * one, one) for index in range(size // one)
+    ]
+    return network(folder, "large", "?,8192", layers, size=size)
+
+
+def dense(folder: Path) -> str:
+    """Eight products of 256 x 1024 and back, as the dense half of four encoder layers has them."""
+    one = 256 * 1024 * 4
+    layers = [("MatMul", "256,1024" if index % 2 == 0 else "1024,256", index * one, one) for index in range(8)]
+    return network(folder, "dense", "?,128,256", layers, size=8 * one)
+
+
+if __name__ == "__main__":
+    main()

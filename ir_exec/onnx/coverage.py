@@ -1,0 +1,67 @@
+"""Which operators of ONNX can be said in IR, from the registry and from ONNX's own definitions."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from ir_exec.onnx.domains import MICROSOFT, ML, STANDARD, TRAINING, shown_domain
+from ir_exec.onnx.registry import find, registered
+
+__all__ = ["Covered", "covered_operators", "onnx_page"]
+
+How: TypeAlias = Literal["function", "body", "no"]
+
+
+class Covered(NamedTuple):
+    """An operator and what becomes of it.
+
+    versions: those in which it changed. how: `function` of ir_exec, or the `body` by which ONNX defines it; `no`.
+    """
+
+    domain: str
+    name: str
+    versions: tuple[int, ...]
+    how: How
+
+    @property
+    def shown(self) -> str:
+        """As messages name it."""
+        return f"{self.domain}:{self.name}" if self.domain else self.name
+
+
+def covered_operators() -> list[Covered]:
+    """Every operator of the domains that the package onnx defines, and those of com.microsoft that can be said."""
+    from onnx import defs
+
+    schemas: dict[tuple[str, str], list[Any]] = {}
+    for schema in defs.get_all_schemas_with_history():
+        if schema.domain in (STANDARD, ML, TRAINING):
+            schemas.setdefault((schema.domain, schema.name), []).append(schema)
+    found = []
+    for (domain, name), history in sorted(schemas.items()):
+        newest = max(history, key=lambda schema: schema.since_version)
+        last = newest.since_version - 1 if newest.deprecated else newest.since_version
+        versions = tuple(sorted(one.since_version for one in history if not one.deprecated))
+        has_body = newest.has_function or newest.has_context_dependent_function
+        how: How = "function" if find(domain, name, last) is not None else "body" if has_body else "no"
+        found.append(Covered(domain, name, versions, how))
+    own: dict[str, list[int]] = {}
+    for version in registered():
+        if version.domain == MICROSOFT:
+            own.setdefault(version.name, []).append(version.since)
+    return found + [Covered(MICROSOFT, name, tuple(own[name]), "function") for name in sorted(own)]
+
+
+_SAID = {"function": "yes", "body": "yes, by its body", "no": "no"}
+
+
+def onnx_page() -> str:
+    """The list of operators in docs/onnx.md, as Markdown."""
+    lines = []
+    domain: str | None = None
+    for one in covered_operators():
+        if one.domain != domain:
+            domain = one.domain
+            lines += ["", f"### {shown_domain(domain)}", "", "| operator | versions | said in IR |", "|---|---|---|"]
+        lines.append(f"| {one.name} | {', '.join(map(str, one.versions))} | {_SAID[one.how]} |")
+    return "\n".join(lines[1:]) + "\n"

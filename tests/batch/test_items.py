@@ -1,0 +1,139 @@
+"""Items in files: rows of stacks, whole archives, and whose input an array is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ir_exec.batch.items import StoredFile, StoredItem, digest_of, items_in
+from ir_exec.errors import EvaluationError
+from ir_exec.model import ModelPort
+from ir_exec.types import Array, ElementType, Shape
+
+
+def port(name: str, shape: str = "?,4", kind: ElementType = ElementType.f32) -> ModelPort:
+    return ModelPort(name, frozenset([name, f"{name}:0"]), kind, Shape.parse(shape))
+
+
+X = [port("x")]
+DATA = np.arange(28, dtype=np.float32).reshape(7, 4)
+
+
+def store(folder: Path, kind: str, data: Array = DATA) -> StoredFile:
+    path = folder / f"stack{kind}"
+    if kind == ".npy":
+        np.save(path, data)
+    elif kind == ".npz":
+        np.savez(path, x=data)
+    elif kind == ".zarr":
+        zarr = pytest.importorskip("zarr", reason="Zarr is not installed")
+        zarr.save_array(str(path), data)
+    else:
+        pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+        parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+        rows = pyarrow.array(data.reshape(len(data), -1).tolist(), pyarrow.list_(pyarrow.float32()))
+        table = pyarrow.table({"id": list(range(len(data))), "x": rows})
+        parquet.write_table(table, path, row_group_size=3)
+    return StoredFile(str(path))
+
+
+@pytest.mark.parametrize("kind", [".npy", ".npz", ".zarr", ".parquet"])
+@pytest.mark.parametrize("batch", [1, 2, 3, 7, 9])
+def test_rows_of_a_stack(tmp_path: Path, kind: str, batch: int) -> None:
+    items = list(items_in([store(tmp_path, kind)], X, batch))
+    assert len(items) == -(-7 // batch)
+    assert len({name for name, _ in items}) == len(items)
+    parts = [item.load(X)[0]["x"] for _, item in items]
+    assert all(len(part) == batch for part in parts[:-1])
+    assert np.array_equal(np.concatenate(parts), DATA)
+    assert {part.dtype for part in parts} == {np.dtype(np.float32)}
+
+
+def test_names_are_in_the_order_of_the_rows(tmp_path: Path) -> None:
+    names = [name for name, _ in items_in([store(tmp_path, ".npy", np.zeros((12, 4), np.float32))], X, 1)]
+    assert names == sorted(names)
+    assert names[0] == "stack-00"
+
+
+def test_without_a_batch_the_network_says_how_many_rows(tmp_path: Path) -> None:
+    items = list(items_in([store(tmp_path, ".npy")], [port("x", "3,4")]))
+    assert [item.rows for _, item in items] == [(0, 3), (3, 6), (6, 7)]
+
+
+def test_a_stack_of_whole_inputs(tmp_path: Path) -> None:
+    data = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    items = list(items_in([store(tmp_path, ".npy", data)], X))
+    assert [item.load(X)[0]["x"].tolist() for _, item in items] == data.tolist()
+
+
+def test_flat_columns_get_the_shape_of_their_input(tmp_path: Path) -> None:
+    data = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    ports = [port("x", "?,3,4")]
+    (_, item), *_ = items_in([store(tmp_path, ".parquet", data)], ports, 2)
+    assert np.array_equal(item.load(ports)[0]["x"], data)
+
+
+def test_an_archive_is_one_item(tmp_path: Path) -> None:
+    ((name, item),) = items_in([store(tmp_path, ".npz")], X)
+    assert (name, item.rows) == ("stack", None)
+    assert np.array_equal(item.load(X)[0]["x"], DATA)
+
+
+def test_a_file_for_each_input(tmp_path: Path) -> None:
+    ports = [port("x"), port("y", "?")]
+    np.save(tmp_path / "a.npy", DATA)
+    np.save(tmp_path / "b.npy", np.arange(7, dtype=np.float64))
+    files = [StoredFile(str(tmp_path / "a.npy"), "x"), StoredFile(str(tmp_path / "b.npy"), "in1")]
+    items = [item for _, item in items_in(files, ports, 4)]
+    assert [item.load(ports)[0]["y"].tolist() for item in items] == [[0, 1, 2, 3], [4, 5, 6]]
+    np.save(tmp_path / "b.npy", np.zeros(6))
+    with pytest.raises(EvaluationError, match="the first axis is to count the items"):
+        list(items_in(files, ports, 4))
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [("", "does not say for which input"), ("z", "holds 'z', which is no input; the inputs are: x, y"), ("in2", "in2")],
+)
+def test_arrays_for_no_input(tmp_path: Path, key: str, message: str) -> None:
+    np.save(tmp_path / "a.npy", DATA)
+    item = StoredItem((StoredFile(str(tmp_path / "a.npy"), key),))
+    with pytest.raises(EvaluationError, match=message):
+        item.load([port("x"), port("y")])
+
+
+def test_files_that_are_no_arrays(tmp_path: Path) -> None:
+    for name in ("a.npy", "a.npz", "a.parquet"):
+        (tmp_path / name).write_bytes(b"not an array")
+        with pytest.raises(EvaluationError, match=name):
+            StoredItem((StoredFile(str(tmp_path / name)),)).load(X)
+    with pytest.raises(EvaluationError, match="holds no arrays: expected"):
+        StoredItem((StoredFile(str(tmp_path / "a.txt")),)).load(X)
+    with pytest.raises(FileNotFoundError):
+        StoredItem((StoredFile(str(tmp_path / "b.npy")),)).load(X)
+
+
+def test_columns_without_a_value_or_of_several_lengths(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    for rows, message in [([[1.0], None], "without a value"), ([[1.0], [1.0, 2.0]], "several lengths")]:
+        parquet.write_table(pyarrow.table({"x": rows}), tmp_path / "a.parquet")
+        with pytest.raises(EvaluationError, match=message):
+            StoredItem((StoredFile(str(tmp_path / "a.parquet")),)).load(X)
+
+
+@given(st.lists(st.integers(0, 3), max_size=3), st.sampled_from(["f4", "i8", "O"]))
+def test_digests_differ_where_arrays_do(shape: list[int], kind: str) -> None:
+    array: Any = np.zeros(shape, kind)
+    assert digest_of({"x": array}) == digest_of({"x": array.copy()})
+    assert digest_of({"x": array}) != digest_of({"y": array})
+    assert digest_of({"x": array}) != digest_of({"x": array[None]})
+    if array.size:
+        other = array.copy()
+        other[(-1,) * array.ndim] = 1
+        assert digest_of({"x": array}) != digest_of({"x": other})

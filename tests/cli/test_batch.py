@@ -1,0 +1,169 @@
+"""`ir-exec run` and `ir-exec compare` over many inputs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from ir_exec.cli import main
+from tests.helpers.items import weighed_network
+
+WEIGHTS = np.arange(12, dtype=np.float32).reshape(4, 3)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with net.xml, and data/0.npz to data/4.npz with the input `in0`."""
+    weighed_network(tmp_path)
+    (tmp_path / "data").mkdir()
+    for index in range(5):
+        np.savez(tmp_path / "data" / f"{index}.npz", in0=np.full((2, 4), index, np.float32))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(main, [*arguments])
+
+
+def manifest(folder: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(folder, "manifest.jsonl").read_text().splitlines()]
+
+
+def outputs(path: str) -> Any:
+    (array,) = np.load(path).values()
+    return array.tolist()
+
+
+@pytest.mark.parametrize("inputs", ["data/*.npz", "data", "./data/?.npz"])
+def test_every_file_has_its_output(place: Path, inputs: str) -> None:
+    found = call("run", "net.xml", "--inputs", inputs, "--output", "out")
+    assert found.exit_code == 0, found.output
+    assert found.output.startswith("ran 5 items in ")
+    for index in range(5):
+        assert outputs(f"out/{index}.npz") == (np.full((2, 4), index, np.float32) @ WEIGHTS).tolist()
+    head, *lines = manifest("out")
+    assert head["model"] == "net.xml"
+    assert [line["item"] for line in lines] == list("01234")
+    assert all(line["error"] is None and line["digest"] for line in lines)
+
+
+def test_processes_do_the_same(place: Path) -> None:
+    assert call("run", "net.xml", "--inputs", "data/*.npz", "--output", "one").exit_code == 0
+    found = call("run", "net.xml", "--inputs", "data/*.npz", "--output", "two", "--jobs", "2")
+    assert found.exit_code == 0, found.output
+    assert manifest("one") == manifest("two")
+    for index in range(5):
+        assert outputs(f"one/{index}.npz") == outputs(f"two/{index}.npz")
+
+
+def test_it_goes_on_where_it_stopped(place: Path) -> None:
+    call("run", "net.xml", "--inputs", "data/*.npz", "--output", "out")
+    written = Path("out/3.npz").stat().st_mtime_ns
+    lines = Path("out/manifest.jsonl").read_text().splitlines(keepends=True)
+    # As if it had been killed while it wrote the line of item 4.
+    Path("out/manifest.jsonl").write_text("".join(lines[:5]) + lines[5][:20])
+    Path("out/2.npz").unlink()
+    np.savez("data/1.npz", in0=np.full((2, 4), 7, np.float32))
+    np.savez("data/0.npz", in0=np.full((2, 4), 0, np.float32))  # newer, with the same arrays
+    found = call("run", "net.xml", "--inputs", "data/*.npz", "--output", "out")
+    assert found.exit_code == 0
+    assert "ran 3 items" in found.output
+    assert "2 were done before; 1 had changed since" in found.output
+    assert Path("out/3.npz").stat().st_mtime_ns == written
+    assert outputs("out/1.npz") == (np.full((2, 4), 7, np.float32) @ WEIGHTS).tolist()
+    assert "ran 0 items" in call("run", "net.xml", "--inputs", "data/*.npz", "--output", "out").output
+
+
+def test_another_network_is_noticed(place: Path) -> None:
+    call("run", "net.xml", "--inputs", "data/*.npz", "--output", "out")
+    Path("net.bin").write_bytes((WEIGHTS + 1).tobytes())
+    found = call("run", "net.xml", "--inputs", "data/*.npz", "--output", "out")
+    assert found.exit_code == 2
+    assert "out holds the outputs of another network" in found.output
+    other = call("run", "net.xml", "--inputs", "data/*.npz", "--output", "data")
+    assert other.exit_code == 2
+    assert "data holds files, but no manifest.jsonl" in other.output
+
+
+def test_failed_items_are_recorded_and_tried_again(place: Path) -> None:
+    np.savez("data/2.npz", in0=np.zeros((2, 5), np.float32))
+    Path("data/3.npz").write_bytes(b"no archive")
+    found = call("run", "net.xml", "--inputs", "data/*.npz", "--output", "out")
+    assert found.exit_code == 1
+    assert "error: 2 items failed" in found.output
+    errors = {line["item"]: line["error"] for line in manifest("out")[1:] if line["error"]}
+    assert {name: error["code"] for name, error in errors.items()} == {"2": "IR506", "3": "IR705"}
+    assert not Path("out/2.npz").exists()
+    np.savez("data/2.npz", in0=np.zeros((2, 4), np.float32))
+    assert "ran 2 items" in call("run", "net.xml", "--inputs", "data/*.npz", "--output", "out").output
+
+
+def test_files_of_several_folders_keep_their_folders(place: Path) -> None:
+    (place / "data" / "sub").mkdir()
+    np.savez("data/sub/0.npz", in0=np.full((2, 4), 9, np.float32))
+    np.save("data/0.npy", np.full((2, 4), 8, np.float32))
+    assert call("run", "net.xml", "--inputs", "data/**/*.np?", "--output", "out", "--batch", "2").exit_code == 0
+    names = {line["item"] for line in manifest("out")[1:]}
+    assert {"sub/0-0", "0-0", "0-0.npz"} <= names
+    assert outputs("out/sub/0-0.npz") == (np.full((2, 4), 9, np.float32) @ WEIGHTS).tolist()
+
+
+def test_a_stack_for_a_network_of_one_row(place: Path) -> None:
+    weighed_network(place, rows="1")
+    data = np.arange(20, dtype=np.float32).reshape(5, 4)
+    np.save("stack.npy", data)
+    assert call("run", "net.xml", "--inputs", "stack.npy", "--output", "out", "--batch", "2").exit_code == 0
+    found = [row for index in range(3) for row in outputs(f"out/stack-{index}.npz")]
+    assert found == (data @ WEIGHTS).tolist()
+    assert call("run", "net.xml", "--inputs", "stack.npy", "--output", "each").exit_code == 0
+    assert len(manifest("each")) == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--inputs", "data/*.npz"], "give a folder for them with --output"),
+        (["--inputs", "nothing/*.npz", "--output", "out"], "there are no files of arrays in nothing/"),
+        (["--inputs", "data/*.npz", "--output", "out", "--repeat", "2"], "--repeat is for a single run"),
+        (["--inputs", "data/*.npz", "--output", "out", "--shape", "1,4"], "--shape is for a single run"),
+        (["--inputs", "data", "--output", "out", "--jobs", "2", "--scheduler", "tcp://x"], "give one of them"),
+    ],
+)
+def test_arguments_that_do_not_go_together(place: Path, arguments: list[str], message: str) -> None:
+    found = call("run", "net.xml", *arguments)
+    assert found.exit_code == 2
+    assert message in found.output
+    assert not Path("out").exists()
+
+
+def test_a_scheduler_that_does_not_answer(place: Path) -> None:
+    dask = pytest.importorskip("dask", reason="Dask is not installed")
+    with dask.config.set({"distributed.comm.timeouts.connect": "100ms"}):
+        found = call("run", "net.xml", "--inputs", "data", "--output", "out", "--scheduler", "tcp://127.0.0.1:1")
+        other = call("check", "net.xml", "--scheduler", "tcp://127.0.0.1:1")
+    assert found.exit_code == other.exit_code == 2
+    for output in (found.output, other.output):
+        assert "cannot reach the Dask scheduler tcp://127.0.0.1:1" in output
+
+
+def test_compare(place: Path) -> None:
+    equal = call("compare", "net.xml", "--with", "net.xml", "--inputs", "data/*.npz")
+    assert equal.exit_code == 0, equal.output
+    assert "5 of 5 items are equal" in equal.output
+    (place / "other").mkdir()
+    weighed_network(place / "other")
+    Path("other/net.bin").write_bytes((WEIGHTS + 1).tobytes())
+    found = call("compare", "net.xml", "--with", "other/net.xml", "--inputs", "data/*.npz", "--format", "json")
+    assert found.exit_code == 1
+    verdicts = {entry["item"]: entry["comparison"]["equal"] for entry in json.loads(found.output)}
+    assert not verdicts["3"]
+    np.savez("data/4.npz", in0=np.zeros((2, 5), np.float32))
+    broken = call("compare", "net.xml", "--with", "net.xml", "--inputs", "data/*.npz")
+    assert broken.exit_code == 2
+    assert "4 of 5 items are equal" in broken.output

@@ -1,0 +1,257 @@
+"""Files by URL: fetched in blocks, once, and as they are now."""
+
+from __future__ import annotations
+
+import builtins
+import http.server
+import os
+import pickle
+import re
+import threading
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ir_exec
+from ir_exec.cli import main
+from ir_exec.errors import WeightsError
+from ir_exec.ir import Weights
+from ir_exec.ir.remote import BLOCK, VARIABLE, RemoteFile
+from ir_exec.ir.urls import exists, is_url, local_path, replaced_suffix, suffix_of
+from tests.helpers.items import weighed_network
+
+fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
+
+NETWORKS = Path(__file__).parents[1] / "networks"
+LSTM = NETWORKS / "lstm"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "cache"
+    monkeypatch.setenv(VARIABLE, str(folder))
+    return folder
+
+
+@pytest.fixture
+def memory() -> Iterator[Any]:
+    system = fsspec.filesystem("memory")
+    system.store.clear()
+    for suffix in (".xml", ".bin", ".inputs.npz"):
+        system.pipe(f"/net/lstm{suffix}", LSTM.with_name(f"lstm{suffix}").read_bytes())
+    yield system
+    system.store.clear()
+
+
+class Fetched:
+    """Which bytes a file system is asked for."""
+
+    def __init__(self, system: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.ranges: list[tuple[str, Any, Any]] = []
+        cat_file = system.cat_file
+
+        def noted(path: str, start: Any = None, end: Any = None, **options: Any) -> Any:
+            self.ranges.append((path, start, end))
+            return cat_file(path, start=start, end=end, **options)
+
+        monkeypatch.setattr(system, "cat_file", noted)
+
+
+@pytest.mark.parametrize(
+    ("path", "url", "suffix", "beside"),
+    [
+        ("model.xml", False, ".xml", "model.bin"),
+        (r"C:\net\model.XML", False, ".xml", r"C:\net\model.bin"),
+        ("s3://b/net/model.xml", True, ".xml", "s3://b/net/model.bin"),
+        ("http://h/m.xml?token=a.b/c", True, ".xml", "http://h/m.bin?token=a.b/c"),
+        ("zip://m.xml::s3://b/c.zip", True, ".xml", "zip://m.bin::s3://b/c.zip"),
+        ("hf://o/r/", True, "", "hf://o/r/.bin"),
+    ],
+)
+def test_names(path: str, url: bool, suffix: str, beside: str) -> None:
+    assert is_url(path) == url
+    assert suffix_of(path) == suffix
+    assert replaced_suffix(path, ".bin") == beside
+
+
+def test_a_network_in_memory_and_in_an_archive(memory: Any, tmp_path: Path) -> None:
+    expected = run(str(LSTM.with_suffix(".xml")))
+    assert np.array_equal(run("memory://net/lstm.xml"), expected)
+    with zipfile.ZipFile(tmp_path / "net.zip", "w") as archive:
+        for suffix in (".xml", ".bin"):
+            archive.write(LSTM.with_suffix(suffix), f"inside/lstm{suffix}")
+    assert np.array_equal(run(f"zip://inside/lstm.xml::{tmp_path / 'net.zip'}"), expected)
+
+
+def run(path: str) -> Any:
+    with np.load(f"{LSTM}.inputs.npz") as inputs:
+        return ir_exec.compile_model(path)(list(inputs.values()))[0]
+
+
+def test_checking_fetches_only_the_constants_it_looks_at(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    xml = LSTM.with_suffix(".xml").read_bytes()
+    content = LSTM.with_suffix(".bin").read_bytes()
+    # A copy with a large constant that nothing asks for, in the middle of a file of 40 blocks.
+    large = np.zeros(20 * BLOCK // 4, np.float32).tobytes()
+    offsets = {int(number) for number in re.findall(rb'offset="(\d+)"', xml)}
+    moved = re.sub(rb'offset="(\d+)"', lambda found: b'offset="%d"' % (int(found[1]) + 20 * BLOCK), xml)
+    memory.pipe("/net/lstm.xml", moved)
+    memory.pipe("/net/lstm.bin", large + content)
+    fetched = Fetched(memory, monkeypatch)
+    report = ir_exec.check_model("memory://net/lstm.xml")
+    assert offsets
+    assert not report.errors
+    asked = {start // BLOCK for path, start, _ in fetched.ranges if path.endswith(".bin")}
+    assert asked <= {0, *range(20, 21 + len(content) // BLOCK)}, "the first block tells whether it is a Git LFS pointer"
+
+
+def test_what_was_fetched_is_kept_until_it_changes(
+    memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weighed_network(tmp_path)
+    for suffix in (".xml", ".bin"):
+        memory.pipe(f"/w/net{suffix}", (tmp_path / f"net{suffix}").read_bytes())
+    ones = [np.ones((1, 4), np.float32)]
+    first = ir_exec.compile_model("memory://w/net.xml")(ones)[0]
+    fetched = Fetched(memory, monkeypatch)
+    assert np.array_equal(ir_exec.compile_model("memory://w/net.xml")(ones)[0], first)
+    assert fetched.ranges == []
+    memory.pipe("/w/net.bin", np.ones(12, np.float32).tobytes())
+    assert ir_exec.compile_model("memory://w/net.xml")(ones)[0].tolist() == [[4, 4, 4]]
+
+
+@given(st.data())
+def test_any_bytes_of_a_file(data: st.DataObject) -> None:
+    system = fsspec.filesystem("memory")
+    size = data.draw(st.sampled_from([0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 7]))
+    content = np.arange(size, dtype=np.uint32).astype(np.uint8)
+    system.pipe("/any.bin", content.tobytes())
+    remote = RemoteFile.open("memory://any.bin")
+    assert remote.size == size
+    for _ in range(3):
+        start = data.draw(st.integers(0, size))
+        stop = data.draw(st.integers(start, size))
+        remote.require(start, stop - start)
+        assert np.array_equal(remote.stored[start:stop], content[start:stop])
+    assert not remote.stored.flags.writeable
+
+
+def test_pickles_open_the_same_file_again(memory: Any) -> None:
+    model = ir_exec.read_model("memory://net/lstm.xml")
+    content = pickle.dumps(model)
+    assert len(content) < os.path.getsize(LSTM.with_suffix(".bin")), "the weights are not in it"
+    assert pickle.loads(content).weights.path == "memory://net/lstm.bin"
+    memory.pipe("/net/lstm.bin", LSTM.with_suffix(".bin").read_bytes()[::-1])
+    with pytest.raises(WeightsError, match="have changed since"):
+        pickle.loads(content)
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Files of a folder; with ranges and versions where the server is told to."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_HEAD(self) -> None:
+        self._answer(with_content=False)
+
+    def do_GET(self) -> None:
+        self._answer(with_content=True)
+
+    def _answer(self, *, with_content: bool) -> None:
+        server: Any = self.server
+        path = NETWORKS / self.path.lstrip("/")
+        if not path.is_file():
+            self.send_error(404)
+            return
+        content = path.read_bytes()
+        found = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        is_part = found is not None and server.has_ranges
+        if found is not None and server.has_ranges:
+            content = content[int(found[1]) : int(found[2]) + 1]
+        server.asked.append((self.command, self.path, len(content)))
+        self.send_response(206 if is_part else 200)
+        if server.has_versions:
+            self.send_header("ETag", f'"{path.stat().st_mtime_ns}"')
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if with_content:
+            self.wfile.write(content)
+
+
+@pytest.fixture
+def server() -> Iterator[Any]:
+    pytest.importorskip("aiohttp", reason="fsspec reads HTTP by aiohttp")
+    server: Any = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.asked, server.has_ranges, server.has_versions = [], True, True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.mark.parametrize("has_ranges", [True, False])
+@pytest.mark.parametrize("has_versions", [True, False])
+def test_a_network_over_http(server: Any, has_ranges: bool, has_versions: bool) -> None:
+    server.has_ranges, server.has_versions = has_ranges, has_versions
+    url = f"http://127.0.0.1:{server.server_port}/lstm.xml"
+    expected = run(str(LSTM.with_suffix(".xml")))
+    assert np.array_equal(run(url), expected)
+    server.asked.clear()
+    assert np.array_equal(run(url), expected)
+    assert any(command == "GET" for command, *_ in server.asked) == (not has_versions), "fetched anew without a version"
+    missing = ir_exec.check_model(url.replace("lstm", "nothing"))
+    assert [found.code for found in missing.errors] == ["IR001"]
+    assert "No such file" in missing.errors[0].message
+
+
+def test_a_missing_bin(memory: Any) -> None:
+    memory.rm("/net/lstm.bin")
+    report = ir_exec.check_model("memory://net/lstm.xml")
+    assert {found.code for found in report.errors} == {"IR201"}
+    assert "the weights file does not exist" in report.errors[0].message
+    with pytest.raises(WeightsError, match="does not exist"):
+        Weights.open("memory://net/lstm.bin")
+
+
+def test_without_fsspec(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *arguments: Any, **options: Any) -> Any:
+        if name.startswith("fsspec"):
+            raise ImportError(name)
+        return real(name, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    (error,) = ir_exec.check_model("s3://bucket/net.xml").errors
+    assert "URLs need fsspec: pip install 'ir-exec[remote]'" in error.message
+    assert not exists("s3://bucket/net.xml")
+
+
+def test_a_kind_that_nobody_knows() -> None:
+    (error,) = ir_exec.check_model("nothing://bucket/net.xml").errors
+    assert "Protocol not known: nothing" in error.message
+
+
+def test_folders_and_data_on_the_command_line(memory: Any, tmp_path: Path) -> None:
+    memory.pipe("/net/.hidden/lstm.xml", b"<net/>")
+    found = CliRunner().invoke(main, ["check", "memory://net", "--quiet"])
+    assert found.exit_code == 0, found.output
+    assert found.output.startswith("1 file: ")
+    out = tmp_path / "out"
+    for inputs in ("memory://net", "memory://net/*.npz"):
+        arguments = ["--inputs", inputs, "--output", str(out / str(len(inputs)))]
+        found = CliRunner().invoke(main, ["run", "memory://net/lstm.xml", *arguments])
+        assert found.exit_code == 0, found.output
+        with np.load(out / str(len(inputs)) / "lstm.inputs.npz") as outputs:
+            assert np.array_equal(outputs[outputs.files[0]], run(str(LSTM.with_suffix(".xml"))))
+    assert Path(local_path("memory://net/lstm.inputs.npz")).suffix == ".npz"
