@@ -97,7 +97,14 @@ def _files(pattern: str) -> list[str]:
     return found
 
 
-def run_many(network: Model, many: Many, output: str | None, max_seconds: float | None, precision: Precision) -> None:
+def run_many(
+    network: Model,
+    many: Many,
+    output: str | None,
+    max_seconds: float | None,
+    precision: Precision,
+    optimize: bool,
+) -> None:
     """Run the network on every item that has no output yet; ends the program with 1 where some fail."""
     if output is None:
         one = f"; one array is --input NAME={many.archive}" if (many.archive or "").endswith(".npy") else ""
@@ -126,6 +133,7 @@ def run_many(network: Model, many: Many, output: str | None, max_seconds: float 
             pool,
             max_seconds=max_seconds,
             precision=precision,
+            optimize=optimize,
         )
         failed: list[tuple[str, IRError]] = []
         done = 0
