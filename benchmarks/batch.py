@@ -28,6 +28,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+# Workers have a core each, and so have the plain calls beside them.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 
 sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.parent)]

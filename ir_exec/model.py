@@ -16,7 +16,7 @@ from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.infer import Types, infer_types, inferred_or_declared, redeclared
 from ir_exec.ir import BitOrder, Document, Weights, default_weights_path, read_document
 from ir_exec.ir.urls import exists
-from ir_exec.notebook import html_table
+from ir_exec.notebook import html_table, with_page
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.readers import reader_of
 from ir_exec.types import Dim, ElementType, Shape, TensorType
@@ -187,7 +187,7 @@ class Model:
         return described(type(self).__name__, self)
 
     def _repr_html_(self) -> str:
-        return described_in_html(type(self).__name__, self)
+        return with_page(described_in_html(type(self).__name__, self), self)
 
     def __copy__(self) -> Self:
         # Reshaping replaces the types and changes nothing that copies share.

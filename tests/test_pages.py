@@ -13,6 +13,7 @@ from tests.helpers.examples import blocks_of, run_example
 
 ROOT = Path(__file__).resolve().parents[1]
 PYTHON = (ROOT / "docs" / "python.md").read_text("utf-8")
+VIEW = (ROOT / "docs" / "view.md").read_text("utf-8")
 OPENVINO = (ROOT / "docs" / "coming-from-openvino.md").read_text("utf-8")
 
 
@@ -31,6 +32,10 @@ def check(page: str, least: int, names: dict[str, Any]) -> None:
 
 def test_in_python_at_length() -> None:
     check(PYTHON, 8, {})
+
+
+def test_pages_from_python() -> None:
+    check(VIEW, 1, {})
 
 
 @pytest.mark.parametrize(

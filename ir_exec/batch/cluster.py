@@ -33,6 +33,7 @@ class Cluster(Pool):
     """
 
     carriers = 2**31
+    ahead = 16  # the more results are fetched at a time, the less each costs
 
     def __init__(self, executor: ClientExecutor | Client, initializer: Callable[[], None] | None = None) -> None:
         if isinstance(executor, Client):

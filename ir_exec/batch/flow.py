@@ -19,9 +19,6 @@ __all__ = ["Flow", "Task", "in_order"]
 _HEARTBEAT = 1.0
 """Seconds after which a wait looks whether there are workers at all; also the longest that Ctrl-C waits on Windows."""
 
-AHEAD = 4
-"""Tasks for each worker that are begun before their results are asked for: enough to keep every worker busy."""
-
 _MOST_LOSSES = 100
 """How often work may be lost by workers that did not die of it."""
 
@@ -154,7 +151,7 @@ def in_order(
     is_over = False
     try:
         while True:
-            ahead = 1 if pool.in_process else AHEAD * pool.workers
+            ahead = 1 if pool.in_process else pool.ahead * pool.workers
             while not is_over and taken - given < ahead:
                 following = next(left, None)
                 is_over = following is None

@@ -58,11 +58,13 @@ class Pool(ABC):
     Arguments of the class Cargo arrive as their content.
 
     in_process: arguments and results are not pickled. carriers: how many tasks at a time may have the same Cargo.
+    ahead: how many tasks for each worker are begun before their results are asked for; enough to keep it busy.
     threads: of a network's run in a worker; None: what the environment of the worker says.
     """
 
     in_process = False
     carriers = 1
+    ahead = 4
     threads: int | None = 1
 
     @property

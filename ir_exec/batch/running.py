@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
-from ir_exec.batch.flow import AHEAD, Flow, Task
+from ir_exec.batch.flow import Flow, Task
 from ir_exec.batch.models import NotHere, Parcel, Reference
 from ir_exec.batch.pools import Cargo, Pool, pool_of
 from ir_exec.batch.worker import Answer, Item, evaluate, fetched, told
@@ -62,6 +62,7 @@ def run(
     threads: int | None = None,
     precision: Precision = "f32",
     outputs: Sequence[str] | None = None,
+    optimize: bool = True,
 ) -> Iterator[Result]:
     """Run a network on each of the items, of which there may be any number: a few are in memory at a time.
 
@@ -75,12 +76,13 @@ def run(
         stay as they were. Without it each item starts from the initial state. The state of every session is kept until
         the end.
     chunk: how many items go to a worker in one task. Small items need it: a task costs about a millisecond.
-    ahead: how many items may be taken and not given back yet; by default four chunks for each worker.
+    ahead: how many items may be taken and not given back yet; by default four chunks for each worker,
+        16 of a Dask cluster.
     tries: how many worker processes an item may cost before it counts as failed. Items of a worker that was lost are
         computed again, each counts once.
     initializer: what a worker calls before it reads the network; it must be picklable.
-    weights, max_memory, max_seconds, threads, precision, outputs: as for `compile_model`. Of threads, the workers of
-        `jobs` share the cores, and those of an executor have one each.
+    weights, max_memory, max_seconds, threads, precision, outputs, optimize: as for `compile_model`. Of threads, the
+        workers of `jobs` share the cores, and those of an executor have one each.
 
     A worker compiles the network once and keeps it. A weights file is opened by its path where the worker finds the
     same file there; else its content is sent, once a worker where the executor can do so.
@@ -107,6 +109,7 @@ def run(
         "threads": pool.threads if threads is None else threads,
         "precision": precision,
         "outputs": outputs,
+        "optimize": optimize,
     }
     compiled = CompiledModel(model, **options)
     work = _Work(pool, compiled.inputs, compiled.outputs, chunk, ahead, session, tries)
@@ -246,7 +249,9 @@ class _Work:
     def _limit(self) -> int:
         if self._ahead is not None:
             return self._ahead
-        return self._chunk * (1 if self.pool.in_process and self.pool.workers == 1 else AHEAD * self.pool.workers)
+        return self._chunk * (
+            1 if self.pool.in_process and self.pool.workers == 1 else self.pool.ahead * self.pool.workers
+        )
 
     def _queue(self, index: int, item: Item) -> None:
         if self._session is None:

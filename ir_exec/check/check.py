@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ir_exec.check.constants import odd_constants
 from ir_exec.check.dynamic import unbounded_inputs
@@ -30,7 +31,7 @@ from ir_exec.ir.markup import is_text
 from ir_exec.model import Loaded, Model, Source, WeightsSource, load, ports_of
 from ir_exec.types import TensorType
 
-__all__ = ["check_model", "run_check"]
+__all__ = ["Checked", "check_model", "run_check"]
 
 
 def check_model(
@@ -54,7 +55,15 @@ def check_model(
     weights_values: look for NaN, infinities and saturated f16 in constants of every size, not only up to 1 MiB.
     """
     wanted = _Wanted(shapes, batch, target, weights_values)
-    return run_check(source, weights, wanted)[0]
+    return run_check(source, weights, wanted).report
+
+
+class Checked(NamedTuple):
+    """A report, the repairs of wrong port declarations, and the file as far as it could be read."""
+
+    report: Report
+    repairs: list[Repair]
+    loaded: Loaded | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +78,16 @@ class _Wanted:
 
 @paused_collector()
 def run_check(
-    source: Model | Source, weights: WeightsSource | None = None, wanted: _Wanted | None = None
-) -> tuple[Report, list[Repair]]:
-    """The report, and the repairs of wrong port declarations; never raises."""
+    source: Model | Source,
+    weights: WeightsSource | None = None,
+    wanted: _Wanted | None = None,
+    *,
+    inferred: dict[Value, TensorType] | None = None,
+) -> Checked:
+    """Every pass over a file; never raises. inferred: gets the type of every value that can be inferred, whatever the
+    file declares."""
     findings = Findings(_path(source))
+    loaded: Loaded | None = None
     layers = checked = 0
     requires: Requirement | None = None
     outputs: dict[str, str] | None = None
@@ -83,7 +98,7 @@ def run_check(
             layers = sum(len(graph.nodes) + len(graph.unreachable) for graph in graphs)
             requires = requirement(loaded.document, loaded.version)
             wanted = wanted or _Wanted()
-            checked = _check(loaded, findings, wanted)
+            checked = _check(loaded, findings, wanted, inferred)
             outputs = _what_if(loaded, findings, wanted)
     except IRError as error:
         findings(error)
@@ -99,7 +114,7 @@ def run_check(
         requires=requires,
         outputs=outputs,
     )
-    return report, findings.repairs
+    return Checked(report, findings.repairs, loaded)
 
 
 def _reloaded(model: Model, findings: Findings) -> Loaded:
@@ -108,7 +123,7 @@ def _reloaded(model: Model, findings: Findings) -> Loaded:
     return Loaded(document, build_graph(document, model.weights, report=findings), model.weights, document)
 
 
-def _check(loaded: Loaded, findings: Findings, wanted: _Wanted) -> int:
+def _check(loaded: Loaded, findings: Findings, wanted: _Wanted, inferred: dict[Value, TensorType] | None) -> int:
     """Run every pass; returns how many layers were checked."""
     graphs = list(all_graphs(loaded.graph))
     for layer in layers_in_doubt(loaded.document.layers, loaded.document.edges):
@@ -127,7 +142,7 @@ def _check(loaded: Loaded, findings: Findings, wanted: _Wanted) -> int:
         cut_off = cut_off_weights(loaded.graph, loaded.weights)
         if cut_off is not None:
             findings.merge(cut_off)
-    checked = check_types(loaded.graph, loaded.weights, findings)
+    checked = check_types(loaded.graph, loaded.weights, findings, inferred)
     if loaded.weights is not None:
         if not findings.has_error("IR1", "IR2", "IR3"):
             for error in unreferenced_weights(loaded.graph, loaded.weights):

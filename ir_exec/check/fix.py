@@ -56,11 +56,11 @@ def fix(path: str | os.PathLike[str], *, weights: str | os.PathLike[str] | None 
     name, raw = load(path)
     beside = default_weights_path(name or "")
     used = weights if weights is not None else beside if os.path.exists(beside) else None
-    errors = run_check(raw, used)[0].errors
+    errors = run_check(raw, used).report.errors
     if not errors:
         return Fix(raw, raw)
     text, reason = _mended(raw, used, declare=declare)
-    left = run_check(text, used)[0].errors
+    left = run_check(text, used).report.errors
     if len(left) < len(errors):
         return Fix(raw, text, left, reason or (f"it has other errors: {_codes(left)}" if left else None))
     if text != raw:
@@ -79,7 +79,7 @@ def _mended(raw: bytes, weights: str | os.PathLike[str] | None, *, declare: bool
         if declare:
             text = with_ports(text, _declared_again(text, weights))
         for _ in range(_ROUNDS):
-            report, repairs = run_check(text, weights)
+            report, repairs, _ = run_check(text, weights)
             found = {(error.code, error.location) for error in report.errors}
             edits = [_edit(repair) for repair in repairs if (repair.code, repair.location) in found]
             mended = with_ports(text, edits)

@@ -27,14 +27,25 @@ from ir_exec.types import ElementType, TensorType
 __all__ = ["check_types"]
 
 
-def check_types(graph: Graph, weights: Weights | None, findings: Findings) -> int:
-    """Infer and compare every reachable layer of the graph and of its bodies; returns how many could be checked."""
-    return _check(graph, weights, findings, {})
+def check_types(
+    graph: Graph, weights: Weights | None, findings: Findings, inferred: dict[Value, TensorType] | None = None
+) -> int:
+    """Infer and compare every reachable layer of the graph and of its bodies; returns how many could be checked.
+
+    inferred: gets the type of every value that can be inferred, whatever the file declares.
+    """
+    return _check(graph, weights, findings, {}, inferred)
 
 
-def _check(graph: Graph, weights: Weights | None, findings: Findings, joined: Mapping[Value, TensorType]) -> int:
+def _check(
+    graph: Graph,
+    weights: Weights | None,
+    findings: Findings,
+    joined: Mapping[Value, TensorType],
+    seen: dict[Value, TensorType] | None,
+) -> int:
     """joined: the types of a layer's outputs that it joins from values of this graph, its body."""
-    check = _TypeCheck(graph, weights, findings, joined)
+    check = _TypeCheck(graph, weights, findings, joined, seen)
     infer_types(graph, weights=weights, settle=check.settle)
     check.repair_odd_ports()
     return check.checked
@@ -47,9 +58,15 @@ class _TypeCheck:
     """
 
     def __init__(
-        self, graph: Graph, weights: Weights | None, findings: Findings, joined: Mapping[Value, TensorType]
+        self,
+        graph: Graph,
+        weights: Weights | None,
+        findings: Findings,
+        joined: Mapping[Value, TensorType],
+        seen: dict[Value, TensorType] | None,
     ) -> None:
         self.checked = 0
+        self._seen = seen
         self._weights = weights
         self._findings = findings
         self._settler = Settler(graph, weights, findings, joined)
@@ -61,6 +78,8 @@ class _TypeCheck:
     def settle(self, node: Node, inferred: list[TensorType] | None, faults: list[IRError]) -> list[TensorType]:
         """The types of a node's outputs for the layers below; reports what is wrong with the node."""
         was_faulty = self._findings.is_faulty(node)
+        if self._seen is not None and inferred is not None:
+            self._seen.update(zip(node.outputs, inferred, strict=False))
         bodies_hold = self._check_bodies(node)
         if not was_faulty:
             for end, error in meaningless_ports(node):
@@ -110,7 +129,7 @@ class _TypeCheck:
                     self._findings(fault)
         joined = joined_types(node)
         for body in node.bodies:
-            self.checked += _check(body.graph, self._weights, self._findings, joined)
+            self.checked += _check(body.graph, self._weights, self._findings, joined, self._seen)
         return not any(self._findings.is_faulty(inner) for body in node.bodies for inner in body.graph.all_nodes())
 
     def _report(self, node: Node, faults: Iterable[IRError]) -> None:

@@ -29,6 +29,7 @@ _COMMANDS = {
     "schema": None,
     "shapes": "Show which input sizes a network takes, and how the sizes of its outputs follow from them.",
     "trace": "Write every value of a run to a folder as it is computed.",
+    "view": "Write a page for a browser: the graph of a network, its faults, its values.",
 }
 """Every command with its line in the help; None hides a command there."""
 

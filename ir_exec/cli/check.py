@@ -90,7 +90,7 @@ _OF_DECLARATIONS = (Code.declared_dims, Code.declared_rank, Code.declared_elemen
 @click.option(
     "--format",
     "output_format",
-    type=click.Choice(["text", *FORMATS]),
+    type=click.Choice(["text", *FORMATS, "html"]),
     default="text",
     show_default=True,
     help="text is for people; schemas/report.schema.json describes json.",
@@ -248,6 +248,10 @@ def _finish(reports: Reports, output_format: str, output: str | None, shown: _Sh
     if is_text:
         shown.lines([shown.style(_role(reports.summary), line)])
         content = "\n".join(shown.kept)
+    elif output_format == "html":
+        from ir_exec.view import html_of, page_of_reports  # other formats do without the page
+
+        content = html_of(page_of_reports(reports.files)).rstrip("\n")
     else:
         here = os.getcwd()
         content = FORMATS[output_format](reports, Places(here, repository(here), _lines))

@@ -20,8 +20,8 @@ from ir_exec.cli.ranges import FiniteRange
 from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, show, table
 from ir_exec.debug import Comparison, compare
+from ir_exec.debug.junit import junit
 from ir_exec.debug.metrics import COLUMNS, Difference
-from ir_exec.debug.pages import html, junit
 from ir_exec.debug.precision import lower_precision
 from ir_exec.debug.text import counts, details, number, shown_layers, verdict
 from ir_exec.model import Model, read_model
@@ -144,19 +144,22 @@ def command(
             progress=progress,
             **options,
         )
-    _write(_rendered(report, output_format), output) if output_format != "text" or output else _show(
+    _write(_rendered(report, output_format, model, weights), output) if output_format != "text" or output else _show(
         report, metrics, every
     )
     sys.exit(UNUSABLE if report.failure is not None else 0 if report.equal else 1)
 
 
-def _rendered(report: Comparison, output_format: str) -> str:
+def _rendered(report: Comparison, output_format: str, model: str, weights: str | None) -> str:
     if output_format == "json":
         return report.model_dump_json(indent=1) + "\n"
     if output_format == "csv":
         return report.to_csv()
     if output_format == "html":
-        return html(report)
+        from ir_exec.view import html_of, view  # other formats do without the page
+
+        with errors_as_messages(exit_code=UNUSABLE):
+            return html_of(view(model, weights=weights, compare=report))
     return junit(report) if output_format == "junit" else str(report) + "\n"
 
 

@@ -60,7 +60,13 @@ def command(
             _put(listed(a, weights_a), output)
             return
         found = diff(a, b, weights=(weights_a, weights_b), rt_info=rt_info)
-    if output_format == "text" and output is None:
+    if output_format == "html":
+        from ir_exec.view import Other, html_of, view  # other formats do without the page
+
+        with errors_as_messages(exit_code=UNUSABLE):
+            page = html_of(view(a, weights=weights_a, diff=Other(b, weights_b, found)))
+        _put(iter([page.rstrip("\n")]), output)
+    elif output_format == "text" and output is None:
         for line in _shown(found, every):
             echo(line)
     else:
@@ -77,8 +83,6 @@ def _shown(found: NetworkDiff, every: bool) -> Iterator[str]:
 def _rendered(found: NetworkDiff, output_format: str, every: bool) -> Iterator[str]:
     if output_format == "json":
         yield found.model_dump_json(indent=1)
-    elif output_format == "html":
-        yield found.to_html().rstrip("\n")
     else:
         yield found.summary
         for _, line in found.lines(every=every):

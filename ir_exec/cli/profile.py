@@ -17,7 +17,7 @@ from ir_exec.cli.ranges import FiniteRange
 from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import echo, errors_as_messages, show, table
 from ir_exec.debug.profile_report import OpenVINOProfile, Profile, Rates
-from ir_exec.debug.profile_text import bytes_text, seconds_text, slowest, summary
+from ir_exec.debug.profile_text import bytes_text, seconds_text, slowest, summary, type_text
 from ir_exec.debug.profiling import profile
 from ir_exec.model import read_model
 from ir_exec.runtime.precision import Precision
@@ -52,7 +52,7 @@ _LEAST_SHARE = 0.01
 @click.option(
     "--format",
     "output_format",
-    type=click.Choice(["text", "json", "csv"]),
+    type=click.Choice(["text", "json", "csv", "html"]),
     default="text",
     show_default=True,
     help="text is for people; schemas/profile.schema.json describes json; csv has a row for each layer.",
@@ -114,13 +114,24 @@ def command(
         if trace_events is not None:
             echo(f"\none run written to {printable(trace_events)}: ui.perfetto.dev and chrome://tracing open it")
         return
-    text = {"json": lambda: report.model_dump_json(indent=1) + "\n", "csv": report.to_csv}.get(
-        output_format, lambda: str(report) + "\n"
-    )()
+    text = _rendered(report, output_format, model, weights)
     if output is None:
         click.echo(text, nl=False)
     else:
         write_bytes(output, text.encode("utf-8", "surrogateescape"))
+
+
+def _rendered(report: Profile, output_format: str, model: str, weights: str | None) -> str:
+    if output_format == "json":
+        return report.model_dump_json(indent=1) + "\n"
+    if output_format == "csv":
+        return report.to_csv()
+    if output_format == "html":
+        from ir_exec.view import html_of, view  # other formats do without the page
+
+        with errors_as_messages():
+            return html_of(view(model, weights=weights, profile=report))
+    return str(report) + "\n"
 
 
 def _show(report: Profile, every: bool) -> None:
@@ -135,7 +146,7 @@ def _parts(report: Profile, every: bool) -> Iterator[Table | str]:
     shown = _table("Layers", layer="left", type="left", value="left", memory=True)
     for layer in layers[: None if every else _MOST_SHOWN]:
         kind = f"{layer.element_type}[{','.join(map(str, layer.shape or ()))}]" if layer.element_type else "-"
-        shown.add_row(printable(layer.path), layer.type, kind, *_cells(layer), bytes_text(layer.memory))
+        shown.add_row(printable(layer.path), type_text(layer), kind, *_cells(layer), bytes_text(layer.memory))
     yield shown
     if len(layers) > _MOST_SHOWN and not every:
         yield f"... {len(layers) - _MOST_SHOWN:,} more; --all shows every one"

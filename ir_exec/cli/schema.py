@@ -14,6 +14,7 @@ from ir_exec.debug.precision import PrecisionReport
 from ir_exec.debug.profile_report import Profile
 from ir_exec.debug.shapes_report import ShapesReport
 from ir_exec.ir import Document
+from ir_exec.view import PageView
 
 _MODELS: dict[str, type[BaseModel]] = {
     "report": Reports,
@@ -22,6 +23,7 @@ _MODELS: dict[str, type[BaseModel]] = {
     "compare": Comparison,
     "trace": TraceIndex,
     "diff": NetworkDiff,
+    "view": PageView,
     "precision": PrecisionReport,
     "bundle": Bundle,
     "profile": Profile,

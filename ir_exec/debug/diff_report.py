@@ -1,21 +1,14 @@
-"""What differs between two networks, as a record, as text and as a page."""
+"""What differs between two networks, as a record and as text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
 
 from ir_exec.debug.facts import Record
 from ir_exec.debug.metrics import Difference
 from ir_exec.debug.text import told
 
 __all__ = ["Change", "ChangedLayer", "NetworkDiff", "Place"]
-
-_STYLE = """
-body { font: 14px/1.5 system-ui, sans-serif; margin: 2em; color: #222; }
-h1 { font-size: 1.3em; } pre { margin: 0; padding: 2px 8px; white-space: pre-wrap; }
-.added { background: #ddf4dd; } .removed { background: #fbdcdc; } .changed { background: #fdf3d6; }
-"""
 
 
 class Place(Record):
@@ -101,16 +94,6 @@ class NetworkDiff(Record):
 
     def __str__(self) -> str:
         return "\n".join([self.summary, *(line for _, line in self.lines())])
-
-    def to_html(self) -> str:
-        """One page that needs nothing else."""
-        rows = "\n".join(f'<pre class="{role}">{escape(line)}</pre>' for role, line in self.lines(every=True))
-        title = escape(f"{self.a} and {self.b}")
-        return (
-            f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-            f"<style>{_STYLE}</style></head>\n<body><h1>{title}</h1>\n<p><b>{escape(self.summary)}</b></p>\n{rows}\n"
-            "</body></html>\n"
-        )
 
 
 def _or_none(text: str | None) -> str:

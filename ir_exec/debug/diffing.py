@@ -13,7 +13,7 @@ from ir_exec.debug.pairing import Side, is_generated, paired, plain_attributes
 from ir_exec.errors import IRError, raise_error
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.ir import RtInfo, Weights
-from ir_exec.model import Model, Source, WeightsSource, load
+from ir_exec.model import Loaded, Model, Source, WeightsSource, load
 from ir_exec.ops.base.registry import canonical, type_key
 from ir_exec.ops.infrastructure.values import Const, Result
 
@@ -21,8 +21,8 @@ __all__ = ["diff", "opened"]
 
 
 def diff(
-    a: Model | Source,
-    b: Model | Source,
+    a: Model | Loaded | Source,
+    b: Model | Loaded | Source,
     *,
     weights: tuple[WeightsSource | None, WeightsSource | None] = (None, None),
     rt_info: bool = False,
@@ -60,9 +60,9 @@ class Opened(NamedTuple):
     rt_info: RtInfo
 
 
-def opened(source: Model | Source, weights: WeightsSource | None) -> Opened:
+def opened(source: Model | Loaded | Source, weights: WeightsSource | None) -> Opened:
     """The network of a file, with its weights if these are there."""
-    if isinstance(source, Model):
+    if isinstance(source, (Model, Loaded)):
         return Opened(source.graph, source.weights, source.document.rt_info)
     loaded = load(source, weights, report=_unless_missing if weights is None else raise_error)
     assert loaded is not None, "a reader that raises leaves nothing unread"

@@ -98,7 +98,7 @@ TWO_CALLS_ELEMENTS = 2**10
 16,384 np.clip takes a third of the time."""
 
 EXPONENTIAL_NANOSECONDS = 2.0
-"""An element of a softmax: 1 ns of f32, 3.4 of f16."""
+"""An element of a softmax, 1 ns of f32, 3.4 of f16, and of other functions with an exponential in them."""
 
 SCORES_AT_ONCE = 2**22
 """Attention scores (queries times keys, over some batches) that a thread holds at a time at most: 16 MiB of f32. It
@@ -191,3 +191,8 @@ DECODING_NANOSECONDS = 0.3
 
 TOKENS_BY_SUMS = 8
 """Tokens up to which the sums over groups of weights are scaled, and not the weights: two passes over them less."""
+ELEMENTS_A_KEPT_ONE = 8
+"""From so many elements on for one that is kept, the least ones are found by a partition instead of sorting all."""
+
+PARTITION_NANOSECONDS = 3.0
+"""For an element of rows of which the least ones are found."""

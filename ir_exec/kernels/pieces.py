@@ -25,7 +25,7 @@ def by_pieces(function: Callable[[Array], Array], data: Array, output: Array) ->
     def work(start: int, stop: int) -> None:
         target[start:stop] = function(source[start:stop])
 
-    for_ranges(source.size, costs.PIECE_ELEMENTS, work)
+    for_ranges(source.size, costs.PIECE_ELEMENTS, work, nanoseconds=costs.EXPONENTIAL_NANOSECONDS * source.size)
     return output
 
 

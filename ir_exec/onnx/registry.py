@@ -18,7 +18,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
@@ -50,7 +50,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
         ML: ("ml",),
         TRAINING: ("training",),
-        MICROSOFT: ("microsoft",),
+        MICROSOFT: ("microsoft", "microsoft_attention", "microsoft_quantized"),
     }
 )
 """The modules of `ir_exec.onnx.ops` that register the operators of each domain."""
@@ -207,6 +207,7 @@ def registered() -> list[Version]:
     return [known[since] for _, known in sorted(_versions.items()) for since in sorted(known)]
 
 
+@cache
 def _import(domain: str) -> None:
     for family in FAMILIES.get(domain, ()):
         import_module(f"ir_exec.onnx.ops.{family}")

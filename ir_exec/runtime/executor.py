@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 from types import MappingProxyType
 
 from ir_exec.collector import paused_collector
@@ -17,6 +18,7 @@ from ir_exec.runtime.fold import foldable
 from ir_exec.runtime.loop import Observer, read_only, run_steps
 from ir_exec.runtime.plan import Context, Instrument, Kernel, Plan, Planner, Setting
 from ir_exec.runtime.plans import Input, Plans
+from ir_exec.runtime.rewrite import Draft, rewritten
 from ir_exec.runtime.state import CurrentVariables
 from ir_exec.types import Array, TensorType
 
@@ -29,6 +31,10 @@ COPIED_ALWAYS = 2**20
 """Bytes that may always be kept in a second memory layout."""
 
 
+_OBSERVED: ContextVar[bool] = ContextVar("_OBSERVED", default=False)
+"""Whether someone observes the run around."""
+
+
 class Executor:
     """Runs a graph, or the graph of a body, on arrays that fit its Parameters.
 
@@ -38,6 +44,7 @@ class Executor:
     types: the types of all values for the input types among them, so that these are not inferred again.
     ops: operators that run in place of those of their nodes, in bodies too.
     instrument: what every step goes through, in bodies too.
+    optimize: whether plans are rewritten where nobody observes the run, in bodies too.
     """
 
     def __init__(
@@ -50,8 +57,10 @@ class Executor:
         types: Types | None = None,
         ops: Mapping[Node, Op] = MappingProxyType({}),
         instrument: Instrument | None = None,
+        optimize: bool = True,
     ) -> None:
         self._graph = graph
+        self._optimize = optimize
         self.weights = context["weights"]
         self._expand_weights = expand_weights
         self._types = types
@@ -63,7 +72,7 @@ class Executor:
         self._compressed: CompressedWeights | None = None
         self._room = 0
         bodies = {
-            node: tuple(_Body(body, context, budget, expand_weights, ops, instrument) for body in node.bodies)
+            node: tuple(_Body(body, context, budget, expand_weights, ops, instrument, optimize) for body in node.bodies)
             for node in graph.nodes
             if node.bodies
         }
@@ -71,7 +80,20 @@ class Executor:
 
     def run(self, arrays: list[Array], observe: Observer | None = None) -> list[Array]:
         """The values of the Results from those of the Parameters, both in the order of the file."""
-        plan = self._plans.get([(array.dtype, array.shape) for array in arrays], observed=observe is not None)
+        if observe is not None:
+            return self._run_observed(arrays, observe)
+        return self._run(arrays, None, is_observed=_OBSERVED.get())
+
+    def _run_observed(self, arrays: list[Array], observe: Observer) -> list[Array]:
+        """A run by the layers of the file, in which the bodies run by theirs too."""
+        token = _OBSERVED.set(True)
+        try:
+            return self._run(arrays, observe, is_observed=True)
+        finally:
+            _OBSERVED.reset(token)
+
+    def _run(self, arrays: list[Array], observe: Observer | None, *, is_observed: bool) -> list[Array]:
+        plan = self._plans.get([(array.dtype, array.shape) for array in arrays], observed=is_observed)
         slots = plan.slots.copy()
         for node, given in zip(self._graph.parameters, arrays, strict=True):
             slots[node.outputs[0].number] = given
@@ -105,6 +127,8 @@ class Executor:
         slots = self._constants.copy()
         if overwrite:
             nodes = self._without_known(self._on_stored_weights(nodes, types), types, slots, results)
+        if overwrite and self._optimize:
+            nodes = rewritten(Draft(nodes, types, slots, results, self._setting.operator))
         return Planner(self._setting, nodes, types, slots, results, overwrite=overwrite).plan()
 
     def _on_stored_weights(self, nodes: list[Node], types: Types) -> list[Node]:
@@ -219,6 +243,7 @@ class _Body:
         expand_weights: bool,
         ops: Mapping[Node, Op],
         instrument: Instrument | None,
+        optimize: bool,
     ) -> None:
         assert body.ties is not None, "a graph with bodies that are not tied is refused when it is built"
         self.ties: Ties = body.ties
@@ -226,7 +251,13 @@ class _Body:
         self._graph = body.graph
         self._ops = ops
         self._executor = Executor(
-            body.graph, context, budget, expand_weights=expand_weights, ops=ops, instrument=instrument
+            body.graph,
+            context,
+            budget,
+            expand_weights=expand_weights,
+            ops=ops,
+            instrument=instrument,
+            optimize=optimize,
         )
         self._state: CurrentVariables = context["state"]
         self._assigned = frozenset(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import repeat
@@ -203,6 +205,18 @@ class TestLostWorkers:
     def test_workers_that_cannot_start_are_one_error(self) -> None:
         with pytest.raises(IRError, match="end before they begin to work"):
             list(batch.run(weighed_network(), arrays(5), jobs=2, initializer=end))
+
+    def test_workers_end_with_a_parent_that_is_killed(self) -> None:
+        program = (
+            "import os, signal\nfrom ir_exec.batch.pools import Processes\n"
+            "if __name__ == '__main__':\n    print(Processes(1).submit(os.getpid).result(), flush=True)\n"
+            "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        )
+        with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as parent:
+            # The worker has the pipe too: the end of what can be read from it is the end of the worker.
+            printed = parent.communicate()[0]
+        assert int(printed) > 0
+        assert parent.returncode == -signal.SIGKILL
 
     def test_closing_ends_the_processes(self) -> None:
         results = batch.run(counting_network(), repeat(own_pid), jobs=2, chunk=1)

@@ -89,9 +89,10 @@ def test_formats(output_format: str, changed: Path, tmp_path: Path) -> None:
         assert failed == ["comparison", "12 total"]
         assert (suite.get("tests"), suite.get("failures")) == ("18", "2")
     else:
-        page = etree.HTML(result.stdout)
-        assert [row.xpath("string(td[2])") for row in page.iterfind(".//tr[@class='wrong']")] == ["total"]
-        assert "is the first that is wrong by itself" in page.xpath("string(//b)")
+        data = json.loads(etree.HTML(result.stdout).xpath("string(//script[@id='data'])"))
+        layers = data["networks"][0]["graph"]["layers"]
+        assert [one["name"] for one in layers if one.get("error", {}).get("status") == "wrong"] == ["total"]
+        assert "is the first that is wrong by itself" in data["sections"][0]["lines"][0]
 
 
 def test_openvino() -> None:

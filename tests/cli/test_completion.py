@@ -42,7 +42,7 @@ def test_paths_are_left_to_the_shell(arguments: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("arguments", [("explain",), ("check", "--select"), ("check", "--ignore")])
 def test_rules(arguments: tuple[str, ...]) -> None:
     assert completed(*arguments, "declared-d") == ["plain:declared-dims"]
-    assert completed(*arguments, "ir60") == [f"plain:IR60{number}" for number in range(1, 6)]
+    assert completed(*arguments, "ir60") == [f"plain:IR60{number}" for number in range(1, 7)]
     assert len(completed(*arguments, "")) >= 2 * len(RULES)
 
 

@@ -44,7 +44,7 @@ def test_formats(changed: Path, tmp_path: Path) -> None:
     assert json.loads(result.stdout)["equal"] is False
     out = tmp_path / "diff.html"
     assert run(GNN, changed, "--format", "html", "--output", out).exit_code == 1
-    assert "attribute auto_broadcast: numpy -&gt; none" in out.read_text()
+    assert "attribute auto_broadcast: numpy -> none" in out.read_text()
 
 
 def test_lines_for_git(changed: Path) -> None:

@@ -29,6 +29,6 @@ def test_all() -> None:
 
 
 def test_a_rule_that_there_is_not() -> None:
-    result = run("IR123")
+    result = run("IR199")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "error: there is no rule 'IR123'; `ir-exec explain` lists all\n"
+    assert result.stderr == "error: there is no rule 'IR199'; `ir-exec explain` lists all\n"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ir_exec.errors import IRError
+from ir_exec.runtime.threads import RunThreads
 from ir_exec.types import TensorType
 from tests.conformance.case import Case
 from tests.conformance.checks import families, table
@@ -30,7 +31,7 @@ def _compare(case: Case) -> None:
     for types in (known, [TensorType(type.element_type, type.shape) for type in known]):
         outputs = layer.infer(*types)
         if all(output.shape.is_static for output in (outputs if isinstance(outputs, tuple) else (outputs,))):
-            with np.errstate(all="ignore"):
+            with RunThreads(1), np.errstate(all="ignore"):
                 found = layer.kernel(*types)(*case.inputs)
             for one, other in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):
                 if case.type == "NonMaxSuppression" and case.opset < 5:

@@ -113,6 +113,14 @@ def test_independent_faults_all_come_out() -> None:
     }
 
 
+def test_a_page_shows_the_network(tmp_path: Path) -> None:
+    path = stored(tmp_path, model("g (float[2,3] x) => (float[2,3] y) { y = Relu(x) }"))
+    page = tmp_path / "page.html"
+    result = CliRunner().invoke(main, ["view", str(path), "-o", str(page)])
+    assert result.exit_code == 0, result.output
+    assert "ReLU" in page.read_text("utf-8")
+
+
 def test_the_command_line_names_file_node_and_value(tmp_path: Path) -> None:
     path = stored(tmp_path, model("g (float[2,3] x) => (float[2,4] y) { y = Relu(x) }"))
     result = CliRunner().invoke(main, ["check", str(path)])

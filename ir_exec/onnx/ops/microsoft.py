@@ -1,13 +1,22 @@
-"""Operators of the domain com.microsoft, which exporters and onnxruntime's optimizer write."""
+"""Operators of the domain com.microsoft, which exporters and onnxruntime's optimizer write: fused layers and images."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ir_exec import build
 from ir_exec.build import Value
+from ir_exec.errors import InvalidAttributeError, UnsupportedError
+from ir_exec.onnx.attributes import Floats, Ints, chosen
 from ir_exec.onnx.domains import MICROSOFT
+from ir_exec.onnx.ops.convolution import convolve
 from ir_exec.onnx.ops.elementwise import gelu as standard_gelu
+from ir_exec.onnx.ops.image import grid_sample_16
+from ir_exec.onnx.ops.matrix import gemm
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import number
+from ir_exec.onnx.tensors import element_type_of
+from ir_exec.onnx.values import as_i64, cast, concat, ints, known_rank, normal_axis, number, shape_of
+from ir_exec.types import ElementType
 
 __all__: list[str] = []
 
@@ -30,3 +39,352 @@ def bias_gelu(data: Value, bias: Value) -> Value:
 @onnx_op("QuickGelu", since=1, domain=MICROSOFT)
 def quick_gelu(data: Value, *, alpha: float = 1.702) -> Value:
     return build.swish(data, number(alpha, data))
+
+
+@onnx_op("BiasAdd", since=1, domain=MICROSOFT)
+def bias_add(data: Value, bias: Value, skip: Value) -> Value:
+    return build.add(build.add(data, bias), skip)
+
+
+@onnx_op("BiasSplitGelu", since=1, domain=MICROSOFT)
+def bias_split_gelu(data: Value, bias: Value) -> Value:
+    """One half of the last axis times the Gelu of the other."""
+    left, right = build.split(build.add(data, bias), -1, num_splits=2)
+    return build.multiply(left, standard_gelu(right))
+
+
+def _matmul(
+    a: Value, b: Value, *, alpha: float, trans_a: bool, trans_b: bool, batch_a: bool = False, batch_b: bool = False
+) -> Value:
+    sides = [_batch_last(a) if batch_a else a, _batch_last(b) if batch_b else b]
+    found = build.matmul(sides[0], sides[1], transpose_a=trans_a, transpose_b=trans_b)
+    return found if alpha == 1 else build.multiply(found, number(alpha, found))
+
+
+def _batch_last(value: Value) -> Value:
+    """The first axis moved before the last one."""
+    rank = known_rank(value, "the input")
+    return build.transpose(value, ints(*range(1, rank - 1), 0, rank - 1))
+
+
+@onnx_op("FusedMatMul", since=1, domain=MICROSOFT)
+def fused_matmul(
+    a: Value,
+    b: Value,
+    *,
+    alpha: float = 1.0,
+    transA: bool = False,  # noqa: N803  # the names in files
+    transB: bool = False,  # noqa: N803
+    transBatchA: bool = False,  # noqa: N803
+    transBatchB: bool = False,  # noqa: N803
+) -> Value:
+    return _matmul(a, b, alpha=alpha, trans_a=transA, trans_b=transB, batch_a=transBatchA, batch_b=transBatchB)
+
+
+@onnx_op("TransposeMatMul", since=1, domain=MICROSOFT)
+def transpose_matmul(
+    a: Value,
+    b: Value,
+    *,
+    alpha: float = 1.0,
+    transA: bool = False,  # noqa: N803
+    transB: bool = False,  # noqa: N803
+) -> Value:
+    return _matmul(a, b, alpha=alpha, trans_a=transA, trans_b=transB)
+
+
+def _activated(data: Value, name: str, parameters: Floats) -> Value:
+    """By onnxruntime's names, with the parameters that it gives."""
+    first = parameters[0] if parameters else None
+    second = parameters[1] if len(parameters) > 1 else None
+    functions: dict[str, Callable[[], Value]] = {
+        "": lambda: data,
+        "Relu": lambda: build.relu(data),
+        "Tanh": lambda: build.tanh(data),
+        "Sigmoid": lambda: build.sigmoid(data),
+        "LeakyRelu": lambda: build.prelu(data, number(0.01 if first is None else first, data)),
+        "Clip": lambda: build.clamp(
+            data, min=-3.4e38 if first is None else first, max=3.4e38 if second is None else second
+        ),
+        "HardSigmoid": lambda: build.hard_sigmoid(
+            data, number(0.2 if first is None else first, data), number(0.5 if second is None else second, data)
+        ),
+    }
+    return chosen("activation", name, functions)()
+
+
+@onnx_op("FusedConv", since=1, domain=MICROSOFT)
+def fused_conv(
+    data: Value,
+    filters: Value,
+    bias: Value | None = None,
+    added: Value | None = None,
+    *,
+    activation: str = "",
+    activation_params: Floats = (),
+    auto_pad: str = "NOTSET",
+    dilations: Ints | None = None,
+    group: int = 1,
+    kernel_shape: Ints | None = None,
+    pads: Ints = (),
+    strides: Ints | None = None,
+) -> Value:
+    """A convolution, what is added to it, and an activation."""
+    found = convolve(
+        data,
+        filters,
+        bias,
+        auto_pad=auto_pad,
+        dilations=dilations,
+        group=group,
+        kernel_shape=kernel_shape,
+        pads=pads,
+        strides=strides,
+    )
+    return _activated(found if added is None else build.add(found, added), activation, activation_params)
+
+
+@onnx_op("FusedGemm", since=1, domain=MICROSOFT)
+def fused_gemm(
+    a: Value,
+    b: Value,
+    c: Value | None = None,
+    *,
+    activation: str = "",
+    activation_alpha: float | None = None,
+    activation_beta: float | None = None,
+    activation_gamma: float | None = None,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: bool = False,  # noqa: N803
+    transB: bool = False,  # noqa: N803
+) -> Value:
+    parameters = tuple(one for one in (activation_alpha, activation_beta, activation_gamma) if one is not None)
+    return _activated(gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB), activation, parameters)
+
+
+@onnx_op("NhwcConv", since=1, domain=MICROSOFT)
+def nhwc_conv(
+    data: Value,
+    filters: Value,
+    bias: Value | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Ints | None = None,
+    group: int = 1,
+    kernel_shape: Ints | None = None,
+    pads: Ints = (),
+    strides: Ints | None = None,
+) -> Value:
+    """The channels are the last axis of the data, and of the filters."""
+    rank = known_rank(data, "the input")
+    first = ints(0, rank - 1, *range(1, rank - 1))
+    found = convolve(
+        build.transpose(data, first),
+        build.transpose(filters, first),
+        bias,
+        auto_pad=auto_pad,
+        dilations=dilations,
+        group=group,
+        kernel_shape=kernel_shape,
+        pads=pads,
+        strides=strides,
+    )
+    return build.transpose(found, ints(0, *range(2, rank), 1))
+
+
+def _normalized(
+    data: Value, gamma: Value, beta: Value | None, epsilon: float, *, centered: bool, axis: int = -1
+) -> tuple[Value, Value | None, Value]:
+    """Over the axes from `axis` on: the normalized data, its mean if it is centered, and its inverse deviation."""
+    rank = known_rank(data, "the input")
+    axes = ints(*range(normal_axis(axis, rank), rank))
+    wide = cast(data, ElementType.f32)
+    mean = build.reduce_mean(wide, axes, keep_dims=True) if centered else None
+    left = wide if mean is None else build.subtract(wide, mean)
+    variance = build.reduce_mean(build.multiply(left, left), axes, keep_dims=True)
+    inverse = build.divide(number(1, wide), build.sqrt(build.add(variance, number(epsilon, wide))))
+    found = build.multiply(build.multiply(left, inverse), cast(gamma, wide.element_type))
+    found = found if beta is None else build.add(found, cast(beta, wide.element_type))
+    return cast(found, data.element_type), mean, inverse
+
+
+def _normalized_with_skip(
+    data: Value, skip: Value, gamma: Value, beta: Value | None, bias: Value | None, epsilon: float, centered: bool
+) -> list[Value]:
+    total = build.add(data, skip)
+    total = total if bias is None else build.add(total, bias)
+    found, mean, inverse = _normalized(total, gamma, beta, epsilon, centered=centered)
+    return [found, inverse if mean is None else mean, inverse, total]
+
+
+@onnx_op("SkipLayerNormalization", since=1, domain=MICROSOFT)
+def skip_layer_normalization(
+    data: Value,
+    skip: Value,
+    gamma: Value,
+    beta: Value | None = None,
+    bias: Value | None = None,
+    *,
+    epsilon: float = 1e-12,
+) -> list[Value]:
+    """The further outputs are the mean, the inverse deviation, and the sum that is normalized."""
+    return _normalized_with_skip(data, skip, gamma, beta, bias, epsilon, centered=True)
+
+
+@onnx_op("SkipSimplifiedLayerNormalization", since=1, domain=MICROSOFT)
+def skip_simplified_layer_normalization(
+    data: Value, skip: Value, gamma: Value, bias: Value | None = None, *, epsilon: float = 1e-12
+) -> list[Value]:
+    return _normalized_with_skip(data, skip, gamma, None, bias, epsilon, centered=False)
+
+
+@onnx_op("SimplifiedLayerNormalization", since=1)
+@onnx_op("SimplifiedLayerNormalization", since=1, domain=MICROSOFT)
+def simplified_layer_normalization(
+    data: Value, scale: Value, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
+) -> list[Value]:
+    """onnxruntime has it in the standard domain."""
+    if element_type_of(stash_type) is not ElementType.f32:
+        raise UnsupportedError("statistics of another type than f32")
+    found, _, inverse = _normalized(data, scale, None, epsilon, centered=False, axis=axis)
+    return [found, inverse]
+
+
+@onnx_op("EmbedLayerNormalization", since=1, domain=MICROSOFT)
+def embed_layer_normalization(
+    input_ids: Value,
+    segment_ids: Value | None,
+    words: Value,
+    positions: Value,
+    segments: Value | None,
+    gamma: Value,
+    beta: Value,
+    mask: Value | None = None,
+    position_ids: Value | None = None,
+    *,
+    epsilon: float = 1e-12,
+    mask_index_type: int | None = None,
+) -> list[Value]:
+    """Embeddings of words, positions and segments, added and normalized; the second output counts the mask."""
+    total = build.gather(words, input_ids, 0)
+    if position_ids is None:
+        length = build.gather(shape_of(input_ids), 1, 0)
+        position_ids = build.unsqueeze(build.range(0, length, 1, output_type="i64"), 0)
+    total = build.add(total, build.gather(positions, position_ids, 0))
+    if segment_ids is not None and segments is not None:
+        total = build.add(total, build.gather(segments, segment_ids, 0))
+    found, _, _ = _normalized(total, gamma, beta, epsilon, centered=True)
+    batch = build.slice(shape_of(input_ids), ints(0), ints(1), ints(1))
+    if mask is None:
+        counted = build.broadcast(build.constant(0, "i32"), batch)
+    else:
+        counted = build.reduce_sum(cast(mask, ElementType.i32), ints(1), keep_dims=False)
+    return [found, counted, total]
+
+
+@onnx_op("BiasSoftmax", since=1, domain=MICROSOFT)
+def bias_softmax(data: Value, bias: Value, *, axis: int = 1, is_inner_broadcast: bool) -> Value:
+    """Over all axes from `axis` on, which are one."""
+    rank = known_rank(data, "the input")
+    place = normal_axis(axis, rank)
+    if not is_inner_broadcast and known_rank(bias, "the bias") != rank:
+        raise UnsupportedError("a bias that is repeated over outer axes")
+    total = build.add(data, bias)
+    if place == rank - 1:
+        return build.softmax(total, axis=-1)
+    sizes = shape_of(total)
+    front = build.slice(sizes, ints(0), ints(place), ints(1))
+    flat = build.reshape(total, concat([front, ints(-1)]), special_zero=False)
+    return build.reshape(build.softmax(flat, axis=-1), sizes, special_zero=False)
+
+
+@onnx_op("GridSample", since=1, domain=MICROSOFT)
+def grid_sample(
+    data: Value, grid: Value, *, align_corners: bool = False, mode: str = "bilinear", padding_mode: str = "zeros"
+) -> Value:
+    return grid_sample_16(data, grid, align_corners=align_corners, mode=mode, padding_mode=padding_mode)
+
+
+@onnx_op("Inverse", since=1, domain=MICROSOFT)
+def inverse(data: Value) -> Value:
+    return build.inverse(data)
+
+
+@onnx_op("ExpandDims", since=1, domain=MICROSOFT)
+def expand_dims(data: Value, axis: Value) -> Value:
+    return build.unsqueeze(data, axis)
+
+
+@onnx_op("Unique", since=1, domain=MICROSOFT)
+def unique(data: Value) -> list[Value]:
+    """In the order of their first places: values, the place of each element among them, and counts."""
+    values, _, places, counts = build.unique(
+        data, None, sorted=False, index_element_type="i64", count_element_type="i64"
+    )
+    return [values, places, counts]
+
+
+@onnx_op("CropAndResize", since=1, domain=MICROSOFT)
+def crop_and_resize(
+    data: Value,
+    rois: Value,
+    batch_indices: Value,
+    crop_size: Value,
+    *,
+    extrapolation_value: float = 0.0,
+    mode: str = "bilinear",
+) -> Value:
+    """Regions (y1, x1, y2, x2, from 0 to 1) resampled to one size; places outside have the extrapolation value."""
+    if mode not in ("bilinear", "nearest"):
+        raise InvalidAttributeError(f"mode is {mode!r}, expected bilinear or nearest")
+    sizes = shape_of(data)
+    images = build.transpose(build.gather(data, batch_indices, 0), ints(0, 2, 3, 1))
+    places, insides = [], []
+    for axis in (0, 1):
+        last = cast(build.subtract(build.gather(sizes, 2 + axis, 0), build.constant(1)), rois.element_type)
+        count = as_i64(build.gather(crop_size, axis, 0))
+        start = build.unsqueeze(build.gather(rois, axis, 1), 1)
+        end = build.unsqueeze(build.gather(rois, 2 + axis, 1), 1)
+        steps = cast(build.range(0, count, 1, output_type="i64"), rois.element_type)
+        gaps = cast(build.subtract(count, build.constant(1)), rois.element_type)
+        several = build.greater(gaps, number(0, gaps))
+        width = build.multiply(build.subtract(end, start), last)
+        spread = build.divide(width, build.maximum(gaps, number(1, gaps)))
+        spaced = build.add(build.multiply(start, last), build.multiply(steps, spread))
+        middle = build.multiply(build.multiply(build.add(start, end), number(0.5, start)), last)
+        place = build.select(several, spaced, middle)
+        inside = build.logical_and(build.greater_equal(place, number(0, place)), build.less_equal(place, last))
+        insides.append(build.unsqueeze(inside, ints(2 - axis)))
+        places.append((build.minimum(build.maximum(place, number(0, place)), last), last))
+    found = _sampled(images, places, mode)
+    outside = build.logical_not(build.logical_and(insides[0], insides[1]))
+    found = build.select(build.unsqueeze(outside, -1), number(extrapolation_value, found), found)
+    return build.transpose(found, ints(0, 3, 1, 2))
+
+
+def _sampled(images: Value, places: list[tuple[Value, Value]], mode: str) -> Value:
+    """Rows, then columns, each by its nearest or its two neighbours. images: [regions, height, width, channels]."""
+    found = images
+    for axis, (place, last) in enumerate(places, 1):
+        if mode == "nearest":
+            near = as_i64(build.floor(build.add(place, number(0.5, place))))
+            found = build.gather(found, near, axis, batch_dims=1) if axis == 1 else _columns(found, near)
+            continue
+        low = build.floor(place)
+        high = build.minimum(build.add(low, number(1, low)), last)
+        share = cast(build.subtract(place, low), found.element_type)
+        share = build.unsqueeze(share, ints(2, 3) if axis == 1 else ints(1, 3))
+        pick = _rows if axis == 1 else _columns
+        first, second = pick(found, as_i64(low)), pick(found, as_i64(high))
+        found = build.add(first, build.multiply(build.subtract(second, first), share))
+    return found
+
+
+def _rows(images: Value, places: Value) -> Value:
+    return build.gather(images, places, 1, batch_dims=1)
+
+
+def _columns(images: Value, places: Value) -> Value:
+    turned = build.gather(build.transpose(images, ints(0, 2, 1, 3)), places, 1, batch_dims=1)
+    return build.transpose(turned, ints(0, 2, 1, 3))

@@ -118,7 +118,7 @@ def _quantized_to(
     if not is_narrow(code):
         kind = element_type_of(code)
         return quantized(data, scale, zero, kind, axis=axis, block=block, saturate=saturate, precision=computed)
-    if code == TensorProto.INT2:
+    if TensorProto.DataType.Name(code) == "INT2":
         wide = quantized(data, scale, zero, ElementType.i8, axis=axis, block=block, precision=computed)
         return Narrow(build.clamp(wide, min=-2.0, max=1.0), code)
     wide = quantized(data, scale, zero, ElementType.f32, axis=axis, block=block, precision=computed)

@@ -142,12 +142,13 @@ def _narrow_values(value: Value, code: int, saturate: bool) -> Value:
 
     if ElementType.string is value.element_type:
         raise UnsupportedError("IR has no conversion of strings to numbers")
-    if code == TensorProto.INT2:
+    name = TensorProto.DataType.Name(code)
+    if name == "INT2":
         # The lowest two bits, of which the higher one is the sign.
         low = build.bitwise_and(cast(value, ElementType.i32), build.constant(np.int32(3)))
         two = build.constant(np.int32(2))
         return cast(build.subtract(build.bitwise_xor(low, two), two), wider_type_of(code))
-    return _unsigned_zero_float(cast(value, ElementType.f32), code == TensorProto.FLOAT8E4M3FNUZ, saturate)
+    return _unsigned_zero_float(cast(value, ElementType.f32), name == "FLOAT8E4M3FNUZ", saturate)
 
 
 def _unsigned_zero_float(value: Value, is_e4m3: bool, saturate: bool) -> Value:

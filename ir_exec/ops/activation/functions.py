@@ -23,7 +23,7 @@ from ir_exec.kernels.elementwise import (
     sigmoid,
     working_dtype,
 )
-from ir_exec.kernels.error_function import erf
+from ir_exec.kernels.error_function import normal_log_odds
 from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, rounded, type_limits
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Float
@@ -215,6 +215,14 @@ class HardSigmoid(Op):
         return calculated_real(hard_sigmoid, data)
 
 
+def _hswish(x: Array) -> Array:
+    share = x + 3
+    np.clip(share, 0, 6, out=share)
+    share /= 6
+    share *= x
+    return share
+
+
 def _hsigmoid(x: Array) -> Array:
     x += 3
     np.clip(x, 0, 6, out=x)
@@ -232,7 +240,7 @@ HSigmoid = unary(
 
 HSwish = unary(
     "HSwish",
-    lambda x: x * _hsigmoid(x.copy()),
+    _hswish,
     "output = data · min(max(data + 3, 0), 6) / 6.",
     page="activation/hswish-4",
     since=4,
@@ -282,9 +290,14 @@ SoftSign = unary(
 
 
 def _softplus(x: Array) -> Array:
-    result = np.log1p(np.exp(-np.abs(x)))
-    result += np.maximum(x, 0)
-    return result
+    # ln(1 + e), where what is lost of e in 1 + e is added to the first order: np.log1p takes four times as long.
+    e = np.exp(-np.abs(x))
+    whole = 1 + e
+    e -= whole - 1
+    e /= whole
+    e += np.log(whole, out=whole)
+    e += np.maximum(x, 0, out=x)
+    return e
 
 
 SoftPlus = unary(
@@ -317,7 +330,16 @@ Mish = unary(
 
 
 def _elu(x: Array, alpha: float) -> Array:
-    return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
+    # e^x - 1 = 2t / (1 - t) with t = tanh(x / 2), which loses no digits below zero: np.expm1 takes four times as long.
+    below = np.minimum(x, 0)
+    below *= 0.5
+    np.tanh(below, out=below)
+    divisor = 1 - below
+    below /= divisor
+    below *= 2 * alpha
+    positive = np.maximum(x, 0, out=x)
+    # An infinite alpha is multiplied by nothing where data is positive.
+    return np.add(positive, below, out=below) if math.isfinite(alpha) else np.where(positive > 0, positive, below)
 
 
 @op("Elu", since=1)
@@ -370,24 +392,25 @@ class Selu(Op):
 
 
 def _gelu(x: Array) -> Array:
-    result = erf(x * math.sqrt(0.5))
-    return _half_of_one_plus(result, x)
+    return _gated(normal_log_odds(x), x)
 
 
 def _gelu_tanh(x: Array) -> Array:
+    # (1 + tanh(y)) / 2 = 1 / (1 + e^-2y)
+    factor = -math.sqrt(8 / math.pi)
     inner = x * x
-    inner *= 0.044715
-    inner += 1
+    inner *= 0.044715 * factor
+    inner += factor
     inner *= x
-    inner *= math.sqrt(2 / math.pi)
-    return _half_of_one_plus(np.tanh(inner, out=inner), x)
+    return _gated(inner, x)
 
 
-def _half_of_one_plus(share: Array, x: Array) -> Array:
-    share += 1
-    share *= x
-    share *= 0.5
-    return share
+def _gated(exponent: Array, x: Array) -> Array:
+    """x / (1 + e^exponent), over both."""
+    np.exp(exponent, out=exponent)
+    exponent += 1
+    x /= exponent
+    return x
 
 
 Gelu2 = unary(

@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.kernels import costs
 from ir_exec.ops import Op
+from ir_exec.ops.detection import roi_align
 from ir_exec.ops.detection.roi_align import ROIAlign3, ROIAlign9, ROIAlignRotated
 from ir_exec.ops.detection.roi_pooling import DeformablePSROIPooling, PSROIPooling, ROIPooling
 from ir_exec.types import TensorType
@@ -104,3 +106,22 @@ def test_no_box_breaks_anything(box: list[float], mode: str) -> None:
         DEFORMABLE,
     ):
         assert evaluate(operator, data, rois).shape[0] == 1
+
+
+@pytest.mark.parametrize("mode", ["avg", "max"])
+@pytest.mark.parametrize("sampling_ratio", [0, 1, 3])
+def test_many_regions_at_once_are_those_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, mode: str, sampling_ratio: int
+) -> None:
+    generator = np.random.default_rng(0)
+    data = generator.normal(size=(2, 3, 9, 8))
+    corners = generator.uniform(-4, 10, (7, 2))
+    rois = np.concatenate([corners, corners + generator.uniform(-1, 9, (7, 2))], 1)
+    images = np.array([0, 1, 1, 0, 1, 0, 1])
+    operator = ROIAlign3(pooled_h=2, pooled_w=3, sampling_ratio=sampling_ratio, spatial_scale=0.9, mode=mode)
+    monkeypatch.setattr(roi_align, "FEW_SAMPLES", 0)
+    wanted = operator.evaluate(data, rois, images)
+    for few, chunk in ((1, 10**6), (10**6, 10**6), (10**6, 1)):
+        monkeypatch.setattr(roi_align, "FEW_SAMPLES", few)
+        monkeypatch.setattr(costs, "CHUNK_ELEMENTS", chunk)
+        assert np.allclose(operator.evaluate(data, rois, images), wanted, rtol=1e-12, atol=1e-12)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.kernels import costs
 from ir_exec.ops import Op
 from ir_exec.ops.image.grid_sample import GridSample
 from ir_exec.types import Array, TensorType
@@ -80,3 +81,18 @@ def test_nearest_copies_every_digit(data: Array) -> None:
     found = evaluate(GridSample(mode="nearest", align_corners=True), data.reshape(1, 1, 1, 4), grid)
     assert found.dtype == data.dtype
     assert found.ravel().tolist() == data[[0, 2, 1, 3]].tolist()
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+@pytest.mark.parametrize("padding_mode", ["zeros", "border"])
+def test_pieces_and_copies_change_nothing(monkeypatch: pytest.MonkeyPatch, mode: str, padding_mode: str) -> None:
+    generator = np.random.default_rng(0)
+    data = generator.normal(size=(3, 2, 5, 4)).astype(np.float32)
+    grid = generator.uniform(-1.5, 1.5, (3, 6, 7, 2)).astype(np.float32)
+    operator = GridSample(mode=mode, padding_mode=padding_mode)
+    wanted = np.concatenate([operator.evaluate(data[n : n + 1], grid[n : n + 1]) for n in range(3)])
+    for chunk in (1, 20, 100, 10**6):
+        for ratio in (0, 10**6):
+            monkeypatch.setattr(costs, "CHUNK_ELEMENTS", chunk)
+            monkeypatch.setattr(costs, "COPIED_TO_READ", ratio)
+            assert np.array_equal(operator.evaluate(data, grid), wanted)

@@ -1,0 +1,82 @@
+"""`ir-exec view`: a page with the network, for a browser."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+
+import click
+
+from ir_exec.cli.extensions import load_extensions
+from ir_exec.cli.files import write_bytes
+from ir_exec.cli.inputs import Asked, input_options
+from ir_exec.cli.progress import LayerBar
+from ir_exec.cli.terminal import UNUSABLE, echo, errors_as_messages
+from ir_exec.model import read_model
+from ir_exec.view import html_of, view
+
+
+@click.command("view")
+@click.argument("model", metavar="MODEL", type=click.Path())
+@input_options
+@click.option("--draw", is_flag=True, help="Run the network on inputs that are drawn.")
+@click.option("--compare", metavar="REPORT.json", type=click.Path(), help="Show what `compare --format json` found.")
+@click.option("--profile", metavar="REPORT.json", type=click.Path(), help="Show what `profile --format json` found.")
+@click.option("--diff", metavar="OTHER.xml", type=click.Path(), help="Show what differs in another network.")
+@click.option(
+    "--beside",
+    multiple=True,
+    metavar="OTHER",
+    type=click.Path(),
+    help="Show another network next to it: an .xml, an .onnx, an execution graph of OpenVINO; repeatable.",
+)
+@click.option("-o", "--output", metavar="PAGE.html", type=click.Path(), help="Where to write.  [default: MODEL.html]")
+@click.option("--open", "opens", is_flag=True, help="Show the page in the browser.")
+def command(
+    model: str,
+    named: tuple[str, ...],
+    archive: str | None,
+    shapes: tuple[str, ...],
+    weights: str | None,
+    seed: int,
+    extensions: tuple[str, ...],
+    draw: bool,
+    compare: str | None,
+    profile: str | None,
+    diff: str | None,
+    beside: tuple[str, ...],
+    output: str | None,
+    opens: bool,
+) -> None:
+    """Write a page for a browser: the graph of a network, its faults, its values.
+
+    The page is one file that needs nothing else. It has the graph, everything that `check` finds, the declared and
+    inferred types, and the values that are known. With inputs, given or drawn (--draw), it has statistics and
+    histograms of every value too.
+
+    Exit code: 0 when the page is written, 2 where a file cannot be read or written.
+    """
+    load_extensions(extensions)
+    with errors_as_messages(exit_code=UNUSABLE):
+        inputs, count = None, 0
+        if draw or archive or named or shapes:
+            network = read_model(model, weights=weights)
+            asked = Asked(named, archive, shapes, seed)
+            inputs, count = asked.drawn(network.inputs, asked.given(network.inputs)), len(network.graph.nodes)
+        with LayerBar(count) as bar:
+            page = view(
+                model,
+                weights=weights,
+                inputs=inputs,
+                compare=compare,
+                profile=profile,
+                diff=diff,
+                beside=beside,
+                progress=bar.advance if inputs is not None and bar.is_wanted else None,
+            )
+        text = html_of(page).encode("utf-8", "backslashreplace")
+    path = output or f"{Path(model).stem}.html"
+    write_bytes(path, text)
+    echo(f"{path}: {len(text) / 1024:,.0f} KiB")
+    if opens:
+        webbrowser.open(Path(path).absolute().as_uri())

@@ -1,0 +1,319 @@
+"""Quantized operators of the domain com.microsoft."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import GraphError, UnsupportedError
+from ir_exec.onnx.attributes import Ints
+from ir_exec.onnx.domains import MICROSOFT
+from ir_exec.onnx.ops.pooling import average_pool
+from ir_exec.onnx.ops.quantization import dequantized, exact_product, qlinear_conv, quantized
+from ir_exec.onnx.registry import onnx_op
+from ir_exec.onnx.values import cast, ints, known, known_rank, number
+from ir_exec.types import Array, ElementType
+
+__all__: list[str] = []
+
+
+def _requantized(found: Value, scale: Value, zero_point: Value | None, like: Value) -> Value:
+    kind = zero_point.element_type if zero_point is not None else like.element_type
+    return quantized(found, scale, zero_point, kind)
+
+
+def _binary(name: str, function: Callable[[Value, Value], Value]) -> None:
+    def convert(
+        a: Value,
+        a_scale: Value,
+        a_zero_point: Value | None,
+        b: Value,
+        b_scale: Value,
+        b_zero_point: Value | None,
+        c_scale: Value,
+        c_zero_point: Value | None = None,
+    ) -> Value:
+        found = function(dequantized(a, a_scale, a_zero_point), dequantized(b, b_scale, b_zero_point))
+        return _requantized(found, c_scale, c_zero_point, a)
+
+    onnx_op(name, since=1, domain=MICROSOFT)(convert)
+
+
+_binary("QLinearAdd", build.add)
+_binary("QLinearMul", build.multiply)
+
+
+@onnx_op("QLinearSigmoid", since=1, domain=MICROSOFT)
+def qlinear_sigmoid(
+    x: Value, x_scale: Value, x_zero_point: Value | None, y_scale: Value, y_zero_point: Value | None = None
+) -> Value:
+    return _requantized(build.sigmoid(dequantized(x, x_scale, x_zero_point)), y_scale, y_zero_point, x)
+
+
+@onnx_op("QLinearLeakyRelu", since=1, domain=MICROSOFT)
+def qlinear_leaky_relu(
+    x: Value,
+    x_scale: Value,
+    x_zero_point: Value | None,
+    y_scale: Value,
+    y_zero_point: Value | None = None,
+    *,
+    alpha: float = 0.01,
+) -> Value:
+    plain = dequantized(x, x_scale, x_zero_point)
+    return _requantized(build.prelu(plain, number(alpha, plain)), y_scale, y_zero_point, x)
+
+
+@onnx_op("QLinearSoftmax", since=1, domain=MICROSOFT)
+def qlinear_softmax(
+    x: Value,
+    x_scale: Value,
+    x_zero_point: Value | None,
+    y_scale: Value,
+    y_zero_point: Value,
+    *,
+    axis: int = -1,
+    opset: int,
+) -> Value:
+    if opset < 13 and axis not in (-1, known_rank(x, "the input") - 1):
+        raise UnsupportedError("a softmax over several axes")
+    found = build.softmax(dequantized(x, x_scale, x_zero_point), axis=axis)
+    return _requantized(found, y_scale, y_zero_point, x)
+
+
+@onnx_op("QLinearWhere", since=1, domain=MICROSOFT)
+def qlinear_where(
+    condition: Value,
+    x: Value,
+    x_scale: Value,
+    x_zero_point: Value,
+    y: Value,
+    y_scale: Value,
+    y_zero_point: Value,
+    z_scale: Value,
+    z_zero_point: Value,
+) -> Value:
+    found = build.select(condition, dequantized(x, x_scale, x_zero_point), dequantized(y, y_scale, y_zero_point))
+    return _requantized(found, z_scale, z_zero_point, x)
+
+
+@onnx_op("QLinearConcat", since=1, domain=MICROSOFT)
+def qlinear_concat(y_scale: Value, y_zero_point: Value, *inputs: Value, axis: int) -> Value:
+    """The inputs are tensors, each with its scale and its zero point behind it."""
+    if not inputs or len(inputs) % 3:
+        message = f"{len(inputs)} inputs behind the first two, expected three for each tensor"
+        raise GraphError(message, code=Code.wrong_number_of_inputs)
+    parts = [dequantized(*inputs[start : start + 3]) for start in range(0, len(inputs), 3)]
+    return _requantized(build.concat(parts, axis), y_scale, y_zero_point, inputs[0])
+
+
+def _channels_first(data: Value, last: bool) -> tuple[Value, Ints]:
+    """The data with its channels behind the batch, and the order that brings them back."""
+    rank = known_rank(data, "the input")
+    if not last:
+        return data, tuple(range(rank))
+    return build.transpose(data, ints(0, rank - 1, *range(1, rank - 1))), (0, *range(2, rank), 1)
+
+
+@onnx_op("QLinearAveragePool", since=1, domain=MICROSOFT)
+def qlinear_average_pool(
+    x: Value,
+    x_scale: Value,
+    x_zero_point: Value | None,
+    y_scale: Value,
+    y_zero_point: Value | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    ceil_mode: bool = False,
+    channels_last: bool = False,
+    count_include_pad: bool = False,
+    kernel_shape: Ints,
+    pads: Ints = (),
+    strides: Ints | None = None,
+) -> Value:
+    plain, back = _channels_first(dequantized(x, x_scale, x_zero_point), channels_last)
+    found = average_pool(
+        plain,
+        kernel_shape=kernel_shape,
+        auto_pad=auto_pad,
+        ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad,
+        pads=pads,
+        strides=strides,
+    )
+    found = build.transpose(found, ints(*back)) if channels_last else found
+    return _requantized(found, y_scale, y_zero_point, x)
+
+
+@onnx_op("QLinearGlobalAveragePool", since=1, domain=MICROSOFT)
+def qlinear_global_average_pool(
+    x: Value, x_scale: Value, x_zero_point: Value, y_scale: Value, y_zero_point: Value, *, channels_last: bool = False
+) -> Value:
+    rank = known_rank(x, "the input")
+    axes = range(1, rank - 1) if channels_last else range(2, rank)
+    found = build.reduce_mean(dequantized(x, x_scale, x_zero_point), ints(*axes), keep_dims=True)
+    return _requantized(found, y_scale, y_zero_point, x)
+
+
+@onnx_op("QLinearConv", since=1, domain=MICROSOFT)
+def qlinear_conv_of_channels(
+    x: Value,
+    x_scale: Value,
+    x_zero_point: Value,
+    w: Value,
+    w_scale: Value,
+    w_zero_point: Value,
+    y_scale: Value,
+    y_zero_point: Value,
+    bias: Value | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    channels_last: bool = False,
+    dilations: Ints | None = None,
+    group: int = 1,
+    kernel_shape: Ints | None = None,
+    pads: Ints = (),
+    strides: Ints | None = None,
+) -> Value:
+    """As QLinearConv of ONNX; the channels may be the last axis."""
+    data, back = _channels_first(x, channels_last)
+    found = qlinear_conv(
+        data,
+        x_scale,
+        x_zero_point,
+        w,
+        w_scale,
+        w_zero_point,
+        y_scale,
+        y_zero_point,
+        bias,
+        auto_pad=auto_pad,
+        dilations=dilations,
+        group=group,
+        kernel_shape=kernel_shape,
+        pads=pads,
+        strides=strides,
+    )
+    return build.transpose(found, ints(*back)) if channels_last else found
+
+
+@onnx_op("QuantizeLinear", since=1, domain=MICROSOFT)
+def quantize_linear(data: Value, scale: Value, zero_point: Value | None = None, *, axis: int = 1) -> Value:
+    kind = zero_point.element_type if zero_point is not None else ElementType.u8
+    return quantized(data, scale, zero_point, kind, axis=axis)
+
+
+@onnx_op("DequantizeLinear", since=1, domain=MICROSOFT)
+def dequantize_linear(data: Value, scale: Value, zero_point: Value | None = None, *, axis: int = 1) -> Value:
+    return dequantized(data, scale, zero_point, axis=axis)
+
+
+def _scaled(product: Value, scales: Sequence[Value], bias: Value | None) -> Value:
+    found = cast(product, ElementType.f32)
+    for scale in scales:
+        found = (
+            build.multiply(found, build.squeeze(scale) if scale.rank else scale)
+            if _is_one(scale)
+            else (build.multiply(found, scale))
+        )
+    return found if bias is None else build.add(found, bias)
+
+
+def _is_one(value: Value) -> bool:
+    return value.rank == 0 or (value.shape.is_static and value.shape.static == (1,))
+
+
+@onnx_op("MatMulIntegerToFloat", since=1, domain=MICROSOFT)
+def matmul_integer_to_float(
+    a: Value,
+    b: Value,
+    a_scale: Value,
+    b_scale: Value,
+    a_zero_point: Value | None = None,
+    b_zero_point: Value | None = None,
+    bias: Value | None = None,
+) -> Value:
+    product = exact_product(a, b, a_zero_point, b_zero_point)
+    scale = build.multiply(build.squeeze(a_scale) if a_scale.rank else a_scale, b_scale)
+    return _scaled(product, [scale], bias)
+
+
+@onnx_op("DynamicQuantizeMatMul", since=1, domain=MICROSOFT)
+def dynamic_quantize_matmul(
+    a: Value, b: Value, b_scale: Value, b_zero_point: Value | None = None, bias: Value | None = None
+) -> Value:
+    """The left matrix is quantized to u8 by its own least and greatest elements."""
+    axes = ints(*range(known_rank(a, "the input")))
+    zero, most = number(0, a), number(255, a)
+    low = build.minimum(build.reduce_min(a, axes, keep_dims=False), zero)
+    high = build.maximum(build.reduce_max(a, axes, keep_dims=False), zero)
+    scale = build.divide(build.subtract(high, low), most)
+    scale = build.select(build.equal(scale, zero), number(1, a), scale)
+    point = build.round(build.divide(build.negative(low), scale), mode="half_to_even")
+    point = cast(build.clamp(point, min=0.0, max=255.0), ElementType.u8)
+    return matmul_integer_to_float(
+        quantized(a, scale, point, ElementType.u8), b, scale, b_scale, point, b_zero_point, bias
+    )
+
+
+_PACKED = {2: ElementType.u2, 4: ElementType.u4, 8: ElementType.u8}
+
+
+def _unpacked(stored: Array, bits: int, shape: tuple[int, ...]) -> Array:
+    """Integers of 2, 4 or 8 bits from bytes, the lowest bits first; only so many of the last axis as the shape has."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    apart = (stored[..., None] >> shifts) & np.uint8(2**bits - 1)
+    flat = apart.reshape(*stored.shape[:-1], -1)[..., : shape[-1]]
+    return flat.reshape(shape).astype(_PACKED[bits].dtype)
+
+
+@onnx_op("MatMulNBits", since=1, domain=MICROSOFT)
+def matmul_n_bits(
+    a: Value,
+    b: Value,
+    scales: Value,
+    zero_points: Value | None = None,
+    g_idx: Value | None = None,
+    bias: Value | None = None,
+    *,
+    K: int,  # noqa: N803  # the names in files
+    N: int,  # noqa: N803
+    accuracy_level: int = 0,
+    bits: int = 4,
+    block_size: int,
+    weight_prepacked: bool = False,
+) -> Value:
+    """a times the transpose of weights of N rows, in blocks of K with a scale and a zero point each.
+
+    The weights become a constant of their own element type: the bytes of a file hold several of them.
+    """
+    if bits not in _PACKED or g_idx is not None or weight_prepacked or block_size < 1 or K < 1 or N < 1:
+        raise UnsupportedError(f"weights of {bits} bits, in another order, or packed for a processor")
+    blocks = -(-K // block_size)
+    stored = known(b, "the packed weights")
+    if stored.dtype != np.uint8 or stored.size * 8 != N * blocks * block_size * bits:
+        raise GraphError(f"the packed weights have {stored.size} bytes", code=Code.constant_size, port="b")
+    packed = stored.reshape(N, blocks, block_size * bits // 8)
+    weights = cast(build.constant(_unpacked(packed, bits, (N, blocks, block_size))), a.element_type)
+    if zero_points is None:
+        zeros = number(2 ** (bits - 1), a)
+    elif zero_points.element_type is ElementType.u8:
+        held = known(zero_points, "the zero points")
+        rows = -(-blocks * bits // 8)
+        if held.size != N * rows:
+            raise GraphError(f"the zero points have {held.size} bytes", code=Code.constant_size, port="zero_points")
+        zeros = cast(build.constant(_unpacked(held.reshape(N, rows), bits, (N, blocks))), a.element_type)
+        zeros = build.unsqueeze(zeros, 2)
+    else:
+        zeros = build.reshape(zero_points, ints(N, blocks, 1), special_zero=False)
+    factors = build.reshape(cast(scales, a.element_type), ints(N, blocks, 1), special_zero=False)
+    plain = build.multiply(build.subtract(weights, zeros), factors)
+    plain = build.reshape(plain, ints(N, blocks * block_size), special_zero=False)
+    if blocks * block_size != K:
+        plain = build.slice(plain, ints(0), ints(K), ints(1), ints(1))
+    found = build.matmul(a, plain, transpose_b=True)
+    return found if bias is None else build.add(found, bias)

@@ -1,0 +1,158 @@
+"""Two networks in one graph: the first, with what differs in the second, and the layers that the second has alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
+from typing import NamedTuple
+
+from ir_exec.debug import NetworkDiff, diff
+from ir_exec.debug.diff_report import ChangedLayer
+from ir_exec.debug.pairing import Side, paired
+from ir_exec.debug.text import told
+from ir_exec.graph import Graph, Node
+from ir_exec.view.data import BodyView, ChangeView, GraphView, InputView, LayerView, Section
+from ir_exec.view.keys import Places
+from ir_exec.view.networks import Opened
+from ir_exec.view.text import shown
+
+__all__ = ["OTHER", "Merger", "changes_of", "diff_of", "section_of_diff"]
+
+OTHER = "other:"
+"""What the keys of layers begin with that the second network has alone."""
+
+_MOST_LINES = 200
+
+
+def diff_of(a: Opened, b: Opened, *, rt_info: bool = False) -> NetworkDiff:
+    """What differs between two networks that were read."""
+    return diff(a.loaded, b.loaded, rt_info=rt_info)
+
+
+def section_of_diff(found: NetworkDiff) -> Section:
+    """The summary, and each difference in a line."""
+    lines = [found.summary, *(line for _, line in found.lines(every=True))]
+    left = len(lines) - _MOST_LINES
+    told = [*lines[:_MOST_LINES], f"... {left} more lines"] if left > 0 else lines
+    return Section(heading=f"{shown(found.a)} and {shown(found.b)}", lines=tuple([shown(line, 1000) for line in told]))
+
+
+def changes_of(found: NetworkDiff, a: Places, b: Places) -> tuple[dict[Node, ChangeView], dict[Node, ChangeView]]:
+    """What to say of the layers of both networks."""
+    mine: dict[Node, ChangeView] = {}
+    theirs: dict[Node, ChangeView] = {}
+    for places, listed, said in ((a, found.removed, mine), (b, found.added, theirs)):
+        for place in listed:
+            node = places.of_path(place.path, place.layer_id)
+            if node is not None:
+                said[node] = ChangeView(kind="removed" if said is mine else "added")
+    for layers, kind in ((found.changed, "changed"), (found.consequences, "consequence")):
+        for layer in layers:
+            node = a.of_path(layer.path, layer.layer_id)
+            if node is not None:
+                mine[node] = ChangeView.model_validate({"kind": kind, "lines": tuple(_lines(layer))})
+    return mine, theirs
+
+
+def _lines(layer: ChangedLayer) -> Iterator[str]:
+    if layer.path != layer.path_b:
+        yield shown(f"now {layer.path_b!r}")
+    for change in layer.changes:
+        before, after = ("(none)" if text is None else text for text in (change.before, change.after))
+        yield shown(f"{change.what}: {before} -> {after}")
+    if layer.constant is not None:
+        yield f"values: {told(layer.constant)}"
+
+
+class _Graph(NamedTuple):
+    """A graph of one of the networks, and what is shown of it."""
+
+    nodes: Sequence[Node]
+    view: GraphView
+
+    @classmethod
+    def of(cls, graph: Graph, view: GraphView) -> _Graph:
+        return cls([*graph.nodes, *graph.unreachable], view)
+
+
+class Merger:
+    """Joins the graphs of two networks, and those of bodies that both have."""
+
+    def __init__(self, a: Opened, b: Opened) -> None:
+        self._a, self._b = a, b
+
+    def merged(self, a: GraphView, b: GraphView) -> GraphView:
+        """The layers of the first network, and where they would stand those that the second has alone."""
+        return self._graphs(self._a.loaded.graph, self._b.loaded.graph, a, b)
+
+    def _graphs(self, a: Graph, b: Graph, a_view: GraphView, b_view: GraphView) -> GraphView:
+        pairs = paired(Side(a, self._a.loaded.weights), Side(b, self._b.loaded.weights))
+        mine, theirs = _Graph.of(a, a_view), _Graph.of(b, b_view)
+        partner = {other: node for node, other in pairs.items()}
+        order = _order(mine.nodes, theirs.nodes, partner)
+        position = {node: index for index, node in enumerate(order)}
+        views = dict(zip(theirs.nodes, theirs.view.layers, strict=True))
+        layers = []
+        for node, view in zip(mine.nodes, mine.view.layers, strict=True):
+            inputs = _moved(node, view, position, {})
+            if node in pairs:
+                other, other_view = pairs[node], views[pairs[node]]
+                # What this layer reads in the second network of layers that the first does not have.
+                others = _moved(other, other_view, position, partner)
+                inputs += [
+                    one.model_copy(update={"name": f"{one.name} (other)"})
+                    for one, value in zip(others, other.inputs, strict=True)
+                    if value is not None and value.node not in partner
+                ]
+                view = view.model_copy(update={"bodies": self._bodies(node, other, view, other_view)})
+            layers.append((position[node], view.model_copy(update={"inputs": tuple(inputs)})))
+        for node, view in views.items():
+            if node not in partner:
+                inputs = _moved(node, view, position, partner)
+                layers.append((position[node], _as_other(view).model_copy(update={"inputs": tuple(inputs)})))
+        return GraphView(layers=tuple([view for _, view in sorted(layers, key=lambda one: one[0])]))
+
+    def _bodies(self, a: Node, b: Node, a_view: LayerView, b_view: LayerView) -> tuple[BodyView, ...]:
+        theirs = {body.name: (body.graph, view.graph) for body, view in zip(b.bodies, b_view.bodies, strict=True)}
+        found = []
+        for body, view in zip(a.bodies, a_view.bodies, strict=True):
+            if body.name in theirs:
+                graph, other_view = theirs[body.name]
+                view = BodyView(name=view.name, graph=self._graphs(body.graph, graph, view.graph, other_view))
+            found.append(view)
+        return tuple(found)
+
+
+def _order(mine: Sequence[Node], theirs: Sequence[Node], partner: Mapping[Node, Node]) -> list[Node]:
+    """The first's layers in their order, each that the second adds after what it reads, or before what reads it."""
+    place = {node: float(position) for position, node in enumerate(mine)}
+    first_reader: dict[Node, float] = {}
+    for node in theirs:
+        if node in partner:
+            for value in node.values_in:
+                first_reader[value.node] = min(first_reader.get(value.node, inf), place[partner[node]])
+    added = [node for node in theirs if node not in partner]
+    for node in added:
+        sources = [place.get(partner.get(value.node, value.node), -1.0) for value in node.values_in]
+        place[node] = max(sources) if sources else first_reader.get(node, float(len(mine))) - 1
+    # Python's sort is stable: what was added comes after the layer of the same place, in the order of the second.
+    return sorted([*mine, *added], key=lambda node: place[node])
+
+
+def _moved(node: Node, view: LayerView, position: Mapping[Node, int], partner: Mapping[Node, Node]) -> list[InputView]:
+    """The inputs of a layer, by the positions in the joined list."""
+    return [
+        shown_input
+        if value is None
+        else shown_input.model_copy(update={"layer": position[partner.get(value.node, value.node)]})
+        for shown_input, value in zip(view.inputs, node.inputs, strict=True)
+    ]
+
+
+def _as_other(view: LayerView) -> LayerView:
+    """A layer of the second network under a key of its own, with all that is in its bodies."""
+    bodies = [
+        BodyView(name=body.name, graph=GraphView(layers=tuple([_as_other(one) for one in body.graph.layers])))
+        for body in view.bodies
+    ]
+    return view.model_copy(update={"key": f"{OTHER}{view.key}", "bodies": tuple(bodies)})

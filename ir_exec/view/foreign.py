@@ -1,0 +1,184 @@
+"""Networks of other forms beside an IR: ONNX files, and what OpenVINO made of a network, its execution graph."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from lxml import etree
+
+from ir_exec.codes import Code
+from ir_exec.errors import ParseError
+from ir_exec.ir import split_names
+from ir_exec.view.data import GraphView, InputView, LayerView, NetworkView, OutputView
+from ir_exec.view.text import shown
+
+__all__ = ["execution_graph", "is_execution_graph", "onnx_network"]
+
+_MOST_BYTES = 2**27
+_MOST_VALUES = 16
+
+
+def is_execution_graph(path: Path) -> bool:
+    """Whether an .xml is what OpenVINO writes for a compiled network."""
+    try:
+        with path.open("rb") as file:
+            return b"execOrder=" in file.read(2**16)
+    except OSError:
+        return False
+
+
+def execution_graph(path: Path) -> tuple[NetworkView, dict[str, tuple[str, ...]]]:
+    """The layers that OpenVINO executes, and for each, by its key, the names of the layers that it was made of."""
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise ParseError(f"{path} is larger than an execution graph", code=Code.not_ir)
+        root = etree.fromstring(path.read_bytes(), parser)
+    except (OSError, etree.XMLSyntaxError) as error:
+        raise ParseError(f"{path} cannot be read: {error}", code=Code.unreadable_path) from None
+    elements = sorted(root.iterfind("layers/layer"), key=_execution_order)
+    position = {element.get("id", ""): index for index, element in enumerate(elements)}
+    sources: dict[tuple[str, str], tuple[int, int]] = {}
+    outputs = {
+        element.get("id", ""): [one.get("id", "") for one in element.iterfind("output/port")] for element in elements
+    }
+    for edge in root.iterfind("edges/edge"):
+        start, port = edge.get("from-layer", ""), edge.get("from-port", "")
+        if start in position and port in outputs[start]:
+            place = (position[start], outputs[start].index(port))
+            sources[edge.get("to-layer", ""), edge.get("to-port", "")] = place
+    layers, made_of = [], {}
+    for index, element in enumerate(elements):
+        data = element.find("data")
+        attributes = {} if data is None else {str(name): str(text) for name, text in data.attrib.items()}
+        key = str(index)
+        made_of[key] = split_names(attributes.get("originalLayersNames"))
+        inputs = [
+            _input(sources.get((element.get("id", ""), port.get("id", ""))), _type(port))
+            for port in element.iterfind("input/port")
+        ]
+        layers.append(
+            LayerView(
+                key=key,
+                name=shown(element.get("name", "")),
+                type=shown(element.get("type", "")),
+                attributes={shown(name): shown(text) for name, text in attributes.items()},
+                inputs=tuple(inputs),
+                outputs=tuple([OutputView(declared=_type(port)) for port in element.iterfind("output/port")]),
+                constant=element.get("type") in ("Const", "Constant"),
+            )
+        )
+    facts = (("form", "execution graph of OpenVINO"), ("layers", f"{len(layers):,}"))
+    return NetworkView(title=path.name, file=str(path), facts=facts, graph=GraphView(layers=tuple(layers))), made_of
+
+
+def _execution_order(element: Any) -> int:
+    data = element.find("data")
+    text = "" if data is None else data.get("execOrder", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else 0
+
+
+def _type(port: Any) -> str:
+    dims = [(dim.text or "").strip() for dim in port.iterfind("dim")]
+    names = {"FP32": "f32", "FP16": "f16", "BF16": "bf16", "FP64": "f64", "BOOL": "boolean"}
+    precision = port.get("precision", "")
+    return shown(f"{names.get(precision, precision.lower())}[{','.join('?' if dim == '-1' else dim for dim in dims)}]")
+
+
+def _input(source: tuple[int, int] | None, type: str) -> InputView:
+    return InputView(declared=type) if source is None else InputView(layer=source[0], port=source[1], declared=type)
+
+
+def onnx_network(path: Path) -> NetworkView:
+    """The nodes and constants of an ONNX file; ParseError where the file or the package onnx is not there."""
+    if find_spec("onnx") is None:
+        hint = "pip install 'ir-exec[onnx]' installs it"
+        raise ParseError("onnx is not installed, which reads .onnx files", code=Code.unknown_input, hint=hint)
+    import onnx
+
+    try:
+        model = onnx.load(os.fspath(path), load_external_data=False)
+    except Exception as error:
+        raise ParseError(f"{path} cannot be read: {error}", code=Code.unreadable_path) from None
+    types = {one.name: _onnx_type(one) for one in (*model.graph.value_info, *model.graph.input, *model.graph.output)}
+    layers = tuple(_onnx_layers(model.graph, types))
+    domains = {one.domain or "ai.onnx": one.version for one in model.opset_import}
+    facts = (("form", "ONNX"), ("opset", ", ".join(f"{name} {version}" for name, version in domains.items())))
+    return NetworkView(title=path.name, file=str(path), facts=facts, graph=GraphView(layers=layers))
+
+
+def _onnx_layers(graph: Any, types: Mapping[str, str]) -> Iterator[LayerView]:
+    made: dict[str, tuple[int, int]] = {}
+    count = 0
+    stored = {one.name: one for one in graph.initializer}
+    ends = [(one.name, "Parameter") for one in graph.input if one.name not in stored]
+    for name, kind in [*((name, "Constant") for name in stored), *ends]:
+        made[name] = (count, 0)
+        type = types.get(name) or _stored_type(stored[name]) if name in stored else types.get(name, "")
+        yield LayerView(
+            key=str(count),
+            name=shown(name),
+            type=kind,
+            outputs=(OutputView(declared=type, names=(shown(name),)),),
+            constant=kind == "Constant",
+        )
+        count += 1
+    for node in graph.node:
+        outputs = tuple([OutputView(declared=types.get(name, ""), names=(shown(name),)) for name in node.output])
+        inputs = tuple([_input(made.get(name), types.get(name, "")) for name in node.input if name])
+        made.update({name: (count, position) for position, name in enumerate(node.output)})
+        yield LayerView(
+            key=str(count),
+            name=shown(node.name or (node.output[0] if node.output else node.op_type)),
+            type=shown(node.op_type),
+            opset=shown(node.domain),
+            attributes={shown(one.name): shown(_attribute(one)) for one in node.attribute},
+            inputs=inputs,
+            outputs=outputs,
+            constant=node.op_type == "Constant",
+        )
+        count += 1
+    for one in graph.output:
+        inputs = (_input(made.get(one.name), types.get(one.name, "")),)
+        yield LayerView(key=str(count), name=shown(one.name), type="Result", inputs=inputs)
+        count += 1
+
+
+def _onnx_type(info: Any) -> str:
+    tensor = info.type.tensor_type
+    if not info.type.HasField("tensor_type"):
+        return ""
+    dims = [str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?" for dim in tensor.shape.dim]
+    return shown(f"{_element_name(tensor.elem_type)}[{','.join(dims)}]")
+
+
+def _stored_type(tensor: Any) -> str:
+    return f"{_element_name(tensor.data_type)}[{','.join(map(str, tensor.dims))}]"
+
+
+def _element_name(number: int) -> str:
+    import onnx
+
+    known = onnx.TensorProto.DataType
+    name = known.Name(number).lower() if number in known.values() else str(number)
+    short = {"float": "f32", "float16": "f16", "double": "f64", "bfloat16": "bf16", "bool": "boolean"}
+    return short.get(name, name.replace("uint", "u").replace("int", "i"))
+
+
+def _attribute(attribute: Any) -> str:
+    import onnx
+
+    if attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS):
+        return "a graph"
+    if attribute.type == onnx.AttributeProto.TENSOR:
+        return _stored_type(attribute.t)
+    value = onnx.helper.get_attribute_value(attribute)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, Sequence) and not isinstance(value, str) and len(value) > _MOST_VALUES:
+        return f"{len(value)} values"
+    return str(list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value)

@@ -1,0 +1,226 @@
+"""A network, as far as its file can be read, as what a page shows of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ir_exec.check import Diagnostic, Report
+from ir_exec.check.check import Checked, run_check
+from ir_exec.check.rules import rule_of
+from ir_exec.collector import paused_collector
+from ir_exec.errors import IRError
+from ir_exec.graph import Graph, Node, Value
+from ir_exec.ir.markup import load as read_raw
+from ir_exec.model import Loaded, Model, Source, WeightsSource, load
+from ir_exec.ops.infrastructure.values import Const, Parameter, ReadsVariable
+from ir_exec.types import TensorType
+from ir_exec.view.data import (
+    BodyView,
+    ChangeView,
+    ErrorView,
+    FindingView,
+    GraphView,
+    InputView,
+    LayerView,
+    NetworkView,
+    OutputView,
+    TimeView,
+    ValuesView,
+)
+from ir_exec.view.keys import Places
+from ir_exec.view.text import shown, source_of_layers
+
+__all__ = ["Notes", "Opened", "finding_view", "network_view", "open_network"]
+
+_MOST_KNOWN = 16
+"""Of a value with more elements, none is shown."""
+
+
+@dataclass
+class Notes:
+    """What reports and runs tell of layers and values."""
+
+    values: dict[Value, ValuesView] = field(default_factory=dict)
+    errors: dict[Node, ErrorView] = field(default_factory=dict)
+    times: dict[Node, TimeView] = field(default_factory=dict)
+    changes: dict[Node, ChangeView] = field(default_factory=dict)
+
+
+@dataclass
+class Opened:
+    """A file that was read, and checked unless `report` is None. inferred: the types of its values, whatever the file
+    declares. source: None for a network whose file is not at hand."""
+
+    source: Source | None
+    report: Report | None
+    loaded: Loaded
+    inferred: Mapping[Value, TensorType]
+    places: Places
+
+    @property
+    def title(self) -> str:
+        path = self.loaded.document.path
+        return os.path.basename(path) if path else self.loaded.document.name
+
+
+def open_network(source: Model | Source, weights: WeightsSource | None = None) -> Opened:
+    """Read and check a file, or check a network in memory; a faulty one is shown as far as it can be read.
+
+    Raises the first error where there is no network at all.
+    """
+    inferred: dict[Value, TensorType] = {}
+    checked: Checked = run_check(source, weights, inferred=inferred)
+    if checked.loaded is None:
+        if not isinstance(source, Model):
+            load(source, weights)
+        raise AssertionError("a file without a document has a fault that raises")
+    file = None if isinstance(source, Model) else source
+    return Opened(file, checked.report, checked.loaded, inferred, Places(checked.loaded.graph))
+
+
+@paused_collector()
+def network_view(
+    opened: Opened, notes: Notes | None = None, *, with_source: bool = True, report: Report | None = None
+) -> NetworkView:
+    """All that a page shows of a network. with_source: whether the lines of each layer are among it. report: of the
+    check, where it is not that of `opened`."""
+    places, graph = opened.places, opened.loaded.graph
+    report = report or opened.report
+    lines = _source_lines(opened) if with_source else {}
+    layers = _Layers(opened, notes or Notes(), lines)
+    return NetworkView(
+        title=shown(opened.title),
+        file=shown(opened.loaded.document.path or ""),
+        facts=_facts(opened),
+        graph=layers.graph(graph),
+        findings=tuple([finding_view(found, places) for found in report.diagnostics]) if report else (),
+        unchecked=report is None,
+    )
+
+
+def _source_lines(opened: Opened) -> dict[int, str]:
+    if opened.source is None or not any(node.layer.line for node in opened.places.keys):
+        # Layers of files of other formats have no lines.
+        return {}
+    try:
+        _, raw = read_raw(opened.source)
+    except IRError:
+        return {}
+    return source_of_layers(raw, [node.layer.line for node in opened.places.keys])
+
+
+class _Layers:
+    """Makes the views of layers."""
+
+    def __init__(self, opened: Opened, notes: Notes, lines: Mapping[int, str]) -> None:
+        self._keys = opened.places.keys
+        self._inferred = opened.inferred
+        self._notes = notes
+        self._lines = lines
+
+    def graph(self, graph: Graph) -> GraphView:
+        nodes = [*graph.nodes, *graph.unreachable]
+        positions = {node: position for position, node in enumerate(nodes)}
+        dead = set(graph.unreachable)
+        constant: set[Node] = set()
+        layers = []
+        for node in nodes:
+            if _is_constant(node, constant):
+                constant.add(node)
+            layers.append(self._layer(node, positions, is_constant=node in constant, is_dead=node in dead))
+        return GraphView(layers=tuple(layers))
+
+    def _layer(self, node: Node, positions: Mapping[Node, int], *, is_constant: bool, is_dead: bool) -> LayerView:
+        layer, notes = node.layer, self._notes
+        bodies = tuple([BodyView(name=body.name, graph=self.graph(body.graph)) for body in node.bodies])
+        return LayerView(
+            key=self._keys[node],
+            name=shown(layer.name),
+            type=shown(layer.type),
+            opset=shown(layer.version or ""),
+            attributes={shown(name): shown(text) for name, text in layer.data.items()},
+            inputs=tuple([self._input(node, position, positions) for position in range(len(node.inputs))]),
+            outputs=tuple([self._output(value) for value in node.outputs]),
+            bodies=bodies,
+            constant=is_constant,
+            unreachable=is_dead,
+            line=layer.line or None,
+            source=self._lines.get(layer.line),
+            error=notes.errors.get(node),
+            time=notes.times.get(node),
+            change=notes.changes.get(node),
+        )
+
+    def _input(self, node: Node, position: int, positions: Mapping[Node, int]) -> InputView:
+        value = node.inputs[position]
+        return InputView(
+            layer=None if value is None else positions.get(value.node),
+            port=0 if value is None else value.position,
+            name="" if node.op is None else node.op.input_name(position),
+            declared=str(node.declared_inputs[position]),
+        )
+
+    def _output(self, value: Value) -> OutputView:
+        inferred = self._inferred.get(value)
+        return OutputView(
+            declared=str(value.declared),
+            inferred=None if inferred is None else str(inferred),
+            names=tuple([shown(name) for name in value.names]),
+            known=None if inferred is None else _known(inferred),
+            values=self._notes.values.get(value),
+        )
+
+
+def _is_constant(node: Node, constant: set[Node]) -> bool:
+    if isinstance(node.op, Const):
+        return True
+    if node.op is None or node.bodies or node.op_class.is_result or not node.inputs or not node.op.deterministic:
+        return False
+    if isinstance(node.op, (Parameter, ReadsVariable)):
+        return False
+    return all(value is not None and value.node in constant for value in node.inputs)
+
+
+def _known(type: TensorType) -> str | None:
+    """The elements of a small value that is known before a run."""
+    if type.source is None or not type.shape.is_static:
+        return None
+    count = 1
+    for dim in type.shape.dims or ():
+        count *= dim.lo
+    if count > _MOST_KNOWN:
+        return None
+    value = type.value
+    return None if value is None else shown(str(value.tolist()))
+
+
+def finding_view(found: Diagnostic, places: Places | None) -> FindingView:
+    """A finding, at its layer; places: None where there is no network."""
+    node = None if places is None else places.of_location(found.location)
+    return FindingView(
+        code=found.code,
+        rule=found.name,
+        severity=found.severity,
+        message=shown(found.message, 1000),
+        hint=None if found.hint is None else shown(found.hint, 1000),
+        means=rule_of(found.code).summary,
+        layer=None if node is None or places is None else places.keys[node],
+        port=None if found.location.port is None else shown(found.location.port),
+        line=found.location.line,
+    )
+
+
+def _facts(opened: Opened) -> tuple[tuple[str, str], ...]:
+    loaded, report = opened.loaded, opened.report
+    nodes = list(opened.places.keys)
+    constants = {(node.op.offset, node.op.size) for node in nodes if isinstance(node.op, Const)}
+    stored = sum(size for _, size in constants)
+    facts = [("network", shown(loaded.document.name)), ("IR version", str(loaded.version))]
+    facts.append(("layers", f"{len(nodes):,}, {len(constants):,} different constants of {stored:,} bytes"))
+    if report is not None:
+        facts.append(("checked", f"{report.layers_checked:,} layers, {report.layers_not_checked:,} not"))
+    if report is not None and report.requires is not None:
+        facts.append(("needs", f"OpenVINO {report.requires.release} or newer"))
+    return tuple(facts)

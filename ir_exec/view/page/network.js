@@ -1,0 +1,200 @@
+// Networks as the page walks through them: layers by key, neighbours, and groups of layers by the parts of their names.
+
+const LONGEST_GROUPS = 12;
+const LEAST_GROUP = 4; // layers that are no constants; fewer are seen without their group
+const MOST_GROUP = 0.6; // of a graph
+
+export class Layer {
+  constructor(view, network, around, body) {
+    this.view = view;
+    this.network = network;
+    this.around = around; // the layer whose body holds this one
+    this.body = body;
+    this.key = view.key;
+    this.inputs = [];
+    this.readers = [];
+    this.findings = [];
+    this.groups = []; // of the bodies
+    this.group = null;
+    this.parts = view.name.split(/[/.]/).filter((part) => part !== "").slice(0, LONGEST_GROUPS);
+  }
+
+  get id() {
+    return this.key.slice(this.key.lastIndexOf("/") + 1);
+  }
+
+  get tail() {
+    const [last, before] = [this.parts.at(-1), this.parts.at(-2)];
+    // `tok.11` is not 11.
+    return last && /^\d+$/.test(last) && before ? `${before}.${last}` : last ?? this.view.name;
+  }
+
+  get isConstant() {
+    return Boolean(this.view.constant);
+  }
+
+  get outputs() {
+    return this.view.outputs ?? [];
+  }
+
+  get type() {
+    const first = this.outputs[0] ?? (this.view.inputs ?? [])[0];
+    return first ? first.inferred ?? first.declared : "";
+  }
+
+  get severity() {
+    for (const kind of ["error", "warning", "info"]) if (this.findings.some((one) => one.severity === kind)) return kind;
+    return null;
+  }
+}
+
+export class Group {
+  constructor(key, name, parent) {
+    this.key = key;
+    this.name = name;
+    this.parent = parent; // a Group, or the Layer whose body this is
+    this.children = [];
+    this.isOpen = false;
+    this.isBody = false;
+  }
+
+  *layers() {
+    for (const child of this.children) {
+      if (child instanceof Group) yield* child.layers();
+      else yield child;
+    }
+  }
+}
+
+export class Network {
+  constructor(view, index) {
+    this.view = view;
+    this.index = index;
+    this.layers = new Map();
+    this.root = this.#read(view.graph, null, "");
+    this.root.isOpen = true;
+    for (const finding of view.findings ?? []) this.layers.get(finding.layer)?.findings.push(finding);
+  }
+
+  // The group of everything in a graph; the bodies of layers are groups of these layers.
+  #read(graph, around, body) {
+    const layers = (graph.layers ?? []).map((view) => new Layer(view, this, around, body));
+    layers.forEach((layer, order) => {
+      layer.order = order;
+      layer.siblings = layers;
+      this.layers.set(layer.key, layer);
+      for (const [position, input] of (layer.view.inputs ?? []).entries()) {
+        const from = input.layer === undefined || input.layer === null ? null : layers[input.layer];
+        layer.inputs.push({ from, port: input.port ?? 0, view: input });
+        from?.readers.push({ to: layer, port: input.port ?? 0, position });
+      }
+      for (const held of layer.view.bodies ?? []) {
+        const group = this.#read(held.graph, layer, held.name);
+        group.isBody = true;
+        layer.groups.push(group);
+      }
+    });
+    return grouped(layers, around ? `${around.key}/${body}` : "", around, body);
+  }
+
+  *allGroups(group = this.root) {
+    for (const child of group.children) {
+      if (child instanceof Group) {
+        yield child;
+        yield* this.allGroups(child);
+      } else {
+        for (const body of child.groups) {
+          yield body;
+          yield* this.allGroups(body);
+        }
+      }
+    }
+  }
+
+  // Opens groups, those around others first, as long as no more than `most` items are seen.
+  openUpTo(most) {
+    const shown = (group) => group.children.filter((child) => child instanceof Group || !child.isConstant).length;
+    let count = shown(this.root);
+    let level = [this.root];
+    while (level.length) {
+      const next = level.flatMap((group) => group.children.filter((child) => child instanceof Group));
+      next.sort((a, b) => shown(a) - shown(b));
+      for (const group of next) {
+        group.isOpen = count + shown(group) - 1 <= most;
+        if (group.isOpen) count += shown(group) - 1;
+      }
+      level = next.filter((group) => group.isOpen);
+    }
+  }
+
+  // Opens what is around a layer, so that it is seen.
+  reveal(layer) {
+    let changed = false;
+    for (let group = layer.group; group; group = group instanceof Group ? group.parent : group.group) {
+      if (group instanceof Group && !group.isOpen) changed = group.isOpen = true;
+    }
+    return changed;
+  }
+}
+
+function grouped(layers, key, parent, name) {
+  const root = new Group(`${key}/`, name, parent);
+  const trie = { groups: new Map(), layers: [] };
+  for (const layer of layers) {
+    let place = trie;
+    for (const part of layer.parts.slice(0, -1)) {
+      // `aten::add` is an operation of PyTorch, which many layers of a module come from.
+      if (part.includes("::")) break;
+      if (!place.groups.has(part)) place.groups.set(part, { groups: new Map(), layers: [] });
+      place = place.groups.get(part);
+    }
+    place.layers.push(layer);
+  }
+  add(trie, root, key);
+  // What is around nearly everything tells nothing.
+  const total = count(trie);
+  for (;;) {
+    const whole = root.children.find((child) => child instanceof Group && seenIn(child) >= MOST_GROUP * total);
+    if (!whole) return root;
+    root.children = root.children.flatMap((child) => (child === whole ? whole.children : [child]));
+    for (const child of whole.children) setParent(child, root);
+  }
+}
+
+function add(place, group, path) {
+  for (const layer of place.layers) {
+    layer.group = group;
+    group.children.push(layer);
+  }
+  for (const [name, inner] of place.groups) {
+    let [title, held] = [name, inner];
+    // A group that holds nothing but a group is one with it.
+    while (!held.layers.length && held.groups.size === 1) {
+      const [[next, only]] = held.groups;
+      [title, held] = [`${title}/${next}`, only];
+    }
+    if (count(held) < LEAST_GROUP) {
+      add(held, group, `${path}/${title}`);
+      continue;
+    }
+    const made = new Group(`${path}/${title}/`, title, group);
+    add(held, made, `${path}/${title}`);
+    group.children.push(made);
+  }
+}
+
+function setParent(child, group) {
+  if (child instanceof Group) child.parent = group;
+  else child.group = group;
+}
+
+function seenIn(group) {
+  return [...group.layers()].filter((layer) => !layer.isConstant).length;
+}
+
+// The layers that would be seen in a group.
+function count(place) {
+  let found = place.layers.filter((layer) => !layer.isConstant).length;
+  for (const inner of place.groups.values()) found += count(inner);
+  return found;
+}

@@ -1,0 +1,87 @@
+"""Single nodes in onnxruntime and in ir_exec, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import helper, numpy_helper
+
+from ir_exec import compile_model, read_model
+from ir_exec.types import Array
+
+__all__ = ["Node", "assert_as_onnxruntime", "node"]
+
+
+class Node(NamedTuple):
+    """A node of one operator: its inputs by position (None: left out), and its attributes.
+
+    constants: the positions of inputs that are initializers. outputs: how many are compared.
+    """
+
+    type: str
+    opset: int
+    domain: str
+    inputs: Sequence[Array | None]
+    attributes: Mapping[str, Any]
+    constants: frozenset[int]
+    outputs: int
+
+    def __str__(self) -> str:
+        shapes = ",".join("-" if one is None else f"{one.dtype}{list(one.shape)}" for one in self.inputs)
+        told = ",".join(f"{name}={value}" for name, value in self.attributes.items())
+        return f"{self.type}-{self.opset}({shapes};{told})".replace(" ", "")
+
+
+def node(
+    type: str,
+    *inputs: Any,
+    opset: int = 17,
+    domain: str = "",
+    constants: Sequence[int] = (),
+    outputs: int = 1,
+    **attributes: Any,
+) -> Node:
+    arrays = [None if one is None else np.asarray(one) for one in inputs]
+    return Node(type, opset, domain, arrays, attributes, frozenset(constants), outputs)
+
+
+def _model(one: Node, *, dynamic: bool) -> onnx.ModelProto:
+    names = ["" if array is None else f"x{position}" for position, array in enumerate(one.inputs)]
+    outputs = [f"y{position}" for position in range(one.outputs)]
+    made = helper.make_node(one.type, names, outputs, domain=one.domain, **one.attributes)
+    declared, stored = [], []
+    for position, array in enumerate(one.inputs):
+        if array is None:
+            continue
+        if position in one.constants:
+            stored.append(numpy_helper.from_array(array, names[position]))
+            continue
+        kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+        shape = [f"d{position}_{axis}" for axis in range(array.ndim)] if dynamic else array.shape
+        declared.append(helper.make_tensor_value_info(names[position], kind, shape))
+    ends = [helper.make_empty_tensor_value_info(name) for name in outputs]
+    graph = helper.make_graph([made], "g", declared, ends, stored)
+    imports = [helper.make_opsetid("", one.opset if not one.domain else 17)]
+    imports += [helper.make_opsetid(one.domain, one.opset)] if one.domain else []
+    return helper.make_model(graph, opset_imports=imports, ir_version=9)
+
+
+def assert_as_onnxruntime(one: Node, *, rtol: float = 1e-4, atol: float = 1e-5, dynamic: bool = False) -> None:
+    """The outputs are those of onnxruntime, also where the dims of the inputs are not declared."""
+    proto = _model(one, dynamic=False)
+    feed = {f"x{i}": array for i, array in enumerate(one.inputs) if array is not None and i not in one.constants}
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    expected = session.run(None, feed)
+    for open_dims in (False, True) if dynamic else (False,):
+        network = read_model(_model(one, dynamic=open_dims).SerializeToString())
+        found = list(compile_model(network)(feed).values())
+        for ours, theirs in zip(found, expected, strict=True):
+            assert ours.dtype == theirs.dtype
+            assert ours.shape == theirs.shape
+            np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=atol)

@@ -1,0 +1,369 @@
+"""Pages in a real browser: what people do with them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ir_exec
+from ir_exec.check import check_model
+from ir_exec.view import page_of_reports, view
+from tests.helpers.deep_network import deep_network
+from tests.helpers.ir_text import net, parameter, result
+from tests.helpers.network_text import NetworkText, tied_input, tied_output
+from tests.view.conftest import Opens
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / "samples"
+NAMES = sorted(path.name for path in SAMPLES.glob("*.xml"))
+
+
+def select(tab: Any, layer: str) -> None:
+    """Select a layer of the first network by its key."""
+    tab.evaluate("key => page.go(page.networks[0].layers.get(key))", layer)
+    tab.wait_for_function("key => page.selected?.key === key", arg=layer)
+
+
+def box_of(tab: Any, layer: str) -> dict[str, float]:
+    """Where a layer is on the canvas."""
+    found: dict[str, float] = tab.evaluate("key => page.scenes[0].screenBox(page.networks[0].layers.get(key))", layer)
+    return found
+
+
+def click(tab: Any, layer: str, *, count: int = 1) -> None:
+    box = box_of(tab, layer)
+    position = {"x": box["x"] + box["w"] / 2, "y": box["y"] + min(box["h"], 20) / 2}
+    tab.locator("canvas").first.click(position=position, click_count=count)
+
+
+def with_loop() -> bytes:
+    """A network with a loop whose body has a sum in it."""
+    text = NetworkText()
+    body = NetworkText(text)
+    x = body.parameter("1,3")
+    total = body.op("Add", x, body.const(np.ones((1, 3), np.float32)))
+    going = body.result(body.const(np.array(True)))
+    end = body.result(total)
+    outer = text.parameter("1,3")
+    count, start = text.const(np.array(3, np.int64)), text.const(np.array(True))
+    ties = [tied_input(2, x), tied_output(-1, going, purpose="execution_condition"), tied_output(3, end)]
+    (found,) = text.loop(1, "Loop", (count, start, outer), body, ties, [(end, x)])
+    text.result(found)
+    return text.file().xml
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_sample_is_drawn(name: str, open_page: Opens) -> None:
+    page = view(SAMPLES / name)
+    tab = open_page(page)
+    assert tab.title() == f"{name} – ir_exec"
+    shown = tab.evaluate("page.scenes[0].layout.boxes.length")
+    assert shown > sum(not layer.constant for layer in page.networks[0].graph.layers) / 2
+    assert tab.locator(".finding").count() == len(page.networks[0].findings)
+
+
+def test_the_address_selects_a_layer_and_keeps_it(open_page: Opens) -> None:
+    tab = open_page(view(SAMPLES / "gnn_step.xml"), "#layer=12")
+    assert tab.inner_text("#details h2").startswith("ScatterElementsUpdate")
+    tab.click("#details a:has-text('places')")
+    assert tab.inner_text("#details h2").startswith("Broadcast")
+    assert tab.url.endswith("#layer=11")
+    tab.go_back()
+    tab.wait_for_function("page.selected.key === '12'")
+    assert tab.inner_text("#details .name") == "total"
+
+
+def test_an_address_that_names_nothing_shows_the_overview(open_page: Opens) -> None:
+    for fragment in ("#layer=999", "#layer=%FF", "#network=7&layer=0", "#nothing"):
+        tab = open_page(view(SAMPLES / "gnn_step.xml"), fragment)
+        assert "Inputs (2)" in tab.inner_text("#details")
+
+
+def test_a_click_on_the_graph_tells_what_is_known_of_a_layer(open_page: Opens) -> None:
+    inputs = dict(np.load(SAMPLES / "gnn_step.inputs.npz"))
+    tab = open_page(view(SAMPLES / "gnn_step.xml", inputs=inputs))
+    click(tab, "7")
+    text = tab.inner_text("#details")
+    for part in ("Transpose opset1", "input_order", "[1, 0]", "declared", "inferred", '<layer id="7"', "min", "max"):
+        assert part in text
+    assert tab.url.endswith("#layer=7")
+    click(tab, "16")
+    assert tab.locator("#details .histogram .bars span").count() == 32
+    tab.click("#close")
+    assert "Inputs (2)" in tab.inner_text("#details")
+
+
+def test_search_finds_by_name_type_and_tensor(open_page: Opens) -> None:
+    page = view(SAMPLES / "bert.xml")
+    tab = open_page(page)
+    layer = next(one for one in page.networks[0].graph.layers if one.type == "MVN")
+    for text in (layer.name, "mvn", "last_hidden_state"):
+        tab.fill("input[type=search]#search", text)
+        assert tab.locator("#found li[role=option]").count() >= 1
+        assert tab.evaluate("page.scenes[0].found.size") >= 1
+    tab.fill("#search", layer.name)
+    tab.press("#search", "ArrowDown")
+    tab.press("#search", "Enter")
+    assert tab.inner_text("#details .name") == layer.name
+    assert tab.locator("#found").is_hidden()
+    tab.fill("#search", "no such layer")
+    assert tab.inner_text("#found .count") == "0 layers"
+    tab.press("#search", "Escape")
+    assert tab.evaluate("page.scenes[0].found") is None
+
+
+def test_bodies_open_in_place_and_their_layers_have_addresses(open_page: Opens) -> None:
+    page = view(with_loop())
+    (loop,) = [layer for layer in page.networks[0].graph.layers if layer.bodies]
+    inner = next(layer for layer in loop.bodies[0].graph.layers if layer.type == "Add")
+    assert inner.key == f"{loop.key}/body/{inner.key.rpartition('/')[2]}"
+    tab = open_page(page)
+    assert box_of(tab, inner.key) is None
+    click(tab, loop.key, count=2)
+    tab.wait_for_function("key => page.networks[0].layers.get(key).groups[0].isOpen", arg=loop.key)
+    outside, inside = box_of(tab, loop.key), box_of(tab, inner.key)
+    assert outside["y"] < inside["y"]
+    assert inside["y"] + inside["h"] < outside["y"] + outside["h"]
+    tab.click("#details button:has-text('Fold body')")
+    assert box_of(tab, inner.key) is None
+    # A colleague gets the address, and sees the same.
+    other = open_page(page, f"#layer={inner.key}")
+    assert other.inner_text("#details h2").startswith("Add")
+    assert box_of(other, inner.key) is not None
+
+
+def test_groups_fold_and_open(open_page: Opens) -> None:
+    tab = open_page(view(deep_network(400, grouped=True)))
+    count = "page.scenes[0].layout.boxes.length"
+    tab.click("#fold")
+    folded = tab.evaluate(count)
+    tab.click("#unfold")
+    assert tab.evaluate(count) > 400 > folded
+    tab.click("#fold")
+    assert tab.evaluate(count) == folded
+    # What is selected by its address is opened up to it.
+    select(tab, "100")
+    assert box_of(tab, "100") is not None
+    tab.click("#fold")
+    group = "page.networks[0].root.children.find((one) => one.children)"
+    box = tab.evaluate(f"page.scenes[0].screenBox({group})")
+    tab.locator("canvas").first.click(position={"x": box["x"] + 10, "y": box["y"] + 10})
+    assert "layers" in tab.inner_text("#details p")
+    tab.keyboard.press("Enter")
+    assert tab.evaluate(f"{group}.isOpen")
+
+
+def test_constants_are_folded_away_until_they_are_asked_for(open_page: Opens) -> None:
+    tab = open_page(view(SAMPLES / "gnn_step.xml"))
+    assert box_of(tab, "2") is None
+    tab.check("#constants")
+    assert box_of(tab, "2") is not None
+
+
+def test_keys_go_from_layer_to_layer(open_page: Opens) -> None:
+    tab = open_page(view(SAMPLES / "gnn_step.xml"), "#layer=9")
+    tab.keyboard.press("ArrowDown")
+    tab.wait_for_function("page.selected.key === '10'")
+    tab.keyboard.press("ArrowUp")
+    tab.wait_for_function("page.selected.key === '9'")
+    tab.keyboard.press("ArrowDown")
+    tab.keyboard.press("ArrowRight")
+    tab.wait_for_function("page.selected.key === '12'")
+    tab.keyboard.press("Escape")
+    tab.wait_for_function("page.selected === null")
+    tab.keyboard.press("/")
+    assert tab.evaluate("document.activeElement.id") == "search"
+    tab.keyboard.press("Escape")
+    tab.keyboard.press("?")
+    assert tab.locator("#help").is_visible()
+
+
+def test_the_table_sorts_filters_and_is_linked_with_the_graph(open_page: Opens) -> None:
+    tab = open_page(view(SAMPLES / "bert.xml"))
+    tab.keyboard.press("t")
+    types = "[...document.querySelectorAll('.rows .row span:nth-child(3)')].map((one) => one.textContent)"
+    tab.click(".heads button:has-text('type')")
+    shown = tab.evaluate(types)
+    assert shown == sorted(shown, key=str.lower)
+    tab.click(".heads button:has-text('type')")
+    shown = tab.evaluate(types)
+    assert shown == sorted(shown, key=str.lower, reverse=True)
+    tab.fill(".filter", "mvn")
+    assert set(tab.evaluate(types)) == {"MVN"}
+    tab.click(".rows .row")
+    assert tab.inner_text("#details h2").startswith("MVN")
+    tab.keyboard.press("Escape")
+    tab.click(".rows .row")
+    tab.locator("#tabs button:has-text('Graph')").click()
+    key = tab.evaluate("page.selected.key")
+    assert box_of(tab, key) is not None
+
+
+@pytest.mark.parametrize("grouped", [True, False], ids=["grouped", "flat"])
+def test_five_thousand_layers(grouped: bool, open_page: Opens) -> None:
+    tab = open_page(view(deep_network(5000, grouped=grouped)))
+    select(tab, "4321")
+    box = box_of(tab, "4321")
+    assert 0 < box["x"] < 1280
+    assert 0 < box["y"] < 800
+    tab.click("#unfold")
+    assert tab.evaluate("page.scenes[0].layout.boxes.length") > 5000
+    before = tab.evaluate("page.scenes[0].frames")
+    for _ in range(5):
+        tab.mouse.move(400, 400)
+        tab.mouse.down()
+        tab.mouse.move(420, 300, steps=3)
+        tab.mouse.up()
+    tab.wait_for_function("before => page.scenes[0].frames > before", arg=before)
+    tab.click("#fit")
+    tab.keyboard.press("t")
+    assert tab.locator(".rows .row").count() < 100
+
+
+def test_boxes_of_layers_do_not_overlap(open_page: Opens) -> None:
+    for page in (
+        view(SAMPLES / "bert.xml"),
+        view(deep_network(600, grouped=False)),
+        view(ROOT / "tests/networks/conv_zoo.xml"),
+    ):
+        tab = open_page(page)
+        tab.click("#unfold")
+        boxes = tab.evaluate(
+            "page.scenes[0].layout.boxes.filter((box) => !box.inner.length && !box.item.children)"
+            ".map((box) => [box.x, box.y, box.x + box.w, box.y + box.h])"
+        )
+        found = np.array(sorted(boxes, key=lambda box: box[1]))
+        for index, (left, _, right, bottom) in enumerate(found):
+            below = found[index + 1 :]
+            below = below[below[:, 1] < bottom - 0.5]
+            assert not ((below[:, 0] < right - 0.5) & (below[:, 2] > left + 0.5)).any()
+
+
+HOSTILE = [
+    "</script><script>document.title='owned'</script>",
+    "<img src=x onerror=\"document.title='owned'\">",
+    "javascript:document.title='owned'",
+    "{data}{script}",
+    "&lt;b&gt;<!--",
+    "a\u202egnp.exe\u2066b",
+    "\u2028\u2029\u0085",
+    "x" * 2**20,
+    "../" * 2000,
+    "__proto__/constructor/toString/x",
+    "%00%ff#layer=0&network=1",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_names_are_text(name: str, open_page: Opens) -> None:
+    escaped = "".join(f"&#{ord(char)};" for char in name)
+    layers = [
+        parameter(0, dims=(1, 2), name=escaped),
+        parameter(2, dims=(1, 2), name=f"{escaped}/a/b"),
+        result(1, dims=(1, 2)),
+    ]
+    page = view(net(layers, [(0, 0, 1, 0)]))
+    tab = open_page(page, "#layer=0")
+    assert tab.title() != "owned"
+    shown = tab.inner_text("#details .name")
+    assert len(shown) < 500
+    assert shown == re.sub(r"\s+", " ", page.networks[0].graph.layers[0].name).strip() or len(name) > 500
+    assert not set(shown) & set("\u202e\u2066\u2028\x85")
+    tab.fill("#search", "Parameter")
+    assert tab.locator("#found li[role=option]").count() == 2
+    tab.keyboard.press("Enter")
+    tab.locator("#tabs button:has-text('Table')").click()
+    assert tab.locator("img, iframe, object, embed").count() == 0
+    assert tab.evaluate("document.scripts.length") == 3
+
+
+def test_the_policy_of_the_page_lets_no_other_script_run(open_page: Opens) -> None:
+    tab = open_page(view(SAMPLES / "gnn_step.xml"), is_quiet=False)
+    blocked = tab.evaluate(
+        """() => new Promise((resolve) => {
+            const found = [];
+            document.addEventListener("securitypolicyviolation", (event) => {
+                found.push(event.effectiveDirective);
+                if (found.length === 3) resolve(found);
+            });
+            const script = document.createElement("script");
+            script.textContent = "document.title = 'owned'";
+            document.body.append(script);
+            const image = document.createElement("img");
+            image.src = "https://example.invalid/x.png";
+            document.body.append(image);
+            const style = document.createElement("style");
+            style.textContent = "body { display: none }";
+            document.body.append(style);
+        })"""
+    )
+    assert sorted(blocked) == ["img-src", "script-src-elem", "style-src-elem"]
+    assert tab.title() != "owned"
+
+
+def test_light_and_dark(open_page: Opens) -> None:
+    background = "getComputedStyle(document.body).backgroundColor"
+    light = open_page(view(SAMPLES / "gnn_step.xml"), color_scheme="light")
+    dark = open_page(view(SAMPLES / "gnn_step.xml"), color_scheme="dark")
+    assert light.evaluate(background) == "rgb(255, 255, 255)"
+    dark_colour = dark.evaluate(background)
+    assert dark_colour != "rgb(255, 255, 255)"
+    light.click("#theme")
+    assert light.evaluate(background) == dark_colour
+    light.click("#theme")
+    assert light.evaluate(background) == "rgb(255, 255, 255)"
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_is_wider_than_the_screen(width: int, open_page: Opens) -> None:
+    tab = open_page(view(SAMPLES / "bert.xml"), "#layer=13", viewport={"width": width, "height": 844})
+    assert tab.evaluate("document.documentElement.scrollWidth") == width
+    for part in ("canvas", "#details", "#search", "#theme"):
+        box = tab.locator(part).first.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+        assert box["height"] > 20
+
+
+def test_networks_side_by_side_share_the_selection(open_page: Opens) -> None:
+    tab = open_page(view(SAMPLES / "gnn_step.xml", beside=[SAMPLES / "gnn_step.xml", SAMPLES / "gnn_step.xml"]))
+    assert tab.locator("canvas").count() == 3
+    select(tab, "12")
+    marked = "page.scenes.map((scene) => [...scene.marked].map((layer) => layer.key))"
+    assert tab.evaluate(marked) == [["12"], ["12"], ["12"]]
+    tab.evaluate("page.go(page.networks[1].layers.get('9'))")
+    tab.wait_for_function("page.selected.key === '9'")
+    assert tab.url.endswith("#network=2&layer=9")
+    assert tab.evaluate(marked) == [["9"], ["9"], ["9"]]
+
+
+def test_files_one_at_a_time(open_page: Opens) -> None:
+    reports = [check_model(SAMPLES / name) for name in ("gnn_step.xml", "broken.xml", "cache_update.xml")]
+    tab = open_page(page_of_reports(reports), is_drawn=False)
+    tab.locator("canvas:visible[data-drawn]").wait_for()
+    assert tab.evaluate("page.current") == 1
+    assert tab.locator(".finding.error").count() == len(reports[1].errors)
+    assert "error" in tab.locator(".finding").first.inner_text()
+    tab.select_option("#networks", "2")
+    tab.wait_for_function("page.scenes[2].frames > 0")
+    assert tab.locator("canvas:visible").count() == 1
+    tab.evaluate("page.go(page.networks[0].layers.get('9'))")
+    tab.wait_for_function("page.current === 0")
+    assert tab.url.endswith("#layer=9")
+    assert box_of(tab, "9")["w"] > 0
+
+
+def test_a_model_in_a_notebook(open_page: Opens) -> None:
+    html = ir_exec.read_model(SAMPLES / "gnn_step.xml")._repr_html_()
+    tab = open_page(f"<!doctype html><meta charset=utf-8>{html}", is_drawn=False)
+    frame = tab.frame_locator("iframe")
+    frame.locator("canvas[data-drawn]").wait_for()
+    frame.locator("#search").fill("total")
+    frame.locator("#search").press("Enter")
+    assert frame.locator("#details h2").inner_text().startswith("ScatterElementsUpdate")
+    frame.locator("#details a:has-text('places')").click()
+    assert frame.locator("#details h2").inner_text().startswith("Broadcast")

@@ -1,0 +1,186 @@
+"""What reports tell of layers: compare, profile, diff, and networks beside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import openvino as ov
+import pytest
+
+from ir_exec.debug import compare, diff
+from ir_exec.debug.profiling import profile
+from ir_exec.errors import IRError
+from ir_exec.view import Other, PageView, view
+from ir_exec.view.data import LayerView
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / "samples"
+GNN = SAMPLES / "gnn_step.xml"
+INPUTS = dict(np.load(SAMPLES / "gnn_step.inputs.npz"))
+
+
+def layers_of(page: PageView) -> dict[str, LayerView]:
+    return {one.key: one for one in page.networks[0].graph.layers}
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Path:
+    """The sample, its sums of messages made products."""
+    path = tmp_path / "changed.xml"
+    path.write_text(GNN.read_text().replace('reduction="sum"', 'reduction="prod"'))
+    path.with_suffix(".bin").write_bytes(GNN.with_suffix(".bin").read_bytes())
+    return path
+
+
+@pytest.fixture
+def longer(tmp_path: Path) -> Path:
+    """The sample with a layer more, and one less, as OpenVINO writes it."""
+    model = ov.Core().read_model(GNN)
+    layers = {node.get_friendly_name(): node for node in model.get_ops()}
+    limited = ov.opset13.clamp(layers["hidden"].output(0), 0.0, 6.0)
+    limited.set_friendly_name("limit")
+    for target in layers["hidden"].output(0).get_target_inputs():
+        if target.get_node() is not limited:
+            target.replace_source_output(limited.output(0))
+    layers["total"].input(0).replace_source_output(layers["features"].output(0))
+    path = tmp_path / "longer.xml"
+    ov.save_model(model, path, compress_to_fp16=False)
+    return path
+
+
+def test_errors_of_a_comparison(changed: Path, tmp_path: Path) -> None:
+    report = compare(GNN, changed, INPUTS)
+    file = tmp_path / "report.json"
+    file.write_text(report.model_dump_json())
+    for given in (report, file):
+        page = view(GNN, compare=given)
+        assert page.colour == "error"
+        errors = {key: one.error.status for key, one in layers_of(page).items() if one.error}
+        assert [key for key, status in errors.items() if status == "wrong"] == ["12"]
+        assert errors["16"] == "carried"
+        assert "is the first that is wrong by itself" in page.sections[0].lines[0]
+
+
+def test_times_of_a_profile(tmp_path: Path) -> None:
+    report = profile(GNN, INPUTS, repeat=1)
+    file = tmp_path / "report.json"
+    file.write_text(report.model_dump_json())
+    page = view(GNN, profile=file)
+    times = {key: one.time.seconds for key, one in layers_of(page).items() if one.time}
+    assert times == {one.layer_id: one.seconds for one in report.layers}
+    assert page.colour == "time"
+
+
+def test_reports_of_other_networks_and_other_files_are_refused(changed: Path, tmp_path: Path) -> None:
+    report = compare(GNN, changed, INPUTS)
+    with pytest.raises(IRError, match="the report is of another network"):
+        view(SAMPLES / "cache_update.xml", compare=report)
+    for text, words in (
+        ("{", "is no report of `ir-exec profile"),
+        ('{"model": 1}', "is no report of `ir-exec profile"),
+    ):
+        (tmp_path / "other.json").write_text(text)
+        with pytest.raises(IRError, match=words):
+            view(GNN, profile=tmp_path / "other.json")
+    with pytest.raises(IRError, match="cannot be read"):
+        view(GNN, compare=tmp_path / "nothing.json")
+
+
+def test_differences_are_shown_in_one_graph(longer: Path) -> None:
+    page = view(GNN, diff=longer)
+    found = diff(GNN, longer)
+    layers = layers_of(page)
+    changes = {key: one.change.kind for key, one in layers.items() if one.change}
+    assert sorted(key for key, kind in changes.items() if kind == "removed") == sorted(
+        one.layer_id for one in found.removed
+    )
+    added = [layers[key] for key, kind in changes.items() if kind == "added"]
+    assert [(one.name, one.type) for one in added] == [("limit", "Clamp")]
+    assert all(one.key.startswith("other:") for one in added)
+    order = list(layers)
+    (limit,) = added
+    source = limit.inputs[0].layer
+    assert source is not None
+    assert order[source] == "16"
+    # What reads the layer now is an input more of its reader.
+    readers = [one for one in layers.values() for read in one.inputs if read.layer == order.index(limit.key)]
+    assert [one.type for one in readers] == ["Result"]
+    # All edges of the first network are those of its file.
+    before = layers_of(view(GNN))
+    for key, one in before.items():
+        sources = [list(before)[read.layer] for read in one.inputs if read.layer is not None]
+        now = [order[read.layer] for read in layers[key].inputs if read.layer is not None]
+        assert now[: len(sources)] == sources
+    assert page.sections[0].lines[0] == found.summary
+
+
+def test_a_diff_that_is_known_is_not_made_again(longer: Path) -> None:
+    found = diff(GNN, longer).model_copy(update={"added": (), "removed": (), "changed": (), "consequences": ()})
+    page = view(GNN, diff=Other(longer, None, found))
+    assert not [one for one in layers_of(page).values() if one.change]
+
+
+def test_an_execution_graph_beside_its_network(tmp_path: Path) -> None:
+    core = ov.Core()
+    compiled = core.compile_model(SAMPLES / "bert.xml", "CPU")
+    path = tmp_path / "executed.xml"
+    ov.serialize(compiled.get_runtime_model(), path)
+    page = view(SAMPLES / "bert.xml", beside=[path])
+    ours, theirs = page.networks
+    executed = {node.get_friendly_name(): node for node in compiled.get_runtime_model().get_ops()}
+    assert {one.name for one in theirs.graph.layers} == set(executed)
+    names = {one.key: one.name for one in ours.graph.layers}
+    their_names = {one.key: one.name for one in theirs.graph.layers}
+    named = {
+        one for node in executed.values() for one in node.get_rt_info()["originalLayersNames"].astype(str).split(",")
+    }
+    folded = set(names.values()) - named
+    made_of = {
+        their_names[other]: names[link.layer] for link in page.links for other in link.others if link.layer in names
+    }
+    for name, source in made_of.items():
+        originals = executed[name].get_rt_info()["originalLayersNames"].astype(str).split(",")
+        assert source in originals or not set(originals) & set(names.values()) or source in folded
+    ends = {names[link.layer]: {their_names[other] for other in link.others} for link in page.links}
+    # OpenVINO names the sum alone, into which the product before it went.
+    product = next(one for one in ours.graph.layers if one.type == "MatMul")
+    (reader,) = [
+        one for one in ours.graph.layers for read in one.inputs if ours.graph.layers[read.layer or 0] is product
+    ]
+    assert ends[product.name] == ends[reader.name]
+    # Several of ours may be one there.
+    assert len(page.links) > len({other for link in page.links for other in link.others})
+
+
+def test_an_onnx_file_beside_its_network(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    node = onnx.helper.make_node("Relu", ["x"], ["y"], name="first")
+    other = onnx.helper.make_node("Add", ["y", "w"], ["z"], name="second")
+    value = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, "n"]) for name in ("x", "z")]
+    weights = onnx.numpy_helper.from_array(np.ones((1, 1), np.float32), "w")
+    graph = onnx.helper.make_graph([node, other], "net", value[:1], value[1:], [weights])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
+    onnx.save(model, tmp_path / "net.onnx")
+    ov.save_model(ov.convert_model(tmp_path / "net.onnx"), tmp_path / "net.xml", compress_to_fp16=False)
+    page = view(tmp_path / "net.xml", beside=[tmp_path / "net.onnx"])
+    ours, theirs = ({one.key: one for one in network.graph.layers} for network in page.networks)
+    assert [(one.name, one.type) for one in theirs.values()] == [
+        ("w", "Constant"),
+        ("x", "Parameter"),
+        ("first", "Relu"),
+        ("second", "Add"),
+        ("z", "Result"),
+    ]
+    pairs = {(ours[link.layer].type, theirs[other].type) for link in page.links for other in link.others}
+    assert {("ReLU", "Relu"), ("Add", "Add"), ("Parameter", "Parameter")} <= pairs
+    assert theirs["1"].outputs[0].declared == "f32[1,n]"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.onnx", b"nothing"), ("b.xml", b'<net execOrder=""'), ("c.xml", b"<a/>")]
+)
+def test_files_that_hold_no_network_are_refused(name: str, text: bytes, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(text)
+    with pytest.raises(IRError):
+        view(GNN, beside=[tmp_path / name])
