@@ -36,7 +36,7 @@ def read_onnx(source: str | os.PathLike[str] | bytes, *, report: Report = raise_
         return None
     from ir_exec.onnx.model import convert_model
 
-    path = os.path.join(folder, os.path.basename(os.fsdecode(source))) if folder is not None else None
+    path = None if isinstance(source, (bytes, bytearray, memoryview)) else os.fsdecode(source)
 
     def placed(error: IRError) -> None:
         report(error.located(Location(path=path)))
