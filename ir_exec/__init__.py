@@ -25,7 +25,7 @@ def _homes() -> dict[str, str]:
 
 _HOMES = _homes()
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [*_HOMES]  # the names are those of the stub
 

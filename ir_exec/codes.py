@@ -63,9 +63,9 @@ class Code(StrEnum):
     newer_than_target = "IR119", "0.1.0"
     repeated_rt_info = "IR120", "0.1.0"
     colliding_names = "IR121", "0.1.0"
-    unsorted_nodes = "IR122", "0.1.0"
-    opset_import = "IR123", "0.1.0"
-    repeated_value_name = "IR124", "0.1.0"
+    unsorted_nodes = "IR122", "0.2.0"
+    opset_import = "IR123", "0.2.0"
+    repeated_value_name = "IR124", "0.2.0"
 
     weights = "IR200", "0.1.0"
     weights_missing = "IR201", "0.1.0"
@@ -101,7 +101,7 @@ class Code(StrEnum):
     declared_element_type = "IR603", "0.1.0"
     ports_disagree = "IR604", "0.1.0"
     body_input_type = "IR605", "0.1.0"
-    value_info = "IR606", "0.1.0"
+    value_info = "IR606", "0.2.0"
 
     failed = "IR700", "0.1.0"
     index_out_of_range = "IR701", "0.1.0"

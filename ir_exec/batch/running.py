@@ -62,6 +62,7 @@ def run(
     threads: int | None = None,
     precision: Precision = "f32",
     outputs: Sequence[str] | None = None,
+    optimize: bool = True,
 ) -> Iterator[Result]:
     """Run a network on each of the items, of which there may be any number: a few are in memory at a time.
 
@@ -80,8 +81,8 @@ def run(
     tries: how many worker processes an item may cost before it counts as failed. Items of a worker that was lost are
         computed again, each counts once.
     initializer: what a worker calls before it reads the network; it must be picklable.
-    weights, max_memory, max_seconds, threads, precision, outputs: as for `compile_model`. Of threads, the workers of
-        `jobs` share the cores, and those of an executor have one each.
+    weights, max_memory, max_seconds, threads, precision, outputs, optimize: as for `compile_model`. Of threads, the
+        workers of `jobs` share the cores, and those of an executor have one each.
 
     A worker compiles the network once and keeps it. A weights file is opened by its path where the worker finds the
     same file there; else its content is sent, once a worker where the executor can do so.
@@ -108,6 +109,7 @@ def run(
         "threads": pool.threads if threads is None else threads,
         "precision": precision,
         "outputs": outputs,
+        "optimize": optimize,
     }
     compiled = CompiledModel(model, **options)
     work = _Work(pool, compiled.inputs, compiled.outputs, chunk, ahead, session, tries)

@@ -15,10 +15,17 @@ from ir_exec.errors import Location
 from ir_exec.graph import Node, Value
 from ir_exec.infer import Types
 from ir_exec.ops.infrastructure.values import Const
+from ir_exec.types import TensorType
 
-__all__ = ["Blame", "Cause"]
+__all__ = ["Blame", "Cause", "sizes_of"]
 
 _MOST_LAYERS_OF_A_PATH = 8
+
+_SHORT = 16
+"""Elements of integer constants that may be sizes."""
+
+_NO_SIZES = frozenset({"axis", "axes", "axes_mapping", "input_order"})
+"""Input ports whose elements number axes."""
 
 
 class Blame:
@@ -41,18 +48,25 @@ class Blame:
         lost = stray(node, self.before, self.after)
         if lost is not None:
             return Cause(lost.path, lost.size, self._shown(lost.path[0]))
-        inputs = [value for value in node.inputs if value is not None]
+        inputs = _with_sizes(node)
         suspects = self._suspects(inputs)
         ranked = [found for value in inputs for found in self._sources(value, suspects)]
         return min(ranked, key=lambda found: found[0])[1] if ranked else None
 
-    def _suspects(self, inputs: list[Value]) -> set[int]:
-        """Sizes that may contradict the new shapes: old ones that were replaced, and those that only one input has,
-        without the sizes that the new shapes bring."""
+    def _suspects(self, inputs: list[Value]) -> list[int]:
+        """Sizes that may contradict the new shapes, without the sizes that these bring: old ones that were replaced,
+        then those that only one input has, unless it had them before as well and has changed in others."""
         old = {size for value in inputs if self.has_changed(value) for size in self._replaced(value)}
         present = [self._static_sizes(self.after, value) for value in inputs]
-        alone = {size for sizes in present for size in sizes if sum(size in other for other in present) == 1}
-        return (old | alone) - self._given_sizes - {1}
+        kept = [self._static_sizes(self.before, value) if self.has_changed(value) else set() for value in inputs]
+        alone = {
+            size
+            for sizes, same in zip(present, kept, strict=True)
+            for size in sizes - same
+            if sum(size in other for other in present) == 1
+        }
+        none = self._given_sizes | {1}
+        return [*sorted(old - none), *sorted(alone - old - none)]
 
     def _static_sizes(self, types: Types, value: Value) -> set[int]:
         return {dim.lo for dim in types[value.number].shape.dims or () if dim.is_static}
@@ -64,7 +78,7 @@ class Blame:
             return set()
         return {old.lo for old, new in zip(before, after, strict=True) if old.is_static and old != new}
 
-    def _sources(self, value: Value, suspects: set[int]) -> list[tuple[tuple[int, int], Cause]]:
+    def _sources(self, value: Value, suspects: list[int]) -> list[tuple[tuple[int, int], Cause]]:
         """Constants and inputs above a value, each with a rank, lowest first: those that hold a suspected size come
         before the others, which count only if nothing between them and the layer has changed."""
         found = []
@@ -75,30 +89,25 @@ class Blame:
             if distance > FARTHEST:
                 break
             if isinstance(node.op, Const) or (node.op_class.is_parameter and not changed[node]):
-                hit = self._sizes(node) & suspects
-                if hit or not changed[node]:
-                    kind = (0 if hit else 4) + (2 if node.op_class.is_parameter else 0) + changed[node]
-                    cause = Cause(path_down(node, reached), min(hit) if hit else None, self._shown(node))
+                sizes = self._sizes(node)
+                hit = next((size for size in suspects if size in sizes), None)
+                if hit is not None or not changed[node]:
+                    kind = (4 if hit is None else 0) + (2 if node.op_class.is_parameter else 0) + changed[node]
+                    cause = Cause(path_down(node, reached), hit, self._shown(node))
                     found.append(((kind, distance), cause))
-            for above in node.inputs:
-                if above is not None and above.node not in reached:
+            for above in _with_sizes(node):
+                if above.node not in reached:
                     reached[above.node] = node
                     changed[above.node] = changed[node] or self.has_changed(above)
                     order.append(above.node)
         return found
 
     def _sizes(self, node: Node) -> set[int]:
-        """The sizes that a constant or an input brings in: its dims, and the elements of a short integer constant."""
-        type = self.before[node.outputs[0].number]
-        sizes = {dim.lo for dim in type.shape.dims or () if dim.is_static}
-        if isinstance(node.op, Const) and type.element_type.is_integer and type.shape.size.hi <= 16:
-            value = type.value
-            sizes |= set() if value is None else {int(element) for element in np.ravel(value)}
-        return sizes
+        return sizes_of(node, self.before[node.outputs[0].number])
 
     def _shown(self, node: Node) -> str:
         type = self.before[node.outputs[0].number]
-        if isinstance(node.op, Const) and type.element_type.is_integer and type.shape.size.hi <= 16:
+        if isinstance(node.op, Const) and type.element_type.is_integer and type.shape.size.hi <= _SHORT:
             value = type.value
             if value is not None:
                 return f"= {np.asarray(value).tolist()}".replace(" ", "").replace("=", "= ")
@@ -129,6 +138,26 @@ class Cause:
             left_out = len(steps) - _MOST_LAYERS_OF_A_PATH + 1
             steps = [*steps[:3], f"{left_out} more", *steps[-4:]]
         return f"{text}; from there to {' -> '.join(steps)}"
+
+
+def sizes_of(node: Node, type: TensorType) -> set[int]:
+    """The sizes that a constant or an input brings in: the elements of a short list of integers, otherwise its dims and
+    the elements of a short integer constant."""
+    sizes = {dim.lo for dim in type.shape.dims or () if dim.is_static}
+    if isinstance(node.op, Const) and type.element_type.is_integer and type.shape.size.hi <= _SHORT:
+        value = type.value
+        elements = set() if value is None else {int(element) for element in np.ravel(value)}
+        return elements if type.rank == 1 and elements else sizes | elements
+    return sizes
+
+
+def _with_sizes(node: Node) -> list[Value]:
+    """The inputs of a layer, without those that number axes."""
+    ports = [port.name for port in node.op_class.inputs for _ in range(len(node.inputs) if port.variadic else 1)]
+    ports += [""] * (len(node.inputs) - len(ports))
+    return [
+        value for value, port in zip(node.inputs, ports, strict=False) if value is not None and port not in _NO_SIZES
+    ]
 
 
 def _name(node: Node) -> str:

@@ -97,10 +97,18 @@ def _files(pattern: str) -> list[str]:
     return found
 
 
-def run_many(network: Model, many: Many, output: str | None, max_seconds: float | None, precision: Precision) -> None:
+def run_many(
+    network: Model,
+    many: Many,
+    output: str | None,
+    max_seconds: float | None,
+    precision: Precision,
+    optimize: bool,
+) -> None:
     """Run the network on every item that has no output yet; ends the program with 1 where some fail."""
     if output is None:
-        raise Unusable("many inputs have many outputs: give a folder for them with --output")
+        one = f"; one array is --input NAME={many.archive}" if (many.archive or "").endswith(".npy") else ""
+        raise Unusable(f"many inputs have many outputs: give a folder for them with --output{one}")
     if many.batch is not None:
         with errors_as_messages():
             network = _with_open_batch(network, many.batch)
@@ -125,6 +133,7 @@ def run_many(network: Model, many: Many, output: str | None, max_seconds: float 
             pool,
             max_seconds=max_seconds,
             precision=precision,
+            optimize=optimize,
         )
         failed: list[tuple[str, IRError]] = []
         done = 0

@@ -17,7 +17,7 @@ from ir_exec.cli.ranges import FiniteRange
 from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import echo, errors_as_messages, show, table
 from ir_exec.debug.profile_report import OpenVINOProfile, Profile, Rates
-from ir_exec.debug.profile_text import bytes_text, seconds_text, slowest, summary
+from ir_exec.debug.profile_text import bytes_text, seconds_text, slowest, summary, type_text
 from ir_exec.debug.profiling import profile
 from ir_exec.model import read_model
 from ir_exec.runtime.precision import Precision
@@ -146,7 +146,7 @@ def _parts(report: Profile, every: bool) -> Iterator[Table | str]:
     shown = _table("Layers", layer="left", type="left", value="left", memory=True)
     for layer in layers[: None if every else _MOST_SHOWN]:
         kind = f"{layer.element_type}[{','.join(map(str, layer.shape or ()))}]" if layer.element_type else "-"
-        shown.add_row(printable(layer.path), layer.type, kind, *_cells(layer), bytes_text(layer.memory))
+        shown.add_row(printable(layer.path), type_text(layer), kind, *_cells(layer), bytes_text(layer.memory))
     yield shown
     if len(layers) > _MOST_SHOWN and not every:
         yield f"... {len(layers) - _MOST_SHOWN:,} more; --all shows every one"

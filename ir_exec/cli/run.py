@@ -48,6 +48,7 @@ from ir_exec.types import Array, ElementType, Shape
     show_default=True,
     help="What f16 and bf16 are computed in: f32, or the types of the file.",
 )
+@click.option("--no-optimize", is_flag=True, help="Run every layer by itself.")
 @click.option("--validate", is_flag=True, help="Fail at the first layer that makes NaN or infinity of finite inputs.")
 @click.option(
     "--expected",
@@ -66,6 +67,7 @@ def command(
     weights: str | None,
     max_seconds: float | None,
     precision: Precision,
+    no_optimize: bool,
     seed: int,
     extensions: tuple[str, ...],
     output: str | None,
@@ -97,9 +99,9 @@ def command(
         if is_many(archive) or batch or jobs or scheduler:
             _refuse_for_many(shapes=shapes, validate=validate, expected=expected, repeat=repeat > 1)
             many = Many(named, archive, batch, jobs, scheduler, extensions)
-            run_many(network, many, output, max_seconds, precision)
+            run_many(network, many, output, max_seconds, precision, not no_optimize)
             return
-        compiled = compile_model(network, max_seconds=max_seconds, precision=precision)
+        compiled = compile_model(network, max_seconds=max_seconds, precision=precision, optimize=not no_optimize)
     ports = compiled.inputs
     asked = Asked(named, archive, shapes, seed)
     given = asked.given(ports)

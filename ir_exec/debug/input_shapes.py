@@ -8,11 +8,11 @@ more probes find its step and its limits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice
-from math import lcm
+from math import isqrt, lcm
 
 from ir_exec.debug.probing import Outcome, OutOfProbesError, Prober, Sizes
 
@@ -21,8 +21,9 @@ __all__ = ["Directions", "Found", "Free", "explore"]
 _STEPS = (1, 2, 4, 8, 16, 32, 64, 3, 6, 12, 24, 48, 5, 10, 20, 40, 7, 14, 28, 56, 9, 11, 13)
 """In families that double: the first that fits divides all others of its family."""
 
-_GUESSES = ((2, 32), (2, 64), (1, 16), (2, 8), (1, 224), (1, 256), (1, 1), (4, 4))
-"""Of an open first dim, and of the open others."""
+_GUESSES = ((5, 32), (5, 64), (1, 16), (2, 32), (2, 8), (1, 224), (1, 256), (1, 1), (4, 4))
+"""Of an open first dim, and of the open others. Few constants are 5, and from 5 no small step leads to 1, which is
+broadcast."""
 
 _LARGEST = 2**17
 """Sizes beyond are not tried: what takes these takes any."""
@@ -34,21 +35,22 @@ _MOST_MOVES = 24
 _MOST_UNDONE = 6
 """Of dims that were moved along: where there are more they are taken as they are."""
 
+_MOST_SPREADS = 40
+"""Of steps in which a size is searched that no other dim has."""
+
 
 @dataclass(frozen=True)
 class Free:
     """A dim that others do not determine.
 
     along: by how much every dim moves in one step. least, most: steps that still fit, None without a limit.
-    one: whether the dim may be 1 although it is outside of that. refused: the outcomes behind the limits, and between
-    two steps.
+    refused: the outcomes behind the limits, and between two steps.
     """
 
     dim: int
     along: Sizes
     least: int | None
     most: int | None
-    one: bool
     refused: tuple[Outcome, ...]
 
 
@@ -62,14 +64,18 @@ class Directions:
 
 @dataclass
 class Found:
-    """What is known so far. fixed: whether 1 fits in place of the only size, and the outcome of another size. because:
-    the outcomes that tie dims. complete: whether there were probes enough."""
+    """What is known so far. fixed: the outcome of another size than the only one. because: the outcomes that tie dims.
+    ones: the dims that may be 1 while all others stay as they are, where that does not follow from the rest.
+    at_most: the tied dims that may also be smaller than those that they are tied to.
+    complete: whether there were probes enough."""
 
     base: Outcome | None = None
     refusal: Outcome | None = None
     directions: Directions = field(default_factory=lambda: Directions((), {}))
     free: dict[int, Free] = field(default_factory=dict)
-    fixed: dict[int, tuple[bool, Outcome]] = field(default_factory=dict)
+    fixed: dict[int, Outcome] = field(default_factory=dict)
+    ones: set[int] = field(default_factory=set)
+    at_most: set[int] = field(default_factory=set)
     because: dict[int, Outcome] = field(default_factory=dict)
     complete: bool = True
 
@@ -89,8 +95,28 @@ def _explore(prober: Prober, found: Found) -> None:
     if found.base is None:
         return
     prober.keep(found.base)
-    moves: dict[int, Sizes] = {}
+    moves = _all_moves(prober, found, found.base.sizes)
+    found.base, stuck = _spread(prober, found.base, found.directions, moves)
+    prober.keep(found.base)
+    if stuck:
+        # Sizes that were equal, or 1, hid what ties them.
+        moves = _all_moves(prober, found, found.base.sizes)
     base = found.base.sizes
+    for outcomes in (found.fixed, found.because):
+        for dim in outcomes:
+            anew = prober(_with(base, dim, base[dim] + 1))
+            outcomes[dim] = outcomes[dim] if anew.fits else anew
+    for dim in found.directions.free:
+        found.free[dim] = _limits(prober, base, dim, found.directions, moves[dim])
+    found.ones.update(_ones(prober, found, base))
+
+
+def _all_moves(prober: Prober, found: Found, base: Sizes) -> dict[int, Sizes]:
+    """Moves each dim, and fills in the directions, what ties dims, and the dims that cannot move."""
+    moves: dict[int, Sizes] = {}
+    found.fixed.clear()
+    found.because.clear()
+    last: set[int] = set()
     try:
         for dim in range(len(base)):
             moved, refused = _moved(prober, base, dim)
@@ -99,17 +125,99 @@ def _explore(prober: Prober, found: Found) -> None:
                 if refused is not None:
                     found.because[dim] = refused
             elif refused is not None:
-                found.fixed[dim] = base[dim] != 1 and prober(_with(base, dim, 1)).fits, refused
+                found.fixed[dim] = refused
+        found.at_most = set(_bounded(prober, moves, base))
+        together = [dim for move in moves.values() if len(_moving(move)) > 1 for dim in _moving(move)]
+        last = {dim for dim in together if base[dim] > 1 and prober(_with(base, dim, 1)).fits} | found.at_most
     finally:
-        found.directions = _solved(moves, len(base))
+        found.directions = _solved(moves, len(base), last)
+        found.at_most &= found.directions.tied.keys()
     for dim in found.directions.free:
-        found.free[dim] = _limits(prober, base, dim, found.directions, moves[dim])
+        # A bound moves alone, and what it bounds along with it.
+        moves[dim] = next((move for move in moves.values() if move[dim] and len(_moving(move)) > 1), moves.get(dim, ()))
+    return moves
+
+
+def _moving(move: Sizes) -> list[int]:
+    return [dim for dim, part in enumerate(move) if part]
+
+
+def _bounded(prober: Prober, moves: dict[int, Sizes], base: Sizes) -> Iterator[int]:
+    """The dims that another has to follow when they grow and not when they shrink: indices into data."""
+    for dim, move in moves.items():
+        others = [other for other in _moving(move) if other != dim]
+        if len(others) == 1 and move[dim] == move[others[0]] == 1 and base[dim] > 2:
+            (other,) = others
+            goes_alone = _moving(moves.get(other, ())) == [other]
+            smaller = [prober(_with(base, one, base[one] - 1)).fits for one in (dim, other)]
+            if goes_alone and smaller == [True, False]:
+                yield dim
+
+
+def _spread(
+    prober: Prober, base: Outcome, directions: Directions, moves: dict[int, Sizes]
+) -> tuple[Outcome, list[int]]:
+    """Sizes in which every free dim has a size of its own, so that no message takes one for another; and the free dims
+    that have none, for what they could do alone they cannot beside the others."""
+    free = set(directions.free)
+    taken = prober.of_constants() | {1, 2, 3, 4}
+    taken |= {size for dim, size in enumerate(base.sizes) if dim not in free | directions.tied.keys()}
+    stuck = []
+    for dim in directions.free:
+        step = abs(moves[dim][dim])
+        if step > 1 and prober.declared(dim).is_static:
+            # What one has to divide by may follow from another: of such sizes the file's are the best.
+            continue
+        along = _direction(directions, dim, step, len(base.sizes))
+        sizes = _distinctive(base.sizes, along, dim, taken)
+        outcome = next((one for one in map(prober, sizes) if one.fits), None)
+        if outcome is None and base.sizes[dim] in taken:
+            stuck.append(dim)
+        base = outcome or base
+        taken |= {base.sizes[one] for one, part in enumerate(along) if part}
+    return base, stuck
+
+
+def _distinctive(base: Sizes, along: Sizes, dim: int, taken: set[int]) -> Iterator[Sizes]:
+    """A few sizes near these along a direction in which a dim has a size that none of these is; primes first."""
+    moving = _moving(along)
+
+    def is_fresh(sizes: Sizes) -> bool:
+        return sizes[dim] not in taken and all(sizes[one] > 1 for one in moving)
+
+    fresh = [sizes for steps in range(_MOST_SPREADS) if is_fresh(sizes := _at(base, along, steps))]
+    fresh.sort(key=lambda sizes: not _is_prime(sizes[dim]))
+    yield from fresh[:2]
+    yield from [sizes for sizes in fresh[2:] if not _is_prime(sizes[dim])][:2]
+    yield from [sizes for steps in (1, 2) if is_fresh(sizes := _at(base, along, -steps))]
+
+
+def _is_prime(number: int) -> bool:
+    return number > 1 and all(number % part for part in range(2, isqrt(number) + 1))
+
+
+def _ones(prober: Prober, found: Found, base: Sizes) -> Iterator[int]:
+    """The dims that are broadcast where they are 1."""
+    tied_to = {one for parts in found.directions.tied.values() for one in parts}
+    for dim, size in enumerate(base):
+        free = found.free.get(dim)
+        if (
+            free is not None
+            and dim not in tied_to
+            and (free.least is None or base[dim] + free.least * free.along[dim] < 2)
+        ):
+            continue
+        if size > 1 and prober(_with(base, dim, 1)).fits:
+            yield dim
 
 
 def _base(prober: Prober) -> tuple[Outcome | None, Outcome | None]:
     """Sizes that fit: the declared ones, and guesses for open dims. Where none fit, also why the first do not."""
     open_dims = [dim for dim in range(len(prober.dims)) if not prober.declared(dim).is_static]
     first: Outcome | None = None
+    larger = _larger_batch(prober)
+    if larger is not None and larger.fits:
+        return larger, None
     for guess in _GUESSES if open_dims else _GUESSES[:1]:
         sizes = []
         for dim, place in enumerate(prober.dims):
@@ -122,6 +230,15 @@ def _base(prober: Prober) -> tuple[Outcome | None, Outcome | None]:
         if outcome.fits:
             return outcome, None
     return None, first
+
+
+def _larger_batch(prober: Prober) -> Outcome | None:
+    """The declared sizes of a network whose dims are all known, with another batch than 1, which is broadcast."""
+    declared = [prober.declared(dim) for dim in range(len(prober.dims))]
+    batch = [dim for dim, place in enumerate(prober.dims) if place.axis == 0 and declared[dim] == 1]
+    if not batch or not all(dim.is_static for dim in declared):
+        return None
+    return prober(tuple([_GUESSES[0][0] if dim in batch else size.lo for dim, size in enumerate(declared)]))
 
 
 def _moved(prober: Prober, base: Sizes, dim: int) -> tuple[Sizes | None, Outcome | None]:
@@ -163,10 +280,10 @@ def _first_refusal(prober: Prober, base: Sizes, dim: int) -> Outcome | None:
 
 
 def _sizes_near(size: int) -> Iterator[int]:
-    """Other sizes of a dim, in the order of `_STEPS`; 1 is special, for it is broadcast."""
+    """Other sizes of a dim, in the order of `_STEPS`, without 1, which is broadcast."""
     for step in _STEPS:
         yield size + step
-        if size - step > (0 if step == 1 else 1):
+        if size - step > 1:
             yield size - step
 
 
@@ -248,8 +365,9 @@ def _with(sizes: Sizes, dim: int, size: int) -> Sizes:
     return (*sizes[:dim], size, *sizes[dim + 1 :])
 
 
-def _solved(moves: dict[int, Sizes], count: int) -> Directions:
-    """The directions solved for as few dims as there are, those that others move least often."""
+def _solved(moves: dict[int, Sizes], count: int, last: Collection[int] = ()) -> Directions:
+    """The directions solved for as few dims as there are, those that others move least often. `last` are dims that
+    rather follow others, for they may also be 1 or smaller."""
     followers = {dim for start, move in moves.items() for dim, part in enumerate(move) if part and dim != start}
     # What has to go along with another dim is tied to it, though it may go alone as well: a Reshape that takes any
     # batch of its input makes no sense of it.
@@ -257,7 +375,7 @@ def _solved(moves: dict[int, Sizes], count: int) -> Directions:
     moves = {dim: move for dim, move in moves.items() if dim not in alone}
     dims = [dim for dim in range(count) if any(move[dim] for move in moves.values())]
     followed = {dim: sum(bool(move[dim]) for start, move in moves.items() if start != dim) for dim in dims}
-    order = sorted(dims, key=lambda dim: (dim not in moves, followed[dim], dim))
+    order = sorted(dims, key=lambda dim: (dim in last, dim not in moves, followed[dim], dim))
     rows = [[Fraction(move[dim]) for dim in order] for move in moves.values()]
     free: list[int] = []
     for column in range(len(order)):
@@ -288,13 +406,12 @@ def _solved(moves: dict[int, Sizes], count: int) -> Directions:
 
 def _limits(prober: Prober, base: Sizes, dim: int, directions: Directions, move: Sizes) -> Free:
     """The step of a free dim and how far it may go, the tied dims with it."""
-    slopes = {dim: Fraction(1)} | {other: parts[dim] for other, parts in directions.tied.items() if dim in parts}
-    whole = lcm(*[slope.denominator for slope in slopes.values()])
+    whole = _whole(directions, dim)
     refused: list[Outcome] = []
     steps = [step for step in _STEPS if step % whole == 0] or [whole]
     known = abs(move[dim])
     for step in dict.fromkeys([*sorted(one for one in steps if one < known), known]):
-        along = tuple([int(slopes.get(other, Fraction(0)) * step) for other in range(len(base))])
+        along = _direction(directions, dim, step, len(base))
         tries = [_at(base, along, steps) for steps in (1, -1)]
         outcomes = [prober(sizes) for sizes in tries if min(sizes) >= 1]
         if any(outcome.fits for outcome in outcomes):
@@ -303,13 +420,23 @@ def _limits(prober: Prober, base: Sizes, dim: int, directions: Directions, move:
     walk = _Walk(prober, base, along, dim)
     least, below = walk.limit(-1)
     most, above = walk.limit(1)
-    lowest = base[dim] + least * along[dim] if least is not None else 0
-    one = False
-    if least is not None and lowest > 1 and below is not None:
-        alone = _with(base, dim, 1)
-        one = prober(alone).fits
     outcomes = [*refused, *([below] if below is not None else []), *([above] if above is not None else [])]
-    return Free(dim, along, least, most, one, tuple(outcomes))
+    return Free(dim, along, least, most, tuple(outcomes))
+
+
+def _slopes(directions: Directions, dim: int) -> dict[int, Fraction]:
+    """How far each dim moves with a free one."""
+    return {dim: Fraction(1)} | {other: parts[dim] for other, parts in directions.tied.items() if dim in parts}
+
+
+def _whole(directions: Directions, dim: int) -> int:
+    """The least step of a free dim with which all others move by whole numbers."""
+    return lcm(*[slope.denominator for slope in _slopes(directions, dim).values()])
+
+
+def _direction(directions: Directions, dim: int, step: int, count: int) -> Sizes:
+    slopes = _slopes(directions, dim)
+    return tuple([int(slopes.get(other, Fraction(0)) * step) for other in range(count)])
 
 
 def _at(base: Sizes, along: Sizes, steps: int) -> Sizes:

@@ -9,12 +9,14 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
+from ir_exec.check.blame import sizes_of
 from ir_exec.codes import Code
 from ir_exec.errors import IRError
 from ir_exec.graph import Graph, Node
 from ir_exec.infer import Types, infer_types, inferred_or_declared
 from ir_exec.model import Model
 from ir_exec.ops import Op
+from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import Dim, Shape, TensorType
 
 __all__ = ["OutOfProbesError", "Outcome", "Prober", "Sizes"]
@@ -100,6 +102,14 @@ class Prober:
     def declared(self, dim: int) -> Dim:
         place = self.dims[dim]
         return self._declared[place.input].shape[place.axis]
+
+    def of_constants(self) -> set[int]:
+        """The sizes that constants bring into the network."""
+        found: set[int] = set()
+        for node in self._graph.nodes:
+            if isinstance(node.op, Const):
+                found |= sizes_of(node, self._known[node.outputs[0].number])
+        return found
 
     def keep(self, outcome: Outcome) -> None:
         """Later probes leave out what is the same in this one."""

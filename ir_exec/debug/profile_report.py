@@ -36,7 +36,8 @@ class LayerProfile(Rates):
     """One layer. path: `loop/body/name` for layers of bodies. with_bodies: its seconds with those of its bodies.
 
     element_type, shape: of the first output in the last call. memory: the most bytes that the run held while the layer
-    ran. openvino: the layer of OpenVINO that computes it, None where there is none or it was not asked.
+    ran. fused: the paths of the layers that the plan computes together, of which this is the last; `type` is then what
+    they are together. openvino: the layer of OpenVINO that computes it, None where there is none or it was not asked.
     """
 
     layer_id: str
@@ -47,6 +48,7 @@ class LayerProfile(Rates):
     shape: tuple[int, ...] | None
     with_bodies: float
     memory: int
+    fused: tuple[str, ...] = ()
     openvino: str | None = None
 
 
@@ -123,6 +125,7 @@ class Profile(Record):
         """A flat row for each layer: what `--format csv` writes."""
         rows = [layer.model_dump() for layer in self.layers]
         for row in rows:
+            row["fused"] = " ".join(row["fused"])
             row["shape"] = None if row["shape"] is None else str(list(row["shape"]))
         return rows
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ir_exec.debug.profile_report import LayerProfile, Profile
 
-__all__ = ["bytes_text", "render", "seconds_text", "slowest", "summary"]
+__all__ = ["bytes_text", "render", "seconds_text", "slowest", "summary", "type_text"]
 
 _MOST_LISTED = 10
 
@@ -16,7 +16,7 @@ def render(report: Profile) -> Iterator[str]:
     yield from summary(report)
     yield ""
     for layer in slowest(report)[:_MOST_LISTED]:
-        yield f"{layer.share:6.1%}  {seconds_text(layer.seconds):>9}  {layer.path} ({layer.type})"
+        yield f"{layer.share:6.1%}  {seconds_text(layer.seconds):>9}  {layer.path} ({type_text(layer)})"
     if len(report.layers) > _MOST_LISTED:
         yield f"... {len(report.layers) - _MOST_LISTED:,} more"
 
@@ -65,6 +65,11 @@ def summary(report: Profile) -> Iterator[str]:
 def slowest(report: Profile) -> list[LayerProfile]:
     """The layers, those that take longest first."""
     return sorted(report.layers, key=lambda layer: -layer.seconds)
+
+
+def type_text(layer: LayerProfile) -> str:
+    """The type of a layer, and how many layers it stands for."""
+    return f"{layer.type}, {len(layer.fused)} layers" if layer.fused else layer.type
 
 
 def seconds_text(seconds: float) -> str:

@@ -1,8 +1,8 @@
 """Where the time of a run goes: by layer, by type, by prefix of names, beside what the machine can do.
 
 What is measured is the network as `compile_model` runs it: constants folded, buffers reused, the kernels that the plan
-chose. Each layer's time is taken around its kernel; memory and work are counted in a run of their own, which is not
-timed.
+chose, layers computed together where the plan was rewritten. These are one entry, with the name of the last of them.
+Each layer's time is taken around its kernel; memory and work are counted in a run of their own, which is not timed.
 """
 
 from __future__ import annotations
@@ -180,7 +180,8 @@ def _layers(model: Model, runs: _Runs, machine: Machine) -> Iterator[tuple[Node,
                 layer_id=node.id,
                 layer_name=node.name,
                 path=paths[node],
-                type=node.type,
+                type=counted.fused_type or node.type,
+                fused=tuple([paths[member] for member in counted.fused]),
                 element_type=None if counted.element_type is None else str(counted.element_type),
                 shape=None if counted.element_type is None else counted.shape,
                 with_bodies=whole,
@@ -294,11 +295,15 @@ def _report(
     peak = max(layers, key=lambda layer: layer.memory, default=None)
     # Of the layers that hold the peak the innermost is told, which ended first.
     whole = sum(not isinstance(node.op, (Const, Parameter, Result)) for node in model.graph.all_nodes())
-    ran = sum(layer.type not in ("Const", "Constant") for layer in layers)
+    ran = sum(max(len(layer.fused), 1) for layer in layers if layer.type not in ("Const", "Constant"))
+    together = sum(len(layer.fused) for layer in layers)
+    fused = (
+        f", {together:,} layers computed in {sum(bool(layer.fused) for layer in layers):,} steps" if together else ""
+    )
     wide = ", f16 and bf16 computed in f32" if runs.is_wide else ""
     return Profile(
         model=model.graph.path or model.name,
-        measured=f"the network as it runs: constants folded, buffers reused{wide}",
+        measured=f"the network as it runs: constants folded, buffers reused{fused}{wide}",
         threads=machine.threads,
         repeat=len(runs.timed),
         run_seconds=median(runs.plain),

@@ -19,7 +19,7 @@ from ir_exec.types import Array, ElementType
 
 __all__ = ["Counted", "Event", "Recorder", "bytes_moved"]
 
-_Around: TypeAlias = Callable[[Node, Kernel, tuple[Array, ...]], Any]
+_Around: TypeAlias = Callable[[Step, Kernel, tuple[Array, ...]], Any]
 
 
 class Event(NamedTuple):
@@ -38,7 +38,10 @@ class Event(NamedTuple):
 
 @dataclass(slots=True)
 class Counted:
-    """What a layer does in a run. memory: the most bytes in use while it ran, those of all other layers included."""
+    """What a layer does in a run. memory: the most bytes in use while it ran, those of all other layers included.
+
+    fused: the layers that it is, itself last, where the plan computes several together, as the operator `fused_type`.
+    """
 
     calls: int = 0
     bytes_moved: int = 0
@@ -46,6 +49,8 @@ class Counted:
     memory: int = 0
     element_type: ElementType | None = None
     shape: tuple[int, ...] = ()
+    fused: tuple[Node, ...] = ()
+    fused_type: str = ""
 
 
 class Recorder:
@@ -56,7 +61,7 @@ class Recorder:
 
     def instrument(self, step: Step) -> Step:
         """The same step, under observation. Inferring types from the arrays of the run belongs to the layer."""
-        node, evaluate, check = step.node, step.evaluate, step.check
+        evaluate, check = step.evaluate, step.check
 
         def checked(*arrays: Array) -> Any:
             if check is not None:
@@ -67,7 +72,7 @@ class Recorder:
 
         def observed(*arrays: Array) -> Any:
             around = self._around
-            return kernel(*arrays) if around is None else around(node, kernel, arrays)
+            return kernel(*arrays) if around is None else around(step, kernel, arrays)
 
         return replace(step, evaluate=observed, check=None)
 
@@ -106,14 +111,14 @@ class _Clock:
         self.events: list[Event] = []
         self._local = local()
 
-    def __call__(self, node: Node, compute: Kernel, arrays: tuple[Array, ...]) -> Any:
+    def __call__(self, step: Step, compute: Kernel, arrays: tuple[Array, ...]) -> Any:
         mine = self._local
         around = getattr(mine, "inside", 0)
         mine.inside = 0
         start = perf_counter_ns()
         result = compute(*arrays)
         end = perf_counter_ns()
-        self.events.append(Event(node, start, end, mine.inside, get_ident()))
+        self.events.append(Event(step.node, start, end, mine.inside, get_ident()))
         mine.inside = around + end - start
         return result
 
@@ -126,7 +131,7 @@ class _Gauge:
         self._before = before
         self._highest = 0
 
-    def __call__(self, node: Node, compute: Kernel, arrays: tuple[Array, ...]) -> Any:
+    def __call__(self, step: Step, compute: Kernel, arrays: tuple[Array, ...]) -> Any:
         around, self._highest = self._highest, 0
         tracemalloc.reset_peak()
         result = compute(*arrays)
@@ -134,13 +139,15 @@ class _Gauge:
         most = max(self._highest, tracemalloc.get_traced_memory()[1] - self._before)
         self._highest = max(around, most)
         outputs = list(result) if isinstance(result, tuple) else [result]
-        found = self.counted.setdefault(node, Counted())
+        found = self.counted.setdefault(step.node, Counted())
         found.calls += 1
         found.memory = max(found.memory, most)
-        if node.op is not None and not node.bodies:
-            found.bytes_moved += bytes_moved(node.op, arrays, outputs)
+        if step.members:
+            found.fused, found.fused_type = step.members, step.op.type_name
+        if not step.node.bodies:
+            found.bytes_moved += bytes_moved(step.op, arrays, outputs)
             shapes = [array.shape for array in arrays], [array.shape for array in outputs]
-            found.multiply_adds += node.op.multiply_adds(*shapes)
+            found.multiply_adds += step.op.multiply_adds(*shapes)
         if outputs:
             found.element_type, found.shape = ElementType.of(outputs[0]), outputs[0].shape
         tracemalloc.reset_peak()

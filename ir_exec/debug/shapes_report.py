@@ -46,6 +46,8 @@ class InputDim(Record):
     step: int = 1
     offset: int = 0
     one: bool = False
+    smaller: bool = False
+    other_one: bool = False
     formula: str | None = None
     limits: tuple[Limit, ...] = ()
 
@@ -55,7 +57,9 @@ class InputDim(Record):
         if self.kind == "fixed":
             return f"{self.size}{or_one}"
         if self.kind == "tied":
-            return f"= {self.formula}"
+            if self.other_one:
+                or_one = ", or one of both is 1" if self.one else f", unless {self.formula} is 1"
+            return f"{'at most' if self.smaller else '='} {self.formula}{'' if self.smaller else or_one}"
         if self.kind == "any":
             return "any"
         text = f"multiples of {self.step}" if self.step > 1 else ""

@@ -68,15 +68,18 @@ class _Shaping:
             if dim in found.free:
                 free = found.free[dim]
                 kind, about = _along(free, size)
+                about["one"] = dim in found.ones and (about.get("least") or 1) > 1
                 refused = free.refused
             elif dim in found.directions.tied:
                 kind = "tied"
                 parts = found.directions.tied[dim]
-                about = {"formula": self._formula(parts, Fraction(size), base)}
+                formula = self._formula(parts, Fraction(size), base)
+                about = {"formula": formula, "one": dim in found.ones, "smaller": dim in found.at_most}
+                if not found.ones.isdisjoint(parts) and list(parts.values()) == [1]:
+                    about["other_one"] = True
                 refused = [found.because[dim]] if dim in found.because else ()
             elif dim in found.fixed:
-                one, outcome = found.fixed[dim]
-                about, refused = {"one": one}, [outcome]
+                about, refused = {"one": dim in found.ones}, [found.fixed[dim]]
             elif not found.complete:
                 continue
             yield InputDim(
@@ -99,8 +102,10 @@ class _Shaping:
         assert error is not None, "only what is refused limits a dim"
         assert node is not None, "a layer refused it"
         new = {size for size, old in zip(outcome.sizes, base.sizes, strict=True) if size != old}
-        # The cause of a tie is the other dim, which the formula names.
+        # The cause of a tie is the other dim, which the formula names, and inputs hold no size that could not change.
         cause = None if node.bodies or is_tied else Blame(base.types, outcome.types, new).cause(node)
+        if cause is not None and cause.path[0].op_class.is_parameter:
+            cause = None
         return Limit(
             size=outcome.sizes[dim],
             layer_id=error.location.layer_id,
@@ -168,8 +173,8 @@ def _along(free: Free, size: int) -> tuple[Kind, dict[str, Any]]:
     if least is not None and least - step < 1:
         least = None
     if least is not None and least == most:
-        return "fixed", {"one": free.one}
-    about = {"least": least, "most": most, "step": step, "offset": size % step, "one": free.one}
+        return "fixed", {}
+    about = {"least": least, "most": most, "step": step, "offset": size % step}
     kind: Kind = "multiple" if step > 1 else "any" if least is None and most is None else "range"
     return kind, about
 

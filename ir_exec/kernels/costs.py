@@ -179,3 +179,20 @@ for each, and with 8 columns it does 42 multiplications a nanosecond instead of 
 
 KEPT_AXIS_ELEMENTS = 2**9
 """Axes up to which tables of resampling are kept: resampling longer ones takes much longer than making a table."""
+
+DECODED_ELEMENTS = 2**18
+"""Weights that are decoded at a time before they are multiplied: 1 MiB of f32, a core's own cache."""
+
+LEAST_DECODED_COLUMNS = 128
+"""The fewest columns of such a block of a matrix that is read along its columns."""
+
+DECODING_NANOSECONDS = 0.3
+"""Decoding and multiplying one weight for one token, in the cache."""
+
+TOKENS_BY_SUMS = 8
+"""Tokens up to which the sums over groups of weights are scaled, and not the weights: two passes over them less."""
+ELEMENTS_A_KEPT_ONE = 8
+"""From so many elements on for one that is kept, the least ones are found by a partition instead of sorting all."""
+
+PARTITION_NANOSECONDS = 3.0
+"""For an element of rows of which the least ones are found."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from math import prod
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
-from ir_exec.kernels import costs
 from ir_exec.kernels.precision import CALCULABLE, accumulator, rounded, type_limits, widened
+from ir_exec.kernels.quantize import Levels, level_numbers
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Int, at_least
 from ir_exec.ops.base.shapes import broadcast_shapes, broadcasts_to, merge_shapes
@@ -69,15 +69,28 @@ class FakeQuantize(Op):
     def evaluate(
         self, data: Array, input_low: Array, input_high: Array, output_low: Array, output_high: Array
     ) -> Array:
-        is_integer = ElementType.of(data).is_integer
-        dtype = np.dtype(np.float64) if is_integer else accumulator(data.dtype)
-        wide, *limits = [
-            array.astype(dtype, copy=False) for array in (data, input_low, input_high, output_low, output_high)
-        ]
-        result = np.empty(wide.shape, wide.dtype)
-        for some, into, bounds in _rows(wide, result, limits):
-            _quantize(some, bounds, self.levels - 1, into)
-        return rounded(np.rint(result) if is_integer else result, data.dtype)
+        working = _working_dtype(data.dtype)
+        return _quantized(data, self._levels((input_low, input_high, output_low, output_high), working, data.ndim))
+
+    def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
+        """What the limits come to is computed once."""
+        limits = [constants[position] for position in range(1, len(self.inputs)) if position in constants]
+        if len(limits) < len(self.inputs) - 1:
+            return None
+        levels = cache(partial(self._levels, limits))
+        return lambda data, *_: _quantized(data, levels(_working_dtype(data.dtype), data.ndim))
+
+    def _levels(self, limits: Sequence[Array], dtype: np.dtype[Any], rank: int) -> Levels:
+        return level_numbers([limit.astype(dtype, copy=False) for limit in limits], self.levels - 1, rank)
+
+
+def _working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype(np.float64) if ElementType.of_dtype(dtype).is_integer else accumulator(dtype)
+
+
+def _quantized(data: Array, levels: Levels) -> Array:
+    result = levels.quantized(data.astype(levels.steps.dtype, copy=False))
+    return rounded(np.rint(result) if ElementType.of(data).is_integer else result, data.dtype)
 
 
 @op("FakeConvert", since=13)
@@ -129,45 +142,3 @@ def _require_broadcast(limit: Shape, data: Shape, name: str) -> None:
     """Raises ShapeError IR504 where NumPy cannot broadcast the limit to the shape of data."""
     if not broadcasts_to(limit, data):
         raise ShapeError(f"{name} {limit} does not broadcast to data {data}", code=Code.no_broadcast, port=name)
-
-
-def _rows(data: Array, result: Array, limits: Sequence[Array]) -> Iterator[tuple[Array, Array, list[Array]]]:
-    """Parts of the data, with the parts of the result, and the limits that hold for them.
-
-    The last axes, along which no limit changes, become one: a part is a matrix, its limits are columns.
-    """
-    limits = [limit.reshape(limit.shape[max(limit.ndim - data.ndim, 0) :]) for limit in limits]
-    constant = 0
-    while constant < data.ndim and all(limit.ndim <= constant or limit.shape[-1 - constant] == 1 for limit in limits):
-        constant += 1
-    outer = data.shape[: data.ndim - constant]
-    inner = prod(data.shape[data.ndim - constant :])
-    count = prod(outer)
-    columns = []
-    for limit in limits:
-        kept = limit.reshape(limit.shape[: max(limit.ndim - constant, 0)])
-        columns.append(np.broadcast_to(kept, outer).reshape(count, 1))
-    flat, target = data.reshape(count, inner), result.reshape(count, inner)
-    wide = min(max(inner, 1), costs.PIECE_ELEMENTS)
-    step = max(costs.PIECE_ELEMENTS // wide, 1)
-    for row in range(0, count, step):
-        for column in range(0, inner, wide):
-            chosen: tuple[Any, ...] = (slice(row, row + step), slice(column, column + wide))
-            yield flat[chosen], target[chosen], [limit[row : row + step] for limit in columns]
-
-
-def _quantize(data: Array, limits: Sequence[Array], steps: int, out: Array) -> None:
-    input_low, input_high, output_low, output_high = limits
-    least, most = np.minimum(input_low, input_high), np.maximum(input_low, input_high)
-    np.maximum(data, least, out=out)
-    np.minimum(out, most, out=out)
-    out -= input_low
-    out /= input_high - input_low
-    out *= out.dtype.type(steps)
-    np.rint(out, out=out)
-    out *= (output_high - output_low) / out.dtype.type(steps)
-    out += output_low
-    if not (input_low < input_high).all():
-        # Where the range of the input is reversed or empty, the formula gives the other end or NaN.
-        np.copyto(out, output_low, where=data <= least)
-        np.copyto(out, output_high, where=data > most)

@@ -70,6 +70,7 @@ class CompiledModel(Session):
         threads: int | None = None,
         precision: Precision = "f32",
         outputs: Sequence[str] | None = None,
+        optimize: bool = True,
         instrument: Instrument | None = None,
     ) -> None:
         # Whoever compiled the model may reshape it.
@@ -85,6 +86,7 @@ class CompiledModel(Session):
             "threads": threads,
             "precision": precision,
             "outputs": outputs,
+            "optimize": optimize,
         }
         budget = Budget(default_budget() if max_memory is None else whole_number(max_memory, "max_memory", 0))
         context = {"weights": model.weights, "state": CurrentVariables()}
@@ -101,6 +103,7 @@ class CompiledModel(Session):
             types=types,
             ops=wide.ops,
             instrument=instrument,
+            optimize=optimize,
         )
         stateful = {
             node: node.op for node in model.graph.all_nodes() if node.op and "state" in node.op.evaluate_context
@@ -182,12 +185,14 @@ def compile_model(
     threads: int | None = None,
     precision: Precision = "f32",
     outputs: Sequence[str] | None = None,
+    optimize: bool = True,
 ) -> CompiledModel:
     """Make a network ready to run; `model` is a Model, or what `read_model` takes.
 
     device_name: "CPU", or "AUTO", which is the same; there are no other devices.
     weights: "expand", the default, computes values that depend on weights alone once, in the first run, for instance
-        f32 from u4. "keep" computes those that take more memory than the weights in every run, and frees them again.
+        f32 from u4. With "keep" products with compressed weights and Gathers from them read the stored bytes, block by
+        block; other values that take more memory than the weights are computed in every run, and freed again.
         Anything else is another .bin, as for `read_model`.
     max_memory: the most bytes that the tensors of a run, those in bodies among them, and folded constants may take
         together; None: the machine's memory.
@@ -203,6 +208,8 @@ def compile_model(
         input whose element type the file leaves open.
     outputs: names of tensors or layers (`split:1` where a layer has several outputs) whose values are the outputs, in
         this order, instead of those of the network. Only what they and the variables need is computed.
+    optimize: whether layers are put together into fewer, larger steps, which may change the last digits of a result.
+        Where a call has an observer, every layer runs by itself either way.
     Raises what `read_model` raises, EvaluationError IR704 for other devices and for arguments that are no such numbers,
     IR705 for outputs that do not exist, and one UnsupportedError that names every operator that ir_exec does not have.
     """
@@ -221,6 +228,7 @@ def compile_model(
         threads=threads,
         precision=precision,
         outputs=outputs,
+        optimize=optimize,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 from types import MappingProxyType
 
 from ir_exec.collector import paused_collector
@@ -12,14 +13,26 @@ from ir_exec.kernels.limits import Budget, current_limits, owner_of
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, Result
+from ir_exec.runtime.compressed import CompressedWeights
 from ir_exec.runtime.fold import foldable
 from ir_exec.runtime.loop import Observer, read_only, run_steps
 from ir_exec.runtime.plan import Context, Instrument, Kernel, Plan, Planner, Setting
 from ir_exec.runtime.plans import Input, Plans
+from ir_exec.runtime.rewrite import Draft, rewritten
 from ir_exec.runtime.state import CurrentVariables
 from ir_exec.types import Array, TensorType
 
 __all__ = ["Executor"]
+
+COPIED_SHARE = 10
+"""The part of the constants, one of so many, that is kept in a second memory layout at most."""
+
+COPIED_ALWAYS = 2**20
+"""Bytes that may always be kept in a second memory layout."""
+
+
+_OBSERVED: ContextVar[bool] = ContextVar("_OBSERVED", default=False)
+"""Whether someone observes the run around."""
 
 
 class Executor:
@@ -31,6 +44,7 @@ class Executor:
     types: the types of all values for the input types among them, so that these are not inferred again.
     ops: operators that run in place of those of their nodes, in bodies too.
     instrument: what every step goes through, in bodies too.
+    optimize: whether plans are rewritten where nobody observes the run, in bodies too.
     """
 
     def __init__(
@@ -43,8 +57,10 @@ class Executor:
         types: Types | None = None,
         ops: Mapping[Node, Op] = MappingProxyType({}),
         instrument: Instrument | None = None,
+        optimize: bool = True,
     ) -> None:
         self._graph = graph
+        self._optimize = optimize
         self.weights = context["weights"]
         self._expand_weights = expand_weights
         self._types = types
@@ -53,8 +69,10 @@ class Executor:
         self._folded: set[Value] = set()
         self._constants: list[Array | None] | None = None
         self._kernels: dict[Node, Kernel | None] = {}
+        self._compressed: CompressedWeights | None = None
+        self._room = 0
         bodies = {
-            node: tuple(_Body(body, context, budget, expand_weights, ops, instrument) for body in node.bodies)
+            node: tuple(_Body(body, context, budget, expand_weights, ops, instrument, optimize) for body in node.bodies)
             for node in graph.nodes
             if node.bodies
         }
@@ -62,7 +80,20 @@ class Executor:
 
     def run(self, arrays: list[Array], observe: Observer | None = None) -> list[Array]:
         """The values of the Results from those of the Parameters, both in the order of the file."""
-        plan = self._plans.get([(array.dtype, array.shape) for array in arrays], observed=observe is not None)
+        if observe is not None:
+            return self._run_observed(arrays, observe)
+        return self._run(arrays, None, is_observed=_OBSERVED.get())
+
+    def _run_observed(self, arrays: list[Array], observe: Observer) -> list[Array]:
+        """A run by the layers of the file, in which the bodies run by theirs too."""
+        token = _OBSERVED.set(True)
+        try:
+            return self._run(arrays, observe, is_observed=True)
+        finally:
+            _OBSERVED.reset(token)
+
+    def _run(self, arrays: list[Array], observe: Observer | None, *, is_observed: bool) -> list[Array]:
+        plan = self._plans.get([(array.dtype, array.shape) for array in arrays], observed=is_observed)
         slots = plan.slots.copy()
         for node, given in zip(self._graph.parameters, arrays, strict=True):
             slots[node.outputs[0].number] = given
@@ -89,12 +120,26 @@ class Executor:
             self._folded = foldable(self._graph, types, expand_weights=self._expand_weights)
             self._constants = self._fold(types, overwrite)
             self._setting.budget.constants += self.constant_bytes
+            size = sum(array.nbytes for array in self._constants if array is not None)
+            self._room = max(size // COPIED_SHARE, COPIED_ALWAYS)
         results = [node.values_in[0].number for node in self._graph.results]
         nodes = _constants_late([node for node in self._steps() if not self._is_folded(node)])
         slots = self._constants.copy()
         if overwrite:
-            nodes = self._without_known(nodes, types, slots, results)
+            nodes = self._without_known(self._on_stored_weights(nodes, types), types, slots, results)
+        if overwrite and self._optimize:
+            nodes = rewritten(Draft(nodes, types, slots, results, self._setting.operator))
         return Planner(self._setting, nodes, types, slots, results, overwrite=overwrite).plan()
+
+    def _on_stored_weights(self, nodes: list[Node], types: Types) -> list[Node]:
+        """The nodes with those that work on compressed weights, where these are not expanded once and kept."""
+        if self._expand_weights:
+            return nodes
+        if self._compressed is None:
+            operator = self._setting.operator
+            self._compressed = CompressedWeights(self._graph, self.weights, types, self._folded, operator)
+        results = [node.values_in[0] for node in self._graph.results]
+        return self._compressed.replaced(nodes, results)
 
     def _inferred(self, given: dict[Value, TensorType]) -> Types:
         if self._types is not None and all(self._types[value.number] == type for value, type in given.items()):
@@ -106,6 +151,9 @@ class Executor:
     ) -> list[Node]:
         """The nodes that must run; values that follow from the input shapes go into `slots` instead."""
         for node in nodes:
+            if isinstance(node.op, Const):
+                # It is too large to be kept.
+                continue
             values = [types[value.number].value for value in node.outputs] if node.op and node.op.deterministic else []
             if all(value is not None for value in values):
                 for output, value in zip(node.outputs, values, strict=False):
@@ -142,7 +190,11 @@ class Executor:
         if node not in self._kernels:
             arrays = [self._constants[value.number] for value in node.values_in]
             known = {position: array for position, array in enumerate(arrays) if array is not None}
-            self._kernels[node] = op.with_constants(known)
+            size = sum(array.nbytes for array in known.values())
+            better = op.with_constants(known) if size <= self._room else None
+            if better is not None:
+                self._room -= size
+            self._kernels[node] = better
         return self._kernels[node]
 
     def _steps(self) -> list[Node]:
@@ -191,6 +243,7 @@ class _Body:
         expand_weights: bool,
         ops: Mapping[Node, Op],
         instrument: Instrument | None,
+        optimize: bool,
     ) -> None:
         assert body.ties is not None, "a graph with bodies that are not tied is refused when it is built"
         self.ties: Ties = body.ties
@@ -198,7 +251,13 @@ class _Body:
         self._graph = body.graph
         self._ops = ops
         self._executor = Executor(
-            body.graph, context, budget, expand_weights=expand_weights, ops=ops, instrument=instrument
+            body.graph,
+            context,
+            budget,
+            expand_weights=expand_weights,
+            ops=ops,
+            instrument=instrument,
+            optimize=optimize,
         )
         self._state: CurrentVariables = context["state"]
         self._assigned = frozenset(

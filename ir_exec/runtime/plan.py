@@ -13,6 +13,7 @@ from ir_exec.infer import Types, infer_outputs
 from ir_exec.kernels.limits import Budget, Limits, current_limits
 from ir_exec.ops import Op
 from ir_exec.runtime.memory import Buffers, byte_size
+from ir_exec.runtime.rewrite.fused import FusedNode
 from ir_exec.types import Array, TensorType
 
 __all__ = ["Context", "Instrument", "Kernel", "Plan", "Planner", "Setting", "Step"]
@@ -44,6 +45,8 @@ class Step:
     inputs, outputs: slots, which are the numbers of the values. dying: slots that are empty after this step.
     check: None where planning has proven the types; elsewhere it infers them from the arrays of the run.
     held: None where planning has counted all memory of the step.
+    members: the nodes that it computes, `node` last, where a rewrite has put several into one step.
+    op: what computes them.
     """
 
     node: Node
@@ -53,6 +56,8 @@ class Step:
     dying: tuple[int, ...]
     check: Callable[[list[Array]], None] | None
     held: Held | None
+    op: Op
+    members: tuple[Node, ...] = ()
 
 
 Instrument: TypeAlias = Callable[[Step], Step]
@@ -154,14 +159,17 @@ class Planner:
         outputs = tuple([value.number for value in node.outputs])
         proven = self._is_static(inputs) and (bool(node.bodies) or self._is_static(outputs))
         sizes = tuple([self._buffers.size(number) for number in outputs])
+        members = node.members if isinstance(node, FusedNode) else ()
         return Step(
-            node=node,
+            node=members[-1] if members else node,
             evaluate=self._kernel(index, op, context, proven),
             inputs=inputs,
             outputs=outputs,
             dying=tuple([slot for slot in self._dying[index] if slot not in self._keep]),
             check=None if proven else partial(_check, node, op, context),
             held=None if proven and not node.bodies else Held(live - sum(sizes), sizes),
+            op=op,
+            members=members,
         )
 
     def _is_static(self, numbers: tuple[int, ...]) -> bool:
@@ -171,7 +179,7 @@ class Planner:
         node = self._nodes[index]
         if op.evaluate_context:
             return partial(op.evaluate, **{name: context[name] for name in op.evaluate_context})
-        better = self._setting.with_constants(node)
+        better = None if isinstance(node, FusedNode) else self._setting.with_constants(node)
         if better is not None or not proven:
             return better or op.evaluate
         kernel = self._kernel_for_types(node, op)

@@ -83,10 +83,8 @@ def test_lists_of_operators(folder: Path, kind: str) -> None:
     page = call("ops", "--markdown").stdout
     text = extension(folder, kind)
     listed = call("ops", "--extension", text)
-    assert (listed.exit_code, listed.stdout.splitlines()[-1].split()) == (
-        0,
-        ["Scale-mine", "(extension)", "data:", "float"],
-    )
+    assert listed.exit_code == 0
+    assert ["Scale-mine", "(extension)", "data:", "float"] in [line.split() for line in listed.stdout.splitlines()]
     for name in ("scale", "SCALE-MINE"):
         told = call("ops", name, "--extension", text)
         assert (told.exit_code, told.stdout.splitlines()[0]) == (0, "Scale-mine")

@@ -168,7 +168,9 @@ class TestErrors:
         assert "'q', which is no input" in run(sum_file, "--inputs", tmp_path / "in.npz").stderr
         assert "several arrays" in run(sum_file, "--input", f"x={tmp_path / 'in.npz'}").stderr
         np.save(tmp_path / "in.npy", np.ones(3))
-        assert "one array without a name" in run(sum_file, "--inputs", tmp_path / "in.npy").stderr
+        assert (
+            f"one array is --input NAME={tmp_path / 'in.npy'}" in run(sum_file, "--inputs", tmp_path / "in.npy").stderr
+        )
         np.save(tmp_path / "pickled.npy", np.array([{}], object), allow_pickle=True)
         assert "cannot read arrays" in run(sum_file, "--input", f"x={tmp_path / 'pickled.npy'}").stderr
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ir_exec.errors import InvalidAttributeError, raise_error
 from ir_exec.kernels import costs
+from ir_exec.kernels.parallel import THREADS
 from ir_exec.ops.quantization import FakeConvert, FakeQuantize
 from ir_exec.types import Array, ElementType, TensorType
 from tests.helpers.operators import refused
@@ -117,3 +118,45 @@ def test_what_scale_tells_of_the_data() -> None:
     assert operator.infer(typed("?,?"), typed("1,3")) == typed("?,3")
     assert operator.infer(typed("..."), typed("1,3")) == typed("...")
     assert operator.infer(typed("2,?"), typed("..."), typed("3")) == typed("2,3")
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems())
+def test_constant_limits_are_used_once(problem: tuple[list[Array], int, int]) -> None:
+    (data, *limits), levels, _ = problem
+    fake = FakeQuantize(levels=levels)
+    kernel = fake.with_constants(dict(enumerate(limits, 1)))
+    assert kernel is not None
+    for kind in (np.float64, np.float32, np.float16, np.int32, np.uint8):
+        with np.errstate(all="ignore"):  # as in a run
+            one = data.astype(kind)
+            result, expected = kernel(one, *limits), fake.evaluate(one, *limits)
+        assert result.dtype == kind
+        np.testing.assert_array_equal(result, expected)
+
+
+def test_limits_that_are_not_constant_are_taken_from_the_call() -> None:
+    limit = np.ones((), np.float32)
+    assert FakeQuantize(levels=2).with_constants({1: limit, 2: limit, 3: limit}) is None
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, 2])
+def test_threads_share_large_data(axis: int | None) -> None:
+    """The parts of large data are those of the data quantized row by row."""
+    generator = np.random.default_rng(1)
+    data = generator.normal(size=(3, 400, 501)).astype(np.float32)
+    shape = [1, 1, 1]
+    if axis is not None:
+        shape[axis] = data.shape[axis]
+    low = -generator.uniform(1, 2, shape).astype(np.float32)
+    limits = [low, -low, low, -low]
+    fake = FakeQuantize(levels=16)
+    token = THREADS.set(3)
+    try:
+        whole = fake.evaluate(data, *limits)
+    finally:
+        THREADS.reset(token)
+    for row in range(0, 400, 100):
+        some = slice(row, row + 100)
+        cut = [limit[:, some] if axis == 1 else limit for limit in limits]
+        np.testing.assert_array_equal(whole[:, some], fake.evaluate(data[:, some], *cut))

@@ -48,7 +48,23 @@ def average_pool(
     strides: Ints | None = None,
 ) -> Value:
     windows = _windows(kernel_shape, strides, pads, auto_pad, ceil_mode, dilations)
+    if ceil_mode and count_include_pad and any(pads) and auto_pad == "NOTSET":
+        return _counting_pads(data, windows)
     return build.avg_pool(data, exclude_pad=not count_include_pad, **windows)
+
+
+def _counting_pads(data: Value, windows: dict[str, Any]) -> Value:
+    """Averages that count the pads, and do not count what a window reaches beyond them."""
+    begins, ends, strides = windows["pads_begin"], windows["pads_end"], windows["strides"]
+    padded = build.pad(data, ints(0, 0, *begins), ints(0, 0, *ends), number(0, data), pad_mode="constant")
+    none = (0,) * len(begins)
+    windows = {**windows, "pads_begin": none, "pads_end": none}
+    averages = build.avg_pool(padded, exclude_pad=True, **windows)
+    # No window begins in the pads at the end.
+    spatial = ints(*range(2, 2 + len(begins)))
+    sizes = build.gather(shape_of(data), spatial, 0)
+    last = build.divide(build.add(sizes, ints(*(begin - 1 for begin in begins))), ints(*strides))
+    return build.slice(averages, ints(*none), build.add(last, ints(*(1 for _ in none))), ints(*(1 for _ in none)), spatial)
 
 
 @onnx_op("AveragePool", since=1)

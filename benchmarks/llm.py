@@ -1,0 +1,261 @@
+"""A language model of about 1.1 billion parameters with compressed weights: tokens a second, first token, memory.
+
+The decoder is written here, its random weights straight to disk: a Llama with grouped heads, a cache in variables, and
+weights of u4 with a zero point and a scale for each group of 128, or of f16. ir_exec runs it with weights="keep". Each
+library runs in processes of its own, in turns; their logits are compared. Counted as memory is what a process takes at
+its peak more than before it loads the network, pages of the mapped file among it. Only Linux tells that.
+
+    python -m benchmarks.llm [--weights u4 f16] [--layers 22] [--width 2048] [--prompt 512] [--tokens 32] [--runs 3]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.parent)]
+
+import ml_dtypes
+
+from benchmarks.measure import Paired, format_size, write_json
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.ir.writer import write_document
+from ir_exec.model import Model
+
+ROOT = Path(__file__).resolve().parent.parent
+HEAD = 64
+QUERIES_A_KEY = 8
+GROUP = 128
+LARGE = 2**16
+"""Bytes of constants from which on their values are drawn when the file is written."""
+
+
+class Decoder:
+    """Builds the network; `weights` is "u4" or "f16", `width` a multiple of 512."""
+
+    def __init__(self, weights: str, layers: int, width: int, vocabulary: int) -> None:
+        self.weights, self.width = weights, width
+        self.random = np.random.default_rng(0)
+        self.heads, self.keys = width // HEAD, width // HEAD // QUERIES_A_KEY
+        inner = -(-width * 11 // 4 // GROUP) * GROUP
+        self.sinks: list[Value] = []
+        ids = build.parameter([1, None], "i64", name="ids")
+        positions = build.parameter([1, None], "i64", name="positions")
+        mask = build.parameter([1, 1, None, None], "f32", name="mask")
+        frequencies = (10_000.0 ** -(np.arange(0, HEAD, 2) / HEAD)).astype(np.float32)[np.newaxis]
+        angles = build.matmul(build.unsqueeze(build.convert(positions, "f32"), np.array([2])), frequencies)
+        angles = build.unsqueeze(build.concat([angles, angles], -1), np.array([1]))
+        self.cos, self.sin = build.cos(angles), build.sin(angles)
+        x = build.gather(self.matrix(vocabulary, width), ids, np.array(0))
+        for layer in range(layers):
+            x = build.add(x, self.attention(self.normalized(x), mask, layer))
+            hidden = self.normalized(x)
+            gate = build.swish(self.product(hidden, inner))
+            x = build.add(x, self.product(build.multiply(gate, self.product(hidden, inner)), width))
+        last = build.slice(x, np.array([-1]), np.array([2**31]), np.array([1]), np.array([1]))
+        logits = build.result(self.product(self.normalized(last), vocabulary), name="logits")
+        self.model: Model = build.model(logits, sinks=self.sinks)
+
+    def matrix(self, rows: int, columns: int) -> Value:
+        """Weights [rows, columns] as f32, as files say them."""
+        if self.weights == "f16":
+            return build.convert(build.constant(np.broadcast_to(np.float16(1), (rows, columns))), "f32")
+        grouped = (rows, columns // GROUP, GROUP)
+        one = np.array(1, ml_dtypes.uint4)
+        codes = build.convert(build.constant(np.broadcast_to(one, grouped)), "f16")
+        zero = build.convert(build.constant(np.broadcast_to(one, (*grouped[:2], 1))), "f16")
+        scale = self.random.uniform(0.1, 0.3, (*grouped[:2], 1)) / np.sqrt(columns)
+        product = build.multiply(build.subtract(codes, zero), scale.astype(np.float16))
+        return build.convert(build.reshape(product, np.array([rows, columns]), special_zero=False), "f32")
+
+    def product(self, x: Value, rows: int) -> Value:
+        return build.matmul(x, self.matrix(rows, x.shape[-1].size), transpose_b=True)
+
+    def normalized(self, x: Value) -> Value:
+        mean = build.reduce_mean(build.power(x, np.float32(2)), np.array([-1]), keep_dims=True)
+        factor = self.random.uniform(0.5, 1.5, (1, 1, self.width)).astype(np.float32)
+        root = build.sqrt(build.add(mean, np.float32(1e-5)))
+        return build.multiply(factor, build.divide(x, root))
+
+    def attention(self, x: Value, mask: Value, layer: int) -> Value:
+        query = self.rotated(self.by_head(x, self.heads))
+        key = self.cached(self.rotated(self.by_head(x, self.keys)), f"key{layer}")
+        value = self.cached(self.by_head(x, self.keys), f"value{layer}")
+        found = build.scaled_dot_product_attention(query, self.repeated(key), self.repeated(value), mask, causal=False)
+        joined = build.reshape(build.transpose(found, np.array([0, 2, 1, 3])), np.array([0, 0, -1]), special_zero=True)
+        return self.product(joined, self.width)
+
+    def by_head(self, x: Value, heads: int) -> Value:
+        split = build.reshape(self.product(x, heads * HEAD), np.array([0, 0, heads, HEAD]), special_zero=True)
+        return build.transpose(split, np.array([0, 2, 1, 3]))
+
+    def rotated(self, x: Value) -> Value:
+        first, second = build.split(x, np.array(-1), num_splits=2)
+        turned = build.concat([build.negative(second), first], -1)
+        return build.add(build.multiply(x, self.cos), build.multiply(turned, self.sin))
+
+    def cached(self, x: Value, variable: str) -> Value:
+        shape = [1, self.keys, None, HEAD]
+        before = build.read_value(np.zeros((1, self.keys, 0, HEAD), np.float32), variable, shape=shape)
+        whole = build.concat([before, x], 2)
+        self.sinks.append(build.assign(whole, variable))
+        return whole
+
+    def repeated(self, x: Value) -> Value:
+        """Every head of keys or values for all its queries."""
+        apart = build.unsqueeze(x, np.array([2]))
+        spread = build.broadcast(apart, np.array([1, 1, QUERIES_A_KEY, 1, 1]), mode="bidirectional")
+        return build.reshape(spread, np.array([0, self.heads, -1, HEAD]), special_zero=True)
+
+    def write(self, path: Path) -> None:
+        write_document(self.model.document, _RandomWeights(self.model), path)
+
+
+class _RandomWeights:
+    """The bytes of large constants, drawn when they are written; small ones are as they were built."""
+
+    def __init__(self, model: Model) -> None:
+        self._weights = model.weights
+        self._scales: dict[int, tuple[int, float]] = {}
+        for layer in model.document.layers:
+            if layer.is_constant and layer.data["element_type"] == "f16" and int(layer.data["size"]) >= LARGE:
+                columns = int(layer.data["shape"].split(",")[-1])
+                if columns > 1:
+                    self._scales[int(layer.data["offset"])] = int(layer.data["size"]), columns**-0.5
+        self._packed = {
+            int(layer.data["offset"]): int(layer.data["size"])
+            for layer in model.document.layers
+            if layer.is_constant and layer.data["element_type"] == "u4"
+        }
+
+    def slice(self, offset: int, size: int) -> memoryview:
+        random = np.random.default_rng(offset)
+        for start, (length, scale) in self._scales.items():
+            if start <= offset < start + length:
+                return (random.standard_normal(size // 2, np.float32) * scale).astype(np.float16).view(np.uint8).data
+        for start, length in self._packed.items():
+            if start <= offset < start + length:
+                return random.integers(0, 256, size, np.uint8).data
+        return self._weights.slice(offset, size)  # type: ignore[union-attr]  # a network with constants has weights
+
+
+PROGRAM = """
+import json, sys, time
+import numpy as np
+
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024
+
+library, path, prompt, tokens, logits = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
+if library == "ir_exec":
+    import ir_exec
+    load = lambda: ir_exec.compile_model(path, weights="keep")
+else:
+    sys.modules["openvino_telemetry"] = None
+    import openvino
+    core = openvino.Core()
+    load = lambda: core.compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+
+def inputs(before, ids):
+    count = len(ids)
+    mask = np.where(np.arange(before + count) > before + np.arange(count)[:, None], np.float32(-1e9), np.float32(0))
+    return {"ids": np.array([ids]), "positions": np.arange(before, before + count)[None], "mask": mask[None, None]}
+
+with open("/proc/self/clear_refs", "w") as file:
+    file.write("5")
+memory = peak()
+begin = time.perf_counter()
+request = load().create_infer_request()
+loaded = time.perf_counter()
+def run(before, ids):
+    return np.array(request.infer(inputs(before, ids))["logits"])
+ids = [(7 * place) % 1000 for place in range(prompt)]
+found = run(0, ids)
+first = time.perf_counter()
+request.reset_state()
+warm = time.perf_counter()
+found = run(0, ids)
+prompted = time.perf_counter()
+np.save(logits, found)
+times = []
+for step in range(tokens):
+    start = time.perf_counter()
+    run(prompt + step, [step])
+    times.append(time.perf_counter() - start)
+times.sort()
+print(json.dumps({
+    "loading": loaded - begin, "first": first - loaded, "prompt": prompted - warm, "token": times[len(times) // 2],
+    "memory": peak() - memory,
+}))
+"""
+
+
+def measure(path: Path, prompt: int, tokens: int, runs: int) -> dict[str, list[dict[str, float]]]:
+    """What each library took in each of its runs, after comparing the logits of both."""
+    found: dict[str, list[dict[str, float]]] = {"ir_exec": [], "OpenVINO": []}
+    logits = {library: path.with_name(f"{library}.npy") for library in found}
+    for _ in range(runs):
+        for library, times in found.items():
+            command = [sys.executable, "-c", PROGRAM, library, path, str(prompt), str(tokens), logits[library]]
+            environment = os.environ | {"PYTHONPATH": str(ROOT)}
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
+            times.append(json.loads(done.stdout))
+    ours, theirs = (np.load(logits[library]) for library in found)
+    error = float(np.abs(ours - theirs).max() / np.abs(theirs).max())
+    print(f"{path.stem}: logits differ by {error:.1e} of the largest at most")
+    # OpenVINO rounds the other factor of products with u4 to 8 bits on some processors.
+    if not error < 0.2:
+        raise SystemExit(f"{path.stem}: the logits differ")
+    return found
+
+
+def compared(name: str, found: dict[str, list[dict[str, float]]], key: str) -> Paired:
+    ours, theirs = ([run[key] for run in runs] for runs in found.values())
+    ratio = statistics.median(their / our for our, their in zip(ours, theirs, strict=True))
+    return Paired(name, statistics.median(ours), statistics.median(theirs), ratio)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--weights", nargs="+", choices=("u4", "f16"), default=["u4", "f16"])
+    parser.add_argument("--layers", type=int, default=22)
+    parser.add_argument("--width", type=int, default=2048, help="a multiple of 512")
+    parser.add_argument("--vocabulary", type=int, default=32_000)
+    parser.add_argument("--prompt", type=int, default=512, help="tokens of the prompt")
+    parser.add_argument("--tokens", type=int, default=32, help="tokens that are written after it")
+    parser.add_argument("--runs", type=int, default=3, help="processes of each library")
+    parser.add_argument("--folder", type=Path, help="where the network is written, a temporary folder otherwise")
+    arguments = parser.parse_args()
+    rows: list[Paired] = []
+    sizes = {}
+    for weights in arguments.weights:
+        with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+            path = Path(folder) / f"{weights}.xml"
+            Decoder(weights, arguments.layers, arguments.width, arguments.vocabulary).write(path)
+            sizes[weights] = size = path.with_suffix(".bin").stat().st_size
+            found = measure(path, arguments.prompt, arguments.tokens, arguments.runs)
+        say = partial(compared, found=found)
+        own = [say(f"{weights}, one token", key="token"), say(f"{weights}, {arguments.prompt} tokens", key="prompt")]
+        own += [say(f"{weights}, loading", key="loading"), say(f"{weights}, first prompt", key="first")]
+        for row in own:
+            print(f"{row.name:24} {row.ours * 1e3:9.1f} ms, OpenVINO {row.theirs * 1e3:9.1f} ms, ratio {row.ratio:.2f}")
+        memory = compared(f"{weights}, memory", found, "memory")
+        times = f"{memory.ours / size:.2f} times the file, OpenVINO {memory.theirs / size:.2f}"
+        print(f"{memory.name:24} {format_size(memory.ours)} for {format_size(size)}: {times}")
+        rows += [*own, memory]
+    write_json("llm", rows, sizes=sizes, layers=arguments.layers, width=arguments.width)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,317 @@
+"""Products with matrices that stay as they are stored: 4 and 8 bits with scales and zero points, and 16-bit floats.
+
+A block of the matrix at a time is decoded to f32 in the cache, multiplied and forgotten, so no matrix is ever expanded.
+Blocks follow from the shapes alone, and threads share them.
+
+Decoding writes planes: of the two elements in a byte, or in a word of 32 bits, all first ones come before all second
+ones. So no element moves, and the other factor is put into this order once for the whole product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ir_exec.kernels import costs
+from ir_exec.kernels.parallel import Worker
+from ir_exec.kernels.products import share_products
+from ir_exec.types import Array, ElementType
+
+__all__ = ["CompressedMatrix", "multiply_columns", "multiply_rows", "take_rows"]
+
+_Decoder: TypeAlias = Callable[[Array, Array], None]
+"""Writes the codes in bytes [rows, bytes of a row] as f32 [rows, planes, columns of a plane]."""
+
+_WIDE_EXPONENT = np.float32(2.0**112)
+"""How many times too small the bits of an f16 are when they stand where those of an f32 are."""
+
+_HALF_OF_IT = np.float32(2.0**56)
+
+_MODERATE = np.float32(2.0**-40), np.float32(2.0**60)
+"""Between these lies the largest number of each token that may be multiplied by `_HALF_OF_IT` before the product and
+again after it: no f16 times it is too large then, or loses digits."""
+
+
+class _Codec(NamedTuple):
+    """planes: of a decoded block. decode: writes them. is_small: whether they are to be multiplied by
+    `_WIDE_EXPONENT`, wherever that costs least."""
+
+    planes: int
+    decode: _Decoder
+    is_small: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompressedMatrix:
+    """A matrix of f32, of which element [i, j] is (code - zero) * scale.
+
+    stored: u8 [rows, bytes of a row], little endian. columns: elements of a row.
+    scale, zero: one number for each group of adjacent elements, [rows, groups of a row] for groups that lie in rows,
+        [groups of a column, columns] for those that lie in columns; of any dtype that becomes f32; None for 1, for 0.
+    """
+
+    stored: Array
+    columns: int
+    codec: _Codec
+    scale: Array | None = None
+    zero: Array | None = None
+
+    @staticmethod
+    def of(
+        stored: Array,
+        kind: ElementType,
+        columns: int,
+        *,
+        scale: Array | None = None,
+        zero: Array | None = None,
+        high_first: bool = False,
+        table: Array | None = None,
+    ) -> CompressedMatrix | None:
+        """The matrix, or None where no product with it is known.
+
+        kind: the element type of the codes.
+        high_first: whether of two elements in a byte the first is in the high half.
+        table: for types of less than 16 bits that are no integers the f32 values of all 256 bytes, [256, elements].
+        """
+        codec = _codec(stored, kind, columns, high_first, table)
+        return None if codec is None else CompressedMatrix(stored, columns, codec, scale, zero)
+
+    @property
+    def rows(self) -> int:
+        return len(self.stored)
+
+    def part(self, start: int, stop: int) -> CompressedMatrix:
+        """The rows from start to stop - 1 of a matrix whose groups lie in rows."""
+        scale, zero = (None if numbers is None else numbers[start:stop] for numbers in (self.scale, self.zero))
+        return replace(self, stored=self.stored[start:stop], scale=scale, zero=zero)
+
+
+def multiply_rows(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
+    """out = a @ matrix.T for a [tokens, columns] and out [tokens, rows], both f32; groups lie in rows."""
+    scale, zero, codec = matrix.scale, matrix.zero, matrix.codec
+    tokens, columns = a.shape
+    groups = max([1] + [numbers.shape[1] for numbers in (scale, zero) if numbers is not None])
+    if groups > 1 and tokens > costs.TOKENS_BY_SUMS:
+        make = _with_scaled_weights(_spread(a, codec.planes), matrix, groups, out)
+    else:
+        make = _with_scaled_sums(_spread(a, codec.planes), matrix, groups, out)
+    size = _rows_at_once(columns)
+
+    def make_worker() -> Worker:
+        space = np.empty((size, codec.planes, columns // codec.planes), np.float32)
+        multiply = make()
+
+        def work(number: int) -> None:
+            rows = slice(number * size, (number + 1) * size)
+            codes = space[: len(matrix.stored[rows])]
+            codec.decode(matrix.stored[rows], codes)
+            multiply(codes, rows)
+
+        return work
+
+    share_products(-(-matrix.rows // size), make_worker, nanoseconds=_nanoseconds(matrix, tokens))
+    return out
+
+
+_Multiply: TypeAlias = Callable[[Array, slice], None]
+"""Multiplies the decoded codes of these rows, which it may change."""
+
+
+def _with_scaled_sums(spread: Array, matrix: CompressedMatrix, groups: int, out: Array) -> Callable[[], _Multiply]:
+    """Scales and zero points for the sums over each group: there are fewer sums than weights."""
+    tokens, planes, width = spread.shape
+    scale, zero = matrix.scale, matrix.zero
+    sums = spread.reshape(tokens, planes, groups, -1).sum((1, 3)).T[:, np.newaxis] if zero is not None else None
+    factor = np.float32(1)
+    if matrix.codec.is_small and _is_moderate(np.abs(spread).max((1, 2))):
+        factor = _HALF_OF_IT
+        spread = spread * factor
+    if groups == 1:
+        shape: tuple[int, ...] = (1, 1, planes * width)
+        right = spread.reshape(1, 1, tokens, planes * width).swapaxes(-1, -2)
+    else:
+        shape = (planes, groups, width // groups)
+        right = spread.reshape(tokens, *shape).transpose(1, 2, 3, 0)
+
+    def multiply(codes: Array, rows: slice) -> None:
+        if matrix.codec.is_small and factor == 1:
+            codes *= _WIDE_EXPONENT
+        found = np.matmul(codes.reshape(len(codes), *shape).transpose(1, 2, 0, 3), right)
+        products = found[0] if len(found) == 1 else found.sum(0)
+        if factor != 1:
+            products *= factor
+        if zero is not None and sums is not None:
+            products -= zero[rows].T[..., np.newaxis].astype(np.float32) * sums
+        if scale is not None:
+            products *= scale[rows].T[..., np.newaxis].astype(np.float32)
+        out[:, rows] = (products[0] if groups == 1 else products.sum(0)).T
+
+    return lambda: multiply
+
+
+def _is_moderate(largest: Array) -> bool:
+    least, most = _MODERATE
+    return bool(np.all((largest < most) & ((largest > least) | (largest == 0))))
+
+
+def _with_scaled_weights(spread: Array, matrix: CompressedMatrix, groups: int, out: Array) -> Callable[[], _Multiply]:
+    """Scales and zero points for the weights themselves, which many tokens share."""
+    tokens, planes, width = spread.shape
+    left = spread.reshape(tokens, planes * width)
+
+    def multiply(codes: Array, rows: slice) -> None:
+        if matrix.codec.is_small:
+            codes *= _WIDE_EXPONENT
+        grouped = codes.reshape(len(codes), planes, groups, -1)
+        for numbers, apply in ((matrix.zero, np.subtract), (matrix.scale, np.multiply)):
+            if numbers is not None:
+                apply(grouped, numbers[rows].astype(np.float32)[:, np.newaxis, :, np.newaxis], out=grouped)
+        out[:, rows] = np.matmul(left, codes.reshape(len(codes), planes * width).T)
+
+    return lambda: multiply
+
+
+def multiply_columns(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
+    """out = a @ matrix for a [tokens, rows] and out [tokens, columns], both f32; groups lie in columns."""
+    codec, planes = matrix.codec, matrix.codec.planes
+    size = max(costs.DECODED_ELEMENTS // max(matrix.rows, 1), costs.LEAST_DECODED_COLUMNS)
+    size = -(-size // costs.CACHE_LINE_ELEMENTS) * costs.CACHE_LINE_ELEMENTS
+    width = size * matrix.stored.shape[1] // matrix.columns
+
+    def make_worker() -> Worker:
+        space = np.empty(matrix.rows * min(size, matrix.columns), np.float32)
+
+        def work(number: int) -> None:
+            columns = slice(number * size, min((number + 1) * size, matrix.columns))
+            count = columns.stop - columns.start
+            codes = space[: matrix.rows * count].reshape(matrix.rows, planes, count // planes)
+            codec.decode(matrix.stored[:, number * width : (number + 1) * width], codes)
+            if codec.is_small:
+                codes *= _WIDE_EXPONENT
+            for numbers, apply in ((matrix.zero, np.subtract), (matrix.scale, np.multiply)):
+                if numbers is not None:
+                    grouped = codes.reshape(len(numbers), -1, planes, count // planes)
+                    own = _spread(numbers[:, columns].astype(np.float32), planes)
+                    apply(grouped, own[:, np.newaxis], out=grouped)
+            found = np.matmul(a, codes.reshape(matrix.rows, count))
+            out[:, columns] = found.reshape(len(a), planes, -1).swapaxes(1, 2).reshape(len(a), count)
+
+        return work
+
+    share_products(-(-matrix.columns // size), make_worker, nanoseconds=_nanoseconds(matrix, len(a)))
+    return out
+
+
+def take_rows(matrix: CompressedMatrix, places: Array) -> Array:
+    """The rows at these places [n], as f32 [n, columns]; groups lie in rows."""
+    codec = matrix.codec
+    out = np.empty((len(places), matrix.columns), np.float32)
+    size = _rows_at_once(matrix.columns)
+    for start in range(0, len(places), size):
+        chosen = places[start : start + size]
+        codes = np.empty((len(chosen), codec.planes, matrix.columns // codec.planes), np.float32)
+        codec.decode(matrix.stored[chosen], codes)
+        if codec.is_small:
+            codes *= _WIDE_EXPONENT
+        rows = out[start : start + size]
+        rows[:] = codes.swapaxes(1, 2).reshape(rows.shape)
+        for numbers, apply in ((matrix.zero, np.subtract), (matrix.scale, np.multiply)):
+            if numbers is not None:
+                grouped = rows.reshape(len(rows), numbers.shape[1], -1)
+                apply(grouped, numbers[chosen].astype(np.float32)[..., np.newaxis], out=grouped)
+    return out
+
+
+def _rows_at_once(columns: int) -> int:
+    return max(costs.DECODED_ELEMENTS // max(columns, 1), 1)
+
+
+def _nanoseconds(matrix: CompressedMatrix, tokens: int) -> float:
+    elements = matrix.rows * matrix.columns
+    return elements * (costs.DECODING_NANOSECONDS + tokens / costs.MULTIPLICATIONS_A_NANOSECOND)
+
+
+def _spread(a: Array, planes: int) -> Array:
+    """Rows [n, columns] in the order of planes: [n, planes, columns of a plane]."""
+    return np.ascontiguousarray(a.reshape(len(a), -1, planes).swapaxes(1, 2))
+
+
+def _codec(stored: Array, kind: ElementType, columns: int, high_first: bool, table: Array | None) -> _Codec | None:
+    """How the codes of a row are decoded; None for types and sizes without a way."""
+    if kind.bits == 4 and columns % 2:
+        return None
+    if table is not None:
+        return _Codec(1, _by_table(table))
+    if kind.name in ("u4", "i4"):
+        return _Codec(2, _nibbles(is_signed=kind.is_signed, first=int(high_first)))
+    if kind.name in ("u8", "i8"):
+        return _Codec(1, _as_they_are(kind.dtype))
+    if kind.bits != 16 or not kind.is_float:
+        return None
+    if columns % 2:
+        return _Codec(1, _as_they_are(kind.dtype))
+    if kind is ElementType.bf16:
+        return _Codec(2, _decode_bf16)
+    return _Codec(2, _decode_f16, is_small=True) if _is_finite_f16(stored) else _Codec(1, _as_they_are(kind.dtype))
+
+
+def _nibbles(*, is_signed: bool, first: int) -> _Decoder:
+    """first: the plane of the low halves."""
+
+    def unsigned(stored: Array, out: Array) -> None:
+        halves = np.bitwise_and(stored, 15)
+        np.copyto(out[:, first], halves)
+        np.copyto(out[:, 1 - first], np.right_shift(stored, 4, out=halves))
+
+    def signed(stored: Array, out: Array) -> None:
+        halves = np.left_shift(stored, 4).view(np.int8)
+        np.copyto(out[:, first], np.right_shift(halves, 4, out=halves))
+        np.copyto(out[:, 1 - first], np.right_shift(stored.view(np.int8), 4, out=halves))
+
+    return signed if is_signed else unsigned
+
+
+def _as_they_are(dtype: np.dtype[Any]) -> _Decoder:
+    def decode(stored: Array, out: Array) -> None:
+        np.copyto(out[:, 0], stored.view(dtype), casting="unsafe")
+
+    return decode
+
+
+def _by_table(table: Array) -> _Decoder:
+    # Of two elements in a byte both are looked up at once.
+    numbers = np.ascontiguousarray(table, np.float32).view(np.float32 if table.shape[1] == 1 else np.float64)[:, 0]
+
+    def decode(stored: Array, out: Array) -> None:
+        # Every byte is in the table; the other modes would buffer.
+        np.take(numbers, stored, out=out[:, 0].view(numbers.dtype), mode="clip")
+
+    return decode
+
+
+def _decode_bf16(stored: Array, out: Array) -> None:
+    """A bf16 is the upper half of an f32."""
+    words, bits = stored.view(np.uint32), out.view(np.uint32)
+    np.left_shift(words, 16, out=bits[:, 0])
+    np.bitwise_and(words, 0xFFFF0000, out=bits[:, 1])
+
+
+def _decode_f16(stored: Array, out: Array) -> None:
+    """An f16 with its exponent moved to where an f32 has it; the signs that fill the gap are masked."""
+    words, bits = stored.view(np.int32), out.view(np.int32)
+    np.left_shift(words, 16, out=bits[:, 0])
+    np.right_shift(bits[:, 0], 3, out=bits[:, 0])
+    np.right_shift(words, 3, out=bits[:, 1])
+    np.bitwise_and(bits, -0x70002000, out=bits)
+
+
+def _is_finite_f16(stored: Array) -> bool:
+    """Whether no f16 is infinite, or no number: these have no exponent of their own in f32."""
+    size = _rows_at_once(stored.shape[1])
+    for start in range(0, len(stored), size):
+        if np.bitwise_and(stored[start : start + size].view(np.uint16), 0x7FFF).max(initial=0) >= 0x7C00:
+            return False
+    return True

@@ -1,0 +1,129 @@
+"""Numbers rounded to evenly spaced levels between limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ir_exec.kernels import costs
+from ir_exec.kernels.parallel import for_each
+from ir_exec.types import Array
+
+__all__ = ["Levels", "level_numbers"]
+
+_Place: TypeAlias = tuple[slice, ...]
+
+
+class Levels(NamedTuple):
+    """What the limits of a quantization come to; arrays that broadcast to the data, scalars where all have one element.
+
+    least, most: of the input. low, span: what is subtracted from the input, which is then divided by the span and
+    multiplied by `steps`, the number of levels without the first. step, first: the distance and the first of the levels
+    of the output. low and first are None where they are 0. last: None, or the limits of the output where ranges of the
+    input are reversed or empty, so that the formula gives the other end or NaN there.
+    """
+
+    least: Any
+    most: Any
+    low: Any | None
+    span: Any
+    steps: Any
+    step: Any
+    first: Any | None
+    last: tuple[Any, Any] | None
+
+    def quantized(self, data: Array) -> Array:
+        """The data, f32 or f64, rounded; the levels are in its dtype."""
+        result = np.empty(data.shape, data.dtype)
+        source, target = data, result
+        if np.ndim(self.span) == 0:
+            source, target = data.reshape(-1), result.reshape(-1)
+        if data.size <= costs.PIECE_ELEMENTS:
+            self._write(source, target)
+            return result
+        places = _parts(target.shape, costs.PIECE_ELEMENTS)
+
+        def work(number: int) -> None:
+            place = places[number]
+            self._cut(place)._write(source[place], target[place])
+
+        for_each(len(places), lambda: work, nanoseconds=data.size * costs.ELEMENT_NANOSECONDS)
+        return result
+
+    def _cut(self, place: _Place) -> Levels:
+        """The levels for a part of the data."""
+        if np.ndim(self.span) == 0:
+            return self
+        low, first = (None if array is None else _cut(array, place) for array in (self.low, self.first))
+        last = None if self.last is None else (_cut(self.last[0], place), _cut(self.last[1], place))
+        least, most, span, step = (_cut(array, place) for array in (self.least, self.most, self.span, self.step))
+        return Levels(least, most, low, span, self.steps, step, first, last)
+
+    def _write(self, data: Array, out: Array) -> None:
+        np.clip(data, self.least, self.most, out=out)
+        if self.low is not None:
+            np.subtract(out, self.low, out)
+        np.divide(out, self.span, out)
+        np.multiply(out, self.steps, out)
+        np.rint(out, out)
+        np.multiply(out, self.step, out)
+        if self.first is not None:
+            np.add(out, self.first, out)
+        if self.last is not None:
+            np.copyto(out, self.last[0], where=data <= self.least)
+            np.copyto(out, self.last[1], where=data > self.most)
+
+
+def level_numbers(limits: Sequence[Array], steps: int, rank: int) -> Levels:
+    """The levels for data of this rank, from input_low, input_high, output_low and output_high of one float dtype.
+
+    The limits broadcast to the data, but may have more axes, of one element, before those of the data.
+    """
+    is_one = all(limit.size == 1 for limit in limits)
+    input_low, input_high, output_low, output_high = [
+        limit.reshape(-1)[0] if is_one else _of_rank(limit, rank) for limit in limits
+    ]
+    count = limits[0].dtype.type(steps)
+    with np.errstate(all="ignore"):
+        return Levels(
+            least=np.minimum(input_low, input_high),
+            most=np.maximum(input_low, input_high),
+            low=input_low if np.any(input_low) else None,
+            span=input_high - input_low,
+            steps=count,
+            step=(output_high - output_low) / count,
+            first=output_low if np.any(output_low) else None,
+            last=None if np.all(input_low < input_high) else (output_low, output_high),
+        )
+
+
+def _of_rank(limit: Array, rank: int) -> Array:
+    dims = limit.shape[max(limit.ndim - rank, 0) :]
+    return limit.reshape((1,) * (rank - len(dims)) + dims)
+
+
+_ALL = slice(None)
+
+
+def _cut(array: Array, place: _Place) -> Array:
+    """The part of an array at this place of the data that it is broadcast to, whose rank it has."""
+    sizes = array.shape
+    return array[tuple([_ALL if size == 1 else some for size, some in zip(sizes, place, strict=True)])]
+
+
+@lru_cache(256)
+def _parts(shape: tuple[int, ...], most: int) -> tuple[_Place, ...]:
+    """Parts of a tensor of at most so many elements, cut across the first axis behind which a part can hold all."""
+    axis = next(axis for axis in range(len(shape)) if prod(shape[axis + 1 :]) <= most)
+    return tuple(_places(shape, axis, max(most // max(prod(shape[axis + 1 :]), 1), 1)))
+
+
+def _places(shape: tuple[int, ...], axis: int, step: int) -> Iterator[_Place]:
+    for outer in np.ndindex(*shape[:axis]):
+        before = tuple([slice(index, index + 1) for index in outer])
+        for start in range(0, shape[axis], step):
+            yield (*before, slice(start, start + step), *[_ALL] * (len(shape) - axis - 1))

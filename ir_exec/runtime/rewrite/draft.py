@@ -1,0 +1,105 @@
+"""What rewrites know of a plan that is being made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from ir_exec.graph import Node, Value
+from ir_exec.infer import Types
+from ir_exec.ops import Op
+from ir_exec.runtime.rewrite.fused import FusedNode, Fusion
+from ir_exec.types import Array, TensorType
+
+__all__ = ["Draft", "beside"]
+
+_OURS = "ir_exec.ops."
+"""The modules of the operators whose formulas patterns rely on."""
+
+
+class Draft:
+    """The nodes of a plan, before there are steps.
+
+    types: of every value of the graph. slots: what is known of the values before a run. keep: the numbers of the values
+    that are there at its end. operator: what runs for a node.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        types: Types,
+        slots: Sequence[Array | None],
+        keep: Collection[int],
+        operator: Callable[[Node], Op],
+    ) -> None:
+        self.nodes = list(nodes)
+        self.operator = operator
+        self._types = types
+        self._slots = slots
+        self._keep = frozenset(keep)
+        self._replaced: dict[Node, FusedNode | None] = {}
+        self._enter()
+
+    def _enter(self) -> None:
+        self._position = {node: index for index, node in enumerate(self.nodes)}
+        self._made: dict[int, int] = {}
+        self._readers: dict[int, list[Node]] = {}
+        for index, node in enumerate(self.nodes):
+            for output in node.outputs:
+                self._made[output.number] = index
+            for value in dict.fromkeys(node.values_in):
+                self._readers.setdefault(value.number, []).append(node)
+
+    def holds(self, node: Node) -> bool:
+        """Whether the node has not been replaced."""
+        return node not in self._replaced
+
+    def replace(self, fusion: Fusion) -> None:
+        """Put one node in the place of the first of the nodes; the others go."""
+        self._replaced |= dict.fromkeys(fusion.nodes)
+        self._replaced[fusion.nodes[0]] = fusion.fused()
+
+    def settle(self) -> None:
+        """Make the list of nodes anew after replacements."""
+        if self._replaced:
+            placed = [self._replaced.get(node, node) for node in self.nodes]
+            self.nodes = [node for node in placed if node is not None]
+            self._replaced = {}
+            self._enter()
+
+    def kind(self, node: Node) -> str:
+        """The type by whose formula a pattern knows the node; "" for operators of others and for changed ones.
+
+        By its name, since importing the class would load modules of operators that the network does not have.
+        """
+        op = self.operator(node)
+        return op.type_name if type(op).__module__.startswith(_OURS) else ""
+
+    def type(self, value: Value) -> TensorType:
+        return self._types[value.number]
+
+    def known(self, value: Value) -> Array | None:
+        """The value, where it is known before a run."""
+        return self._slots[value.number]
+
+    def number(self, value: Value) -> float | None:
+        """The one element of a value that is known before a run."""
+        array = self.known(value)
+        return None if array is None or array.size != 1 else float(array.reshape(()))
+
+    def only_reader(self, value: Value) -> Node | None:
+        """The one node that reads the value, where nothing else does; None where that has been replaced."""
+        readers = self._readers.get(value.number, ())
+        if len(readers) != 1 or value.number in self._keep or readers[0] in self._replaced:
+            return None
+        return readers[0]
+
+    def is_there_before(self, value: Value, node: Node) -> bool:
+        """Whether the value exists before the node runs."""
+        made = self._made.get(value.number)
+        return made is None or made < self._position[node]
+
+
+def beside(node: Node, value: Value) -> Value | None:
+    """The other input of a node of two; None where both are `value`."""
+    others = [one for one in node.values_in if one is not value]
+    return others[0] if len(others) == 1 and len(node.values_in) == 2 else None
