@@ -7,8 +7,10 @@ anything is timed.
     python -m benchmarks.networks [--only TEXT] [--seconds 2] [--encoder-seconds 10]
     python -m benchmarks.networks --cold [--only TEXT] [--runs 7]
     python -m benchmarks.networks --fp16 [--only TEXT] [--seconds 2]
+    python -m benchmarks.networks --rewrites [--only TEXT] [--seconds 2]
 
---fp16 holds FP16 files against the FP32 files of the same networks, both run by ir_exec.
+--fp16 holds FP16 files against the FP32 files of the same networks, both run by ir_exec; --rewrites holds rewritten
+plans against plain ones, in processor time on one thread.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from benchmarks.decoder import measure_decoder
 from benchmarks.encoder import write_encoder
 from benchmarks.fp16 import measure_fp16
 from benchmarks.measure import Paired, draw_chart, measure_pair, print_table, write_json
+from benchmarks.rewrites import measure_rewrites
 from ir_exec.cli.allocator import keep_freed_memory
 from ir_exec.types import Array
 
@@ -99,6 +102,11 @@ def fp16(only: str, seconds: float) -> None:
     write_json("fp16", rows)
 
 
+def rewrites(only: str, seconds: float) -> None:
+    found = [measure_rewrites(name, path, inputs, seconds) for name, path, inputs in networks() if only in name]
+    print_table([row for row in found if row], ours="rewritten", theirs="plain")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="networks whose name holds this text")
@@ -106,6 +114,7 @@ def main() -> None:
     parser.add_argument("--encoder-seconds", type=float, default=10.0, help="the same for the encoder")
     parser.add_argument("--cold", action="store_true", help="measure from process start to the first output")
     parser.add_argument("--fp16", action="store_true", help="FP16 files against the FP32 files of the same networks")
+    parser.add_argument("--rewrites", action="store_true", help="rewritten plans against plain ones")
     parser.add_argument("--runs", type=int, default=7, help="how many processes each, with --cold")
     arguments = parser.parse_args()
     if arguments.cold:
@@ -114,6 +123,9 @@ def main() -> None:
     keep_freed_memory()
     if arguments.fp16:
         fp16(arguments.only, arguments.seconds)
+        return
+    if arguments.rewrites:
+        rewrites(arguments.only, arguments.seconds)
         return
     rows = []
     for name, path, inputs in networks():

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import pairwise
-from typing import Annotated
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import accumulate, pairwise
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -97,6 +98,9 @@ class Split(Op):
             )
         return _parts(data, along, range(0, data.shape[along] + 1, part) if part else [0] * (self.num_splits + 1))
 
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return _split_kernel(types[0], types[1], self.infer(*types)) or self.evaluate
+
 
 @op("VariadicSplit", since=1)
 class VariadicSplit(Op):
@@ -143,6 +147,11 @@ class VariadicSplit(Op):
             )
         return _parts(data, along, np.cumsum([0, *lengths]).tolist())
 
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        if known_ints(types[2]) is None:
+            return self.evaluate
+        return _split_kernel(types[0], types[1], self.infer(*types)) or self.evaluate
+
 
 def _count(split_lengths: TensorType) -> int:
     """The number of outputs; 1, which stands for any number, where it is not known."""
@@ -176,3 +185,18 @@ def _with_dim(shape: Shape, axis: int, dim: Dim) -> Shape:
 def _parts(data: Array, axis: int, ends: Iterable[int]) -> tuple[Array, ...]:
     before = (slice(None),) * axis
     return tuple([data[(*before, slice(start, end))] for start, end in pairwise(ends)])
+
+
+def _split_kernel(data: TensorType, axis: TensorType, parts: Sequence[TensorType]) -> Callable[..., Any] | None:
+    """What cuts data of this static type into parts of these types, None where that depends on the run."""
+    along = known_int(axis)
+    if along is None or not all(part.shape.is_static for part in parts):
+        return None
+    place = normalize_axis(along, len(data.shape))
+    ends = accumulate([part.shape[place].size for part in parts], initial=0)
+    before = (slice(None),) * place
+    return partial(_at, [(*before, slice(start, end)) for start, end in pairwise(ends)])
+
+
+def _at(places: Sequence[tuple[slice, ...]], data: Array, *_: Array) -> tuple[Array, ...]:
+    return tuple([data[place] for place in places])

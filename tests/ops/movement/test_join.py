@@ -282,3 +282,21 @@ def test_no_parts_of_no_elements() -> None:
     with pytest.raises(EvaluationError) as error:
         operator.evaluate(np.zeros((2, 3), np.float32), np.array(1), nothing)
     assert error.value.location.port == "split_lengths"
+
+
+@pytest.mark.parametrize("axis", [1, -1])
+def test_what_is_known_of_a_split_is_used_once(axis: int) -> None:
+    data = np.arange(24.0).reshape(4, 6)
+    for operator, numbers in (
+        (make("Split", 1, num_splits=3), [np.array(axis)]),
+        (make("VariadicSplit", 1), [np.array([axis]), np.array([1, -1, 2])]),
+    ):
+        kernel = operator.kernel(TensorType.of(data), *[TensorType.of(number) for number in numbers])
+        assert kernel != operator.evaluate
+        parts, expected = kernel(data, *numbers), operator.evaluate(data, *numbers)
+        assert len(parts) == len(expected) == 3
+        for part, other in zip(parts, expected, strict=True):
+            np.testing.assert_array_equal(part, other)
+            assert np.shares_memory(part, data)
+        unknown = [TensorType.of(number).without_values() for number in numbers]
+        assert operator.kernel(TensorType.of(data), *unknown) == operator.evaluate
