@@ -15,10 +15,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, Self
 
-from ir_exec.batch.archive import write_npz
 from ir_exec.batch.items import StoredItem
 from ir_exec.batch.running import Result
 from ir_exec.codes import Code
+from ir_exec.debug.files import store_npz
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.model import Model, ModelPort
 from ir_exec.types import Array
@@ -112,7 +112,7 @@ class OutputFolder:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with new.open("xb") as file:
-                write_npz(file, arrays)
+                store_npz(file, arrays)
             new.replace(path)
         except OSError as error:
             raise _unwritable(path, error) from None

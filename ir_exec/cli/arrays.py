@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ir_exec.batch.archive import NATIVE, RECORDS, as_native, port_of_key, write_npz
+from ir_exec.batch.archive import port_of_key
 from ir_exec.cli.files import writing
 from ir_exec.cli.terminal import Unusable
+from ir_exec.debug.files import NATIVE, RECORDS, storable, store_npz
 from ir_exec.ir.urls import local_path
 from ir_exec.model import ModelPort
 from ir_exec.runtime import drawing
@@ -87,7 +88,7 @@ def draw(port: ModelPort, wanted: Shape | None, random: np.random.Generator) -> 
 def write_arrays(path: str, arrays: Mapping[str, Array]) -> None:
     """Write an .npz with these names as keys; what .npy cannot hold is written as f32, i8 or u8."""
     with writing(path) as file:
-        write_npz(file, arrays)
+        store_npz(file, arrays)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ def statistics(array: Array) -> Statistics:
     kind = ElementType.of(array)
     if kind in STRING | RECORDS or not array.size:
         return Statistics("-", "-", "-", "-")
-    numbers = as_native(array)
+    numbers = storable(array)
     nans = "-"
     if kind.is_float:
         is_nan = np.isnan(numbers)

@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from ir_exec.ir.packing import decode_strings, encode
 from ir_exec.types import STRING, Array, ElementType, element_types
 
 __all__ = [
+    "NATIVE",
+    "RECORDS",
     "Spill",
     "damaged",
     "load_npz",
@@ -32,10 +34,10 @@ __all__ = [
     "write_value",
 ]
 
-_NATIVE = element_types("boolean f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64")
+NATIVE = element_types("boolean f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64")
 """What .npy files can hold as it is; others are stored as the bits of their elements, strings packed as in a .bin."""
 
-_RECORDS = element_types("u1 u3 u6 nf4")
+RECORDS = element_types("u1 u3 u6 nf4")
 """Types whose dtype is a record of one byte."""
 
 
@@ -45,7 +47,7 @@ def write_value(path: str | os.PathLike[str], array: Array) -> None:
     stored = array
     if kind in STRING:
         stored = np.frombuffer(encode(array), np.uint8)
-    elif kind not in _NATIVE:
+    elif kind not in NATIVE:
         stored = np.ascontiguousarray(array).reshape(array.shape).view(f"u{array.dtype.itemsize}")
     try:
         with open(path, "xb") as file:
@@ -72,7 +74,7 @@ def read_value(path: str | os.PathLike[str], kind: ElementType, shape: tuple[int
             raise ValueError("it holds several arrays")
         if kind in STRING:
             return decode_strings(np.asarray(stored), shape)
-        expected = kind.dtype if kind in _NATIVE else np.dtype(f"u{kind.dtype.itemsize}")
+        expected = kind.dtype if kind in NATIVE else np.dtype(f"u{kind.dtype.itemsize}")
         if stored.dtype != expected or stored.shape != shape:
             raise ValueError(f"it holds {stored.dtype}{list(stored.shape)}, not {kind}{list(shape)}")
         return np.asarray(stored).view(kind.dtype)
@@ -109,12 +111,12 @@ def storable(array: Array) -> Array:
     kind = ElementType.of(array)
     if kind in STRING:
         return array.astype(np.str_)
-    if kind in _NATIVE | _RECORDS:
+    if kind in NATIVE | RECORDS:
         return array
     return array.astype(np.float32 if kind.is_float else np.int8 if kind.is_signed else np.uint8)
 
 
-def store_npz(file: BinaryIO, arrays: Mapping[str, Array]) -> None:
+def store_npz(file: IO[bytes], arrays: Mapping[str, Array]) -> None:
     """Write an .npz with these names as keys; `nearest` takes its arrays back to their types."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for name, array in arrays.items():
@@ -152,7 +154,7 @@ def nearest(array: Array, kind: ElementType) -> Array:
 
     What NumPy writes of an array of ml_dtypes comes back as bytes without a meaning; numbers are cast.
     """
-    if not kind.is_known or array.dtype == kind.dtype or kind in _NATIVE:
+    if not kind.is_known or array.dtype == kind.dtype or kind in NATIVE:
         return array
     if kind in STRING:
         return array.astype(object)

@@ -219,7 +219,10 @@ class Weights:
             array = np.empty(shape, element_type.dtype)
         else:
             needed = size - spare_bytes(element_type, shape, offset, size)
-            array = decode(element_type, shape, self._stored(offset, needed), self.order)
+            stored = self._stored(offset, needed)
+            array = decode(element_type, shape, stored, self.order)
+            if self._mapped is not None and not np.may_share_memory(array, stored):
+                self._mapped.forget(offset, needed)
         array.flags.writeable = False
         if size <= _SMALL:
             self._decoded[key] = array
@@ -253,6 +256,17 @@ class _MappedFile:
         self._size = status.st_size
         self._written = status.st_mtime_ns
         self._inode = status.st_dev, status.st_ino
+
+    def forget(self, offset: int, size: int) -> None:
+        """Take these bytes out of the process's memory, of which there is a copy now; they are read again if needed.
+
+        Files seldom align constants, so that most of some are copied: they should not be there twice.
+        """
+        advice = getattr(mmap, "MADV_DONTNEED", None)
+        start = -(-offset // mmap.PAGESIZE) * mmap.PAGESIZE
+        size = (offset + size - start) // mmap.PAGESIZE * mmap.PAGESIZE
+        if advice is not None and size > 0:
+            self._mapping.madvise(advice, start, size)
 
     @property
     def stamp(self) -> _Stamp:

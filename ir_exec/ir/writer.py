@@ -24,6 +24,12 @@ from ir_exec.ir.weights import default_weights_path
 __all__ = ["ByteRanges", "write_document"]
 
 _CHUNK = 2**22
+_ALIGNMENT = 64
+"""Bytes: large constants begin at multiples, so that who maps the file need not copy them; OpenVINO takes any offset."""
+
+_ALIGNED_FROM = 2**12
+"""Bytes of constants that count as large: the gaps are less than two per cent of them."""
+
 _PORT_MAP_NUMBERS = ("axis", "start", "end", "stride", "part_size")
 
 
@@ -152,8 +158,11 @@ class _Writer:
             if len(content) < size:
                 raise WeightsError(f"the weights end before byte {offset + size}", code=Code.weights_short)
         key = (len(content), hashlib.blake2b(content, digest_size=32).digest())
-        found = self._offsets.setdefault(key, self._end)
-        if found == self._end:
+        begin = -(-self._end // _ALIGNMENT) * _ALIGNMENT if len(content) >= _ALIGNED_FROM else self._end
+        found = self._offsets.setdefault(key, begin)
+        if found == begin:
+            self._bin.write(bytes(begin - self._end))
+            self._end = begin
             for start in range(0, len(content), _CHUNK):
                 self._bin.write(content[start : start + _CHUNK])
             self._end += len(content)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -30,8 +30,9 @@ _WIDE_EXPONENT = np.float32(2.0**112)
 
 _HALF_OF_IT = np.float32(2.0**56)
 
-_LARGE = np.float32(2.0**60)
-"""Factors from here on are not multiplied by `_HALF_OF_IT`."""
+_MODERATE = np.float32(2.0**-40), np.float32(2.0**60)
+"""Between these lies the largest number of each token that may be multiplied by `_HALF_OF_IT` before the product and
+again after it: no f16 times it is too large then, or loses digits."""
 
 
 class _Codec(NamedTuple):
@@ -49,7 +50,7 @@ class CompressedMatrix:
 
     stored: u8 [rows, bytes of a row], little endian. columns: elements of a row.
     scale, zero: one number for each group of adjacent elements, [rows, groups of a row] for groups that lie in rows,
-        [groups of a column, columns] for those that lie in columns; of any dtype that becomes f32; None for 1 and for 0.
+        [groups of a column, columns] for those that lie in columns; of any dtype that becomes f32; None for 1, for 0.
     """
 
     stored: Array
@@ -71,7 +72,8 @@ class CompressedMatrix:
     ) -> CompressedMatrix | None:
         """The matrix, or None where no product with it is known.
 
-        kind: the element type of the codes. high_first: whether of two elements in a byte the first is in the high half.
+        kind: the element type of the codes.
+        high_first: whether of two elements in a byte the first is in the high half.
         table: for types of less than 16 bits that are no integers the f32 values of all 256 bytes, [256, elements].
         """
         codec = _codec(stored, kind, columns, high_first, table)
@@ -124,7 +126,7 @@ def _with_scaled_sums(spread: Array, matrix: CompressedMatrix, groups: int, out:
     scale, zero = matrix.scale, matrix.zero
     sums = spread.reshape(tokens, planes, groups, -1).sum((1, 3)).T[:, np.newaxis] if zero is not None else None
     factor = np.float32(1)
-    if matrix.codec.is_small and np.all(np.abs(spread) < _LARGE):
+    if matrix.codec.is_small and _is_moderate(np.abs(spread).max((1, 2))):
         factor = _HALF_OF_IT
         spread = spread * factor
     if groups == 1:
@@ -141,13 +143,18 @@ def _with_scaled_sums(spread: Array, matrix: CompressedMatrix, groups: int, out:
         products = found[0] if len(found) == 1 else found.sum(0)
         if factor != 1:
             products *= factor
-        if zero is not None:
+        if zero is not None and sums is not None:
             products -= zero[rows].T[..., np.newaxis].astype(np.float32) * sums
         if scale is not None:
             products *= scale[rows].T[..., np.newaxis].astype(np.float32)
         out[:, rows] = (products[0] if groups == 1 else products.sum(0)).T
 
     return lambda: multiply
+
+
+def _is_moderate(largest: Array) -> bool:
+    least, most = _MODERATE
+    return bool(np.all((largest < most) & ((largest > least) | (largest == 0))))
 
 
 def _with_scaled_weights(spread: Array, matrix: CompressedMatrix, groups: int, out: Array) -> Callable[[], _Multiply]:
@@ -267,7 +274,7 @@ def _nibbles(*, is_signed: bool, first: int) -> _Decoder:
     return signed if is_signed else unsigned
 
 
-def _as_they_are(dtype: np.dtype) -> _Decoder:  # type: ignore[type-arg]  # any dtype
+def _as_they_are(dtype: np.dtype[Any]) -> _Decoder:
     def decode(stored: Array, out: Array) -> None:
         np.copyto(out[:, 0], stored.view(dtype), casting="unsafe")
 

@@ -191,3 +191,8 @@ DECODING_NANOSECONDS = 0.3
 
 TOKENS_BY_SUMS = 8
 """Tokens up to which the sums over groups of weights are scaled, and not the weights: two passes over them less."""
+ELEMENTS_A_KEPT_ONE = 8
+"""From so many elements on for one that is kept, the least ones are found by a partition instead of sorting all."""
+
+PARTITION_NANOSECONDS = 3.0
+"""For an element of rows of which the least ones are found."""

@@ -28,6 +28,7 @@ __all__ = [
     "calculated_real",
     "clip_elements",
     "held_between",
+    "in_parts",
     "of_copy",
     "sigmoid",
     "working_dtype",
@@ -67,7 +68,7 @@ def calculated(function: Function, *arrays: Array, out: Array | None = None) -> 
     if working_dtype(dtype) is dtype or _has_half_loop(function, dtype):
         if isinstance(function, np.ufunc) and max(array.size for array in arrays) >= costs.SPLIT_ELEMENTS:
             shape = np.broadcast_shapes(*[array.shape for array in arrays])
-            return _in_parts(function, arrays, np.empty(shape, dtype) if out is None else out)
+            return in_parts(function, arrays, np.empty(shape, dtype) if out is None else out)
         if out is not None and isinstance(function, np.ufunc):
             return np.asarray(function(*arrays, out=out))
         return _written(np.asarray(function(*arrays), dtype), out)
@@ -76,8 +77,8 @@ def calculated(function: Function, *arrays: Array, out: Array | None = None) -> 
     return _written(convert(result, ElementType.of_dtype(dtype)), out)
 
 
-def _in_parts(function: Function, arrays: tuple[Array, ...], out: Array) -> Array:
-    """`calculated` by NumPy's own function, split along the first axis of more than one element."""
+def in_parts(function: Function, arrays: tuple[Array, ...], out: Array) -> Array:
+    """A function that writes into `out`, split along the first axis of more than one element; returns out."""
     if not out.size:
         return out
     axis = next(axis for axis, size in enumerate(out.shape) if size > 1)
@@ -142,7 +143,7 @@ def held_between(data: Array, lowest: float, highest: float, out: Array | None =
         return calculated(lambda x: np.clip(x, lowest, highest), data, out=out)
     clip = partial(clip_elements, lowest=dtype.type(lowest), highest=dtype.type(highest))
     if data.size >= costs.SPLIT_ELEMENTS:
-        return _in_parts(clip, (data,), np.empty(data.shape, dtype) if out is None else out)
+        return in_parts(clip, (data,), np.empty(data.shape, dtype) if out is None else out)
     return np.asarray(clip(data, out=out))
 
 

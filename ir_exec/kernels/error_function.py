@@ -134,6 +134,26 @@ _ERFINV_TAIL = _Rational(
 )
 """erfinv(|x|) for |x| from 0.99 to 1 - 2**-53, in sqrt(-log(1 - |x|)) - 2.125; the relative error is at most 3e-20."""
 
+_ERFINV_F32 = _Rational(
+    (
+        0.8862269447798119,
+        0.3082481783654271,
+        0.060045046273873796,
+        0.007829877506701994,
+        0.0006486659132598057,
+        2.355966918825694e-05,
+    ),
+    (
+        1.0,
+        0.08602202894792006,
+        0.03219848121984189,
+        0.0019234281632884073,
+        0.00017676302844563178,
+        1.233913442594249e-06,
+    ),
+)
+"""erfinv(x) / x for all |x| below 1 that f32 has, in -log(1 - x²); the relative error is at most 3e-8."""
+
 _TAIL_ORIGIN = 2.125
 
 _TAIL_BEGIN = 0.99
@@ -166,12 +186,31 @@ def normal_log_odds(x: Array) -> Array:
 
 
 def erfinv(x: Array) -> Array:
-    """The y with erf(y) = x; ±inf at ±1 and NaN beyond; x: f64 of any shape but a scalar's."""
+    """The y with erf(y) = x; ±inf at ±1 and NaN beyond; x: f32 or f64 of any shape but a scalar's.
+
+    Of f32 the relative error is at most 5e-7.
+    """
+    if x.dtype == np.float32:
+        return _erfinv_single(x)
     result = _ERFINV_CENTRE(-np.log((1 - x) * (1 + x)))
     result *= x
     tail = np.abs(x) > _TAIL_BEGIN
     if tail.any():
         result[tail] = _erfinv_tail(x[tail])
+    return result
+
+
+def _erfinv_single(x: Array) -> Array:
+    variable = 1 - x
+    # Exact where it matters: near ±1.
+    variable *= 1 + x
+    np.log(variable, out=variable)
+    np.negative(variable, out=variable)
+    is_end = np.isinf(variable)
+    result = _ERFINV_F32(variable)
+    result *= x
+    if is_end.any():
+        np.copysign(np.float32(np.inf), x, out=result, where=is_end & (np.abs(x) == 1))
     return result
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ir_exec.kernels import costs
+from ir_exec.kernels.parallel import for_ranges
 from ir_exec.types import Array, ElementType, element_types
 from ir_exec.types.conversion import convert
 
-__all__ = ["comparable", "search_sorted"]
+__all__ = ["comparable", "least_indices", "search_sorted"]
 
 
 def search_sorted(sequence: Array, values: Array, *, right: bool) -> Array:
@@ -27,3 +29,41 @@ def comparable(array: Array) -> Array:
     if kind.is_float:
         return convert(array, ElementType.f32)
     return convert(array, ElementType.i8 if kind.is_signed else ElementType.u8)
+
+
+def least_indices(keys: Array, count: int, axis: int) -> Array:
+    """The indices of the `count` least elements of every slice along an axis, as a stable sort has them: i64.
+
+    keys: `comparable`, rank 1 or more. Of equal elements those with lower indices come first, NaN last.
+    """
+    size = keys.shape[axis]
+    if not 0 < count * costs.ELEMENTS_A_KEPT_ONE <= size or keys.dtype.kind not in "iuf":
+        order = np.argsort(keys, axis, kind="stable")
+        return np.asarray(order.swapaxes(0, axis)[:count].swapaxes(0, axis))
+    last = keys.swapaxes(axis, -1)
+    rows = last.reshape(-1, size)
+    result = np.empty((len(rows), count), np.int64)
+
+    def work(start: int, stop: int) -> None:
+        result[start:stop] = _least_of_rows(rows[start:stop], count)
+
+    for_ranges(
+        len(rows), max(costs.PIECE_ELEMENTS // size, 1), work, nanoseconds=costs.PARTITION_NANOSECONDS * rows.size
+    )
+    return result.reshape(*last.shape[:-1], count).swapaxes(axis, -1)
+
+
+def _least_of_rows(rows: Array, count: int) -> Array:
+    """`least_indices` along the last of two axes: no more is sorted than what is kept."""
+    limits = np.partition(rows, count - 1, axis=1)[:, count - 1, np.newaxis]
+    is_kept = rows <= limits
+    numbers = np.count_nonzero(is_kept, axis=1)
+    # Rows with more elements that equal the last one kept, or with too few that are not NaN.
+    irregular = np.flatnonzero(numbers != count)
+    if len(irregular):
+        found = np.argsort(rows[irregular], axis=1, kind="stable")[:, :count]
+        is_kept[irregular] = False
+        is_kept[irregular[:, np.newaxis], found] = True
+    columns = (np.flatnonzero(is_kept) % rows.shape[1]).reshape(-1, count)
+    order = np.argsort(np.take_along_axis(rows, columns, 1), axis=1, kind="stable")
+    return np.take_along_axis(columns, order, 1)

@@ -191,7 +191,8 @@ def compile_model(
 
     device_name: "CPU", or "AUTO", which is the same; there are no other devices.
     weights: "expand", the default, computes values that depend on weights alone once, in the first run, for instance
-        f32 from u4. "keep" computes those that take more memory than the weights in every run, and frees them again.
+        f32 from u4. With "keep" products with compressed weights and Gathers from them read the stored bytes, block by
+        block; other values that take more memory than the weights are computed in every run, and freed again.
         Anything else is another .bin, as for `read_model`.
     max_memory: the most bytes that the tensors of a run, those in bodies among them, and folded constants may take
         together; None: the machine's memory.

@@ -1,8 +1,8 @@
 """Nodes that work on weights as they are stored, in place of those that would expand them first.
 
-Files say compressed weights as a chain of layers behind a constant: Convert, Subtract a zero point, Multiply by a scale,
-Reshape the groups of a row into one, Convert. Where MatMul multiplies by the end of such a chain, or Gather takes rows
-of it, one node does it with the constant itself. Chains of other forms stay as they are.
+Files say compressed weights as a chain of layers behind a constant: Convert, Subtract a zero point, Multiply by a
+scale, Reshape the groups of a row into one, Convert. Where MatMul multiplies by the end of such a chain, or Gather
+takes rows of it, one node does it with the constant itself. Chains of other forms stay as they are.
 """
 
 from __future__ import annotations
@@ -33,9 +33,13 @@ _FLOATS = element_types("f16 bf16 f32")
 
 
 class _Chain(NamedTuple):
-    """A constant and what layers make of it: (codes - zero) * scale, seen in another shape, perhaps transposed."""
+    """A constant and what layers make of it: (codes - zero) * scale, seen in another shape, perhaps transposed.
+
+    first: the element type to which the codes are converted first, which may round them.
+    """
 
     codes: Const
+    first: ElementType
     zero: Array | None
     scale: Array | None
     shape: tuple[int, ...]
@@ -118,7 +122,7 @@ class CompressedWeights:
             return None
         shape = self._types[value.number].shape.static
         is_transposed = False
-        node = self._behind_conversions(value)
+        node, first = self._behind_conversions(value)
         while node is not None and node.type in ("Reshape", "Transpose"):
             if node.type == "Transpose":
                 order = self._constant(node.values_in[1])
@@ -126,7 +130,7 @@ class CompressedWeights:
                 if is_transposed or not is_swap or self._types[node.outputs[0].number].shape.static != shape:
                     return None
                 is_transposed, shape = True, shape[::-1]
-            node = self._behind_conversions(node.values_in[0])
+            node, first = self._behind_conversions(node.values_in[0])
         numbers: dict[str, Array] = {}
         for type in ("Multiply", "Subtract"):
             if node is not None and node.type == type:
@@ -137,12 +141,12 @@ class CompressedWeights:
                 if number is None:
                     return None
                 numbers[type] = number
-                node = self._behind_conversions(chain)
+                node, first = self._behind_conversions(chain)
         if node is None or not isinstance(node.op, Const) or len(shape) < 2 or not prod(shape):
             return None
         if node.op.element_type not in _CODES or prod(node.op.shape.static) != prod(shape):
             return None
-        return _Chain(node.op, numbers.get("Subtract"), numbers.get("Multiply"), shape, is_transposed)
+        return _Chain(node.op, first, numbers.get("Subtract"), numbers.get("Multiply"), shape, is_transposed)
 
     def _operands(self, node: Node) -> tuple[Value, Value]:
         """The input that the chain goes on with, which is the larger one of a product, and the other one."""
@@ -150,23 +154,27 @@ class CompressedWeights:
         sizes = [self._types[value.number].shape.size.lo for value in (first, second)]
         return (second, first) if node.type == "Multiply" and sizes[1] > sizes[0] else (first, second)
 
-    def _behind_conversions(self, value: Value) -> Node | None:
-        """The node that makes a value, before conversions that change nothing in the run; None where one rounds."""
-        node = self._made.get(value)
+    def _behind_conversions(self, value: Value) -> tuple[Node | None, ElementType]:
+        """The node that makes a value, before conversions, and the type that the first of these converts to.
+
+        No node where one of them rounds what is computed: numbers of 8 bits fit into each float.
+        """
+        node, first = self._made.get(value), ElementType.f32
         while node is not None and node.type == "Convert":
             if self._kind(node.outputs[0]) is not ElementType.f32 or not self._is_exact(node):
-                return None
+                return None, first
+            first = vars(node.op)["destination_type"]
             node = self._made.get(node.values_in[0])
-        return node
+        return node, first
 
     def _is_exact(self, node: Node) -> bool:
-        """Whether a Convert keeps every value: what has 8 bits fits into each float."""
+        """Whether a Convert keeps every value, or rounds those of a table."""
         target: ElementType = vars(node.op)["destination_type"]
         if target is ElementType.f32:
             return True
         made = self._made.get(node.values_in[0])
         kind = made.op.element_type if made is not None and isinstance(made.op, Const) else None
-        return target in _FLOATS and kind is not None and (kind is target or (kind.is_integer and kind.bits <= 8))
+        return target in _FLOATS and kind is not None and (kind is target or 0 < kind.bits <= 8)
 
     def _constant(self, value: Value) -> Array | None:
         """A constant behind conversions, as it is stored; integers of less than a byte as bytes."""
@@ -203,7 +211,7 @@ class CompressedWeights:
         table = None
         if kind in _BY_TABLE:
             every = decode(kind, (256, 8 // kind.bits), np.arange(256, dtype=np.uint8), order)
-            table = converted(every, ElementType.f32)
+            table = converted(converted(every, chain.first), ElementType.f32)
         return CompressedMatrix.of(
             self._stored(chain.codes).reshape(rows, -1),
             kind,
@@ -215,10 +223,9 @@ class CompressedWeights:
         )
 
     def _stored(self, op: Const) -> Array:
-        kind, shape = op.element_type, op.shape.static
-        if is_packed(kind):
-            return np.frombuffer(self._weights.slice(op.offset, packed_size(kind, prod(shape))), np.uint8)
-        return self._weights.read(kind, shape, op.offset, op.size).reshape(-1).view(np.uint8)
+        # As bytes, since files seldom align constants, and an array that is not aligned would be copied.
+        size = packed_size(op.element_type, prod(op.shape.static))
+        return np.frombuffer(self._weights.slice(op.offset, size), np.uint8)
 
     def _by_group(self, numbers: Array | None, stored: tuple[int, ...], rows: int, in_rows: bool) -> Array | None:
         """Numbers for elements of the shape `stored` as [rows, groups] or [groups, columns]; ValueError where they
@@ -233,7 +240,7 @@ class CompressedWeights:
 
 
 class _OnStoredWeights(Op):
-    """Does what an operator `_op` of the file does, with one input stored compressed; types are what that one infers."""
+    """Does what an operator `_op` of the file does, with one input stored compressed."""
 
     _op: Op
     _matrix: CompressedMatrix
@@ -279,6 +286,8 @@ class CompressedMatMul(_OnStoredWeights):
         columns = rows if self._is_transposed else matrix.columns
         shape = np.broadcast_shapes(a.shape[:-2], batch)
         multiply = multiply_rows if self._is_transposed else multiply_columns
+        if not a.size:
+            return np.empty((*shape, a.shape[-2], columns), np.float32)
         if prod(batch) == 1:
             flat = np.ascontiguousarray(a).reshape(-1, a.shape[-1])
             found = multiply(flat, matrix, np.empty((len(flat), columns), np.float32))
@@ -286,7 +295,8 @@ class CompressedMatMul(_OnStoredWeights):
         out = np.empty((*shape, a.shape[-2], columns), np.float32)
         starts = np.broadcast_to(np.arange(0, matrix.rows, rows).reshape(batch), shape)
         spread = np.broadcast_to(a, (*shape, *a.shape[-2:]))
-        for place, start in np.ndenumerate(starts):
+        for place in np.ndindex(shape):
+            start = int(starts[place])
             multiply(np.ascontiguousarray(spread[place]), matrix.part(start, start + rows), out[place])
         return out
 

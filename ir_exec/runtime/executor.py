@@ -24,6 +24,12 @@ from ir_exec.types import Array, TensorType
 
 __all__ = ["Executor"]
 
+COPIED_SHARE = 10
+"""The part of the constants, one of so many, that is kept in a second memory layout at most."""
+
+COPIED_ALWAYS = 2**20
+"""Bytes that may always be kept in a second memory layout."""
+
 
 _OBSERVED: ContextVar[bool] = ContextVar("_OBSERVED", default=False)
 """Whether someone observes the run around."""
@@ -64,6 +70,7 @@ class Executor:
         self._constants: list[Array | None] | None = None
         self._kernels: dict[Node, Kernel | None] = {}
         self._compressed: CompressedWeights | None = None
+        self._room = 0
         bodies = {
             node: tuple(_Body(body, context, budget, expand_weights, ops, instrument, optimize) for body in node.bodies)
             for node in graph.nodes
@@ -113,6 +120,8 @@ class Executor:
             self._folded = foldable(self._graph, types, expand_weights=self._expand_weights)
             self._constants = self._fold(types, overwrite)
             self._setting.budget.constants += self.constant_bytes
+            size = sum(array.nbytes for array in self._constants if array is not None)
+            self._room = max(size // COPIED_SHARE, COPIED_ALWAYS)
         results = [node.values_in[0].number for node in self._graph.results]
         nodes = _constants_late([node for node in self._steps() if not self._is_folded(node)])
         slots = self._constants.copy()
@@ -181,7 +190,11 @@ class Executor:
         if node not in self._kernels:
             arrays = [self._constants[value.number] for value in node.values_in]
             known = {position: array for position, array in enumerate(arrays) if array is not None}
-            self._kernels[node] = op.with_constants(known)
+            size = sum(array.nbytes for array in known.values())
+            better = op.with_constants(known) if size <= self._room else None
+            if better is not None:
+                self._room -= size
+            self._kernels[node] = better
         return self._kernels[node]
 
     def _steps(self) -> list[Node]:

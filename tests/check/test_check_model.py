@@ -268,6 +268,18 @@ class TestConsequences:
         assert [code for code, _, _ in places(report)] == [Code.weights_short]
         assert "reach past the end, this one is the first" in report.errors[0].message
 
+    def test_only_constants_that_are_cut_off_are_counted(self) -> None:
+        """Of four, one lies within the weights, one ends with them, and one needs no bytes."""
+        constants = [const(0, "f32", (2,), 0, 8), const(1, "f32", (2,), 8, 8)]
+        constants += [const(2, "f32", (0,), 24, 0), const(3, "f32", (2,), 16, 8), const(4, "f32", (2,), 24, 8)]
+        results = [result(5 + id, dims=(0,) if id == 2 else (2,)) for id in range(5)]
+        text = net([*constants, *results], [(id, 0, 5 + id, 0) for id in range(5)])
+        report = check_model(text, weights=bytes(16))
+        assert places(report) == [(Code.weights_short, "3", None)]
+        assert report.errors[0].message == (
+            "the weights end at byte 16 of 32: 2 of 5 constants reach past the end, this one is the first"
+        )
+
     def test_a_wrong_constant_that_several_layers_take_is_one_fault(self) -> None:
         def reshape(id: int) -> str:
             inputs = [port(0, "f32", (2, 3)), port(1, "i64", (2,))]

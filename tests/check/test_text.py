@@ -86,6 +86,19 @@ def test_warnings_that_say_the_same_make_one_block() -> None:
     assert "= also: 19 other layers (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, ...)" in text
 
 
+def test_twelve_layers_are_listed_and_the_rest_is_left_out() -> None:
+    def also(*layers: str) -> str:
+        same = [found("warning", "same", layer) for layer in ("0", *layers)]
+        (line,) = [line for line in render(report_of(*same)) if "also:" in line]
+        return line.strip()
+
+    twelve = [str(id) for id in range(1, 13)]
+    assert also("1") == "= also: 1 other layer (1)"
+    assert also("1", "2", "1") == "= also: 2 other layers (1, 2)"
+    assert also(*twelve) == f"= also: 12 other layers ({', '.join(twelve)})"
+    assert also(*twelve, "13") == f"= also: 13 other layers ({', '.join(twelve)}, ...)"
+
+
 def test_every_error_has_its_block() -> None:
     assert "\n".join(render(report_of(*[found("error", "same", str(id)) for id in range(3)]))).count("error[") == 3
 

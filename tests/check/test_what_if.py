@@ -135,8 +135,8 @@ def test_batch_goes_by_the_layout_of_the_file() -> None:
     assert any(found.code == Code.unbounded_dim for found in check_model(with_layout.encode(), batch=4).diagnostics)
 
 
-@pytest.mark.parametrize("layout", ["[C,H,W,N]", "[C,N,H]", "[N]"])
-def test_a_layout_of_another_rank_gives_no_batch(layout: str) -> None:
+@pytest.mark.parametrize("layout", ["[C,H,W,N]", "[C,N,H]", "[N]", "[C,D]", ""])
+def test_a_layout_of_another_rank_or_without_n_gives_no_batch(layout: str) -> None:
     text = (Path(__file__).parents[1] / "bad" / "IR508-unbounded-dim.xml").read_text("utf-8")
     told = f'<rt_info><attribute name="layout" version="0" layout="{layout}"/></rt_info><output>'
     report = check_model(text.replace("<output>", told, 1).encode(), batch=4)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+from ir_exec.codes import Code
+from ir_exec.errors import IRError
 from ir_exec.graph import Graph, build_graph, last_uses
 from ir_exec.ir import read_document
 from tests.helpers.ir_text import layer, net, parameter, port, result
@@ -35,3 +39,36 @@ def test_outputs_that_no_node_reads_die_where_they_are_made() -> None:
     dying = [sorted(places[number] for number in numbers) for numbers in last_uses(graph.nodes)]
     assert dying[2] == [("Parameter", 0), ("Parameter", 0), ("Split", 0), ("Split", 2)]
     assert dying[3] == [("Split", 1)]
+
+
+def cyclic(count: int, first: int = 0) -> bytes:
+    """Layers in a circle, of which each takes the output of the one before."""
+    relus = [layer(id, "ReLU", inputs=[port(0)], outputs=[port(1)]) for id in range(first, first + count)]
+    edges = [(first + place, 1, first + (place + 1) % count, 0) for place in range(count)]
+    return net([*relus, result(99)], [*edges, (first + count - 1, 1, 99, 0)])
+
+
+@pytest.mark.parametrize("count", [1, 2, 12, 13, 20])
+def test_a_cycle_is_told_from_its_first_layer_on(count: int) -> None:
+    """Of more than twelve layers the first six and the last five."""
+    document = read_document(cyclic(count, first=3))
+    assert document is not None
+    found: list[IRError] = []
+    build_graph(document, None, report=found.append)
+    (fault,) = [one for one in found if one.code == Code.cycle]
+    ids = [str(id) for id in range(3, 3 + count)]
+    shown = [f'layer {id} "layer{id}"' for id in ids]
+    if count > 12:
+        shown[6:-5] = [f"... {count - 11} more ..."]
+    assert fault.message == f"the layers form a cycle: {' -> '.join([*shown, shown[0]])}"
+    assert fault.location.layer_id == "3"
+
+
+def test_layers_run_in_the_order_of_the_file_as_far_as_their_inputs_allow() -> None:
+    relus = [layer(id, "ReLU", inputs=[port(0)], outputs=[port(1)]) for id in (6, 5, 4, 3)]
+    results = [result(id) for id in (9, 8)]
+    # 6 waits for 3; 5 and 4 need the Parameter alone.
+    edges = [(3, 1, 6, 0), (1, 0, 5, 0), (1, 0, 4, 0), (1, 0, 3, 0), (6, 1, 9, 0), (5, 1, 8, 0)]
+    layers = [*results, relus[0], relus[1], relus[2], relus[3], parameter(1, dims=(2,)), result(7)]
+    graph = graph_of(net(layers, [*edges, (4, 1, 7, 0)]))
+    assert [node.id for node in graph.nodes] == ["1", "5", "8", "4", "3", "6", "9", "7"]

@@ -90,6 +90,14 @@ def test_lines_are_exact_with_tags_of_several_lines_alone(name: str) -> None:
     assert lines[layer(document, "2").line - 1].strip().startswith('<layer id="2"')
 
 
+def test_lines_are_exact_where_an_attribute_ends_its_lines_as_tags_do() -> None:
+    text = RELU.replace('<layer id="1" ', '<layer other="a>\n" id="1" ')
+    lines = text.splitlines()
+    document = read(text)
+    assert lines[layer(document, "1").line - 1].strip() == '<layer other="a>'
+    assert lines[layer(document, "2").line - 1].strip().startswith('<layer id="2"')
+
+
 def test_lines_are_exact_in_a_file_of_more_than_65535_lines() -> None:
     text = RELU.replace('<layer id="1"', "\n" * 70_000 + '<layer id="1"')
     assert layer(read(text), "1").line == 13 + 70_000

@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 __all__ = ["Change", "changes_of"]
@@ -63,13 +64,18 @@ NAMES: Final[dict[str, str]] = {**{b: a for a, b in reversed(_PAIRS)}, **dict(_P
 
 _SYMMETRIC: Final = (
     "min max minimum maximum clip add multiply logical_and logical_or logical_xor equal not_equal array_equal isclose "
-    "gcd lcm may_share_memory shares_memory broadcast_shapes"
+    "gcd lcm logaddexp hypot may_share_memory shares_memory broadcast_shapes"
 )
 SYMMETRIC: Final = frozenset(_SYMMETRIC.split())
 """Functions whose first two arguments may be swapped."""
 
-UNTESTED: Final = frozenset({"hint", "doc", "strict"})
-"""Keywords that say something to people, or state what holds anyway (`zip(..., strict=True)`)."""
+UNTESTED: Final = frozenset({"hint", "doc", "strict", "nanoseconds"})
+"""Keywords that say something to people, state what holds anyway (`zip(..., strict=True)`), or only foretell how long
+work takes."""
+
+SPEED: Final = "costs"
+"""The module of what is worth its time: its numbers, and what is compared with them, choose between ways to the same
+result. What a choice leads to is changed as everything else is."""
 
 STATEMENTS: Final = (ast.Expr, ast.AugAssign, ast.Raise, ast.Return, ast.Continue, ast.Break, ast.Delete)
 """Those that can be left out."""
@@ -103,7 +109,9 @@ class Change:
 
 
 def changes_of(path: str, source: str) -> list[Change]:
-    """All changes of a module in the order of their places; those that give what is there already are left out."""
+    """All changes of a module in the order of their places, without those that give what is there already."""
+    if PurePosixPath(path).stem == SPEED:
+        return []
     finder = _Finder(path, source)
     finder.visit(ast.parse(source))
     counts: Counter[str] = Counter()
@@ -125,6 +133,8 @@ class _Finder(ast.NodeVisitor):
         self._names: list[str] = []
 
     def visit(self, node: ast.AST) -> None:
+        if _is_of_speed(node):
+            return
         for other in _replacements(node):
             self._add(node, other)
         super().visit(node)
@@ -221,6 +231,8 @@ class _Finder(ast.NodeVisitor):
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None: ...
 
     def _condition(self, test: ast.expr) -> None:
+        if _is_of_speed(test):
+            return
         for value in (True, False):
             self._add(test, ast.Constant(value))
 
@@ -302,6 +314,14 @@ def _without_keywords(call: ast.Call) -> Iterator[ast.AST]:
     for i, keyword in enumerate(call.keywords):
         if keyword.arg not in (None, *UNTESTED):
             yield _copy(call, keywords=call.keywords[:i] + call.keywords[i + 1 :])
+
+
+def _is_of_speed(node: ast.AST) -> bool:
+    """Whether this compares something with a number of `costs`."""
+    if not isinstance(node, ast.Compare):
+        return False
+    sides = (part for side in (node.left, *node.comparators) for part in ast.walk(side))
+    return any(isinstance(side, ast.Attribute) and _name_of(side.value) == SPEED for side in sides)
 
 
 def _is_text(node: ast.BinOp) -> bool:

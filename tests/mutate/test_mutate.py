@@ -64,6 +64,27 @@ def test_every_kind_of_change_is_made() -> None:
     }
 
 
+def test_what_only_speed_depends_on_is_left_alone() -> None:
+    source = """
+if size <= costs.FEW and is_whole:
+    share(1, nanoseconds=size * costs.EACH)
+if 2 * size < costs.MANY:
+    work()
+"""
+    assert after(source) == {
+        ("size <= costs.FEW and is_whole", "True"),
+        ("size <= costs.FEW and is_whole", "False"),
+        ("size <= costs.FEW and is_whole", "size <= costs.FEW or is_whole"),
+        ("size <= costs.FEW and is_whole", "size <= costs.FEW"),
+        ("size <= costs.FEW and is_whole", "is_whole"),
+        ("share(1, nanoseconds=size * costs.EACH)", "pass"),
+        ("1", "2"),
+        ("1", "0"),
+        ("work()", "pass"),
+    }
+    assert not changes_of("ir_exec/kernels/costs.py", "FEW = 3")
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "ir_exec").rglob("*.py"))[::17], ids=lambda path: path.name)
 def test_every_change_is_python_and_differs(path: Path) -> None:
     source = path.read_text("utf-8")

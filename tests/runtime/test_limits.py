@@ -293,6 +293,27 @@ def test_constants_and_the_run_count_together() -> None:
     assert caught.value.message == "the run takes 20,000,000 bytes at this layer, the budget is 19,000,000"
 
 
+@pytest.mark.parametrize(("outputs", "budget"), [(1, 3), (2, 7)])
+def test_outputs_that_are_copied_for_the_caller_are_counted_before(outputs: int, budget: int) -> None:
+    """Each is the input, which the caller has already, and takes 4 MB."""
+    net = NetworkText()
+    x = net.parameter("?")
+    for _ in range(outputs):
+        net.result(x)
+    numbers = np.ones(10**6, np.float32)
+    asked: list[int] = []
+    with pytest.MonkeyPatch.context() as patch:
+        require, keep = Limits.require, Limits.keep
+        patch.setattr(Limits, "require", lambda limits, size: (asked.append(size), require(limits, size))[1])
+        patch.setattr(
+            Limits, "keep", lambda limits, array, **how: (asked.append(-array.nbytes), keep(limits, array, **how))[1]
+        )
+        with pytest.raises(ir_exec.ResourceError):
+            compiled_of(net, max_memory=budget * 10**6)([numbers])
+    size = numbers.nbytes
+    assert [one for one in asked if abs(one) >= size] == [size, -size] * (outputs - 1) + [size]
+
+
 def test_views_of_inputs_and_of_constants_take_no_memory() -> None:
     net = NetworkText()
     body = NetworkText(net)

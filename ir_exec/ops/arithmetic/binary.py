@@ -6,11 +6,15 @@ OpenVINO's CPU plugin gives an arbitrary number and its reference kernels raise 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import ClassVar
+
 import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.kernels.elementwise import calculated
+from ir_exec.kernels.remainder import floor_remainder, truncated_remainder
 from ir_exec.ops.base import op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.elementwise import Binary, binary
@@ -146,9 +150,14 @@ def _quotient_towards_zero(a: Array, b: Array) -> Array:
 class _Remainder(Binary):
     """Errors: IR704 for an integer divided by zero, and those of Binary."""
 
+    of_singles: ClassVar[Callable[[Array, Array, Array | None], Array]]
+    """`function` of arrays of f32."""
+
     def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
         if a.size:
             _require_no_zero(b)
+        if a.dtype == np.float32:
+            return self.of_singles(a, self.aligned(a, b), out)
         return super().evaluate(a, b, out=out)
 
     def check_values(self, *types: TensorType) -> list[IRError]:
@@ -164,6 +173,7 @@ class Mod(_Remainder):
     """
 
     function = np.fmod
+    of_singles = staticmethod(truncated_remainder)
 
     def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds | None:
         """The remainder lies between 0 and a, and is less than |b|; it is a itself where |a| is less than |b|."""
@@ -186,6 +196,7 @@ class FloorMod(_Remainder):
     """
 
     function = np.remainder
+    of_singles = staticmethod(floor_remainder)
 
     def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds | None:
         """The remainder lies between 0 and b; it is a itself where a lies between 0 and b."""

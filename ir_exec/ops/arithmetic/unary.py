@@ -175,4 +175,4 @@ class ErfInv(Unary):
     inputs = (In("data", types=CALCULABLE_FLOAT),)
 
     def evaluate(self, data: Array) -> Array:
-        return calculated_real(lambda x: erfinv(x.astype(np.float64, copy=False)), data)
+        return calculated_real(erfinv, data)

@@ -147,8 +147,6 @@ class _PriorBox(_Priors):
             raise ValueError("density has a value below 1")
         if any(ratio <= 0 for ratio in (*self.aspect_ratio, *self.fixed_ratio)):
             raise ValueError("a ratio is not above 0")
-        if self._count() < 0:
-            raise ValueError("there are no sizes: expected min_size or fixed_size")
 
     def _count(self) -> int:
         ratios = {round(ratio * 1e6) for ratio in self.aspect_ratio} | {10**6}

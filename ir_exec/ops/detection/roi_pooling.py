@@ -13,10 +13,11 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
+from ir_exec.kernels import costs
 from ir_exec.kernels.bins import reduce_bins
 from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, widened
-from ir_exec.kernels.sampling import channels_last, read_between, sample_lattice, sample_points
+from ir_exec.kernels.sampling import Line, channels_last, read_between, sample_lattice, sample_points
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Float, Int, NonNegatives, Positive
 from ir_exec.ops.base.images import dims_of, images_of
@@ -281,45 +282,64 @@ class DeformablePSROIPooling(_RegionPooling):
             moves = widened(offsets) * boxes.dtype.type(self.trans_std)
         part = np.arange(self.group_size) * self.part_size // self.group_size
         moves = moves[:, :, part[:, np.newaxis], part]
-        bins, size = self.group_size**2, data.shape[2:]
-        # The channels of all bins, one below the other, make one high image of each output channel.
-        high = wide[:, : self.output_dim * bins].reshape(len(data), self.output_dim, bins * size[0], size[1])
-        high = channels_last(high)
-        for index, image in enumerate(self._images(boxes, len(data)) if data.size else ()):
-            check_time()
-            classes = moves[index].reshape(-1, 2, self.group_size, self.group_size)
-            channels = self.output_dim // len(classes)
-            for number, move in enumerate(classes):
-                chosen = slice(number * channels, (number + 1) * channels)
-                pooled = self._pool(high[image][..., chosen], boxes[index], move)
-                output[index, chosen] = pooled.transpose(2, 0, 1)
+        images = self._images(boxes, len(data)) if output.size and data.size else []
+        if images:
+            output[: len(images)] = self._pool(wide, boxes[: len(images)], moves[: len(images)], np.array(images))
         return output
 
-    def _pool(self, image: Array, box: Array, move: Array) -> Array:
-        """An image [bins * H, W, channels] pooled in one region: [group_size, group_size, channels]."""
-        number = box.dtype.type
-        rows, columns = image.shape[0] // self.group_size**2, image.shape[1]
+    def _pool(self, data: Array, boxes: Array, moves: Array, images: Array) -> Array:
+        """boxes: [regions, 5]. moves: [regions, 2 * classes, group_size, group_size]. images: of each region."""
+        group, (height, width) = self.group_size, data.shape[2:]
+        classes = moves.shape[1] // 2
+        channels = self.output_dim // classes
+        # One high image, the planes of all bins one below the other; a place holds the channels of a class.
+        planes = data[:, : self.output_dim * group**2].reshape(len(data), classes, channels, group**2, height * width)
+        places = np.ascontiguousarray(planes.transpose(0, 1, 3, 4, 2)).reshape(-1, width, channels)
+        bins = np.arange(group**2).reshape(group, group, 1, 1)
+        result = np.empty((len(boxes), classes, group, group, channels), data.dtype)
+        # Regions of which the four neighbours of all points stay in the cache.
+        points = classes * group**2 * self.spatial_bins_y * self.spatial_bins_x
+        step = max(costs.CHUNK_ELEMENTS // (points * channels), 1)
+        for start in range(0, len(boxes), step):
+            check_time()
+            some = slice(start, start + step)
+            y, x = self._points(boxes[some], moves[some].reshape(-1, classes, 2, group, group))
+            counted = (y >= -0.5) & (y <= height - 0.5) & (x >= -0.5) & (x <= width - 0.5)
+            down, across = (
+                read_between(np.clip(np.where(counted, one, 0), 0, size - 1)) for one, size in ((y, height), (x, width))
+            )
+            planes_of = (images[some, np.newaxis] * classes + np.arange(classes)).reshape(-1, classes, 1, 1, 1, 1)
+            first = (planes_of * group**2 + bins) * height
+            down = down._replace(low=first + down.low, high=first + down.high)
+            lines = [Line(*(one.ravel() for one in line)) for line in (down, across)]
+            values = sample_points(places, *lines).reshape(*counted.shape, channels)
+            values[~counted] = 0
+            total = values.reshape(*counted.shape[:4], -1, channels).sum(axis=4)
+            result[some] = total / np.maximum(counted.sum(axis=(4, 5)), 1)[..., np.newaxis]
+        return result.transpose(0, 1, 4, 2, 3).reshape(len(boxes), self.output_dim, group, group)
+
+    def _points(self, boxes: Array, moves: Array) -> tuple[Array, Array]:
+        """y and x of the points, [regions, classes, group_size, group_size, spatial_bins_y, spatial_bins_x].
+
+        moves: [regions, classes, 2, group_size, group_size].
+        """
+        number = boxes.dtype.type
         scale, half = number(self.spatial_scale), number(0.5)
-        rounded = _rounded(box[1:]).astype(box.dtype)
-        first, end = rounded[:2] * scale - half, (rounded[2:] + 1) * scale - half
-        extent = np.maximum(end - first, number(0.1))
+        corners = _rounded(boxes[:, 1:]).astype(boxes.dtype)
+        firsts, ends = corners[:, :2] * scale - half, (corners[:, 2:] + 1) * scale - half
+        extents = np.maximum(ends - firsts, number(0.1))
         places = []
         for axis, parts in ((1, self.spatial_bins_y), (0, self.spatial_bins_x)):
-            size = extent[axis] / number(self.group_size)
-            grid = np.arange(self.group_size, dtype=box.dtype) * size + first[axis]
-            begin = (grid[:, np.newaxis] if axis else grid) + move[axis] * extent[axis]
-            places.append(begin[..., np.newaxis] + np.arange(parts, dtype=box.dtype) * (size / number(parts)))
+            extent = extents[:, axis, np.newaxis]
+            size = extent / number(self.group_size)
+            grid = np.arange(self.group_size, dtype=boxes.dtype) * size + firsts[:, axis, np.newaxis]
+            grid = np.expand_dims(grid, (1, 3) if axis else (1, 2))
+            begins = grid + moves[:, :, axis] * extent[..., np.newaxis, np.newaxis]
+            steps = np.arange(parts, dtype=boxes.dtype) * (size / number(parts))
+            places.append(begins[..., np.newaxis] + np.expand_dims(steps, (1, 2, 3)))
+        shape = np.broadcast_shapes(places[0][..., np.newaxis].shape, places[1][..., np.newaxis, :].shape)
         y, x = places[0][..., np.newaxis], places[1][..., np.newaxis, :]
-        counted = (y >= -0.5) & (y <= rows - 0.5) & (x >= -0.5) & (x <= columns - 0.5)
-        bin_rows = np.arange(self.group_size**2).reshape(self.group_size, self.group_size, 1, 1) * rows
-        down, across = (
-            read_between(np.clip(np.where(counted, one, 0), 0, size - 1)) for one, size in ((y, rows), (x, columns))
-        )
-        down = down._replace(low=down.low + bin_rows, high=down.high + bin_rows)
-        lines = [type(line)(*(one.ravel() for one in line)) for line in (down, across)]
-        values = sample_points(image, *lines).reshape(*counted.shape, -1)
-        values[~counted] = 0
-        return np.asarray(values.sum(axis=(2, 3)) / np.maximum(counted.sum(axis=(2, 3)), 1)[..., np.newaxis])
+        return np.broadcast_to(y, shape), np.broadcast_to(x, shape)
 
 
 def _rounded(values: Array) -> Array:

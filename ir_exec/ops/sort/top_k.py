@@ -9,7 +9,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.kernels.indices import as_integers
-from ir_exec.kernels.sorting import comparable
+from ir_exec.kernels.sorting import comparable, least_indices
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName, Int
 from ir_exec.ops.base.intervals import index_bounds
@@ -57,10 +57,7 @@ class _TopK(Op):
         keys = comparable(data)
         if self.mode == "max":
             keys = -keys if keys.dtype.kind == "f" else ~keys
-        order = np.argsort(keys, self.axis, kind="stable")
-        kept = [slice(None)] * data.ndim
-        kept[self.axis] = slice(count)
-        chosen = order[tuple(kept)]
+        chosen = least_indices(keys, count, self.axis)
         if self.sort == "index":
             chosen = np.sort(chosen, self.axis)
         return np.take_along_axis(data, chosen, self.axis), chosen.astype(self.index_element_type.dtype)

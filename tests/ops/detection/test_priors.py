@@ -30,6 +30,13 @@ def test_a_grid_of_no_points_has_no_boxes() -> None:
     assert run(operator, np.array([0, 5]), np.array([20, 40])).shape == (2, 0)
 
 
+@pytest.mark.parametrize("attributes", [{}, {"scale_all_sizes": "false"}, {"scale_all_sizes": "false", "flip": "true"}])
+def test_without_sizes_there_are_no_boxes(attributes: dict[str, str]) -> None:
+    operator = make("PriorBox", 8, offset=0.5, **attributes)
+    assert operator.infer(known([2, 3]), known([10, 10])).shape == [2, 0]
+    assert run(operator, np.array([2, 3]), np.array([10, 10])).shape == (2, 0)
+
+
 def test_sizes_below_0() -> None:
     operator = make("PriorBox", 1, min_size=3)
     with pytest.raises(ShapeError, match="output_size has -1, expected 0 or more"):

@@ -162,6 +162,40 @@ def test_no_more_scores_than_allowed_are_held_at_once(monkeypatch: pytest.Monkey
     assert max(sizes) <= 1000
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(
+    ("query", "key", "value", "expected"),
+    [
+        ((2, 3, 4), (2, 0, 4), (2, 0, 5), (2, 3, 5)),
+        ((2, 0, 4), (2, 3, 4), (2, 3, 5), (2, 0, 5)),
+        ((2, 3, 4), (2, 6, 4), (2, 6, 0), (2, 3, 0)),
+        ((0, 3, 4), (0, 6, 4), (1, 6, 5), (0, 3, 5)),
+        ((3, 4), (0, 4), (0, 5), (3, 5)),
+    ],
+    ids=["no keys", "no queries", "no values", "no batch", "no keys of rank 2"],
+)
+def test_attention_to_nothing_is_0(
+    query: tuple[int, ...],
+    key: tuple[int, ...],
+    value: tuple[int, ...],
+    expected: tuple[int, ...],
+    dtype: type,
+    *,
+    causal: bool,
+) -> None:
+    arrays = [np.ones(shape, dtype) for shape in (query, key, value)]
+    found = ScaledDotProductAttention(causal=causal).evaluate(*arrays)
+    assert (found.shape, found.dtype) == (expected, dtype)
+    assert not found.any()
+
+
+def test_vectors_of_no_elements_attend_to_all_alike() -> None:
+    value = np.array([[[1, 2], [3, 6]]], np.float32)
+    found = ScaledDotProductAttention(causal=False).evaluate(np.ones((1, 3, 0)), np.ones((1, 2, 0)), value)
+    assert found.tolist() == [[[2, 4]] * 3]
+
+
 def test_a_query_that_may_see_nothing_is_not_a_number() -> None:
     query = np.ones((1, 2, 4), np.float32)
     with np.errstate(all="ignore"):

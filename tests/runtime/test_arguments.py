@@ -1,0 +1,188 @@
+"""What callers give: arrays for inputs, shapes for plans, numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ir_exec
+from ir_exec.codes import Code
+from ir_exec.model import ModelPort
+from ir_exec.runtime.arguments import bind_inputs, bind_shapes, require_callable, seconds, whole_number
+from tests.helpers.network_text import NetworkText
+
+
+def ports(*inputs: tuple[str, str]) -> list[ModelPort]:
+    net = NetworkText()
+    for shape, element_type in inputs:
+        net.result(net.parameter(shape, element_type))
+    return ir_exec.read_model(net.file().xml).inputs
+
+
+def named(*inputs: tuple[str, str]) -> tuple[list[ModelPort], list[str]]:
+    found = ports(*inputs)
+    return found, [port.name for port in found]
+
+
+TWO = (("2", "f32"), ("?,3", "i64"))
+X, Y = np.ones(2, np.float32), np.ones((1, 3), np.int64)
+
+
+def refused(call: Callable[[], object]) -> tuple[str, str]:
+    with pytest.raises(ir_exec.IRError) as caught:
+        call()
+    return caught.value.code, caught.value.message
+
+
+def test_inputs_in_any_order_by_name_and_position() -> None:
+    found, (x, y) = named(*TWO)
+    for given in ([X, Y], (X, Y), {y: Y, x: X}, {1: Y, 0: X}, {y: Y, 0: X}, {found[1]: Y, found[0]: X}):
+        first, second = bind_inputs(given, found)  # type: ignore[arg-type]  # keys of several kinds
+        assert (first.shape, second.shape) == ((2,), (1, 3))
+    assert bind_inputs(None, []) == bind_inputs({}, []) == bind_inputs([], []) == []
+
+
+def test_an_array_alone_is_the_only_input() -> None:
+    (found,) = bind_inputs(X, ports(("2", "f32")))
+    assert found.tolist() == [1, 1]
+    assert refused(lambda: bind_inputs(X, ports(*TWO))) == (
+        Code.unknown_input,
+        "expected a mapping or a sequence of inputs, found ndarray",
+    )
+
+
+def test_wrong_sets_of_inputs() -> None:
+    found, (x, y) = named(*TWO)
+    wrong: dict[str, Any] = {
+        f"expected 2 inputs ({x}, {y}), found 1": [X],
+        f"expected 2 inputs ({x}, {y}), found 3": [X, Y, Y],
+        f"no value for input '{x}', '{y}'": None,
+        f"no value for input '{y}'": {x: X},
+        f"input '{x}' is given more than once": {x: X, 0: X, y: Y},
+        "expected a mapping or a sequence of inputs, found str": "xy",
+        "expected a mapping or a sequence of inputs, found bytes": b"xy",
+        "expected a mapping or a sequence of inputs, found set": {1},
+    }
+    for message, given in wrong.items():
+        assert refused(lambda given=given: bind_inputs(given, found)) == (Code.unknown_input, message)
+
+
+@pytest.mark.parametrize(
+    ("array", "element_type"),
+    [
+        # Floats are rounded to floats, integers widened where all of them fit.
+        (np.ones(2, np.float64), "f16"),
+        (np.ones(2, np.float16), "f32"),
+        (np.ones(2, np.int32), "i64"),
+        (np.ones(2, np.uint8), "i16"),
+        (np.ones(2, np.int8), "f32"),
+        ([1, 2.0], "f32"),
+        ([1.0, 2.0], "i32"),
+        ([True, False], "boolean"),
+        ([0, 255], "u8"),
+    ],
+)
+def test_arrays_of_other_types_that_are_cast(array: Any, element_type: str) -> None:
+    (found,) = bind_inputs([array], ports(("2", element_type)))
+    assert found.dtype == ir_exec.ElementType[element_type].dtype
+    np.testing.assert_array_equal(found.astype(np.float64), np.asarray(array, np.float64))
+
+
+@pytest.mark.parametrize(
+    ("array", "element_type", "reason"),
+    [
+        (np.ones(2, np.float32), "f8e4m3", "is float32, expected f8e4m3; the cast could lose something"),
+        (np.ones(2, np.int64), "i32", "is int64, expected i32; the cast could lose something"),
+        (np.ones(2, np.float32), "i64", "is float32, expected i64; the cast could lose something"),
+        (np.ones(2, np.int64), "f32", "is int64, expected f32; the cast could lose something"),
+        (np.ones(2, np.complex64), "f32", "is complex64, expected f32; the cast could lose something"),
+        (["1", "2"], "f32", "is <U1, expected f32; the cast could lose something"),
+        ([1, 2], "string", "is int64, expected string; the cast could lose something"),
+        ([0, 256], "u8", "holds numbers that u8 cannot hold"),
+        ([-1, 0], "u8", "holds numbers that u8 cannot hold"),
+        ([1.5, 0], "i32", "holds numbers that i32 cannot hold"),
+    ],
+)
+def test_arrays_that_would_lose_something(array: Any, element_type: str, reason: str) -> None:
+    found, (x,) = named(("2", element_type))
+    assert refused(lambda: bind_inputs([array], found)) == (Code.input_array_type, f"input '{x}' {reason}")
+
+
+def test_the_hint_says_how_to_cast() -> None:
+    with pytest.raises(ir_exec.ElementTypeError) as caught:
+        bind_inputs([np.ones(2, np.int64)], ports(("2", "i32")))
+    assert caught.value.hint == "cast it with .astype('int32') if that is meant"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "fits"),
+    [((2, 1), True), ((4, 1), True), ((1, 1), False), ((5, 1), False), ((3,), False), ((3, 1, 1), False)],
+)
+def test_ends_of_a_range_of_sizes(sizes: tuple[int, ...], fits: bool) -> None:
+    found, (x,) = named(("2..4,?", "f32"))
+    array = np.zeros(sizes, np.float32)
+    if fits:
+        assert bind_inputs([array], found)[0] is array
+    else:
+        shape = str(list(sizes)).replace(" ", "")
+        message = f"input '{x}' has shape {shape}, expected [2..4,?]"
+        assert refused(lambda: bind_inputs([array], found)) == (Code.input_array_shape, message)
+
+
+def test_shapes_of_a_plan() -> None:
+    found, (x, y) = named(*TWO)
+    assert [sizes for _, sizes in bind_shapes({y: (4, 3)}, found)] == [(2,), (4, 3)]
+    assert [sizes for _, sizes in bind_shapes({1: "0,3", x: [2]}, found)] == [(2,), (0, 3)]
+    assert [port.name for port, _ in bind_shapes({1: (1, 3)}, found)] == [x, y]
+    open_shape = f"input '{y}' has the open shape [?,3]: say which it is to be"
+    for given in (None, {}, {x: (2,)}, {y: "?,3"}):
+        assert refused(lambda given=given: bind_shapes(given, found)) == (Code.input_array_shape, open_shape)
+    assert refused(lambda: bind_shapes({y: (4, 4)}, found)) == (
+        Code.input_array_shape,
+        f"input '{y}' has shape [4,4], expected [?,3]",
+    )
+    assert refused(lambda: bind_shapes([(4, 4)], found)) == (  # type: ignore[arg-type]  # as callers may
+        Code.unknown_input,
+        "expected shapes as a mapping from names or positions of inputs, found list",
+    )
+
+
+@pytest.mark.parametrize("value", [3, 3.0, np.int8(3), 5])
+def test_whole_numbers(value: Any) -> None:
+    found = whole_number(value, "batch", 3)
+    assert (type(found), found) == (int, int(value))
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (2, "batch is 2, expected 3 or more"),
+        (3.5, "batch is 3.5, expected a whole number from 3 on"),
+        (True, "batch is True, expected a whole number from 3 on"),
+        (None, "batch is None, expected a whole number from 3 on"),
+        ([3], "batch is a list, expected a whole number from 3 on"),
+        ("x" * 48, f"batch is '{'x' * 48}', expected a whole number from 3 on"),
+        ("x" * 49, f"batch is '{'x' * 49}..., expected a whole number from 3 on"),
+    ],
+)
+def test_what_is_no_whole_number(value: Any, message: str) -> None:
+    assert refused(lambda: whole_number(value, "batch", 3)) == (Code.bad_value, message)
+
+
+@pytest.mark.parametrize("value", [1e-9, 2, np.float32(0.5), np.int64(3), float("inf")])
+def test_seconds(value: Any) -> None:
+    assert seconds(value, "max_seconds") == float(value)
+
+
+@pytest.mark.parametrize("value", [0, -1, float("nan"), True, "1", None, 0.0])
+def test_what_is_no_time(value: Any) -> None:
+    assert refused(lambda: seconds(value, "max_seconds"))[1].endswith("expected a number of seconds above 0")
+
+
+def test_what_can_be_called() -> None:
+    require_callable(None, "observe")
+    require_callable(print, "observe")
+    assert refused(lambda: require_callable(3, "observe"))[1] == "observe is 3, expected a function"
