@@ -8,7 +8,8 @@ It takes about a minute. Each figure is the least of many repetitions; only an i
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import inf
 from pathlib import Path
 from statistics import median
@@ -20,11 +21,13 @@ sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.paren
 
 from ir_exec.kernels import costs
 from ir_exec.kernels.boxes import corner_overlaps, keep_best
+from ir_exec.kernels.compressed import CompressedMatrix, multiply_rows
 from ir_exec.kernels.gather import take_along_axis
 from ir_exec.kernels.parallel import THREADS, Worker, for_each
 from ir_exec.kernels.scatter import put_slices
 from ir_exec.kernels.scatter_reduced import Reduced
 from ir_exec.kernels.softmax import softmax
+from ir_exec.types import ElementType
 
 RNG = np.random.default_rng(0)
 
@@ -165,6 +168,47 @@ def kernels() -> None:
     with_numbers("LONG_SLICE_BYTES", (1, 10**9), lambda: put_slices(rows, chosen, values, output))
 
 
+def decoding() -> None:
+    print("\nDECODING_NANOSECONDS: the passes over a block of 2**18 weights in the cache, ns a weight")
+    rows, columns = 128, 2048
+    weights = RNG.random((rows, columns), dtype=np.float32)
+    half, vector = weights[:, : columns // 2], weights[0]
+    stored = RNG.integers(0, 256, half.shape, np.uint8)
+    words = weights.view(np.int32)
+    short = weights.astype(np.float16)
+    table = RNG.random(256)
+    codes, decoded, pairs = np.empty_like(stored), np.empty_like(weights), np.empty(half.shape)
+    passes: dict[str, Callable[[], object]] = {
+        "u4: the lower or the upper half of each byte": lambda: np.bitwise_and(stored, 15, out=codes),
+        "u4: half of the codes to f32": lambda: np.copyto(decoded[:, : columns // 2], codes),
+        "u4: two weights by a table of pairs": lambda: np.take(table, stored, out=pairs, mode="clip"),
+        "f16: a shift or a mask": lambda: np.right_shift(words, 3, out=decoded.view(np.int32)),
+        "f16: NumPy's conversion": lambda: np.copyto(decoded, short),
+        "the product with one token": lambda: weights @ vector,
+    }
+    for name, function in passes.items():
+        print(f"{name:46} {nanoseconds(function) / weights.size:8.3f}")
+    for kind, matrix in _compressed():
+        product = partial(multiply_rows, RNG.random((1, matrix.columns), dtype=np.float32), matrix)
+        print(f"\none token by {matrix.rows:,} x {matrix.columns:,} weights of {kind}")
+        numbers = (2**16, 2**17, 2**18, 2**19)
+        with_numbers("DECODED_ELEMENTS", numbers, partial(product, np.empty((1, matrix.rows), np.float32)))
+
+
+def _compressed() -> Iterator[tuple[str, CompressedMatrix]]:
+    rows, columns, groups = 5632, 2048, 16
+    scale = RNG.random((rows, groups), dtype=np.float32).astype(np.float16)
+    zero = RNG.integers(0, 16, (rows, groups), np.uint8)
+    stored = RNG.integers(0, 256, (rows, columns // 2), np.uint8)
+    floats = RNG.random((rows, columns), dtype=np.float32).astype(np.float16).view(np.uint8)
+    for kind, matrix in (
+        ("u4", CompressedMatrix.of(stored, ElementType.u4, columns, scale=scale, zero=zero)),
+        ("f16", CompressedMatrix.of(floats, ElementType.f16, columns)),
+    ):
+        if matrix is not None:
+            yield kind, matrix
+
+
 def with_numbers(name: str, numbers: Sequence[int], function: Callable[[], object]) -> None:
     """Print what the function takes when `costs` has each of these numbers in turn."""
     print(f"\n{name}: us")
@@ -176,7 +220,7 @@ def with_numbers(name: str, numbers: Sequence[int], function: Callable[[], objec
 
 
 def main() -> None:
-    for experiment in (random_elements, slices, pieces, functions, products, threads, kernels):
+    for experiment in (random_elements, slices, pieces, functions, products, threads, kernels, decoding):
         experiment()
 
 

@@ -49,10 +49,12 @@ Severity = Literal["error", "warning", "info"]
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in an IR file; unknown parts are None.
+    """A place in a file; unknown parts are None.
 
     port: the name of an input or output of the layer (`indices`, `output`), or its id if it has no name.
     line: counts from 1. layer_id: as text, because ids in broken files may not be numbers.
+    kind: whether `layer_id`, `layer_name` and `layer_type` are those of a layer of IR, or position, name and type of a
+        node of an ONNX graph.
     """
 
     path: str | None = None
@@ -61,6 +63,7 @@ class Location:
     layer_name: str | None = None
     layer_type: str | None = None
     port: str | None = None
+    kind: Literal["layer", "node"] = "layer"
 
     def filled_from(self, other: Location) -> Location:
         """This place, its unknown parts filled in from the other."""
@@ -71,6 +74,7 @@ class Location:
             layer_name=self.layer_name if self.layer_name is not None else other.layer_name,
             layer_type=self.layer_type if self.layer_type is not None else other.layer_type,
             port=self.port if self.port is not None else other.port,
+            kind=self.kind if self.layer_id is not None else other.kind,
         )
 
     def __str__(self) -> str:
@@ -81,7 +85,7 @@ class Location:
         layer = ""
         if self.layer_id is not None or self.layer_type is not None:
             # A layer of a network in the making has no id yet.
-            layer = f"layer {self.layer_id}" if self.layer_id is not None else "layer"
+            layer = f"{self.kind} {self.layer_id}" if self.layer_id is not None else self.kind
             layer += f' "{self.layer_name}"' if self.layer_name is not None else ""
             layer += f" ({self.layer_type})" if self.layer_type is not None else ""
         port = f"port {self.port}" if self.port is not None else ""

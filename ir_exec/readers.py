@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-__all__ = ["Reader", "reader_of"]
+__all__ = ["ENDINGS", "Reader", "is_readable", "reader_of"]
 
 _PEEKED = 16
 
@@ -19,6 +20,7 @@ _PEEKED = 16
 class Reader(NamedTuple):
     """A format: its name, how the names of its files end, how their content starts, and where its reader is.
 
+    package: what must be installed beside ir_exec.
     function: `module:name`. It takes the path or the content, and the keyword `report`; it returns a Model, or None
         where faults were reported that leave nothing to read.
     """
@@ -26,6 +28,7 @@ class Reader(NamedTuple):
     name: str
     ending: str
     starts: Callable[[bytes], bool]
+    package: str
     function: str
 
     def read(self, source: object, **options: Any) -> Any:
@@ -39,7 +42,16 @@ def _is_onnx(start: bytes) -> bool:
     return len(start) > 2 and start[0] == 8 and 0 < start[1] <= 32 and start[2] in b"\x12\x1a\x22\x28\x32\x3a\x42"
 
 
-_READERS = (Reader("ONNX", ".onnx", _is_onnx, "ir_exec.onnx.reading:read_onnx"),)
+_READERS = (Reader("ONNX", ".onnx", _is_onnx, "onnx", "ir_exec.onnx.reading:read_onnx"),)
+
+ENDINGS = (".xml", *(reader.ending for reader in _READERS))
+"""How the names of files of networks end."""
+
+
+def is_readable(path: str) -> bool:
+    """Whether what reads files of this name is installed."""
+    found = next((reader for reader in _READERS if path.lower().endswith(reader.ending)), None)
+    return found is None or find_spec(found.package) is not None
 
 
 def reader_of(source: object) -> Reader | None:

@@ -29,6 +29,7 @@ __all__ = [
     "needed_layers",
     "output_port",
     "result",
+    "with_told",
 ]
 
 
@@ -87,6 +88,15 @@ def _rt_info() -> RtInfo:
 
     made = RtInfo(name="ir_exec_version", attributes={"value": __version__})
     return RtInfo(name="rt_info", children=(made,))
+
+
+def with_told(document: Document, told: Mapping[str, str]) -> Document:
+    """The document with the options that it was made with in `rt_info`."""
+    children = tuple([RtInfo(name=name, attributes={"value": value}) for name, value in told.items()])
+    made = RtInfo(name="conversion_parameters", children=children)
+    rt_info = document.rt_info or RtInfo(name="rt_info")
+    changed = rt_info.model_copy(update={"children": (*rt_info.children, made)})
+    return document.model_copy(update={"rt_info": changed})
 
 
 def needed_layers(values: Iterable[Value]) -> list[BuiltLayer]:

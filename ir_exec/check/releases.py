@@ -23,7 +23,7 @@ from ir_exec.ir import Document, Layer
 from ir_exec.ops.base.registry import canonical
 from ir_exec.types import ElementType
 
-__all__ = ["Release", "known_releases", "newer_than", "requirement"]
+__all__ = ["Release", "first_release", "known_releases", "newer_than", "requirement"]
 
 _TYPE_ATTRIBUTES = ("element_type", "destination_type", "variable_type", "output_type", "index_element_type")
 
@@ -56,6 +56,12 @@ def known_releases() -> list[Release]:
     found = {release for releases in single for release in releases.values()}
     found |= {novelty.release for entries in table.novelties.values() for novelty in entries}
     return sorted(found | {table.dim_of_0})
+
+
+def first_release(type_name: str, opset: str) -> Release | None:
+    """The first release that reads this operator of this opset; None where that is not known."""
+    table = _table()
+    return table.operators.get((canonical(type_name), opset)) or table.opsets.get(opset)
 
 
 class _Need(NamedTuple):
@@ -106,7 +112,7 @@ def _needs(document: Document, version: int) -> Iterator[_Need]:
     yield _Need(table.ir_versions[version], f"IR version {version}", None)
     for layer in document.all_layers():
         type_name, opset = canonical(layer.type), layer.version or ""
-        release = table.operators.get((type_name, opset)) or table.opsets.get(opset)
+        release = first_release(type_name, opset)
         if release is not None:
             yield _Need(release, f"{layer.type} of {opset}", layer)
         kinds = [port.precision for port in layer.outputs]

@@ -226,7 +226,7 @@ def _layers(others: list[Diagnostic]) -> str:
     shown = ", ".join(printable(id) for id in ids[:MOST_LAYERS_LISTED]) + (
         ", ..." if len(ids) > MOST_LAYERS_LISTED else ""
     )
-    noun = "layer" if others[0].location.layer_id is not None else "place"
+    noun = others[0].location.kind if others[0].location.layer_id is not None else "place"
     return f"{counted(len(ids), 'other ' + noun)} ({shown})"
 
 

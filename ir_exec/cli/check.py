@@ -46,7 +46,8 @@ from ir_exec.codes import Code
 from ir_exec.errors import IRError, Severity
 from ir_exec.ir import default_weights_path
 from ir_exec.ir.markup import load
-from ir_exec.ir.urls import exists
+from ir_exec.ir.urls import exists, suffix_of
+from ir_exec.readers import ENDINGS, is_readable
 
 _LEVELS: tuple[Severity, ...] = ("error", "warning", "info")
 
@@ -134,10 +135,11 @@ def command(
     scheduler: str | None,
     config_path: str | None,
 ) -> None:
-    """Report everything that is wrong with IR files.
+    """Report everything that is wrong with IR files, and with ONNX files.
 
-    PATH is an .xml file, its .bin, or a folder that is searched for .xml files. Files in folders that are no IR, and
-    have no .bin beside them, are skipped and counted. `ir-exec explain CODE` tells what a finding means.
+    PATH is an .xml file, its .bin, an .onnx file, or a folder that is searched for .xml and .onnx files. Files in
+    folders that are no IR, and have no .bin beside them, are skipped and counted; so are ONNX files where the package
+    onnx is not installed. `ir-exec explain CODE` tells what a finding means.
 
     Settings may stand in [tool.ir-exec] of pyproject.toml, or in ir-exec.toml: select, ignore, per-file-ignores,
     severity, level, strict, target, baseline, jobs, weights-values, extensions.
@@ -172,7 +174,7 @@ def command(
     with pool_for(jobs, scheduler, modules) as pool, Bar(lambda: sum(1 for _ in files()), is_wanted=is_shown) as bar:
         for path, was_found, report in check_all(files(), question, pool):
             bar.advance()
-            if (was_found or skip_others) and _is_other_xml(report):
+            if (was_found and not is_readable(path)) or ((was_found or skip_others) and _is_other(path, report)):
                 skipped.append(path)
                 continue
             wanted = _selection(config, select, ignore).apply(report)
@@ -183,7 +185,7 @@ def command(
                     shown.lines(lines)
             reports.append(wanted)
     if not reports and not skip_others:
-        raise Unusable(f"there are no IR files in {', '.join(paths)}")
+        raise Unusable(f"there are no IR or ONNX files in {', '.join(paths)}")
     summary = Summary.of(reports)
     if write_baseline is not None:
         write_bytes(
@@ -243,8 +245,7 @@ def _finish(reports: Reports, output_format: str, output: str | None, shown: _Sh
     is_text = output_format == "text"
     line = summary_line(reports.summary)
     if is_text and reports.skipped:
-        count = len(reports.skipped)
-        shown.lines([f"skipped {count} other .xml {'file' if count == 1 else 'files'}"])
+        shown.lines(_skipped(reports.skipped))
     if is_text:
         shown.lines([shown.style(_role(reports.summary), line)])
         content = "\n".join(shown.kept)
@@ -262,6 +263,14 @@ def _finish(reports: Reports, output_format: str, output: str | None, shown: _Sh
         if content:
             click.echo(content)
         echo(styled(_role(reports.summary), line), to_stderr=True)
+
+
+def _skipped(paths: Sequence[str]) -> Iterator[str]:
+    unreadable = sum(not is_readable(path) for path in paths)
+    if unreadable < len(paths):
+        yield f"skipped {counted(len(paths) - unreadable, 'other .xml file')}"
+    if unreadable:
+        yield f"skipped {counted(unreadable, 'ONNX file')}: pip install 'ir-exec[onnx]' installs what reads them"
 
 
 def _role(summary: Summary) -> str:
@@ -402,8 +411,10 @@ def _folder(path: str) -> str:
     return os.path.dirname(os.path.abspath(path))
 
 
-def _is_other_xml(report: Report) -> bool:
-    """Whether a file is not IR and was not meant to be: there is no .bin beside it."""
+def _is_other(path: str, report: Report) -> bool:
+    """Whether a file is no network and was not meant to be: by its name, and there is no .bin beside it."""
+    if suffix_of(path) in ENDINGS and suffix_of(path) != ".xml":
+        return False
     is_other = any(found.code == Code.not_ir for found in report.diagnostics)
     return is_other and not exists(default_weights_path(report.path or ""))
 

@@ -13,7 +13,7 @@ from ir_exec.cli.batch import Many, is_many
 from ir_exec.cli.compare_many import CompareItem, compare_many
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_bytes
-from ir_exec.cli.inputs import Asked, input_options
+from ir_exec.cli.inputs import DRAWN_HINT, Asked, input_options
 from ir_exec.cli.parallel import worker_options
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.ranges import FiniteRange
@@ -122,8 +122,7 @@ def command(
     given = asked.given(network.inputs)
     inputs = asked.drawn(network.inputs, given) if given else None
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "shapes": asked.wanted(network.inputs)}
-    drawn_hint = "inputs that are drawn need not fit the network: --input gives others, --shape other shapes"
-    run_hint = None if inputs is not None else drawn_hint
+    run_hint = None if inputs is not None else DRAWN_HINT
     with errors_as_messages(hint=run_hint, exit_code=UNUSABLE), LayerBar(len(network.graph.nodes)) as bar:
         progress = bar.advance if bar.is_wanted else None
         if is_rounded:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+
 import click
 
+from ir_exec.check.releases import Release, first_release, newer_than
+from ir_exec.cli.completion import complete_releases
 from ir_exec.cli.shape_option import shape_option, shapes_by_input
 from ir_exec.cli.terminal import UNUSABLE, Unusable, errors_as_messages
 from ir_exec.cli.written import show_written
+from ir_exec.model import Model
 from ir_exec.onnx.model import convert_model, inputs_of
 from ir_exec.onnx.reading import read_proto
+from ir_exec.ops.base.registry import LAST_OPSET, opset_number
 from ir_exec.types import Shape, TensorType
+
+_FIRST_OPSET = 8
+"""The newest opset of the first release that reads IR version 11, which is what is written."""
 
 
 @click.command("convert")
@@ -18,17 +28,50 @@ from ir_exec.types import Shape, TensorType
 @shape_option("The shape of an input")
 @click.option("--static", is_flag=True, help="Dims of inputs that are still open become 1.")
 @click.option("--compress-to-fp16", is_flag=True, help="Store weights of 32 and 64 bits as f16.")
-def command(model: str, output: str, shapes: tuple[str, ...], static: bool, compress_to_fp16: bool) -> None:
+@click.option("--fold", is_flag=True, help="Compute what depends on no input, where that takes no more memory.")
+@click.option(
+    "--to-opset",
+    type=click.IntRange(_FIRST_OPSET, LAST_OPSET),
+    metavar="N",
+    help=f"Use no operators of opsets after this one, {_FIRST_OPSET} to {LAST_OPSET}.",
+)
+@click.option(
+    "--target",
+    metavar="RELEASE",
+    shell_complete=complete_releases,
+    help="Write what this OpenVINO, say 2023.0, reads.",
+)
+def command(
+    model: str,
+    output: str,
+    shapes: tuple[str, ...],
+    static: bool,
+    compress_to_fp16: bool,
+    fold: bool,
+    to_opset: int | None,
+    target: str | None,
+) -> None:
     """Write an ONNX file as IR: OUT.xml, and OUT.bin beside it.
 
     Tensors and nodes keep their names. With fixed shapes operators can be said that otherwise cannot. Weights are
-    compressed unless one of them is too large for f16.
+    compressed unless one of them is too large for f16. For an older OpenVINO, operators are written in the older
+    versions that mean the same; layers that have none are named.
 
-    Exit code: 0 when it was written, 1 where the file has a fault or an operator that IR cannot say, 2 for paths and
-    arguments that cannot be used.
+    Exit code: 0 when it was written, 1 where the file has a fault or an operator that IR, or the older OpenVINO, cannot
+    say, 2 for paths and arguments that cannot be used.
     """
     if not output.lower().endswith(".xml"):
         raise Unusable(f"--output {output}: the file to write must end in .xml")
+    release = None if target is None else _release(target)
+    options = {
+        "input_model": os.path.basename(model),
+        "shape": "; ".join(shapes),
+        "static": _flag(static),
+        "compress_to_fp16": _flag(compress_to_fp16),
+        "fold": _flag(fold),
+        "to_opset": str(to_opset or ""),
+        "target": target or "",
+    }
     with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
         proto, folder = read_proto(model)
         ports = inputs_of(proto)
@@ -39,7 +82,55 @@ def command(model: str, output: str, shapes: tuple[str, ...], static: bool, comp
             if static and shape.dims is not None:
                 shape = Shape([dim if dim.is_static else 1 for dim in shape])
             given[port.name] = TensorType(port.element_type, shape)
-        converted = convert_model(proto, folder=folder, given=given, compress=compress_to_fp16).model
+        told = {name: value for name, value in options.items() if value}
+        converted = convert_model(proto, folder=folder, given=given, compress=compress_to_fp16, told=told).model
+        if fold:
+            from ir_exec.runtime.folding import folded  # only here is anything computed
+
+            converted = folded(converted)
+    if to_opset is not None or release is not None:
+        with errors_as_messages():
+            converted = _for_older(converted, to_opset, release)
     with errors_as_messages(exit_code=UNUSABLE):
         converted.save(output)
     show_written("Converted", converted, output)
+
+
+def _for_older(model: Model, to_opset: int | None, release: Release | None) -> Model:
+    """The network in versions that both the opset and the release have; IRError where that cannot be."""
+    from ir_exec.build.older import in_older_versions
+
+    if to_opset is not None:
+        model = in_older_versions(model, _in_opset(to_opset), f"opset{to_opset}")
+    if release is not None:
+        model = in_older_versions(model, _in_release(release), f"OpenVINO {release}")
+        for fault in newer_than(release, model.document, model.document.version):
+            raise fault
+    return model
+
+
+def _in_opset(last: int) -> Callable[[str, str], bool]:
+    def is_readable(type_name: str, version: str) -> bool:
+        number = opset_number(type_name, version)
+        return number is None or number <= last
+
+    return is_readable
+
+
+def _in_release(release: Release) -> Callable[[str, str], bool]:
+    def is_readable(type_name: str, version: str) -> bool:
+        first = first_release(type_name, version)
+        return first is None or first <= release
+
+    return is_readable
+
+
+def _release(text: str) -> Release:
+    try:
+        return Release.parse(text)
+    except ValueError as error:
+        raise Unusable(f"--target: {error}") from None
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else ""

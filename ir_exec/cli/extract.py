@@ -7,7 +7,7 @@ from click.core import ParameterSource
 
 from ir_exec.check import printable
 from ir_exec.cli.extensions import load_extensions
-from ir_exec.cli.inputs import Asked, input_options
+from ir_exec.cli.inputs import DRAWN_HINT, Asked, input_options
 from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, errors_as_messages, show, table
 from ir_exec.debug import Extracted, extract
@@ -69,9 +69,7 @@ def command(
         if given or shapes or is_seeded:
             arrays = asked.drawn(network.inputs, given)
             if len(given) < len(arrays):
-                drawn_hint = (
-                    "inputs that are drawn need not fit the network: --input gives others, --shape other shapes"
-                )
+                drawn_hint = DRAWN_HINT
     with errors_as_messages(hint=drawn_hint, exit_code=UNUSABLE):
         extracted = extract(network, arrays, from_=begin, to=end, iteration=[int(text) for text in times])
         written = extracted.save(output)

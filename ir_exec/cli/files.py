@@ -1,4 +1,4 @@
-"""The files of a command: those that it names, and the .xml files in folders that it names."""
+"""The files of a command: those that it names, and those of networks in folders that it names."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from ir_exec.cli.terminal import Unusable
 from ir_exec.ir.urls import exists, is_url, replaced_suffix, suffix_of
+from ir_exec.readers import ENDINGS
 
 __all__ = ["files_in", "read_text", "repository", "write_bytes", "writing"]
 
@@ -44,7 +45,7 @@ def _network_of(path: str) -> str:
 
 
 def _below(path: str) -> Iterable[str] | None:
-    """The .xml files in a folder, None for what is no folder."""
+    """The files of networks in a folder, None for what is no folder."""
     if not is_url(path):
         return _walk(path) if os.path.isdir(path) else None
     from ir_exec.ir.remote import files_below
@@ -53,13 +54,13 @@ def _below(path: str) -> Iterable[str] | None:
         found = files_below(path)
     except OSError as error:
         raise Unusable(f"cannot read {path}: {_reason(error)}") from None
-    return None if found is None else [url for url in found if suffix_of(url) == ".xml"]
+    return None if found is None else [url for url in found if suffix_of(url) in ENDINGS]
 
 
 def _walk(folder: str) -> Iterator[str]:
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (os.path.join(place, name) for name in sorted(names) if name.lower().endswith(".xml"))
+        yield from (os.path.join(place, name) for name in sorted(names) if name.lower().endswith(ENDINGS))
 
 
 def repository(start: str) -> str:

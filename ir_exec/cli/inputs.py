@@ -16,7 +16,12 @@ from ir_exec.cli.terminal import Unusable
 from ir_exec.model import ModelPort
 from ir_exec.types import Array, Shape
 
-__all__ = ["Asked", "input_options"]
+__all__ = ["DRAWN_HINT", "Asked", "input_options"]
+
+DRAWN_HINT = (
+    "inputs that are drawn need not fit the network: --input gives others, --shape other shapes, and "
+    "`ir-exec shapes MODEL` tells which fit"
+)
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -11,7 +11,7 @@ from ir_exec.check import printable
 from ir_exec.cli.allocator import keep_freed_memory
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_bytes
-from ir_exec.cli.inputs import Asked, input_options
+from ir_exec.cli.inputs import DRAWN_HINT, Asked, input_options
 from ir_exec.cli.progress import Steps
 from ir_exec.cli.ranges import FiniteRange
 from ir_exec.cli.tables import Table
@@ -93,8 +93,7 @@ def command(
         network = read_model(model, weights=weights)
     given = asked.given(network.inputs)
     drawn = [port.name for port in network.inputs if port.name not in given]
-    drawn_hint = "inputs that are drawn need not fit the network: --input gives others, --shape other shapes"
-    with errors_as_messages(hint=drawn_hint if drawn else None), Steps() as steps:
+    with errors_as_messages(hint=DRAWN_HINT if drawn else None), Steps() as steps:
         report = profile(
             network,
             asked.drawn(network.inputs, given),

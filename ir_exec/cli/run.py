@@ -14,7 +14,7 @@ from ir_exec.cli.allocator import keep_freed_memory
 from ir_exec.cli.arrays import statistics, write_arrays
 from ir_exec.cli.batch import Many, is_many, run_many
 from ir_exec.cli.extensions import load_extensions
-from ir_exec.cli.inputs import Asked, input_options
+from ir_exec.cli.inputs import DRAWN_HINT, Asked, input_options
 from ir_exec.cli.parallel import worker_options
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.ranges import FiniteRange
@@ -105,8 +105,7 @@ def command(
     ports = compiled.inputs
     asked = Asked(named, archive, shapes, seed)
     given = asked.given(ports)
-    drawn_hint = "inputs that are drawn need not fit the network: --input gives others, --shape other shapes"
-    with errors_as_messages(hint=drawn_hint if any(port.name not in given for port in ports) else None):
+    with errors_as_messages(hint=DRAWN_HINT if any(port.name not in given for port in ports) else None):
         arrays = asked.drawn(ports, given)
         if ports:
             show(_inputs(ports, arrays, set(given), seed))

@@ -85,7 +85,8 @@ def read_value(path: str | os.PathLike[str], kind: ElementType, shape: tuple[int
 def damaged(path: str | os.PathLike[str], error: Exception) -> EvaluationError:
     """The error for a file that does not hold what it should."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else getattr(error, "message", str(error))
-    return EvaluationError(f"{os.fspath(path)} cannot be read: {reason}", code=Code.unknown_input)
+    code = Code.unreadable_path if isinstance(error, FileNotFoundError) else Code.unknown_input
+    return EvaluationError(f"{os.fspath(path)} cannot be read: {reason}", code=code)
 
 
 def unwritable(path: str | os.PathLike[str], error: OSError) -> ResourceError:
@@ -143,6 +144,9 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None
 def load_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
     """All arrays of an .npz by their names; raises EvaluationError where it cannot be read."""
     try:
+        with open(path, "rb") as file:
+            if not zipfile.is_zipfile(file):
+                raise ValueError("it is no .npz file")
         with np.load(path, allow_pickle=False) as loaded:
             return {name: loaded[name] for name in loaded.files}
     except (OSError, ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:

@@ -99,13 +99,9 @@ class Weights:
         if is_url(name):
             return cls._of_url(name, order)
         try:
-            if not os.path.isfile(name):
-                if os.path.exists(name):
-                    raise WeightsError(
-                        "the weights are no regular file", code=Code.weights_missing, location=Location(path=name)
-                    )
+            if os.path.exists(name) and not os.path.isfile(name):
                 raise WeightsError(
-                    "the weights file does not exist", code=Code.weights_missing, location=Location(path=name)
+                    "the weights are no regular file", code=Code.weights_missing, location=Location(path=name)
                 )
             with open(name, "rb") as file:
                 status = os.fstat(file.fileno())

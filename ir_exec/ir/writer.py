@@ -25,7 +25,7 @@ __all__ = ["ByteRanges", "write_document"]
 
 _CHUNK = 2**22
 _ALIGNMENT = 64
-"""Bytes: large constants begin at multiples, so that who maps the file need not copy them; OpenVINO takes any offset."""
+"""Bytes: large constants begin at multiples, so that who maps the file need not copy them."""
 
 _ALIGNED_FROM = 2**12
 """Bytes of constants that count as large: the gaps are less than two per cent of them."""

@@ -196,3 +196,6 @@ ELEMENTS_A_KEPT_ONE = 8
 
 PARTITION_NANOSECONDS = 3.0
 """For an element of rows of which the least ones are found."""
+
+ELEMENTS_A_WINDOW = 32
+"""Windows of adaptive pooling from this size on are worth a few calls of NumPy each; smaller ones are taken by axes."""

@@ -30,15 +30,22 @@ def philox(key: int, counter: int, first: int, count: int) -> Array:
     """
     shift, low = np.uint64(32), np.uint64(_LOW)
     number = np.arange(count, dtype=np.uint64) + np.uint64(first % 2**64)
-    a, b = number & low, number >> shift
-    c, d = np.full(count, counter & _LOW, np.uint64), np.full(count, counter >> 32, np.uint64)
+    # Two words of every block are multiplied in a round, and two are not.
+    factors = np.array([[0xD2511F53], [0xCD9E8D57]], np.uint64)
+    multiplied, others, products = np.empty((3, 2, count), np.uint64)
+    multiplied[0], multiplied[1] = number & low, counter & _LOW
+    others[0], others[1] = number >> shift, counter >> 32
     left, right = key & _LOW, key >> 32
     for _ in range(_ROUNDS):
-        one, other = a * np.uint64(0xD2511F53), c * np.uint64(0xCD9E8D57)
-        a, b = other >> shift ^ b ^ np.uint64(left), other & low
-        c, d = one >> shift ^ d ^ np.uint64(right), one & low
+        np.multiply(multiplied, factors, out=products)
+        np.right_shift(products[::-1], shift, out=multiplied)
+        multiplied ^= others
+        multiplied ^= np.array([[left], [right]], np.uint64)
+        np.bitwise_and(products[::-1], low, out=others)
         left, right = (left + 0x9E3779B9) & _LOW, (right + 0xBB67AE85) & _LOW
-    return np.stack([part.astype(np.uint32) for part in (a, b, c, d)], axis=1)
+    blocks = np.empty((count, 4), np.uint32)
+    blocks[:, ::2], blocks[:, 1::2] = multiplied.T, others.T
+    return blocks
 
 
 def mersenne_twister(words: Sequence[int]) -> np.random.MT19937:

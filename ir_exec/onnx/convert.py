@@ -26,7 +26,7 @@ from ir_exec.errors import (
 from ir_exec.onnx.attributes import read_attributes, resolved
 from ir_exec.onnx.domains import canonical_domain, shown_domain
 from ir_exec.onnx.functions import Functions
-from ir_exec.onnx.order import in_order, name_of
+from ir_exec.onnx.order import in_order, name_of, place_of
 from ir_exec.onnx.registry import Version, find
 from ir_exec.onnx.tensors import array_of, dense, narrowed, tensor_type_of
 from ir_exec.onnx.values import Held, Missing, Narrow, Sequence
@@ -197,8 +197,7 @@ class Converter:
             try:
                 outputs = self._outputs(node, scope)
             except IRError as error:
-                place = Location(layer_id=str(position), layer_name=name_of(node), layer_type=node.op_type)
-                self.report(error.located(place))
+                self.report(_placed(error, place_of(node, position)))
                 outputs = [Missing()] * len(node.output)
             for name, value in zip(node.output, outputs, strict=False):
                 if name:
@@ -234,7 +233,7 @@ class Converter:
             message = f"{name!r} is declared as {wanted}, and is {value.type}"
         else:
             return
-        place = Location(layer_id=str(position), layer_name=name_of(node), layer_type=node.op_type)
+        place = place_of(node, position)
         self.report(ShapeError(message, code=Code.value_info, location=place))
 
     def _stand_in(self, name: str) -> Held:
@@ -345,8 +344,15 @@ class Converter:
             raise GraphError(f"no node, input or initializer gives {name!r}", code=Code.dangling_edge) from None
 
 
+def _placed(error: IRError, place: Location) -> IRError:
+    """The error at a node: at the innermost one, and not at the layer that was made for it."""
+    if error.location.kind == "node":
+        return error.located(place)
+    return error.changed(location=place.filled_from(error.location))
+
+
 def _repeated(node: NodeProto, position: int, name: str) -> GraphError:
-    place = Location(layer_id=str(position), layer_name=name_of(node), layer_type=node.op_type)
+    place = place_of(node, position)
     message = f"the name {name!r} is that of another value of the graph"
     return GraphError(message, code=Code.repeated_value_name, location=place)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ir_exec import build
 from ir_exec.build import Value
+from ir_exec.build.network import with_told
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, Report, UnsupportedError, raise_error
 from ir_exec.model import Model, ModelPort
@@ -52,12 +53,14 @@ def convert_model(
     report: Report = raise_error,
     is_lenient: bool = False,
     compress: bool = False,
+    told: Mapping[str, str] | None = None,
 ) -> Converted:
     """The network of IR that computes what an ONNX model does.
 
     folder: where external data lies. given: what is known of inputs beyond their declarations. is_lenient: values that
     cannot be computed are inputs of the types that the file declares, so that what is behind them can be checked.
-    compress: weights are stored as f16, and converted when they are used.
+    compress: weights are stored as f16, and converted when they are used. told: options of the conversion, which
+    `rt_info` holds.
     Raises UnsupportedError that names every operator that cannot be said in IR, and otherwise the IRError of the first
     fault, unless `report` takes it.
     """
@@ -85,7 +88,10 @@ def convert_model(
         if not (is_lenient and isinstance(one, Missing)):
             outputs[declared.name] = _result(one, declared.name, results)
     parameters = [*ends.parameters, *converter.stand_ins]
-    return Converted(build.model(results, parameters, name=graph.name or "model"), inputs, outputs)
+    model = build.model(results, parameters, name=graph.name or "model")
+    if told:
+        model.document = with_told(model.document, told)
+    return Converted(model, inputs, outputs)
 
 
 def _opsets(proto: ModelProto, report: Report) -> dict[str, int]:

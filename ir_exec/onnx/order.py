@@ -11,7 +11,7 @@ from ir_exec.errors import GraphError, Location, Report
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto
 
-__all__ = ["in_order", "name_of", "needed_names"]
+__all__ = ["in_order", "name_of", "needed_names", "place_of"]
 
 
 def in_order(nodes: Sequence[NodeProto], given: Collection[str], report: Report) -> Iterator[tuple[int, NodeProto]]:
@@ -52,13 +52,18 @@ def in_order(nodes: Sequence[NodeProto], given: Collection[str], report: Report)
     if waiting:
         first = min(waiting)
         names = ", ".join(name_of(nodes[one]) for one in sorted(waiting)[:5])
-        place = Location(layer_id=str(first), layer_name=name_of(nodes[first]), layer_type=nodes[first].op_type)
+        place = place_of(nodes[first], first)
         report(GraphError(f"nodes are in a cycle, or behind one: {names}", code=Code.cycle, location=place))
 
 
 def name_of(node: NodeProto) -> str:
     """What a node is called in messages: its name, or its first output."""
     return node.name or next((name for name in node.output if name), "")
+
+
+def place_of(node: NodeProto, position: int, port: str | None = None) -> Location:
+    """Where a node is, for messages."""
+    return Location(layer_id=str(position), layer_name=name_of(node), layer_type=node.op_type, port=port, kind="node")
 
 
 def needed_names(node: NodeProto) -> set[str]:
@@ -80,11 +85,11 @@ def _free_names(graph: GraphProto) -> set[str]:
 
 
 def _unsorted(node: NodeProto, position: int) -> GraphError:
-    place = Location(layer_id=str(position), layer_name=name_of(node), layer_type=node.op_type)
+    place = place_of(node, position)
     message = "the node reads a value that a later node gives"
     return GraphError(message, code=Code.unsorted_nodes, severity="warning", location=place)
 
 
 def _dangling(node: NodeProto, position: int, name: str) -> GraphError:
-    place = Location(layer_id=str(position), layer_name=name_of(node), layer_type=node.op_type, port=name)
+    place = place_of(node, position, port=name)
     return GraphError(f"no node, input or initializer gives {name!r}", code=Code.dangling_edge, location=place)

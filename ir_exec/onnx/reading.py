@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import stat
 from importlib.util import find_spec
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, ParseError, Report, ResourceError, UnsupportedError, raise_error
 from ir_exec.model import Model
+from ir_exec.onnx.mapping import without_large_tensors
+from ir_exec.onnx.tensors import is_narrow
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -18,6 +21,9 @@ __all__ = ["parse_onnx", "read_onnx", "read_proto"]
 
 _MOST_BYTES = 2**31 - 1
 """Protobuf messages cannot be larger."""
+
+_LEAST_MAPPED = 2**22
+"""Bytes of a file whose large tensors are left on the disk."""
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
 
@@ -36,7 +42,7 @@ def read_onnx(source: str | os.PathLike[str] | bytes, *, report: Report = raise_
         return None
     from ir_exec.onnx.model import convert_model
 
-    path = os.path.join(folder, os.path.basename(os.fsdecode(source))) if folder is not None else None
+    path = None if isinstance(source, (bytes, bytearray, memoryview)) else os.fsdecode(source)
 
     def placed(error: IRError) -> None:
         report(error.located(Location(path=path)))
@@ -68,8 +74,7 @@ def read_proto(source: str | os.PathLike[str] | bytes) -> tuple[ModelProto, str 
         if status.st_size > _MOST_BYTES:
             hint = "save its tensors as external data"
             raise ResourceError("an ONNX file cannot be larger than 2 GiB", hint=hint, location=place)
-        with open(path, "rb") as file:
-            raw = file.read(_MOST_BYTES + 1)
+        raw = _content(path, status.st_size)
     except OSError as error:
         message = f"cannot read the file: {error.strerror or error}"
         raise ParseError(message, code=Code.unreadable_path, location=place) from None
@@ -77,6 +82,18 @@ def read_proto(source: str | os.PathLike[str] | bytes) -> tuple[ModelProto, str 
         return parse_onnx(raw), os.path.dirname(os.path.abspath(path))
     except IRError as error:
         raise error.located(place) from None
+
+
+def _content(path: str, size: int) -> bytes:
+    """The message in a file, without large tensors, which are external data in the file itself then."""
+    with open(path, "rb") as file:
+        # External data is looked for beside the file that a link points to, where it has another name.
+        if size >= _LEAST_MAPPED and not os.path.islink(path):
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as content:
+                short = without_large_tensors(content, os.path.basename(path), lambda kind: not is_narrow(kind))
+            if short is not None:
+                return short
+        return file.read(_MOST_BYTES + 1)
 
 
 def parse_onnx(raw: bytes) -> ModelProto:

@@ -108,7 +108,7 @@ class TestFolders:
     def test_a_folder_without_ir(self, tmp_path: Path) -> None:
         result = run(tmp_path)
         assert result.exit_code == 2
-        assert result.stderr == f"error: there are no IR files in {tmp_path}\n"
+        assert result.stderr == f"error: there are no IR or ONNX files in {tmp_path}\n"
         assert result.stdout == ""
 
 
@@ -175,6 +175,7 @@ class TestJson:
                 "layer_id": "1",
                 "layer_name": "relu",
                 "layer_type": "ReLU",
+                "kind": "layer",
                 "port": "output",
             },
             "related": [],

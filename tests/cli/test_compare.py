@@ -162,3 +162,21 @@ def test_the_schemas_are_current(kind: str) -> None:
     printed = CliRunner().invoke(main, ["schema", kind]).stdout
     path = ROOT / "schemas" / f"{kind}.schema.json"
     assert printed == path.read_text("utf-8"), f"run: ir-exec schema {kind} > schemas/{path.name}"
+
+
+class TestReferencesThatCannotBeRead:
+    """Nothing that is said of them is about inputs that were drawn."""
+
+    def test_a_missing_file(self) -> None:
+        result = run(GNN, "--with", "missing.npz", "--shape", "features=5,4", "--shape", "edges=2,6")
+        assert result.exit_code == 2
+        assert "missing.npz cannot be read" in result.stderr
+        assert "hint" not in result.stderr
+
+    def test_no_archive(self, tmp_path: Path) -> None:
+        path = tmp_path / "garbage.npz"
+        path.write_bytes(b"no archive")
+        result = run(GNN, "--with", str(path), "--shape", "features=5,4", "--shape", "edges=2,6")
+        assert result.exit_code == 2
+        assert "it is no .npz file" in result.stderr
+        assert "pickle" not in result.stderr

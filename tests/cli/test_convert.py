@@ -66,3 +66,65 @@ def test_what_cannot_be_converted_is_told(tmp_path: Path) -> None:
 def test_paths_that_cannot_be_used(tmp_path: Path) -> None:
     for arguments in (["none.onnx", "-o", "out.xml"], [str(network(tmp_path)), "-o", str(tmp_path / "out.bin")]):
         assert CliRunner().invoke(main, ["convert", *arguments]).exit_code == 2
+
+
+def test_constants_are_folded(tmp_path: Path) -> None:
+    proto = model("g (float[2,8] x) => (float[2,8] y) { v = Mul(w, w) y = MatMul(x, v) }")
+    proto.graph.initializer.append(numpy_helper.from_array(WEIGHTS, "w"))
+    path = stored(tmp_path, proto)
+    x = np.ones((2, 8), np.float32)
+    plain, folded = converted(path), converted(path, "--fold")
+    assert sorted(layer.type for layer in folded.document.layers) == ["Const", "MatMul", "Parameter", "Result"]
+    assert {name for node in folded.graph.nodes for value in node.outputs for name in value.names} >= {"x", "v", "y"}
+    np.testing.assert_array_equal(
+        ir_exec.compile_model(folded)({"x": x})["y"], ir_exec.compile_model(plain)({"x": x})["y"]
+    )
+
+
+def padded(folder: Path) -> Path:
+    """A network of which the newest OpenVINO says two layers in newer versions than 2023.0 has."""
+    proto = model("g (float[2,1,8] x) => (float[2,10] y) { p = Pad(x, pads) y = Squeeze(p, axes) }", opset=18)
+    proto.graph.initializer.append(numpy_helper.from_array(np.array([0, 0, 1, 0, 0, 1]), "pads"))
+    proto.graph.initializer.append(numpy_helper.from_array(np.array([1]), "axes"))
+    return stored(folder, proto)
+
+
+def test_an_older_release(tmp_path: Path) -> None:
+    path = padded(tmp_path)
+    newest = converted(path)
+    assert ir_exec.check_model(tmp_path / "out.xml", target="2023.0").errors
+    for options in (("--target", "2023.0"), ("--to-opset", "11"), ("--target", "2022.1", "--to-opset", "9")):
+        older = converted(path, *options)
+        assert not ir_exec.check_model(tmp_path / "out.xml", target="2023.0").errors
+        x = np.arange(16, dtype=np.float32).reshape(2, 1, 8)
+        np.testing.assert_array_equal(
+            ir_exec.compile_model(older)({"x": x})["y"], ir_exec.compile_model(newest)({"x": x})["y"]
+        )
+
+
+def test_what_an_older_release_has_not_is_named(tmp_path: Path) -> None:
+    proto = model("g (int32[2] x) => (int32[2] y) { y = BitwiseNot(x) }", opset=18)
+    proto.graph.node[0].name = "invert"
+    path, out = stored(tmp_path, proto), tmp_path / "out.xml"
+    for option, value, reader in (("--target", "2023.0", "OpenVINO 2023.0"), ("--to-opset", "12", "opset12")):
+        result = CliRunner().invoke(main, ["convert", str(path), "-o", str(out), option, value])
+        assert result.exit_code == 1
+        assert f'1 layer cannot be written for {reader}: BitwiseNot "invert" (version 13' in result.stderr
+        assert not out.exists()
+
+
+def test_a_release_that_does_not_read_the_ir_version(tmp_path: Path) -> None:
+    path = network(tmp_path)
+    result = CliRunner().invoke(main, ["convert", str(path), "-o", str(tmp_path / "out.xml"), "--target", "2021.4"])
+    assert result.exit_code == 1
+    assert "IR version 11 needs OpenVINO 2022.1" in result.stderr
+    result = CliRunner().invoke(main, ["convert", str(path), "-o", str(tmp_path / "out.xml"), "--target", "new"])
+    assert result.exit_code == 2
+
+
+def test_the_file_says_what_made_it(tmp_path: Path) -> None:
+    found = converted(network(tmp_path), "--shape", "x[4,8]", "--fold", "--to-opset", "13")
+    made = {one.name: one for one in found.document.rt_info.children}
+    assert made["ir_exec_version"].attributes == {"value": ir_exec.__version__}
+    told = {one.name: one.attributes["value"] for one in made["conversion_parameters"].children}
+    assert told == {"input_model": "model.onnx", "shape": "x[4,8]", "fold": "true", "to_opset": "13"}

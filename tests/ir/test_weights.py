@@ -194,6 +194,26 @@ def test_a_large_file_is_not_read(tmp_path: Path) -> None:
     assert array[-1] == 0
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells what lies in memory")
+def test_what_is_copied_does_not_lie_in_memory_twice(tmp_path: Path) -> None:
+    """A constant that is not aligned is copied; its pages of the file are let go."""
+    count = 2**23
+    path = tmp_path / "model.bin"
+    values = np.arange(count, dtype=np.float32)
+    path.write_bytes(b"\0" + values.tobytes())
+    weights = Weights.open(path)
+    before = _resident_bytes_of_files()
+    found = weights.read(F32, (count,), 1, 4 * count)
+    assert _resident_bytes_of_files() - before < count
+    np.testing.assert_array_equal(found, values)
+    np.testing.assert_array_equal(weights.read(F32, (count,), 1, 4 * count), values)
+
+
+def _resident_bytes_of_files() -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssFile")) * 1024
+
+
 def test_arrays_outlive_the_weights(path: Path) -> None:
     weights = Weights.open(path)
     array = weights.read(U8, (3,), 0, 3)

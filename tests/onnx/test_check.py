@@ -32,38 +32,38 @@ def findings(proto: onnx.ModelProto) -> list[str]:
         ("g (float[2] x) => (float[2] y) { y = Relu(x) }", []),
         (
             "g (float[2] x) => (float[2] y) { y = Relu(h) h = Neg(x) }",
-            ['warning[IR122] layer 0 "y" (Relu): the node reads a value that a later node gives'],
+            ['warning[IR122] node 0 "y" (Relu): the node reads a value that a later node gives'],
         ),
         (
             "g (float[2] x) => (float[2] y) { y = Add(x, w) }",
-            ["error[IR102] layer 0 \"y\" (Add), port w: no node, input or initializer gives 'w'"],
+            ["error[IR102] node 0 \"y\" (Add), port w: no node, input or initializer gives 'w'"],
         ),
         (
             "g (float[2] x) => (float[2] y) { y = own.F(x) }",
-            ['error[IR123] layer 0 "y" (F): the file imports no version of the domain own'],
+            ['error[IR123] node 0 "y" (F): the file imports no version of the domain own'],
         ),
         (
             "g (float[2] x) => (float[2] y) { h = Relu(x) h = Neg(x) y = Neg(h) }",
-            ["error[IR124] layer 1 \"h\" (Neg): the name 'h' is that of another value of the graph"],
+            ["error[IR124] node 1 \"h\" (Neg): the name 'h' is that of another value of the graph"],
         ),
         (
             "g (float[2,3] x) => (float[2,4] y) { y = Relu(x) }",
-            ["error[IR606] layer 0 \"y\" (Relu): 'y' is declared as f32[2,4], and is f32[2,3]"],
+            ["error[IR606] node 0 \"y\" (Relu): 'y' is declared as f32[2,4], and is f32[2,3]"],
         ),
         (
             "g (float[2,3] x) => (float[3] y) <int64[2,3] h> { h = Relu(x) y = ReduceSum<keepdims = 0>(h) }",
             [
-                "error[IR606] layer 0 \"h\" (Relu): 'h' is declared as i64[2,3], and is f32[2,3]",
-                "error[IR606] layer 1 \"y\" (ReduceSum): 'y' is declared as f32[3], and is f32[]",
+                "error[IR606] node 0 \"h\" (Relu): 'h' is declared as i64[2,3], and is f32[2,3]",
+                "error[IR606] node 1 \"y\" (ReduceSum): 'y' is declared as f32[3], and is f32[]",
             ],
         ),
         (
             "g (float[2,3] x, float[4,5] w) => (float[2,5] y, float z) { y = MatMul(x, w) h = Add(x, w) z = Neg(h) }",
-            ["error[IR502] layer 0", "error[IR504] layer 1"],
+            ["error[IR502] node 0", "error[IR504] node 1"],
         ),
-        ("g (float[2] x, int64[2] i) => (float[2] y) { y = Add(x, i) }", ['error[IR402] layer 0 "y" (Add)']),
-        ("g (float[2] x) => (float[2] y) { y = Softmax<axes = 1>(x) }", ['warning[IR303] layer 0 "y" (Softmax)']),
-        ("g (float[2] x) => (float[2] y) { y = Relu(x, x) }", ['error[IR106] layer 0 "y" (Relu)']),
+        ("g (float[2] x, int64[2] i) => (float[2] y) { y = Add(x, i) }", ['error[IR402] node 0 "y" (Add)']),
+        ("g (float[2] x) => (float[2] y) { y = Softmax<axes = 1>(x) }", ['warning[IR303] node 0 "y" (Softmax)']),
+        ("g (float[2] x) => (float[2] y) { y = Relu(x, x) }", ['error[IR106] node 0 "y" (Relu)']),
     ],
 )
 def test_findings(body: str, expected: list[str]) -> None:
@@ -75,7 +75,7 @@ def test_findings(body: str, expected: list[str]) -> None:
 
 def test_a_cycle() -> None:
     found = findings(model("g (float[2] x) => (float[2] y) { a = Add(x, b) b = Relu(a) y = Neg(x) }"))
-    assert found == ['error[IR107] layer 0 "a" (Add): nodes are in a cycle, or behind one: a, b']
+    assert found == ['error[IR107] node 0 "a" (Add): nodes are in a cycle, or behind one: a, b']
 
 
 @pytest.mark.parametrize("version", [0, 29, 99])

@@ -35,6 +35,20 @@ def test_layers_and_ports_in_the_order_asked_for() -> None:
     assert [str(port.shape) for port in compiled.outputs] == ["[2]", "[4]", "[2]"]
 
 
+def test_layers_behind_a_result() -> None:
+    """A Result stands before the layer that is asked for, and one has the name of a Result."""
+    net = NetworkText()
+    relu = net.op("ReLU", net.parameter("2"))
+    first = net.result(relu)
+    net.result(net.op("Negative", relu))
+    file = net.file()
+    compiled = compile_model(
+        read_model(file.xml, weights=file.weights), outputs=["negative3", f"result{first}", "parameter0"]
+    )
+    found = compiled([np.array([-1, 2], np.float32)])
+    assert [found[place].tolist() for place in range(3)] == [[0, -2], [0, 2], [-1, 2]]
+
+
 def test_the_model_stays_as_it_was() -> None:
     file = network().file()
     model = read_model(file.xml, weights=file.weights)

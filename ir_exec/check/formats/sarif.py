@@ -105,7 +105,7 @@ def _location(
     artifact = _artifact(places.path(place.path or path), places)
     location: dict[str, Any] = {"physicalLocation": {"artifactLocation": artifact, "region": region}}
     if place.layer_id is not None:
-        name = f"layer {place.layer_id}" + (f", port {place.port}" if place.port else "")
+        name = f"{place.kind} {place.layer_id}" + (f", port {place.port}" if place.port else "")
         location["logicalLocations"] = [
             {"name": printable(place.layer_name or name), "fullyQualifiedName": printable(name), "kind": "element"}
         ]
@@ -113,7 +113,7 @@ def _location(
 
 
 def _layer(place: Location) -> str:
-    return printable(f'layer {place.layer_id} "{place.layer_name}" ({place.layer_type})')
+    return printable(f'{place.kind} {place.layer_id} "{place.layer_name}" ({place.layer_type})')
 
 
 def _artifact(path: PurePath, places: Places) -> dict[str, str]:

@@ -6,9 +6,6 @@ OpenVINO's CPU plugin gives an arbitrary number and its reference kernels raise 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar
-
 import numpy as np
 
 from ir_exec.codes import Code
@@ -150,8 +147,9 @@ def _quotient_towards_zero(a: Array, b: Array) -> Array:
 class _Remainder(Binary):
     """Errors: IR704 for an integer divided by zero, and those of Binary."""
 
-    of_singles: ClassVar[Callable[[Array, Array, Array | None], Array]]
-    """`function` of arrays of f32."""
+    def of_singles(self, a: Array, b: Array, out: Array | None) -> Array:
+        """`function` of arrays of f32."""
+        raise NotImplementedError
 
     def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
         if a.size:
@@ -173,7 +171,9 @@ class Mod(_Remainder):
     """
 
     function = np.fmod
-    of_singles = staticmethod(truncated_remainder)
+
+    def of_singles(self, a: Array, b: Array, out: Array | None) -> Array:
+        return truncated_remainder(a, b, out)
 
     def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds | None:
         """The remainder lies between 0 and a, and is less than |b|; it is a itself where |a| is less than |b|."""
@@ -196,7 +196,9 @@ class FloorMod(_Remainder):
     """
 
     function = np.remainder
-    of_singles = staticmethod(floor_remainder)
+
+    def of_singles(self, a: Array, b: Array, out: Array | None) -> Array:
+        return floor_remainder(a, b, out)
 
     def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds | None:
         """The remainder lies between 0 and b; it is a itself where a lies between 0 and b."""

@@ -81,7 +81,9 @@ class _Deformable(Convolving):
         batch, channels = data.shape[:2]
         kernel, counts = [axis.kernel for axis in axes], [axis.count for axis in axes]
         elements, parts = prod(kernel), self.deformable_group
+        # The channels of a place are side by side.
         images = _calculable(data).reshape(batch, parts, channels // parts, *data.shape[2:])
+        images = np.ascontiguousarray(images.transpose(0, 1, 3, 4, 2))
         shifts = _calculable(offsets).reshape(batch, parts, elements, 2, *counts)
         scales = None if mask is None else _calculable(mask).reshape(batch, parts, elements, *counts)
         rows = _calculable(filters).reshape(self.group, len(filters) // self.group, channels // self.group * elements)
@@ -182,31 +184,44 @@ def _places(axes: list[SlidingAxis], block: tuple[slice, ...], shifts: Array) ->
 
 
 def _sample(image: Array, places: tuple[Array, Array], scale: Array | None, beyond: bool, out: Array) -> None:
-    """Interpolate image [channels, height, width] at places, two arrays of one shape, into out [channels, shape...].
+    """Interpolate image [height, width, channels] at places, two arrays of one shape, into out [channels, shape...].
 
     beyond: whether a place less than one element outside of the image is interpolated with zeros around it; if not,
     it counts as outside, and the last element reaches to the end of its pixel. scale: a factor for each place.
     """
-    height, width = image.shape[1:]
-    out[...] = 0
+    height, width, channels = image.shape
     if not image.size:
+        out[...] = 0
         return
     inside = np.ones(places[0].shape, np.bool_)
     for place, size in zip(places, (height, width), strict=True):
         inside &= (place > -1 if beyond else place >= 0) & (place < size)
     neighbours = []
-    for place in places:
+    for place, size in zip(places, (height, width), strict=True):
         known = np.where(inside, place, place.dtype.type(0))
         below = np.floor(known)
-        low = below.astype(np.int64)
-        neighbours.append([(low, 1 - (known - below)), (low + 1, known - below)])
-    flat = image.reshape(len(image), height * width)
+        share, low = known - below, below.astype(np.int64)
+        neighbours.append([(_Neighbour(low, size), 1 - share), (_Neighbour(low + 1, size), share)])
+    flat = image.reshape(height * width, channels)
+    total = np.zeros((inside.size, channels), image.dtype)
+    values = np.empty_like(total)
     for y, share_y in neighbours[0]:
         for x, share_x in neighbours[1]:
-            counted = inside & (y >= 0) & (y < height) & (x >= 0) & (x < width) if beyond else inside
             weight = (share_y * share_x).astype(image.dtype)
             if scale is not None:
                 weight *= scale
-            values = np.take(flat, np.clip(y, 0, height - 1) * width + np.clip(x, 0, width - 1), axis=1)
-            values *= weight
-            np.add(out, values, out=out, where=counted)
+            np.take(flat, (y.nearest * width + x.nearest).ravel(), axis=0, out=values, mode="clip")
+            values *= weight.reshape(-1, 1)
+            if beyond:
+                values[~(y.exists & x.exists).ravel()] = 0
+            total += values
+    total[~inside.ravel()] = 0
+    out[...] = total.T.reshape(out.shape)
+
+
+class _Neighbour:
+    """The elements of an axis on one side of places: the nearest one that there is, and whether it is the neighbour."""
+
+    def __init__(self, places: Array, size: int) -> None:
+        self.nearest = np.clip(places, 0, size - 1)
+        self.exists = self.nearest == places

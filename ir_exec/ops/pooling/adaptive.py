@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ir_exec.errors import EvaluationError
+from ir_exec.kernels import costs
+from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import IndexTypeName
@@ -96,10 +98,14 @@ class AdaptiveMaxPool(_AdaptivePool):
         windows = self._windows(data, output_shape)
         sizes = data.shape[2:]
         values = widened(data)
-        indices = np.broadcast_to(np.arange(prod(sizes), dtype=np.int64).reshape(sizes), data.shape)
-        # The last axis first: so the first of equal elements of the flattened window stays.
-        for axis in reversed(range(2, data.ndim)):
-            values, indices = _first_greatest(values, indices, windows[axis - 2].distinct, axis)
+        distinct = [along.distinct for along in windows]
+        if prod(len(slices) for slices in distinct) * costs.ELEMENTS_A_WINDOW <= prod(sizes):
+            values, indices = _first_of_copies(values, distinct)
+        else:
+            indices = np.broadcast_to(np.arange(prod(sizes), dtype=np.int64).reshape(sizes), data.shape)
+            # The last axis first: so the first of equal elements of the flattened window stays.
+            for axis in reversed(range(2, data.ndim)):
+                values, indices = _first_greatest(values, indices, distinct[axis - 2], axis)
         places = indices.astype(self.index_element_type.dtype)
         return _spread(rounded(values, data.dtype), windows), _spread(places, windows)
 
@@ -143,6 +149,23 @@ def _reduced_windows(data: Array, windows: Sequence[slice], axis: int) -> Array:
     for i, window in enumerate(windows):
         np.sum(data[(*before, window)], axis=axis, out=result[(*before, i)])
     return result
+
+
+def _first_of_copies(data: Array, windows: Sequence[Sequence[slice]]) -> tuple[Array, Array]:
+    """The greatest elements of the windows of all spatial axes, each copied as a whole, and their indices."""
+    sizes, counts = data.shape[2:], [len(slices) for slices in windows]
+    shape = *data.shape[:2], *counts
+    values, places = np.empty(shape, data.dtype), np.empty(shape, np.int64)
+    numbers = np.arange(prod(sizes), dtype=np.int64).reshape(sizes)
+    rows = np.arange(prod(data.shape[:2]))
+    for which in np.ndindex(*counts):
+        check_time()
+        window = tuple([slices[i] for slices, i in zip(windows, which, strict=True)])
+        some = data[(..., *window)].reshape(len(rows), prod(part.stop - part.start for part in window))
+        first = some.argmax(axis=1)
+        values[(..., *which)] = some[rows, first].reshape(shape[:2])
+        places[(..., *which)] = numbers[window].ravel()[first].reshape(shape[:2])
+    return values, places
 
 
 def _first_greatest(data: Array, indices: Array, windows: Sequence[slice], axis: int) -> tuple[Array, Array]:

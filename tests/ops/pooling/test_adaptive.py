@@ -80,3 +80,17 @@ def test_adaptive_pooling_with_little_known() -> None:
     assert AdaptiveAvgPool().infer(typed("1,2,3"), typed("?", "i64")) == typed("1,2,?")
     found = AdaptiveMaxPool(index_element_type=ElementType.i32).infer(typed("..."), typed("2", "i64"))
     assert found == (typed("..."), typed("...", "i32"))
+
+
+@pytest.mark.parametrize("batch", [0, 2])
+def test_large_windows_hold_the_first_of_equal_elements_and_of_nan(batch: int) -> None:
+    data = np.random.default_rng(0).integers(0, 9, (batch, 3, 21, 23)).astype(np.float32)
+    data[:1, 1, 5:7, 4:6] = np.nan
+    values, places = AdaptiveMaxPool().evaluate(data, np.array([2, 2]))
+    for row, column in np.ndindex(2, 2):
+        down, along = slice(row * 10, row * 10 + 11), slice(column * 11, column * 11 + 12)
+        flat = data[..., down, along].reshape(batch, 3, 11 * 12)
+        first = flat.argmax(2)
+        np.testing.assert_array_equal(values[..., row, column], np.take_along_axis(flat, first[..., None], 2)[..., 0])
+        expected = (first // 12 + down.start) * 23 + first % 12 + along.start
+        np.testing.assert_array_equal(places[..., row, column], expected)

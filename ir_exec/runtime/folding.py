@@ -1,0 +1,117 @@
+"""Networks whose constant parts are computed before they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ir_exec.build.draft import Draft, Place
+from ir_exec.collector import paused_collector
+from ir_exec.errors import raise_error
+from ir_exec.graph import Graph, Node, Value, build_graph
+from ir_exec.infer import infer_types
+from ir_exec.ir import Layer, Port
+from ir_exec.ir.held import HeldWeights, reserve_offset, stored_size
+from ir_exec.model import Loaded, Model
+from ir_exec.ops.infrastructure.values import Const, Parameter, Result
+from ir_exec.runtime.fold import SMALL, foldable
+from ir_exec.types import Array, ElementType, TensorType
+
+__all__ = ["folded"]
+
+
+@paused_collector()
+def folded(model: Model) -> Model:
+    """The same network with a constant in the place of every value that depends on no input.
+
+    Values that follow from the shapes of inputs are folded too. What takes more memory than the weights that it comes
+    from stays computed, such as f32 from f16 or u4; bodies stay as they are. Names of tensors and layers are kept.
+    Raises what the layers raise for their constants.
+    """
+    document = model.current_document()
+    graph = build_graph(document, model.weights, report=raise_error)
+    types = infer_types(graph, weights=model.weights)
+    draft = Draft(document)
+    held: dict[int, Array] = {}
+    readers: dict[Place, list[Place]] = {}
+    for target, source in draft.sources.items():
+        readers.setdefault(source, []).append(target)
+    for node, outputs in _computed(graph, types, model):
+        layer = draft.layers[node.id]
+        constants = [_constant(layer, port, array, held) for port, array in zip(layer.outputs, outputs, strict=True)]
+        for place in draft.inputs(layer):
+            draft.sources.pop(place, None)
+        draft.put(constants[0])
+        for port, constant in zip(layer.outputs[1:], constants[1:], strict=True):
+            made = constant.model_copy(update={"id": str(draft.new_id()), "name": draft.new_name(layer.name)})
+            draft.put_behind([made], [layer.id])
+            for target in readers.get(Place(layer.id, port.id), ()):
+                if target in draft.sources:
+                    draft.sources[target] = Place(made.id, port.id)
+    changed = draft.document().model_copy(update={"path": document.path})
+    weights = HeldWeights(held, model.weights)
+    return Model(Loaded(changed, build_graph(changed, weights, report=raise_error), weights, changed))
+
+
+def _computed(graph: Graph, types: list[TensorType], model: Model) -> Iterator[tuple[Node, list[Array]]]:
+    """The nodes that constants take the place of, with their outputs: those that others, which stay, read."""
+    constant = foldable(graph, types, expand_weights=False)
+    known = {value for value in graph.values if _is_known(value, types)}
+    folding = constant | known
+    left: dict[Value, int] = {}
+    kept: set[Value] = set()
+    for node in graph.nodes:
+        stays = isinstance(node.op, Result) or not (node.outputs and all(value in folding for value in node.outputs))
+        for value in node.values_in:
+            left[value] = left.get(value, 0) + 1
+            if stays:
+                kept.add(value)
+    arrays: dict[Value, Array] = {}
+    for node in graph.nodes:
+        if not node.outputs or not all(value in folding for value in node.outputs):
+            continue
+        outputs = _outputs(node, types, arrays, model)
+        arrays.update(zip(node.outputs, outputs, strict=True))
+        for value in node.values_in:
+            left[value] -= 1
+            if not left[value]:
+                arrays.pop(value, None)
+        if not isinstance(node.op, Const) and any(value in kept for value in node.outputs):
+            yield node, outputs
+
+
+def _is_known(value: Value, types: list[TensorType]) -> bool:
+    op = value.node.op
+    if op is None or isinstance(op, (Const, Parameter)) or not op.deterministic:
+        return False
+    found = types[value.number].value
+    return found is not None and found.nbytes <= SMALL
+
+
+def _outputs(node: Node, types: list[TensorType], arrays: dict[Value, Array], model: Model) -> list[Array]:
+    known = [types[value.number].value for value in node.outputs]
+    if all(one is not None for one in known):
+        return [one for one in known if one is not None]
+    op = node.op
+    assert op is not None, "what is folded has an operator"
+    if isinstance(op, Const):
+        assert model.weights is not None, "a constant that was inferred has weights"
+        return [op.evaluate(weights=model.weights)]
+    result = op.evaluate(*(arrays[value] for value in node.values_in))
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def _constant(layer: Layer, port: Port, array: Array, held: dict[int, Array]) -> Layer:
+    """A constant with the id and the name of a layer, at one of its output ports."""
+    size = stored_size(array)
+    offset = reserve_offset(size)
+    held[offset] = array
+    data = {
+        "element_type": ElementType.of(array).name,
+        "shape": ",".join(map(str, array.shape)),
+        "offset": str(offset),
+        "size": str(size),
+    }
+    shown = port.model_copy(update={"dims": array.shape})
+    return layer.model_copy(
+        update={"type": "Const", "version": "opset1", "data": data, "inputs": (), "outputs": (shown,), "bodies": ()}
+    )

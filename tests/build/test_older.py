@@ -1,0 +1,128 @@
+"""Layers in older versions of their operators."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ir_exec
+from ir_exec import build
+from ir_exec.build.older import in_older_versions
+from ir_exec.errors import GraphError
+from ir_exec.ops.base.registry import opset_number
+
+
+def up_to(last: int) -> Callable[[str, str], bool]:
+    return lambda type_name, version: (opset_number(type_name, version) or 0) <= last
+
+
+def data(shape: tuple[int, ...] = (1, 2, 6, 6)) -> build.Value:
+    return build.parameter(list(shape), name="data")
+
+
+def pool(function: Callable[..., Any], **options: Any) -> Any:
+    sizes = {"strides": [2, 2], "pads_begin": [0, 0], "pads_end": [1, 1], "kernel": [2, 2]}
+    return function(data(), **{**sizes, **options})
+
+
+INDICES = np.array([[[[0, 5, 2, 1, 3, 4]]]])
+
+CASES: dict[str, tuple[Callable[[], build.Value], int, str]] = {
+    "AvgPool without dilations": (lambda: pool(build.avg_pool, exclude_pad=True), 12, "opset1"),
+    "AvgPool-14": (lambda: pool(build.avg_pool, exclude_pad=True), 15, "opset14"),
+    "MaxPool": (lambda: pool(build.max_pool, rounding_type="ceil")[0], 12, "opset8"),
+    "Pad": (lambda: build.pad(data(), [0, 0, 1, 2], [0, 0, 0, 3], 1.5, pad_mode="constant"), 11, "opset1"),
+    "Squeeze": (lambda: build.squeeze(data(), 0), 14, "opset1"),
+    "TopK": (lambda: build.topk(data(), 3, axis=2, mode="max", sort="value")[0], 10, "opset3"),
+    "ScatterElementsUpdate": (
+        lambda: build.scatter_elements_update(data(), INDICES, np.ones((1, 1, 1, 6), np.float32), 3),
+        11,
+        "opset3",
+    ),
+    "ScatterNDUpdate": (
+        lambda: build.scatter_nd_update(data(), np.array([[0, 1]]), np.ones((1, 6, 6), np.float32)),
+        14,
+        "opset4",
+    ),
+    "OneHot": (lambda: build.one_hot(build.parameter([3], "i64", name="data"), 4, 1.0, 0.0, axis=1), 15, "opset1"),
+}
+
+REFUSED: dict[str, tuple[Callable[[], build.Value], int, str]] = {
+    "dilations": (lambda: pool(build.avg_pool, exclude_pad=True, dilations=[2, 2]), 15, "version 14 has no dilations"),
+    "ceil_torch": (lambda: pool(build.max_pool, rounding_type="ceil_torch")[0], 13, "no rounding_type 'ceil_torch'"),
+    "negative pads": (
+        lambda: build.pad(data(), [0, 0, -1, 0], [0, 0, 0, 0], 0.0, pad_mode="constant"),
+        11,
+        "version 1 takes pads_begin from 0 on alone",
+    ),
+    "open indices": (
+        lambda: build.scatter_nd_update(
+            data(), build.parameter([1, 2], "i64", name="i"), np.ones((1, 6, 6), np.float32)
+        ),
+        14,
+        "version 4 takes indices from 0 on alone, which are not known",
+    ),
+    "a reduction": (
+        lambda: build.scatter_elements_update(data(), INDICES, np.ones((1, 1, 1, 6), np.float32), 3, reduction="sum"),
+        11,
+        "version 3 has no reduction",
+    ),
+    "stable": (lambda: build.topk(data(), 3, axis=2, mode="max", sort="value", stable=True)[0], 10, "has no stable"),
+    "no older version": (lambda: build.is_finite(data()), 9, "version 10 has no older one"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_stay_the_same(name: str, tmp_path: Path) -> None:
+    make, last, version = CASES[name]
+    model = build.model(build.result(make(), name="y"))
+    older = in_older_versions(model, up_to(last), f"opset{last}")
+    type_name = name.partition(" ")[0].partition("-")[0]
+    (layer,) = [layer for layer in older.document.layers if layer.type == type_name]
+    assert layer.version == version
+    assert all(up_to(last)(layer.type, layer.version or "") for layer in older.document.layers)
+    port = model.inputs[0]
+    values = np.random.default_rng(0).integers(-3, 4, port.shape.static).astype(port.element_type.dtype)
+    expected = ir_exec.compile_model(model)([values])["y"]
+    np.testing.assert_array_equal(ir_exec.compile_model(older)([values])["y"], expected)
+    older.save(tmp_path / "older.xml")
+    assert ir_exec.check_model(tmp_path / "older.xml").ok
+    np.save(tmp_path / "in.npy", values)
+    program = (
+        "import sys, numpy, openvino; folder = sys.argv[1]\n"
+        "compiled = openvino.Core().compile_model(folder + '/older.xml', 'CPU', {'INFERENCE_PRECISION_HINT': 'f32'})\n"
+        "numpy.save(folder + '/out.npy', compiled([numpy.load(folder + '/in.npy')])[0])\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True, timeout=120)
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_no_older_version_says_is_named(name: str) -> None:
+    make, last, why = REFUSED[name]
+    value = make()
+    value.layer.name = "here"
+    model = build.model(build.result(value, name="y"))
+    with pytest.raises(GraphError, match=f"cannot be written for opset{last}: ") as caught:
+        in_older_versions(model, up_to(last), f"opset{last}")
+    assert caught.value.code == "IR119"
+    assert '"here"' in caught.value.message
+    assert why in caught.value.message
+
+
+def test_bodies_too() -> None:
+    condition = build.parameter([], "boolean", name="condition")
+    x = build.parameter([2], name="x")
+    found = build.if_(condition, lambda: build.squeeze(build.unsqueeze(x, 0), 0), lambda: build.relu(x))
+    model = build.model(build.result(found, name="y"))
+    older = in_older_versions(model, up_to(14), "opset14")
+    versions = {layer.version for layer in older.document.all_layers() if layer.type == "Squeeze"}
+    assert versions == {"opset1"}
+    inputs = {"condition": np.array(True), "x": np.ones(2, np.float32)}
+    np.testing.assert_array_equal(ir_exec.compile_model(older)(inputs)["y"], inputs["x"])

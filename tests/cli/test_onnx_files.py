@@ -1,0 +1,142 @@
+"""Commands that take networks, on ONNX files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from onnx import numpy_helper
+
+from ir_exec import readers
+from ir_exec.cli import main
+from tests.onnx.files import model, stored
+
+WEIGHTS = np.linspace(-1, 1, 64, dtype=np.float32).reshape(8, 8)
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+def network(folder: Path, name: str = "good.onnx", last: str = "Relu", reads: str = "h", rows: int = 8) -> Path:
+    proto = model(f"g (float[N,8] x) => (float[N,8] y) {{ h = MatMul(x, w) y = {last}({reads}) }}")
+    proto.graph.node[0].name = "dense"
+    proto.graph.initializer.append(numpy_helper.from_array(WEIGHTS[:rows], "w"))
+    return stored(folder, proto, name)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "models").mkdir()
+    network(tmp_path / "models")
+    network(tmp_path / "models", "bad.onnx", reads="nothing", rows=7)
+    np.save(tmp_path / "x.npy", np.linspace(-2, 2, 24, dtype=np.float32).reshape(3, 8))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+class TestFolders:
+    def test_onnx_files_are_found_and_faults_are_placed_at_their_nodes(self, folder: Path) -> None:
+        result = run("check", "models", "--level", "error")
+        assert result.exit_code == 1
+        assert 'models/bad.onnx  node 0 "dense" (MatMul)' in result.stdout
+        assert 'models/bad.onnx  node 1 "y" (Relu), port nothing' in result.stdout
+        assert result.stdout.splitlines()[-1].startswith("2 files: ")
+
+    def test_processes_find_the_same(self, folder: Path) -> None:
+        assert run("check", "models", "--jobs", "2").stdout == run("check", "models").stdout
+
+    def test_rules_are_ignored_per_file(self, folder: Path) -> None:
+        Path("ir-exec.toml").write_text('[per-file-ignores]\n"models/bad.onnx" = ["IR1", "IR5"]\n')
+        assert run("check", "models").exit_code == 0
+
+    def test_a_baseline_holds_their_findings(self, folder: Path) -> None:
+        assert run("check", "models", "--write-baseline", "base.json").exit_code == 0
+        again = run("check", folder / "models", "--baseline", "base.json")
+        assert again.exit_code == 0
+        assert "0 errors" in again.stdout
+
+    def test_what_is_named_onnx_and_is_none_is_an_error(self, folder: Path) -> None:
+        (folder / "models" / "pointer.onnx").write_text("version https://git-lfs.github.com/spec/v1\n")
+        result = run("check", "models", "--select", "IR004")
+        assert result.exit_code == 1
+        assert "Git LFS pointer" in result.stdout
+
+    def test_without_the_package_they_are_skipped_and_counted(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (folder / "models" / "other.xml").write_text("<a/>")
+        (folder / "models" / "ir.xml").write_bytes(
+            (Path(__file__).parents[1] / "bad" / "IR601-declared-dims.xml").read_bytes()
+        )
+        monkeypatch.setattr(readers, "find_spec", lambda name: None)
+        result = run("check", "models")
+        assert "skipped 1 other .xml file\n" in result.stdout
+        assert "skipped 2 ONNX files: pip install 'ir-exec[onnx]'" in result.stdout
+        assert result.stdout.splitlines()[-1].startswith("1 file: ")
+
+
+@pytest.mark.parametrize("output_format", ["sarif", "json", "github"])
+def test_formats_name_the_node(folder: Path, output_format: str) -> None:
+    result = run("check", "models/bad.onnx", "--format", output_format, "--select", "IR502")
+    if output_format == "json":
+        (found,) = json.loads(result.stdout)["files"][0]["diagnostics"]
+        place = found["location"]
+        assert (place["kind"], place["layer_id"], place["layer_name"]) == ("node", "0", "dense")
+        assert place["path"] == "models/bad.onnx"
+    elif output_format == "sarif":
+        (found,) = json.loads(result.stdout)["runs"][0]["results"]
+        assert found["locations"][0]["logicalLocations"][0]["fullyQualifiedName"].startswith("node 0")
+    else:
+        assert 'node 0 "dense" (MatMul)' in result.stdout
+
+
+def test_fix_leaves_them_as_they_are(folder: Path) -> None:
+    before = Path("models/bad.onnx").read_bytes()
+    result = run("check", "models", "--fix")
+    assert result.exit_code == 1
+    assert "fixed 0 files" in result.stderr
+    assert Path("models/bad.onnx").read_bytes() == before
+
+
+def test_two_files_are_compared(folder: Path) -> None:
+    network(folder, "a.onnx")
+    network(folder, "b.onnx", last="Sigmoid")
+    assert run("diff", "a.onnx", "models/good.onnx").exit_code == 0
+    assert "type: ReLU -> Sigmoid" in run("diff", "a.onnx", "b.onnx").stdout
+    assert run("compare", "a.onnx", "--with", "models/good.onnx", "--input", "x=x.npy").exit_code == 0
+    different = run("compare", "a.onnx", "--with", "b.onnx", "--input", "x=x.npy")
+    assert different.exit_code == 1
+    assert "y" in different.stdout
+
+
+def test_values_are_traced_and_timed(folder: Path) -> None:
+    traced = run("trace", "models/good.onnx", "--input", "x=x.npy", "--output", "dump")
+    assert traced.exit_code == 0
+    x = np.load("x.npy")
+    (stored_values,) = Path("dump").glob("*-dense.npy")
+    np.testing.assert_allclose(np.load(stored_values), x @ WEIGHTS, rtol=1e-5, atol=1e-5)
+    profiled = run("profile", "models/good.onnx", "--input", "x=x.npy")
+    assert profiled.exit_code == 0
+    assert "MatMul" in profiled.stdout
+
+
+def test_a_part_is_cut_out_as_ir(folder: Path) -> None:
+    result = run("extract", "models/good.onnx", "--from", "h", "--output", "cut.xml")
+    assert result.exit_code == 0, result.output
+    assert run("check", "cut.xml").exit_code == 0
+
+
+def test_shapes_that_fit(folder: Path) -> None:
+    result = run("shapes", "models/good.onnx")
+    assert result.exit_code == 0
+    assert "x[1] = 9" in result.stdout
+
+
+def test_pages(folder: Path) -> None:
+    assert run("view", "models/good.onnx", "--output", "page.html").exit_code == 0
+    network(folder, "b.onnx", last="Sigmoid")
+    assert run("view", "models/good.onnx", "--diff", "b.onnx", "--output", "diff.html").exit_code == 0
