@@ -64,7 +64,9 @@ def _counting_pads(data: Value, windows: dict[str, Any]) -> Value:
     spatial = ints(*range(2, 2 + len(begins)))
     sizes = build.gather(shape_of(data), spatial, 0)
     last = build.divide(build.add(sizes, ints(*(begin - 1 for begin in begins))), ints(*strides))
-    return build.slice(averages, ints(*none), build.add(last, ints(*(1 for _ in none))), ints(*(1 for _ in none)), spatial)
+    return build.slice(
+        averages, ints(*none), build.add(last, ints(*(1 for _ in none))), ints(*(1 for _ in none)), spatial
+    )
 
 
 @onnx_op("AveragePool", since=1)

@@ -34,7 +34,9 @@ def network(function: Maker) -> Maker:
     return function
 
 
-def traced(module: nn.Module, inputs: tuple[Tensor, ...], path: Path, opset: int, dynamic: dict[int, str] | None = None) -> None:
+def traced(
+    module: nn.Module, inputs: tuple[Tensor, ...], path: Path, opset: int, dynamic: dict[int, str] | None = None
+) -> None:
     """By the exporter that traces, with a name for each dim of the first input that is to be dynamic."""
     names = [f"input{at}" for at in range(len(inputs))]
     axes = {names[0]: dynamic} if dynamic else None
@@ -45,9 +47,7 @@ def traced(module: nn.Module, inputs: tuple[Tensor, ...], path: Path, opset: int
 
 def captured(module: nn.Module, inputs: tuple[Tensor, ...], path: Path, opset: int) -> None:
     """By the newer exporter."""
-    torch.onnx.export(
-        module.eval(), inputs, path, dynamo=True, opset_version=opset, external_data=False, verbose=False
-    )
+    torch.onnx.export(module.eval(), inputs, path, dynamo=True, opset_version=opset, external_data=False, verbose=False)
 
 
 def block(inner: int, outer: int, stride: int = 1, groups: int = 1) -> nn.Sequential:
@@ -183,7 +183,7 @@ def loops(path: Path) -> tuple[Tensor, ...]:
             y = x
             for i in range(int(count)):
                 for _ in range(i + 1):
-                    if bool(y.mean() > i):
+                    if bool(y.mean() > i):  # noqa: SIM108  # an If, of which this makes one node
                         y = y - 0.5
                     else:
                         y = y + x
