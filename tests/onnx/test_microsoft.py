@@ -86,6 +86,7 @@ ATTENTION = [
     ms("Attention", f(2, 5, 8), f(8, 24), f(24), num_heads=2),
     ms("Attention", f(2, 5, 8), f(8, 24), f(24), num_heads=2, unidirectional=1),
     ms("Attention", f(2, 5, 8), f(8, 24), f(24), np.array([5, 3], np.int32), num_heads=2),
+    ms("Attention", f(2, 5, 8), f(8, 24), f(24), np.array([5, 3, 1, 0], np.int32), num_heads=2),
     ms("Attention", f(2, 5, 8), f(8, 24), f(24), np.array([[1] * 5, [1, 1, 1, 0, 0]], np.int32), num_heads=2),
     ms("Attention", f(1, 2, 8), f(8, 24), f(24), None, f(2, 1, 2, 3, 4), num_heads=2, outputs=2),
     ms("Attention", f(1, 2, 8), f(8, 24), f(24), None, f(2, 1, 2, 3, 4), num_heads=2, unidirectional=1, outputs=2),
@@ -160,6 +161,8 @@ QUANTIZED = [
     ms("MatMulIntegerToFloat", q(3, 4), q(4, 5), S, S, Z, Z, f(5)),
     # Small weights: with larger ones onnxruntime saturates sums of two products on some processors.
     ms("MatMulIntegerToFloat", q(3, 4), q(4, 5, kind=np.int8) // 8, S, np.abs(f(5)), Z, q(5, kind=np.int8) // 8),
+    ms("QGemm", q(3, 4), S, Z, q(4, 5), S, Z, np.arange(5, dtype=np.int32), constants=[1, 2, 4, 5], alpha=0.5),
+    ms("QGemm", q(3, 4), S, Z, q(5, 4), S, Z, None, S * 40, Z, constants=[1, 2, 4, 5, 7, 8], transB=1),
     ms("DynamicQuantizeMatMul", f(3, 4), q(4, 5), S, Z, f(5)),
     ms("MatMulNBits", f(3, 32), q(8, 2, 8), f(16), constants=[1, 2], K=32, N=8, bits=4, block_size=16),
     ms("MatMulNBits", f(3, 40), q(8, 3, 8), f(24), q(16), constants=[1, 2, 3], K=40, N=8, bits=4, block_size=16),
@@ -176,5 +179,5 @@ def test_floats(one: Node) -> None:
 def test_integers(one: Node) -> None:
     """onnxruntime rounds in look-up tables and with its own arithmetic: by one step at most it differs."""
     last = one.inputs[0]
-    integers = one.type.startswith("QLinear") and last is not None
+    integers = one.type.startswith(("QLinear", "QGemm")) and last is not None
     assert_as_onnxruntime(one, rtol=1e-3, atol=1.01 if integers else 1e-3)

@@ -48,7 +48,9 @@ def upsample(data: Value, scales: Value, *, mode: str = "nearest") -> Value:
 
 @onnx_op("Resize", since=10)
 def resize_10(data: Value, scales: Value, *, mode: str = "nearest") -> Value:
-    way = Resampling(mode, coordinates="asymmetric", nearest="floor")
+    """Version 10 does not say how coordinates are rounded: as in onnxruntime, down where it grows and up where it
+    shrinks."""
+    way = Resampling(mode, coordinates="asymmetric", nearest="simple")
     return resampled(data, way, scales=scales)
 
 

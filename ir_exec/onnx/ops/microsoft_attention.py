@@ -75,14 +75,17 @@ def _added(first: Value | None, second: Value | None) -> Value | None:
 
 def _padding(mask: Value, keys: Value, like: Value, masked: float) -> Value:
     """What is added to the scores, from 1 for keys to attend to: [batch, keys], [batch, queries, keys], or the number
-    of keys of each entry of the batch, [batch]."""
+    of keys of each entry of the batch, [batch], which the places of their first keys may follow, [2 batch]."""
     rank = known_rank(mask, "the mask")
     if rank == 1:
-        batch = keys.shape[0]
-        if size_along(mask, 0) != batch or not batch.is_static:
-            raise UnsupportedError("a mask of starts and ends")
+        # The place behind the last key of each entry of the batch and then, perhaps, that of the first key.
+        batch = _size(keys, 0)
+        ends = build.slice(mask, ints(0), batch, ints(1))
+        padded = build.concat([mask, build.broadcast(number(0, mask), batch)], 0)
+        starts = build.slice(padded, batch, build.multiply(batch, 2), ints(1))
         columns = cast(build.range(0, build.gather(shape_of(keys), 2, 0), 1, output_type="i64"), mask.element_type)
-        kept = build.less(columns, build.unsqueeze(mask, 1))
+        behind = build.greater_equal(columns, build.unsqueeze(starts, 1))
+        kept = build.logical_and(behind, build.less(columns, build.unsqueeze(ends, 1)))
         kept = build.unsqueeze(kept, ints(1, 2))
     elif rank == 2:
         kept = build.unsqueeze(build.not_equal(mask, number(0, mask)), ints(1, 2))

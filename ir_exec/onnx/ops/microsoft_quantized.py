@@ -242,6 +242,35 @@ def matmul_integer_to_float(
     return _scaled(product, [scale], bias)
 
 
+@onnx_op("QGemm", since=1, domain=MICROSOFT)
+def qgemm(
+    a: Value,
+    a_scale: Value,
+    a_zero_point: Value,
+    b: Value,
+    b_scale: Value,
+    b_zero_point: Value,
+    c: Value | None = None,
+    y_scale: Value | None = None,
+    y_zero_point: Value | None = None,
+    *,
+    alpha: float = 1.0,
+    transA: bool = False,  # noqa: N803  # as the attribute is called
+    transB: bool = False,  # noqa: N803
+) -> Value:
+    """alpha (a b + c) in integers times both scales; floats where there is no scale of the output.
+
+    Scales and zero points of `b` are one number, or one for each column of the product.
+    """
+    a = build.transpose(a, ints(1, 0)) if transA else a
+    b = build.transpose(b, ints(1, 0)) if transB else b
+    found = exact_product(a, b, a_zero_point, b_zero_point)
+    found = found if c is None else build.add(found, c)
+    scale = build.multiply(build.squeeze(a_scale) if a_scale.rank else a_scale, b_scale)
+    found = _scaled(found, [build.multiply(scale, number(alpha, scale))], None)
+    return found if y_scale is None else _requantized(found, y_scale, y_zero_point, a)
+
+
 @onnx_op("DynamicQuantizeMatMul", since=1, domain=MICROSOFT)
 def dynamic_quantize_matmul(
     a: Value, b: Value, b_scale: Value, b_zero_point: Value | None = None, bias: Value | None = None

@@ -6,13 +6,13 @@ import numpy as np
 
 from ir_exec import build
 from ir_exec.build import Value
-from ir_exec.errors import InvalidAttributeError
+from ir_exec.errors import InvalidAttributeError, UnsupportedError
 from ir_exec.onnx.attributes import Floats, Ints, Strings, Tensor
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.domains import ML
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import as_i64, cast, ints, number, reshape
-from ir_exec.types import Array
+from ir_exec.onnx.values import as_i64, cast, ints, number, numbers, reshape
+from ir_exec.types import Array, ElementType
 
 __all__: list[str] = []
 
@@ -28,6 +28,39 @@ def array_feature_extractor(data: Value, indices: Value) -> Value:
 @onnx_op("Binarizer", since=1, domain=ML)
 def binarizer(data: Value, *, threshold: float = 0.0) -> Value:
     return cast(build.greater(data, number(threshold, data)), data.element_type)
+
+
+@onnx_op("Scaler", since=1, domain=ML)
+def scaler(data: Value, *, offset: Floats = (), scale: Floats = ()) -> Value:
+    """(data - offset) * scale, in f32; both are one number, or one for each column."""
+    data = cast(data, ElementType.f32)
+    moved = build.subtract(data, numbers(offset, data)) if offset else data
+    return build.multiply(moved, numbers(scale, data)) if scale else moved
+
+
+@onnx_op("LinearRegressor", since=1, domain=ML)
+def linear_regressor(
+    data: Value,
+    *,
+    coefficients: Floats = (),
+    intercepts: Floats = (),
+    post_transform: str = "NONE",
+    targets: int = 1,
+) -> Value:
+    """A column of sums for each target, whose coefficients lie in one row."""
+    data = cast(data, ElementType.f32)
+    if targets < 1 or len(coefficients) % targets:
+        raise InvalidAttributeError(f"{len(coefficients)} coefficients for {targets} targets")
+    weights = np.array(coefficients, np.float32).reshape(targets, -1)
+    found = build.matmul(data, build.constant(weights), transpose_b=True)
+    found = build.add(found, numbers(intercepts, found)) if intercepts else found
+    if post_transform == "NONE":
+        return found
+    if post_transform == "LOGISTIC":
+        return build.sigmoid(found)
+    if post_transform == "SOFTMAX":
+        return build.softmax(found, axis=-1)
+    raise UnsupportedError(f"post_transform {post_transform}")
 
 
 @onnx_op("LabelEncoder", since=2, domain=ML)

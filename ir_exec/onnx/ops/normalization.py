@@ -237,7 +237,7 @@ def group_normalization_18(data: Value, scale: Value, bias: Value, *, num_groups
     """Scale and bias belong to the groups."""
     rank = known_rank(data, "the input")
     grouped = build.reshape(data, ints(0, num_groups, -1), special_zero=True)
-    normal = build.mvn(grouped, 2, eps=epsilon, normalize_variance=True, eps_mode="inside_sqrt")
+    normal = build.mvn(grouped, ints(2), eps=epsilon, normalize_variance=True, eps_mode="inside_sqrt")
     shaped = [build.unsqueeze(one, 1) for one in (scale, bias)]
     found = build.add(build.multiply(normal, shaped[0]), shaped[1])
     assert rank
@@ -266,7 +266,21 @@ def lp_normalization(data: Value, *, axis: int = -1, p: int = 2) -> Value:
 
 @onnx_op("LRN", since=1)
 def lrn(data: Value, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int) -> Value:
-    return build.lrn(data, ints(1), alpha=alpha, beta=beta, bias=bias, size=size)
+    if size % 2:
+        return build.lrn(data, ints(1), alpha=alpha, beta=beta, bias=bias, size=size)
+    # Of an even number of channels one more lies behind than before, where LRN of IR takes as many on both sides.
+    squares = build.reshape(build.multiply(data, data), ints(0, 0, -1), special_zero=True)
+    means = build.avg_pool(
+        build.unsqueeze(squares, 1),
+        strides=(1, 1),
+        pads_begin=((size - 1) // 2, 0),
+        pads_end=(size // 2, 0),
+        kernel_sizes=(size, 1),
+        exclude_pad=False,
+    )
+    around = build.reshape(means, shape_of(data), special_zero=False)
+    scaled = build.add(build.multiply(around, number(alpha, data)), number(bias, data))
+    return build.divide(data, build.power(scaled, number(beta, data)))
 
 
 @onnx_op("Dropout", since=1)

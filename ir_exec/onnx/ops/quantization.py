@@ -13,7 +13,7 @@ from ir_exec.onnx.ops.convolution import convolve
 from ir_exec.onnx.ops.types import convert_saturated, converted, type_of
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.tensors import element_type_of, is_narrow
-from ir_exec.onnx.values import Held, Narrow, cast, known_rank, normal_axis, reshape, shape_of, size_along
+from ir_exec.onnx.values import Held, Narrow, cast, known_rank, normal_axis, number, reshape, shape_of, size_along
 from ir_exec.types import ElementType
 
 __all__ = ["dequantized", "exact_product", "quantized", "spread"]
@@ -211,6 +211,19 @@ def dequantize_linear_23(
     output_dtype: int = 0,
 ) -> Value:
     return _dequantized_from(data, scale, zero_point, axis, block_size, output_dtype)
+
+
+@onnx_op("DynamicQuantizeLinear", since=11)
+def dynamic_quantize_linear(data: Value) -> list[Value]:
+    """Quantized over the whole range, zero included. Where all are zero the scale is 1, as in onnxruntime."""
+    axes = build.range(0, build.squeeze(shape_of(shape_of(data))), 1, output_type="i64")
+    low = build.minimum(build.reduce_min(data, axes, keep_dims=False), number(0, data))
+    high = build.maximum(build.reduce_max(data, axes, keep_dims=False), number(0, data))
+    scale = build.divide(build.subtract(high, low), number(255, data))
+    scale = build.select(build.greater(scale, number(0, data)), scale, number(1, data))
+    steps = build.clamp(build.divide(build.negative(low), scale), min=0, max=255)
+    zero_point = cast(build.round(steps, mode="half_to_even"), ElementType.u8)
+    return [quantized(data, scale, zero_point, ElementType.u8), scale, zero_point]
 
 
 def exact_product(a: Value, b: Value, a_zero: Value | None, b_zero: Value | None) -> Value:

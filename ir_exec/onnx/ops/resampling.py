@@ -35,11 +35,12 @@ _NATIVE: Mapping[str, Literal["half_pixel", "asymmetric", "align_corners", "tf_h
 """The coordinates that Interpolate has too."""
 
 _COORDINATES = {*_NATIVE, "pytorch_half_pixel", "tf_crop_and_resize", "half_pixel_symmetric"}
-_NEAREST: Mapping[str, Literal["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]] = {
+_NEAREST: Mapping[str, Literal["round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"]] = {
     "round_prefer_floor": "round_prefer_floor",
     "round_prefer_ceil": "round_prefer_ceil",
     "floor": "floor",
     "ceil": "ceil",
+    "simple": "simple",
 }
 _MODES: Mapping[str, Literal["nearest", "linear_onnx", "cubic"]] = {
     "nearest": "nearest",
@@ -101,9 +102,12 @@ def resampled(
         ratio = reduce(ratios, 0, keep_dims=False)
         target = as_i64(build.floor(build.add(build.multiply(cast(whole, ElementType.f32), ratio), _f32(0.5))))
         sizes = target
-    moved = _moved(data, every, scales, sizes, way)
+    else:
+        ratio = None
+    # One ratio for all axes is not that of their sizes, which are rounded.
+    moved = _moved(data, every, scales, sizes, way) if ratio is None else tuple(range(len(every)))
     fits = way.coordinates != "align_corners" or scales is None or _whole_sizes(data, every, scales)
-    if way.is_native and fits and not (way.mode == "linear" and len(moved) > 3):
+    if way.is_native and fits and ratio is None and not (way.mode == "linear" and len(moved) > 3):
         return _interpolated(data, way, target, every, moved, by_scale=scales is not None)
     numbers = cast(data, ElementType.f32) if way.mode != "nearest" else data
     for position, axis in enumerate(every):
@@ -117,7 +121,7 @@ def resampled(
         else:
             assert sizes is not None
             count = as_i64(build.gather(sizes, position, 0))
-            scale = build.divide(cast(count, ElementType.f32), held)
+            scale = build.divide(cast(count, ElementType.f32), held) if ratio is None else ratio
         bounds = None
         if way.coordinates == "tf_crop_and_resize":
             if roi is None:

@@ -6,8 +6,8 @@ from itertools import chain
 
 import numpy as np
 
-from tests.onnx.case import LEFT_OUT, Case, rows
 from tests.onnx.cases.values import floats, integers, positive
+from tests.onnx.runtime import LEFT_OUT, Node, rows
 
 __all__ = ["CASES"]
 
@@ -23,7 +23,8 @@ PAIRS = [
 ]
 
 WHOLE = [
-    (integers(-20, 20, 2, 4, kind=kind), integers(1, 6, 4, kind=kind)) for kind in (np.int32, np.int64, np.int8, np.int16)
+    (integers(-20, 20, 2, 4, kind=kind), integers(1, 6, 4, kind=kind))
+    for kind in (np.int32, np.int64, np.int8, np.int16)
 ] + [(integers(0, 20, 2, 4, kind=kind), integers(1, 6, 4, kind=kind)) for kind in (np.uint8, np.uint32, np.uint64)]
 
 SIGNED = [(integers(-20, 20, 2, 4, kind=kind), integers(-5, -1, 4, kind=kind)) for kind in (np.int32, np.int64)]
@@ -45,8 +46,8 @@ ONE = [
 INSIDE = [(np.linspace(-0.95, 0.95, 7, dtype=np.float32),), (floats(0),)]
 
 
-def _pairs() -> list[Case]:
-    found: list[Case] = []
+def _pairs() -> list[Node]:
+    found: list[Node] = []
     for name in ("Add", "Sub", "Mul"):
         found += rows(name, (7, 14), *PAIRS, *WHOLE)
     found += rows("Div", (7, 14), *PAIRS, *WHOLE, *SIGNED)
@@ -75,8 +76,8 @@ def _pairs() -> list[Case]:
     return found
 
 
-def _single() -> list[Case]:
-    found: list[Case] = []
+def _single() -> list[Node]:
+    found: list[Node] = []
     plain = ("Abs", "Neg", "Exp", "Floor", "Ceil", "Sigmoid", "Tanh", "Relu", "Reciprocal", "Sqrt", "Log")
     for name in plain:
         found += rows(name, (6, 13), *ONE[:5])
@@ -112,14 +113,14 @@ def _single() -> list[Case]:
     return found
 
 
-def _clips() -> list[Case]:
-    low, high = np.float32(-1), np.float32(1.5)
+def _clips() -> list[Node]:
+    low, high = np.array(-1, np.float32), np.array(1.5, np.float32)
     found = list(rows("Clip", (6,), (floats(2, 3),), min=[LEFT_OUT, -1.0], max=[LEFT_OUT, 1.0]))
-    bounds = [(floats(2, 3), np.array(low), np.array(high)), (floats(2, 3), None, np.array(high)), (floats(0), np.array(low))]
+    bounds = [(floats(2, 3), low, high), (floats(2, 3), None, high), (floats(0), low)]
     found += chain(rows("Clip", (11, 12, 13), *bounds), rows("Clip", (13,), *bounds, constants=(1, 2)))
-    found += rows("Clip", (13,), (floats(2, 3), np.array(high), np.array(low)), (floats(3),))
+    found += rows("Clip", (13,), (floats(2, 3), high, low), (floats(3),))
     found += rows("Clip", (12, 13), (integers(-9, 9, 5), np.array(-2), np.array(4)))
-    found += rows("Clip", (12, 13), (integers(0, 99, 5, kind=np.uint8), np.uint8(3), np.uint8(40)))
+    found += rows("Clip", (12, 13), (integers(0, 99, 5, kind=np.uint8), np.array(3, np.uint8), np.array(40, np.uint8)))
     return found
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.onnx.case import LEFT_OUT, Case, rows
 from tests.onnx.cases.values import floats, i64, integers
+from tests.onnx.runtime import LEFT_OUT, Node, rows
 
 __all__ = ["CASES"]
 
@@ -13,8 +13,8 @@ DATA = floats(3, 4, 5)
 EMPTY = floats(0, 4)
 
 
-def _gathers() -> list[Case]:
-    found: list[Case] = []
+def _gathers() -> list[Node]:
+    found: list[Node] = []
     for index in (i64(0, 2, -1), np.array(1), np.array([[0, -3]]), i64(), integers(0, 3, 2, 2, kind=np.int32)):
         found += rows("Gather", (1, 11, 13), (DATA, index), axis=[LEFT_OUT, 1, -1])
     found += rows("Gather", (13,), (EMPTY, i64()), (integers(0, 9, 4, kind=np.uint8), i64(-1, 0)))
@@ -22,7 +22,9 @@ def _gathers() -> list[Case]:
     found += rows("GatherElements", (11, 13), (DATA, inner), axis=[LEFT_OUT, 0, -3])
     found += rows("GatherElements", (13,), (DATA, integers(-5, 5, 3, 4, 7)), axis=[-1])
     found += rows("GatherElements", (13,), (EMPTY, i64().reshape(0, 2)), axis=[1])
-    found += rows("GatherND", (11, 12, 13), (DATA, integers(-3, 3, 2, 2)), (DATA, i64(1)), (DATA, integers(0, 3, 2, 1, 3)))
+    found += rows(
+        "GatherND", (11, 12, 13), (DATA, integers(-3, 3, 2, 2)), (DATA, i64(1)), (DATA, integers(0, 3, 2, 1, 3))
+    )
     found += rows("GatherND", (12, 13), (DATA, integers(0, 4, 3, 2, 1)), batch_dims=[1])
     for opset in (9, 10, 11, 13, 16, 18):
         name = "Scatter" if opset < 11 else "ScatterElements"
@@ -34,12 +36,17 @@ def _gathers() -> list[Case]:
         found += rows("ScatterElements", (opset,), (DATA, index, floats(3, 2, 5, seed=1)), axis=[1], reduction=chosen)
         same = np.array([[0], [0], [2]])
         found += rows("ScatterND", (opset,), (DATA, same, floats(3, 4, 5, seed=1)), reduction=chosen[1:])
-    found += rows("ScatterND", (11, 13), (DATA, np.array([[0, 1], [-1, 2]]), floats(2, 5)), (DATA, np.zeros((0, 2), np.int64), floats(0, 5)))
+    found += rows(
+        "ScatterND",
+        (11, 13),
+        (DATA, np.array([[0, 1], [-1, 2]]), floats(2, 5)),
+        (DATA, np.zeros((0, 2), np.int64), floats(0, 5)),
+    )
     return found
 
 
-def _joins() -> list[Case]:
-    found: list[Case] = []
+def _joins() -> list[Node]:
+    found: list[Node] = []
     three = (DATA, floats(3, 1, 5), floats(3, 0, 5))
     found += rows("Concat", (4, 11, 13), three, three[:1], axis=[1])
     found += rows("Concat", (11, 13), three, axis=[-2])
@@ -47,22 +54,39 @@ def _joins() -> list[Case]:
     found += rows("Split", (11,), (DATA,), axis=[-2], split=[LEFT_OUT, [4, 0]], outputs=2)
     found += rows("Split", (13,), (DATA, i64(1, 3)), (DATA,), axis=[1, -2], constants=(1,), outputs=2)
     found += rows("Split", (18,), (DATA,), axis=[2], num_outputs=[3], outputs=3)
-    found += rows("Split", (18,), (floats(7),), num_outputs=[3, 4], outputs=3, where=lambda num_outputs: num_outputs == 3)
-    found += rows("Expand", (8, 13), (floats(3, 1), i64(2, 1, 4)), (floats(3, 1), i64(1)), (floats(), i64(0, 2)), (floats(2), i64()))
+    found += rows(
+        "Split", (18,), (floats(7),), num_outputs=[3, 4], outputs=3, where=lambda num_outputs: num_outputs == 3
+    )
+    found += rows(
+        "Expand",
+        (8, 13),
+        (floats(3, 1), i64(2, 1, 4)),
+        (floats(3, 1), i64(1)),
+        (floats(), i64(0, 2)),
+        (floats(2), i64()),
+    )
     found += rows("Tile", (6, 13), (floats(2, 3), i64(2, 1)), (floats(2, 3), i64(0, 2)), (floats(), i64()))
     for mode in ("constant", "reflect", "edge"):
         found += rows("Pad", (2,), (floats(3, 4),), pads=[[1, 2, 0, 1]], mode=[mode])
         found += rows("Pad", (11, 13), (floats(3, 4), i64(1, 2, 0, 1)), mode=[mode])
     found += rows("Pad", (2,), (floats(3, 4),), pads=[[1, -2, 0, 1], [0, 0, 0, 0]], value=[1.5])
-    found += rows("Pad", (11, 13), (floats(3, 4), i64(1, -2, 0, 1), np.float32(2)), (floats(0, 4), i64(1, 0, 1, 0)))
+    found += rows(
+        "Pad", (11, 13), (floats(3, 4), i64(1, -2, 0, 1), np.array(2, np.float32)), (floats(0, 4), i64(1, 0, 1, 0))
+    )
     found += rows("Pad", (13,), (integers(0, 9, 3), i64(1, 2), np.array(7)))
-    found += rows("Pad", (18, 19), (floats(3, 4), i64(1, 2), None, i64(-1)), (floats(3, 4, 2), i64(1, 0, 0, 1), None, i64(2, 0)), mode=["constant", "edge"])
+    found += rows(
+        "Pad",
+        (18, 19),
+        (floats(3, 4), i64(1, 2), None, i64(-1)),
+        (floats(3, 4, 2), i64(1, 0, 0, 1), None, i64(2, 0)),
+        mode=["constant", "edge"],
+    )
     found += rows("Pad", (19, 21), (floats(3, 4), i64(1, 2, 0, 1)), mode=["wrap"])
     return found
 
 
-def _cuts() -> list[Case]:
-    found: list[Case] = []
+def _cuts() -> list[Node]:
+    found: list[Node] = []
     found += rows("Slice", (1,), (DATA,), starts=[[1, -3]], ends=[[3, 9999]], axes=[LEFT_OUT, [0, 2], [-1, 1]])
     bounds = [
         (i64(1), i64(3)),
@@ -85,15 +109,17 @@ def _cuts() -> list[Case]:
     found += rows("Reshape", (5, 14), (EMPTY, i64(0, 2)), (EMPTY, i64(4, 0)), (floats(1), i64()), (EMPTY, i64(-1)))
     found += rows("Reshape", (14,), (EMPTY, i64(3, 0)), (EMPTY, i64(0, 7)), allowzero=[1])
     found += rows("Flatten", (1, 9, 11, 13), (DATA,), (floats(2, 3, 2, 2),), axis=[LEFT_OUT, 0, 2, 3])
-    found += rows("Flatten", (11, 13), (DATA, ), axis=[-1, -3])
+    found += rows("Flatten", (11, 13), (DATA,), axis=[-1, -3])
     found += rows("Flatten", (13,), (EMPTY,), (floats(3),), axis=[0, 1])
     ones = floats(1, 3, 1)
     found += rows("Squeeze", (1, 11), (ones,), axes=[LEFT_OUT, [0], [0, 2]])
     found += rows("Squeeze", (11,), (ones,), axes=[[-1]])
-    found += rows("Squeeze", (13, 21), (ones,), (ones, i64(0)), (ones, i64(-1, 0)), constants=(1,), is_dynamic=False)
+    found += rows("Squeeze", (13, 21), (ones,), (ones, i64(0)), (ones, i64(-1, 0)), constants=(1,), has_open_dims=False)
     found += rows("Unsqueeze", (1, 11), (floats(3, 2),), (floats(),), axes=[[0], [0, 1]])
     found += rows("Unsqueeze", (11,), (floats(3, 2),), axes=[[-1], [3, 1], [-4, 1]])
-    found += rows("Unsqueeze", (13, 21), (floats(3, 2), i64(0)), (floats(3, 2), i64(-1, 0)), (floats(), i64(0, 1)), constants=(1,))
+    found += rows(
+        "Unsqueeze", (13, 21), (floats(3, 2), i64(0)), (floats(3, 2), i64(-1, 0)), (floats(), i64(0, 1)), constants=(1,)
+    )
     found += rows("DepthToSpace", (1, 11, 13), (floats(2, 8, 2, 3),), blocksize=[2])
     found += rows("DepthToSpace", (11, 13), (floats(2, 8, 2, 3),), blocksize=[2], mode=["DCR", "CRD"])
     found += rows("SpaceToDepth", (1, 13), (floats(2, 3, 4, 6),), blocksize=[2])
@@ -106,14 +132,22 @@ def _cuts() -> list[Case]:
     return found
 
 
-def _shapes() -> list[Case]:
+def _shapes() -> list[Node]:
     found = list(rows("Shape", (1, 13, 15), (DATA,), (floats(),), (EMPTY,)))
     found += rows("Shape", (15, 21), (DATA,), start=[LEFT_OUT, 1, -2, 7], end=[LEFT_OUT, 2, -1, -9])
     found += rows("Size", (1, 13), (DATA,), (floats(),), (EMPTY,))
     found += rows("ConstantOfShape", (9, 20), (i64(2, 3),), (i64(),), (i64(0, 2),))
-    found += rows("Range", (11,), *[tuple(np.array(one, kind) for one in (1, 10, 3)) for kind in (np.int64, np.float32)])
+    found += rows(
+        "Range", (11,), *[tuple(np.array(one, kind) for one in (1, 10, 3)) for kind in (np.int64, np.float32)]
+    )
     found += rows("Range", (11,), (np.array(5), np.array(-4), np.array(-3)), (np.array(5), np.array(5), np.array(1)))
-    found += rows("OneHot", (9, 11), (i64(0, 2, -1, 7), np.array(4), floats(2)), (i64(1), i64(3), integers(0, 9, 2)), axis=[LEFT_OUT, 0])
+    found += rows(
+        "OneHot",
+        (9, 11),
+        (i64(0, 2, -1, 7), np.array(4), floats(2)),
+        (i64(1), i64(3), integers(0, 9, 2)),
+        axis=[LEFT_OUT, 0],
+    )
     found += rows("EyeLike", (9, 22), (floats(3, 4),), k=[LEFT_OUT, 1, -2], dtype=[LEFT_OUT, 7])
     found += rows("NonZero", (9, 13), (integers(0, 2, 3, 4),), (integers(0, 2, 3, kind=bool),), (floats(0, 2),))
     return found

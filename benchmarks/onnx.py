@@ -1,0 +1,97 @@
+"""ONNX files: reading and converting against our reader of IR files, OpenVINO's reader and onnx's shape inference, and
+running against ONNX's ReferenceEvaluator and onnxruntime.
+
+The files are those of `tests/networks/onnx`; what IR reading is measured on is what each was converted to.
+
+    python -m benchmarks.onnx [--only TEXT] [--seconds 2]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+# A script's own folder stands before the package of the same name.
+sys.path[:1] = [str(Path(__file__).resolve().parent.parent)] if not __package__ else sys.path[:1]
+# OpenVINO's telemetry forks a process that would take part in the measurement.
+sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # a module that cannot be imported
+
+import numpy as np
+import onnx
+import onnxruntime
+import openvino as ov
+from onnx.reference import ReferenceEvaluator
+
+import ir_exec
+from benchmarks.measure import Paired, measure_pair, print_table, write_json
+
+FOLDER = Path(__file__).resolve().parent.parent / "tests" / "networks" / "onnx"
+
+
+def inferred(path: Path) -> None:
+    onnx.shape_inference.infer_shapes(onnx.load(path), data_prop=True)
+
+
+def readers(path: Path, converted: Path) -> dict[str, Callable[[], object]]:
+    found: dict[str, Callable[[], object]] = {
+        "our reader of IR": partial(ir_exec.read_model, converted),
+        "onnx.shape_inference": partial(inferred, path),
+    }
+    read = partial(ov.Core().read_model, path)
+    try:
+        read()
+    except RuntimeError:  # it does not know every operator
+        return found
+    return {**found, "OpenVINO": read}
+
+
+def runners(path: Path, feeds: dict[str, Any]) -> dict[str, Callable[[], object]]:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    found: dict[str, Callable[[], object]] = {"onnxruntime": partial(session.run, None, feeds)}
+    model = onnx.load(path)
+    try:
+        evaluator = ReferenceEvaluator(model)
+        evaluator.run(None, feeds)
+    except Exception:  # of many kinds: it has no operators of com.microsoft
+        return found
+    return {"ReferenceEvaluator": partial(evaluator.run, None, feeds), **found}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--only", default="", help="networks whose names hold this")
+    parser.add_argument("--seconds", type=float, default=2.0, help="for each measurement")
+    options = parser.parse_args()
+    tables: dict[str, list[Paired]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for path in sorted(one for one in FOLDER.glob("*.onnx") if options.only in one.stem):
+            model = ir_exec.read_model(path)
+            converted = Path(folder) / f"{path.stem}.xml"
+            model.save(converted)
+            with np.load(path.with_suffix(".inputs.npz")) as held:
+                feeds = {port.name: held[f"input{at}"] for at, port in enumerate(model.inputs)}
+            for name, call in readers(path, converted).items():
+                row = measure_pair(path.stem, partial(ir_exec.read_model, path), call, seconds=options.seconds)
+                tables.setdefault(f"reading, against {name}", []).append(row)
+            compiled = ir_exec.compile_model(path)
+            for name, call in runners(path, feeds).items():
+                row = measure_pair(path.stem, partial(compiled, feeds), call, seconds=options.seconds)
+                tables.setdefault(f"running, against {name}", []).append(row)
+    for title, rows in tables.items():
+        print(f"\n{title}")
+        print_table(rows, theirs=title.rpartition("against ")[2])
+    first, *others = tables
+    write_json(
+        "onnx", tables[first], task=first, others={title: [vars(row) for row in tables[title]] for title in others}
+    )
+
+
+if __name__ == "__main__":
+    main()
