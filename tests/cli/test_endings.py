@@ -85,7 +85,13 @@ def test_ctrl_c(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     command = [*IR_EXEC, "check", str(BAD / "IR601-declared-dims.xml"), str(GOOD), "--output", str(fifo), "--diff"]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    # What runs the tests in the background of a shell has SIGINT ignored, and so would its children.
+    child = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
     assert child.stdout is not None
     child.stdout.readline()  # the diff is printed: the command is on its way
     # A signal just before the call that opens the FIFO is seen after it: as a person does, press again.
