@@ -11,7 +11,7 @@ from ir_exec.check import printable
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.inputs import Asked, input_options
 from ir_exec.cli.reduce import outcomes, timeout_option
-from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages
+from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
 from ir_exec.debug import Bundle, Command, bundle, rerun
 from ir_exec.debug.bundling import current_versions
 from ir_exec.debug.command import Outcome
@@ -43,11 +43,8 @@ _GIB = 2**30
 def command(
     model: str | None,
     output: str | None,
-    named: tuple[str, ...],
-    archive: str | None,
-    shapes: tuple[str, ...],
+    asked: Asked,
     weights: str | None,
-    seed: int,
     extensions: tuple[str, ...],
     reports: tuple[str, ...],
     anonymous: bool,
@@ -80,11 +77,10 @@ def command(
         raise Unusable("--output FILE.zip says where to write the bundle")
     if os.path.exists(output) and not output.lower().endswith(".zip"):
         raise Unusable(f"--output {output} is there and is no .zip")
-    hint = f"`ir-exec check {model}` shows everything that is wrong with the file"
+    hint = check_hint(model)
     with errors_as_messages(hint=hint, exit_code=UNUSABLE):
         network = read_model(model, weights=weights)
         fails = None if until is None else Command(until, bad_exit=bad_exit, timeout=timeout)
-    asked = Asked(named, archive, shapes, seed)
     given = asked.given(network.inputs)
     with errors_as_messages(exit_code=UNUSABLE):
         made = bundle(
@@ -93,7 +89,7 @@ def command(
             output=output,
             reports=reports,
             anonymously=anonymous,
-            seed=seed,
+            seed=asked.seed,
             fails=fails,
             command=until,
         )

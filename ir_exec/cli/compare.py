@@ -18,7 +18,7 @@ from ir_exec.cli.parallel import worker_options
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.ranges import FiniteRange
 from ir_exec.cli.tables import Table
-from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, show, table
+from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, table
 from ir_exec.debug import Comparison, compare
 from ir_exec.debug.junit import junit
 from ir_exec.debug.metrics import COLUMNS, Difference
@@ -62,11 +62,8 @@ _SHOWN = ("max_abs", "sqnr_db", "beyond")
 def command(
     model: str,
     reference: str | None,
-    named: tuple[str, ...],
-    archive: str | None,
-    shapes: tuple[str, ...],
+    asked: Asked,
     weights: str | None,
-    seed: int,
     extensions: tuple[str, ...],
     rtol: float | None,
     atol: float | None,
@@ -101,10 +98,10 @@ def command(
     if (reference is None) != is_rounded:
         raise Unusable("give either --with REFERENCE or --precision f16 or bf16")
     load_extensions(extensions)
-    hint_text = f"`ir-exec check {model}` shows everything that is wrong with the file"
+    hint_text = check_hint(model)
     with errors_as_messages(hint=hint_text, exit_code=UNUSABLE):
         network = read_model(model, weights=weights)
-    if is_many(archive) or jobs or scheduler:
+    if is_many(asked.archive) or jobs or scheduler:
         if reference is None:
             raise Unusable("--precision is for one set of inputs")
         settings: dict[str, Any] = {
@@ -116,9 +113,8 @@ def command(
             "timeout": timeout,
         }
         settings["metrics"] = [name for name in metrics if ":" in name]
-        many = Many(named, archive, None, jobs, scheduler, extensions)
+        many = Many(asked.named, asked.archive, None, jobs, scheduler, extensions)
         compare_many(network, CompareItem(model, weights, reference, settings), many, output_format, output)
-    asked = Asked(named, archive, shapes, seed)
     given = asked.given(network.inputs)
     inputs = asked.drawn(network.inputs, given) if given else None
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "shapes": asked.wanted(network.inputs)}
@@ -126,14 +122,14 @@ def command(
     with errors_as_messages(hint=run_hint, exit_code=UNUSABLE), LayerBar(len(network.graph.nodes)) as bar:
         progress = bar.advance if bar.is_wanted else None
         if is_rounded:
-            asked_for = {**options, "inputs": inputs, "seed": seed, "progress": progress}
+            asked_for = {**options, "inputs": inputs, "seed": asked.seed, "progress": progress}
             _precision(network, asked_for, precision, output_format, output)
         assert reference is not None, "one of the two is given"
         report = compare(
             network,
             reference,
             inputs,
-            seed,
+            asked.seed,
             metrics=[name for name in metrics if ":" in name],
             device=device,
             hint=hint,  # type: ignore[arg-type]  # click has checked the choice

@@ -10,7 +10,7 @@ import click
 from ir_exec.check.releases import Release, first_release, newer_than
 from ir_exec.cli.completion import complete_releases
 from ir_exec.cli.shape_option import shape_option, shapes_by_input
-from ir_exec.cli.terminal import UNUSABLE, Unusable, errors_as_messages
+from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages
 from ir_exec.cli.written import show_written
 from ir_exec.model import Model
 from ir_exec.onnx.model import convert_model, inputs_of
@@ -72,7 +72,7 @@ def command(
         "to_opset": str(to_opset or ""),
         "target": target or "",
     }
-    with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
+    with errors_as_messages(hint=check_hint(model)):
         proto, folder = read_proto(model)
         ports = inputs_of(proto)
         wanted = shapes_by_input(shapes, ports)

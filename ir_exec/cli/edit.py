@@ -11,7 +11,7 @@ import numpy as np
 from ir_exec.build import Editor
 from ir_exec.cli.extensions import extension_option, load_extensions
 from ir_exec.cli.shape_option import shape_option, shapes_by_input
-from ir_exec.cli.terminal import UNUSABLE, Unusable, errors_as_messages
+from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages
 from ir_exec.cli.written import show_written
 from ir_exec.model import read_model
 from ir_exec.types import Array
@@ -64,7 +64,7 @@ def command(
     if not output.lower().endswith(".xml"):
         raise Unusable(f"--output {output}: the file to write must end in .xml")
     load_extensions(extensions)
-    hint = f"`ir-exec check {model}` shows everything that is wrong with the file"
+    hint = check_hint(model)
     with errors_as_messages(hint=hint, exit_code=UNUSABLE):
         network = read_model(model, weights=weights)
     named_shapes = shapes_by_input(shapes, network.inputs)

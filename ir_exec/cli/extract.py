@@ -9,7 +9,7 @@ from ir_exec.check import printable
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.inputs import DRAWN_HINT, Asked, input_options
 from ir_exec.cli.tables import Table
-from ir_exec.cli.terminal import UNUSABLE, Unusable, errors_as_messages, show, table
+from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show, table
 from ir_exec.debug import Extracted, extract
 from ir_exec.debug.cutting import is_counted
 from ir_exec.model import read_model
@@ -30,11 +30,8 @@ def command(
     begin: tuple[str, ...],
     end: tuple[str, ...],
     output: str,
-    named: tuple[str, ...],
-    archive: str | None,
-    shapes: tuple[str, ...],
+    asked: Asked,
     weights: str | None,
-    seed: int,
     extensions: tuple[str, ...],
     iteration: str,
 ) -> None:
@@ -57,16 +54,15 @@ def command(
     if not all(text.isascii() and text.isdigit() and len(text) < 10 for text in times):
         raise Unusable(f"--iteration {iteration!r} is no number from 0 on")
     load_extensions(extensions)
-    hint = f"`ir-exec check {model}` shows everything that is wrong with the file"
+    hint = check_hint(model)
     with errors_as_messages(hint=hint, exit_code=UNUSABLE):
         network = read_model(model, weights=weights)
-    asked = Asked(named, archive, shapes, seed)
     given = asked.given(network.inputs)
     is_seeded = click.get_current_context().get_parameter_source("seed") is ParameterSource.COMMANDLINE
     arrays: dict[str, Array] | None = None
     drawn_hint = None
     with errors_as_messages(exit_code=UNUSABLE):
-        if given or shapes or is_seeded:
+        if given or asked.shapes or is_seeded:
             arrays = asked.drawn(network.inputs, given)
             if len(given) < len(arrays):
                 drawn_hint = DRAWN_HINT

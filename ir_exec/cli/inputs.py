@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any
 
 import click
 import numpy as np
@@ -23,8 +24,6 @@ DRAWN_HINT = (
     "`ir-exec shapes MODEL` tells which fit"
 )
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 _OPTIONS = (
     click.option(
         "--input", "named", multiple=True, metavar="NAME=FILE.npy", help="An array for one input; repeatable."
@@ -41,13 +40,6 @@ _OPTIONS = (
     click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For inputs that are drawn."),
     extension_option,
 )
-
-
-def input_options(command: Command) -> Command:
-    """The options of every command that runs a network."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 @dataclass(frozen=True)
@@ -82,3 +74,18 @@ class Asked:
             port.name: given[port.name] if port.name in given else draw(port, wanted.get(port.name), random)
             for port in ports
         }
+
+
+def input_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of every command that runs a network. Those of the inputs reach it together, as `asked`."""
+
+    @wraps(command)
+    def with_asked(
+        named: tuple[str, ...], archive: str | None, shapes: tuple[str, ...], seed: int, **others: Any
+    ) -> None:
+        command(asked=Asked(named, archive, shapes, seed), **others)
+
+    decorated: Callable[..., None] = with_asked
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    return decorated

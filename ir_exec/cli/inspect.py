@@ -14,7 +14,7 @@ from ir_exec.cli.extensions import extension_option, load_extensions
 from ir_exec.cli.facts import Constants, LayerFacts, NetworkFacts, PlacedNode, Port, facts_of, layer_facts, placed_nodes
 from ir_exec.cli.shape_option import shape_option, shapes_by_input
 from ir_exec.cli.tables import Table
-from ir_exec.cli.terminal import Unusable, errors_as_messages, show, show_json, table
+from ir_exec.cli.terminal import Unusable, check_hint, errors_as_messages, show, show_json, table
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, raise_error
 from ir_exec.graph import Node
@@ -59,7 +59,7 @@ def command(
     is_json = format_name == "json"
     if is_json and (summary + all_layers + bool(names)) > 1:
         raise Unusable("json holds one thing: --summary, --layers or --layer")
-    with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
+    with errors_as_messages(hint=check_hint(model)):
         if is_json and not (summary or all_layers or names):
             if shapes:
                 raise Unusable("--shape does not change the document: it is for --summary, --layers or --layer")

@@ -15,7 +15,7 @@ from ir_exec.cli.inputs import DRAWN_HINT, Asked, input_options
 from ir_exec.cli.progress import Steps
 from ir_exec.cli.ranges import FiniteRange
 from ir_exec.cli.tables import Table
-from ir_exec.cli.terminal import echo, errors_as_messages, show, table
+from ir_exec.cli.terminal import check_hint, echo, errors_as_messages, show, table
 from ir_exec.debug.profile_report import OpenVINOProfile, Profile, Rates
 from ir_exec.debug.profile_text import bytes_text, seconds_text, slowest, summary, type_text
 from ir_exec.debug.profiling import profile
@@ -61,11 +61,8 @@ _LEAST_SHARE = 0.01
 @click.option("--all", "every", is_flag=True, help="In text, show every layer, type and prefix.")
 def command(
     model: str,
-    named: tuple[str, ...],
-    archive: str | None,
-    shapes: tuple[str, ...],
+    asked: Asked,
     weights: str | None,
-    seed: int,
     extensions: tuple[str, ...],
     repeat: int,
     reference: Literal["openvino"] | None,
@@ -88,8 +85,7 @@ def command(
     """
     keep_freed_memory()
     load_extensions(extensions)
-    asked = Asked(named, archive, shapes, seed)
-    with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
+    with errors_as_messages(hint=check_hint(model)):
         network = read_model(model, weights=weights)
     given = asked.given(network.inputs)
     drawn = [port.name for port in network.inputs if port.name not in given]
@@ -107,7 +103,7 @@ def command(
             trace_events=trace_events,
             progress=steps.tell,
         )
-    report = report.model_copy(update={"seed": seed if drawn else None})
+    report = report.model_copy(update={"seed": asked.seed if drawn else None})
     if output_format == "text" and output is None:
         _show(report, every)
         if trace_events is not None:

@@ -12,7 +12,7 @@ from ir_exec.check import counted, printable
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.inputs import Asked, input_options
 from ir_exec.cli.progress import LayerBar
-from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages
+from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
 from ir_exec.debug import Command, Reduced, reduce
 from ir_exec.debug.command import Outcome
 from ir_exec.debug.cutting import is_counted
@@ -79,11 +79,8 @@ def command(
     timeout: float,
     limit: int | None,
     output: str,
-    named: tuple[str, ...],
-    archive: str | None,
-    shapes: tuple[str, ...],
+    asked: Asked,
     weights: str | None,
-    seed: int,
     extensions: tuple[str, ...],
 ) -> None:
     """Find the smallest part of a network for which a command still fails.
@@ -105,10 +102,9 @@ def command(
     load_extensions(extensions)
     with errors_as_messages(exit_code=UNUSABLE):
         asked_command = Command(until, bad_exit=bad_exit, timeout=timeout)
-    hint = f"`ir-exec check {model}` shows everything that is wrong with the file"
+    hint = check_hint(model)
     with errors_as_messages(hint=hint, exit_code=UNUSABLE):
         network = read_model(model, weights=weights)
-    asked = Asked(named, archive, shapes, seed)
     given = asked.given(network.inputs)
     arrays: dict[str, Array] | None = None
     with errors_as_messages(exit_code=UNUSABLE):

@@ -19,7 +19,7 @@ from ir_exec.cli.parallel import worker_options
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.ranges import FiniteRange
 from ir_exec.cli.tables import Table
-from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, show, styled, table
+from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, styled, table
 from ir_exec.debug.expected import differences
 from ir_exec.debug.finite import NotFinite, first_not_finite
 from ir_exec.debug.text import told
@@ -61,14 +61,11 @@ from ir_exec.types import Array, ElementType, Shape
 @click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True, help="Run so often, and time it.")
 def command(
     model: str,
-    named: tuple[str, ...],
-    archive: str | None,
-    shapes: tuple[str, ...],
+    asked: Asked,
     weights: str | None,
     max_seconds: float | None,
     precision: Precision,
     no_optimize: bool,
-    seed: int,
     extensions: tuple[str, ...],
     output: str | None,
     batch: int | None,
@@ -94,21 +91,20 @@ def command(
     """
     keep_freed_memory()
     load_extensions(extensions)
-    with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
+    with errors_as_messages(hint=check_hint(model)):
         network = read_model(model, weights=weights)
-        if is_many(archive) or batch or jobs or scheduler:
-            _refuse_for_many(shapes=shapes, validate=validate, expected=expected, repeat=repeat > 1)
-            many = Many(named, archive, batch, jobs, scheduler, extensions)
+        if is_many(asked.archive) or batch or jobs or scheduler:
+            _refuse_for_many(shapes=asked.shapes, validate=validate, expected=expected, repeat=repeat > 1)
+            many = Many(asked.named, asked.archive, batch, jobs, scheduler, extensions)
             run_many(network, many, output, max_seconds, precision, not no_optimize)
             return
         compiled = compile_model(network, max_seconds=max_seconds, precision=precision, optimize=not no_optimize)
     ports = compiled.inputs
-    asked = Asked(named, archive, shapes, seed)
     given = asked.given(ports)
     with errors_as_messages(hint=DRAWN_HINT if any(port.name not in given for port in ports) else None):
         arrays = asked.drawn(ports, given)
         if ports:
-            show(_inputs(ports, arrays, set(given), seed))
+            show(_inputs(ports, arrays, set(given), asked.seed))
             echo("")
         if validate:
             _validate(network, arrays, precision)

@@ -7,7 +7,7 @@ import click
 from ir_exec.check import printable
 from ir_exec.cli.extensions import extension_option, load_extensions
 from ir_exec.cli.tables import Table
-from ir_exec.cli.terminal import echo, errors_as_messages, show, table
+from ir_exec.cli.terminal import check_hint, echo, errors_as_messages, show, table
 from ir_exec.debug.shapes_report import InputDim, ShapesReport
 from ir_exec.debug.shaping import shapes
 from ir_exec.model import read_model
@@ -35,7 +35,7 @@ def command(model: str, weights: str | None, extensions: tuple[str, ...], output
     Exit code: 0; 1 when the network cannot be read or no sizes fit, 2 for arguments or paths that cannot be used.
     """
     load_extensions(extensions)
-    with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
+    with errors_as_messages(hint=check_hint(model)):
         report = shapes(read_model(model, weights=weights))
     if output_format == "json":
         click.echo(report.model_dump_json(indent=1))

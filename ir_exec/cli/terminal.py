@@ -22,6 +22,7 @@ from ir_exec.printable import inert, printable
 __all__ = [
     "UNUSABLE",
     "Unusable",
+    "check_hint",
     "echo",
     "errors_as_messages",
     "show",
@@ -75,6 +76,11 @@ class Unusable(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         echo(f"{styled('error', 'error')}{styled('message', ': ' + printable(self.message))}", to_stderr=True)
+
+
+def check_hint(path: str) -> str:
+    """The hint for a network that cannot be read: `check` tells all of it."""
+    return f"`ir-exec check {path}` shows everything that is wrong with the file"
 
 
 @contextmanager

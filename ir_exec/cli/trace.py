@@ -9,7 +9,7 @@ from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.inputs import Asked, input_options
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.tables import Table
-from ir_exec.cli.terminal import errors_as_messages, show, table
+from ir_exec.cli.terminal import check_hint, errors_as_messages, show, table
 from ir_exec.debug import Trace, trace
 from ir_exec.debug.text import number
 from ir_exec.model import read_model
@@ -41,11 +41,8 @@ _MOST_SHOWN = 20
 @click.option("--all", "every", is_flag=True, help="Show every value in the table, not the first twenty.")
 def command(
     model: str,
-    named: tuple[str, ...],
-    archive: str | None,
-    shapes: tuple[str, ...],
+    asked: Asked,
     weights: str | None,
-    seed: int,
     extensions: tuple[str, ...],
     output: str,
     layers: tuple[str, ...],
@@ -64,8 +61,7 @@ def command(
     that cannot be used.
     """
     load_extensions(extensions)
-    asked = Asked(named, archive, shapes, seed)
-    with errors_as_messages(hint=f"`ir-exec check {model}` shows everything that is wrong with the file"):
+    with errors_as_messages(hint=check_hint(model)):
         network = read_model(model, weights=weights)
     given = asked.given(network.inputs)
     with errors_as_messages(), LayerBar(len(network.graph.nodes)) as bar:

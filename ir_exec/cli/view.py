@@ -34,11 +34,8 @@ from ir_exec.view import html_of, view
 @click.option("--open", "opens", is_flag=True, help="Show the page in the browser.")
 def command(
     model: str,
-    named: tuple[str, ...],
-    archive: str | None,
-    shapes: tuple[str, ...],
+    asked: Asked,
     weights: str | None,
-    seed: int,
     extensions: tuple[str, ...],
     draw: bool,
     compare: str | None,
@@ -59,9 +56,8 @@ def command(
     load_extensions(extensions)
     with errors_as_messages(exit_code=UNUSABLE):
         inputs, count = None, 0
-        if draw or archive or named or shapes:
+        if draw or asked.archive or asked.named or asked.shapes:
             network = read_model(model, weights=weights)
-            asked = Asked(named, archive, shapes, seed)
             inputs, count = asked.drawn(network.inputs, asked.given(network.inputs)), len(network.graph.nodes)
         with LayerBar(count) as bar:
             page = view(
