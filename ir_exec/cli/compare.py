@@ -119,7 +119,7 @@ def command(
     inputs = asked.drawn(network.inputs, given) if given else None
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "shapes": asked.wanted(network.inputs)}
     run_hint = None if inputs is not None else DRAWN_HINT
-    with errors_as_messages(hint=run_hint, exit_code=UNUSABLE), LayerBar(len(network.graph.nodes)) as bar:
+    with errors_as_messages(hint=run_hint, exit_code=UNUSABLE), LayerBar(network.graph) as bar:
         progress = bar.advance if bar.is_wanted else None
         if is_rounded:
             asked_for = {**options, "inputs": inputs, "seed": asked.seed, "progress": progress}

@@ -112,7 +112,7 @@ def command(
         for _ in range(repeat):
             compiled.reset_state()
             start = perf_counter()
-            with LayerBar(len(network.graph.nodes)) as bar:
+            with LayerBar(network.graph) as bar:
                 observe = (
                     (lambda node, *_: bar.advance(f"{node.type} {node.name}")) if bar.is_wanted else None
                 )  # called before the next bar
@@ -141,7 +141,7 @@ def _timing(seconds: list[float]) -> str:
 
 
 def _validate(network: Model, arrays: Mapping[str, Array], precision: Precision) -> None:
-    with LayerBar(len(network.graph.nodes)) as bar:
+    with LayerBar(network.graph) as bar:
         found: NotFinite | None = first_not_finite(
             network, arrays, bar.advance if bar.is_wanted else None, precision=precision
         )

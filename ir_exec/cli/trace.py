@@ -64,7 +64,7 @@ def command(
     with errors_as_messages(hint=check_hint(model)):
         network = read_model(model, weights=weights)
     given = asked.given(network.inputs)
-    with errors_as_messages(), LayerBar(len(network.graph.nodes)) as bar:
+    with errors_as_messages(), LayerBar(network.graph) as bar:
         written = trace(
             network,
             asked.drawn(network.inputs, given),

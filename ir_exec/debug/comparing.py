@@ -55,7 +55,7 @@ _MOST_INCLUDED = 20
 @dataclass(frozen=True)
 class Settings:
     """How to compare. rtol, atol: in place of the tolerances that follow from element types and sums; the one that is
-    None is then 0. metrics: of one's own, by name. progress: called with each layer's name. precision: what f16 and
+    None is then 0. metrics: of one's own, by name. progress: called with each layer's path. precision: what f16 and
     bf16 are computed in."""
 
     rtol: float | None = None
@@ -183,7 +183,7 @@ class _Comparing:
     def visit(self, visit: Visit) -> None:
         node, where = visit.node, visit.where
         if self._settings.progress is not None:
-            self._settings.progress(node.name)
+            self._settings.progress(visit.path)
         frame = self._frames[where]
         anchors = [frame[value.number] for value in node.values_in]
         if isinstance(node.op, Const) and any(where.iterations):
@@ -299,7 +299,7 @@ class _Comparing:
         layer: dict[str, Any] = {
             "layer_id": entry.layer_id,
             "layer_name": entry.layer_name,
-            "path": "/".join((*entry.scope, entry.layer_name)),
+            "path": visit.path,
             "type": visit.node.type,
             "element_type": ElementType.of(ours).name,
             "shape": ours.shape,

@@ -195,7 +195,7 @@ class _Rounding:
         """What the layer loses by itself: the network around it goes on in f32."""
         node, where = visit.node, visit.where
         if self._settings.progress is not None:
-            self._settings.progress(node.name)
+            self._settings.progress(visit.path)
         if not any(_is_wide(array) for array in visit.outputs):
             return
         constants = [value.node.id for value in node.values_in if isinstance(value.node.op, Const)]
@@ -238,7 +238,7 @@ class _Rounding:
         self._layers[place] = RoundedLayer(
             layer_id=node.id,
             layer_name=node.name,
-            path="/".join((*visit.where.scope, node.name)),
+            path=visit.path,
             type=node.type,
             own=own,
             runs=1 if known is None else known.runs + 1,

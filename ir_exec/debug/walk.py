@@ -57,6 +57,11 @@ class Visit:
     outputs: list[Array]
     dying: Sequence[int]
 
+    @property
+    def path(self) -> str:
+        """`loop/body/name`."""
+        return "/".join((*self.where.scope, self.node.name))
+
 
 Visitor: TypeAlias = Callable[[Visit], list[Array] | None]
 """Called after each layer, Results left out; the layers below go on with the arrays that it returns, if any."""
