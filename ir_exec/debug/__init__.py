@@ -16,7 +16,7 @@ from ir_exec.debug.extracting import Extracted, extract
 from ir_exec.debug.metrics import Difference
 from ir_exec.debug.profile_report import Profile
 from ir_exec.debug.profiling import profile
-from ir_exec.debug.reducing import Reduced, reduce
+from ir_exec.debug.reducing import Reduced, ReductionInterrupted, reduce
 from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Unmatched
 from ir_exec.debug.shapes_report import ShapesReport
 from ir_exec.debug.shaping import shapes
@@ -33,6 +33,7 @@ __all__ = [
     "NetworkDiff",
     "Profile",
     "Reduced",
+    "ReductionInterrupted",
     "Rerun",
     "ShapesReport",
     "Trace",
