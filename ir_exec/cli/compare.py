@@ -116,7 +116,7 @@ def command(
         many = Many(asked.named, asked.archive, None, jobs, scheduler, extensions)
         compare_many(network, CompareItem(model, weights, reference, settings), many, output_format, output)
     given = asked.given(network.inputs)
-    inputs = asked.drawn(network.inputs, given) if given else None
+    inputs = asked.drawn(network, given) if given else None
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "shapes": asked.wanted(network.inputs)}
     run_hint = None if inputs is not None else DRAWN_HINT
     with errors_as_messages(hint=run_hint, exit_code=UNUSABLE), LayerBar(network.graph) as bar:

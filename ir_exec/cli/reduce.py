@@ -114,7 +114,7 @@ def command(
     arrays: dict[str, Array] | None = None
     with errors_as_messages(exit_code=UNUSABLE):
         if asked_command.takes_inputs or given:
-            arrays = asked.drawn(network.inputs, given)
+            arrays = asked.drawn(network, given)
         is_interrupted = False
         try:
             with _terminated_as_interrupted(), LayerBar(None) as bar:

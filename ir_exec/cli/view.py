@@ -58,7 +58,7 @@ def command(
         inputs, graph = None, None
         if draw or asked.archive or asked.named or asked.shapes:
             network = read_model(model, weights=weights)
-            inputs, graph = asked.drawn(network.inputs, asked.given(network.inputs)), network.graph
+            inputs, graph = asked.drawn(network, asked.given(network.inputs)), network.graph
         with LayerBar(graph) as bar:
             page = view(
                 model,

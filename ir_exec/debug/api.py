@@ -8,23 +8,21 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
-
 from ir_exec.codes import Code
 from ir_exec.debug.comparing import Settings, compare_with
+from ir_exec.debug.drawing import drawn_inputs
 from ir_exec.debug.entries import entries_of
 from ir_exec.debug.metrics import Metric, load_metric
 from ir_exec.debug.reference import ArraysReference, IRReference, Reference, TraceReference, arrays_in, kinds_of
 from ir_exec.debug.report import Comparison
 from ir_exec.debug.tracing import INDEX, Trace
 from ir_exec.errors import EvaluationError
-from ir_exec.model import Model, ShapeLike, Source, as_shape, read_model
+from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.runtime.arguments import Inputs, bind_inputs
-from ir_exec.runtime.drawing import draw
 from ir_exec.runtime.precision import Precision
 from ir_exec.types import Array
 
-__all__ = ["Probe", "ReferenceLike", "compare", "drawn_inputs"]
+__all__ = ["Probe", "ReferenceLike", "compare"]
 
 Probe: TypeAlias = Literal["all", "bisect", "outputs"]
 
@@ -54,7 +52,7 @@ def compare(
     """Which layer of a network is wrong, by the values of a reference.
 
     inputs: as for a call of a compiled model. Without them those of the reference, where it is a trace that holds them;
-        else they are drawn from `seed`, with `shapes` for dims that are not known.
+        else they are drawn from `seed`, with `shapes`, and sizes that fit for dims that are still open.
     rtol, atol: an element may differ by atol + rtol * (the reference's); without both, by what the element types and
         the length of the layer's sums explain.
     metrics: functions of our value and the reference's, or `module:function`, to be told for each layer.
@@ -71,7 +69,7 @@ def compare(
         known = found.inputs() if inputs is None else {}
         drawn = inputs is None and len(known) < len(model.inputs)
         if drawn:
-            inputs = drawn_inputs(model, seed, shapes) | known
+            inputs = drawn_inputs(model, seed, shapes, known)
         arrays = bind_inputs(known if inputs is None else inputs, model.inputs)
         named = {_name_of(metric): load_metric(metric) if isinstance(metric, str) else metric for metric in metrics}
         settings = Settings(
@@ -79,16 +77,6 @@ def compare(
         )
         name = model.graph.path or model.name
         return compare_with(model, found, arrays, settings, seed=seed if drawn else None, name=name)
-
-
-def drawn_inputs(model: Model, seed: int, shapes: Mapping[str, ShapeLike] | None = None) -> dict[str, Array]:
-    """Inputs at random, by name; those of one seed are the same everywhere."""
-    wanted = {name: as_shape(shape) for name, shape in (shapes or {}).items()}
-    if unknown := sorted(wanted.keys() - {port.name for port in model.inputs}):
-        names = ", ".join(port.name for port in model.inputs)
-        raise EvaluationError(f"there is no input {unknown[0]!r}; the inputs are: {names}", code=Code.unknown_input)
-    random = np.random.default_rng(seed)
-    return {port.name: draw(port, wanted.get(port.name), random) for port in model.inputs}
 
 
 def _name_of(metric: str | Metric) -> str:

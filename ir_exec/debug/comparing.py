@@ -105,7 +105,8 @@ def compare_with(
     reference.run(given, {partner.key for partner in partners.values()})
     comparing = _Comparing(model, reference, by_key(ours), partners, settings)
     comparing.run(arrays)
-    return comparing.report(ours, theirs, seed, name)
+    shapes = {port.name: array.shape for port, array in zip(model.inputs, arrays, strict=True)}
+    return comparing.report(ours, theirs, name).model_copy(update={"seed": seed, "inputs": shapes})
 
 
 def _given(
@@ -379,7 +380,7 @@ class _Comparing:
         if _rank(layer) > _rank(known.layer):
             known.layer = layer
 
-    def report(self, ours: Sequence[Entry], theirs: Sequence[Entry], seed: int | None, name: str | None) -> Comparison:
+    def report(self, ours: Sequence[Entry], theirs: Sequence[Entry], name: str | None) -> Comparison:
         layers = [one.layer.model_copy(update={"runs": one.runs}) for one in self._found.values()]
         wrong = [(place, layer) for place, layer in zip(self._found, layers, strict=True) if layer.status == "wrong"]
         faults = []
@@ -406,7 +407,6 @@ class _Comparing:
             outputs=tuple(entry.path for entry in outputs),
             unmatched=tuple(unmatched),
             notes=tuple(self._reference.notes),
-            seed=seed,
             rounds=self._reference.rounds,
             failure=self._reference.failure,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from ir_exec.debug.facts import Record
@@ -72,9 +73,9 @@ class Comparison(Record):
     equal: no layer is wrong by itself, every output has a partner and is within the tolerance. first_fault: the first
     layer, in the order of computation, that is wrong by itself. faults: all of them. layers: in that order. unmatched:
     layers without a partner on either side. notes: what a reader should know of the comparison itself.
-    first_carried: the first layer beyond the tolerance at all. seed: of the inputs that were drawn, None where none
-    were. rounds: how often the reference ran. failure: why the reference could not give all its values, None where it
-    could: `equal` is false then.
+    first_carried: the first layer beyond the tolerance at all. inputs: the shapes of the network's inputs, by name.
+    seed: of the inputs that were drawn, None where none were. rounds: how often the reference ran. failure: why the
+    reference could not give all its values, None where it could: `equal` is false then.
     """
 
     format: Literal[1] = 1
@@ -88,6 +89,7 @@ class Comparison(Record):
     outputs: tuple[str, ...] = ()
     unmatched: tuple[Unmatched, ...] = ()
     notes: tuple[str, ...] = ()
+    inputs: Mapping[str, tuple[int, ...]] = {}
     seed: int | None = None
     rounds: int = 1
     failure: str | None = None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ir_exec.debug.metrics import Difference
 from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault
 
-__all__ = ["counts", "details", "number", "render", "shown_layers", "verdict"]
+__all__ = ["counts", "details", "drawn", "number", "render", "shown_layers", "verdict"]
 
 _MOST_LISTED = 10
 
@@ -78,8 +78,15 @@ def counts(report: Comparison) -> str:
     kinds = ("equal", "close", "step", "carried", "wrong", "failed", "unmatched")
     found = {kind: sum(layer.status == kind for layer in report.layers) for kind in kinds}
     parts = ", ".join(f"{count} {kind}" for kind, count in found.items() if count)
-    drawn = f"; inputs drawn with seed {report.seed}" if report.seed is not None else ""
-    return f"{len(report.layers)} layers: {parts}{drawn}"
+    return f"{len(report.layers)} layers: {parts}{drawn(report.seed, report.inputs)}"
+
+
+def drawn(seed: int | None, shapes: Mapping[str, Sequence[int]]) -> str:
+    """The end of a line: with which seed inputs of these shapes were drawn, where they were."""
+    if seed is None:
+        return ""
+    named = [f"{name}[{','.join(map(str, shape))}]" for name, shape in shapes.items()]
+    return f"; inputs drawn with seed {seed}: {_some(named)}"
 
 
 def shown_layers(report: Comparison, every: bool = False) -> list[ComparedLayer]:

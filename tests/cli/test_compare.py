@@ -113,7 +113,7 @@ def test_inputs_are_drawn() -> None:
     arguments = (SAMPLES / "bert.xml", "--with", SAMPLES / "bert.xml", "--shape", "input_ids=1,3")
     result = run(*arguments, "--shape", "attention_mask=1,3", "--seed", "5")
     assert result.exit_code == 0, result.output
-    assert result.stdout.rstrip().endswith("inputs drawn with seed 5")
+    assert result.stdout.rstrip().endswith("inputs drawn with seed 5: input_ids[1,3], attention_mask[1,3]")
 
 
 def test_tolerances(tmp_path: Path) -> None:
