@@ -22,9 +22,9 @@ _Batches = tuple[int, slice]
 class Attention:
     """softmax(query @ transposed key * scale + mask) @ value for arrays of these shapes and one float type.
 
-    query: [..., L, E]. key: [..., S, E]. value: [..., S, Ev]. mask: [..., L, S], or None for none. sink: [..., L, 1], or
-    None. Batches broadcast. is_causal: whether instead of by the mask all keys behind the query's position are masked.
-    dtype: in which it is calculated.
+    query: [..., L, E]. key: [..., S, E]. value: [..., S, Ev]. mask: [..., L, S] and sink: [..., L, 1], or None. Batches
+    broadcast. is_causal: whether, whatever the mask is, all keys behind the query's position are masked. dtype: in
+    which it is calculated.
     """
 
     def __init__(

@@ -33,9 +33,8 @@ def matrix_product(a: Array, b: Array) -> Array:
         a, b = a.reshape(way.folded), b.reshape(b.shape[-2:])
     a = a if a.flags.c_contiguous else for_blas(a)
     b = b if b.flags.c_contiguous else for_blas(b)
-    if way.multiplications <= costs.UNSHARED_MULTIPLICATIONS:
-        found = np.matmul(a, b)
-    elif way.nanoseconds < costs.WORTH_SHARING_PRODUCT_NANOSECONDS and works_alone():
+    is_short = way.nanoseconds < costs.WORTH_SHARING_PRODUCT_NANOSECONDS
+    if way.multiplications <= costs.UNSHARED_MULTIPLICATIONS or (is_short and works_alone()):
         found = np.matmul(a, b)
     else:
         found = _long_product(a, b, np.empty(way.product, a.dtype))

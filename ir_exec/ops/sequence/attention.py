@@ -100,8 +100,11 @@ class ScaledDotProductAttention(Op):
         return self._attention([type.shape.static for type in types], types[0].element_type.dtype)
 
     def _attention(self, shapes: Sequence[tuple[int, ...] | None], dtype: np.dtype[Any]) -> Attention:
-        query, key, value, mask, _, sink = [*shapes, *[None] * (len(self.inputs) - len(shapes))]
-        assert query is not None and key is not None and value is not None
+        query, key, value = shapes[:3]
+        mask, _, sink = (*shapes[3:], None, None, None)[:3]
+        assert query is not None
+        assert key is not None
+        assert value is not None
         return Attention(query, key, value, mask, sink, is_causal=self.causal, dtype=accumulator(dtype))
 
 

@@ -75,7 +75,7 @@ class _Sequence(Recurrence):
         self, *, x: Array, sequence_lengths: Array, w: Array, r: Array, b: Array, **states: Array
     ) -> tuple[Array, ...]:
         """y and the last states, in the element type of x."""
-        batch, steps, size = x.shape
+        batch, steps, _ = x.shape
         ends = _ends(sequence_lengths, steps)
         wide, initial = widened(x), [widened(state) for state in states.values()]
         y = np.zeros((batch, self._directions, steps, initial[0].shape[2]), x.dtype)
