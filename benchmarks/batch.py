@@ -4,7 +4,8 @@
 
 Three tables, and a JSON file in benchmarks/results:
 - overhead: items of 1 KiB through a network of one addition, in chunks of 1, 10, 100 and as many as `run` takes by
-  itself, by a pool of processes and by a Dask cluster of processes; milliseconds an item, wall clock and processor time of this process and its children.
+  itself, by a pool of processes and by a Dask cluster of processes; milliseconds an item, wall clock and processor time
+  of this process and its children.
 - throughput: the dense half of four encoder layers over batches of 8 x 128 tokens, by 1 and 2 processes, in turns with
   plain calls.
 - memory: 8 workers with a network of 256 MiB of weights; what they take together beyond what they take without it,
