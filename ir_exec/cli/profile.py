@@ -92,7 +92,7 @@ def command(
     with errors_as_messages(hint=DRAWN_HINT if drawn else None), Steps() as steps:
         report = profile(
             network,
-            asked.drawn(network.inputs, given),
+            asked.drawn(network, given),
             repeat=repeat,
             reference=reference,
             device=device,

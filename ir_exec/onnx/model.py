@@ -52,22 +52,20 @@ def convert_model(
     given: Mapping[str, Given] | None = None,
     report: Report = raise_error,
     is_lenient: bool = False,
-    compress: bool = False,
     told: Mapping[str, str] | None = None,
 ) -> Converted:
     """The network of IR that computes what an ONNX model does.
 
     folder: where external data lies. given: what is known of inputs beyond their declarations. is_lenient: values that
     cannot be computed are inputs of the types that the file declares, so that what is behind them can be checked.
-    compress: weights are stored as f16, and converted when they are used. told: options of the conversion, which
-    `rt_info` holds.
+    told: options of the conversion, which `rt_info` holds.
     Raises UnsupportedError that names every operator that cannot be said in IR, and otherwise the IRError of the first
     fault, unless `report` takes it.
     """
     graph = proto.graph
     opsets = _opsets(proto, report)
     declarations = {one.name: one.type for one in (*graph.value_info, *graph.output)}
-    converter = Converter(Functions(proto.functions), folder, report, declarations if is_lenient else {}, compress)
+    converter = Converter(Functions(proto.functions), folder, report, declarations if is_lenient else {})
     scope = Scope(opsets)
     scope.is_network = True
     initialized = {tensor.name for tensor in graph.initializer}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +58,17 @@ def test_external_data_is_read_from_the_folder(tmp_path: Path) -> None:
     tensor = external(np.zeros(2, np.float32), "w", location="w.bin", offset="4", length="8")
     compiled = ir_exec.compile_model(stored(tmp_path, with_weights(tensor)))
     assert compiled({"x": np.zeros(2, np.float32)})["y"].tolist() == [1, 2]
+
+
+def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
+    path = stored(tmp_path, model("g (float[2] x) => (float[2] y) { y = Relu(x) }"))
+    ir_exec.read_model(path)
+    tracemalloc.start()
+    try:
+        ir_exec.read_model(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
 
 
 def test_large_external_data_is_mapped(tmp_path: Path) -> None:
