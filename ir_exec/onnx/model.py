@@ -16,7 +16,7 @@ from ir_exec.onnx.convert import Converter, Scope
 from ir_exec.onnx.domains import NEWEST, STANDARD, canonical_domain, shown_domain
 from ir_exec.onnx.functions import Functions
 from ir_exec.onnx.tensors import element_type_of, narrowed, tensor_type_of
-from ir_exec.onnx.values import Held, Missing, Narrow, Sequence, Stack
+from ir_exec.onnx.values import Appended, Held, Missing, Narrow, Sequence, Stack
 from ir_exec.types import Array, ElementType, TensorType
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _result(value: Held, name: str, results: list[Value]) -> Layout:
         raise GraphError(f"nothing gives the output {name!r}", code=Code.dangling_edge)
     if isinstance(value, Sequence):
         return [_result(one, f"{name}/{position}", results) for position, one in enumerate(value.items)]
-    if isinstance(value, Stack):
+    if isinstance(value, Stack | Appended):
         raise UnsupportedError(f"the output {name!r} is a list, of which the length is not known")
     tensor = value.value if isinstance(value, Narrow) else value
     results.append(build.result(_named(tensor, name, results), tensor_names=(name,)))
