@@ -34,6 +34,7 @@ class Cluster(Pool):
 
     carriers = 2**31
     ahead = 16  # the more results are fetched at a time, the less each costs
+    task_seconds = 0.1
 
     def __init__(self, executor: ClientExecutor | Client, initializer: Callable[[], None] | None = None) -> None:
         if isinstance(executor, Client):

@@ -199,9 +199,9 @@ class ConvertPromoteTypes(Op):
         return tensor
 
     def _signed_and_unsigned(self, signed: ElementType, unsigned: ElementType) -> ElementType:
-        if not self.promote_unsafe and (unsigned.bits > 32 or 2 * unsigned.bits > signed.bits):
+        if not self.promote_unsafe and 2 * unsigned.bits > signed.bits:
             raise _unsafe(unsigned, signed)
-        if unsigned.bits > 32:
+        if unsigned is ElementType.u64:
             return self.u64_integer_promotion_target
         bits = max(2 * unsigned.bits, signed.bits)
         return {4: ElementType.i4, 8: ElementType.i8, 16: ElementType.i16, 32: ElementType.i32}.get(

@@ -67,6 +67,20 @@ def test_ten_thousand_small_items(client: Any) -> None:
     assert most <= 1000
 
 
+def test_small_items_share_tasks(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = 0
+    submit = distributed.Client.submit
+
+    def counted(self: Any, *arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return submit(self, *arguments, **options)
+
+    monkeypatch.setattr(distributed.Client, "submit", counted)
+    assert values(list(batch.run(weighed_network(), arrays(1000), client))) == expected(1000)
+    assert calls < 500
+
+
 def test_sessions(client: Any) -> None:
     items = [[np.array([value], np.float32)] for value in (1, 2, 3, 4)]
     results = batch.run(counting_network(), items, client, session=lambda item: float(item[0][0]) % 2)

@@ -30,12 +30,14 @@ ROWS: Final = ("test_values.py", "test_types.py", "test_files.py", "test_kernels
 class Stage:
     """Tests that are run together: files for pytest, or tables of cases by the names of their families.
 
-    is_open: there is more than there may be time for; that time is up says nothing of the change then.
+    is_own: these are the tests of the module itself.
+    is_open: there is more than there may be time for.
     """
 
     name: str
     files: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
+    is_own: bool = False
     is_open: bool = False
 
 
@@ -50,8 +52,8 @@ def stages(root: Path, path: str) -> list[Stage]:
     their = tuple(file for file in their if file not in beside)
     rest = tuple(file for file in _everything(root) if file not in (*own, *beside, *their))
     found = [
-        Stage("its own tests", own),
-        Stage("its table", families=families),
+        Stage("its own tests", own, is_own=True),
+        Stage("its table", families=families, is_own=True),
         Stage("tests beside its own", beside),
         Stage("tests of its users", their),
         Stage("tables of its users", families=tuple(name for name in their_families if name not in families)),
