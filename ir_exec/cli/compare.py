@@ -159,9 +159,10 @@ def command(
             progress=progress,
             **options,
         )
-    write_text(
-        _rendered(report, output_format, model, weights), output
-    ) if output_format != "text" or output else _show(report, metrics, every)
+    if output_format == "text" and output is None:
+        _show(report, metrics, every)
+    else:
+        write_text(_rendered(report, output_format, model, weights), output)
     sys.exit(UNUSABLE if report.failure is not None else 0 if report.equal else 1)
 
 

@@ -187,7 +187,7 @@ def test_compare_for_other_programs(place: Path) -> None:
     suites = call(*arguments, "--format", "junit", "--output", "found.xml")
     assert suites.exit_code == 2
     found = {suite.get("name", ""): suite for suite in etree.parse("found.xml").getroot()}
-    assert list(found)[0].startswith("0: net.xml against other/net.xml")
+    assert next(iter(found)).startswith("0: net.xml against other/net.xml")
     assert [len(suite.findall("testcase/error")) for suite in found.values()] == [0, 0, 0, 0, 1]
     assert [suite.get("errors") for suite in found.values()] == ["0", "0", "0", "0", "1"]
     assert int(list(found.values())[3].get("failures", "")) > 0
