@@ -7,11 +7,11 @@ from typing import Literal
 
 import numpy as np
 
-from ir_exec.debug.comparing import Settings
 from ir_exec.debug.drawing import drawn_inputs
 from ir_exec.debug.facts import Record
 from ir_exec.debug.files import Spill
 from ir_exec.debug.metrics import Difference, Tolerance, difference, tolerance_of
+from ir_exec.debug.settings import Settings
 from ir_exec.debug.text import drawn
 from ir_exec.debug.walk import Visit, Walker
 from ir_exec.errors import IRError

@@ -29,9 +29,11 @@ def verdict(report: Comparison) -> str:
         more = f", and {len(report.faults) - 1} more by themselves" if len(report.faults) > 1 else ""
         if fault.taken_by:
             return f"different: {_layer(fault)} holds other values{more}"
-        return f"different: {_layer(fault)} is the first that is wrong by itself{more}"
+        call = f" in call {fault.call} of {report.calls}" if report.calls > 1 else ""
+        return f"different: {_layer(fault)} is the first that is wrong by itself{call}{more}"
     if report.equal:
-        return "equal: no layer is wrong by itself, and every output is within the tolerance"
+        calls = f" in {report.calls} calls" if report.calls > 1 else ""
+        return f"equal: no layer is wrong by itself, and every output is within the tolerance{calls}"
     worst = [one for one in report.layers if one.path in report.outputs and one.carried and not one.carried.is_within]
     if worst:
         names = ", ".join(one.path for one in worst[:3])

@@ -68,7 +68,7 @@ Visitor: TypeAlias = Callable[[Visit], list[Array] | None]
 
 
 class Walker:
-    """Runs a network for visitors, from the initial values of its variables. `Walker` and visits are for one thread.
+    """Runs a network for visitors. `Walker` and visits are for one thread.
 
     threads: as for `compile_model`. precision: what f16 and bf16 are computed in; "f32" shows visitors f32 where the
         file has these types. Raises UnsupportedError for operators that ir_exec does not have.
@@ -86,18 +86,23 @@ class Walker:
         for graph in (model.graph, *(body.graph for node in model.graph.all_nodes() for body in node.bodies)):
             self._constant_values |= constant_values(graph)
 
-    def run(self, inputs: Inputs | None, visit: Visitor | None = None) -> list[Array]:
-        """The outputs in their order; raises what a call of a CompiledModel raises."""
+    def run(self, inputs: Inputs | None, visit: Visitor | None = None, *, goes_on: bool = False) -> list[Array]:
+        """The outputs in their order; raises what a call of a CompiledModel raises.
+
+        goes_on: from what the run before has left in the variables, not from their initial values.
+        """
         arrays = bind_inputs(inputs, self.model.inputs)
         if self.model.weights is not None:
             self.model.weights.require_unchanged()
         if self.wide.ops:
             arrays = list(map(as_f32, arrays))
-        self._state = Variables(self.wide.variables)
+        if not goes_on:
+            self._state = Variables(self.wide.variables)
         self._constants = {}
         self._kernels = {}
         with RunThreads(self._threads), np.errstate(all="ignore"):
             found = self.walk(self.model.graph, arrays, Where(), visit)
+            self._state.commit()
             if not self.wide.ops:
                 return found
             return [
