@@ -113,9 +113,11 @@ def cut_off_weights(graph: Graph, weights: Weights) -> IRError | None:
     """
     nodes = constants(graph)
     beyond = [node for node in nodes if _end(node) > weights.size and not _is_empty(node)]
-    needed = max((_end(node) for node in beyond), default=0)
+    if len(beyond) < 2:
+        return None
+    needed = max(map(_end, beyond))
     taken = sum(size for _, size in {(node.op.offset, node.op.size) for node in nodes if isinstance(node.op, Const)})
-    if len(beyond) < 2 or taken < needed / 2:
+    if taken < needed / 2:
         return None
     first = min(beyond, key=lambda node: node.layer.line)
     message = (

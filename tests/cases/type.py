@@ -208,6 +208,7 @@ CASES += [
     promote(ones("f16", 2, 3), ones("f32", 3)),
     promote(ones("i8", 2), ones("f32", 2)),
     promote(ones("i32", 2), ones("u8", 2)),
+    promote(ones("i32", 2), ones("u16", 2)),
     promote(ones("boolean", 2), ones("u8", 2)),
     promote(ones("f32", 2), ones("boolean")),
     promote(ones("i16", 2), ones("i64", 1)),

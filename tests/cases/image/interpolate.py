@@ -194,6 +194,7 @@ for mode in ("nearest", "linear", "cubic", "linear_onnx"):
         CASES += [
             first(image(1, 2, 3, 4), [5, 3], "2,3", mode, align_corners=corners, pads_begin=0, pads_end=0),
             first(image(1, 2, 3, 4), [5, 3], "3,2", mode, align_corners=corners, antialias=False),
+            first(image(1, 2, 3, 4), [3, 4], "2,3", mode, align_corners=corners),
             first(
                 image(1, 2, 3, 4),
                 [7, 2],
