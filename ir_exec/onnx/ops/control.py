@@ -301,6 +301,12 @@ def _scan(
 ) -> list[Value]:
     """A TensorIterator over slices of the last `count` inputs, forwards or backwards."""
     states, scanned = _parted(inputs, count)
+    outs = len(body.output) - len(states)
+    if outs < 0:
+        raise GraphError(f"the body gives {len(body.output)} values for {len(states)} states", code=Code.body_port_map)
+    for given, wanted in ((directions, count), (axes, count), (output_directions, outs), (output_axes, outs)):
+        if given and len(given) != wanted:
+            raise InvalidAttributeError(f"there are {len(given)} axes or directions for {wanted} values")
     sliced = []
     places = []
     for position, value in enumerate(scanned):
@@ -309,7 +315,6 @@ def _scan(
         backwards = bool(directions) and directions[position] == 1
         sliced.append(build.Sliced(value, axis, *((-1, 0, -1) if backwards else (0, -1, 1))))
         places.append(axis)
-    outs = len(body.output) - len(states)
 
     def made(*given: Value) -> tuple[list[Value], list[build.Collected]]:
         parts = [build.squeeze(part, ints(axis)) for part, axis in zip(given[len(states) :], places, strict=True)]
@@ -323,7 +328,4 @@ def _scan(
             collected.append(build.Collected(part, axis, *((-1, 0, -1) if backwards else (0, -1, 1))))
         return results[: len(states)], collected
 
-    if len(body.output) < len(states):
-        raise GraphError(f"the body gives {len(body.output)} values for {len(states)} states", code=Code.body_port_map)
-    assert outs >= 0
     return list(build.tensor_iterator(made, states, sliced))

@@ -129,7 +129,9 @@ def lstm_layer(
     hidden_size: int | None,
     input_forget: bool,
     layout: int = 0,
+    rounded: Activation | None = None,
 ) -> list[Value]:
+    """rounded: what is done to each state before it is multiplied."""
     x, w, r, b, lengths, h, c, peepholes = inputs
     assert x is not None
     assert w is not None
@@ -149,12 +151,14 @@ def lstm_layer(
         layout=layout,
     )
     bias = layer.bias(b, 4)
-    if input_forget or peepholes is not None or not layer.is_of_ir:
+    if input_forget or peepholes is not None or rounded is not None or not layer.is_of_ir:
 
         def cell(activations: list[Activation], clip: Activation, weights: list[Value], biases: list[Value]) -> Cell:
             w, r, *peeps = weights
             given = peeps[0] if peeps else None
-            return lstm_cell(activations, clip, w, r, biases, peepholes=given, input_forget=input_forget)
+            return lstm_cell(
+                activations, clip, w, r, biases, peepholes=given, input_forget=input_forget, rounded=rounded
+            )
 
         weights = [w, r] if peepholes is None else [w, r, peepholes]
         return layer.outputs(*layer.stepwise(cell, [layer.state(h), layer.state(c)], weights, bias))

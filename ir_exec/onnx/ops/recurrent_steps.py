@@ -151,7 +151,9 @@ def lstm_cell(
     *,
     peepholes: Value | None,
     input_forget: bool,
+    rounded: Activation | None,
 ) -> Cell:
+    """rounded: what is done to a state before it is multiplied."""
     f, g, last = activations
     total = concat([build.add(bias[gate], bias[gate + 4]) for gate in range(4)])
     peeps = None if peepholes is None else list(build.split(peepholes, 0, num_splits=3))
@@ -160,7 +162,7 @@ def lstm_cell(
         return f(clip(sums if peeps is None else build.add(sums, build.multiply(peeps[gate], c))))
 
     def cell(x: Value, h: Value, c: Value) -> list[Value]:
-        sums = build.add(build.add(_product(x, w), _product(h, r)), total)
+        sums = build.add(build.add(_product(x, w), _product(h if rounded is None else rounded(h), r)), total)
         i, o, forget, new = build.split(sums, 1, num_splits=4)
         i = gated(i, 0, c)
         forget = build.subtract(number(1, i), i) if input_forget else gated(forget, 2, c)
