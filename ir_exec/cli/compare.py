@@ -13,7 +13,7 @@ from ir_exec.cli.arrays import read_arrays
 from ir_exec.cli.batch import Many, is_many
 from ir_exec.cli.compare_many import CompareItem, compare_many
 from ir_exec.cli.extensions import load_extensions
-from ir_exec.cli.files import write_bytes
+from ir_exec.cli.files import write_text
 from ir_exec.cli.inputs import DRAWN_HINT, Asked, input_options
 from ir_exec.cli.parallel import worker_options
 from ir_exec.cli.progress import LayerBar
@@ -159,9 +159,10 @@ def command(
             progress=progress,
             **options,
         )
-    _write(_rendered(report, output_format, model, weights), output) if output_format != "text" or output else _show(
-        report, metrics, every
-    )
+    if output_format == "text" and output is None:
+        _show(report, metrics, every)
+    else:
+        write_text(_rendered(report, output_format, model, weights), output)
     sys.exit(UNUSABLE if report.failure is not None else 0 if report.equal else 1)
 
 
@@ -175,14 +176,7 @@ def _rendered(report: Comparison, output_format: str, model: str, weights: str |
 
         with errors_as_messages(exit_code=UNUSABLE):
             return html_of(view(model, weights=weights, compare=report))
-    return junit(report) if output_format == "junit" else str(report) + "\n"
-
-
-def _write(text: str, output: str | None) -> None:
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        write_bytes(output, text.encode("utf-8", "surrogateescape"))
+    return junit(report) if output_format == "junit" else _printable_lines(str(report)) + "\n"
 
 
 def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:
@@ -229,7 +223,7 @@ def _precision(
         raise Unusable(f"--precision has no report in the format {output_format}: text or json")
     report = lower_precision(network, precision, **asked)  # type: ignore[arg-type]  # click has checked the choice
     text = report.model_dump_json(indent=1) if output_format == "json" else _printable_lines(str(report))
-    _write(text + "\n", output)
+    write_text(text + "\n", output)
     sys.exit(0 if report.equal else 1)
 
 

@@ -157,8 +157,6 @@ class ConvertPromoteTypes(Op):
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         common = self._common(*types)
-        if common is ElementType.dynamic:
-            return self.evaluate
         first, second = (_conversion(type, common) for type in types)
         return lambda input_0, input_1: (first(input_0), second(input_1))
 

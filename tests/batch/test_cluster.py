@@ -106,6 +106,16 @@ def test_what_workers_cannot_open_is_sent_to_them(client: Any, monkeypatch: pyte
     results = list(batch.run(weighed_network(), arrays(10), client, max_seconds=1000))
     assert values(results) == expected(10)
 
+    scatter, failures = distributed.Client.scatter, [OSError("Stream is closed"), TimeoutError("no workers")]
+
+    def failing(self: Any, *arguments: Any, **options: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return scatter(self, *arguments, **options)
+
+    monkeypatch.setattr(distributed.Client, "scatter", failing)
+    assert values(list(batch.run(weighed_network(), arrays(10), client, max_seconds=999))) == expected(10)
+
 
 def test_items_whose_files_workers_do_not_see(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.savez(tmp_path / "one.npz", in0=np.full((1, 4), 0, np.float32))

@@ -46,30 +46,29 @@ class Reached:
 class Bench:
     """A plugin of pytest: has it run `work` in the place of all tests.
 
-    root: the copy of the repository.
+    root: the copy of the repository. files: those of tests that there may be work with; pytest collects once, for what
+    conftest.py holds belongs to the nodes of that collection.
     """
 
-    def __init__(self, root: Path, work: Callable[[Bench], None]) -> None:
+    def __init__(self, root: Path, files: Sequence[str], work: Callable[[Bench], None]) -> None:
         self._root = root
+        self._files = files
         self._work = work
         self._tests: dict[Test, pytest.Item | Callable[[], list[str]]] = {}
         self._failed = False
         self._setting_up = False
-        self._session: Any = None
 
     def main(self) -> None:
         # What is imported before the fork is no test: its assertions need not be rewritten.
         quiet = "-Wignore::pytest.PytestAssertRewriteWarning"
-        pytest.main(["-q", "-p", "no:cacheprovider", quiet, "--hypothesis-profile=mutate"], plugins=[self])
+        options = ["-q", "-p", "no:cacheprovider", "--continue-on-collection-errors", quiet]
+        pytest.main([*options, "--hypothesis-profile=mutate", *self._files], plugins=[self])
 
     def load(self, source: str) -> list[Test]:
         """The tests of a source in their order; none where it cannot be imported."""
-        if not any(test.source == source for test in self._tests):
-            self._tests |= self._items(source) if source.endswith(".py") else self._rows(source)
+        if not source.endswith(".py") and not any(test.source == source for test in self._tests):
+            self._tests |= self._rows(source)
         return [test for test in self._tests if test.source == source]
-
-    def _items(self, path: str) -> dict[Test, pytest.Item]:
-        return {Test(path, item.nodeid): item for item in self._session.perform_collect([path])}
 
     def _rows(self, family: str) -> dict[Test, Callable[[], list[str]]]:
         try:
@@ -84,9 +83,9 @@ class Bench:
             looks[f"types, {form}"] = partial(checks.check_types, form=form, oracle=oracle)
             looks[f"file, {form}"] = partial(checks.check_file, form=form)
         return {
-            Test(family, f"{name}, {family}: {case}"): partial(look, case)
+            Test(family, f"{name}, {family} {number}: {case}"): partial(look, case)
             for name, look in looks.items()
-            for case in table
+            for number, case in enumerate(table)
         }
 
     def outcomes(self, tests: Sequence[Test]) -> Iterator[tuple[Test, bool]]:
@@ -141,11 +140,8 @@ class Bench:
 
     # What pytest calls.
 
-    def pytest_configure(self, config: pytest.Config) -> None:
-        config.args = []
-
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        self._session = session
+        self._tests = {Test(item.nodeid.partition("::")[0], item.nodeid): item for item in session.items}
         self._work(self)
         return True
 

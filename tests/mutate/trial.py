@@ -25,7 +25,7 @@ from tests.mutate.changes import Change
 from tests.mutate.children import Ended, Limits, be_in, in_child
 from tests.mutate.patch import Functions, UnpatchableError, import_changed
 from tests.mutate.reach import Reach
-from tests.mutate.stages import stages
+from tests.mutate.stages import all_files, stages
 
 __all__ = ["Tried", "Workshop"]
 
@@ -151,7 +151,7 @@ def _serve(root: Path, folder: Path, connection: Connection) -> None:
     """Be the process that holds all tests, until nobody asks any more."""
     try:
         be_in(root, folder / "session")
-        Bench(root, partial(_answer, root, folder, connection)).main()
+        Bench(root, all_files(root), partial(_answer, root, folder, connection)).main()
     finally:
         os._exit(0)
 
@@ -192,13 +192,15 @@ def _run_anew(root: Path, folder: Path, tests: list[Test]) -> Test | str | None:
     """Import everything anew and run these tests; one that is not there fails."""
     be_in(root, folder / "output")
     found: list[Test | str | None] = ["pytest ended"]
+    sources = list(dict.fromkeys(test.source for test in tests))
 
     def work(bench: Bench) -> None:
-        there = {test for source in dict.fromkeys(test.source for test in tests) for test in bench.load(source)}
+        there = {test for source in sources for test in bench.load(source)}
         missing = [test for test in tests if test not in there]
         found[0] = missing[0] if missing else bench.first_failure(tests)
 
-    Bench(root, work).main()
+    # A file that is none is not collected.
+    Bench(root, [source for source in sources if source.endswith(".py")] or ["tests/mutate/bench.py"], work).main()
     return found[0]
 
 
