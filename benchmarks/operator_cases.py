@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -22,11 +22,12 @@ Maker: TypeAlias = Callable[[int], Case]
 _MAKERS: list[tuple[str, Maker]] = []
 
 
-def cases() -> Iterator[tuple[str, str, Case]]:
-    """Type, size and case of every layer."""
+def cases(only: str = "", sizes: Container[str] = SIZES) -> Iterator[tuple[str, str, Case]]:
+    """Type, size and case of every layer whose type holds this text, each made when it is asked for."""
     for type, make in _MAKERS:
         for number, size in enumerate(SIZES):
-            yield type, size, make(number)
+            if only.lower() in type.lower() and size in sizes:
+                yield type, size, make(number)
 
 
 def _add(type: str, opset: int, make: Callable[[int], tuple[Array, ...]], **attributes: object) -> None:

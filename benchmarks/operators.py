@@ -81,15 +81,15 @@ def main() -> None:
     clock = time.process_time if arguments.processor_time else time.perf_counter
     keep_freed_memory()
     rows: list[Paired] = []
-    for type, size, case in cases():
-        if arguments.only.lower() in type.lower() and arguments.size in (None, size):
-            try:
-                row = measure(f"{type} {size}", case, arguments.seconds, clock)
-            except (ir_exec.IRError, RuntimeError) as error:
-                reason = " ".join(str(error).split())[-200:]
-                print(f"{type} {size}: {reason}", file=sys.stderr)
-                continue
-            rows += [row] if row else []
+    sizes = (arguments.size,) if arguments.size else SIZES
+    for type, size, case in cases(arguments.only, sizes):
+        try:
+            row = measure(f"{type} {size}", case, arguments.seconds, clock)
+        except (ir_exec.IRError, RuntimeError) as error:
+            reason = " ".join(str(error).split())[-200:]
+            print(f"{type} {size}: {reason}", file=sys.stderr)
+            continue
+        rows += [row] if row else []
     rows.sort(key=lambda row: row.ratio)
     print_table(rows)
     for size in SIZES:
