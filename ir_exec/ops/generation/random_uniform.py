@@ -116,7 +116,7 @@ def _as_tensorflow(numbers: Array, low: Any, high: Any) -> Array:
     unsigned = np.dtype(f"u{low.dtype.itemsize}")
     fraction = (numbers & numbers.dtype.type(2 ** (_digits(low) - 1) - 1)).astype(unsigned, copy=False)
     fraction |= one.view(unsigned)
-    floats = fraction.view(low.dtype)
+    floats: Array = fraction.view(low.dtype)
     floats -= one
     if _is_bf16(low):
         floats, low, span = floats.astype(np.float32), np.float32(low), _bf16_span(low, high)
