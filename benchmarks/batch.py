@@ -3,8 +3,9 @@
     python -m benchmarks.batch [--quick] [--runs 5] [--workers 1 2] [--without-dask]
 
 Three tables, and a JSON file in benchmarks/results:
-- overhead: items of 1 KiB through a network of one addition, in chunks of 1, 10 and 100, by a pool of processes and by
-  a Dask cluster of processes; milliseconds an item, wall clock and processor time of this process and its children.
+- overhead: items of 1 KiB through a network of one addition, in chunks of 1, 10, 100 and as many as `run` takes by
+  itself, by a pool of processes and by a Dask cluster of processes; milliseconds an item, wall clock and processor time
+  of this process and its children.
 - throughput: the dense half of four encoder layers over batches of 8 x 128 tokens, by 1 and 2 processes, in turns with
   plain calls.
 - memory: 8 workers with a network of 256 MiB of weights; what they take together beyond what they take without it,
@@ -41,7 +42,7 @@ from ir_exec import batch
 from ir_exec.batch.pools import Pool, Processes
 from ir_exec.types import Array
 
-CHUNKS = (1, 10, 100)
+CHUNKS = (1, 10, 100, None)
 
 
 def main() -> None:
@@ -80,7 +81,7 @@ def overhead(folder: Path, count: int, runs: int, *, with_dask: bool) -> list[di
                     "processor_ms": processor / count * 1e3,
                 }
                 rows.append(row)
-                print(f"{name:>12} {chunk:>6} {row['ms']:>11.3f} {row['processor_ms']:>13.3f}")
+                print(f"{name:>12} {chunk or 'auto':>6} {row['ms']:>11.3f} {row['processor_ms']:>13.3f}")
     return rows
 
 
@@ -131,7 +132,7 @@ def memory(folder: Path, workers: int) -> dict[str, Any]:
     return {"workers": workers, "weights": size, **{name: dict(kinds) for name, kinds in taken.items()}, "times": each}
 
 
-def every(path: str, items: list[list[Array]], executor: Executor | Pool | None, chunk: int) -> None:
+def every(path: str, items: list[list[Array]], executor: Executor | Pool | None, chunk: int | None) -> None:
     for result in batch.run(path, items, executor, chunk=chunk, threads=1):
         assert result.outputs is not None, result.error
 

@@ -143,30 +143,37 @@ class IRError(Exception):
 
     @property
     def fault(self) -> Fault:
+        """Everything that the error says, as a value."""
         return self._fault
 
     @property
     def message(self) -> str:
+        """What is wrong, without its place."""
         return self._fault.message
 
     @property
     def code(self) -> str:
+        """The code of the rule, `IR601`; `ir-exec explain` tells about it."""
         return self._fault.code
 
     @property
     def hint(self) -> str | None:
+        """What may help, None where nothing is known to."""
         return self._fault.hint
 
     @property
     def severity(self) -> Severity:
+        """How bad it is: "error", "warning" or "info"."""
         return self._fault.severity
 
     @property
     def location(self) -> Location:
+        """Where it is: path, line, layer and port, as far as they are known."""
         return self._fault.location
 
     @property
     def related(self) -> tuple[Location, ...]:
+        """Other places that have to do with it."""
         return self._fault.related
 
     def changed(self, **parts: Any) -> Self:

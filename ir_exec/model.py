@@ -161,17 +161,25 @@ class Model:
         self.given = given
         return self
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, compress_to_fp16: bool = False) -> None:
         """Write the network as IR version 11: the .xml at `path` and the .bin beside it.
 
         After a `reshape` the inputs have the new shapes, and every port declares the type that is inferred from them.
+        compress_to_fp16: weights of f32 and f64 are stored as f16, and converted to their type when they are used,
+        unless one of their elements is too large for f16.
         """
         if not isinstance(path, (str, os.PathLike)):
             raise IRError(f"expected a path to write to, found {type(path).__name__}", code=Code.unwritable)
         # Reading does without the modules of the writer.
         from ir_exec.ir.writer import write_document
 
-        write_document(self.current_document(), self.weights, path)
+        document = self.current_document()
+        if not compress_to_fp16 or self.weights is None:
+            write_document(document, self.weights, path)
+            return
+        from ir_exec.ir.halving import with_f16_weights
+
+        write_document(*with_f16_weights(document, self.weights), path)
 
     def current_document(self) -> Document:
         """The document; that of a network which was reshaped has its new shapes, and declares the types that follow."""

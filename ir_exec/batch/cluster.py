@@ -34,6 +34,7 @@ class Cluster(Pool):
 
     carriers = 2**31
     ahead = 16  # the more results are fetched at a time, the less each costs
+    task_seconds = 0.1
 
     def __init__(self, executor: ClientExecutor | Client, initializer: Callable[[], None] | None = None) -> None:
         if isinstance(executor, Client):
@@ -54,7 +55,9 @@ class Cluster(Pool):
     def workers(self) -> int:
         # The scheduler is asked, which takes a message; clusters grow, but not from item to item.
         if self._is_connected and monotonic() - self._asked > _COUNTED_EVERY:
-            self._workers = max(1, sum(self._client.nthreads().values()))
+            # Where the scheduler does not answer, `require_alive` says so.
+            with suppress(OSError):
+                self._workers = max(1, sum(self._client.nthreads().values()))
             self._asked = monotonic()
         return self._workers
 
@@ -68,9 +71,14 @@ class Cluster(Pool):
         if self._gatherer is None:
             self._gatherer = Thread(target=self._gather_all, name="ir-exec-gather", daemon=True)
             self._gatherer.start()
-        moved = [self._moved(argument) if isinstance(argument, Cargo) else argument for argument in arguments]
-        theirs = self._client.submit(call, *moved, **self._options)
         ours: Future[Any] = Future()
+        try:
+            moved = [self._moved(argument) if isinstance(argument, Cargo) else argument for argument in arguments]
+        except OSError:
+            # The worker that was to have the Cargo is gone, and the scheduler does not try another.
+            ours.set_exception(WorkerLostError(is_suspect=False))
+            return ours
+        theirs = self._client.submit(call, *moved, **self._options)
         ours.add_done_callback(partial(_cancel, theirs))
         theirs.add_done_callback(lambda found: self._done.put((found, ours)))
         return ours
@@ -113,6 +121,8 @@ class Cluster(Pool):
         return self._sent[cargo]
 
     def lost(self, error: BaseException) -> WorkerLostError | None:
+        if isinstance(error, WorkerLostError):
+            return error
         if isinstance(error, KilledWorker):
             # Dask suspects everything that was queued at the workers that died.
             return WorkerLostError(is_suspect=True, is_sure=False)

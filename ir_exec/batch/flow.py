@@ -32,6 +32,7 @@ A = TypeVar("A")
 class Task:
     """A call of a function in a worker. label: what the submitter knows it by.
 
+    is_divisible: it is several pieces of work, which the submitter submits one by one when a worker has died of it.
     deaths: how many workers died of it, as far as is known. losses: how often it was lost otherwise. is_alone: whether
     nothing else was in flight when it was submitted.
     """
@@ -39,6 +40,7 @@ class Task:
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     label: Any = None
+    is_divisible: bool = False
     deaths: int = 0
     losses: int = 0
     is_alone: bool = False
@@ -105,7 +107,8 @@ class Flow:
         task.deaths += lost.is_suspect and lost.is_sure
         task.losses += 1
         is_guilty = lost.is_suspect and not lost.is_sure and task.is_alone
-        if is_guilty or task.deaths >= self._tries or task.losses >= _MOST_LOSSES:
+        tries = 1 if task.is_divisible else self._tries
+        if is_guilty or task.deaths >= tries or task.losses >= _MOST_LOSSES:
             return _death(max(task.deaths, 1))
         if task.is_alone or (lost.is_suspect and not lost.is_sure):
             self._doubtful.append(task)

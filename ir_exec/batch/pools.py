@@ -59,12 +59,14 @@ class Pool(ABC):
 
     in_process: arguments and results are not pickled. carriers: how many tasks at a time may have the same Cargo.
     ahead: how many tasks for each worker are begun before their results are asked for; enough to keep it busy.
+    task_seconds: how long a task should take at least, so that its own cost does not count; 0 where it costs nothing.
     threads: of a network's run in a worker; None: what the environment of the worker says.
     """
 
     in_process = False
     carriers = 1
     ahead = 4
+    task_seconds = 0.01
     threads: int | None = 1
 
     @property
@@ -98,6 +100,7 @@ class Here(Pool):
 
     in_process = True
     workers = 1
+    task_seconds = 0.0
     threads = None
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
@@ -274,6 +277,7 @@ class Given(Pool):
         known = getattr(executor, "_max_workers", None)
         self._workers = known if isinstance(known, int) and known > 0 else available_cores()
         if self.in_process:
+            self.task_seconds = 0.0
             self.threads = max(1, available_cores() // self._workers)
 
     @property

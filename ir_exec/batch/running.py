@@ -9,10 +9,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from ir_exec.batch.flow import Flow, Task
 from ir_exec.batch.models import NotHere, Parcel, Reference
+from ir_exec.batch.pace import Pace
 from ir_exec.batch.pools import Cargo, Pool, pool_of
 from ir_exec.batch.worker import Answer, Item, evaluate, fetched, told
 from ir_exec.codes import Code
@@ -52,7 +54,7 @@ def run(
     ordered: bool = True,
     on_error: Literal["record", "raise"] = "record",
     session: Callable[[Any], Hashable] | None = None,
-    chunk: int = 1,
+    chunk: int | None = None,
     ahead: int | None = None,
     tries: int = 3,
     initializer: Callable[[], None] | None = None,
@@ -75,9 +77,10 @@ def run(
         other, in their order, and each finds the variables as the one before has left them; after a failing item they
         stay as they were. Without it each item starts from the initial state. The state of every session is kept until
         the end.
-    chunk: how many items go to a worker in one task. Small items need it: a task costs about a millisecond.
-    ahead: how many items may be taken and not given back yet; by default four chunks for each worker,
-        16 of a Dask cluster.
+    chunk: how many items go to a worker in one task; by default as many as take some time together, at most 100 and
+        a MiB: a task costs about a millisecond with processes, and several with Dask.
+    ahead: how many items may be taken and not given back yet; by default four tasks for each worker, and with Dask
+        at least 16 items.
     tries: how many worker processes an item may cost before it counts as failed. Items of a worker that was lost are
         computed again, each counts once.
     initializer: what a worker calls before it reads the network; it must be picklable.
@@ -94,7 +97,7 @@ def run(
     if on_error not in ("record", "raise"):
         raise EvaluationError(f'on_error is {on_error!r}, expected "record" or "raise"')
     jobs = None if jobs is None else whole_number(jobs, "jobs", 1)
-    chunk, tries = whole_number(chunk, "chunk", 1), whole_number(tries, "tries", 1)
+    chunk, tries = None if chunk is None else whole_number(chunk, "chunk", 1), whole_number(tries, "tries", 1)
     ahead = None if ahead is None else whole_number(ahead, "ahead", 1)
     mode = weights if isinstance(weights, str) and weights in ("expand", "keep") else None
     if not isinstance(model, Model):
@@ -112,7 +115,7 @@ def run(
         "optimize": optimize,
     }
     compiled = CompiledModel(model, **options)
-    work = _Work(pool, compiled.inputs, compiled.outputs, chunk, ahead, session, tries)
+    work = _Work(pool, compiled.inputs, compiled.outputs, Pace(pool, chunk, ahead), session, tries)
     return _results(
         work,
         items,
@@ -186,16 +189,15 @@ class _Work:
         pool: Pool,
         inputs: list[ModelPort],
         outputs: list[ModelPort],
-        chunk: int,
-        ahead: int | None,
+        pace: Pace,
         session: Callable[[Any], Hashable] | None,
         tries: int,
     ) -> None:
         self.pool = pool
         self._inputs, self._outputs = inputs, outputs
-        self._chunk = chunk
-        self._ahead = ahead
+        self._pace = pace
         self._session = session
+        self._tries = tries
         self._flow = Flow(pool, tries)
         self._lines: dict[Hashable, _Line] = {}
         self._free: deque[tuple[int, Item]] = deque()
@@ -227,10 +229,11 @@ class _Work:
         failure: Exception | None = None
         is_over = False
         while True:
-            limit = self._limit()
-            while not is_over and self._taken - self._given_back < limit:
+            while not is_over and self._taken - self._given_back < self._pace.limit:
+                start = perf_counter()
                 try:
                     index, item = next(left)
+                    self._pace.waited(perf_counter() - start)
                     self._taken += 1
                     self._queue(index, item)
                 except StopIteration:
@@ -246,17 +249,10 @@ class _Work:
         if failure is not None:
             raise failure
 
-    def _limit(self) -> int:
-        if self._ahead is not None:
-            return self._ahead
-        return self._chunk * (
-            1 if self.pool.in_process and self.pool.workers == 1 else self.pool.ahead * self.pool.workers
-        )
-
     def _queue(self, index: int, item: Item) -> None:
         if self._session is None:
             self._free.append((index, item))
-            if len(self._free) >= self._chunk:
+            if len(self._free) >= self._pace.chunk:
                 self._send_free()
             return
         line = self._lines.setdefault(self._session(item), _Line())
@@ -271,14 +267,15 @@ class _Work:
     def _send_line(self, line: _Line) -> None:
         if line.waiting and not line.is_busy:
             line.is_busy = True
-            count = 1 if line.alone else min(self._chunk, len(line.waiting))
+            count = 1 if line.alone else min(self._pace.chunk, len(line.waiting))
             line.alone = max(0, line.alone - 1)
             items = [line.waiting.popleft() for _ in range(count)]
             self._send(_Sent(items, line), line.state)
 
-    def _send(self, sent: _Sent, state: Snapshot | None = None, cargo: Cargo | None = None) -> None:
+    def _send(self, sent: _Sent, state: Snapshot | None = None, cargo: Cargo | None = None, deaths: int = 0) -> None:
         arguments = (self._reference, cargo or self._cargo, [item for _, item in sent.items], state, bool(sent.line))
-        self._flow.submit(Task(evaluate, arguments, (sent, state)))
+        is_divisible = len(sent.items) > 1
+        self._flow.submit(Task(evaluate, arguments, (sent, state), is_divisible=is_divisible, deaths=deaths))
 
     def _receive(self) -> None:
         task, answer, error = self._flow.next()
@@ -289,7 +286,7 @@ class _Work:
             assert self._parcel is not None, "who has the network in its arguments does not ask for it"
             self._wanting.append((sent, state, self._parcel.cargo(answer)))
         elif error is not None:
-            self._fail(sent, error)
+            self._fail(sent, error, task.deaths)
         else:
             self._take(sent, answer)
         while self._wanting and self._carrying < self.pool.carriers:
@@ -298,12 +295,15 @@ class _Work:
             self._carrying += 1
             self._send(sent, state, cargo)
 
-    def _fail(self, sent: _Sent, error: Exception) -> None:
-        """A task that failed as a whole fails its only item; of several the guilty one is found by itself."""
+    def _fail(self, sent: _Sent, error: Exception, deaths: int) -> None:
+        """A task that failed as a whole fails its only item; of several the guilty one is found by itself.
+
+        deaths: how many workers the task has cost, which count for each of its items, but alone fail none.
+        """
         (index, _), *others = sent.items
         if others and sent.line is None:
             for item in sent.items:
-                self._send(_Sent([item], None))
+                self._send(_Sent([item], None), deaths=min(deaths, self._tries - 1))
         elif others and sent.line is not None:
             self._give_back(sent.line, sent.items)
             sent.line.alone = len(sent.items)
@@ -316,6 +316,7 @@ class _Work:
 
     def _take(self, sent: _Sent, answer: Answer) -> None:
         done = len(answer.outcomes)
+        self._pace.answered(done, answer.seconds, answer.size)
         for (index, _), found in zip(sent.items, answer.outcomes, strict=False):
             results = None if found.arrays is None else Results(self._outputs, found.arrays)
             self._found.append(Result(index, results, found.error, found.digest))

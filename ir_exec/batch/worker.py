@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import TypeAlias
 
 from ir_exec.batch.items import StoredFile, StoredItem
@@ -45,10 +46,15 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of the items of a task, up to the first one whose file is not there; state: of their session."""
+    """What came of the items of a task, up to the first one whose file is not there.
+
+    state: of their session. seconds: what they took. size: bytes of their arrays and outputs.
+    """
 
     outcomes: list[Outcome]
     state: Snapshot | None
+    seconds: float
+    size: int
 
 
 def evaluate(
@@ -63,6 +69,8 @@ def evaluate(
     if isinstance(compiled, NotHere):
         return compiled
     outcomes: list[Outcome] = []
+    size = 0
+    start = perf_counter()
     session = compiled.session()
     if state is not None:
         session.restore(state)
@@ -73,8 +81,15 @@ def evaluate(
             loaded = _loaded(item, compiled.inputs)
         except FileNotFoundError:
             break
-        outcomes.append(_outcome(session, loaded))
-    return Answer(outcomes, session.snapshot() if is_session else None)
+        outcomes.append(outcome := _outcome(session, loaded))
+        size += _size(loaded.inputs) + _size(outcome.arrays or ())
+    return Answer(outcomes, session.snapshot() if is_session else None, perf_counter() - start, size)
+
+
+def _size(arrays: Inputs | Sequence[Array]) -> int:
+    """Bytes, of what are arrays."""
+    values = arrays.values() if isinstance(arrays, Mapping) else arrays
+    return sum(getattr(value, "nbytes", 0) for value in values)
 
 
 def _outcome(session: Session, loaded: Loaded) -> Outcome:

@@ -46,8 +46,6 @@ def abs(
 
     data: any shape, any numeric type. output: as data.
     Specification: arithmetic/abs-1.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def acos(
@@ -61,8 +59,6 @@ def acos(
 
     data: any shape, any numeric type. output: as data.
     Specification: arithmetic/acos-1.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def acosh(
@@ -76,8 +72,6 @@ def acosh(
 
     data: any shape, any numeric type. output: as data.
     Specification: arithmetic/acosh-3.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def adaptive_avg_pool(
@@ -89,10 +83,6 @@ def adaptive_avg_pool(
     tensor_names: Iterable[str] = (),
 ) -> Value:
     """The mean of each window; that of integers is rounded to the nearest, ties to even.
-
-    Specification: pooling/adaptive-avg-pool-8, which names float types alone; OpenVINO takes integers too.
-
-    Window i of n along an axis covers elements floor(i * size / n) to ceil((i + 1) * size / n) - 1.
 
     data: [batch, channels, spatial...], any numeric type. output_shape: a vector of integers, the number of windows on
     each spatial axis. output: [batch, channels, windows...], the type of data.
@@ -114,8 +104,6 @@ def adaptive_max_pool(
     indices: the shape of output, the type `index_element_type`: i64 (the default) or i32.
     Specification: pooling/adaptive-max-pool-8.
 
-    Window i of n along an axis covers elements floor(i * size / n) to ceil((i + 1) * size / n) - 1.
-
     data: [batch, channels, spatial...], any numeric type. output_shape: a vector of integers, the number of windows on
     each spatial axis. output: [batch, channels, windows...], the type of data.
     Errors: IR501 for a rank of data other than 3, 4, 5 and of output_shape other than 1, IR502 for another length of
@@ -135,16 +123,6 @@ def add(
     """output = a + b; integers wrap.
 
     a, b: one element type, shapes that broadcast together. Specification: arithmetic/add-1.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """
 
 def asin(
@@ -158,8 +136,6 @@ def asin(
 
     data: any shape, any numeric type. output: as data.
     Specification: arithmetic/asin-1.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def asinh(
@@ -173,8 +149,6 @@ def asinh(
 
     data: any shape, any numeric type. output: as data.
     Specification: arithmetic/asinh-3.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def atan(
@@ -188,8 +162,6 @@ def atan(
 
     data: any shape, any numeric type. output: as data.
     Specification: arithmetic/atan-1.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def atanh(
@@ -203,8 +175,6 @@ def atanh(
 
     data: any shape, any numeric type. output: as data.
     Specification: arithmetic/atanh-3.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def avg_pool(
@@ -224,28 +194,9 @@ def avg_pool(
 ) -> Value:
     """AvgPool-14 with dilated windows. dilations: the distance between neighbouring elements, by default 1.
 
-    Specification: pooling/avg-pool-16.
-
-    exclude-pad: whether the mean is that of the elements without padding, 0 where there are none. Otherwise padding
-    counts as zeros; but where there are no pads at all, the part of a last window beyond the data does not count, as in
-    OpenVINO. Means of integers are rounded to the nearest, ties to even.
-
-    Errors: also IR505 for `exclude-pad` with windows of padding alone.
-
-    kernel: the size of a window on each spatial axis. rounding_type: whether a last window that reaches beyond the
-    padded data is left out (`floor`, the default) or taken (`ceil`); `ceil_torch` takes it unless it begins in the
-    padding at the end.
-
     data: [batch, channels, spatial...], any numeric type. output: [batch, channels, windows...], the type of data.
     Errors: IR501 for ranks other than 3, 4, 5, IR505 for attributes of another length than the spatial axes and for
     windows larger than the padded data.
-
-    strides, pads_begin and pads_end have one value for each spatial axis.
-
-    strides: the distance between neighbouring windows. pads_begin, pads_end: the padding if auto_pad is `explicit`, the
-    default; a negative number leaves elements of the data out. auto_pad: `valid` is no padding; `same_upper` and
-    `same_lower` are ceil(size / stride) windows with the padding that they need, an odd element of it at the end or at
-    the beginning.
     """
 
 def batch_norm_inference(
@@ -266,13 +217,6 @@ def batch_norm_inference(
     output: the shape and the type of data.
     Errors: IR501 for data of rank 0 or 1 and others that are not vectors, IR502 where the channels differ.
     Specification: normalization/batch-norm-inference-5.
-
-    What both versions of BatchNormInference share; see BatchNormInference5.
-
-    The base of operators that share their methods and differ in which inputs they have, or in the order of these.
-
-    `infer_inputs` and `evaluate_inputs` have the inputs of all members as keyword-only parameters, by the names that a
-    member declares in `inputs`; `**parameters` takes any further ones. Inputs that a layer leaves out are not passed.
     """
 
 def batch_to_space(
@@ -290,11 +234,6 @@ def batch_to_space(
     data: [batch, D1, D2, ...], rank 2 or more, any type. block_shape, crops_begin, crops_end: vectors of integers, one
     for each axis of data, the first ones 1, 0 and 0. output: [batch / product of block_shape, D1 * block_shape[1] -
     crops_begin[1] - crops_end[1], ...], the type of data.
-
-    Errors: IR501 and IR502 for other shapes, IR505 for numbers out of range, a batch that is not a multiple of the
-    product, or more cut off than there is; also for other first numbers, with which OpenVINO's outputs do not have the
-    shape that it infers.
-    Specification: movement/batch-to-space-2.
     """
 
 def bgr_to_nv12(
@@ -330,17 +269,6 @@ def binary_convolution(
     Errors: IR501 for ranks other than 4, IR502 where the channels differ, IR505 as Convolution.
     Specification: convolution/binary-convolution-1. OpenVINO's CPU plugin reads the bits of each byte of the filters in
     reverse order, needs a multiple of eight channels, and leaves padding with pad_value 0 out of the sum; we do not.
-
-    Windows as large as the filters. dilations: the distance between neighbouring elements of a window.
-
-    The specification requires strides, dilations and pads; as in OpenVINO they are 1, 1 and 0 in a file without them.
-
-    strides, pads_begin and pads_end have one value for each spatial axis.
-
-    strides: the distance between neighbouring windows. pads_begin, pads_end: the padding if auto_pad is `explicit`, the
-    default; a negative number leaves elements of the data out. auto_pad: `valid` is no padding; `same_upper` and
-    `same_lower` are ceil(size / stride) windows with the padding that they need, an odd element of it at the end or at
-    the beginning.
     """
 
 def bitwise_and(
@@ -356,16 +284,6 @@ def bitwise_and(
     """output = a and b, bit by bit; of booleans the logical operator.
 
     a, b: one element type, shapes that broadcast together. Specification: bitwise/bitwise-and-13.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """
 
 def bitwise_left_shift(
@@ -380,22 +298,7 @@ def bitwise_left_shift(
 ) -> Value:
     """output = a · 2^b: the bits of a shifted to the left by b; those that leave the type are lost.
 
-    Specification: bitwise/bitwise-left-shift-15.
-
     a, b: one integer type, shapes that broadcast together. output: that type.
-
-    Errors: IR704 for a shift by fewer than 0 bits or by as many as the type has, which the specification leaves to the
-    hardware; and those of Binary.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """
 
 def bitwise_not(
@@ -409,8 +312,6 @@ def bitwise_not(
 
     data: any shape, any integer type or boolean. output: as data.
     Specification: bitwise/bitwise-not-13.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def bitwise_or(
@@ -426,16 +327,6 @@ def bitwise_or(
     """output = a or b, bit by bit; of booleans the logical operator.
 
     a, b: one element type, shapes that broadcast together. Specification: bitwise/bitwise-or-13.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """
 
 def bitwise_right_shift(
@@ -450,22 +341,7 @@ def bitwise_right_shift(
 ) -> Value:
     """output = a / 2^b, rounded down: the bits of a shifted to the right by b.
 
-    Specification: bitwise/bitwise-right-shift-15.
-
     a, b: one integer type, shapes that broadcast together. output: that type.
-
-    Errors: IR704 for a shift by fewer than 0 bits or by as many as the type has, which the specification leaves to the
-    hardware; and those of Binary.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """
 
 def bitwise_xor(
@@ -481,16 +357,6 @@ def bitwise_xor(
     """output = a exclusive or b, bit by bit; of booleans the logical operator.
 
     a, b: one element type, shapes that broadcast together. Specification: bitwise/bitwise-xor-13.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """
 
 def broadcast(
@@ -506,17 +372,8 @@ def broadcast(
 ) -> Value:
     """data repeated so that it fills `target_shape`.
 
-    mode: those of Broadcast-1, and `bidirectional`: data and the target are broadcast together as in NumPy. The axis of
-    pdpd, again beyond the specification, has another name in the file. Only explicit takes axes_mapping, and needs it.
-
-    Errors: also IR106 for a missing axes_mapping, or one that the mode does not take.
-    Specification: movement/broadcast-3.
-
     data: any shape, any type. target_shape: a vector of integers. axes_mapping: optional, a vector of integers.
     output: the type of data.
-
-    Errors: IR501 for a target_shape or axes_mapping that is not a vector, IR503 for axes that are out of range or do
-    not rise, IR504 for data that does not fit, IR505 for a negative size; IR704 for those that only the run knows.
     """
 
 def bucketize(
@@ -548,8 +405,6 @@ def ceiling(
 
     data: any shape, any numeric type. output: as data.
     Specification: arithmetic/ceiling-1.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def clamp(
@@ -566,8 +421,6 @@ def clamp(
     data: any shape, any numeric type. output: as data.
     Errors: IR302 where min is above max, or one of them is NaN.
     Specification: activation/clamp-1.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def col2im(
@@ -589,10 +442,6 @@ def col2im(
     product over both spatial axes of (output_size + pads_begin + pads_end - dilation * (kernel_size - 1) - 1) // stride
     + 1. output_size, kernel_size: two integers each, i32 or i64. output: [N, C, *output_size], or the same without N,
     the type of data. strides and dilations are 1, pads 0 by default.
-
-    Floats shorter than f32 are added up in f32, integers wrap.
-    Errors: IR501 and IR502 for other shapes, IR505 for sizes, channels and patches that do not fit each other.
-    Specification: movement/col2im-15.
     """
 
 def concat(
@@ -622,12 +471,6 @@ def convert(
     """output = data, converted to `destination_type`; `ir_exec.types.conversion` says how.
 
     data: any shape, any numeric type or boolean. output: the shape of data; it may be data itself.
-
-    The specification leaves open what becomes of values that the new type cannot hold. Where OpenVINO's reference
-    kernels and its CPU plugin differ there, we do as C++ does: integers wrap, and an f64 does not become an f32 on its
-    way to an integer.
-
-    Errors: IR401 for a destination_type that is neither numeric nor boolean. Specification: type/convert-1.
     """
 
 def convert_like(
@@ -658,11 +501,6 @@ def convert_promote_types(
 ) -> tuple[Value, Value]:
     """Both inputs, converted to the type that their element types promote to.
 
-    A float wins over an integer, an integer over a boolean. Of two floats or two integers the wider wins; a signed and
-    an unsigned integer become a signed one that holds both, or `u64_integer_promotion_target` (f32 by default) where
-    there is none. pytorch_scalar_promotion (false by default): of two floats or two integers, one of them a scalar, the
-    type of the other wins.
-
     input_0, input_1: any shapes. output_0, output_1: the shapes of the inputs; they may be the inputs themselves.
     Errors: IR402 for a promotion that may lose values without `promote_unsafe` (false by default); as in OpenVINO, also
     where a type wider than both would hold them.
@@ -684,25 +522,11 @@ def convolution(
 ) -> Value:
     """output[b, o, i] = sum over c and k of data[b, c, i * stride + k * dilation - pad] * filters[o, c, k].
 
-    i and k stand for one, two or three spatial axes. Floats shorter than f32 are multiplied in f32. Integers are exact:
-    8 bits saturate, longer ones wrap.
-
     data: [batch, channels, spatial...], any numeric type. filters: [outputs, channels, kernel...], the type of data.
     output: [batch, outputs, windows...], the type of data.
     Errors: IR501 for ranks other than 3, 4, 5 or that differ, IR502 where the channels differ, IR505 for attributes of
     another length and for windows larger than the padded data.
     Specification: convolution/convolution-1.
-
-    Windows as large as the filters. dilations: the distance between neighbouring elements of a window.
-
-    The specification requires strides, dilations and pads; as in OpenVINO they are 1, 1 and 0 in a file without them.
-
-    strides, pads_begin and pads_end have one value for each spatial axis.
-
-    strides: the distance between neighbouring windows. pads_begin, pads_end: the padding if auto_pad is `explicit`, the
-    default; a negative number leaves elements of the data out. auto_pad: `valid` is no padding; `same_upper` and
-    `same_lower` are ceil(size / stride) windows with the padding that they need, an odd element of it at the end or at
-    the beginning.
     """
 
 def convolution_backprop_data(
@@ -722,35 +546,11 @@ def convolution_backprop_data(
 ) -> Value:
     """output[b, o, i * stride + k * dilation - pad] += data[b, c, i] * filters[c, o, k], from zeros on.
 
-    i and k stand for one, two or three spatial axes. Floats shorter than f32 are multiplied in f32. Integers are exact:
-    8 bits saturate, longer ones wrap.
-
     data: [batch, channels, spatial...], any numeric type. filters: [channels, outputs, kernel...], the type of data.
     output_shape: optional, an integer for each spatial axis. output: [batch, outputs, spatial...], the type of data.
     Errors: IR501 for ranks other than 3, 4, 5 or that differ, IR502 where the channels differ or output_shape has
     another length, IR505 for attributes of another length and for negative sizes, IR704 for a wrong output_shape.
     Specification: convolution/convolution-backprop-data-1.
-
-    A spatial axis of the output has `(size - 1) * stride + extent - pads_begin - pads_end + output_padding` elements
-    (extent: that of the dilated kernel), or as many as output_shape says.
-
-    Pads are 0 unless auto_pad is `explicit`. With output_shape and `same_upper` or `same_lower` they make up for the
-    difference, an odd element of it at the beginning or at the end. output_padding is 0 by default. Elements that no
-    filter reaches are 0.
-
-    By the specification, pads of `explicit` do not count beside an output_shape, and `valid` shifts the output as
-    `same_lower` does. OpenVINO counts these pads and does not shift, and so do we.
-
-    Windows as large as the filters. dilations: the distance between neighbouring elements of a window.
-
-    The specification requires strides, dilations and pads; as in OpenVINO they are 1, 1 and 0 in a file without them.
-
-    strides, pads_begin and pads_end have one value for each spatial axis.
-
-    strides: the distance between neighbouring windows. pads_begin, pads_end: the padding if auto_pad is `explicit`, the
-    default; a negative number leaves elements of the data out. auto_pad: `valid` is no padding; `same_upper` and
-    `same_lower` are ceil(size / stride) windows with the padding that they need, an odd element of it at the end or at
-    the beginning.
     """
 
 def cos(
@@ -764,8 +564,6 @@ def cos(
 
     data: any shape, any numeric type. output: as data.
     Specification: arithmetic/cos-1.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def cosh(
@@ -779,8 +577,6 @@ def cosh(
 
     data: any shape, any numeric type. output: as data.
     Specification: arithmetic/cosh-1.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def ctc_greedy_decoder(
@@ -838,12 +634,6 @@ def ctc_loss(
     logits: [N, T, C], sequences, steps and classes, any float type. logit_length: [N], at most T. labels: [N, T], and
     of these the first label_length: [N], at most logit_length. blank_index: a scalar, the last class if it is left out.
     output: [N], the type of logits; infinity where no path has the labels.
-
-    First preprocess_collapse_repeated merges runs of equal labels, and `unique` keeps only the first of all equal ones.
-    Without ctc_merge_repeated repeated classes of a path are not merged.
-
-    Errors: IR701 for a label out of range, and for the blank among labels; IR704 for lengths out of range.
-    Specification: sequence/ctc-loss-4.
     """
 
 def cum_sum(
@@ -857,9 +647,6 @@ def cum_sum(
     tensor_names: Iterable[str] = (),
 ) -> Value:
     """output[j] = the sum of data[0] to data[j] along the axis.
-
-    exclusive: the sum ends at data[j - 1], and is 0 for the first element. reverse: sums begin at the end of the axis.
-    Both are false by default.
 
     data: rank 1 or more, any numeric type. axis: a scalar of i32 or i64, by default 0; as in OpenVINO it may also be a
     vector of one element. output: as data; integers wrap.
@@ -892,35 +679,13 @@ def deformable_convolution(
     i. bilinear_interpolation_pad: a sample less than an element outside of the data is interpolated with zeros around
     it; false by default.
 
-    Specification: convolution/deformable-convolution-8.
-
     output[b, o, i] = sum over c and k of sample[b, c, k, i] * filters[o, c, k].
-
-    sample[b, c, k, i] is data[b, c] at `i * stride + k * dilation - pad + offset`. The offset of element k of window i
-    is offsets[b, 2 * k] along the height and offsets[b, 2 * k + 1] along the width; k counts through the kernel row by
-    row, behind all elements of the groups before. group: into how many groups with filters of their own the channels
-    are divided. deformable_group: into how many groups with offsets of their own. Both are 1 by default.
-
-    A sample between four elements of the data is interpolated bilinearly; one outside of the data is 0. By the
-    specification, one less than an element outside counts as on the border; in OpenVINO, and here, that is so behind
-    the last element of an axis alone.
 
     data: [batch, channels, height, width], any numeric type. offsets: [batch, 2 * deformable_group * kernel,
     windows...], any numeric type. filters: [outputs, channels / group, kernel...], the type of data. output: [batch,
     outputs, windows...], the type of data.
     Errors: IR501 for ranks other than 4, IR502 for dims that do not fit each other or the groups, IR505 as
     Convolution.
-
-    Windows as large as the filters. dilations: the distance between neighbouring elements of a window.
-
-    The specification requires strides, dilations and pads; as in OpenVINO they are 1, 1 and 0 in a file without them.
-
-    strides, pads_begin and pads_end have one value for each spatial axis.
-
-    strides: the distance between neighbouring windows. pads_begin, pads_end: the padding if auto_pad is `explicit`, the
-    default; a negative number leaves elements of the data out. auto_pad: `valid` is no padding; `same_upper` and
-    `same_lower` are ceil(size / stride) windows with the padding that they need, an odd element of it at the end or at
-    the beginning.
     """
 
 def deformable_psroi_pooling(
@@ -950,11 +715,6 @@ def deformable_psroi_pooling(
     part in which it lies. It is the mean of spatial_bins_y x spatial_bins_x points from its corner on in channel
     [output channel, row of bins, column of bins]; points more than half an element outside do not count, and a bin
     without points is 0.
-
-    Errors: IR502, IR505 where channels or offsets do not fit, IR701 for an image out of range.
-    Specification: detection/deformable-psroi-pooling-1.
-
-    What all operators here share. data: [N, C, H, W]. rois: [NUM_ROIS, 5].
     """
 
 def depth_to_space(
@@ -972,11 +732,6 @@ def depth_to_space(
     Errors: IR505 for a depth that is not a multiple of block_size ** K. Specification: movement/depth-to-space-1.
 
     data: [batch, depth, D1, ..., DK], any type, K spatial axes, one at least.
-
-    block_size: the size of a block along each spatial axis, by default 1. mode: how a block lies along the axis of
-    depth. With `depth_first` the elements of one channel lie together, with `blocks_first` those of one position in the
-    block.
-    Errors: IR501 for a rank below 3.
     """
 
 def detection_output(
@@ -1018,16 +773,6 @@ def detection_output(
     the two numbers being below `objectness_score`.
     output: the type of box_logits, [1, 1, n, 7], rows of image, class, score and box; -1 ends them, zeros fill up. n is
     N * keep_top_k, or N * top_k * num_classes for a keep_top_k of -1, or else N * num_classes * num_priors.
-
-    Candidates have a score above `confidence_threshold`, the best `top_k` of each class; boxes are removed that overlap
-    a better one by more than `nms_threshold`, and the best `keep_top_k` of the others are kept for each image, class by
-    class. With `decrease_label_id` each prior counts only for its best class other than 0, and the classes of the
-    output are one less.
-
-    As in OpenVINO, priors that count pixels are divided by the size of the image a second time when they move twice.
-    Specification: detection/detectionoutput-8.
-
-    What both versions of DetectionOutput share; see DetectionOutput8.
     """
 
 def dft(
@@ -1043,10 +788,6 @@ def dft(
 
     data: a float type, shape [..., 2]. output: like data, with the sizes of signal_size. f16 and bf16 are computed in
     f32; see `_Fourier` for the other inputs. Without axes the output is data.
-
-    Specification: signals/dft-7.
-
-    What the transforms along given axes share.
 
     axes: a vector of different axes; negative ones count from the end, the last axis of complex data not counted.
     signal_size: for each of them how many numbers are transformed, -1 for the size of the axis. A longer axis is cut
@@ -1071,16 +812,6 @@ def divide(
     Specification: arithmetic/divide-1, by which quotients of integers are rounded down with `m_pythondiv`, the default.
     OpenVINO does so only while it infers shapes; its CPU plugin rounds towards zero whatever the attribute says. In
     both places we do as OpenVINO does.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """
 
 def einsum(
@@ -1092,10 +823,6 @@ def einsum(
     tensor_names: Iterable[str] = (),
 ) -> Value:
     """The sum of products that `equation` describes, such as `ij,jk->ik`.
-
-    A label that stands twice in one input takes the diagonal of these axes. The axes of a label in several inputs are
-    equal, or 1 and broadcast. Floats shorter than f32 are summed in f32. Integers are exact: 8 bits saturate, longer
-    ones wrap.
 
     inputs: as many as the equation has subscripts, one numeric type. output: that type.
     Errors: IR106 for another number of inputs, IR302 for a bad equation, IR501 for a rank that does not fit its
@@ -1116,8 +843,6 @@ def elu(
 
     data: any shape, any numeric type; the specification has floats only, OpenVINO takes all. output: as data.
     Specification: activation/elu-1.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def embedding_bag_offsets(
@@ -1135,8 +860,6 @@ def embedding_bag_offsets(
     """EmbeddingBagOffsetsSum-3 with `reduction` mean too, of rows without weights; means of integers are truncated.
 
     Errors: IR302 for weights with means. Specification: sparse/embedding-bag-offsets-15.
-
-    Bags that are stretches of `indices`; `offsets` says where each begins. `reduction` is as in `_Packed`.
     """
 
 def embedding_bag_offsets_sum(
@@ -1157,8 +880,6 @@ def embedding_bag_offsets_sum(
     out. per_sample_weights: the shape of indices, the type of emb_table; ones if they are left out.
     output: [batch, ...], the type of emb_table. Sums of integers wrap.
     Errors: IR701 for an index or an offset out of range. Specification: sparse/embedding-bag-offsets-sum-3.
-
-    Bags that are stretches of `indices`; `offsets` says where each begins. `reduction` is as in `_Packed`.
     """
 
 def embedding_bag_packed(
@@ -1174,8 +895,6 @@ def embedding_bag_packed(
     """EmbeddingBagPackedSum-3 with `reduction` mean too, of rows without weights; means of integers are truncated.
 
     Errors: IR302 for weights with means. Specification: sparse/embedding-bag-packed-15.
-
-    Bags that all have as many elements; `reduction` is a field only where the operator has the attribute.
     """
 
 def embedding_bag_packed_sum(
@@ -1193,8 +912,6 @@ def embedding_bag_packed_sum(
     per_sample_weights: the shape of indices, the type of emb_table; ones if they are left out.
     output: [batch, ...], the type of emb_table. Sums of integers wrap.
     Errors: IR701 for an index out of range. Specification: sparse/embedding-bag-packed-sum-3.
-
-    Bags that all have as many elements; `reduction` is a field only where the operator has the attribute.
     """
 
 def embedding_segments_sum(
@@ -1233,18 +950,6 @@ def equal(
 
     a, b: one element type, any, and shapes that broadcast together. output: boolean.
     Specification: comparison/equal-1.
-
-    A boolean for every pair of elements; shapes and errors are those of Binary.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """
 
 def erf(
@@ -1258,8 +963,6 @@ def erf(
 
     data: any shape, any numeric type. output: as data.
     Specification: arithmetic/erf-1.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def erfinv(
@@ -1273,8 +976,6 @@ def erfinv(
 
     data: any shape, any float type. output: as data.
     Specification: arithmetic/erfinv-17.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def exp(
@@ -1288,8 +989,6 @@ def exp(
 
     data: any shape, any numeric type. output: as data.
     Specification: activation/exp-1.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def experimental_detectron_detection_output(
@@ -1317,13 +1016,6 @@ def experimental_detectron_detection_output(
     max_delta_log_wh, all divided by `deltas_weights`. input_scores: [n, num_classes]. input_im_info: [1, 3], not used.
     Outputs: boxes [max_detections_per_image, 4], their classes i32 and their scores [max_detections_per_image], filled
     up with zeros, which the specification leaves open.
-
-    Class 0 is the background. Candidates have a score above `score_threshold`; boxes are removed that overlap a better
-    one of their class by more than `nms_threshold`, and the best `post_nms_count` of each class are kept, class by
-    class, or if these are too many the best of all. As in OpenVINO, boxes are clipped at the first row and column of
-    the image only, and class_agnostic_box_regression changes nothing.
-
-    Specification: detection/experimental-detectron-detection-output-6.
     """
 
 def experimental_detectron_generate_proposals_single_image(
@@ -1346,12 +1038,6 @@ def experimental_detectron_generate_proposals_single_image(
     [height * width * A, 4], boxes (x0, y0, x1, y1). deltas: [A * 4, height, width], how each anchor moves: its centre
     by so many widths and heights, and the logarithms of its growth, at most log(1000 / 16). scores: [A, height, width].
     rois: [post_nms_count, 4], the best first, and their scores [post_nms_count], both filled up with zeros.
-
-    Boxes are clipped to the image; those smaller than `min_size` get the score 0. Of the best
-    `pre_nms_count` those are removed that overlap a better one by more than `nms_threshold`. As in OpenVINO, a box from
-    2 to 4 is 3 wide when it moves and when its size is compared, and 2 wide when its overlaps are.
-
-    Specification: detection/experimental-detectron-generate-proposals-single-image-6.
     """
 
 def experimental_detectron_prior_grid_generator(
@@ -1377,8 +1063,6 @@ def experimental_detectron_prior_grid_generator(
     height over the grid's. `h` and `w` are the height and width of the grid, those of feature_map if they are 0; the
     size of the output is that of feature_map, and zeros fill it up, which the specification leaves open. `flatten` is
     false where the file does not say, as in OpenVINO; the specification has true.
-
-    Specification: detection/experimental-detectron-prior-grid-generator-6.
     """
 
 def experimental_detectron_roi_feature_extractor(
@@ -1401,9 +1085,6 @@ def experimental_detectron_roi_feature_extractor(
     A region of width w and height h belongs to level floor(2 + log2(sqrt(w * h) / 224 + 1e-6)), clipped to the levels
     that there are; one without area gives zeros. The specification has the rois in the order of their levels in the
     second output, OpenVINO in the order of the input.
-
-    Errors: IR704 for a region with more than 2^22 sampling points.
-    Specification: detection/experimental-detectron-roi-feature-extractor-6.
     """
 
 def experimental_detectron_topk_rois(
@@ -1420,8 +1101,6 @@ def experimental_detectron_topk_rois(
     input_rois: floating, [n, 4]. rois_probs: the same type, [n]. output: the same type, [max_rois, 4]; of equal
     probabilities the one with the lower index comes first, and zeros follow where there are fewer boxes; the
     specification leaves both open.
-
-    Specification: sort/experimental-detectron-top-krois-6.
     """
 
 def extract_image_patches(
@@ -1442,8 +1121,6 @@ def extract_image_patches(
     `same_upper` and `same_lower` there are ceil(size / stride) patches along an axis, and zeros are added at both ends,
     an odd one at the end or at the beginning. With `valid` there are as many as fit. Where none fits, OpenVINO may
     count one that begins within the image; it reads zeros beyond.
-
-    Errors: IR501 for another rank. Specification: movement/extract-image-patches-3.
     """
 
 def eye(
@@ -1463,9 +1140,6 @@ def eye(
     the main one; a matrix without the diagonal is all zeros. batch_shape: optional, a vector of i32 or i64, the dims
     before the matrix. output: shape batch_shape + [num_rows, num_columns], the type `output_type`: numeric, or boolean,
     which OpenVINO takes beyond the specification.
-
-    Errors: IR501 and IR502 for inputs of other shapes, IR505 and IR704 for a negative size.
-    Specification: generation/eye-9.
     """
 
 def fake_convert(
@@ -1479,9 +1153,6 @@ def fake_convert(
     tensor_names: Iterable[str] = (),
 ) -> Value:
     """output = (converted(data * scale - shift) + shift) / scale, where converted is to an 8-bit float and back.
-
-    destination_type: `f8e4m3` or `f8e5m2`. Numbers are converted by way of f16. As in OpenVINO, numbers that are too
-    large become the largest finite value; NaN stays NaN.
 
     data: any shape, f16, bf16 or f32. scale: the type of data, and a shape that broadcasts to that of data. shift: as
     scale, of the same shape; 0 without it. output: as data.
@@ -1527,8 +1198,6 @@ def floor(
 
     data: any shape, any numeric type. output: as data.
     Specification: arithmetic/floor-1.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def floor_mod(
@@ -1545,18 +1214,6 @@ def floor_mod(
 
     a, b: one numeric type, shapes that broadcast together. output: that type.
     Specification: arithmetic/floormod-1.
-
-    Errors: IR704 for an integer divided by zero, and those of Binary.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """
 
 def gather(
@@ -1577,10 +1234,6 @@ def gather(
     not less than batch_dims. batch_dims: from 0 on, or counted from the end of the shape of indices where negative.
     output: the element type of data, shape data.shape[:axis] + indices.shape[batch_dims:] + data.shape[axis + 1:].
 
-    What stands for zero in strings is the empty one. Specification: movement/gather-8.
-
-    A Gather with the attribute batch_dims.
-
     output[p, q, i, r] = data[p, q, indices[p, i], r]: p the batch axes, q those up to `axis`, r those behind it.
     """
 
@@ -1597,9 +1250,6 @@ def gather_elements(
 
     data: any element type, rank 1 or more. indices: i32 or i64, the shape of data except on `axis`.
     output: the element type of data, the shape of indices.
-
-    A negative index counts from the end, as OpenVINO does; the specification expects indices from 0 on.
-    Errors: IR701 for an index out of range. Specification: movement/gather-elements-6.
     """
 
 def gather_nd(
@@ -1617,9 +1267,6 @@ def gather_nd(
     at most rank(data) - batch_dims elements. The first `batch_dims` axes of both are equal (the specification would
     broadcast them, OpenVINO never did).
     output: the element type of data, shape indices.shape[:-1] + data.shape[batch_dims + indices.shape[-1]:].
-
-    Errors: IR701 for an index out of range, where OpenVINO's CPU plugin reads what lies there.
-    Specification: movement/gather-nd-8.
 
     output[p, i] = data[p, *indices[p, i]]: p the batch axes, i all other axes of indices but the last.
     """
@@ -1641,8 +1288,6 @@ def gather_tree(
     type. output: like step_ids.
     A beam is followed back from the last step of its sequence; after its first end_token it holds nothing else.
     A sequence of no steps is all end_token, where OpenVINO's CPU plugin leaves the output as it was.
-
-    Errors: IR701 for a parent that is no beam, where it is followed. Specification: movement/gather-tree-1.
     """
 
 def gelu(
@@ -1655,13 +1300,8 @@ def gelu(
 ) -> Value:
     """output = data · Φ(data), where Φ is the distribution function of the standard normal distribution.
 
-    approximation_mode: `erf`, the default, is Φ(x) = (1 + erf(x / √2)) / 2; `tanh` takes
-    (1 + tanh(√(2/π) · (x + 0.044715 x³))) / 2 for it.
-
     data: any shape, any float type. output: as data.
     Specification: activation/gelu-7.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def generate_proposals(
@@ -1689,13 +1329,6 @@ def generate_proposals(
     scores: floating, [N, A, height, width].
     rpnrois: the type of im_info, [n, 4], image by image, the best first. rpnscores: the same type, [n]. rpnroisnum:
     `roi_num_type`, [N], how many each image has.
-
-    Boxes are clipped to the image. Of the best `pre_nms_count` those are removed that are smaller than `min_size` times
-    the scale, and then those that overlap a better one by more than `nms_threshold`; the best `post_nms_count` are
-    kept. A threshold above one half is multiplied by `nms_eta` at each box that is kept; OpenVINO supports no nms_eta
-    but 1. If not `normalized`, coordinates count pixels, and a box from 2 to 4 is 3 wide.
-
-    Specification: detection/generate-proposals-9.
     """
 
 def greater(
@@ -1711,18 +1344,6 @@ def greater(
     """output = a > b.
 
     a, b: one element type, shapes that broadcast together. Specification: comparison/greater-1.
-
-    A boolean for every pair of elements; shapes and errors are those of Binary.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """
 
 def greater_equal(
@@ -1738,18 +1359,6 @@ def greater_equal(
     """output = a ≥ b.
 
     a, b: one element type, shapes that broadcast together. Specification: comparison/greater-equal-1.
-
-    A boolean for every pair of elements; shapes and errors are those of Binary.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """
 
 def grid_sample(
@@ -1767,17 +1376,6 @@ def grid_sample(
 
     data: [N, C, H, W], any numeric type. grid: [N, H_out, W_out, 2], any float type. output: [N, C, H_out, W_out], the
     type of data.
-
-    align_corners: the positions -1 and 1 are the centres of the first and the last element; otherwise, the default,
-    their outer edges. mode: `bilinear` (the default), `bicubic` with the parameter -0.75, or `nearest`, where ties go
-    to the even index. padding_mode: elements outside of data are `zeros` (the default), the nearest on the `border`, or
-    those of the `reflection` at it.
-
-    The specification's page has the two meanings of align_corners the other way round; OpenVINO does as said here. As
-    in OpenVINO's CPU plugin, integers of 8 bits are rounded and saturate, and fractions of others are cut off.
-
-    Errors: IR501 for other ranks, IR502 for a grid of another batch or without pairs, IR704 where data has no elements
-    to sample. Specification: image/grid-sample-9.
     """
 
 def grn(
@@ -1809,24 +1407,10 @@ def group_convolution(
 ) -> Value:
     """Convolution of groups of channels, each with filters of its own.
 
-    Group g convolves channels g * C to g * C + C - 1 of the data with filters[g] to the outputs g * O to
-    g * O + O - 1. With one channel in each group that is a depthwise convolution.
-
     data: [batch, groups * C, spatial...], any numeric type. filters: [groups, O, C, kernel...], the type of data.
     output: [batch, groups * O, windows...], the type of data.
     Errors: as Convolution; IR502 where data has not groups * C channels.
     Specification: convolution/group-convolution-1.
-
-    Windows as large as the filters. dilations: the distance between neighbouring elements of a window.
-
-    The specification requires strides, dilations and pads; as in OpenVINO they are 1, 1 and 0 in a file without them.
-
-    strides, pads_begin and pads_end have one value for each spatial axis.
-
-    strides: the distance between neighbouring windows. pads_begin, pads_end: the padding if auto_pad is `explicit`, the
-    default; a negative number leaves elements of the data out. auto_pad: `valid` is no padding; `same_upper` and
-    `same_lower` are ceil(size / stride) windows with the padding that they need, an odd element of it at the end or at
-    the beginning.
     """
 
 def group_convolution_backprop_data(
@@ -1850,27 +1434,6 @@ def group_convolution_backprop_data(
     output_shape: optional, an integer for each spatial axis. output: [batch, groups * O, spatial...], the type of data.
     Errors: as ConvolutionBackpropData; IR502 where data has not groups * C channels.
     Specification: convolution/group-convolution-backprop-data-1.
-
-    A spatial axis of the output has `(size - 1) * stride + extent - pads_begin - pads_end + output_padding` elements
-    (extent: that of the dilated kernel), or as many as output_shape says.
-
-    Pads are 0 unless auto_pad is `explicit`. With output_shape and `same_upper` or `same_lower` they make up for the
-    difference, an odd element of it at the beginning or at the end. output_padding is 0 by default. Elements that no
-    filter reaches are 0.
-
-    By the specification, pads of `explicit` do not count beside an output_shape, and `valid` shifts the output as
-    `same_lower` does. OpenVINO counts these pads and does not shift, and so do we.
-
-    Windows as large as the filters. dilations: the distance between neighbouring elements of a window.
-
-    The specification requires strides, dilations and pads; as in OpenVINO they are 1, 1 and 0 in a file without them.
-
-    strides, pads_begin and pads_end have one value for each spatial axis.
-
-    strides: the distance between neighbouring windows. pads_begin, pads_end: the padding if auto_pad is `explicit`, the
-    default; a negative number leaves elements of the data out. auto_pad: `valid` is no padding; `same_upper` and
-    `same_lower` are ceil(size / stride) windows with the padding that they need, an odd element of it at the end or at
-    the beginning.
     """
 
 def group_normalization(
@@ -1885,8 +1448,6 @@ def group_normalization(
     tensor_names: Iterable[str] = (),
 ) -> Value:
     """output = (data - mean) / sqrt(variance + epsilon) * scale + bias.
-
-    Mean and variance are those of a group of channels in one batch; scale and bias belong to a channel.
 
     data: [batch, channels, ...], any float type. scale, bias: [channels], any float types: as in OpenVINO, they need
     not be that of data. output: the same as data.
@@ -1912,12 +1473,6 @@ def grouped_matmul(
 
     mat_a, mat_b: one numeric type; mat_b of shape [G, N, K]. offsets: i32 or i64, [G], the ends of the groups, which do
     not fall; required where mat_a has rank 2, ignored elsewhere. output: the type of mat_a. Sums are as in MatMul.
-
-    The specification's page of some releases shows also a product of two matrices of rank 2, and a fourth input with a
-    bias; OpenVINO 2026.4 refuses both, and so do we.
-
-    Errors: IR501 for other ranks, IR502 for sizes that differ, IR505 where offsets are missing, IR701 for offsets that
-    fall or go beyond the rows. Specification: matrix/grouped-matmul-17.
     """
 
 def gru_cell(
@@ -1942,25 +1497,6 @@ def gru_cell(
     With linear_before_reset b has four parts of hidden_size elements: those of z, r and h, and that of H * rh^T.
     As in OpenVINO, w may have another float type than the rest.
     Specification: sequence/gru-cell-3.
-
-    The gates are z (update), r (reset) and h (candidate), in this order:
-
-    z = f(x * wz^T + H * rz^T + bz)
-    r = f(x * wr^T + H * rr^T + br)
-    h = g(x * wh^T + (r . H) * rh^T + bh), or with linear_before_reset
-    h = g(x * wh^T + r . (H * rh^T + b4) + bh), where b4 is a fourth part of b
-    H' = (1 - z) . h + z . H
-
-    The attributes of all recurrent operators.
-
-    activations: relu, sigmoid or tanh for each of the functions f, g and h in the formulas. None of these has
-    parameters, so that `activations_alpha` and `activations_beta` mean nothing. clip: the arguments of the gates'
-    functions are clipped to -clip .. clip; 0, negative numbers and infinity mean no clipping.
-
-    The base of operators that share their methods and differ in which inputs they have, or in the order of these.
-
-    `infer_inputs` and `evaluate_inputs` have the inputs of all members as keyword-only parameters, by the names that a
-    member declares in `inputs`; `**parameters` takes any further ones. Inputs that a layer leaves out are not passed.
     """
 
 def gru_sequence(
@@ -1986,25 +1522,6 @@ def gru_sequence(
 
     With linear_before_reset b has four parts of hidden_size elements in each direction: those of z, r and h, and that
     of H * rh^T. Outputs: y and the last hidden state. Specification: sequence/gru-sequence-5.
-
-    The gates are z (update), r (reset) and h (candidate), in this order:
-
-    z = f(x * wz^T + H * rz^T + bz)
-    r = f(x * wr^T + H * rr^T + br)
-    h = g(x * wh^T + (r . H) * rh^T + bh), or with linear_before_reset
-    h = g(x * wh^T + r . (H * rh^T + b4) + bh), where b4 is a fourth part of b
-    H' = (1 - z) . h + z . H
-
-    The attributes of all recurrent operators.
-
-    activations: relu, sigmoid or tanh for each of the functions f, g and h in the formulas. None of these has
-    parameters, so that `activations_alpha` and `activations_beta` mean nothing. clip: the arguments of the gates'
-    functions are clipped to -clip .. clip; 0, negative numbers and infinity mean no clipping.
-
-    The base of operators that share their methods and differ in which inputs they have, or in the order of these.
-
-    `infer_inputs` and `evaluate_inputs` have the inputs of all members as keyword-only parameters, by the names that a
-    member declares in `inputs`; `**parameters` takes any further ones. Inputs that a layer leaves out are not passed.
     """
 
 def hard_sigmoid(
@@ -2035,8 +1552,6 @@ def hsigmoid(
 
     data: any shape, any numeric type. output: as data.
     Specification: activation/hsigmoid-5.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def hswish(
@@ -2050,8 +1565,6 @@ def hswish(
 
     data: any shape, any numeric type. output: as data.
     Specification: activation/hswish-4.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def i420_to_bgr(
@@ -2063,12 +1576,7 @@ def i420_to_bgr(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """I420toRGB with the channels in the order B, G, R. Specification: image/i420-to-bgr-8.
-
-    Values are u8 or floats from 0 to 255; H and W are even.
-
-    Errors: IR501, IR502 and IR505 for planes of other ranks or sizes, or that do not fit each other.
-    """
+    """I420toRGB with the channels in the order B, G, R. Specification: image/i420-to-bgr-8."""
 
 def i420_to_rgb(
     y: Input,
@@ -2085,10 +1593,6 @@ def i420_to_rgb(
     then that of V follow the rows of Y. output: [N, H, W, 3], the type of y.
     Errors: also IR106 for y and u without v.
     Specification: image/i420-to-rgb-8.
-
-    Values are u8 or floats from 0 to 255; H and W are even.
-
-    Errors: IR501, IR502 and IR505 for planes of other ranks or sizes, or that do not fit each other.
     """
 
 def identity(
@@ -2114,10 +1618,6 @@ def idft(
     tensor_names: Iterable[str] = (),
 ) -> Value:
     """output[m] = 1 / S * sum over j of data[j] * exp(2 pi i m j / S): the inverse of DFT, with its inputs.
-
-    Specification: signals/idft-7.
-
-    What the transforms along given axes share.
 
     axes: a vector of different axes; negative ones count from the end, the last axis of complex data not counted.
     signal_size: for each of them how many numbers are transformed, -1 for the size of the axis. A longer axis is cut
@@ -2148,27 +1648,6 @@ def interpolate(
     image: rank 1 or more; f16, bf16, f32, f64, i8, u8, i32 or i64. scales_or_sizes: f16, bf16 or f32 if
     shape_calculation_mode is `scales`, i32, i64, u32 or u64 if it is `sizes`. axes: optional, of one of the latter.
     Specification: image/interpolate-11.
-
-    First, pads_begin and pads_end zeros are added to the ends of the axes of data (missing numbers are 0). Then the
-    axes in `axes`, by default all, are resampled to sizes, or to floor(size * scale), as `shape_calculation_mode` says.
-    Sizes, scales and axes are vectors, with at least one size or scale for each axis. output: the type of data.
-
-    mode: `nearest` takes the nearest element, by nearest_mode (`round_prefer_floor` by default). `linear` and
-    `linear_onnx` weight the neighbours by their nearness; they differ only off the ends, and antialias (false by
-    default), which widens the filter where the output is smaller, is for linear alone. `cubic` weights four neighbours
-    by Keys' cubic with a = cube_coeff (-0.75 by default). `bilinear_pillow` and `bicubic_pillow` resize as the Pillow
-    library does. coordinate_transformation_mode (`half_pixel` by default) says where an element of the output lies in
-    data; it does not matter for pillow, and neither does cube_coeff, which is -0.5 there: OpenVINO's preprocessing
-    leaves the attribute at its default, and its CPU plugin takes it for -0.5.
-
-    OpenVINO's sizes from scales are f32, with 1e-6 added to the scale; an axis that keeps its size keeps its elements,
-    whatever the coordinate mode. The specification says nothing about integers: as in OpenVINO's CPU plugin, they are
-    rounded to the nearest, ties to even (away from zero for pillow), and saturate. The plugin takes linear of fewer
-    than five axes for linear_onnx, without antialiasing; we follow the specification and OpenVINO's reference kernel.
-
-    Errors: IR401 and IR501 for sizes, scales and axes of another type or rank, IR503 for an axis that data does not
-    have, IR505 for a scale that is negative or not finite, a negative size, or too few of them, IR704 where elements
-    are to be made of none.
     """
 
 def inverse(
@@ -2182,11 +1661,6 @@ def inverse(
     """The inverse of every matrix: output @ data = 1; with `adjoint` (false by default) the transpose of that.
 
     data: any float type, shape [..., N, N]. output: as data. As specified, everything is computed in f32.
-
-    The specification leaves open what becomes of a matrix without inverse. As in OpenVINO, elimination goes on with the
-    pivot 0, and the output holds infinities and NaN.
-
-    Errors: IR501 for a rank below 2, IR502 for matrices that are not square. Specification: matrix/inverse-14.
     """
 
 def irdft(
@@ -2204,12 +1678,6 @@ def irdft(
     are computed in f32; see `_Fourier` for the other inputs. Along the last of `axes` the size M of data stands for
     2 * (M - 1) numbers where signal_size does not say otherwise. There must be one axis at least.
 
-    OpenVINO's CPU plugin refuses -1 for that axis; the specification and we do not.
-    Specification: signals/irdft-9. Where signal_size is not known, OpenVINO's shape inference keeps the sizes of all
-    axes but the last; here they are unknown, for they may be others.
-
-    What the transforms along given axes share.
-
     axes: a vector of different axes; negative ones count from the end, the last axis of complex data not counted.
     signal_size: for each of them how many numbers are transformed, -1 for the size of the axis. A longer axis is cut
     off, a shorter one filled with zeros.
@@ -2226,8 +1694,6 @@ def is_finite(
 
     data: any shape, any float type. output: boolean, the shape of data.
     Specification: comparison/isfinite-10.
-
-    A boolean for every element of a tensor of floats.
     """
 
 def is_inf(
@@ -2243,8 +1709,6 @@ def is_inf(
 
     data: any shape, any float type. output: boolean, the shape of data.
     Specification: comparison/isinf-10.
-
-    A boolean for every element of a tensor of floats.
     """
 
 def is_nan(
@@ -2258,8 +1722,6 @@ def is_nan(
 
     data: any shape, any float type. output: boolean, the shape of data.
     Specification: comparison/isnan-10.
-
-    A boolean for every element of a tensor of floats.
     """
 
 def istft(
@@ -2277,19 +1739,11 @@ def istft(
 ) -> Value:
     """The signal whose frames have these transforms: the inverse of STFT with transpose_frames.
 
-    Every frame is the IRDFT of data[..., t, :] times window. Overlapping frames are added, and the sum is divided by
-    the sum of the squares of window there, or is 0 where that sum is 0. `normalized`: data was divided by
-    sqrt(frame_size). `center`: the signal was padded with frame_size // 2 elements on both sides, which are removed.
-
     data: a float type, shape [frame_size // 2 + 1, frames, 2] or [batch, frame_size // 2 + 1, frames, 2]. window: that
     type, at most frame_size long, with zeros on both sides where it is shorter. frame_size, frame_step: scalars.
     signal_length: a scalar or a vector of one element, the length of the output, which is cut off or filled with zeros;
     without it (frames - 1) * frame_step + frame_size, for `center` less by frame_size, rounded down to an even number.
     output: the type of data, shape [length] or [batch, length]. f16 and bf16 are computed in f32.
-
-    OpenVINO crashes for a negative signal_length, and ignores one of 0; here the first is an error, and the second
-    gives an empty signal, as OpenVINO's shape inference says.
-    Errors: IR502 or IR505, IR704 at run time. Specification: signals/istft-16.
     """
 
 def less(
@@ -2305,18 +1759,6 @@ def less(
     """output = a < b.
 
     a, b: one element type, shapes that broadcast together. Specification: comparison/less-1.
-
-    A boolean for every pair of elements; shapes and errors are those of Binary.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """
 
 def less_equal(
@@ -2332,18 +1774,6 @@ def less_equal(
     """output = a ≤ b.
 
     a, b: one element type, shapes that broadcast together. Specification: comparison/lessequal-1.
-
-    A boolean for every pair of elements; shapes and errors are those of Binary.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """
 
 def log(
@@ -2357,8 +1787,6 @@ def log(
 
     data: any shape, any numeric type. output: as data.
     Specification: arithmetic/log-1.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def log_softmax(
@@ -2371,12 +1799,7 @@ def log_softmax(
 ) -> Value:
     """output = data - ln(sum of exp(data) along the axis): the logarithm of SoftMax.
 
-    Specification: activation/log-soft-max-5.
-
     data: rank 1 or more, any float type; as in OpenVINO, a scalar counts as a vector of one element.
-
-    axis: 1 by default. output: as data.
-    Errors: IR503 for an axis that data does not have.
     """
 
 def logical_and(
@@ -2392,16 +1815,6 @@ def logical_and(
     """output = a and b.
 
     a, b: one element type, shapes that broadcast together. Specification: logical/logical-and-1.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """
 
 def logical_not(
@@ -2416,8 +1829,6 @@ def logical_not(
     data: any shape; boolean, or a numeric type, which OpenVINO takes and the specification does not name. output: as
     data.
     Specification: logical/logical-not-1.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def logical_or(
@@ -2433,16 +1844,6 @@ def logical_or(
     """output = a or b.
 
     a, b: one element type, shapes that broadcast together. Specification: logical/logical-or-1.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """
 
 def logical_xor(
@@ -2458,16 +1859,6 @@ def logical_xor(
     """output = whether a and b differ.
 
     a, b: one element type, shapes that broadcast together. Specification: logical/logical-xor-1.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """
 
 def lrn(
@@ -2483,8 +1874,6 @@ def lrn(
     tensor_names: Iterable[str] = (),
 ) -> Value:
     """output = data / (bias + alpha / size**n * sum of the squares around the element)**beta, n the number of axes.
-
-    Around an element are those at most (size - 1) // 2 away along each of the axes, the element itself included.
 
     data: any shape, any float type. axes: a vector of integers. output: the shape and the type of data.
     Errors: IR501 where axes is not a vector, IR503 and IR701 for axes that data does not have.
@@ -2513,26 +1902,6 @@ def lstm_cell(
     """C' = f . C + i . c and H' = o . h(C'), with the gates f, i, c and o; `LSTM` has their formulas.
 
     Outputs: the hidden state H' and the cell state C'. Specification: sequence/lstm-cell-1.
-
-    The gates are f (forget), i (input), c (candidate) and o (output), in this order:
-
-    f = f(x * wf^T + H * rf^T + bf)
-    i = f(x * wi^T + H * ri^T + bi)
-    c = g(x * wc^T + H * rc^T + bc)
-    o = f(x * wo^T + H * ro^T + bo)
-    C' = f . C + i . c
-    H' = o . h(C')
-
-    The attributes of all recurrent operators.
-
-    activations: relu, sigmoid or tanh for each of the functions f, g and h in the formulas. None of these has
-    parameters, so that `activations_alpha` and `activations_beta` mean nothing. clip: the arguments of the gates'
-    functions are clipped to -clip .. clip; 0, negative numbers and infinity mean no clipping.
-
-    The base of operators that share their methods and differ in which inputs they have, or in the order of these.
-
-    `infer_inputs` and `evaluate_inputs` have the inputs of all members as keyword-only parameters, by the names that a
-    member declares in `inputs`; `**parameters` takes any further ones. Inputs that a layer leaves out are not passed.
     """
 
 def lstm_sequence(
@@ -2557,26 +1926,6 @@ def lstm_sequence(
     """C' = f . C + i . c and H' = o . h(C') along a sequence, with the gates f, i, c and o; `LSTM` has their formulas.
 
     Outputs: y, the last hidden state and the last cell state. Specification: sequence/lstm-sequence-5.
-
-    The gates are f (forget), i (input), c (candidate) and o (output), in this order:
-
-    f = f(x * wf^T + H * rf^T + bf)
-    i = f(x * wi^T + H * ri^T + bi)
-    c = g(x * wc^T + H * rc^T + bc)
-    o = f(x * wo^T + H * ro^T + bo)
-    C' = f . C + i . c
-    H' = o . h(C')
-
-    The attributes of all recurrent operators.
-
-    activations: relu, sigmoid or tanh for each of the functions f, g and h in the formulas. None of these has
-    parameters, so that `activations_alpha` and `activations_beta` mean nothing. clip: the arguments of the gates'
-    functions are clipped to -clip .. clip; 0, negative numbers and infinity mean no clipping.
-
-    The base of operators that share their methods and differ in which inputs they have, or in the order of these.
-
-    `infer_inputs` and `evaluate_inputs` have the inputs of all members as keyword-only parameters, by the names that a
-    member declares in `inputs`; `**parameters` takes any further ones. Inputs that a layer leaves out are not passed.
     """
 
 def matmul(
@@ -2590,11 +1939,6 @@ def matmul(
     tensor_names: Iterable[str] = (),
 ) -> Value:
     """output[..., i, j] = sum over k of a[..., i, k] * b[..., k, j].
-
-    The axes before the last two are batches, broadcast as in NumPy. A vector `a` is one row, a vector `b` one column;
-    their axis of size 1 is not in the output. transpose_a, transpose_b: the last two axes are exchanged first, but not
-    those of vectors; false by default. Floats shorter than f32 are multiplied in f32. Integers are exact: 8 bits
-    saturate, longer ones wrap.
 
     a, b: rank 1 or more, one numeric type or boolean. output: that type.
     Errors: IR501 for a scalar, IR502 where the columns of a are not as many as the rows of b, IR504 where batches do
@@ -2630,13 +1974,6 @@ def matrix_nms(
     overlap of j with a box that is better than j. Boxes with scores above `post_threshold` are kept. If not
     `normalized`, coordinates count pixels, and a box from 2 to 4 is 3 wide.
 
-    Within a batch element rows come in falling order of their scores; as in OpenVINO, `sort_result_type` classid says
-    otherwise only together with `sort_result_across_batch`.
-
-    Specification: sort/matrix-non-max-suppression-8, where the attribute sort_result_type is called sort_result.
-
-    What MatrixNms and MulticlassNms share.
-
     selected_outputs: the element type of boxes, [n, 6], rows of class, score and box. selected_indices: `output_type`,
     [n, 1], the index of each box in the flattened boxes. selected_num: `output_type`, [num_batches], the number of rows
     of each batch element. At most `nms_top_k` candidates of each class and `keep_top_k` boxes of each batch element are
@@ -2661,29 +1998,9 @@ def max_pool(
 ) -> tuple[Value, Value]:
     """MaxPool-8 with the further rounding_type `ceil_torch`.
 
-    Specification: pooling/max-pool-14.
-
-    The greatest element of each window, as in MaxPool-1, and its index.
-
-    dilations: the distance between neighbouring elements of a window, by default 1. indices: the shape of output, the
-    type `index_element_type`, i64 (the default) or i32: the index of the element, of equal ones that of the first, in
-    data flattened from axis `axis` (by default 0) on. That of a window without elements is the first of its channel.
-    Errors: also IR503 for an axis that data does not have.
-
-    kernel: the size of a window on each spatial axis. rounding_type: whether a last window that reaches beyond the
-    padded data is left out (`floor`, the default) or taken (`ceil`); `ceil_torch` takes it unless it begins in the
-    padding at the end.
-
     data: [batch, channels, spatial...], any numeric type. output: [batch, channels, windows...], the type of data.
     Errors: IR501 for ranks other than 3, 4, 5, IR505 for attributes of another length than the spatial axes and for
     windows larger than the padded data.
-
-    strides, pads_begin and pads_end have one value for each spatial axis.
-
-    strides: the distance between neighbouring windows. pads_begin, pads_end: the padding if auto_pad is `explicit`, the
-    default; a negative number leaves elements of the data out. auto_pad: `valid` is no padding; `same_upper` and
-    `same_lower` are ceil(size / stride) windows with the padding that they need, an odd element of it at the end or at
-    the beginning.
     """
 
 def maximum(
@@ -2699,16 +2016,6 @@ def maximum(
     """output = the greater of a and b; NaN where either is.
 
     a, b: one element type, shapes that broadcast together. Specification: arithmetic/maximum-1.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """
 
 def minimum(
@@ -2724,16 +2031,6 @@ def minimum(
     """output = the lesser of a and b; NaN where either is.
 
     a, b: one element type, shapes that broadcast together. Specification: arithmetic/minimum-1.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """
 
 def mish(
@@ -2747,8 +2044,6 @@ def mish(
 
     data: any shape, any float type. output: as data.
     Specification: activation/mish-4.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def mod(
@@ -2765,18 +2060,6 @@ def mod(
 
     a, b: one numeric type, shapes that broadcast together. output: that type.
     Specification: arithmetic/mod-1.
-
-    Errors: IR704 for an integer divided by zero, and those of Binary.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """
 
 def multiclass_nms(
@@ -2806,19 +2089,6 @@ def multiclass_nms(
     batch elements are concatenated; roisnum (i32 or i64, [num_batches]) is the number of each. Indices in
     selected_indices then count box by box and within a box class by class.
 
-    Candidates have a score not below `score_threshold`. An overlap not below `iou_threshold` removes a box, as in
-    OpenVINO (the specification has "above"); a threshold above one half is multiplied by `nms_eta` at each kept box. If
-    not `normalized`, coordinates count pixels, and a box from 2 to 4 is 3 wide. Rows come batch by batch in falling
-    order of their scores, or class by class for `sort_result_type` classid; with `sort_result_across_batch` all rows
-    are sorted together.
-
-    Errors: IR704 where the sum of roisnum is greater than the number of boxes. A negative number counts as 0.
-    Specification: sort/multiclass-non-max-suppression-9, where the attribute sort_result_type is called sort_result.
-
-    What both versions of MulticlassNms share; see MulticlassNms9.
-
-    What MatrixNms and MulticlassNms share.
-
     selected_outputs: the element type of boxes, [n, 6], rows of class, score and box. selected_indices: `output_type`,
     [n, 1], the index of each box in the flattened boxes. selected_num: `output_type`, [num_batches], the number of rows
     of each batch element. At most `nms_top_k` candidates of each class and `keep_top_k` boxes of each batch element are
@@ -2843,15 +2113,6 @@ def multinomial(
     probs: a float type, shape [batch, classes]: probabilities up to a common factor, or with `log_probs` their
     logarithms; not negative, not all 0. num_samples: an integer, a scalar or a vector of one element. Without
     `with_replacement` no class is drawn twice. output: shape [batch, num_samples], the type `convert_type`, i32 or i64.
-
-    A number x from 0 to 1 chooses the first class whose cumulative probability is x or more; without replacement, that
-    class's probability is then taken away. As in OpenVINO's CPU plugin, the numbers are those of the C++ Mersenne
-    twister with the seed sequence (global_seed, op_seed; both 0 by default), divided by 2**32 - 1 in f32, every run
-    begins anew, and probabilities are f32 too (in the plugin bf16 where probs are). The specification wants f64. Where
-    both seeds are 0, every run gives other classes.
-
-    Errors: IR501 for probs of another rank, IR505 and IR704 for a negative num_samples, IR704 where no class is left to
-    draw, for which the plugin leaves the output as it was. Specification: generation/multinomial-13.
     """
 
 def multiply(
@@ -2867,16 +2128,6 @@ def multiply(
     """output = a · b; integers wrap.
 
     a, b: one element type, shapes that broadcast together. Specification: arithmetic/multiply-1.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """
 
 def mvn(
@@ -2891,9 +2142,6 @@ def mvn(
     tensor_names: Iterable[str] = (),
 ) -> Value:
     """output = data - mean, divided by the deviation if `normalize_variance`.
-
-    Mean and variance are those of the slice along `axes`. The deviation is sqrt(variance + eps) or
-    sqrt(variance) + eps, as `eps_mode` says.
 
     data: any shape, any float type. axes: a vector of integers. output: the shape and the type of data.
     Errors: IR501 where axes is not a vector, IR503 for axes that data does not have, IR505 for more axes than data has.
@@ -2911,8 +2159,6 @@ def negative(
 
     data: any shape, any numeric type. output: as data.
     Specification: arithmetic/negative-1.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def nms_rotated(
@@ -2936,20 +2182,6 @@ def nms_rotated(
     are as for NonMaxSuppression-9, but no input may be left out.
     An overlap above iou_threshold removes a box. Overlaps are exact to the last digits of f32; OpenVINO finds the
     corners of the common polygon in f32 and may lose one.
-
-    Specification: sort/nms-rotated-13.
-
-    Suppression with three outputs; see NonMaxSuppression9.
-
-    What all versions of NonMaxSuppression and NMSRotated share; see NonMaxSuppression9 for the inputs.
-
-    numbers: the inputs max_output_boxes_per_class, iou_threshold, score_threshold and soft_nms_sigma, as far as the
-    operator has them and the layer gives them.
-
-    The base of operators that share their methods and differ in which inputs they have, or in the order of these.
-
-    `infer_inputs` and `evaluate_inputs` have the inputs of all members as keyword-only parameters, by the names that a
-    member declares in `inputs`; `**parameters` takes any further ones. Inputs that a layer leaves out are not passed.
     """
 
 def non_max_suppression(
@@ -2975,28 +2207,6 @@ def non_max_suppression(
     selected_indices: `output_type`, [n, 3], rows of batch, class and box. selected_scores: f32, [n, 3], rows of batch,
     class and score. valid_outputs: `output_type`, [1], n. Rows come in falling order of their scores, equal ones by
     their indices; with `sort_result_descending` false class by class.
-
-    With a soft_nms_sigma above 0 overlaps do not remove boxes but lower their scores by exp(-iou**2 / (2 * sigma)).
-    As in OpenVINO, a box is a candidate if its score is above score_threshold, and an overlap not below iou_threshold
-    removes it; the specification has "not below" for the scores and "above" for the overlaps.
-
-    Specification: sort/non-max-suppression-9.
-
-    NonMaxSuppression from version 5 on.
-
-    Suppression with three outputs; see NonMaxSuppression9.
-
-    NonMaxSuppression of any version: boxes whose sides are parallel to the axes.
-
-    What all versions of NonMaxSuppression and NMSRotated share; see NonMaxSuppression9 for the inputs.
-
-    numbers: the inputs max_output_boxes_per_class, iou_threshold, score_threshold and soft_nms_sigma, as far as the
-    operator has them and the layer gives them.
-
-    The base of operators that share their methods and differ in which inputs they have, or in the order of these.
-
-    `infer_inputs` and `evaluate_inputs` have the inputs of all members as keyword-only parameters, by the names that a
-    member declares in `inputs`; `**parameters` takes any further ones. Inputs that a layer leaves out are not passed.
     """
 
 def non_zero(
@@ -3010,11 +2220,6 @@ def non_zero(
     """The indices of the elements that are not 0: one column for each, in row-major order; NaN is not 0.
 
     data: any shape, no strings. output: `output_type`, shape [rank of data, number of elements that are not 0].
-
-    As in OpenVINO, a scalar that is not 0 gives [[0]], one that is 0 gives an empty output of shape [0, 0] (of shape
-    [1, 0] in its CPU plugin).
-
-    Specification: condition/nonzero-3.
     """
 
 def normalize_l2(
@@ -3028,8 +2233,6 @@ def normalize_l2(
     tensor_names: Iterable[str] = (),
 ) -> Value:
     """output = data / sqrt(the sum of its squares along the axes, eps added to it or at least eps).
-
-    Without axes every element but 0 becomes 1.
 
     data: any shape, any float type. axes: a scalar or a vector of integers. output: the shape and the type of data.
     Errors: IR501 where axes is neither a scalar nor a vector, IR503 and IR701 for axes that data does not have.
@@ -3050,18 +2253,6 @@ def not_equal(
 
     a, b: one element type, any, and shapes that broadcast together. output: boolean.
     Specification: comparison/notequal-1.
-
-    A boolean for every pair of elements; shapes and errors are those of Binary.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """
 
 def nv12_to_bgr(
@@ -3072,12 +2263,7 @@ def nv12_to_bgr(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """NV12toRGB with the channels in the order B, G, R. Specification: image/nv12-to-bgr-8.
-
-    Values are u8 or floats from 0 to 255; H and W are even.
-
-    Errors: IR501, IR502 and IR505 for planes of other ranks or sizes, or that do not fit each other.
-    """
+    """NV12toRGB with the channels in the order B, G, R. Specification: image/nv12-to-bgr-8."""
 
 def nv12_to_rgb(
     y: Input,
@@ -3093,10 +2279,6 @@ def nv12_to_rgb(
     y: [N, H, W, 1]. uv: [N, H/2, W/2, 2], the type of y. Or y alone, [N, 1.5 H, W, 1], in which H/2 rows of alternating
     U and V follow the rows of Y. output: [N, H, W, 3], the type of y.
     Specification: image/nv12-to-rgb-8.
-
-    Values are u8 or floats from 0 to 255; H and W are even.
-
-    Errors: IR501, IR502 and IR505 for planes of other ranks or sizes, or that do not fit each other.
     """
 
 def one_hot(
@@ -3112,13 +2294,6 @@ def one_hot(
     tensor_names: Iterable[str] = (),
 ) -> Value:
     """output[i, .., c, j, ..] = on_value where indices[i, .., j, ..] is c, else off_value; see `_OneHot`.
-
-    negative_indices_mode: `normalize` counts negative indices from the end of the new axis, `ignore_negative` gives
-    off_value for them, as for all indices that are out of range.
-
-    Specification: sequence/one-hot-16.
-
-    What both versions of OneHot share.
 
     indices: integers, any shape. depth: a scalar, the size of the new axis, which stands at `axis` of the output.
     on_value, off_value: scalars of one element type, which is the output's. A depth below 0 is an error.
@@ -3137,18 +2312,9 @@ def pad(
 ) -> Value:
     """Elements added around a tensor, or removed from its ends.
 
-    Specification: movement/pad-12.
-
     data: any shape, any type. pads_begin, pads_end: vectors of integers, one for each axis of data; a negative one
     removes elements. pad_value: a scalar of the type of data, for the mode `constant` alone; by default 0, or "".
     output: dims `max(pads_begin + dim + pads_end, 0)`, the type of data; it may be data itself.
-
-    pad_mode, what is added: `constant`: pad_value. `edge`: copies of the element at this end; there must be one.
-    `reflect`: the elements in reverse order without the one at this end, `dim - 1` at most. `symmetric`: the same with
-    it, `dim` at most. Elements removed at the other end are copied too.
-
-    Errors: IR501 and IR502 for inputs of other shapes, IR402 for a pad_value of another type, IR505 and IR704 for more
-    pads than the mode can add.
     """
 
 def power(
@@ -3163,22 +2329,9 @@ def power(
 ) -> Value:
     """output = a to the power of b; 1 where b is 0.
 
-    Integers wrap, and their negative powers are rounded towards zero: only those of 1 and -1 are not 0. A negative
-    float to the power of a fraction is NaN.
-
     a, b: one numeric type, shapes that broadcast together. output: that type.
     Errors: IR704 for the integer 0 to a negative power, and those of Binary.
     Specification: arithmetic/power-1. OpenVINO calculates integers in floats, and its overflows have no meaning.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """
 
 def prelu(
@@ -3221,30 +2374,9 @@ def prior_box(
 ) -> Value:
     """At every point of a grid boxes of several sizes and aspect ratios; see `_Priors` for inputs and output.
 
-    The points lie at (index + offset) * step; for a `step` of 0 they cover the image evenly. At each point there are:
-    - for each `fixed_size` boxes of every `fixed_ratio` (without these a square, and boxes of every `aspect_ratio`),
-      density * density of each, shifted against one another and clipped to the image;
-    - for each `min_size` a square, a square of the geometric mean of it and its `max_size`, and boxes of every
-      `aspect_ratio`, with `flip` also of its reciprocal. Without `min_max_aspect_ratios_order` the mean comes last.
-
-    Without `scale_all_sizes`, sizes and step are fractions of the image's height (step -1: the height over that of the
-    grid), and only the last size has boxes of other ratios, which have the first size. With `clip` all boxes are
-    clipped to the image.
-
-    The size of the output counts neither boxes of min_size beside boxes of fixed_size nor repeated ratios; as in
-    OpenVINO, boxes for which there is no room are left out at the end.
-
-    Specification: detection/prior-box-8.
-
-    What both versions of PriorBox share; see PriorBox8.
-
-    What PriorBox and PriorBoxClustered share.
-
     output_size, image_size: integers, [2], height and width of the grid and of the image. output: f32,
     [2, 4 * height * width * priors per point]; the first row holds the boxes (x0, y0, x1, y1) as parts of the image,
     point by point, the second row four `variance` for each box, 0.1 if none is given.
-
-    Errors: IR704 for sizes below 0.
     """
 
 def prior_box_clustered(
@@ -3265,19 +2397,9 @@ def prior_box_clustered(
 ) -> Value:
     """At every point of a grid boxes of given widths and heights; see `_Priors` for inputs and output.
 
-    The points lie at (index + offset) * step, `step_w` and `step_h` or `step` for both; if all are 0 the points
-    cover the image evenly. With `clip` boxes are clipped to the image. Without width and height there are no boxes, as
-    in OpenVINO; the specification has one of width and height 1.
-
-    Specification: detection/prior-box-clustered-1.
-
-    What PriorBox and PriorBoxClustered share.
-
     output_size, image_size: integers, [2], height and width of the grid and of the image. output: f32,
     [2, 4 * height * width * priors per point]; the first row holds the boxes (x0, y0, x1, y1) as parts of the image,
     point by point, the second row four `variance` for each box, 0.1 if none is given.
-
-    Errors: IR704 for sizes below 0.
     """
 
 def proposal(
@@ -3310,16 +2432,6 @@ def proposal(
     logarithms of its growth. image_shape: floating, height, width and one scale, or one of each.
     rois: the type of class_probs, [N * post_nms_topn, 5], rows of image and box (x0, y0, x1, y1), the best first; -1
     ends the rows of an image, zeros fill up. probs: the scores, [N * post_nms_topn].
-
-    An anchor of width sqrt(base_size**2 / ratio) and ratio times that height, both times a scale, stands every
-    feat_stride pixels. Boxes smaller than min_size times the scale of the image get the score 0. Of the best
-    pre_nms_topn those are removed that overlap a better one by more than nms_thresh. `clip_before_nms` and
-    `clip_after_nms` clip boxes to the image, and `normalize` divides them by its size. As in OpenVINO, `framework`
-    tensorflow exchanges x and y, and height and width, and a box from 2 to 4 is 2 wide instead of 3.
-
-    Errors: IR704 for a size or a scale of the image out of range. Specification: detection/proposal-4.
-
-    What both versions of Proposal share; see Proposal4.
     """
 
 def psroi_pooling(
@@ -3346,12 +2458,6 @@ def psroi_pooling(
     image, 0 being its first element and 1 its last. The region is divided into spatial_bins_y rows of spatial_bins_x
     parts; in each, group_size² points from corner to corner are interpolated in channel [part, output channel], 0 where
     they lie outside, and a bin is the mean over all parts.
-
-    What the specification leaves open is as in OpenVINO's CPU plugin.
-    Errors: IR502 for a wrong number of channels, IR701 for an image out of range.
-    Specification: detection/psroi-pooling-1.
-
-    What all operators here share. data: [N, C, H, W]. rois: [NUM_ROIS, 5].
     """
 
 def random_uniform(
@@ -3371,20 +2477,6 @@ def random_uniform(
 
     shape: a vector of i32 or i64, the shape of the output. minval, maxval: one element each, of the type `output_type`.
     output: the type `output_type`: f16, bf16, f32, f64, i32 or i64.
-
-    alignment: `tensorflow`, the default, draws from Philox-4x32-10 with global_seed as key and op_seed as upper half of
-    the counter; `pytorch` draws from the Mersenne twister of global_seed. Where both seeds are 0, the default, every
-    run gives other numbers. As in OpenVINO's CPU plugin, tensorflow goes on from run to run, 256 blocks of four further
-    for every element drawn before, until `reset_state`; pytorch gives the same numbers in every run.
-
-    The plugin draws f16, f64 and i64 as f32 and i32; the specification, OpenVINO's reference kernel and we do not. In a
-    network that is computed in f32, though, f16 and bf16 are drawn as f32. bf16 are otherwise as in the plugin:
-    computed in f32 and rounded once, for pytorch up from one half on if the last bit kept is odd, and down if it is
-    even. The specification leaves open which of two numbers of 32 bits is the higher half of an i64: in OpenVINO the
-    first for pytorch, the second for tensorflow.
-
-    Errors: IR402 for limits of another type, IR505 and IR704 for a minval that is not less than maxval and for a
-    negative size. Specification: generation/random-uniform-8.
     """
 
 def range(
@@ -3401,14 +2493,6 @@ def range(
 
     start, stop, step: scalars of any numeric types; for an integer output their fractions are cut off first. output: a
     vector of the type `output_type`; empty where step leads away from stop.
-
-    The specification leaves a step of 0 open. OpenVINO's CPU plugin keeps the fractions of inputs that are not
-    constants, and counts on where step leads away from stop; the specification, OpenVINO's shape inference and we do
-    not.
-
-    Specification: generation/range-4.
-
-    Errors: IR501 for an input that is no scalar, IR505 and IR704 for a step of 0 and numbers that are not finite.
     """
 
 def rdft(
@@ -3425,11 +2509,6 @@ def rdft(
     data: a float type, rank 1 or more. output: the element type of data, shape [..., 2]. f16 and bf16 are computed in
     f32; see `_Fourier` for the other inputs. There must be one axis at least.
 
-    Specification: signals/rdft-9. Where signal_size is not known, OpenVINO's shape inference keeps the sizes of all
-    axes but the last; here they are unknown, for they may be others.
-
-    What the transforms along given axes share.
-
     axes: a vector of different axes; negative ones count from the end, the last axis of complex data not counted.
     signal_size: for each of them how many numbers are transformed, -1 for the size of the axis. A longer axis is cut
     off, a shorter one filled with zeros.
@@ -3445,9 +2524,6 @@ def reduce_l1(
     tensor_names: Iterable[str] = (),
 ) -> Value:
     """The sum of the magnitudes.
-
-    Specification: reduction/reduce-l1-4. By it the reduction along no axes is the identity; as in OpenVINO, it gives
-    magnitudes.
 
     data: any shape, any numeric type (boolean for the logical reductions). output: the element type of data.
 
@@ -3467,9 +2543,6 @@ def reduce_l2(
 ) -> Value:
     """The square root of the sum of the squares, that of integers rounded towards zero.
 
-    Specification: reduction/reduce-l2-4. By it the reduction along no axes is the identity; as in OpenVINO, it gives
-    magnitudes.
-
     data: any shape, any numeric type (boolean for the logical reductions). output: the element type of data.
 
     axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
@@ -3487,8 +2560,6 @@ def reduce_logical_and(
     tensor_names: Iterable[str] = (),
 ) -> Value:
     """Whether all elements are true; true of no elements.
-
-    Specification: reduction/reduce-logical-and-1.
 
     data: any shape, any numeric type (boolean for the logical reductions). output: the element type of data.
 
@@ -3508,8 +2579,6 @@ def reduce_logical_or(
 ) -> Value:
     """Whether any element is true; false of no elements.
 
-    Specification: reduction/reduce-logical-or-1.
-
     data: any shape, any numeric type (boolean for the logical reductions). output: the element type of data.
 
     axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
@@ -3527,11 +2596,6 @@ def reduce_max(
     tensor_names: Iterable[str] = (),
 ) -> Value:
     """The greatest element; of no elements minus infinity, or the lowest value of a type without infinity.
-
-    Specification: reduction/reduce-max-1. It leaves the reduction of no elements undefined; ONNX has infinity, and
-    OpenVINO infinity or the lowest finite value, depending on its kernel.
-
-    NaN among the elements gives NaN; in OpenVINO that depends on its place.
 
     data: any shape, any numeric type (boolean for the logical reductions). output: the element type of data.
 
@@ -3551,8 +2615,6 @@ def reduce_mean(
 ) -> Value:
     """The mean of the elements, that of integers rounded towards zero; 0 of no elements, as in OpenVINO.
 
-    Specification: reduction/reduce-mean-1.
-
     data: any shape, any numeric type (boolean for the logical reductions). output: the element type of data.
 
     axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
@@ -3570,11 +2632,6 @@ def reduce_min(
     tensor_names: Iterable[str] = (),
 ) -> Value:
     """The least element; of no elements infinity, or the greatest value of a type without infinity.
-
-    Specification: reduction/reduce-min-1. It leaves the reduction of no elements undefined; ONNX has infinity, and
-    OpenVINO infinity or the greatest finite value, depending on its kernel.
-
-    NaN among the elements gives NaN; in OpenVINO that depends on its place.
 
     data: any shape, any numeric type (boolean for the logical reductions). output: the element type of data.
 
@@ -3594,8 +2651,6 @@ def reduce_prod(
 ) -> Value:
     """The product of the elements; 1 of no elements. Integers of 8 bits saturate, others wrap.
 
-    Specification: reduction/reduce-prod-1.
-
     data: any shape, any numeric type (boolean for the logical reductions). output: the element type of data.
 
     axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
@@ -3613,8 +2668,6 @@ def reduce_sum(
     tensor_names: Iterable[str] = (),
 ) -> Value:
     """The sum of the elements; 0 of no elements. Integers of 8 bits saturate, others wrap.
-
-    Specification: reduction/reduce-sum-1.
 
     data: any shape, any numeric type (boolean for the logical reductions). output: the element type of data.
 
@@ -3645,9 +2698,6 @@ def region_yolo(
     logistic function, its classes through a softmax; further channels stay as they are, and the axes from `axis` to
     `end_axis` are flattened. Without it there are as many regions as `mask` has values, the classes go through the
     logistic function too, and further channels are left out. anchors change nothing.
-
-    `do_softmax` is false where the file does not say, as in OpenVINO; the specification has true.
-    Specification: detection/region-yolo-1.
     """
 
 def relu(
@@ -3661,8 +2711,6 @@ def relu(
 
     data: any shape, any numeric type. output: as data.
     Specification: activation/relu-1.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def reorg_yolo(
@@ -3695,13 +2743,6 @@ def reshape(
     data: any shape, any type. shape: a vector of integers, of which one may be -1: the size that the others leave. With
     `special_zero` a 0 stands for the dim of data at the same position, otherwise for 0 elements. output: the type of
     data; it may share the memory of data.
-
-    As in OpenVINO, -1 is 1 beside a 0 for data without elements, and inference takes a size that may be 0 but need not
-    for a size, not for a copy. Beside a copied dim, OpenVINO accepts sizes whose product is not that of data, and reads
-    beyond the tensor; here that is an error.
-
-    Errors: IR501 for a shape that is not a vector, IR505 and IR704 for one that does not fit data.
-    Specification: shape/reshape-1.
     """
 
 def reverse(
@@ -3737,13 +2778,6 @@ def reverse_sequence(
 
     data: rank 2 or more, any type. batch_axis (0 by default) and seq_axis (1 by default) must differ. seq_lengths: a
     vector of any numeric type, a number for each element of the batch; fractions are cut off. output: as data.
-
-    The specification asks for lengths from 1 to the size of seq_axis; OpenVINO also takes 0, which reverses nothing,
-    and so do we.
-
-    Errors: IR501 and IR502 for other shapes, IR503 for an axis that data does not have or for equal axes, IR704 for
-    another length.
-    Specification: movement/reverse-sequence-1.
     """
 
 def rgb_to_nv12(
@@ -3784,19 +2818,6 @@ def rnn_cell(
     """H' = f(x * w^T + H * r^T + b), with f = tanh where `activations` says nothing else.
 
     Specification: sequence/rnn-cell-3. OpenVINO takes a cell without b too.
-
-    H' = f(x * w^T + H * r^T + b).
-
-    The attributes of all recurrent operators.
-
-    activations: relu, sigmoid or tanh for each of the functions f, g and h in the formulas. None of these has
-    parameters, so that `activations_alpha` and `activations_beta` mean nothing. clip: the arguments of the gates'
-    functions are clipped to -clip .. clip; 0, negative numbers and infinity mean no clipping.
-
-    The base of operators that share their methods and differ in which inputs they have, or in the order of these.
-
-    `infer_inputs` and `evaluate_inputs` have the inputs of all members as keyword-only parameters, by the names that a
-    member declares in `inputs`; `**parameters` takes any further ones. Inputs that a layer leaves out are not passed.
     """
 
 def rnn_sequence(
@@ -3820,19 +2841,6 @@ def rnn_sequence(
     """H' = f(x * w^T + H * r^T + b) along a sequence, with f = tanh where `activations` says nothing else.
 
     Outputs: y and the last hidden state. Specification: sequence/rnn-sequence-5.
-
-    H' = f(x * w^T + H * r^T + b).
-
-    The attributes of all recurrent operators.
-
-    activations: relu, sigmoid or tanh for each of the functions f, g and h in the formulas. None of these has
-    parameters, so that `activations_alpha` and `activations_beta` mean nothing. clip: the arguments of the gates'
-    functions are clipped to -clip .. clip; 0, negative numbers and infinity mean no clipping.
-
-    The base of operators that share their methods and differ in which inputs they have, or in the order of these.
-
-    `infer_inputs` and `evaluate_inputs` have the inputs of all members as keyword-only parameters, by the names that a
-    member declares in `inputs`; `**parameters` takes any further ones. Inputs that a layer leaves out are not passed.
     """
 
 def roi_align(
@@ -3852,27 +2860,13 @@ def roi_align(
 ) -> Value:
     """Regions of interest pooled to one size; see `_Align` and `_ROIAlign`.
 
-    The `aligned_mode` asymmetric is ROIAlign-3. With half_pixel_for_nn corners are moved by -0.5 after they are
-    multiplied by `spatial_scale`, with half_pixel also by 0.5 before, and boxes may be of any size. A box of no size
-    gives 0 if `sampling_ratio` is 0; the mean of OpenVINO's CPU plugin is NaN then.
-    Specification: detection/roi-align-9.
-
     rois: x1, y1, x2, y2.
-
-    Points are interpolated between four elements; those beyond the last element, and up to one element before the
-    first, count as on it. A bin is the mean of its points, or the greatest of them and zero, as in OpenVINO; the
-    specification has no zero.
-
-    What ROIAlign and ROIAlignRotated share.
 
     data: [N, C, H, W], floats. rois: [NUM_ROIS, numbers of a box], the type of data. batch_indices: [NUM_ROIS], which
     image each box lies in. output: [NUM_ROIS, C, pooled_h, pooled_w], the type of data.
     A box is divided into pooled_h x pooled_w bins. Each bin has `sampling_ratio` x `sampling_ratio` sampling points; if
     that is 0, as many as it has elements, rounded up. Points more than one element outside the image count as zero. All
     is computed in f32 (f64 for f64).
-
-    Errors: IR701 for a batch index out of range, where OpenVINO's CPU plugin leaves the output as it was; IR704 for a
-    box with more than 2^22 sampling points.
     """
 
 def roi_align_rotated(
@@ -3896,16 +2890,11 @@ def roi_align_rotated(
     interpolated as in ROIAlign; a bin is the mean of its points.
     Specification: detection/roi-align-rotated-15.
 
-    What ROIAlign and ROIAlignRotated share.
-
     data: [N, C, H, W], floats. rois: [NUM_ROIS, numbers of a box], the type of data. batch_indices: [NUM_ROIS], which
     image each box lies in. output: [NUM_ROIS, C, pooled_h, pooled_w], the type of data.
     A box is divided into pooled_h x pooled_w bins. Each bin has `sampling_ratio` x `sampling_ratio` sampling points; if
     that is 0, as many as it has elements, rounded up. Points more than one element outside the image count as zero. All
     is computed in f32 (f64 for f64).
-
-    Errors: IR701 for a batch index out of range, where OpenVINO's CPU plugin leaves the output as it was; IR704 for a
-    box with more than 2^22 sampling points.
     """
 
 def roi_pooling(
@@ -3929,11 +2918,6 @@ def roi_pooling(
     least one; it is divided into bins that may share elements, and a bin is its greatest element, 0 where it has none.
     bilinear: corners are fractions of the image, 0 being its first element and 1 its last; pooled_h x pooled_w points
     from corner to corner are interpolated (a single one lies in the middle), 0 where they lie outside.
-
-    `output_size` and `output_roi`, which OpenVINO writes beside `pooled_h` and `pooled_w`, change nothing.
-    Errors: IR701 for an image out of range. Specification: detection/roi-pooling-1.
-
-    What all operators here share. data: [N, C, H, W]. rois: [NUM_ROIS, 5].
     """
 
 def roll(
@@ -3964,13 +2948,8 @@ def round(
 ) -> Value:
     """output = the integer nearest to data.
 
-    mode: which of two integers that are equally near: the even one (`half_to_even`, the default) or the one farther
-    from zero (`half_away_from_zero`).
-
     data: any shape, any numeric type. output: as data.
     Specification: arithmetic/round-5.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def scaled_dot_product_attention(
@@ -4015,19 +2994,10 @@ def scatter_elements_update(
 ) -> Value:
     """ScatterElementsUpdate-3 with a reduction of all updates to an element and, with `use_init_val`, what data holds.
 
-    reduction: none (the last update wins), sum, prod, min, max or mean. Without `use_init_val` only the updates are
-    reduced; elements without updates are those of data in any case.
-
     data: any element type, with a reduction a numeric or boolean one but u1, u3, u6 and nf4; rank 1 or more.
     indices: integers, the rank of data and, except on `axis`, at most its sizes; a negative one counts from the end.
     updates: the element type of data, the shape of indices. axis: one integer, a scalar or of shape [1].
     output: the element type and shape of data.
-
-    On booleans sum and max are "or", prod and min are "and", and there is no mean. Integers wrap around. The mean of
-    integers is rounded down as the specification says; OpenVINO's CPU plugin rounds towards zero, and wraps the sums
-    of 8-bit types, which are exact here. A NaN among the updates leaves min and max as they are, as OpenVINO does.
-    Errors: IR401 for an element type that the reduction does not take, IR701 for an index out of range, IR704 for an
-    axis out of range. Specification: movement/scatter-elements-update-12.
 
     output[i, indices[i, j, k], k] = updates[i, j, k], shown for axis 1 of rank 3.
     """
@@ -4044,18 +3014,11 @@ def scatter_nd_update(
 ) -> Value:
     """ScatterNDUpdate-4 with a reduction of all updates to a place and what data holds there.
 
-    reduction: none (the last update wins), sum, sub, prod, min or max.
-
     data: any element type, with a reduction a numeric or boolean one but u1, u3, u6 and nf4; rank 1 or more.
     indices: i32 or i64, rank 1 or more, a negative one counts from the end; a tuple lies along the last axis and has
     at most rank(data) elements. updates: the element type of data, shape indices.shape[:-1] +
     data.shape[indices.shape[-1]:], or any one element where that is the shape of a scalar.
     output: the element type and shape of data.
-
-    On booleans sum and max are "or", prod and min are "and", sub is "exclusive or". Integers wrap around. A NaN among
-    the updates leaves min and max as they are, as OpenVINO does.
-    Errors: IR401 for an element type that the reduction does not take, IR701 for an index out of range.
-    Specification: movement/scatter-nd-update-15.
 
     output[*indices[i]] = updates[i], i all axes of indices but the last.
     """
@@ -4075,9 +3038,6 @@ def scatter_update(
     data: any element type, rank 1 or more. indices: integers, any rank. axis: one integer, a scalar or of shape [1].
     updates: the element type of data, shape data.shape[:axis] + indices.shape + data.shape[axis + 1:].
     output: the element type and shape of data. Of updates to the same place the last one wins.
-
-    Errors: IR701 for an index out of range and, as the specification demands, for a negative one; IR704 for an axis
-    out of range. Specification: movement/scatter-update-3.
     """
 
 def search_sorted(
@@ -4091,8 +3051,6 @@ def search_sorted(
     tensor_names: Iterable[str] = (),
 ) -> Value:
     """output[p, i]: the index for inserting values[p, i] into sorted_sequence[p, :]; p are all axes but the last.
-
-    Before equal elements or, with `right_mode`, behind them. NaN is inserted at index 0.
 
     sorted_sequence: rank 1 or more, rising along the last axis; a vector is for values of any shape. values: the same
     type and, except for the last axis, the same dims. output: the shape of values, element type `output_type`.
@@ -4116,10 +3074,6 @@ def segment_max(
     num_segments: a scalar, greater than every segment id; one more than the last segment id if it is left out.
     output: [num_segments, ...], the type of data. A segment without elements is 0 (`fill_mode` zero) or the
     lowest finite value of the type (lowest).
-
-    Errors: IR501 for data that is a scalar; IR701 for a segment id out of range, where OpenVINO ignores the
-    element; IR704 for segment ids that do not rise, and for a negative num_segments.
-    Specification: arithmetic/segment-max-16.
     """
 
 def select(
@@ -4170,8 +3124,6 @@ def shape_of(
     """output = the shape of data, as a vector of the type `output_type`: i64 (the default) or i32; empty for a scalar.
 
     data: any shape, any type.
-
-    Specification: shape/shape-of-3.
     """
 
 def shuffle_channels(
@@ -4202,8 +3154,6 @@ def sigmoid(
 
     data: any shape, any numeric type. output: as data.
     Specification: activation/sigmoid-1.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def sign(
@@ -4217,8 +3167,6 @@ def sign(
 
     data: any shape, any numeric type. output: as data.
     Specification: arithmetic/sign-1.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def sin(
@@ -4232,8 +3180,6 @@ def sin(
 
     data: any shape, any numeric type. output: as data.
     Specification: arithmetic/sin-1.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def sinh(
@@ -4247,8 +3193,6 @@ def sinh(
 
     data: any shape, any numeric type. output: as data.
     Specification: arithmetic/sinh-1.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def slice(
@@ -4266,13 +3210,6 @@ def slice(
 
     data: rank 1 or more, any type. start, stop, step: vectors of integers of one length. axes: optional, a vector of
     integers of that length, no axis twice. output: the type and the rank of data; it may share the memory of data.
-
-    The specification refers to Python's slices. OpenVINO departs from them in one place, and so do we, as the shape of
-    the output depends on it: a backward slice that starts before the axis starts at its first element.
-
-    Errors: IR501 and IR502 for other shapes, IR503 for axes that data does not have or that stand twice, IR505 for a
-    step of 0; IR704 for axes and steps that only the run knows.
-    Specification: movement/slice-8.
     """
 
 def slice_scatter(
@@ -4306,13 +3243,7 @@ def softmax(
 ) -> Value:
     """output = exp(data) / (sum of exp(data) along the axis).
 
-    A slice of -inf alone becomes NaN, as does one that holds +inf or NaN.
-    Specification: activation/softmax-8.
-
     data: rank 1 or more, any float type; as in OpenVINO, a scalar counts as a vector of one element.
-
-    axis: 1 by default. output: as data.
-    Errors: IR503 for an axis that data does not have.
     """
 
 def softplus(
@@ -4326,8 +3257,6 @@ def softplus(
 
     data: any shape, any float type. output: as data.
     Specification: activation/softplus-4.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def softsign(
@@ -4341,8 +3270,6 @@ def softsign(
 
     data: any shape, any float type. output: as data.
     Specification: activation/softsign-9.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def space_to_batch(
@@ -4360,10 +3287,6 @@ def space_to_batch(
     data: [batch, D1, D2, ...], rank 2 or more, any type. block_shape, pads_begin, pads_end: vectors of integers (as in
     OpenVINO, perhaps of three types), one for each axis of data, the first ones 1, 0 and 0. output: [batch * product of
     block_shape, (D1 + pads_begin[1] + pads_end[1]) / block_shape[1], ...], the type of data.
-
-    Errors: IR501 and IR502 for other shapes, IR505 for numbers out of range, or a padded size that is not a multiple of
-    the block; also for other first numbers, with which OpenVINO's outputs do not have the shape that it infers.
-    Specification: movement/space-to-batch-2.
     """
 
 def space_to_depth(
@@ -4381,11 +3304,6 @@ def space_to_depth(
     Errors: IR505 for a spatial size that is not a multiple of block_size. Specification: movement/space-to-depth-1.
 
     data: [batch, depth, D1, ..., DK], any type, K spatial axes, one at least.
-
-    block_size: the size of a block along each spatial axis, by default 1. mode: how a block lies along the axis of
-    depth. With `depth_first` the elements of one channel lie together, with `blocks_first` those of one position in the
-    block.
-    Errors: IR501 for a rank below 3.
     """
 
 def sparse_fill_empty_rows(
@@ -4438,8 +3356,6 @@ def sqrt(
 
     data: any shape, any numeric type. output: as data.
     Specification: arithmetic/sqrt-1.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def squared_difference(
@@ -4455,16 +3371,6 @@ def squared_difference(
     """output = (a - b)²; integers wrap.
 
     a, b: one element type, shapes that broadcast together. Specification: arithmetic/squared-difference-1.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """
 
 def squeeze(
@@ -4479,12 +3385,8 @@ def squeeze(
     """As Squeeze-1; but with `allow_axis_skip`, false by default, a dim at one of `axes` that may be 1 or not leaves
     the rank of the output open.
 
-    Specification: shape/squeeze-15.
-
     data: any shape, any type. axes: optional; integers, a scalar or a vector, negative ones counted from the end.
     output: the type of data; it may share the memory of data.
-
-    Errors: IR501 for axes of rank 2 or more, IR503 for an axis that data does not have.
     """
 
 def stft(
@@ -4504,9 +3406,6 @@ def stft(
     both sides where it is shorter. frame_size, frame_step: scalars, i32 or i64.
     output: the type of signal, shape [frames, frame_size // 2 + 1, 2] behind the batch, its first two axes exchanged
     with `transpose_frames`; frames = (length - frame_size) // frame_step + 1. f16 and bf16 are computed in f32.
-
-    Errors: IR505 or IR704 for a frame that is longer than the signal or shorter than the window.
-    Specification: signals/stft-15.
     """
 
 def strided_slice(
@@ -4526,20 +3425,8 @@ def strided_slice(
 ) -> Value:
     """output = data[begin:end:stride], position by position as in an index of NumPy.
 
-    A position whose bit is set in `ellipsis_mask` is `...`, in `new_axis_mask` `np.newaxis`, in `shrink_axis_mask` the
-    single index `begin`, which must lie on the axis; where several are set, the first of these counts. A bit in
-    `begin_mask` or `end_mask` means that the slice begins or ends where the axis does. Missing bits are 0.
-
     data: any shape, any type. begin, end, stride: vectors of integers of one length; stride is optional, 1 by default.
     output: the type of data; it may share the memory of data.
-
-    As in OpenVINO and against the letter of the specification, a backward slice with its bit in end_mask takes the
-    first element too, as `data[::-1]` does. As specified and against OpenVINO, masks may have any length, and a bit in
-    begin_mask makes a shrunken axis keep its first element.
-
-    Errors: IR501 and IR502 for other shapes and for more positions than data has axes, IR505 and IR704 for a stride of
-    0, IR701 for a single index that is out of range.
-    Specification: movement/strided-slice-1.
     """
 
 def string_tensor_pack(
@@ -4556,12 +3443,6 @@ def string_tensor_pack(
     begins, ends: i32 or i64, one type and one shape. symbols: a vector of u8, UTF-8. output: strings, the shape of
     begins. A string that ends before it begins is empty. Bytes that are not UTF-8 become the surrogates of Python's
     `surrogateescape`; StringTensorUnpack turns them into the same bytes again.
-
-    As in OpenVINO's kernel, strings may lie in any order; its shape inference refuses constant begins or ends that
-    fall.
-
-    Errors: IR501 and IR502 for other shapes, IR701 for a begin or an end beyond symbols.
-    Specification: type/string-tensor-pack-15.
     """
 
 def string_tensor_unpack(
@@ -4591,16 +3472,6 @@ def subtract(
     """output = a - b; integers wrap.
 
     a, b: one element type, shapes that broadcast together. Specification: arithmetic/subtract-1.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """
 
 def swish(
@@ -4629,8 +3500,6 @@ def tan(
 
     data: any shape, any numeric type. output: as data.
     Specification: arithmetic/tan-1.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def tanh(
@@ -4644,8 +3513,6 @@ def tanh(
 
     data: any shape, any numeric type. output: as data.
     Specification: arithmetic/tanh-1.
-
-    An operator of one input, whose output has its shape and element type.
     """
 
 def tile(
@@ -4679,18 +3546,8 @@ def topk(
 ) -> tuple[Value, Value]:
     """The k greatest or least elements along an axis; see `_TopK`.
 
-    `stable` demands the order of equal elements that all versions have here; `sort` none does not allow it.
-
-    Specification: sort/top-k-11.
-
-    What all versions of TopK share.
-
     data: rank 1 or more. k: a scalar, from 0 to the size of `axis`. values: the element type of data, size k on `axis`.
     indices: `index_element_type`, the indices of the values on that axis of data; the same shape.
-
-    The k greatest (`mode` max) or least (min) elements of every slice along `axis`, sorted by `value`, or by `index` in
-    the order of data. Of equal elements the one with the lower index comes first. The specification leaves open the
-    order for `sort` none, which is by value here, and that of NaN, which is behind all numbers in both modes.
     """
 
 def transpose(
@@ -4728,12 +3585,6 @@ def unique(
     for each element or slice of data, its index in unique. counts: the occurrences of each. first and inverse are of
     the type `index_element_type`, counts of `count_element_type`: i64 (the default) or i32. NaN differs from
     everything, also from NaN.
-
-    Where an axis may be empty, so may the output; OpenVINO's intervals leave that out. OpenVINO's CPU plugin keeps some
-    equal slices apart, and of 8-bit elements loses first occurrences and counts.
-
-    Errors: IR501 and IR502 for an axis of another shape, IR503 and IR704 for one that data does not have.
-    Specification: movement/unique-10.
     """
 
 def unsqueeze(
@@ -4748,12 +3599,6 @@ def unsqueeze(
 
     data: any shape, any type. axes: integers, a scalar or a vector; negative ones count from the end of the output's
     shape. output: the type of data; it may share the memory of data.
-
-    An axis that stands twice counts once. As in OpenVINO, one that stands there as 4 and as -1 is inserted once, but
-    counts twice for the rank from whose end negative axes count.
-
-    Errors: IR501 for axes of rank 2 or more, IR503 for an axis out of range, IR505 for no axes.
-    Specification: shape/unsqueeze-1.
     """
 
 def variadic_split(
@@ -4788,14 +3633,4 @@ def xor(
     """output = whether a and b differ: the other name of LogicalXor in opset1.
 
     a, b: one element type, shapes that broadcast together. Specification: logical/logical-xor-1.
-
-    An operator of two inputs of one element type that are broadcast together; the output has that type.
-
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
-    Source: the page broadcast-rules.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from inspect import Parameter
 from types import SimpleNamespace
@@ -10,7 +11,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 from ir_exec.build.functions import function_names, has_one_output, parameters_of
 from ir_exec.build.operators import operator_class
 from ir_exec.ops import Op
-from ir_exec.ops.base.docstrings import description_of
+from ir_exec.ops.base.docstrings import docstrings_of
 from ir_exec.types import ElementType, Shape
 
 __all__ = ["stub_text"]
@@ -117,12 +118,22 @@ def _returned(cls: type[Op]) -> str:
 
 
 def _docstring(cls: type[Op]) -> list[str]:
-    text = description_of(cls)
+    text = _told(cls)
     quotes = 'r"""' if "\\" in text else '"""'
     first, *rest = text.split("\n")
     if not rest:
         return [f'    {quotes}{first}"""']
     return [f"    {quotes}{first}", *(f"    {line}".rstrip() for line in rest), '    """']
+
+
+def _told(cls: type[Op]) -> str:
+    """What an operator computes, and of what; with the rest, which `help` has, the stub is the largest file by far."""
+    first, *others = docstrings_of(cls)
+    summary, *rest = first.split("\n\n")
+    names = [*(one.name for one in cls.inputs), *cls.outputs]
+    begins = re.compile(rf"({'|'.join(map(re.escape, names))})\b")
+    inputs = [text for text in "\n\n".join([*rest, *others]).split("\n\n") if begins.match(text)]
+    return "\n\n".join([summary, *(inputs or rest)])
 
 
 def _default(parameter: Parameter) -> str:

@@ -111,6 +111,7 @@ class Value:
 
     @property
     def tensor_names(self) -> tuple[str, ...]:
+        """The names of the tensor, in the file; they can be set."""
         return self._tensor_names
 
     @tensor_names.setter
@@ -120,10 +121,12 @@ class Value:
 
     @property
     def element_type(self) -> ElementType:
+        """The element type, `dynamic` where it is not known."""
         return self.type.element_type
 
     @property
     def shape(self) -> Shape:
+        """The shape, as far as inference knows it."""
         return self.type.shape
 
     @property

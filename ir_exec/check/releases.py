@@ -148,7 +148,7 @@ class _Novelty(NamedTuple):
     attribute: str = ""
     pattern: str = ""
     element_type: str = ""
-    input_count: int = -1
+    input_count: int | None = None
 
     def found_in(self, layer: Layer) -> str | None:
         """What to call it, where the layer has it."""

@@ -57,14 +57,17 @@ class Report(Record):
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
+        """Findings that make the file unusable."""
         return self._of("error")
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
+        """Findings that may be meant so."""
         return self._of("warning")
 
     @property
     def infos(self) -> tuple[Diagnostic, ...]:
+        """Findings that are worth knowing."""
         return self._of("info")
 
     def _of(self, severity: Severity) -> tuple[Diagnostic, ...]:

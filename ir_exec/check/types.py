@@ -168,7 +168,7 @@ class _TypeCheck:
             if value in self._unknown:
                 message = "the types of its inputs are not known, because layers above it were not checked"
                 name = End(node, position, is_output=False).name
-                error = IRError(message, code=Code.unknown_inputs, severity="info", port=name)
+                error = IRError(message, code=Code.unknown_inputs, port=name)
                 self._findings(error.located(node.location))
                 return False
         return True
@@ -181,7 +181,7 @@ class _TypeCheck:
                     return
                 message = "the rank of this output depends on values, which some devices refuse"
                 place = End(node, value.position, is_output=True).location
-                self._findings(ShapeError(message, code=Code.dynamic_rank, severity="info", location=place))
+                self._findings(ShapeError(message, code=Code.dynamic_rank, location=place))
 
 
 class _SharedConstants:

@@ -15,10 +15,9 @@ from ir_exec.cli.terminal import Unusable
 from ir_exec.debug.files import NATIVE, RECORDS, storable, store_npz
 from ir_exec.ir.urls import local_path
 from ir_exec.model import ModelPort
-from ir_exec.runtime import drawing
-from ir_exec.types import STRING, Array, ElementType, Shape
+from ir_exec.types import STRING, Array, ElementType
 
-__all__ = ["Statistics", "draw", "read_array", "read_arrays", "split_named", "statistics", "write_arrays"]
+__all__ = ["Statistics", "read_array", "read_arrays", "split_named", "statistics", "write_arrays"]
 
 
 def split_named(text: str, ports: Sequence[ModelPort], what: str) -> tuple[ModelPort, str]:
@@ -76,13 +75,6 @@ def _as_element_type(array: Array, port: ModelPort) -> Array:
         # What NumPy writes of an array of ml_dtypes comes back as bytes without a meaning.
         return array.view(kind.dtype)
     return array.astype(kind.dtype) if array.dtype.kind in "biuf" else array
-
-
-def draw(port: ModelPort, wanted: Shape | None, random: np.random.Generator) -> Array:
-    """Random values for an input, as `runtime.drawing` says."""
-    if port.shape.dims is None and wanted is None:
-        raise Unusable(f"the rank of input {port.name!r} is not known: give its shape with --shape {port.name}=...")
-    return drawing.draw(port, wanted, random)
 
 
 def write_arrays(path: str, arrays: Mapping[str, Array]) -> None:

@@ -85,7 +85,7 @@ def command(
     with errors_as_messages(exit_code=UNUSABLE):
         made = bundle(
             network,
-            asked.drawn(network.inputs, given),
+            asked.drawn(network, given),
             output=output,
             reports=reports,
             anonymously=anonymous,

@@ -9,10 +9,11 @@ from typing import Any, NoReturn
 import click
 
 from ir_exec.check import printable
+from ir_exec.cli.arrays import read_arrays
 from ir_exec.cli.batch import Many, is_many
 from ir_exec.cli.compare_many import CompareItem, compare_many
 from ir_exec.cli.extensions import load_extensions
-from ir_exec.cli.files import write_bytes
+from ir_exec.cli.files import write_text
 from ir_exec.cli.inputs import DRAWN_HINT, Asked, input_options
 from ir_exec.cli.parallel import worker_options
 from ir_exec.cli.progress import LayerBar
@@ -34,6 +35,14 @@ _SHOWN = ("max_abs", "sqnr_db", "beyond")
 @click.argument("model", metavar="MODEL", type=click.Path())
 @click.option("--with", "reference", metavar="REFERENCE", help="openvino, an .xml, an .onnx, an .npz, or a folder.")
 @input_options
+@click.option(
+    "--then",
+    multiple=True,
+    metavar="FILE.npz",
+    type=click.Path(),
+    help="The inputs of a next call, which goes on from the variables; repeatable.",
+)
+@click.option("--calls", type=click.IntRange(min=1), metavar="N", help="So many calls in a row.")
 @click.option("--rtol", type=FiniteRange(min=0), help="Relative tolerance, in place of one by type and layer.")
 @click.option("--atol", type=FiniteRange(min=0), help="Absolute tolerance, in place of one by type and layer.")
 @click.option("--metric", "metrics", multiple=True, metavar="NAME", help="A column to show, or module:function.")
@@ -65,6 +74,8 @@ def command(
     asked: Asked,
     weights: str | None,
     extensions: tuple[str, ...],
+    then: tuple[str, ...],
+    calls: int | None,
     rtol: float | None,
     atol: float | None,
     metrics: tuple[str, ...],
@@ -87,7 +98,11 @@ def command(
     Each layer has two errors: the one it makes by itself, computed from the reference's own inputs of that layer, and
     the one carried to it when both ran from the same inputs. The layers that are wrong by themselves come first.
 
+    Networks with variables: --then gives the inputs of a second call, a third and so on; both sides go on from their
+    own variables; --calls 3 without it gives the same inputs again, or draws others. Call and layer are named.
+
     Many inputs: --inputs is a pattern ('data/*.npz'), a folder, or a file that stacks them (.npy, .zarr, .parquet).
+    Each is compared for itself, from the initial values of the variables.
 
     Exit code: 0 equal, 1 different, 2 where it could not be compared.
     """
@@ -102,8 +117,9 @@ def command(
     with errors_as_messages(hint=hint_text, exit_code=UNUSABLE):
         network = read_model(model, weights=weights)
     if is_many(asked.archive) or jobs or scheduler:
-        if reference is None:
-            raise Unusable("--precision is for one set of inputs")
+        if reference is None or then or calls:
+            what = "--precision is" if reference is None else "--then and --calls are"
+            raise Unusable(f"{what} for one set of inputs")
         settings: dict[str, Any] = {
             "rtol": rtol,
             "atol": atol,
@@ -115,11 +131,13 @@ def command(
         settings["metrics"] = [name for name in metrics if ":" in name]
         many = Many(asked.named, asked.archive, None, jobs, scheduler, extensions)
         compare_many(network, CompareItem(model, weights, reference, settings), many, output_format, output)
+    if is_rounded and (then or calls):
+        raise Unusable("--precision is for one call")
     given = asked.given(network.inputs)
-    inputs = asked.drawn(network.inputs, given) if given else None
+    inputs = asked.drawn(network, given) if given else None
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "shapes": asked.wanted(network.inputs)}
     run_hint = None if inputs is not None else DRAWN_HINT
-    with errors_as_messages(hint=run_hint, exit_code=UNUSABLE), LayerBar(len(network.graph.nodes)) as bar:
+    with errors_as_messages(hint=run_hint, exit_code=UNUSABLE), LayerBar(network.graph) as bar:
         progress = bar.advance if bar.is_wanted else None
         if is_rounded:
             asked_for = {**options, "inputs": inputs, "seed": asked.seed, "progress": progress}
@@ -130,6 +148,8 @@ def command(
             reference,
             inputs,
             asked.seed,
+            then=[read_arrays(path, network.inputs) for path in then],
+            calls=calls,
             metrics=[name for name in metrics if ":" in name],
             device=device,
             hint=hint,  # type: ignore[arg-type]  # click has checked the choice
@@ -139,9 +159,10 @@ def command(
             progress=progress,
             **options,
         )
-    _write(_rendered(report, output_format, model, weights), output) if output_format != "text" or output else _show(
-        report, metrics, every
-    )
+    if output_format == "text" and output is None:
+        _show(report, metrics, every)
+    else:
+        write_text(_rendered(report, output_format, model, weights), output)
     sys.exit(UNUSABLE if report.failure is not None else 0 if report.equal else 1)
 
 
@@ -155,14 +176,7 @@ def _rendered(report: Comparison, output_format: str, model: str, weights: str |
 
         with errors_as_messages(exit_code=UNUSABLE):
             return html_of(view(model, weights=weights, compare=report))
-    return junit(report) if output_format == "junit" else str(report) + "\n"
-
-
-def _write(text: str, output: str | None) -> None:
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        write_bytes(output, text.encode("utf-8", "surrogateescape"))
+    return junit(report) if output_format == "junit" else _printable_lines(str(report)) + "\n"
 
 
 def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:
@@ -182,11 +196,14 @@ def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:
 
 def _table(report: Comparison, layers: list[Any], columns: list[str]) -> Table:
     heads: dict[str, Any] = {"id": "right", "layer": "left", "type": "left", "value": "left", "status": "left"}
+    if report.calls > 1:
+        heads["call"] = "right"
     heads |= {f"own_{name}": "right" for name in columns} | {f"carried_{name}": "right" for name in columns}
     shown = table("Layers", **heads)
     for layer in layers:
         kind = f"{layer.element_type}[{','.join(map(str, layer.shape or ()))}]"
-        cells = [_cell(found, name) for found in (layer.own, layer.carried) for name in columns]
+        cells = [str(layer.call)] if report.calls > 1 else []
+        cells += [_cell(found, name) for found in (layer.own, layer.carried) for name in columns]
         shown.add_row(layer.layer_id, printable(layer.path), layer.type, kind, layer.status, *cells)
     return shown
 
@@ -206,7 +223,7 @@ def _precision(
         raise Unusable(f"--precision has no report in the format {output_format}: text or json")
     report = lower_precision(network, precision, **asked)  # type: ignore[arg-type]  # click has checked the choice
     text = report.model_dump_json(indent=1) if output_format == "json" else _printable_lines(str(report))
-    _write(text + "\n", output)
+    write_text(text + "\n", output)
     sys.exit(0 if report.equal else 1)
 
 

@@ -83,7 +83,7 @@ def command(
                 shape = Shape([dim if dim.is_static else 1 for dim in shape])
             given[port.name] = TensorType(port.element_type, shape)
         told = {name: value for name, value in options.items() if value}
-        converted = convert_model(proto, folder=folder, given=given, compress=compress_to_fp16, told=told).model
+        converted = convert_model(proto, folder=folder, given=given, told=told).model
         if fold:
             from ir_exec.runtime.folding import folded  # only here is anything computed
 
@@ -92,7 +92,7 @@ def command(
         with errors_as_messages():
             converted = _for_older(converted, to_opset, release)
     with errors_as_messages(exit_code=UNUSABLE):
-        converted.save(output)
+        converted.save(output, compress_to_fp16=compress_to_fp16)
     show_written("Converted", converted, output)
 
 

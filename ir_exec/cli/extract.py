@@ -63,7 +63,7 @@ def command(
     drawn_hint = None
     with errors_as_messages(exit_code=UNUSABLE):
         if given or asked.shapes or is_seeded:
-            arrays = asked.drawn(network.inputs, given)
+            arrays = asked.drawn(network, given)
             if len(given) < len(arrays):
                 drawn_hint = DRAWN_HINT
     with errors_as_messages(hint=drawn_hint, exit_code=UNUSABLE):

@@ -8,13 +8,14 @@ from functools import wraps
 from typing import Any
 
 import click
-import numpy as np
 
-from ir_exec.cli.arrays import draw, read_array, read_arrays, split_named
+from ir_exec.cli.arrays import read_array, read_arrays, split_named
 from ir_exec.cli.extensions import extension_option
 from ir_exec.cli.shape_option import shape_option, shapes_by_input
-from ir_exec.cli.terminal import Unusable
-from ir_exec.model import ModelPort
+from ir_exec.cli.terminal import Unusable, echo
+from ir_exec.debug import drawn_inputs
+from ir_exec.model import Model, ModelPort
+from ir_exec.printable import printable
 from ir_exec.types import Array, Shape
 
 __all__ = ["DRAWN_HINT", "Asked", "input_options"]
@@ -66,14 +67,24 @@ class Asked:
         """The shapes for inputs that are drawn."""
         return shapes_by_input(self.shapes, ports)
 
-    def drawn(self, ports: Sequence[ModelPort], given: dict[str, Array]) -> dict[str, Array]:
-        """All inputs, those that are not given drawn. Raises ResourceError where one would not fit into memory."""
-        wanted = self.wanted(ports)
-        random = np.random.default_rng(self.seed)
-        return {
-            port.name: given[port.name] if port.name in given else draw(port, wanted.get(port.name), random)
-            for port in ports
+    def drawn(self, network: Model, given: dict[str, Array], *, told: bool = True) -> dict[str, Array]:
+        """All inputs, those that are not given drawn. told: whether a line on stderr tells the shapes of those whose
+        dims were open. Raises ResourceError where one would not fit into memory."""
+        wanted = self.wanted(network.inputs)
+        for port in network.inputs:
+            if port.shape.dims is None and port.name not in {*wanted, *given}:
+                hint = f"give its shape with --shape {port.name}=..."
+                raise Unusable(f"the rank of input {port.name!r} is not known: {hint}")
+        arrays = drawn_inputs(network, self.seed, wanted, given)
+        opened = {
+            port.name: arrays[port.name].shape
+            for port in network.inputs
+            if port.name not in given and not wanted.get(port.name, port.shape).is_static
         }
+        if opened and told:
+            shapes = ", ".join(f"{name}{list(shape)}".replace(" ", "") for name, shape in opened.items())
+            echo(printable(f"drawn with seed {self.seed}: {shapes}; --shape gives others"), to_stderr=True)
+        return arrays
 
 
 def input_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -12,6 +12,8 @@ from ir_exec.check import printable
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from ir_exec.graph import Graph
+
 __all__ = ["LayerBar", "Steps"]
 
 _PATIENCE = 0.5
@@ -21,13 +23,15 @@ _PATIENCE = 0.5
 class LayerBar:
     """A progress bar on stderr for runs that last; nothing where stderr is no terminal.
 
-    total: how many steps there are; None where nobody knows.
+    graph: whose layers are the steps, those of bodies too, each of them once however often its body runs; None where
+    nobody knows how many steps there are.
     """
 
-    def __init__(self, total: int | None) -> None:
+    def __init__(self, graph: Graph | None) -> None:
         self.is_wanted = sys.stderr.isatty()
-        self._total = total
+        self._total = None if graph is None else sum(node.type != "Result" for node in graph.all_nodes())
         self._done = 0
+        self._seen: set[str] = set()
         self._start = perf_counter()
         self._bar: tuple[Progress, TaskID] | None = None
 
@@ -40,15 +44,17 @@ class LayerBar:
         if self._bar is not None:
             self._bar[0].stop()
 
-    def advance(self, layer: str) -> None:
-        """One more layer is done."""
-        self._done += 1
+    def advance(self, step: str) -> None:
+        """One more step is done: a layer, by its path."""
+        if self._total is None or step not in self._seen:
+            self._seen.add(step)
+            self._done += 1
         if self._bar is None:
             if perf_counter() - self._start < _PATIENCE:
                 return
             self._bar = self._open()
         progress, task = self._bar
-        progress.update(task, completed=self._done, description=printable(layer)[:60])
+        progress.update(task, completed=self._done, description=printable(step)[:60])
 
     def _open(self) -> tuple[Progress, TaskID]:
         from rich.console import Console

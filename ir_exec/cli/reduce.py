@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import click
 
@@ -13,7 +15,7 @@ from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.inputs import Asked, input_options
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
-from ir_exec.debug import Command, Reduced, reduce
+from ir_exec.debug import Command, Reduced, ReductionInterrupted, reduce
 from ir_exec.debug.command import Outcome
 from ir_exec.debug.cutting import is_counted
 from ir_exec.ir import default_weights_path
@@ -93,7 +95,10 @@ def command(
 
     which ends with 1 where they differ, parts that cannot be compared are not taken for different.
 
-    Exit code: 0 when the part was written, 2 where the command does not fail on MODEL, or cannot be run.
+    Ctrl-C ends the search; the smallest part that was found until then is written.
+
+    Exit code: 0 when the part was written, 2 where the command does not fail on MODEL, or cannot be run, 130 when it
+    was interrupted.
     """
     if not output.lower().endswith(".xml"):
         raise Unusable(f"--output {output}: the file to write must end in .xml")
@@ -109,17 +114,35 @@ def command(
     arrays: dict[str, Array] | None = None
     with errors_as_messages(exit_code=UNUSABLE):
         if asked_command.takes_inputs or given:
-            arrays = asked.drawn(network.inputs, given)
-        with LayerBar(None) as bar:
-            found = reduce(
-                network,
-                asked_command,
-                arrays,
-                limit=limit,
-                progress=bar.advance if bar.is_wanted else None,
-            )
+            arrays = asked.drawn(network, given)
+        is_interrupted = False
+        try:
+            with _terminated_as_interrupted(), LayerBar(None) as bar:
+                found = reduce(
+                    network,
+                    asked_command,
+                    arrays,
+                    limit=limit,
+                    progress=bar.advance if bar.is_wanted else None,
+                )
+        except ReductionInterrupted as interrupt:
+            found, is_interrupted = interrupt.found, True
         written = found.save(output)
+    if is_interrupted:
+        echo("interrupted: a smaller network that fails may be left to find", to_stderr=True)
     _show(found, list(map(str, written)))
+    if is_interrupted:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM does as Ctrl-C does: what was found is not lost."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _files(path: str, weights: str | None) -> Sequence[str]:

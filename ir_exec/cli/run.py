@@ -80,7 +80,8 @@ def command(
     """Run a network and show its outputs.
 
     Inputs that are not given are drawn at random: floats from the normal distribution; integers of 16 bits and more are
-    0 or 1, narrower ones cover their whole range. Open dims take their lower bound, at least 1, or what --shape says.
+    0 or 1, narrower ones cover their whole range. Open dims have small sizes that the network takes, or what --shape
+    says.
 
     Many inputs: --inputs is a pattern ('data/*.npz'), a folder, or a file that stacks them (.npy, .zarr, .parquet, or
     an .npz with --batch). Each has its outputs in a file of the folder --output, and a line in its manifest.jsonl, with
@@ -102,7 +103,7 @@ def command(
     ports = compiled.inputs
     given = asked.given(ports)
     with errors_as_messages(hint=DRAWN_HINT if any(port.name not in given for port in ports) else None):
-        arrays = asked.drawn(ports, given)
+        arrays = asked.drawn(network, given, told=False)
         if ports:
             show(_inputs(ports, arrays, set(given), asked.seed))
             echo("")
@@ -112,7 +113,7 @@ def command(
         for _ in range(repeat):
             compiled.reset_state()
             start = perf_counter()
-            with LayerBar(len(network.graph.nodes)) as bar:
+            with LayerBar(network.graph) as bar:
                 observe = (
                     (lambda node, *_: bar.advance(f"{node.type} {node.name}")) if bar.is_wanted else None
                 )  # called before the next bar
@@ -141,7 +142,7 @@ def _timing(seconds: list[float]) -> str:
 
 
 def _validate(network: Model, arrays: Mapping[str, Array], precision: Precision) -> None:
-    with LayerBar(len(network.graph.nodes)) as bar:
+    with LayerBar(network.graph) as bar:
         found: NotFinite | None = first_not_finite(
             network, arrays, bar.advance if bar.is_wanted else None, precision=precision
         )

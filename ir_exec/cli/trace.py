@@ -64,10 +64,10 @@ def command(
     with errors_as_messages(hint=check_hint(model)):
         network = read_model(model, weights=weights)
     given = asked.given(network.inputs)
-    with errors_as_messages(), LayerBar(len(network.graph.nodes)) as bar:
+    with errors_as_messages(), LayerBar(network.graph) as bar:
         written = trace(
             network,
-            asked.drawn(network.inputs, given),
+            asked.drawn(network, given),
             output=output,
             layers=layers,
             types=types,
@@ -78,7 +78,7 @@ def command(
     left = len(written) - _MOST_SHOWN
     shown = _table(written, every)
     more = [f"... {left:,} more; --all shows every one"] if left > 0 and not every else []
-    show(shown, *more, f"{len(written):,} values written to {output}")
+    show(shown, *more, f"{len(written):,} value{'s' * (len(written) != 1)} written to {output}")
 
 
 def _table(written: Trace, every: bool) -> Table:

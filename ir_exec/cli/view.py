@@ -55,11 +55,11 @@ def command(
     """
     load_extensions(extensions)
     with errors_as_messages(exit_code=UNUSABLE):
-        inputs, count = None, 0
+        inputs, graph = None, None
         if draw or asked.archive or asked.named or asked.shapes:
             network = read_model(model, weights=weights)
-            inputs, count = asked.drawn(network.inputs, asked.given(network.inputs)), len(network.graph.nodes)
-        with LayerBar(count) as bar:
+            inputs, graph = asked.drawn(network, asked.given(network.inputs)), network.graph
+        with LayerBar(graph) as bar:
             page = view(
                 model,
                 weights=weights,

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
-
 from ir_exec.codes import Code
-from ir_exec.debug.comparing import Settings, compare_with
+from ir_exec.debug.comparing import compare_with
+from ir_exec.debug.drawing import drawn_inputs
 from ir_exec.debug.entries import entries_of
 from ir_exec.debug.metrics import Metric, load_metric
 from ir_exec.debug.reference import ArraysReference, IRReference, Reference, TraceReference, arrays_in, kinds_of
 from ir_exec.debug.report import Comparison
+from ir_exec.debug.settings import Settings
 from ir_exec.debug.tracing import INDEX, Trace
 from ir_exec.errors import EvaluationError
-from ir_exec.model import Model, ShapeLike, Source, as_shape, read_model
+from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.runtime.arguments import Inputs, bind_inputs
-from ir_exec.runtime.drawing import draw
 from ir_exec.runtime.precision import Precision
 from ir_exec.types import Array
 
-__all__ = ["Probe", "ReferenceLike", "compare", "drawn_inputs"]
+__all__ = ["Probe", "ReferenceLike", "compare"]
 
 Probe: TypeAlias = Literal["all", "bisect", "outputs"]
 
@@ -39,6 +38,8 @@ def compare(
     inputs: Inputs | None = None,
     seed: int = 0,
     *,
+    then: Sequence[Inputs] = (),
+    calls: int | None = None,
     shapes: Mapping[str, ShapeLike] | None = None,
     rtol: float | None = None,
     atol: float | None = None,
@@ -54,7 +55,9 @@ def compare(
     """Which layer of a network is wrong, by the values of a reference.
 
     inputs: as for a call of a compiled model. Without them those of the reference, where it is a trace that holds them;
-        else they are drawn from `seed`, with `shapes` for dims that are not known.
+        else they are drawn from `seed`, with `shapes`, and sizes that fit for dims that are still open.
+    then: the inputs of calls that follow, each of which goes on from the variables as its own network has left them.
+    calls: how many calls there are, where that is more: inputs that were given are given again, others drawn anew.
     rtol, atol: an element may differ by atol + rtol * (the reference's); without both, by what the element types and
         the length of the layer's sums explain.
     metrics: functions of our value and the reference's, or `module:function`, to be told for each layer.
@@ -62,7 +65,8 @@ def compare(
         of several runs that close in on the first wrong one ("bisect"), or none but the outputs. hint: whether it
         computes in the types of the file ("accuracy") or may choose shorter ones. timeout: seconds for one answer.
     threads, precision: as for `compile_model`; an IR file that is the reference runs with the same.
-    Raises what reading and running the networks raises, and EvaluationError IR705 where nothing can be compared.
+    Raises what reading and running the networks raises, and EvaluationError IR705 where nothing can be compared, or
+    where several calls are to be compared with files of values.
     """
     model = model if isinstance(model, Model) else read_model(model)
     options = {"threads": threads, "precision": precision}
@@ -71,24 +75,20 @@ def compare(
         known = found.inputs() if inputs is None else {}
         drawn = inputs is None and len(known) < len(model.inputs)
         if drawn:
-            inputs = drawn_inputs(model, seed, shapes) | known
-        arrays = bind_inputs(known if inputs is None else inputs, model.inputs)
+            inputs = drawn_inputs(model, seed, shapes, known)
+        first = bind_inputs(known if inputs is None else inputs, model.inputs)
+        rows = [first, *(bind_inputs(one, model.inputs) for one in then)]
+        while len(rows) < (calls or 1):
+            again = drawn_inputs(model, seed + len(rows), shapes, known) if drawn and not then else rows[-1]
+            rows.append(bind_inputs(again, model.inputs))
+        if len(rows) > 1 and isinstance(found, (TraceReference, ArraysReference)):
+            raise EvaluationError(f"{found.title} has the values of one call", code=Code.unknown_input)
         named = {_name_of(metric): load_metric(metric) if isinstance(metric, str) else metric for metric in metrics}
         settings = Settings(
             rtol=rtol, atol=atol, metrics=named, progress=progress, threads=threads, precision=precision
         )
         name = model.graph.path or model.name
-        return compare_with(model, found, arrays, settings, seed=seed if drawn else None, name=name)
-
-
-def drawn_inputs(model: Model, seed: int, shapes: Mapping[str, ShapeLike] | None = None) -> dict[str, Array]:
-    """Inputs at random, by name; those of one seed are the same everywhere."""
-    wanted = {name: as_shape(shape) for name, shape in (shapes or {}).items()}
-    if unknown := sorted(wanted.keys() - {port.name for port in model.inputs}):
-        names = ", ".join(port.name for port in model.inputs)
-        raise EvaluationError(f"there is no input {unknown[0]!r}; the inputs are: {names}", code=Code.unknown_input)
-    random = np.random.default_rng(seed)
-    return {port.name: draw(port, wanted.get(port.name), random) for port in model.inputs}
+        return compare_with(model, found, rows, settings, seed=seed if drawn else None, name=name)
 
 
 def _name_of(metric: str | Metric) -> str:

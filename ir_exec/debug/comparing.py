@@ -9,34 +9,34 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.debug.entries import Entry, Key, by_key, entries_of, matched
 from ir_exec.debug.metrics import (
     Difference,
-    Metric,
     Tolerance,
     difference,
     no_difference,
-    own_tolerance,
     same_bits,
-    tolerance_of,
 )
 from ir_exec.debug.reference import Reference
 from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Status, Unmatched
+from ir_exec.debug.settings import Settings
 from ir_exec.debug.steps import on_steps
 from ir_exec.debug.walk import Visit, Walker, Where
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Graph, Node
 from ir_exec.model import Model
 from ir_exec.ops.base.registry import canonical
-from ir_exec.ops.infrastructure.values import Const, Parameter, ReadValue, ReadValue3
-from ir_exec.runtime.precision import Precision, as_declared
+from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, ReadsVariable
+from ir_exec.runtime.precision import as_declared
 from ir_exec.types import STRING, Array, ElementType, convert
 
-__all__ = ["Settings", "compare_with"]
+__all__ = ["compare_with"]
 
 _SEVERITY: dict[Status, int] = {
     "unmatched": 0,
@@ -52,40 +52,10 @@ _MOST_INCLUDED = 20
 """Of a chain of layers without partners no more are named."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How to compare. rtol, atol: in place of the tolerances that follow from element types and sums; the one that is
-    None is then 0. metrics: of one's own, by name. progress: called with each layer's name. precision: what f16 and
-    bf16 are computed in."""
-
-    rtol: float | None = None
-    atol: float | None = None
-    metrics: Mapping[str, Metric] = field(default_factory=dict)
-    progress: Callable[[str], None] | None = None
-    threads: int | None = None
-    precision: Precision = "f32"
-
-    @property
-    def given(self) -> Tolerance | None:
-        if self.rtol is None and self.atol is None:
-            return None
-        return Tolerance(rtol=self.rtol or 0.0, atol=self.atol or 0.0)
-
-    def own(self, node: Node, inputs: Sequence[Array], kinds: Sequence[ElementType]) -> Tolerance:
-        if self.given is not None:
-            return self.given
-        if isinstance(node.op, Const) and len(set(kinds)) == 1:
-            return Tolerance()
-        return own_tolerance(node, inputs, kinds)
-
-    def carried(self, kinds: Sequence[ElementType]) -> Tolerance:
-        return tolerance_of(kinds) if self.given is None else self.given
-
-
 def compare_with(
     model: Model,
     reference: Reference,
-    arrays: Sequence[Array],
+    calls: Sequence[Sequence[Array]],
     settings: Settings,
     *,
     seed: int | None = None,
@@ -93,6 +63,7 @@ def compare_with(
 ) -> Comparison:
     """Run both from the same inputs, which are in the order of the network's, and compare every value.
 
+    calls: the inputs of calls in a row; each goes on from what its own network has left in the variables.
     Raises what a run raises; a reference that fails on its way is told by `notes` and leaves values without partner.
     """
     ours = list(entries_of(model))
@@ -101,11 +72,15 @@ def compare_with(
     if not any(not entry.is_input and not entry.is_constant for entry in ours if entry.key in partners):
         message = f"{reference.title} has no value in common with the network: no name of a tensor or layer is the same"
         raise EvaluationError(message, code=Code.unknown_input)
-    given = _given(model, ours, theirs, partners, arrays)
-    reference.run(given, {partner.key for partner in partners.values()})
+    wanted = {partner.key for partner in partners.values()}
     comparing = _Comparing(model, reference, by_key(ours), partners, settings)
-    comparing.run(arrays)
-    return comparing.report(ours, theirs, seed, name)
+    for arrays in calls:
+        reference.run(_given(model, ours, theirs, partners, arrays), wanted, goes_on=comparing.calls > 0)
+        comparing.run(arrays)
+        if reference.failure is not None:
+            break
+    shapes = {port.name: array.shape for port, array in zip(model.inputs, calls[0], strict=True)}
+    return comparing.report(ours, theirs, name).model_copy(update={"seed": seed, "inputs": shapes})
 
 
 def _given(
@@ -139,6 +114,9 @@ class _Anchor:
     is_known: bool = True
     includes: tuple[str, ...] = ()
 
+    def value(self, ours: Array) -> Array:
+        return ours if self.same else self.load()
+
 
 def _ours() -> Array:
     raise AssertionError("where both are the same ours is at hand")
@@ -156,7 +134,7 @@ class _Found:
 
 
 class _Comparing:
-    """The visitor of our run."""
+    """The visitor of our runs. calls: how many there were."""
 
     def __init__(
         self,
@@ -172,20 +150,30 @@ class _Comparing:
         self._settings = settings
         self._walker = Walker(model, threads=settings.threads, precision=settings.precision)
         self._entries = entries
+        self.calls = 0
+        self._outputs = {node.values_in[0] for node in model.graph.results}
+        self._assigned: dict[str, Array] = {}
+        self._kept: dict[str, Array] = {}
         self._frames: dict[Where, dict[int, _Anchor]] = defaultdict(dict)
         self._found: dict[tuple[tuple[str, ...], str], _Found] = {}
-        self._output_errors: dict[Key, Difference | None] = {}
+        self._output_errors: dict[tuple[Key, int], Difference | None] = {}
         self._constants: dict[tuple[tuple[str, ...], Node], _Anchor] = {}
 
     def run(self, arrays: Sequence[Array]) -> None:
-        self._walker.run(list(arrays), self.visit)
+        self.calls += 1
+        self._frames.clear()
+        # What the reference has assigned in the call before is what its layers are to read in this one.
+        self._kept, self._assigned = self._assigned, {}
+        self._walker.run(list(arrays), self.visit, goes_on=self.calls > 1)
 
     def visit(self, visit: Visit) -> None:
         node, where = visit.node, visit.where
         if self._settings.progress is not None:
-            self._settings.progress(node.name)
+            self._settings.progress(visit.path)
         frame = self._frames[where]
         anchors = [frame[value.number] for value in node.values_in]
+        if isinstance(node.op, AssignsVariable) and anchors[0].is_known and not where.scope:
+            self._assigned[node.op.variable_id] = np.array(anchors[0].value(visit.inputs[0]))
         if isinstance(node.op, Const) and any(where.iterations):
             # The constants of a body are the same in each iteration.
             frame[node.outputs[0].number] = self._constants[where.scope, node]
@@ -211,11 +199,12 @@ class _Comparing:
             del self._frames[one]
 
     def _is_same_again(self, visit: Visit, anchors: Sequence[_Anchor], values: Sequence[Array | None]) -> bool:
-        """Whether a layer of a body gives what the reference gives, so that nothing is to be added to what is known."""
+        """Whether a layer that has run before gives what the reference gives, so that nothing is to be added to what is
+        known; outputs of the network are looked at in every call."""
         known = self._found.get((visit.where.scope, visit.node.id))
         if known is None or known.layer.status == "unmatched" or self._settings.metrics:
             return False
-        if not all(anchor.same for anchor in anchors):
+        if not all(anchor.same for anchor in anchors) or any(value in self._outputs for value in visit.node.outputs):
             return False
         pairs = zip(visit.outputs, values, strict=False)
         if not all(wanted is not None and self._is_same(ours, wanted) for ours, wanted in pairs):
@@ -271,16 +260,17 @@ class _Comparing:
             return None, None, None
         if not all(anchor.is_known for anchor in anchors):
             return None, None, None
-        if isinstance(node.op, (ReadValue, ReadValue3)) and visit.where.scope:
-            # What the reference has read is what it wrote before, in which our layer has no part.
-            return None, None, None
+        if isinstance(node.op, ReadsVariable) and (visit.where.scope or self.calls > 1):
+            # What the reference reads is what it wrote before, in which our layer has no part.
+            kept = None if visit.where.scope else self._kept.get(node.op.variable_id)
+            if kept is None:
+                return None, None, None
+            kept = as_declared(kept, self._walker.wide.variables.get(node.op.variable_id, ElementType.of(kept)))
+            return [kept], [kept], None
         if all(anchor.same for anchor in anchors):
             return visit.outputs, visit.inputs, None
         try:
-            inputs = [
-                ours if anchor.same else _as_type_of(anchor.load(), ours)
-                for anchor, ours in zip(anchors, visit.inputs, strict=True)
-            ]
+            inputs = [_as_type_of(anchor.value(ours), ours) for anchor, ours in zip(anchors, visit.inputs, strict=True)]
             return self._walker.again(node, inputs), inputs, None
         except (IRError, ValueError) as error:
             message = error.message if isinstance(error, IRError) else str(error)
@@ -299,15 +289,17 @@ class _Comparing:
         layer: dict[str, Any] = {
             "layer_id": entry.layer_id,
             "layer_name": entry.layer_name,
-            "path": "/".join((*entry.scope, entry.layer_name)),
+            "path": visit.path,
             "type": visit.node.type,
             "element_type": ElementType.of(ours).name,
             "shape": ours.shape,
             "iterations": visit.where.iterations,
+            "call": self.calls,
         }
+        output = (entry.key, self.calls)
         if wanted is None:
             if entry.output:
-                self._output_errors[entry.key] = None
+                self._output_errors[output] = None
             return ComparedLayer(**layer, status="unmatched"), made is ours
         settings = self._settings
         kinds = ElementType.of(ours), ElementType.of(wanted)
@@ -325,9 +317,9 @@ class _Comparing:
                 own = difference(made, wanted, tolerance, settings.metrics)
         if entry.output:
             plain = self._reference.output(self._partners[entry.key].key)
-            self._output_errors[entry.key] = carried
+            self._output_errors[output] = carried
             if plain is not None and not same_bits(plain, wanted):
-                self._output_errors[entry.key] = difference(ours, plain, settings.carried(kinds))
+                self._output_errors[output] = difference(ours, plain, settings.carried(kinds))
         status: Status = "equal" if same else "close" if carried.is_within else "carried"
         if own is not None and not own.is_within:
             status = "wrong"
@@ -376,10 +368,12 @@ class _Comparing:
             self._found[place] = _Found(layer)
             return
         known.runs += 1
-        if _rank(layer) > _rank(known.layer):
+        # The first call that shows what is the matter with a layer tells more than later ones, which follow from it.
+        is_first = layer.call == known.layer.call or _SEVERITY[layer.status] > _SEVERITY[known.layer.status]
+        if is_first and _rank(layer) > _rank(known.layer):
             known.layer = layer
 
-    def report(self, ours: Sequence[Entry], theirs: Sequence[Entry], seed: int | None, name: str | None) -> Comparison:
+    def report(self, ours: Sequence[Entry], theirs: Sequence[Entry], name: str | None) -> Comparison:
         layers = [one.layer.model_copy(update={"runs": one.runs}) for one in self._found.values()]
         wrong = [(place, layer) for place, layer in zip(self._found, layers, strict=True) if layer.status == "wrong"]
         faults = []
@@ -387,26 +381,27 @@ class _Comparing:
             around = (*place[0], layer.layer_name)
             if not any(other[0][: len(around)] == around for other, _ in wrong):
                 faults.append(self._fault(place, layer))
+        faults.sort(key=lambda fault: fault.call)
         unmatched = _unmatched(ours, theirs, self._partners, self._found)
         outputs = [entry for entry in ours if entry.output]
-        errors = [self._output_errors.get(entry.key) for entry in outputs]
+        errors = [self._output_errors.get((entry.key, call + 1)) for entry in outputs for call in range(self.calls)]
         if self._reference.is_partial:
             errors = [one.carried for one in layers if one.partner is not None]
         within = all(error is not None and error.is_within for error in errors)
         failed = self._reference.failure is not None
-        carried = next((one.path for one in layers if one.status in ("carried", "wrong") and not _fits(one)), None)
+        beyond = [one for one in layers if one.status in ("carried", "wrong") and not _fits(one)]
         return Comparison(
             model=name or self._model.name,
             reference=self._reference.title,
             equal=within and not faults and not failed,
             first_fault=faults[0] if faults else None,
             faults=tuple(faults),
-            first_carried=carried,
+            first_carried=min(beyond, key=lambda one: one.call).path if beyond else None,
             layers=tuple(layers),
             outputs=tuple(entry.path for entry in outputs),
             unmatched=tuple(unmatched),
             notes=tuple(self._reference.notes),
-            seed=seed,
+            calls=self.calls,
             rounds=self._reference.rounds,
             failure=self._reference.failure,
         )
@@ -419,6 +414,7 @@ class _Comparing:
             type=layer.type,
             own=layer.own,
             carried=layer.carried,
+            call=layer.call,
             includes=layer.includes,
             taken_by=_takers(self._model.graph, place) if canonical(layer.type) == "Const" else (),
             note=layer.note,

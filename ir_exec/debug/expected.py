@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 from ir_exec.codes import Code
-from ir_exec.debug.comparing import Settings
 from ir_exec.debug.metrics import Difference, difference
 from ir_exec.debug.reference import ArraysReference, arrays_in
+from ir_exec.debug.settings import Settings
 from ir_exec.errors import EvaluationError
 from ir_exec.runtime import Results
 from ir_exec.types import ElementType

@@ -45,7 +45,7 @@ def first_not_finite(
 
     def visit(visit: Visit) -> None:
         if progress is not None:
-            progress(visit.node.name)
+            progress(visit.path)
         nans = [_count(array) for array in visit.outputs]
         if not any(nan or infinite for nan, infinite in nans):
             return

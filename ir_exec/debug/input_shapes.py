@@ -8,12 +8,12 @@ more probes find its step and its limits.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import islice
 from math import isqrt, lcm
 
+from ir_exec.debug.fitting import first_fit, repaired, with_size, without_needless
 from ir_exec.debug.probing import Outcome, OutOfProbesError, Prober, Sizes
 
 __all__ = ["Directions", "Found", "Free", "explore"]
@@ -21,19 +21,8 @@ __all__ = ["Directions", "Found", "Free", "explore"]
 _STEPS = (1, 2, 4, 8, 16, 32, 64, 3, 6, 12, 24, 48, 5, 10, 20, 40, 7, 14, 28, 56, 9, 11, 13)
 """In families that double: the first that fits divides all others of its family."""
 
-_GUESSES = ((5, 32), (5, 64), (1, 16), (2, 32), (2, 8), (1, 224), (1, 256), (1, 1), (4, 4))
-"""Of an open first dim, and of the open others. Few constants are 5, and from 5 no small step leads to 1, which is
-broadcast."""
-
 _LARGEST = 2**17
 """Sizes beyond are not tried: what takes these takes any."""
-
-_MOST_MOVES = 24
-"""Of one repair: dims times sizes that are tried."""
-
-
-_MOST_UNDONE = 6
-"""Of dims that were moved along: where there are more they are taken as they are."""
 
 _MOST_SPREADS = 40
 """Of steps in which a size is searched that no other dim has."""
@@ -66,7 +55,7 @@ class Directions:
 class Found:
     """What is known so far. fixed: the outcome of another size than the only one. because: the outcomes that tie dims.
     ones: the dims that may be 1 while all others stay as they are, where that does not follow from the rest.
-    at_most: the tied dims that may also be smaller than those that they are tied to.
+    at_most, at_least: the tied dims that may also be smaller, or larger, than those that they are tied to.
     complete: whether there were probes enough."""
 
     base: Outcome | None = None
@@ -76,6 +65,7 @@ class Found:
     fixed: dict[int, Outcome] = field(default_factory=dict)
     ones: set[int] = field(default_factory=set)
     at_most: set[int] = field(default_factory=set)
+    at_least: set[int] = field(default_factory=set)
     because: dict[int, Outcome] = field(default_factory=dict)
     complete: bool = True
 
@@ -91,7 +81,7 @@ def explore(prober: Prober) -> Found:
 
 
 def _explore(prober: Prober, found: Found) -> None:
-    found.base, found.refusal = _base(prober)
+    found.base, found.refusal = first_fit(prober)
     if found.base is None:
         return
     prober.keep(found.base)
@@ -104,8 +94,10 @@ def _explore(prober: Prober, found: Found) -> None:
     base = found.base.sizes
     for outcomes in (found.fixed, found.because):
         for dim in outcomes:
-            anew = prober(_with(base, dim, base[dim] + 1))
+            anew = prober(with_size(base, dim, base[dim] + 1))
             outcomes[dim] = outcomes[dim] if anew.fits else anew
+    found.at_least = set(_roomy(prober, found.directions, moves, base))
+    found.because |= {dim: prober(with_size(base, dim, base[dim] - 1)) for dim in found.at_least}
     for dim in found.directions.free:
         found.free[dim] = _limits(prober, base, dim, found.directions, moves[dim])
     found.ones.update(_ones(prober, found, base))
@@ -128,7 +120,7 @@ def _all_moves(prober: Prober, found: Found, base: Sizes) -> dict[int, Sizes]:
                 found.fixed[dim] = refused
         found.at_most = set(_bounded(prober, moves, base))
         together = [dim for move in moves.values() if len(_moving(move)) > 1 for dim in _moving(move)]
-        last = {dim for dim in together if base[dim] > 1 and prober(_with(base, dim, 1)).fits} | found.at_most
+        last = {dim for dim in together if base[dim] > 1 and prober(with_size(base, dim, 1)).fits} | found.at_most
     finally:
         found.directions = _solved(moves, len(base), last)
         found.at_most &= found.directions.tied.keys()
@@ -149,8 +141,17 @@ def _bounded(prober: Prober, moves: dict[int, Sizes], base: Sizes) -> Iterator[i
         if len(others) == 1 and move[dim] == move[others[0]] == 1 and base[dim] > 2:
             (other,) = others
             goes_alone = _moving(moves.get(other, ())) == [other]
-            smaller = [prober(_with(base, one, base[one] - 1)).fits for one in (dim, other)]
+            smaller = [prober(with_size(base, one, base[one] - 1)).fits for one in (dim, other)]
             if goes_alone and smaller == [True, False]:
+                yield dim
+
+
+def _roomy(prober: Prober, directions: Directions, moves: dict[int, Sizes], base: Sizes) -> Iterator[int]:
+    """The tied dims that may be larger alone, and no smaller: data with room for indices that updates go with."""
+    for dim, parts in directions.tied.items():
+        if _moving(moves.get(dim, ())) == [dim] and list(parts.values()) == [1] and base[dim] > 2:
+            fits = [prober(with_size(base, dim, base[dim] + step)).fits for step in (1, -1)]
+            if fits == [True, False]:
                 yield dim
 
 
@@ -207,38 +208,8 @@ def _ones(prober: Prober, found: Found, base: Sizes) -> Iterator[int]:
             and (free.least is None or base[dim] + free.least * free.along[dim] < 2)
         ):
             continue
-        if size > 1 and prober(_with(base, dim, 1)).fits:
+        if size > 1 and prober(with_size(base, dim, 1)).fits:
             yield dim
-
-
-def _base(prober: Prober) -> tuple[Outcome | None, Outcome | None]:
-    """Sizes that fit: the declared ones, and guesses for open dims. Where none fit, also why the first do not."""
-    open_dims = [dim for dim in range(len(prober.dims)) if not prober.declared(dim).is_static]
-    first: Outcome | None = None
-    larger = _larger_batch(prober)
-    if larger is not None and larger.fits:
-        return larger, None
-    for guess in _GUESSES if open_dims else _GUESSES[:1]:
-        sizes = []
-        for dim, place in enumerate(prober.dims):
-            declared = prober.declared(dim)
-            wanted = guess[0] if place.axis == 0 else guess[1]
-            sizes.append(declared.lo if declared.is_static else min(max(wanted, declared.lo), declared.hi))
-        outcome = prober(tuple(sizes))
-        first = first or outcome
-        outcome = _repaired(prober, outcome, set(range(len(sizes))) - set(open_dims), None)
-        if outcome.fits:
-            return outcome, None
-    return None, first
-
-
-def _larger_batch(prober: Prober) -> Outcome | None:
-    """The declared sizes of a network whose dims are all known, with another batch than 1, which is broadcast."""
-    declared = [prober.declared(dim) for dim in range(len(prober.dims))]
-    batch = [dim for dim, place in enumerate(prober.dims) if place.axis == 0 and declared[dim] == 1]
-    if not batch or not all(dim.is_static for dim in declared):
-        return None
-    return prober(tuple([_GUESSES[0][0] if dim in batch else size.lo for dim, size in enumerate(declared)]))
 
 
 def _moved(prober: Prober, base: Sizes, dim: int) -> tuple[Sizes | None, Outcome | None]:
@@ -247,20 +218,20 @@ def _moved(prober: Prober, base: Sizes, dim: int) -> tuple[Sizes | None, Outcome
     odd: Sizes | None = None
     if alone is None or not prober.meets_fixed(alone, base):
         for size in _sizes_near(base[dim]):
-            outcome = prober(_with(base, dim, size))
+            outcome = prober(with_size(base, dim, size))
             if outcome.fits and _goes_on(prober, base, dim, size - base[dim]):
                 return outcome.sizes, alone
             odd = odd or (outcome.sizes if outcome.fits else None)
     helpers: set[int] = set()
     farthest = -1
     for size in _sizes_near(base[dim]):
-        first = prober(_with(base, dim, size))
+        first = prober(with_size(base, dim, size))
         # The same layer as before can be helped by the same dims alone.
         among = None if first.place > farthest else helpers
         farthest = max(farthest, first.place)
-        outcome = _repaired(prober, first, {dim}, size - base[dim], base, among)
+        outcome = repaired(prober, first, {dim}, size - base[dim], base, among)
         if outcome.fits:
-            return _without_needless(prober, outcome, base, dim).sizes, alone
+            return without_needless(prober, outcome, base, dim).sizes, alone
         helpers |= {one for one, size in enumerate(outcome.sizes) if size != first.sizes[one]}
         if prober.meets_fixed(outcome, base):
             break
@@ -270,12 +241,12 @@ def _moved(prober: Prober, base: Sizes, dim: int) -> tuple[Sizes | None, Outcome
 def _goes_on(prober: Prober, base: Sizes, dim: int, delta: int) -> bool:
     """Whether a step fits that is no single one, as that to a size is at which something is broadcast."""
     others = [base[dim] + times * delta for times in (2, -1) if base[dim] + times * delta > 0]
-    return abs(delta) == 1 or any(prober(_with(base, dim, size)).fits for size in others)
+    return abs(delta) == 1 or any(prober(with_size(base, dim, size)).fits for size in others)
 
 
 def _first_refusal(prober: Prober, base: Sizes, dim: int) -> Outcome | None:
     """What refuses the next larger size of a dim, None where nothing does."""
-    outcome = prober(_with(base, dim, base[dim] + 1))
+    outcome = prober(with_size(base, dim, base[dim] + 1))
     return None if outcome.fits else outcome
 
 
@@ -285,84 +256,6 @@ def _sizes_near(size: int) -> Iterator[int]:
         yield size + step
         if size - step > 1:
             yield size - step
-
-
-def _repaired(
-    prober: Prober,
-    outcome: Outcome,
-    held: set[int],
-    delta: int | None,
-    base: Sizes | None = None,
-    among: set[int] | None = None,
-) -> Outcome:
-    """The outcome after dims that are not held, and are among these, are moved along as far as that helps."""
-    held = set(held)
-    if among is not None:
-        held |= set(range(len(outcome.sizes))) - among
-    while outcome.node is not None:
-        better = _one_repair(prober, outcome, held, delta, base)
-        if better is None:
-            return outcome
-        held.update(dim for dim, size in enumerate(better.sizes) if size != outcome.sizes[dim])
-        outcome = better
-    return outcome
-
-
-def _without_needless(prober: Prober, outcome: Outcome, base: Sizes, start: int) -> Outcome:
-    """What fits with as few dims moved as possible: some may have been moved for what others have mended as well."""
-    moved = [dim for dim, (new, old) in enumerate(zip(outcome.sizes, base, strict=True)) if new != old and dim != start]
-    if outcome.fits and 1 < len(moved) <= _MOST_UNDONE:
-        for dim in moved:
-            fewer = prober(_with(outcome.sizes, dim, base[dim]))
-            outcome = fewer if fewer.fits else outcome
-    return outcome
-
-
-def _one_repair(
-    prober: Prober, outcome: Outcome, held: set[int], delta: int | None, base: Sizes | None
-) -> Outcome | None:
-    """The outcome of moving one dim, or all that are like those that moved, so that the layer refuses no more."""
-    assert outcome.node is not None, "somewhere it stopped"
-    gaps = prober.gaps(outcome)
-    candidates = [dim for dim in prober.above(outcome.node) if dim not in held]
-    alike: list[int] = []
-    if base is not None:
-        # What belongs together mostly has one size, and stands at the same axis.
-        moved = [dim for dim, size in enumerate(outcome.sizes) if size != base[dim]]
-        sizes, axes = {base[dim] for dim in moved}, {prober.dims[dim].axis for dim in moved}
-        candidates.sort(key=lambda dim: (base[dim] not in sizes, prober.dims[dim].axis not in axes))
-        alike = [dim for dim in candidates if base[dim] in sizes and prober.dims[dim].axis in axes]
-    for dim, size in islice(_resized(outcome, candidates, gaps, delta, base), _MOST_MOVES):
-        better = prober(_with(outcome.sizes, dim, size))
-        if better.place > outcome.place:
-            return better
-    if delta is not None and len(alike) > 1 and all(outcome.sizes[dim] + delta > 0 for dim in alike):
-        # The keys and the values of a layer's past.
-        together = prober(tuple([size + delta * (dim in alike) for dim, size in enumerate(outcome.sizes)]))
-        return together if together.place > outcome.place else None
-    return None
-
-
-def _resized(
-    outcome: Outcome, candidates: Sequence[int], gaps: Sequence[int], delta: int | None, base: Sizes | None
-) -> Iterator[tuple[int, int]]:
-    """Other sizes for dims: first such that go the same way, then such that close a gap."""
-    if delta is not None and base is not None:
-        moved = [dim for dim, size in enumerate(outcome.sizes) if size != base[dim]]
-        for dim in candidates:
-            # In the same ratio: a mask of an eighth of the image.
-            ratios = [Fraction(delta * base[dim], base[other]) for other in moved[:1]]
-            for change in dict.fromkeys([delta, *(int(ratio) for ratio in ratios if ratio.denominator == 1)]):
-                if change and outcome.sizes[dim] + change > 0:
-                    yield dim, outcome.sizes[dim] + change
-    for dim in candidates:
-        for gap in gaps:
-            if outcome.sizes[dim] + gap > 0 and (delta is None or abs(gap) == abs(delta)):
-                yield dim, outcome.sizes[dim] + gap
-
-
-def _with(sizes: Sizes, dim: int, size: int) -> Sizes:
-    return (*sizes[:dim], size, *sizes[dim + 1 :])
 
 
 def _solved(moves: dict[int, Sizes], count: int, last: Collection[int] = ()) -> Directions:

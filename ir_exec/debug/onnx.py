@@ -59,7 +59,8 @@ class ONNXReference:
     def inputs(self) -> dict[str, Array]:
         return {}
 
-    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key]) -> None:
+    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
+        """goes_on: makes no difference, as these networks have no variables."""
         self._inputs = {key[1]: array for key, array in arrays.items()}
         missing = [name for name in self._parameters if name not in self._inputs]
         if missing:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -69,8 +70,8 @@ class OpenVINOReference:
         self._changes = False
         self._stored: dict[Key, Stored] = {}
         self._outputs: dict[Key, Stored] = {}
-        self._inputs: list[Stored] = []
-        self._arrays: list[Array] = []
+        self._calls: list[list[Stored]] = []
+        self._arrays: list[list[Array]] = []
         self._request = what_to_run(model, Path(self._folder.name), device, hint, threads)
         self._nodes = {node.id: node for node in model.graph.nodes}
         self._constants = {((), node.id, 0): node for node in model.graph.nodes if node.layer.is_constant}
@@ -82,9 +83,15 @@ class OpenVINOReference:
     def inputs(self) -> dict[str, Array]:
         return {}
 
-    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key]) -> None:
-        self._arrays = [arrays[(), node.id, 0] for node in self._model.graph.parameters]
-        self._inputs = store_arrays(self._arrays, Path(self._folder.name))
+    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
+        if not goes_on:
+            self._arrays, self._calls = [], []
+        self._arrays.append([arrays[(), node.id, 0] for node in self._model.graph.parameters])
+        self._calls.append(store_arrays(self._arrays[-1], self._new_folder(f"call{len(self._calls)}")))
+        for stored in (*self._stored.values(), *self._outputs.values()):
+            with suppress(OSError):  # Windows keeps what is mapped
+                Path(stored["file"]).unlink()
+        self._stored, self._outputs, self._changes = {}, {}, False
         entries = by_key(entries_of(self._model))
         probes = [entries[key] for key in entries if key in wanted and _can_be_seen(entries[key])]
         try:
@@ -109,7 +116,7 @@ class OpenVINOReference:
             return self._walker.constant(self._constants[key])
         node = self._nodes.get(key[1])
         if node is not None and node in self._model.graph.parameters:
-            return self._arrays[self._model.graph.parameters.index(node)]
+            return self._arrays[-1][self._model.graph.parameters.index(node)]
         stored = self._stored.get(key)
         return None if stored is None else load_stored(stored)
 
@@ -132,11 +139,19 @@ class OpenVINOReference:
         return {key: load_stored(stored) for key, stored in found.items()}
 
     def _run(self, entries: Sequence[Entry]) -> dict[str, Any]:
+        """What it answers to the last call, after those before it."""
         self.rounds += 1
-        folder = Path(self._folder.name, f"run{self.rounds}")
-        folder.mkdir()
+        folder = self._new_folder(f"run{self.rounds}")
         probes = [[entry.layer_name, entry.port] for entry in entries]
-        return self._child.ask(do="run", probes=probes, inputs=self._inputs, folder=str(folder), **self._request)
+        return self._child.ask(do="run", probes=probes, calls=self._calls, folder=str(folder), **self._request)
+
+    def _new_folder(self, name: str) -> Path:
+        folder = Path(self._folder.name, name)
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def _note(self, text: str) -> None:
+        self.notes.append(f"in call {len(self._calls)}: {text}" if len(self._calls) > 1 else text)
 
     def _run_all(self, probes: Sequence[Entry]) -> None:
         """Every value at once; where OpenVINO cannot do that, by halves."""
@@ -146,7 +161,7 @@ class OpenVINOReference:
             self._splits += 1
             names = ", ".join(entry.path for entry in probes[:3]) + (", ..." if len(probes) > 3 else "")
             if isinstance(error, ChildCrashed) or len(probes) == 1:
-                self.notes.append(f"with {len(probes)} probes ({names}) OpenVINO {_reason(error)}")
+                self._note(f"with {len(probes)} probes ({names}) OpenVINO {_reason(error)}")
             if len(probes) > 1 and self._splits < _MOST_SPLITS:
                 half = len(probes) // 2
                 self._run_all(probes[:half])
@@ -160,7 +175,7 @@ class OpenVINOReference:
             if not change.is_within:
                 self._changes = True
                 what = f"{len(probes)} probes" if len(probes) != 1 else f"a probe at {probes[0].path}"
-                self.notes.append(
+                self._note(
                     f"OpenVINO's own answer changes with {what}: output {port.name!r} by {change.max_abs:.4g}; what it "
                     "fuses there is the culprit"
                 )
@@ -236,7 +251,10 @@ class _Bisection:
                         self._ours.put(((), visit.node.id, position), array)
 
         try:
-            self._reference._walker.run(self._reference._arrays, keep)
+            *before, arrays = self._reference._arrays
+            for number, earlier in enumerate(before):
+                self._reference._walker.run(earlier, goes_on=number > 0)
+            self._reference._walker.run(arrays, keep, goes_on=bool(before))
             for key, stored in self._reference._outputs.items():
                 if self._is_wrong(key, load_stored(stored)):
                     self._close_in(self._reference._nodes[key[1]])
@@ -266,7 +284,7 @@ class _Bisection:
             wrong = [one for one in sources if any(self._judged.get(entry.key) for entry in self._by_node[one.id])]
             if not wrong:
                 if not any(self._judged.get(entry.key) for entry in self._by_node[node.id]):
-                    self._reference.notes.append(
+                    self._reference._note(
                         f"OpenVINO's value of {node.name} is wrong, and right once its inputs are outputs as well: "
                         "what it fuses there is the culprit"
                     )

@@ -51,9 +51,10 @@ def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
         places.setdefault((source.get_node().get_friendly_name(), source.get_index()), place)
     compiled = core.compile_model(model, request["device"], request["config"])
     infer = compiled.create_infer_request()
-    for position, stored in enumerate(request["inputs"]):
-        infer.set_input_tensor(position, _tensor(stored))
-    infer.infer()
+    for inputs in request["calls"]:
+        for position, stored in enumerate(inputs):
+            infer.set_input_tensor(position, _tensor(stored))
+        infer.infer()
     folder = Path(request["folder"])
     return {
         "outputs": [_stored(infer.get_output_tensor(place), folder / f"out{place}.bin") for place in range(count)],

@@ -7,11 +7,12 @@ from typing import Literal
 
 import numpy as np
 
-from ir_exec.debug.api import drawn_inputs
-from ir_exec.debug.comparing import Settings
+from ir_exec.debug.drawing import drawn_inputs
 from ir_exec.debug.facts import Record
 from ir_exec.debug.files import Spill
 from ir_exec.debug.metrics import Difference, Tolerance, difference, tolerance_of
+from ir_exec.debug.settings import Settings
+from ir_exec.debug.text import drawn
 from ir_exec.debug.walk import Visit, Walker
 from ir_exec.errors import IRError
 from ir_exec.model import Model, ShapeLike, Source, read_model
@@ -62,7 +63,8 @@ class PrecisionReport(Record):
     equal: whether all outputs stay within the tolerance with every layer in that type. keep: the paths of the layers to
     keep in f32, with their constants, so that they do; none of them can be left out, unless `rounds` came to 400 first.
     proven: whether a run with these kept has shown it. outputs, kept_outputs: how far each output is with every layer
-    rounded, and with these kept. rounds: how many runs that took.
+    rounded, and with these kept. inputs: the shapes of the network's inputs. seed: of those that were drawn.
+    rounds: how many runs that took.
     """
 
     format: Literal[1] = 1
@@ -74,6 +76,7 @@ class PrecisionReport(Record):
     outputs: Mapping[str, Difference] = {}
     kept_outputs: Mapping[str, Difference] = {}
     layers: tuple[RoundedLayer, ...] = ()
+    inputs: Mapping[str, tuple[int, ...]] = {}
     seed: int | None = None
     rounds: int = 0
 
@@ -85,7 +88,8 @@ class PrecisionReport(Record):
             lines.append(f"  {layer.path} ({layer.type}): {_damage(layer)}")
         if len(damaged) > _LAYERS_SHOWN:
             lines.append(f"  ... {len(damaged) - _LAYERS_SHOWN} more")
-        lines.append(f"{len(self.layers)} layers, {len(damaged)} lose by themselves; {self.rounds} runs")
+        end = f"{self.rounds} runs{drawn(self.seed, self.inputs)}"
+        lines.append(f"{len(self.layers)} layers, {len(damaged)} lose by themselves; {end}")
         return "\n".join(lines)
 
 
@@ -138,11 +142,11 @@ def lower_precision(
     of this type differ by as a rule. Raises what a run raises.
     """
     model = model if isinstance(model, Model) else read_model(model)
-    drawn = inputs is None
+    is_drawn = inputs is None
     arrays = bind_inputs(drawn_inputs(model, seed, shapes) if inputs is None else inputs, model.inputs)
     settings = Settings(rtol=rtol, atol=atol, threads=threads, progress=progress)
     rounding = _Rounding(model, ElementType[precision], arrays, settings)
-    report = rounding.report(seed if drawn else None)
+    report = rounding.report(seed if is_drawn else None)
     rounding.close()
     return report
 
@@ -187,6 +191,7 @@ class _Rounding:
             outputs=rounded,
             kept_outputs=kept,
             layers=tuple(layers),
+            inputs={port.name: one.shape for port, one in zip(self._model.inputs, self._arrays, strict=True)},
             seed=seed,
             rounds=self.rounds,
         )
@@ -195,7 +200,7 @@ class _Rounding:
         """What the layer loses by itself: the network around it goes on in f32."""
         node, where = visit.node, visit.where
         if self._settings.progress is not None:
-            self._settings.progress(node.name)
+            self._settings.progress(visit.path)
         if not any(_is_wide(array) for array in visit.outputs):
             return
         constants = [value.node.id for value in node.values_in if isinstance(value.node.op, Const)]
@@ -238,7 +243,7 @@ class _Rounding:
         self._layers[place] = RoundedLayer(
             layer_id=node.id,
             layer_name=node.name,
-            path="/".join((*visit.where.scope, node.name)),
+            path=visit.path,
             type=node.type,
             own=own,
             runs=1 if known is None else known.runs + 1,

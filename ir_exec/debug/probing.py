@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, NoReturn
 
@@ -73,13 +73,16 @@ class _StopError(Exception):
 class Prober:
     """Infers a network with sizes for its inputs, each set of sizes once.
 
-    dims: the place of every dim; inputs of unknown rank have none and stay as they are.
+    shapes: of inputs, by their numbers, in place of the declared ones. dims: the place of every dim; inputs of unknown
+    rank have none and stay as they are.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, shapes: Mapping[int, Shape] | None = None) -> None:
         self._graph, self._weights = model.graph, model.weights
         self._inputs = [node.outputs[0] for node in model.graph.parameters]
         types = [model.types[value.number] for value in self._inputs]
+        for number, shape in (shapes or {}).items():
+            types[number] = TensorType(types[number].element_type, shape)
         self.dims = [Place(number, axis) for number, type in enumerate(types) for axis in range(type.rank or 0)]
         self._declared = types
         self._numbers = {node: number for number, node in enumerate(model.graph.nodes)}

@@ -16,7 +16,7 @@ from time import perf_counter_ns
 from typing import Literal, NamedTuple
 
 from ir_exec.codes import Code
-from ir_exec.debug.api import drawn_inputs
+from ir_exec.debug.drawing import drawn_inputs
 from ir_exec.debug.files import write_file
 from ir_exec.debug.machine import Machine, measure_machine
 from ir_exec.debug.profile_report import GroupProfile, LayerProfile, OpenVINOProfile, Profile, Rates

@@ -29,7 +29,7 @@ from ir_exec.runtime.compiled import compile_model
 from ir_exec.runtime.drawing import draw
 from ir_exec.types import Array
 
-__all__ = ["Fails", "Reduced", "reduce"]
+__all__ = ["Fails", "Reduced", "ReductionInterrupted", "reduce"]
 
 Fails: TypeAlias = Callable[..., bool]
 """Whether a network still fails: called with the Model, and with its inputs by name where there are inputs."""
@@ -57,6 +57,15 @@ class Reduced(Extracted):
     runs: int = 0
 
 
+class ReductionInterrupted(KeyboardInterrupt):
+    """Ctrl-C during a reduction that has come somewhere. found: the smallest network so far; it has been written where
+    the reduction was to write one."""
+
+    def __init__(self, found: Reduced) -> None:
+        super().__init__("the reduction was interrupted")
+        self.found = found
+
+
 def reduce(
     model: Model | Source,
     fails: Fails,
@@ -80,13 +89,23 @@ def reduce(
     inputs, bodies tried alone, and large constants tried as inputs. A network that `check` finds new errors in is never
     tried. The same network and the same answers give the same result.
 
-    Raises EvaluationError where the whole network does not fail, and what `fails` raises.
+    Raises EvaluationError where the whole network does not fail, what `fails` raises, and ReductionInterrupted for a
+    KeyboardInterrupt after the first smaller network was found.
     """
     model = model if isinstance(model, Model) else read_model(model)
     arrays = None if inputs is None else bind_inputs(inputs, model.inputs)
     with tempfile.TemporaryDirectory(prefix="ir-exec-", ignore_cleanup_errors=True) as folder:
+        whole = _State(level_at(model), arrays)
         reducer = _Reducer(fails, Path(folder), limit, threads, progress)
-        state = reducer.reduced(_State(level_at(model), arrays))
+        try:
+            reducer.reduce(whole)
+            is_interrupted = False
+        except KeyboardInterrupt:
+            if reducer.best in (None, whole):
+                raise
+            is_interrupted = True
+    state = reducer.best
+    assert state is not None, "the whole network fails, or an error was raised"
     network = state.level.model
     found = Reduced(
         network,
@@ -98,6 +117,8 @@ def reduce(
     )
     if output is not None:
         found.save(output)
+    if is_interrupted:
+        raise ReductionInterrupted(found)
     return found
 
 
@@ -116,7 +137,7 @@ def _outputs(model: Model, arrays: Sequence[Array] | None, threads: int | None) 
     return {port.name: array for port, array in zip(model.outputs, results.to_tuple(), strict=True)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _State:
     """A network that fails, with its inputs."""
 
@@ -215,27 +236,27 @@ class _Reducer:
         self._threads = threads
         self._progress = progress
         self._allowed: frozenset[str] = frozenset()
-        self._best: _State | None = None
+        self.best: _State | None = None
 
-    def reduced(self, whole: _State) -> _State:
+    def reduce(self, whole: _State) -> None:
+        """Make `best` the smallest network that fails."""
         self._allowed = self._errors(self._written(whole.level.model, whole.arrays))
         if not self._asked(whole.level.model, whole.arrays):
             message = "the whole network does not fail: there is nothing to reduce"
             raise EvaluationError(message, code=Code.bad_value)
-        self._best = whole
+        self.best = whole
         try:
             while True:
-                before = self._best.size
+                before = self.best.size
                 for step in (self._fewest_layers, self._fewest_outputs, self._bypassed, self._inside):
-                    with closing(_Values(self._best, self._threads)) as values:
-                        step(self._best, values)
-                if self._best.size >= before:
+                    with closing(_Values(self.best, self._threads)) as values:
+                        step(self.best, values)
+                if self.best.size >= before:
                     break
-            with closing(_Values(self._best, self._threads)) as values:
-                self._smaller_constants(self._best, values)
+            with closing(_Values(self.best, self._threads)) as values:
+                self._smaller_constants(self.best, values)
         except _Limit:
             pass
-        return self._best
 
     def _fewest_layers(self, state: _State, values: _Values) -> None:
         level = state.level
@@ -332,7 +353,7 @@ class _Reducer:
             return False
         if self._errors(written) - self._allowed or not self._asked(part.model, arrays):
             return False
-        self._best = _State(level_at(part.model), arrays)
+        self.best = _State(level_at(part.model), arrays)
         return True
 
     def _written(self, model: Model, arrays: list[Array] | None) -> Path:
@@ -353,7 +374,7 @@ class _Reducer:
         read = read_model(self._folder / "network.xml")
         fails = self._fails(read) if arrays is None else self._fails(read, _by_name(read, arrays))
         if self._progress is not None:
-            left = sum(map(is_counted, model.graph.nodes)) if fails or self._best is None else self._best.layers
+            left = sum(map(is_counted, model.graph.nodes)) if fails or self.best is None else self.best.layers
             self._progress(f"{counted(left, 'layer')} left")
         return bool(fails)
 

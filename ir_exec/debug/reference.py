@@ -45,11 +45,14 @@ class Reference(Protocol):
     def inputs(self) -> dict[str, Array]:
         """The inputs that it ran from, by name, where it knows them; a run from others has no meaning."""
 
-    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key]) -> None:
-        """Run from the inputs of these keys, and keep the values of the others."""
+    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
+        """Run from the inputs of these keys, and keep the values of the others in place of those of the run before.
+
+        goes_on: from what the run before has left in the variables.
+        """
 
     def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
-        """A value, None where it has none."""
+        """A value of the last run, None where it has none."""
 
     def output(self, key: Key) -> Array | None:
         """The value of an output of the network; it may be another than `value` where looking changes the answer."""
@@ -77,6 +80,7 @@ class IRReference:
         self.is_partial = False
         self._walker = Walker(model, threads=threads, precision=precision)
         self._model = model
+        self._memory = memory
         self._spill = Spill(memory)
         self._constants = dict(_constants(model.graph))
 
@@ -86,7 +90,10 @@ class IRReference:
     def inputs(self) -> dict[str, Array]:
         return {}
 
-    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key]) -> None:
+    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
+        self._spill.close()
+        self._spill = Spill(self._memory)
+
         def keep(visit: Visit) -> None:
             for position, array in enumerate(visit.outputs[: len(visit.node.outputs)]):
                 key = (visit.where.scope, visit.node.id, position)
@@ -101,7 +108,7 @@ class IRReference:
                     f"the reference has an input {port.name!r}, the network has none", code=Code.unknown_input
                 )
             given.append(_cast(array, port.element_type))
-        self._walker.run(given, keep)
+        self._walker.run(given, keep, goes_on=goes_on)
 
     def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
         if key in self._constants:
@@ -159,7 +166,7 @@ class TraceReference:
             return {}
         return {name: self._trace[value.name] for name, value in zip(names, values, strict=True)}
 
-    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key]) -> None:
+    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
         """Nothing is to be done: it ran when the trace was written."""
 
     def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
@@ -211,7 +218,7 @@ class ArraysReference:
     def inputs(self) -> dict[str, Array]:
         return {}
 
-    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key]) -> None:
+    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
         """Nothing is to be done: the values are there."""
 
     def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:

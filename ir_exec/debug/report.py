@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from ir_exec.debug.facts import Record
 from ir_exec.debug.metrics import COLUMNS, Difference
 
-__all__ = ["ComparedLayer", "Comparison", "LayerFault", "Status", "Unmatched"]
+__all__ = ["ComparedLayer", "Comparison", "LayerFault", "Status", "Unmatched", "rows_as_csv"]
 
 Status = Literal["equal", "close", "carried", "step", "wrong", "failed", "unmatched"]
 """equal: the same bits. close: within the tolerance. carried: beyond it, from errors that came with the inputs.
@@ -23,7 +24,8 @@ class ComparedLayer(Record):
     path: `loop/body/name` for layers of bodies. partner: the layer of the reference, its path. own: the error that the
     layer makes by itself, from the reference's inputs; None where the reference has too few values to tell. carried:
     the error when both networks ran from the same inputs. Of several outputs and iterations the worst is told, and
-    `iterations` says which; `runs` counts them. includes: layers above, without a partner, whose errors are part of
+    `iterations` says which; of several calls the first that shows as much, and `call` says which, from 1 on. `runs`
+    counts all. includes: layers above, without a partner, whose errors are part of
     `own`. note: what else is to be said.
     """
 
@@ -38,13 +40,15 @@ class ComparedLayer(Record):
     own: Difference | None = None
     carried: Difference | None = None
     iterations: tuple[int, ...] = ()
+    call: int = 1
     runs: int = 1
     includes: tuple[str, ...] = ()
     note: str | None = None
 
 
 class LayerFault(Record):
-    """A layer that is wrong by itself, in the names of MODEL; `taken_by`, for a constant, the layers that take it."""
+    """A layer that is wrong by itself, in the names of MODEL. call: the first in which it is, from 1 on. taken_by: of a
+    constant, the layers that take it."""
 
     layer_id: str
     layer_name: str
@@ -52,6 +56,7 @@ class LayerFault(Record):
     type: str
     own: Difference | None = None
     carried: Difference | None = None
+    call: int = 1
     includes: tuple[str, ...] = ()
     taken_by: tuple[str, ...] = ()
     note: str | None = None
@@ -70,11 +75,12 @@ class Comparison(Record):
     """The answer of `compare`.
 
     equal: no layer is wrong by itself, every output has a partner and is within the tolerance. first_fault: the first
-    layer, in the order of computation, that is wrong by itself. faults: all of them. layers: in that order. unmatched:
-    layers without a partner on either side. notes: what a reader should know of the comparison itself.
-    first_carried: the first layer beyond the tolerance at all. seed: of the inputs that were drawn, None where none
-    were. rounds: how often the reference ran. failure: why the reference could not give all its values, None where it
-    could: `equal` is false then.
+    layer, in the order of calls and of computation, that is wrong by itself. faults: all of them. layers: in the order
+    of computation. unmatched: layers without a partner on either side. notes: what a reader should know of the
+    comparison itself.
+    first_carried: the first layer beyond the tolerance at all. inputs: the shapes of the network's inputs in the first
+    call, by name. seed: of the inputs that were drawn, None where none were. calls: how many were compared. rounds: how
+    often the reference ran. failure: why it could not give all its values, None where it could: `equal` is false then.
     """
 
     format: Literal[1] = 1
@@ -88,7 +94,9 @@ class Comparison(Record):
     outputs: tuple[str, ...] = ()
     unmatched: tuple[Unmatched, ...] = ()
     notes: tuple[str, ...] = ()
+    inputs: Mapping[str, tuple[int, ...]] = {}
     seed: int | None = None
+    calls: int = 1
     rounds: int = 1
     failure: str | None = None
 
@@ -105,6 +113,7 @@ class Comparison(Record):
                 "element_type": layer.element_type,
                 "shape": None if layer.shape is None else str(list(layer.shape)),
                 "status": layer.status,
+                "call": layer.call,
             }
             for side, found in (("own", layer.own), ("carried", layer.carried)):
                 for column in COLUMNS:
@@ -123,13 +132,7 @@ class Comparison(Record):
 
     def to_csv(self) -> str:
         """The rows as text with a heading."""
-        rows = self.to_rows()
-        text = io.StringIO()
-        names = list(dict.fromkeys(name for row in rows for name in row)) or ["layer_id"]
-        writer = csv.DictWriter(text, names, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return text.getvalue()
+        return rows_as_csv(self.to_rows())
 
     def __str__(self) -> str:
         """The report as text, as the command line prints it."""
@@ -137,3 +140,13 @@ class Comparison(Record):
         from ir_exec.debug.text import render
 
         return "\n".join(render(self))
+
+
+def rows_as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows as text, with a heading of all their names."""
+    text = io.StringIO()
+    names = list(dict.fromkeys(name for row in rows for name in row)) or ["layer_id"]
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()

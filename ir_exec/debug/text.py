@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ir_exec.debug.metrics import Difference
 from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault
 
-__all__ = ["counts", "details", "number", "render", "shown_layers", "verdict"]
+__all__ = ["counts", "details", "drawn", "number", "render", "shown_layers", "verdict"]
 
 _MOST_LISTED = 10
 
@@ -29,9 +29,11 @@ def verdict(report: Comparison) -> str:
         more = f", and {len(report.faults) - 1} more by themselves" if len(report.faults) > 1 else ""
         if fault.taken_by:
             return f"different: {_layer(fault)} holds other values{more}"
-        return f"different: {_layer(fault)} is the first that is wrong by itself{more}"
+        call = f" in call {fault.call} of {report.calls}" if report.calls > 1 else ""
+        return f"different: {_layer(fault)} is the first that is wrong by itself{call}{more}"
     if report.equal:
-        return "equal: no layer is wrong by itself, and every output is within the tolerance"
+        calls = f" in {report.calls} calls" if report.calls > 1 else ""
+        return f"equal: no layer is wrong by itself, and every output is within the tolerance{calls}"
     worst = [one for one in report.layers if one.path in report.outputs and one.carried and not one.carried.is_within]
     if worst:
         names = ", ".join(one.path for one in worst[:3])
@@ -78,8 +80,15 @@ def counts(report: Comparison) -> str:
     kinds = ("equal", "close", "step", "carried", "wrong", "failed", "unmatched")
     found = {kind: sum(layer.status == kind for layer in report.layers) for kind in kinds}
     parts = ", ".join(f"{count} {kind}" for kind, count in found.items() if count)
-    drawn = f"; inputs drawn with seed {report.seed}" if report.seed is not None else ""
-    return f"{len(report.layers)} layers: {parts}{drawn}"
+    return f"{len(report.layers)} layers: {parts}{drawn(report.seed, report.inputs)}"
+
+
+def drawn(seed: int | None, shapes: Mapping[str, Sequence[int]]) -> str:
+    """The end of a line: with which seed inputs of these shapes were drawn, where they were."""
+    if seed is None:
+        return ""
+    named = [f"{name}[{','.join(map(str, shape))}]" for name, shape in shapes.items()]
+    return f"; inputs drawn with seed {seed}: {_some(named)}"
 
 
 def shown_layers(report: Comparison, every: bool = False) -> list[ComparedLayer]:

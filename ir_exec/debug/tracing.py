@@ -159,7 +159,7 @@ def trace(
         of types; a value is written where it matches one of each, and where none is given.
     constants: whether those are written too. threads, precision: as for `compile_model`: values are what a run
         computes, f32 for the f16 and bf16 of the file unless the precision is "file".
-    progress: called with each layer's name.
+    progress: called with each layer's path, in bodies once an iteration.
     Raises what a run raises, and ResourceError where the folder cannot be written to; in both cases the index tells
     what was written before. EvaluationError for a folder that holds something other than a trace.
     """
@@ -243,7 +243,7 @@ class _Writer:
     def visit(self, visit: Visit) -> None:
         node, where = visit.node, visit.where
         if self._progress is not None:
-            self._progress(node.name)
+            self._progress(visit.path)
         if isinstance(node.op, Const) and any(where.iterations):
             return  # the constants of a body are the same in each iteration
         for position, array in enumerate(visit.outputs[: len(node.outputs)]):

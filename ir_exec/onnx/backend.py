@@ -98,6 +98,7 @@ class Runtime(Backend):
 
     @classmethod
     def run_model(cls, model: ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:
+        """The outputs of a model for these inputs: `prepare`, then `run`."""
         return cls.prepare(model, device, **kwargs).run(inputs)
 
     @classmethod
@@ -118,6 +119,7 @@ class Runtime(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
+        """Whether it runs there: on "CPU" alone."""
         return device == "CPU"
 
 

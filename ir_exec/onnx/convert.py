@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as Many
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
@@ -29,8 +27,8 @@ from ir_exec.onnx.functions import Functions
 from ir_exec.onnx.order import in_order, name_of, place_of
 from ir_exec.onnx.registry import Version, find
 from ir_exec.onnx.tensors import array_of, dense, narrowed, tensor_type_of
-from ir_exec.onnx.values import Held, Missing, Narrow, Sequence
-from ir_exec.types import Array, ElementType
+from ir_exec.onnx.values import Appended, Held, Missing, Narrow, Sequence, Stack
+from ir_exec.types import Array
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto
@@ -143,7 +141,7 @@ class Converter:
     unsupported: what could not be converted, with the reason, for every such node.
     report: called with every other fault; where it returns, the outputs of the node are missing.
     declarations: the types of values of the graph. Where it has one, a missing value is an input of this type, one of
-        `stand_ins`. compress: initializers of f32 and f64 are stored as f16 where that holds them.
+        `stand_ins`.
     """
 
     def __init__(
@@ -152,13 +150,11 @@ class Converter:
         folder: str | None,
         report: Report = raise_error,
         declarations: Mapping[str, TypeProto] | None = None,
-        compress: bool = False,
     ) -> None:
         self.functions = functions
         self.folder = folder
         self.report = report
         self.declarations = declarations or {}
-        self.compress = compress
         self.stand_ins: list[Value] = []
         self._unknown: set[str] = set()
         self.unsupported: Counter[tuple[str, str]] = Counter()
@@ -222,8 +218,9 @@ class Converter:
         """Report a declared type that contradicts the inferred one."""
         declared = self.declarations[name]
         kind = declared.WhichOneof("value")
-        if isinstance(value, Sequence) != (kind == "sequence_type") and kind in ("tensor_type", "sequence_type"):
-            found, expected = "a list" if isinstance(value, Sequence) else "a tensor", kind.removesuffix("_type")
+        is_list = isinstance(value, (Sequence, Stack, Appended))
+        if is_list != (kind == "sequence_type") and kind in ("tensor_type", "sequence_type"):
+            found, expected = "a list" if is_list else "a tensor", kind.removesuffix("_type")
             message = f"{name!r} is declared as a {expected}, and is {found}"
         elif kind == "tensor_type" and isinstance(value, Value):
             wanted = tensor_type_of(declared)
@@ -323,17 +320,11 @@ class Converter:
         finally:
             self._active.pop()
 
-    def _constant(self, array: Array, name: str) -> Value:
-        if not (self.compress and _fits_f16(array)):
-            return build.constant(array, name=name)
-        short = build.constant(array.astype(np.float16), name=f"{name}_compressed")
-        return build.convert(short, ElementType.of(array), name=name)
-
     def _value(self, name: str, scope: Scope) -> Held:
         tensor = scope.initializer(name)
         if tensor is not None:
             # In the scope that asks, so that a body has constants of its own.
-            value = narrowed(self._constant(self.array(tensor), name), tensor.data_type)
+            value = narrowed(build.constant(self.array(tensor), name=name), tensor.data_type)
             scope.set(name, value)
             return value
         try:
@@ -390,19 +381,6 @@ def _check_kinds(version: Version, inputs: list[Held]) -> None:
         if isinstance(value, Value) != (kind == "Value"):
             found, expected = ("a tensor", "a list") if isinstance(value, Value) else ("a list", "a tensor")
             raise GraphError(f"the input {name} is {found}, expected {expected}", code=Code.wrong_port, port=name)
-
-
-_LEAST_COMPRESSED = 32
-"""Elements of an initializer that is worth storing as f16."""
-
-_F16_MAX = 65504.0
-
-
-def _fits_f16(array: Array) -> bool:
-    """Whether f16 holds all values but for rounding: none is too large, and none that matters becomes zero."""
-    if array.dtype not in (np.float32, np.float64) or array.size < _LEAST_COMPRESSED:
-        return False
-    return bool(np.isfinite(array).all() and np.abs(array).max() <= _F16_MAX)
 
 
 def _give_names(value: Value, name: str, node: str) -> None:

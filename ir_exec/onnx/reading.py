@@ -93,7 +93,7 @@ def _content(path: str, size: int) -> bytes:
                 short = without_large_tensors(content, os.path.basename(path), lambda kind: not is_narrow(kind))
             if short is not None:
                 return short
-        return file.read(_MOST_BYTES + 1)
+        return file.read(size)
 
 
 def parse_onnx(raw: bytes) -> ModelProto:

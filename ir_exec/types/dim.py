@@ -64,10 +64,12 @@ class Dim:
 
     @property
     def is_static(self) -> bool:
+        """Whether it is one size."""
         return self.lo == self.hi
 
     @property
     def is_bounded(self) -> bool:
+        """Whether it has an upper bound."""
         return self.hi < UNBOUNDED
 
     @property

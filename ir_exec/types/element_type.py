@@ -91,18 +91,22 @@ class ElementType(Enum):
 
     @property
     def is_float(self) -> bool:
+        """Whether it is a float of any width."""
         return self in FLOAT
 
     @property
     def is_integer(self) -> bool:
+        """Whether it is an integer of any width."""
         return self in INTEGER
 
     @property
     def is_signed(self) -> bool:
+        """Whether it has negative values."""
         return self in SIGNED
 
     @property
     def is_known(self) -> bool:
+        """Whether it is any type but `dynamic`."""
         return self is not ElementType.dynamic
 
     @classmethod
@@ -120,6 +124,7 @@ class ElementType(Enum):
 
     @classmethod
     def of_dtype(cls, dtype: np.dtype[Any]) -> ElementType:
+        """The type that arrays of this dtype hold; ValueError where there is none."""
         found = _OF_DTYPE.get(dtype) or _of_ml_dtypes().get(dtype)
         if found is None:
             raise ValueError(f"no element type is held in dtype {dtype}")

@@ -54,6 +54,7 @@ class Shape:
 
     @property
     def is_static(self) -> bool:
+        """Whether the rank and all dims are known."""
         if self.dims is None:
             return False
         for dim in self.dims:  # noqa: SIM110  # `all` takes three times as long, and every port of a network asks

@@ -46,6 +46,7 @@ class TensorType:
 
     @property
     def rank(self) -> int | None:
+        """The number of dims, None where it is unknown."""
         return self.shape.rank
 
     @property

@@ -30,7 +30,7 @@ def values_of_run(
 
     def visit(visit: Visit) -> None:
         if progress is not None:
-            progress(visit.node.name)
+            progress(visit.path)
         for value, array in zip(visit.node.outputs, visit.outputs, strict=False):
             before = found.get(value)
             if before is not None and isinstance(visit.node.op, Const):

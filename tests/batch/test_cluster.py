@@ -67,6 +67,20 @@ def test_ten_thousand_small_items(client: Any) -> None:
     assert most <= 1000
 
 
+def test_small_items_share_tasks(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = 0
+    submit = distributed.Client.submit
+
+    def counted(self: Any, *arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return submit(self, *arguments, **options)
+
+    monkeypatch.setattr(distributed.Client, "submit", counted)
+    assert values(list(batch.run(weighed_network(), arrays(1000), client))) == expected(1000)
+    assert calls < 500
+
+
 def test_sessions(client: Any) -> None:
     items = [[np.array([value], np.float32)] for value in (1, 2, 3, 4)]
     results = batch.run(counting_network(), items, client, session=lambda item: float(item[0][0]) % 2)
@@ -91,6 +105,16 @@ def test_what_workers_cannot_open_is_sent_to_them(client: Any, monkeypatch: pyte
     monkeypatch.setattr(models.Parcel, "__init__", hidden)
     results = list(batch.run(weighed_network(), arrays(10), client, max_seconds=1000))
     assert values(results) == expected(10)
+
+    scatter, failures = distributed.Client.scatter, [OSError("Stream is closed"), TimeoutError("no workers")]
+
+    def failing(self: Any, *arguments: Any, **options: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return scatter(self, *arguments, **options)
+
+    monkeypatch.setattr(distributed.Client, "scatter", failing)
+    assert values(list(batch.run(weighed_network(), arrays(10), client, max_seconds=999))) == expected(10)
 
 
 def test_items_whose_files_workers_do_not_see(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,7 +113,7 @@ def test_inputs_are_drawn() -> None:
     arguments = (SAMPLES / "bert.xml", "--with", SAMPLES / "bert.xml", "--shape", "input_ids=1,3")
     result = run(*arguments, "--shape", "attention_mask=1,3", "--seed", "5")
     assert result.exit_code == 0, result.output
-    assert result.stdout.rstrip().endswith("inputs drawn with seed 5")
+    assert result.stdout.rstrip().endswith("inputs drawn with seed 5: input_ids[1,3], attention_mask[1,3]")
 
 
 def test_tolerances(tmp_path: Path) -> None:
@@ -180,3 +180,39 @@ class TestReferencesThatCannotBeRead:
         assert result.exit_code == 2
         assert "it is no .npz file" in result.stderr
         assert "pickle" not in result.stderr
+
+
+def test_calls_in_a_row(tmp_path: Path) -> None:
+    path = ROOT / "tests" / "networks" / "llama_stateful.xml"
+    for name, past, count in (("first", 0, 3), ("then", 3, 1)):
+        arrays = {
+            "input_ids": np.ones((1, count), np.int64),
+            "attention_mask": np.ones((1, past + count), np.int64),
+            "position_ids": np.arange(past, past + count)[None],
+            "beam_idx": np.zeros(1, np.int32),
+        }
+        np.savez(tmp_path / f"{name}.npz", **arrays)
+    arguments = (path, "--with", path, "--inputs", tmp_path / "first.npz", "--then", tmp_path / "then.npz")
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[0].endswith("every output is within the tolerance in 2 calls")
+    table = run(*arguments, "--calls", "3", "--all").stdout.splitlines()
+    heads = next(line for line in table if line.split()[:1] == ["id"])
+    assert "call" in heads.split()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--inputs", "samples/*.npz", "--calls", "2"), "--then and --calls are for one set of inputs"),
+        (("--precision", "bf16", "--calls", "2"), "--precision is for one call"),
+        (("--with", "samples/gnn_step.outputs.npz", "--calls", "2"), "has the values of one call"),
+        (("--then", "nothing.npz"), "cannot read arrays from nothing.npz"),
+    ],
+)
+def test_calls_that_cannot_be(more: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    reference = () if {"--with", "--precision"} & set(more) else ("--with", "samples/gnn_step.xml")
+    result = run("samples/gnn_step.xml", *reference, *more)
+    assert result.exit_code == 2
+    assert message in result.stderr

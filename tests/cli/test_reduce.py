@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from ir_exec import read_model
 from ir_exec.cli import main
+from tests.cli.test_endings import IR_EXEC
 from tests.debug.test_reduce import computing, thousand
 
 ROOT = Path(__file__).parents[2]
@@ -40,6 +44,39 @@ def test_a_command_and_a_thousand_layers(search: str, tmp_path: Path) -> None:
     assert computing(read_model(tmp_path / "small.xml")) == ["Sin"]
     assert [(tmp_path / f"whole.{end}").read_bytes() for end in ("xml", "bin")] == before
     assert not list(tmp_path.glob("*.npz"))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="of signals as POSIX has them")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_interrupted(name: str, tmp_path: Path) -> None:
+    """The command stops the program that runs it in its fifth run, and does not end by itself."""
+    thousand().save(tmp_path / "whole.xml")
+    script, calls, small = (tmp_path / one for one in ("search.py", "calls", "small.xml"))
+    script.write_text(
+        "import os, signal, sys\n"
+        f"with open({str(calls)!r}, 'a+') as file:\n"
+        "    file.write('.')\n"
+        "    count = file.tell()\n"
+        "if count == 5:\n"
+        f"    os.kill(os.getppid(), signal.{name})\n"
+        "    signal.pause()\n"
+        "sys.exit('type=\"Sin\"' in open(sys.argv[1]).read())\n"
+    )
+    command = [*IR_EXEC, "reduce", str(tmp_path / "whole.xml"), "--output", str(small)]
+    # What runs the tests in the background of a shell has SIGINT ignored, and so would its children.
+    done = subprocess.run(
+        [*command, "--until", f"{sys.executable} {script} {{model}}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert done.returncode == 130, done.stderr
+    assert done.stderr.splitlines() == ["interrupted: a smaller network that fails may be left to find"]
+    layers = computing(read_model(small))
+    assert "Sin" in layers
+    assert done.stdout.startswith(f"1000 layers reduced to {len(layers)} (")
+    assert f"written to {small}, " in done.stdout
 
 
 def test_inputs_are_handed_on(tmp_path: Path) -> None:

@@ -16,9 +16,10 @@ from click.testing import CliRunner, Result
 
 import ir_exec
 from ir_exec.cli import allocator, main
-from ir_exec.cli.arrays import draw, statistics
+from ir_exec.cli.arrays import statistics
 from ir_exec.kernels import limits
 from ir_exec.model import ModelPort
+from ir_exec.runtime.drawing import draw
 from ir_exec.types import ALL, ElementType, Shape
 from tests.helpers.ir_text import layer, net, parameter, port, result
 from tests.helpers.network_text import NetworkText

@@ -40,6 +40,14 @@ class TestTrace:
         assert result.exit_code == 0, result.output
         assert list(Trace(tmp_path)) == ["Split_15893:0", "Split_15893:1"]
 
+    def test_the_shapes_that_were_drawn_are_told(self, tmp_path: Path) -> None:
+        result = run("trace", GNN, "--seed", "4", "--shape", "features[3,?]", "--output", tmp_path)
+        assert result.exit_code == 0, result.output
+        assert result.stderr == "drawn with seed 4: features[3,4], edges[2,2]; --shape gives others\n"
+        assert Trace(tmp_path)["features"].shape == (3, 4)
+        result = run("trace", GNN, *INPUTS, "--output", tmp_path)
+        assert not result.stderr
+
     def test_no_constants(self, tmp_path: Path) -> None:
         run("trace", GNN, *INPUTS, "--output", tmp_path, "--no-constants")
         assert len(Trace(tmp_path)) == 14

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ir_exec import EvaluationError, Model, check_model, compile_model, read_model
-from ir_exec.debug import reduce
+from ir_exec.debug import ReductionInterrupted, reduce
 from ir_exec.debug.files import load_npz
 from ir_exec.types import Array
 from tests.conformance.networks import arrays
@@ -205,6 +205,34 @@ def test_a_limit() -> None:
     assert reduced.runs == 5
     assert 1 < reduced.layers < 1000
     assert types_in(reduced.model)["Sin"] == 1
+
+
+def interrupted(after: int) -> Callable[[Model], bool]:
+    calls = iter(range(after))
+
+    def fails(model: Model) -> bool:
+        if next(calls, None) is None:
+            raise KeyboardInterrupt
+        return bool(types_in(model)["Sin"])
+
+    return fails
+
+
+def test_ctrl_c_gives_what_was_found(tmp_path: Path) -> None:
+    with pytest.raises(ReductionInterrupted) as raised:
+        reduce(thousand(), interrupted(5), output=tmp_path / "small.xml")
+    found = raised.value.found
+    limited = reduce(thousand(), has("Sin"), limit=5)
+    assert (found.layers, found.before) == (limited.layers, 1000)
+    assert computing(read_model(tmp_path / "small.xml")) == computing(limited.model)
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_ctrl_c_before_anything_was_found(after: int, tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt) as raised:
+        reduce(thousand(), interrupted(after), output=tmp_path / "small.xml")
+    assert not isinstance(raised.value, ReductionInterrupted)
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_does_not_fail() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import onnx
+import openvino as ov
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,11 +54,41 @@ def test_nodes_and_tensors_keep_their_names() -> None:
     assert network.graph.nodes[1].outputs[0].names == ("h",)
 
 
+def test_every_input_and_output_has_its_name_in_openvino(tmp_path: Path) -> None:
+    """Outputs that are inputs, several outputs of one value, and an output that the graph names twice."""
+    proto = model(
+        """g (float[2] x, float[2] w) => (float[2] y, float[2] z, float[2] v, float[2] u, float[2] w) {
+            y = Identity(x) z = Identity(x) v = Relu(x) u = Identity(v)
+        }"""
+    )
+    proto.graph.output.append(proto.graph.output[0])
+    network = ir_exec.read_model(proto.SerializeToString())
+    network.save(tmp_path / "m.xml")
+    compiled = ov.Core().compile_model(tmp_path / "m.xml", "CPU")
+    assert [port.names for port in compiled.inputs] == [{"x"}, {"w"}]
+    assert [port.names for port in compiled.outputs] == [{"y"}, {"z"}, {"v"}, {"u"}, {"w"}, {"y"}]
+    x = np.array([-1, 2], np.float32)
+    found = ir_exec.compile_model(network)({"x": x, "w": x + 1})
+    for port in compiled.outputs:
+        np.testing.assert_array_equal(compiled({"x": x, "w": x + 1})[port], found[port.any_name])
+
+
 def test_external_data_is_read_from_the_folder(tmp_path: Path) -> None:
     np.array([9, 1, 2], np.float32).tofile(tmp_path / "w.bin")
     tensor = external(np.zeros(2, np.float32), "w", location="w.bin", offset="4", length="8")
     compiled = ir_exec.compile_model(stored(tmp_path, with_weights(tensor)))
     assert compiled({"x": np.zeros(2, np.float32)})["y"].tolist() == [1, 2]
+
+
+def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
+    path = stored(tmp_path, model("g (float[2] x) => (float[2] y) { y = Relu(x) }"))
+    ir_exec.read_model(path)
+    tracemalloc.start()
+    try:
+        ir_exec.read_model(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
 
 
 def test_large_external_data_is_mapped(tmp_path: Path) -> None:

@@ -527,6 +527,14 @@ def test_memory_is_counted_for_as_long_as_it_lives() -> None:
     limits.require(10_000)
 
 
+def test_a_million_iterations_are_allowed_and_no_more() -> None:
+    limits = Limits()
+    for _ in range(1_000_000):
+        limits.iterate(0)
+    with pytest.raises(ir_exec.ResourceError, match="more than 1,000,000 iterations together"):
+        limits.iterate(0)
+
+
 def test_outside_of_a_run_nothing_is_limited() -> None:
     current_limits().require(2**60)
 

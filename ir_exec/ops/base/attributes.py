@@ -54,6 +54,7 @@ _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 
 
 def _lower(text: str) -> str:
+    """The text in lower case."""
     return text.strip().lower()
 
 

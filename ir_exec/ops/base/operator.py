@@ -280,6 +280,7 @@ class Op:
 
     @classmethod
     def output_name(cls, position: int) -> str:
+        """The name of an output: further ones than are declared are `outputs[2]` and so on."""
         return cls.outputs[position] if position < len(cls.outputs) else f"{cls.outputs[-1]}[{position}]"
 
     def check_inputs(self, types: list[TensorType], report: Report) -> bool:

@@ -1,0 +1,80 @@
+"""The reference of the site has every public name, and each says what it does."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PAGES = (Path(__file__).resolve().parents[1] / "docs" / "reference").glob("*.md")
+TEXT = "\n".join(page.read_text("utf-8") for page in PAGES)
+SHOWN = re.findall(r"^::: (ir_exec\S*)$", TEXT, re.MULTILINE)
+PUBLIC = ["", ".batch", ".build", ".dask", ".debug", ".extension", ".onnx.backend", ".testing", ".view"]
+
+
+def names_of(module: Any) -> list[str]:
+    if "__all__" in vars(module):
+        return list(module.__all__)
+    return [name for name, value in vars(module).items() if not (name.startswith("_") or inspect.ismodule(value))]
+
+
+def resolved(path: str) -> Any:
+    """What is at a dotted path: a module, or something in one."""
+    try:
+        return importlib.import_module(path)
+    except ModuleNotFoundError as error:
+        if not error.name or not error.name.startswith("ir_exec"):
+            raise
+        module, _, name = path.rpartition(".")
+        return getattr(resolved(module), name)
+
+
+def shown_by(path: str) -> Iterator[Any]:
+    """What `::: path` shows: a module what is in its `__all__`, unless a module in it has the same name."""
+    yield (found := resolved(path))
+    if inspect.ismodule(found):
+        for name in getattr(found, "__all__", []):
+            if f"{path}.{name}" not in sys.modules:
+                yield getattr(found, name)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_is_in_the_reference(name: str) -> None:
+    pytest.importorskip("dask") if name == ".dask" else None
+    module = importlib.import_module(f"ir_exec{name}")
+    shown = {id(value) for path in SHOWN for value in shown_by(path)}
+    for public in names_of(module):
+        value = getattr(module, public)
+        # Types that are spelt for annotations, and constants, stand in a sentence.
+        is_named = not inspect.isclass(value) and f"`{public}`" in TEXT
+        assert id(value) in shown or is_named, f"ir_exec{name}.{public}"
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_has_a_docstring(name: str) -> None:
+    pytest.importorskip("dask") if name == ".dask" else None
+    module = importlib.import_module(f"ir_exec{name}")
+    assert module.__doc__
+    missing = [
+        f"{public}{member}"
+        for public in names_of(module)
+        for member, value in documented(getattr(module, public))
+        if not inspect.getdoc(value)
+    ]
+    assert not missing
+
+
+def documented(value: Any) -> Iterator[tuple[str, Any]]:
+    """A function or a class, with the methods and properties of the class."""
+    if inspect.isroutine(value) or inspect.isclass(value):
+        yield "", value
+    if inspect.isclass(value) and value.__module__.startswith("ir_exec"):
+        for name, member in vars(value).items():
+            if not name.startswith("_") and isinstance(member, (property, classmethod, staticmethod, type(documented))):
+                yield f".{name}", member
