@@ -72,7 +72,15 @@ def quantized() -> tuple[Any, list[Array]]:
     return ov.Model([op.relu(op.add(found, found)).output(0)], [x], "quantized"), [floats(random, 1, 8, 14, 12)]
 
 
-@pytest.mark.parametrize("make", [sequence, quantized])
+def not_a_number() -> tuple[Any, list[Array]]:
+    """ReLU of NaN: the maximum of 0 and NaN is 0 in the plugin."""
+    x = op.parameter([6], np.float32, name="x")
+    found = op.relu(op.power(x, constant(0.5)))
+    found.set_friendly_name("faulty")
+    return ov.Model([op.sin(found).output(0)], [x], "not_a_number"), [np.array([-1, 0, 4, 1, 2, 9], np.float32)]
+
+
+@pytest.mark.parametrize("make", [sequence, quantized, not_a_number])
 @pytest.mark.parametrize("probe", ["all", "bisect"])
 def test_known_faults_are_placed(make: Callable[[], tuple[Any, list[Array]]], probe: Any, tmp_path: Path) -> None:
     model, inputs = make()

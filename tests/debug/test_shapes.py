@@ -21,6 +21,7 @@ from ir_exec.debug.shapes_report import InputDim, ShapesReport
 from ir_exec.debug.shaping import _sum
 from ir_exec.model import Model
 from ir_exec.types import ElementType
+from tests.debug.explored import explored
 from tests.helpers.network_text import NetworkText
 
 NETWORKS = Path(__file__).parents[1] / "networks"
@@ -55,8 +56,7 @@ def refused(found: Found) -> list[tuple[int, Sizes]]:
 
 @pytest.mark.parametrize("name", sorted(PATHS))
 def test_openvino_reshapes_to_the_same(name: str) -> None:
-    prober = Prober(read_model(PATHS[name]))
-    found = explore(prober)
+    prober, found = explored(PATHS[name])
     assert found.complete
     model = ov.Core().read_model(PATHS[name])
 
@@ -75,8 +75,7 @@ def test_openvino_reshapes_to_the_same(name: str) -> None:
 @pytest.mark.parametrize("name", ["conv_zoo", "lstm", "nms9", "script_loop_seq", "prep_nv12_single", "script_if"])
 def test_openvino_runs_with_them(name: str, tmp_path: Path) -> None:
     model = read_model(PATHS[name])
-    prober = Prober(model)
-    found = explore(prober)
+    prober, found = explored(PATHS[name])
     with closing(Child("openvino_child.py", 120.0)) as child:
         for number, sizes in enumerate(fitting(found)):
             ran(child, model, prober, sizes, tmp_path / str(number))
@@ -93,7 +92,7 @@ def run_by_openvino(child: Child, model: Model, prober: Prober, sizes: Sizes, fo
     model.reshape({number: list(shape) for number, shape in prober.given(sizes).items()})
     arrays = [np.ones(shape, kind) for kind, shape in types(model)]
     request = what_to_run(model, folder, "CPU", "accuracy", 2)
-    answer = child.ask(do="run", probes=[], inputs=store_arrays(arrays, folder), folder=str(folder), **request)
+    answer = child.ask(do="run", probes=[], calls=[store_arrays(arrays, folder)], folder=str(folder), **request)
     outputs: list[dict[str, Any]] = answer["outputs"]
     return outputs
 

@@ -10,9 +10,9 @@ from random import Random
 import openvino as ov
 import pytest
 
-from ir_exec import read_model
-from ir_exec.debug.input_shapes import Found, explore
-from ir_exec.debug.probing import Prober, Sizes
+from ir_exec.debug.input_shapes import Found
+from ir_exec.debug.probing import Sizes
+from tests.debug.explored import explored
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = (ROOT.parent / "shared" / "models", ROOT / "tests" / "networks", ROOT / "samples")
@@ -101,9 +101,7 @@ def _is_of_elements(found: Found, dim: int) -> bool:
 
 @pytest.mark.parametrize("name", sorted(PATHS))
 def test_sizes_drawn_at_random(name: str) -> None:
-    prober = Prober(read_model(PATHS[name]))
-    found = explore(prober)
-    prober._layers = -(10**9)
+    prober, found = explored(PATHS[name])
     rng = Random(name)
     model = ov.Core().read_model(PATHS[name])
     for _ in range(DRAWN):
