@@ -19,7 +19,7 @@ from ir_exec.cli.parallel import worker_options
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.ranges import FiniteRange
 from ir_exec.cli.tables import Table
-from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, table
+from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, table, terminal_width
 from ir_exec.debug import Comparison, compare
 from ir_exec.debug.junit import junit
 from ir_exec.debug.metrics import COLUMNS, Difference
@@ -29,6 +29,8 @@ from ir_exec.model import Model, read_model
 
 _MOST_SHOWN = 20
 _SHOWN = ("max_abs", "sqnr_db", "beyond")
+_WIDE = 120
+"""Columns of a terminal below which the first of these has to do, so that a layer stays a row."""
 
 
 @click.command("compare")
@@ -184,7 +186,8 @@ def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:
     for line in details(report):
         echo(printable(line))
     layers = shown_layers(report, every)
-    columns = [name.rpartition(":")[2] for name in metrics] or list(_SHOWN)
+    is_wide = (terminal_width() or _WIDE) >= _WIDE
+    columns = [name.rpartition(":")[2] for name in metrics] or list(_SHOWN if is_wide else _SHOWN[:1])
     parts: list[Table | str] = []
     if layers:
         parts.append(_table(report, layers if every else layers[:_MOST_SHOWN], columns))

@@ -66,11 +66,14 @@ def _way(a: tuple[int, ...], b: tuple[int, ...], dtype: np.dtype[Any]) -> _Way:
     return _Way(folded, (folded[0], columns) if folded else result, result, size * a[-1], nanoseconds)
 
 
-def matrix_products(rows: Array, columns: Array, out: Array) -> Array:
-    """out = rows @ columns; products of a column and a row are multiplications, at which np.matmul is slow."""
+def matrix_products(rows: Array, columns: Array, out: Array, *, is_piece: bool = False) -> Array:
+    """out = rows @ columns; products of a column and a row are multiplications, at which np.matmul is slow.
+
+    is_piece: whether this is a piece of work that threads share, which is not to be cut again.
+    """
     if rows.shape[-1] == 1:
         return np.multiply(rows, columns, out=out)
-    if out.size * rows.shape[-1] <= costs.UNSHARED_MULTIPLICATIONS:
+    if is_piece or out.size * rows.shape[-1] <= costs.UNSHARED_MULTIPLICATIONS:
         return np.matmul(rows, columns, out=out)
     return _long_product(rows, columns, out)
 

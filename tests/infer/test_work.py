@@ -11,6 +11,7 @@ import ir_exec
 from ir_exec.infer import Work, count_work, infer_types
 from ir_exec.model import load
 from tests.conformance.build import IRFile
+from tests.helpers.ir_text import layer, net, parameter, port, result
 from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output
 
 NETWORKS = Path(__file__).parents[1] / "networks"
@@ -62,6 +63,14 @@ def test_layers_that_nobody_knows_count_nothing() -> None:
     assert loaded is not None
     types = infer_types(loaded.graph)
     assert count_work(loaded.graph, types, None) == Work(0)
+
+
+def test_layers_without_an_edge_count_nothing() -> None:
+    product = layer(2, "MatMul", inputs=[port(0, dims=(2, 3)), port(1, dims=(3, 4))], outputs=[port(2, dims=(2, 4))])
+    xml = net([parameter(0, dims=(2, 3)), product, result(3, dims=(2, 4))], [(0, 0, 2, 0), (2, 2, 3, 0)])
+    loaded = load(xml, report=lambda error: None)
+    assert loaded is not None
+    assert count_work(loaded.graph, infer_types(loaded.graph), None) == Work(0)
 
 
 def test_a_sequence() -> None:

@@ -31,6 +31,11 @@ class Test:
     source: str
     name: str
 
+    @property
+    def function(self) -> str:
+        """What it has in common with its other parameters, or with other rows of the table."""
+        return self.name.partition("[")[0] if self.source.endswith(".py") else self.source
+
 
 @dataclass(frozen=True)
 class Reached:

@@ -71,12 +71,16 @@ class Reach:
 
 
 def _reaches(one: Reached, change: Change) -> bool:
-    """Whether a test calls the changed function; for a change of a class or a module, any function in it."""
+    """Whether a test calls the changed function; for a change of a class or a module, any function in it, and tests
+    that are named after the class."""
     place = f"{change.path} {change.where}"
     if place in one.functions:
         return True
-    within = f"{change.path} " if change.where == "the module" else f"{place}."
-    return any(name.startswith(within) for name in one.functions)
+    if change.where == "the module":
+        return any(name.startswith(f"{change.path} ") for name in one.functions)
+    # Classes are named after the type and the version: Gather8.
+    is_named = f"[{change.where.rstrip('0123456789')}" in one.test.name
+    return is_named or any(name.startswith(f"{place}.") for name in one.functions)
 
 
 def _first_of(tests: list[Reached], seconds: float) -> list[Reached]:

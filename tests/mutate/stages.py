@@ -16,7 +16,7 @@ PACKAGE: Final = "ir_exec"
 OF_NETWORKS: Final = ("tests/runtime/test_bodies.py", "tests/runtime/test_state.py")
 """The own tests of ir_exec/ops/infrastructure, of which one layer alone makes no case."""
 
-REGISTRY: Final = "tests/conformance/test_registry.py"
+OF_ALL: Final = ("tests/ops/test_layout.py", "tests/conformance/test_registry.py")
 """What is said of every class of operators."""
 
 ELSEWHERE: Final = ("kernels", "types", "ops", "infer", "graph", "runtime", "ir", "check", "cli", "conformance")
@@ -83,8 +83,8 @@ def _beside(root: Path, path: str) -> tuple[str, ...]:
     folder = root / "tests" / Path(path).relative_to(PACKAGE).parent
     if folder == root / "tests":
         return ()
-    of_all = (REGISTRY,) if folder.is_relative_to(root / "tests" / "ops") else ()
-    return (*(str(file.relative_to(root)) for file in sorted(folder.glob("test_*.py"))), *of_all)
+    of_all = OF_ALL if folder.is_relative_to(root / "tests" / "ops") else ()
+    return tuple(dict.fromkeys([*(str(file.relative_to(root)) for file in sorted(folder.glob("test_*.py"))), *of_all]))
 
 
 def _families(root: Path, path: str) -> tuple[str, ...]:

@@ -195,9 +195,16 @@ def _run_anew(root: Path, folder: Path, tests: list[Test]) -> Test | str | None:
     sources = list(dict.fromkeys(test.source for test in tests))
 
     def work(bench: Bench) -> None:
-        there = {test for source in sources for test in bench.load(source)}
-        missing = [test for test in tests if test not in there]
-        found[0] = missing[0] if missing else bench.first_failure(tests)
+        there = {test: None for source in sources for test in bench.load(source)}
+        chosen: dict[Test, None] = {}
+        for test in tests:
+            # The change may have renamed it: then all that come from the same function are run.
+            same = [test] if test in there else [other for other in there if other.function == test.function]
+            if not same:
+                found[0] = test
+                return
+            chosen |= dict.fromkeys(same)
+        found[0] = bench.first_failure(list(chosen))
 
     # A file that is none is not collected.
     Bench(root, [source for source in sources if source.endswith(".py")] or ["tests/mutate/bench.py"], work).main()

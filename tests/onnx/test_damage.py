@@ -13,7 +13,7 @@ from tests.onnx.damage import FILES, copies, fault
 
 @pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
 def test_damaged_copies(path: Path) -> None:
-    for name, raw in copies(path, 20):
+    for name, raw in copies(path, 12):
         assert fault(raw) is None, name
 
 

@@ -24,7 +24,7 @@ Cell: TypeAlias = Callable[..., list[Value]]
 
 
 class _Kind(NamedTuple):
-    """An activation and its defaults; None for a number that must be given, and has_beta for one that takes two."""
+    """takes: of how many numbers it is a function, alpha and then beta. A default of None: the number must be given."""
 
     function: Callable[..., Value]
     alpha: float | None = None
