@@ -71,6 +71,7 @@ def test_transposed_convolution_is_the_sum_that_defines_it(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(costs, "INTERMEDIATE_ELEMENTS", problem["block"])
         patch.setattr(costs, "LEAST_WINDOWS", 1)
+        patch.setattr(costs, "PIECE_ELEMENTS", problem["block"])
         assert np.array_equal(operator.evaluate(*arrays), wanted)
     wider = [TensorType(ElementType.f32, draw_wider(widening.draw, array.shape)) for array in arrays[:2]]
     assert_holds(operator, wider + [TensorType.of(array) for array in arrays[2:]], arrays)
@@ -121,4 +122,14 @@ def test_windows_side_by_side(monkeypatch: pytest.MonkeyPatch, kernel: tuple[int
     )
     sizes = tuple(count * size for count, size in zip(counts, kernel, strict=True))
     wanted = transposed(data, filters, [(size, 1, 0) for size in kernel], sizes)
+    assert np.array_equal(operator.evaluate(data, filters), wanted)
+
+
+def test_an_infinite_filter_reaches_its_own_elements_alone() -> None:
+    data = np.arange(1, 13, dtype=np.float32).reshape(1, 2, 2, 3)
+    filters = np.ones((2, 1, 1, 2, 2), np.float32)
+    filters[0, 0, 0, 0, 1] = np.inf
+    operator = GroupConvolutionBackpropData(strides=(1, 1), dilations=(1, 1), pads_begin=(0, 0), pads_end=(0, 0))
+    wanted = transposed(data, filters, [(1, 1, 0)] * 2, (3, 4))
+    assert np.isfinite(wanted).sum() == 18
     assert np.array_equal(operator.evaluate(data, filters), wanted)
