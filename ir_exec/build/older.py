@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
+
+from ir_exec.build.network import edge
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, Location, raise_error
 from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.infer import infer_types
-from ir_exec.ir import Body, Document, Layer
+from ir_exec.ir import Body, Document, Edge, Layer, Port
+from ir_exec.ir.held import HeldWeights, reserve_offset
 from ir_exec.model import Loaded, Model
 from ir_exec.ops import Op
-from ir_exec.types import TensorType
+from ir_exec.types import Array, ElementType, TensorType
 
 __all__ = ["in_older_versions"]
 
@@ -34,12 +38,16 @@ class _Older(NamedTuple):
     without: tuple[tuple[str, Collection[object]], ...] = ()
     refused: tuple[tuple[str, str], ...] = ()
     counted: tuple[str, ...] = ()
+    inputs: int | None = None
 
 
 _OLDER: dict[tuple[str, int], _Older] = {
     ("AvgPool", 16): _Older(14, without=(("dilations", ((), (1,), (1, 1), (1, 1, 1))),)),
     ("AvgPool", 14): _Older(1, refused=(("rounding_type", "ceil_torch"),)),
+    ("Interpolate", 11): _Older(4, refused=(("mode", "bilinear_pillow"), ("mode", "bicubic_pillow"))),
     ("MaxPool", 14): _Older(8, refused=(("rounding_type", "ceil_torch"),)),
+    ("MulticlassNms", 9): _Older(8, inputs=2),
+    ("NonMaxSuppression", 9): _Older(5),
     ("OneHot", 16): _Older(1, without=(("negative_indices_mode", ("ignore_negative",)),)),
     ("Pad", 12): _Older(1, counted=("pads_begin", "pads_end")),
     ("ROIAlign", 9): _Older(3, without=(("aligned_mode", ("asymmetric",)),)),
@@ -63,29 +71,57 @@ def in_older_versions(model: Model, is_readable: IsReadable, reader: str) -> Mod
     graph = build_graph(document, model.weights, report=raise_error)
     types: dict[Value, TensorType] = {}
     infer_types(graph, weights=model.weights, seen=types)
-    rewriting = _Rewriting(is_readable, types)
-    layers = rewriting.layers(graph, document.layers)
+    rewriting = _Rewriting(is_readable, types, document)
+    layers, edges = rewriting.network(graph, document.layers, document.edges)
     if rewriting.left:
         raise _left(rewriting.left, reader, document.path)
-    changed = document.model_copy(update={"layers": layers})
-    return Model(_loaded(changed, model))
-
-
-def _loaded(document: Document, model: Model) -> Loaded:
-    return Loaded(document, build_graph(document, model.weights, report=raise_error), model.weights, document)
+    changed = document.model_copy(update={"layers": layers, "edges": edges})
+    weights = HeldWeights(rewriting.arrays, model.weights) if rewriting.arrays else model.weights
+    return Model(Loaded(changed, build_graph(changed, weights, report=raise_error), weights, changed))
 
 
 class _Rewriting:
-    """left: the nodes that no older version stands for, with the reason."""
+    """left: the nodes that no older version stands for, with the reason. arrays: of new constants, by offsets."""
 
-    def __init__(self, is_readable: IsReadable, types: dict[Value, TensorType]) -> None:
+    def __init__(self, is_readable: IsReadable, types: dict[Value, TensorType], document: Document) -> None:
         self._is_readable = is_readable
         self._types = types
+        self._next_id = max((int(layer.id) for layer in document.all_layers()), default=-1) + 1
         self.left: list[tuple[Node, str]] = []
+        self.arrays: dict[int, Array] = {}
 
-    def layers(self, graph: Graph, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
+    def network(
+        self, graph: Graph, layers: tuple[Layer, ...], edges: tuple[Edge, ...]
+    ) -> tuple[tuple[Layer, ...], tuple[Edge, ...]]:
         nodes = {node.id: node for node in (*graph.nodes, *graph.unreachable)}
-        return tuple([self._layer(nodes[layer.id], layer) for layer in layers])
+        made: list[Layer] = []
+        added: list[Edge] = []
+        for layer in layers:
+            changed = self._layer(nodes[layer.id], layer)
+            if changed.version != layer.version and layer.type == "Interpolate":
+                constant, changed = self._split(nodes[layer.id], changed)
+                made.append(constant)
+                added.append(edge(constant.id, "0", changed.id, constant.id))
+            made.append(changed)
+        return tuple(made), (*edges, *added)
+
+    def _split(self, node: Node, layer: Layer) -> tuple[Layer, Layer]:
+        """A constant for the input that does not count, and the layer that reads it."""
+        data, target, *axes = layer.inputs
+        is_of_sizes = layer.data.get("shape_calculation_mode", "").lower() == "sizes"
+        count = self._types[node.values_in[1]].shape.static[0]
+        unread = np.ones(count, np.float32 if is_of_sizes else np.int64)
+        offset = reserve_offset(unread.nbytes)
+        self.arrays[offset] = unread
+        kind = ElementType.of(unread)
+        port = Port(id="0", precision=kind.precision, dims=(count,))
+        told = {"element_type": kind.name, "shape": str(count), "offset": str(offset), "size": str(unread.nbytes)}
+        name = f"{layer.name}/{'scales' if is_of_sizes else 'sizes'}"
+        constant = Layer(id=str(self._next_id), name=name, type="Const", version="opset1", data=told, outputs=(port,))
+        self._next_id += 1
+        further = port.model_copy(update={"id": constant.id})
+        pair = (target, further) if is_of_sizes else (further, target)
+        return constant, layer.model_copy(update={"inputs": (data, *pair, *axes)})
 
     def _layer(self, node: Node, layer: Layer) -> Layer:
         if layer.bodies:
@@ -108,7 +144,8 @@ class _Rewriting:
         return layer.model_copy(update={"version": f"opset{since}", "data": data})
 
     def _body(self, graph: Graph, body: Body) -> Body:
-        return body.model_copy(update={"layers": self.layers(graph, body.layers)})
+        layers, edges = self.network(graph, body.layers, body.edges)
+        return body.model_copy(update={"layers": layers, "edges": edges})
 
     def _refusal(self, node: Node, op: Op, older: _Older) -> str | None:
         """Why the older version would not mean the same; None where it does."""
@@ -118,6 +155,10 @@ class _Rewriting:
         for name, value in older.refused:
             if getattr(op, name) == value:
                 return f"version {older.since} has no {name} {value!r}"
+        if older.inputs is not None and len(node.values_in) > older.inputs:
+            return f"version {older.since} has no {op.inputs[older.inputs].name}"
+        if node.type == "Interpolate" and not self._types[node.values_in[1]].shape.is_static:
+            return f"version {older.since} takes sizes and scales, of which the number must be known"
         for name in older.counted:
             known = self._types[node.values_in[_position(op, name)]].value
             if known is None or (known.size and known.min() < 0):

@@ -154,7 +154,6 @@ def sizes_of(node: Node, type: TensorType) -> set[int]:
 def _with_sizes(node: Node) -> list[Value]:
     """The inputs of a layer, without those that number axes."""
     ports = [port.name for port in node.op_class.inputs for _ in range(len(node.inputs) if port.variadic else 1)]
-    ports += [""] * (len(node.inputs) - len(ports))
     return [
         value for value, port in zip(node.inputs, ports, strict=False) if value is not None and port not in _NO_SIZES
     ]

@@ -114,7 +114,7 @@ def _faults(counts: _Counts, op: Const) -> Iterator[IRError]:
     if counts.nans:
         yield WeightsError(f"{_of(counts.nans, total)} NaN", code=Code.nan_in_weights, severity="warning")
     if counts.infinities:
-        yield WeightsError(f"{_of(counts.infinities, total)} infinite", code=Code.infinity_in_weights, severity="info")
+        yield WeightsError(f"{_of(counts.infinities, total)} infinite", code=Code.infinity_in_weights)
     if counts.saturated and not counts.is_uniform:
         message = f"{_of(counts.saturated, total)} 65504 or -65504, where f16 ends"
         hint = "were larger weights cut off when the network was compressed to f16?"

@@ -24,10 +24,10 @@ def unbounded_inputs(graph: Graph, given: Mapping[Value, TensorType]) -> Iterato
             continue
         if shape.dims is None:
             message = "the rank of this input is not known, which some devices refuse"
-            yield ShapeError(message, code=Code.dynamic_rank, severity="info").located(node.location)
+            yield ShapeError(message, code=Code.dynamic_rank).located(node.location)
         elif not all(dim.is_bounded for dim in shape.dims):
             message = "a dim of this input has no upper bound, which some devices refuse"
-            yield ShapeError(message, code=Code.unbounded_dim, severity="info").located(node.location)
+            yield ShapeError(message, code=Code.unbounded_dim).located(node.location)
 
 
 def _shape(node: Node, given: Mapping[Value, TensorType]) -> Shape | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable
 
 from ir_exec.check.diagnostic import Diagnostic
@@ -51,18 +50,18 @@ def with_leftovers_folded(found: Iterable[Diagnostic]) -> list[Diagnostic]:
     """The findings, with one info for all attributes that Model Optimizer wrote without need."""
     kept: list[Diagnostic] = []
     leftovers: list[Diagnostic] = []
-    counts: Counter[tuple[str, str]] = Counter()
+    attributes: set[tuple[str, str]] = set()
     for diagnostic in found:
         attribute = _leftover(diagnostic)
         if attribute is None:
             kept.append(diagnostic)
         else:
             leftovers.append(diagnostic)
-            counts[attribute] += 1
+            attributes.add(attribute)
     if not leftovers:
         return kept
     first = min(leftovers, key=lambda one: one.location.line or 0)
-    told = ", ".join(f"{name} of {type}" for type, name in sorted(counts))
+    told = ", ".join(f"{name} of {type}" for type, name in sorted(attributes))
     where = f"{len(leftovers)} times, here first" if len(leftovers) > 1 else "once"
     message = f"Model Optimizer always wrote what the operators do not have, and all readers ignore ({where}): {told}"
     kept.append(first.model_copy(update={"severity": "info", "message": message}))

@@ -28,7 +28,7 @@ def repeated_rt_info(document: Document) -> Iterator[IRError]:
     if document.version < 11:
         return
     for layer in document.all_layers():
-        for tree in (layer.rt_info, *(port.rt_info for port in (*layer.inputs, *layer.outputs))):
+        for tree in [layer.rt_info, *[port.rt_info for port in layer.inputs + layer.outputs]]:
             if len(tree.children) > 1:
                 yield from _repeated(tree, layer, document.path)
 

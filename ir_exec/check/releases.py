@@ -25,7 +25,7 @@ from ir_exec.types import ElementType
 
 __all__ = ["Release", "first_release", "known_releases", "newer_than", "requirement"]
 
-_TYPE_ATTRIBUTES = ("element_type", "destination_type", "variable_type", "output_type", "index_element_type")
+_TYPE_ATTRIBUTES = frozenset(("element_type", "destination_type", "variable_type", "output_type", "index_element_type"))
 
 _LONGEST = 1_000
 """Characters of the longest attribute that is matched: some patterns take time quadratic in the length."""
@@ -110,15 +110,18 @@ def newer_than(target: Release, document: Document, version: int) -> Iterator[IR
 def _needs(document: Document, version: int) -> Iterator[_Need]:
     table = _table()
     yield _Need(table.ir_versions[version], f"IR version {version}", None)
+    told: dict[tuple[str, str], tuple[str, Release | None]] = {}
     for layer in document.all_layers():
-        type_name, opset = canonical(layer.type), layer.version or ""
-        release = first_release(type_name, opset)
+        key = (layer.type, layer.version or "")
+        if key not in told:
+            told[key] = canonical(layer.type), first_release(*key)
+        type_name, release = told[key]
         if release is not None:
-            yield _Need(release, f"{layer.type} of {opset}", layer)
-        kinds = [port.precision for port in layer.outputs]
+            yield _Need(release, f"{layer.type} of {key[1]}", layer)
+        kinds = {port.precision for port in layer.outputs}
         if type_name != "FakeConvert":  # Its attribute names what numbers are rounded to, which no value has.
-            kinds += [layer.data[name] for name in _TYPE_ATTRIBUTES if name in layer.data]
-        for kind in _new_types(tuple(kinds)):
+            kinds.update([layer.data[name] for name in layer.data.keys() & _TYPE_ATTRIBUTES])
+        for kind in _new_types(frozenset(kinds)):
             yield _Need(table.element_types[kind], f"element type {kind}", layer)
         # Empty constants were always read; what a Result takes counts as its output.
         if type_name != "Const" and 0 in [dim for port in layer.outputs or layer.inputs for dim in port.dims]:
@@ -130,7 +133,7 @@ def _needs(document: Document, version: int) -> Iterator[_Need]:
 
 
 @lru_cache(maxsize=2**10)
-def _new_types(spellings: tuple[str | None, ...]) -> list[str]:
+def _new_types(spellings: frozenset[str | None]) -> list[str]:
     """The element types among these that the first release did not have."""
     names = {spelling.lower() for spelling in spellings if spelling is not None}
     return sorted(names & _table().element_types.keys())
@@ -145,7 +148,7 @@ class _Novelty(NamedTuple):
     attribute: str = ""
     pattern: str = ""
     element_type: str = ""
-    input_count: int = -1
+    input_count: int | None = None
 
     def found_in(self, layer: Layer) -> str | None:
         """What to call it, where the layer has it."""

@@ -42,8 +42,9 @@ class Settler:
         # Ports with equal declarations share one TensorType.
         self._disputed = {
             value
-            for value, readers in self.readers.items()
-            if any(reader.declared is not value.declared for reader in readers)
+            for node in graph.nodes
+            for value, declared in zip(node.inputs, node.declared_inputs, strict=True)
+            if value is not None and declared is not value.declared
         }
 
     def settle(self, value: Value, inferred: TensorType | None) -> TensorType:

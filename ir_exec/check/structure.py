@@ -54,7 +54,7 @@ def unreachable_layers(graph: Graph) -> Iterator[IRError]:
     """IR109 for each layer that is never computed."""
     for node in graph.unreachable:
         message = "no Result and no Assign depends on this layer: it is never computed"
-        yield GraphError(message, code=Code.unreachable_layer, severity="info").located(node.location)
+        yield GraphError(message, code=Code.unreachable_layer).located(node.location)
 
 
 def duplicate_names(graph: Graph) -> Iterator[IRError]:
@@ -69,7 +69,7 @@ def duplicate_names(graph: Graph) -> Iterator[IRError]:
         first = layers.setdefault(node.name, node)
         if first is not node and node.name:
             message = f"layer {first.id} ({first.type}) of line {first.layer.line} has the same name"
-            yield GraphError(message, code=Code.duplicate_layer_name, severity="info").located(node.location)
+            yield GraphError(message, code=Code.duplicate_layer_name).located(node.location)
         for position, port in enumerate(node.layer.outputs):
             for name in dict.fromkeys(port.names):
                 if name not in tensors:
@@ -134,7 +134,7 @@ def unreferenced_weights(graph: Graph, weights: Weights) -> Iterator[IRError]:
         message = f"no constant uses the last {spare:,} of {weights.size:,} bytes of the weights"
         hint = "is this the .bin of this .xml?" if spare > end else None
         location = Location(path=weights.path)
-        yield WeightsError(message, code=Code.unreferenced_weights, severity="info", hint=hint, location=location)
+        yield WeightsError(message, code=Code.unreferenced_weights, hint=hint, location=location)
 
 
 def constants(graph: Graph) -> list[Node]:

@@ -80,31 +80,33 @@ class _TypeCheck:
         was_faulty = self._findings.is_faulty(node)
         if self._seen is not None and inferred is not None:
             self._seen.update(zip(node.outputs, inferred, strict=False))
-        bodies_hold = self._check_bodies(node)
+        bodies_hold = not node.bodies or self._check_bodies(node)
         if not was_faulty:
             for end, error in meaningless_ports(node):
                 self._findings(error)
                 self._odd_ports.append((error, end))
-            if bodies_hold:
+            if faults and bodies_hold:
                 self._report(node, faults)
             if inferred is not None:
                 inferred = self._for_all_outputs(node, inferred)
                 self._check_values(node)
-        is_checked = self._is_checked(node) and Code.internal_error not in [fault.code for fault in faults]
+        is_checked = self._is_checked(node) and not any(fault.code == Code.internal_error for fault in faults)
         self.checked += is_checked
+        settled = []
         for position, value in enumerate(node.outputs):
             type = None if inferred is None or position >= len(inferred) else inferred[position]
             if was_faulty or (not bodies_hold and type is not None and not fits(value.declared, type)):
                 type = None
-            settled = self._settler.settle(value, type)
+            type = self._settler.settle(value, type)
             if not is_checked:
-                settled = merged(settled, value.declared)
-                if settled.rank is None or not settled.element_type.is_known:
+                type = merged(type, value.declared)
+                if type.rank is None or not type.element_type.is_known:
                     self._unknown.add(value)
-            self._types[value.number] = settled
-        if is_checked and not was_faulty:
+            self._types[value.number] = type
+            settled.append(type)
+        if is_checked and not was_faulty and any(type.shape.dims is None for type in settled):
             self._check_rank(node)
-        return [self._types[value.number] for value in node.outputs]
+        return settled
 
     def repair_odd_ports(self) -> None:
         """Note what ports with a meaningless declaration should declare, now that every type is settled."""
@@ -121,8 +123,6 @@ class _TypeCheck:
 
     def _check_bodies(self, node: Node) -> bool:
         """Check the graphs inside the node; False if they have errors, which cause errors of the node itself."""
-        if not node.bodies:
-            return True
         if node.is_whole and not self._findings.is_faulty(node):
             for inner, fault in body_input_types(node, self._types_in(node)):
                 if not self._findings.is_faulty(inner):
@@ -150,14 +150,11 @@ class _TypeCheck:
     def _check_values(self, node: Node) -> None:
         """Report what the known values of constants would do in a run."""
         op = node.op
-        if op is None:
-            return
         try:
             if isinstance(op, Const) and op.element_type is ElementType.string and self._weights is not None:
                 op.evaluate(weights=self._weights)  # only constants of strings can be damaged inside
-            if type(op).check_values is Op.check_values:
-                return
-            self._report(node, op.check_values(*self._types_in(node)))
+            if op is not None and type(op).check_values is not Op.check_values:
+                self._report(node, op.check_values(*self._types_in(node)))
         except IRError as error:
             self._findings(error.located(node.location))
         except Exception as error:
@@ -171,7 +168,7 @@ class _TypeCheck:
             if value in self._unknown:
                 message = "the types of its inputs are not known, because layers above it were not checked"
                 name = End(node, position, is_output=False).name
-                error = IRError(message, code=Code.unknown_inputs, severity="info", port=name)
+                error = IRError(message, code=Code.unknown_inputs, port=name)
                 self._findings(error.located(node.location))
                 return False
         return True
@@ -184,7 +181,7 @@ class _TypeCheck:
                     return
                 message = "the rank of this output depends on values, which some devices refuse"
                 place = End(node, value.position, is_output=True).location
-                self._findings(ShapeError(message, code=Code.dynamic_rank, severity="info", location=place))
+                self._findings(ShapeError(message, code=Code.dynamic_rank, location=place))
 
 
 class _SharedConstants:

@@ -13,13 +13,13 @@ from ir_exec.cli.arrays import read_arrays
 from ir_exec.cli.batch import Many, is_many
 from ir_exec.cli.compare_many import CompareItem, compare_many
 from ir_exec.cli.extensions import load_extensions
-from ir_exec.cli.files import write_bytes
+from ir_exec.cli.files import write_text
 from ir_exec.cli.inputs import DRAWN_HINT, Asked, input_options
 from ir_exec.cli.parallel import worker_options
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.ranges import FiniteRange
 from ir_exec.cli.tables import Table
-from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, table
+from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, table, terminal_width
 from ir_exec.debug import Comparison, compare
 from ir_exec.debug.junit import junit
 from ir_exec.debug.metrics import COLUMNS, Difference
@@ -29,6 +29,8 @@ from ir_exec.model import Model, read_model
 
 _MOST_SHOWN = 20
 _SHOWN = ("max_abs", "sqnr_db", "beyond")
+_WIDE = 120
+"""Columns of a terminal below which the first of these has to do, so that a layer stays a row."""
 
 
 @click.command("compare")
@@ -159,9 +161,10 @@ def command(
             progress=progress,
             **options,
         )
-    _write(_rendered(report, output_format, model, weights), output) if output_format != "text" or output else _show(
-        report, metrics, every
-    )
+    if output_format == "text" and output is None:
+        _show(report, metrics, every)
+    else:
+        write_text(_rendered(report, output_format, model, weights), output)
     sys.exit(UNUSABLE if report.failure is not None else 0 if report.equal else 1)
 
 
@@ -175,14 +178,7 @@ def _rendered(report: Comparison, output_format: str, model: str, weights: str |
 
         with errors_as_messages(exit_code=UNUSABLE):
             return html_of(view(model, weights=weights, compare=report))
-    return junit(report) if output_format == "junit" else str(report) + "\n"
-
-
-def _write(text: str, output: str | None) -> None:
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        write_bytes(output, text.encode("utf-8", "surrogateescape"))
+    return junit(report) if output_format == "junit" else _printable_lines(str(report)) + "\n"
 
 
 def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:
@@ -190,7 +186,8 @@ def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:
     for line in details(report):
         echo(printable(line))
     layers = shown_layers(report, every)
-    columns = [name.rpartition(":")[2] for name in metrics] or list(_SHOWN)
+    is_wide = (terminal_width() or _WIDE) >= _WIDE
+    columns = [name.rpartition(":")[2] for name in metrics] or list(_SHOWN if is_wide else _SHOWN[:1])
     parts: list[Table | str] = []
     if layers:
         parts.append(_table(report, layers if every else layers[:_MOST_SHOWN], columns))
@@ -229,7 +226,7 @@ def _precision(
         raise Unusable(f"--precision has no report in the format {output_format}: text or json")
     report = lower_precision(network, precision, **asked)  # type: ignore[arg-type]  # click has checked the choice
     text = report.model_dump_json(indent=1) if output_format == "json" else _printable_lines(str(report))
-    _write(text + "\n", output)
+    write_text(text + "\n", output)
     sys.exit(0 if report.equal else 1)
 
 

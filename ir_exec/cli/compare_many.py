@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,11 +12,12 @@ import click
 from ir_exec.batch.flow import in_order
 from ir_exec.batch.items import StoredItem
 from ir_exec.cli.batch import Many
-from ir_exec.cli.files import write_bytes
+from ir_exec.cli.files import write_text
 from ir_exec.cli.parallel import Bar, pool_for
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, show, styled, table
 from ir_exec.debug import Comparison, compare
-from ir_exec.debug.text import verdict
+from ir_exec.debug.items_report import ComparedItem, Comparisons
+from ir_exec.debug.junit import junit
 from ir_exec.model import Model, read_model
 from ir_exec.printable import printable
 
@@ -46,65 +46,42 @@ def _read(model: str, weights: str | None) -> Model:
 
 def compare_many(network: Model, question: CompareItem, many: Many, output_format: str, output: str | None) -> NoReturn:
     """Report on every item, and end the program: with 0 where all are equal, 1 where one differs, 2 where one fails."""
-    if output_format not in ("text", "json"):
-        raise Unusable(f"many inputs have no report in the format {output_format}: text or json")
+    if output_format == "html":
+        raise Unusable("a page shows one set of inputs: --format html is not for many")
     ports = network.inputs
-    found: list[tuple[str, Comparison | None, Exception | None]] = []
+    found: list[ComparedItem] = []
     with (
         errors_as_messages(exit_code=UNUSABLE),
         pool_for(many.jobs, many.scheduler, many.extensions) as pool,
         Bar(lambda: sum(1 for _ in many.items(ports)), is_wanted=True, verb="comparing", noun="items") as bar,
     ):
         for (name, _), report, error in in_order(question, many.items(ports), lambda named: named[1], pool):
-            found.append((name, report, error))
+            found.append(ComparedItem(item=name, error=None if error is None else str(error), comparison=report))
             bar.advance()
     if not found:
         raise Unusable("there are no items to compare")
-    text = _as_json(found) if output_format == "json" else None
-    if text is not None and output is None:
-        click.echo(text)
-    elif output is not None:
-        write_bytes(output, ((text or _as_text(found)) + "\n").encode("utf-8", "surrogateescape"))
+    whole = Comparisons.of(question.model, question.reference, found)
+    if output_format == "text" and output is None:
+        _show(whole)
     else:
-        _show(found)
-    is_unusable = any(report is None or report.failure is not None for _, report, _ in found)
-    are_equal = all(report is not None and report.equal for _, report, _ in found)
-    raise click.exceptions.Exit(UNUSABLE if is_unusable else 0 if are_equal else 1)
+        write_text(_rendered(whole, output_format), output)
+    raise click.exceptions.Exit(UNUSABLE if not whole.is_whole else 0 if whole.equal else 1)
 
 
-def _verdict(report: Comparison | None, error: Exception | None) -> str:
-    return printable(verdict(report) if report is not None else f"could not be compared: {error}".splitlines()[0])
+def _rendered(report: Comparisons, output_format: str) -> str:
+    if output_format == "json":
+        return report.model_dump_json(indent=1) + "\n"
+    if output_format == "csv":
+        return report.to_csv()
+    return junit(report) if output_format == "junit" else "\n".join(map(printable, str(report).split("\n"))) + "\n"
 
 
-def _as_json(found: list[tuple[str, Comparison | None, Exception | None]]) -> str:
-    entries = [
-        {
-            "item": name,
-            "error": None if error is None else str(error),
-            "comparison": None if report is None else report.model_dump(mode="json"),
-        }
-        for name, report, error in found
-    ]
-    return json.dumps(entries, indent=1)
-
-
-def _as_text(found: list[tuple[str, Comparison | None, Exception | None]]) -> str:
-    lines = [f"{printable(name)}: {_verdict(report, error)}" for name, report, error in found]
-    return "\n".join([_summary(found), *lines])
-
-
-def _summary(found: list[tuple[str, Comparison | None, Exception | None]]) -> str:
-    equal = sum(report is not None and report.equal for _, report, _ in found)
-    return f"{equal:,} of {len(found):,} items are equal"
-
-
-def _show(found: list[tuple[str, Comparison | None, Exception | None]]) -> None:
-    is_good = all(report is not None and report.equal for _, report, _ in found)
-    echo(styled("message" if is_good else "error", _summary(found)))
+def _show(report: Comparisons) -> None:
+    echo(styled("message" if report.equal else "error", str(report).split("\n", 1)[0]))
     shown = table("Items that differ", item="left", verdict="left")
-    for name, report, error in found:
-        if report is None or not report.equal:
-            shown.add_row(printable(name), _verdict(report, error))
-    if not is_good:
+    for item in report.items:
+        if not item.equal:
+            shown.add_row(printable(item.item), printable(item.verdict))
+    if not report.equal:
         echo("")
         show(shown, "compare with --inputs of one of them shows every layer")

@@ -12,7 +12,7 @@ from ir_exec.cli.completion import complete_releases
 from ir_exec.cli.shape_option import shape_option, shapes_by_input
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages
 from ir_exec.cli.written import show_written
-from ir_exec.model import Model
+from ir_exec.model import Model, read_model
 from ir_exec.onnx.model import convert_model, inputs_of
 from ir_exec.onnx.reading import read_proto
 from ir_exec.ops.base.registry import LAST_OPSET, opset_number
@@ -93,6 +93,9 @@ def command(
             converted = _for_older(converted, to_opset, release)
     with errors_as_messages(exit_code=UNUSABLE):
         converted.save(output, compress_to_fp16=compress_to_fp16)
+    if compress_to_fp16:
+        # It has a layer more for each weight.
+        converted = read_model(output)
     show_written("Converted", converted, output)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 
 from ir_exec.cli.extensions import extension_option, load_extensions
-from ir_exec.cli.files import write_bytes
+from ir_exec.cli.files import write_text
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, styled
 from ir_exec.debug import NetworkDiff, diff
 from ir_exec.debug.listed import listed
@@ -90,8 +90,4 @@ def _rendered(found: NetworkDiff, output_format: str, every: bool) -> Iterator[s
 
 
 def _put(lines: Iterator[str], output: str | None) -> None:
-    text = "".join(f"{line}\n" for line in lines)
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        write_bytes(output, text.encode("utf-8", "surrogateescape"))
+    write_text("".join(f"{line}\n" for line in lines), output)

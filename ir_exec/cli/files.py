@@ -12,11 +12,13 @@ from contextlib import contextmanager, suppress
 from io import BytesIO
 from typing import BinaryIO
 
+import click
+
 from ir_exec.cli.terminal import Unusable
 from ir_exec.ir.urls import exists, is_url, replaced_suffix, suffix_of
 from ir_exec.readers import ENDINGS
 
-__all__ = ["files_in", "read_text", "repository", "write_bytes", "writing"]
+__all__ = ["files_in", "read_text", "repository", "write_bytes", "write_text", "writing"]
 
 
 def files_in(paths: Sequence[str], *, skips_others: bool = False) -> Iterator[tuple[str, bool]]:
@@ -88,6 +90,14 @@ def write_bytes(path: str, content: bytes) -> None:
     """Write a file as `writing` does."""
     with writing(path) as file:
         file.write(content)
+
+
+def write_text(text: str, path: str | None) -> None:
+    """Write a file as `writing` does, or print the text where there is no path."""
+    if path is None:
+        click.echo(text, nl=False)
+    else:
+        write_bytes(path, text.encode("utf-8", "surrogateescape"))
 
 
 @contextmanager

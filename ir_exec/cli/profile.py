@@ -10,7 +10,7 @@ import click
 from ir_exec.check import printable
 from ir_exec.cli.allocator import keep_freed_memory
 from ir_exec.cli.extensions import load_extensions
-from ir_exec.cli.files import write_bytes
+from ir_exec.cli.files import write_text
 from ir_exec.cli.inputs import DRAWN_HINT, Asked, input_options
 from ir_exec.cli.progress import Steps
 from ir_exec.cli.ranges import FiniteRange
@@ -109,11 +109,7 @@ def command(
         if trace_events is not None:
             echo(f"\none run written to {printable(trace_events)}: ui.perfetto.dev and chrome://tracing open it")
         return
-    text = _rendered(report, output_format, model, weights)
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        write_bytes(output, text.encode("utf-8", "surrogateescape"))
+    write_text(_rendered(report, output_format, model, weights), output)
 
 
 def _rendered(report: Profile, output_format: str, model: str, weights: str | None) -> str:

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from ir_exec.check import Reports
 from ir_exec.cli.facts import NetworkFacts
 from ir_exec.debug import Bundle, Comparison, NetworkDiff, TraceIndex
+from ir_exec.debug.items_report import Comparisons
 from ir_exec.debug.precision import PrecisionReport
 from ir_exec.debug.profile_report import Profile
 from ir_exec.debug.shapes_report import ShapesReport
@@ -21,6 +22,7 @@ _MODELS: dict[str, type[BaseModel]] = {
     "document": Document,
     "summary": NetworkFacts,
     "compare": Comparison,
+    "compare-many": Comparisons,
     "trace": TraceIndex,
     "diff": NetworkDiff,
     "view": PageView,

@@ -71,8 +71,8 @@ class Bundle(Record):
     """`bundle.json`: what is in the .zip, and what it was made with.
 
     versions: of ir_exec and packages beside it, where they are installed. anonymous: whether names and weights are
-    others than those of the network that it was made of. command: what was asked whether the network fails, and
-    fails: its answer; None where nothing was asked.
+    others than those of the network that it was made of. command: what was asked whether the network fails, left
+    out where it is anonymous. fails: the answer; None where nothing was asked.
     """
 
     format: Literal[1] = 1
@@ -117,7 +117,8 @@ def bundle(
     reports: files to add. anonymously: with other names and weights, as `anonymous` says, and other inputs of the same
     distribution; integers of more than 8 bits and booleans stay. seed: for these.
     fails: called as by `reduce`, with the network itself and with the anonymous one; where that does not fail, other
-        seeds are tried. The answer stands in the bundle, beside `command`, its text.
+        seeds are tried. The answer stands in the bundle, beside `command`, its text, which an anonymous bundle leaves
+        out: it may name what the bundle does not.
     Raises what a run raises, EvaluationError where the network itself does not fail, and ResourceError where a file
     cannot be written or a report not be read.
     """
@@ -147,7 +148,7 @@ def bundle(
             python=platform.python_version(),
             machine=f"{platform.system()} {platform.machine()}",
             anonymous=anonymously,
-            command=command,
+            command=None if anonymously else command,
             fails=answer,
             members=tuple(_described(name, path) for name, path in named.items()),
         )

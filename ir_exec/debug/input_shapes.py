@@ -55,7 +55,7 @@ class Directions:
 class Found:
     """What is known so far. fixed: the outcome of another size than the only one. because: the outcomes that tie dims.
     ones: the dims that may be 1 while all others stay as they are, where that does not follow from the rest.
-    at_most: the tied dims that may also be smaller than those that they are tied to.
+    at_most, at_least: the tied dims that may also be smaller, or larger, than those that they are tied to.
     complete: whether there were probes enough."""
 
     base: Outcome | None = None
@@ -65,6 +65,7 @@ class Found:
     fixed: dict[int, Outcome] = field(default_factory=dict)
     ones: set[int] = field(default_factory=set)
     at_most: set[int] = field(default_factory=set)
+    at_least: set[int] = field(default_factory=set)
     because: dict[int, Outcome] = field(default_factory=dict)
     complete: bool = True
 
@@ -95,6 +96,8 @@ def _explore(prober: Prober, found: Found) -> None:
         for dim in outcomes:
             anew = prober(with_size(base, dim, base[dim] + 1))
             outcomes[dim] = outcomes[dim] if anew.fits else anew
+    found.at_least = set(_roomy(prober, found.directions, moves, base))
+    found.because |= {dim: prober(with_size(base, dim, base[dim] - 1)) for dim in found.at_least}
     for dim in found.directions.free:
         found.free[dim] = _limits(prober, base, dim, found.directions, moves[dim])
     found.ones.update(_ones(prober, found, base))
@@ -140,6 +143,15 @@ def _bounded(prober: Prober, moves: dict[int, Sizes], base: Sizes) -> Iterator[i
             goes_alone = _moving(moves.get(other, ())) == [other]
             smaller = [prober(with_size(base, one, base[one] - 1)).fits for one in (dim, other)]
             if goes_alone and smaller == [True, False]:
+                yield dim
+
+
+def _roomy(prober: Prober, directions: Directions, moves: dict[int, Sizes], base: Sizes) -> Iterator[int]:
+    """The tied dims that may be larger alone, and no smaller: data with room for indices that updates go with."""
+    for dim, parts in directions.tied.items():
+        if _moving(moves.get(dim, ())) == [dim] and list(parts.values()) == [1] and base[dim] > 2:
+            fits = [prober(with_size(base, dim, base[dim] + step)).fits for step in (1, -1)]
+            if fits == [True, False]:
                 yield dim
 
 

@@ -60,21 +60,14 @@ class Recorder:
         self._around: _Around | None = None
 
     def instrument(self, step: Step) -> Step:
-        """The same step, under observation. Inferring types from the arrays of the run belongs to the layer."""
-        evaluate, check = step.evaluate, step.check
-
-        def checked(*arrays: Array) -> Any:
-            if check is not None:
-                check(list(arrays))
-            return evaluate(*arrays)
-
-        kernel = evaluate if check is None else checked
+        """The same step, under observation."""
+        kernel = step.evaluate
 
         def observed(*arrays: Array) -> Any:
             around = self._around
             return kernel(*arrays) if around is None else around(step, kernel, arrays)
 
-        return replace(step, evaluate=observed, check=None)
+        return replace(step, evaluate=observed)
 
     @contextmanager
     def timed(self) -> Iterator[list[Event]]:

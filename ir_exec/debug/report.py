@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from ir_exec.debug.facts import Record
 from ir_exec.debug.metrics import COLUMNS, Difference
 
-__all__ = ["ComparedLayer", "Comparison", "LayerFault", "Status", "Unmatched"]
+__all__ = ["ComparedLayer", "Comparison", "LayerFault", "Status", "Unmatched", "rows_as_csv"]
 
 Status = Literal["equal", "close", "carried", "step", "wrong", "failed", "unmatched"]
 """equal: the same bits. close: within the tolerance. carried: beyond it, from errors that came with the inputs.
@@ -132,13 +132,7 @@ class Comparison(Record):
 
     def to_csv(self) -> str:
         """The rows as text with a heading."""
-        rows = self.to_rows()
-        text = io.StringIO()
-        names = list(dict.fromkeys(name for row in rows for name in row)) or ["layer_id"]
-        writer = csv.DictWriter(text, names, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return text.getvalue()
+        return rows_as_csv(self.to_rows())
 
     def __str__(self) -> str:
         """The report as text, as the command line prints it."""
@@ -146,3 +140,13 @@ class Comparison(Record):
         from ir_exec.debug.text import render
 
         return "\n".join(render(self))
+
+
+def rows_as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows as text, with a heading of all their names."""
+    text = io.StringIO()
+    names = list(dict.fromkeys(name for row in rows for name in row)) or ["layer_id"]
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()

@@ -32,6 +32,7 @@ class InputDim(Record):
     name: `input[axis]`, as formulas name it. declared: what the file says. size: one that fits, together with those of
     all other dims. least, most: the limits of the sizes; None where there is none that was found. step, offset: sizes
     are offset + n * step. one: whether size 1 fits as well, though it is outside of all that. formula: of a tied dim.
+    smaller, larger, other_one: whether a tied dim may also be less, more, or anything where the other is 1.
     limits: what sets least, most and step, or fixes the dim, or ties it.
     """
 
@@ -47,6 +48,7 @@ class InputDim(Record):
     offset: int = 0
     one: bool = False
     smaller: bool = False
+    larger: bool = False
     other_one: bool = False
     formula: str | None = None
     limits: tuple[Limit, ...] = ()
@@ -59,7 +61,9 @@ class InputDim(Record):
         if self.kind == "tied":
             if self.other_one:
                 or_one = ", or one of both is 1" if self.one else f", unless {self.formula} is 1"
-            return f"{'at most' if self.smaller else '='} {self.formula}{'' if self.smaller else or_one}"
+            if self.smaller or self.larger:
+                return f"{'at most' if self.smaller else 'at least'} {self.formula}"
+            return f"= {self.formula}{or_one}"
         if self.kind == "any":
             return "any"
         text = f"multiples of {self.step}" if self.step > 1 else ""

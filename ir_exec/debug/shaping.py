@@ -74,7 +74,8 @@ class _Shaping:
                 kind = "tied"
                 parts = found.directions.tied[dim]
                 formula = self._formula(parts, Fraction(size), base)
-                about = {"formula": formula, "one": dim in found.ones, "smaller": dim in found.at_most}
+                about = {"formula": formula, "one": dim in found.ones}
+                about |= {"smaller": dim in found.at_most, "larger": dim in found.at_least}
                 if not found.ones.isdisjoint(parts) and list(parts.values()) == [1]:
                     about["other_one"] = True
                 refused = [found.because[dim]] if dim in found.because else ()

@@ -28,7 +28,7 @@ from ir_exec.runtime.plan import Kernel
 from ir_exec.runtime.precision import AS_IN_FILE, Precision, as_declared, as_f32, checked_precision, run_as_f32
 from ir_exec.runtime.state import Variables
 from ir_exec.runtime.threads import RunThreads, chosen_threads
-from ir_exec.types import Array, TensorType
+from ir_exec.types import Array, ElementType, Shape, TensorType
 
 __all__ = ["Visit", "Visitor", "Walker", "Where"]
 
@@ -83,6 +83,8 @@ class Walker:
         self._state = Variables()
         self._constant_values: set[Value] = set()
         self._kernels: dict[Node, tuple[dict[int, Array], Kernel | None]] = {}
+        self._by_types: dict[tuple[Any, ...], tuple[Kernel, dict[int, Array]]] = {}
+        self._steps: dict[Graph, _Steps] = {}
         for graph in (model.graph, *(body.graph for node in model.graph.all_nodes() for body in node.bodies)):
             self._constant_values |= constant_values(graph)
 
@@ -128,26 +130,20 @@ class Walker:
         """The values of the Results of a graph, from those of its Parameters."""
         slots: dict[int, Array] = {}
         given = dict(zip(graph.parameters, arrays, strict=True))
-        results = [node.values_in[0].number for node in graph.results]
-        dying = last_uses([node for node in graph.nodes if not isinstance(node.op, Result)])
-        position = 0
-        for node in graph.nodes:
-            if isinstance(node.op, Result):
-                continue
-            inputs = [slots[value.number] for value in node.values_in]
-            outputs = [given[node]] if isinstance(node.op, Parameter) else self._outputs(node, inputs, where, visit)
-            if len(outputs) < len(node.outputs):
-                message = f"the layer gives {len(outputs)} outputs, the file declares {len(node.outputs)}"
+        if graph not in self._steps:
+            self._steps[graph] = _steps_of(graph)
+        for node, numbers_in, numbers_out, dying in self._steps[graph]:
+            inputs = [slots[number] for number in numbers_in]
+            outputs = [given[node]] if node in given else self._outputs(node, inputs, where, visit)
+            if len(outputs) < len(numbers_out):
+                message = f"the layer gives {len(outputs)} outputs, the file declares {len(numbers_out)}"
                 raise EvaluationError(message, code=Code.failed, location=node.location)
-            dead = [number for number in dying[position] if number not in results]
-            position += 1
             if visit is not None:
-                outputs = visit(Visit(node, where, inputs, outputs, dead)) or outputs
-            for value, array in zip(node.outputs, outputs, strict=False):
-                slots[value.number] = array
-            for number in dead:
+                outputs = visit(Visit(node, where, inputs, outputs, dying)) or outputs
+            slots.update(zip(numbers_out, outputs, strict=False))
+            for number in dying:
                 slots.pop(number, None)
-        return [slots[number] for number in results]
+        return [slots[node.values_in[0].number] for node in graph.results]
 
     def _outputs(self, node: Node, inputs: list[Array], where: Where, visit: Visitor | None) -> list[Array]:
         if not isinstance(node.op, Const) or not where.scope:
@@ -161,19 +157,30 @@ class Walker:
         assert op is not None, "networks with unsupported operators are refused before"
         bodies = tuple([_Body(self, node, body, where, visit) for body in node.bodies])
         context: dict[str, Any] = {"weights": self.model.weights, "state": self._state, "bodies": bodies}
-        types = [TensorType.of(array) for array in inputs]
         try:
-            # What happens inside of bodies is checked there.
-            if not node.bodies and not isinstance(op, Const):
-                infer_outputs(op, types, context, raise_error)
+            kernel = self._accepted(node, op, inputs, context)
             if op.evaluate_context:
                 result = op.evaluate(*inputs, **{name: context[name] for name in op.evaluate_context})
             else:
-                kernel = self._with_constants(node, op, inputs) or op.kernel(*types)
-                result = kernel(*inputs)
+                result = (self._with_constants(node, op, inputs) or kernel)(*inputs)
         except Exception as error:
             raise placed(error, node) from error
         return list(result) if isinstance(result, tuple) else [result]
+
+    def _accepted(self, node: Node, op: Op, inputs: list[Array], context: dict[str, Any]) -> Kernel:
+        """What to call for inputs that inference accepts; asked once for the same types and constants."""
+        place = (node, *[(array.dtype, array.shape) for array in inputs])
+        kernel, read = self._by_types.get(place, (None, {}))
+        if kernel is None or any(inputs[position] is not array for position, array in read.items()):
+            read = {}
+            types = [_watched(position, array, read) for position, array in enumerate(inputs)]
+            # What happens inside of bodies is checked there.
+            if not node.bodies and not isinstance(op, Const):
+                infer_outputs(op, types, context, raise_error)
+            kernel = op.evaluate if op.evaluate_context else op.kernel(*types)
+            if all(node.values_in[position] in self._constant_values for position in read):
+                self._by_types[place] = kernel, read
+        return kernel
 
     def _with_constants(self, node: Node, op: Op, inputs: list[Array]) -> Kernel | None:
         """`Op.with_constants`; what it prepares from the constants of a body is kept for the next iteration."""
@@ -187,6 +194,34 @@ class Walker:
             if all(value.node in self._constants for value in node.values_in if value in self._constant_values):
                 self._kernels[node] = known, kernel
         return kernel
+
+
+_Steps: TypeAlias = list[tuple[Node, list[int], list[int], list[int]]]
+"""Each layer but Results, the numbers of its inputs and outputs, and of the values that no later layer reads."""
+
+
+def _steps_of(graph: Graph) -> _Steps:
+    results = {node.values_in[0].number for node in graph.results}
+    nodes = [node for node in graph.nodes if not isinstance(node.op, Result)]
+    return [
+        (
+            node,
+            [value.number for value in node.values_in],
+            [value.number for value in node.outputs],
+            [number for number in dying if number not in results],
+        )
+        for node, dying in zip(nodes, last_uses(nodes), strict=True)
+    ]
+
+
+def _watched(position: int, array: Array, read: dict[int, Array]) -> TensorType:
+    """The type of an array; where somebody looks at the value, it is noted in `read`."""
+
+    def source() -> tuple[Array, Array]:
+        read[position] = array
+        return array, array
+
+    return TensorType(ElementType.of(array), Shape(array.shape), source)
 
 
 class _Body:

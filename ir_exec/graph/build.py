@@ -112,16 +112,17 @@ class _Builder:
         layer = node.layer
         if layer.version is None:
             return None
-        key = (layer.type, layer.version, *layer.data.items())
-        op = self.shared.get(key)
-        node.op_class = type(op) if op is not None else newest(layer.type) or Op
+        # Each constant lies at an offset of its own.
+        key = None if layer.is_constant else (layer.type, layer.version, *layer.data.items())
+        op = None if key is None else self.shared.get(key)
         if op is None:
             faults: list[IRError] = []
             op = self.parse(layer, faults.append)
             for fault in faults:
                 self.report(fault.located(node.location))
-            if op is not None and op.deterministic and not faults:
+            if key is not None and op is not None and op.deterministic and not faults:
                 self.shared[key] = op
+        node.op_class = type(op) if op is not None else newest(layer.type) or Op
         if isinstance(op, Const):
             self.check_constant(op, node)
         return op
@@ -148,12 +149,12 @@ class _Builder:
     def check_constant(self, op: Const, node: Node) -> None:
         if not op.shape.is_static:
             return
+        shape = op.shape.static
+        check = spare_bytes if self.weights is None else self.weights.check
         try:
-            spare = spare_bytes(op.element_type, op.shape.static, op.offset, op.size)
-            if self.weights is not None:
-                self.weights.check(op.element_type, op.shape.static, op.offset, op.size)
+            spare = check(op.element_type, shape, op.offset, op.size)
             if spare:
-                message = f"{op.element_type}{list(op.shape.static)} takes {op.size - spare} bytes, and the size is "
+                message = f"{op.element_type}{list(shape)} takes {op.size - spare} bytes, and the size is "
                 message += f"{op.size}: the last {spare} are not read"
                 error = WeightsError(message, code=Code.constant_size, severity="warning")
                 self.report(error.located(node.location))
@@ -167,8 +168,8 @@ class _Builder:
 
     def connect(self, nodes: dict[str, Node], edges: tuple[Edge, ...]) -> None:
         """Connect inputs to outputs; edges name ports by id, the graph by position."""
-        inputs = {id: _positions(node.layer.inputs) for id, node in nodes.items()}
-        outputs = {id: _positions(node.layer.outputs) for id, node in nodes.items()}
+        inputs = {id: _positions(node.layer.inputs) for id, node in nodes.items() if node.inputs}
+        outputs = {id: _positions(node.layer.outputs) for id, node in nodes.items() if node.outputs}
         refused: set[tuple[str, str]] = set()
         faults: list[tuple[Edge, GraphError]] = []
         nowhere: dict[str, int] = {}
@@ -188,11 +189,12 @@ class _Builder:
                 continue
             node.inputs[position] = nodes[edge.from_layer].outputs[source]
         astray = {edge.to_port for edge, _ in faults}
-        for node in nodes.values():
+        open_nodes = [node for node in nodes.values() if None in node.inputs]
+        for node in open_nodes:
             if _is_last_left_out(node) and node.layer.inputs[-1].id not in astray:
                 self.leave_out_last_input(node)
         unfed: dict[str, list[tuple[Node, int]]] = {}
-        for node in nodes.values():
+        for node in open_nodes:
             for position, value in enumerate(node.inputs):
                 if value is None and (node.id, port_id := node.layer.inputs[position].id) not in refused:
                     unfed.setdefault(port_id, []).append((node, position))
@@ -334,10 +336,10 @@ def _edge_fault(
         other = target or source
         place = Location() if other is None else Location(line=edge.line).filled_from(other.location)
         return GraphError(message, code=Code.dangling_edge, location=place)
-    if edge.from_port not in outputs[source.id]:
-        ids = ", ".join(outputs[source.id]) or "none"
+    if edge.from_port not in outputs.get(source.id, ()):
+        ids = ", ".join(outputs.get(source.id, ())) or "none"
         message = f'{arrow}: layer {source.id} "{source.name}" has no output port {edge.from_port} (it has: {ids})'
         return GraphError(message, code=Code.wrong_port, location=Location(line=edge.line)).located(target.location)
-    ids = ", ".join(inputs[target.id]) or "none"
+    ids = ", ".join(inputs.get(target.id, ())) or "none"
     message = f'{arrow}: layer {target.id} "{target.name}" has no input port {edge.to_port} (it has: {ids})'
     return GraphError(message, code=Code.wrong_port, location=Location(line=edge.line)).located(target.location)

@@ -87,8 +87,10 @@ class Node:
 
     def missing_bodies(self) -> list[str]:
         """The names of the bodies that the layer's type needs and the layer does not have."""
+        if self.op is None or not self.op.body_names:
+            return []
         held = {body.name for body in self.bodies}
-        return [name for name in (self.op.body_names if self.op else ()) if name not in held]
+        return [name for name in self.op.body_names if name not in held]
 
     @property
     def values_in(self) -> list[Value]:

@@ -235,5 +235,7 @@ def _infer(node: Node, types: Types, around: _Around, faults: list[IRError]) -> 
     if op is None or not node.is_whole:
         return None
     inputs = [types[value.number] for value in node.inputs if value is not None]
-    context = {"weights": around.weights, "bodies": tuple([_Body(body, around) for body in node.bodies])}
+    context: dict[str, Any] = {}
+    if op.infer_context:
+        context = {"weights": around.weights, "bodies": tuple([_Body(body, around) for body in node.bodies])}
     return infer_node(op, inputs, context, lambda error: faults.append(error.located(node.location)))

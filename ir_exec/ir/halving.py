@@ -35,7 +35,7 @@ class HalfWeights:
         """The offset of a constant as f16; None where it is small, or f16 does not hold one of its elements."""
         if not _fits(self._weights.read(*original)):
             return None
-        offset = reserve_offset(original.n_elements * 2)
+        offset = reserve_offset(original.elements * 2)
         self._originals[offset] = original
         return offset
 
@@ -57,7 +57,7 @@ class _Original(NamedTuple):
     size: int
 
     @property
-    def n_elements(self) -> int:
+    def elements(self) -> int:
         return int(np.prod(self.shape))
 
 
@@ -117,7 +117,7 @@ class _Halving:
             return [layer]
         (port,) = layer.outputs
         short = Port(id="0", precision=ElementType.f16.precision, dims=port.dims)
-        half = {**data, "element_type": "f16", "offset": str(offset), "size": str(original.n_elements * 2)}
+        half = {**data, "element_type": "f16", "offset": str(offset), "size": str(original.elements * 2)}
         stored = {"id": str(self._next_id), "name": f"{layer.name}_compressed", "data": half, "outputs": (short,)}
         self._next_id += 1
         conversion = {

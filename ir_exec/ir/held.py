@@ -14,7 +14,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import WeightsError
 from ir_exec.ir.packing import CURRENT_ORDER, BitOrder, encode, is_packed, packed_size
-from ir_exec.ir.weights import Weights, spare_bytes
+from ir_exec.ir.weights import Weights
 from ir_exec.types import Array, ElementType
 
 __all__ = ["HeldWeights", "reserve_offset", "stored_size"]
@@ -79,14 +79,14 @@ class HeldWeights(Weights):
             return 0 if self._base is None else self._base.size
         return self._offsets[-1] + stored_size(self._arrays[self._offsets[-1]])
 
-    def check(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> None:
+    def check(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> int:
         """As `Weights.check`: whether the constant is there."""
         if offset < _FIRST and self._base is not None:
-            self._base.check(element_type, shape, offset, size)
-            return
-        super().check(element_type, shape, offset, size)
-        if prod(shape) and len(self._stored(offset, size)) < size - spare_bytes(element_type, shape, offset, size):
+            return self._base.check(element_type, shape, offset, size)
+        spare = super().check(element_type, shape, offset, size)
+        if prod(shape) and len(self._stored(offset, size)) < size - spare:
             raise WeightsError(f"no constant of {size} bytes is held at offset {offset}", code=Code.weights_short)
+        return spare
 
     def read(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> Array:
         """As `Weights.read`; an array that is held is returned as a view of itself."""

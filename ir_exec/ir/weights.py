@@ -183,15 +183,15 @@ class Weights:
         if self._mapped is not None:
             self._mapped.require_unchanged()
 
-    def check(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> None:
-        """Whether a constant can be read, without touching its bytes.
+    def check(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> int:
+        """Whether a constant can be read, without touching its bytes; how many of these its elements do not need.
 
         Raises WeightsError as `spare_bytes` does; IR202 where the constant reaches past the end of the weights, and
         IR204 where only bytes that its elements do not need are there.
         """
         spare = spare_bytes(element_type, shape, offset, size)
         if offset + size <= self.size or math.prod(shape) == 0:
-            return
+            return spare
         if spare and offset + size - spare <= self.size:
             message = f"{element_type}{list(shape)} takes {size - spare} bytes, and the size is {size}, past the end"
             raise WeightsError(f"{message} of the weights", code=Code.constant_size)

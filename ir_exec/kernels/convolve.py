@@ -144,7 +144,7 @@ class Convolver:
             copied = scratch.array(windows.shape)
             copied[...] = windows
             columns = copied.reshape(*target.shape[:2], self._column, target.shape[3])
-            matrix_products(rows[part.place[1]], columns, target)
+            matrix_products(rows[part.place[1]], columns, target, is_piece=len(self._parts) > 1)
 
         return compute
 
@@ -172,7 +172,7 @@ class Convolver:
             columns = copied.array((*target.shape[:2], along, height * width))
             columns.reshape(windows.shape)[...] = windows
             products = scratch.array((*target.shape[:2], rows.shape[1], height * width))
-            matrix_products(rows[part.place[1]], columns, products)
+            matrix_products(rows[part.place[1]], columns, products, is_piece=len(self._parts) > 1)
             products = products.reshape(*target.shape[:3], first.kernel, height, *[axis.count for axis in axes[1:]])
             total = target.reshape(*target.shape[:3], *[axis.count for axis in axes])
             last = (axes[0].count - 1) * first.stride + 1

@@ -113,6 +113,9 @@ MULTIPLICATIONS_A_NANOSECOND = 50
 PLAIN_MULTIPLICATION_NANOSECONDS = 0.7
 """A multiplication in a product of integers, which NumPy computes without BLAS: 0.5 ns of i32, 1.0 of i64."""
 
+SHIFTED_MULTIPLICATION_NANOSECONDS = 0.2
+"""A multiplication and an addition of long runs of f32 that the cache of a core holds."""
+
 UNSHARED_MULTIPLICATIONS = 2**13
 """Products up to which no BLAS wakes threads: OpenBLAS does from 9,216 elements of a matrix on that meets a vector."""
 

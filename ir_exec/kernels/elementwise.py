@@ -159,10 +159,11 @@ def _has_half_loop(function: Function, dtype: np.dtype[Any]) -> bool:
     return dtype == np.float16 and isinstance(function, np.ufunc)
 
 
-def sigmoid(x: Array) -> Array:
-    """1 / (1 + exp(-x)), written over x: an array of f32 or f64."""
-    np.negative(x, out=x)
+def sigmoid(x: Array, out: Array | None = None) -> Array:
+    """1 / (1 + exp(-x)), written over x, an array of f32 or f64, or into `out`."""
+    out = x if out is None else out
+    np.negative(x, out=out)
     # An exponential that overflows is infinite, and its reciprocal 0, as it should be.
-    np.exp(x, out=x)
-    x += 1
-    return np.reciprocal(x, out=x)
+    np.exp(out, out=out)
+    out += 1
+    return np.reciprocal(out, out=out)

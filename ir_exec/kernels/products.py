@@ -28,19 +28,52 @@ def matrix_product(a: Array, b: Array) -> Array:
     """`np.matmul`, as one large product instead of many small ones where that is possible, always by BLAS."""
     if a.ndim < 2 or b.ndim < 2:
         return _with_vectors(a, b)
-    rows, columns = b.shape[-2:]
-    if a.ndim > 2 and b.size == rows * columns and a.size:
-        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-        flat = _product(for_blas(a.reshape(-1, rows)), for_blas(b.reshape(rows, columns)))
-        return flat.reshape(*batch, a.shape[-2], columns)
-    return _product(for_blas(a), for_blas(b))
+    way = _way(a.shape, b.shape, a.dtype)
+    if way.folded is not None:
+        a, b = a.reshape(way.folded), b.reshape(b.shape[-2:])
+    a = a if a.flags.c_contiguous else for_blas(a)
+    b = b if b.flags.c_contiguous else for_blas(b)
+    is_short = way.nanoseconds < costs.WORTH_SHARING_PRODUCT_NANOSECONDS
+    if way.multiplications <= costs.UNSHARED_MULTIPLICATIONS or (is_short and works_alone()):
+        found = np.matmul(a, b)
+    else:
+        found = _long_product(a, b, np.empty(way.product, a.dtype))
+    return np.asarray(found if way.folded is None else found.reshape(way.result))
 
 
-def matrix_products(rows: Array, columns: Array, out: Array) -> Array:
-    """out = rows @ columns; products of a column and a row are multiplications, at which np.matmul is slow."""
+class _Way(NamedTuple):
+    """How matrices of two shapes are multiplied.
+
+    folded: the shape of `a` as one matrix, where `b` is one; None where both stay batches. product: the shape of what
+    is computed. result: that of the result.
+    """
+
+    folded: tuple[int, int] | None
+    product: tuple[int, ...]
+    result: tuple[int, ...]
+    multiplications: int
+    nanoseconds: float
+
+
+@lru_cache(1024)
+def _way(a: tuple[int, ...], b: tuple[int, ...], dtype: np.dtype[Any]) -> _Way:
+    rows, columns = b[-2:]
+    result = (*np.broadcast_shapes(a[:-2], b[:-2]), a[-2], columns)
+    is_one = len(a) > 2 and prod(b) == rows * columns and bool(prod(a))
+    folded = (prod(a[:-1]), rows) if is_one else None
+    size = prod(result)
+    nanoseconds = product_nanoseconds(a, b, size, dtype)
+    return _Way(folded, (folded[0], columns) if folded else result, result, size * a[-1], nanoseconds)
+
+
+def matrix_products(rows: Array, columns: Array, out: Array, *, is_piece: bool = False) -> Array:
+    """out = rows @ columns; products of a column and a row are multiplications, at which np.matmul is slow.
+
+    is_piece: whether this is a piece of work that threads share, which is not to be cut again.
+    """
     if rows.shape[-1] == 1:
         return np.multiply(rows, columns, out=out)
-    if out.size * rows.shape[-1] <= costs.UNSHARED_MULTIPLICATIONS:
+    if is_piece or out.size * rows.shape[-1] <= costs.UNSHARED_MULTIPLICATIONS:
         return np.matmul(rows, columns, out=out)
     return _long_product(rows, columns, out)
 
@@ -63,14 +96,14 @@ def share_products(count: int, make_worker: Callable[[], Worker], *, nanoseconds
     for_each(count, make_worker, nanoseconds=nanoseconds if works_alone() else 0)
 
 
-def product_nanoseconds(a: Array, b: Array, elements: int) -> float:
-    """About how long one core takes for a product of so many elements."""
-    multiplications: int = elements * a.shape[-1]
-    if a.dtype.char not in _OF_BLAS:
+def product_nanoseconds(a: tuple[int, ...], b: tuple[int, ...], elements: int, dtype: np.dtype[Any]) -> float:
+    """About how long one core takes for so many elements of the product of matrices of these shapes."""
+    multiplications: int = elements * a[-1]
+    if dtype.char not in _OF_BLAS:
         return multiplications * costs.PLAIN_MULTIPLICATION_NANOSECONDS
-    speed = costs.MULTIPLICATIONS_A_NANOSECOND * 4 / a.itemsize
+    speed = costs.MULTIPLICATIONS_A_NANOSECOND * 4 / dtype.itemsize
     # Rows that are few do not pay for reading the columns.
-    moved: int = a.nbytes + b.nbytes + elements * a.itemsize
+    moved = (prod(a) + prod(b) + elements) * dtype.itemsize
     return multiplications / speed + moved * costs.BYTE_NANOSECONDS
 
 
@@ -85,22 +118,11 @@ def _with_vectors(a: Array, b: Array) -> Array:
     return np.asarray(found)
 
 
-def _product(a: Array, b: Array) -> Array:
-    columns = b.shape[-1]
-    if a.ndim == b.ndim == 2:
-        shape: tuple[int, ...] = (len(a), columns)
-    else:
-        shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], columns)
-    if prod(shape) * a.shape[-1] <= costs.UNSHARED_MULTIPLICATIONS:
-        return np.asarray(np.matmul(a, b))
-    return _long_product(a, b, np.empty(shape, a.dtype))
-
-
 def _long_product(a: Array, b: Array, out: Array) -> Array:
     """out = a @ b, in pieces where BLAS leaves the threads to us and the product is long enough."""
     if a.dtype.char in _OF_BLAS and not works_alone():
         return np.matmul(a, b, out=out)
-    nanoseconds = product_nanoseconds(a, b, out.size)
+    nanoseconds = product_nanoseconds(a.shape, b.shape, out.size, a.dtype)
     if nanoseconds < costs.WORTH_SHARING_PRODUCT_NANOSECONDS:
         return np.matmul(a, b, out=out)
     cut = _cut(out.shape, nanoseconds)

@@ -31,20 +31,28 @@ def philox(key: int, counter: int, first: int, count: int) -> Array:
     shift, low = np.uint64(32), np.uint64(_LOW)
     number = np.arange(count, dtype=np.uint64) + np.uint64(first % 2**64)
     # Two words of every block are multiplied in a round, and two are not.
-    factors = np.array([[0xD2511F53], [0xCD9E8D57]], np.uint64)
-    multiplied, others, products = np.empty((3, 2, count), np.uint64)
-    multiplied[0], multiplied[1] = number & low, counter & _LOW
-    others[0], others[1] = number >> shift, counter >> 32
+    words = np.empty((4, count), np.uint64)
+    one, other, kept, also_kept = words
+    one[...], other[...] = number & low, counter & _LOW
+    kept[...], also_kept[...] = number >> shift, counter >> 32
     left, right = key & _LOW, key >> 32
+    product, other_product = np.empty((2, count), np.uint64)
     for _ in range(_ROUNDS):
-        np.multiply(multiplied, factors, out=products)
-        np.right_shift(products[::-1], shift, out=multiplied)
-        multiplied ^= others
-        multiplied ^= np.array([[left], [right]], np.uint64)
-        np.bitwise_and(products[::-1], low, out=others)
+        np.multiply(one, np.uint64(0xD2511F53), out=product)
+        np.multiply(other, np.uint64(0xCD9E8D57), out=other_product)
+        for crossed, word, unmultiplied, part in (
+            (other_product, one, kept, left),
+            (product, other, also_kept, right),
+        ):
+            np.right_shift(crossed, shift, out=word)
+            word ^= unmultiplied
+            word ^= np.uint64(part)
+            np.bitwise_and(crossed, low, out=unmultiplied)
         left, right = (left + 0x9E3779B9) & _LOW, (right + 0xBB67AE85) & _LOW
     blocks = np.empty((count, 4), np.uint32)
-    blocks[:, ::2], blocks[:, 1::2] = multiplied.T, others.T
+    for position, word in enumerate((one, kept, other, also_kept)):
+        # Word by word: all at once would be a loop over four numbers for every block.
+        blocks[:, position] = word
     return blocks
 
 

@@ -37,6 +37,11 @@ def least_indices(keys: Array, count: int, axis: int) -> Array:
     keys: `comparable`, rank 1 or more. Of equal elements those with lower indices come first, NaN last.
     """
     size = keys.shape[axis]
+    if count == 1 and keys.size and keys.dtype.kind in "iuf":
+        found: Array = keys.argmin(axis, keepdims=True)
+        # It takes the first NaN for the least element, and so does np.minimum.
+        if keys.dtype.kind != "f" or not np.isnan(np.minimum.reduce(keys, axis)).any():
+            return found
     if not 0 < count * costs.ELEMENTS_A_KEPT_ONE <= size or keys.dtype.kind not in "iuf":
         order = np.argsort(keys, axis, kind="stable")
         return np.asarray(order.swapaxes(0, axis)[:count].swapaxes(0, axis))

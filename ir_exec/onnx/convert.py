@@ -27,7 +27,7 @@ from ir_exec.onnx.functions import Functions
 from ir_exec.onnx.order import in_order, name_of, place_of
 from ir_exec.onnx.registry import Version, find
 from ir_exec.onnx.tensors import array_of, dense, narrowed, tensor_type_of
-from ir_exec.onnx.values import Held, Missing, Narrow, Sequence
+from ir_exec.onnx.values import Appended, Held, Missing, Narrow, Sequence, Stack
 from ir_exec.types import Array
 
 if TYPE_CHECKING:
@@ -218,8 +218,9 @@ class Converter:
         """Report a declared type that contradicts the inferred one."""
         declared = self.declarations[name]
         kind = declared.WhichOneof("value")
-        if isinstance(value, Sequence) != (kind == "sequence_type") and kind in ("tensor_type", "sequence_type"):
-            found, expected = "a list" if isinstance(value, Sequence) else "a tensor", kind.removesuffix("_type")
+        is_list = isinstance(value, (Sequence, Stack, Appended))
+        if is_list != (kind == "sequence_type") and kind in ("tensor_type", "sequence_type"):
+            found, expected = "a list" if is_list else "a tensor", kind.removesuffix("_type")
             message = f"{name!r} is declared as a {expected}, and is {found}"
         elif kind == "tensor_type" and isinstance(value, Value):
             wanted = tensor_type_of(declared)

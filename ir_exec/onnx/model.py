@@ -16,8 +16,8 @@ from ir_exec.onnx.convert import Converter, Scope
 from ir_exec.onnx.domains import NEWEST, STANDARD, canonical_domain, shown_domain
 from ir_exec.onnx.functions import Functions
 from ir_exec.onnx.tensors import element_type_of, narrowed, tensor_type_of
-from ir_exec.onnx.values import Held, Missing, Narrow, Sequence
-from ir_exec.types import Array, TensorType
+from ir_exec.onnx.values import Appended, Held, Missing, Narrow, Sequence, Stack
+from ir_exec.types import Array, ElementType, TensorType
 
 if TYPE_CHECKING:
     from onnx import ModelProto, TypeProto, ValueInfoProto
@@ -160,9 +160,27 @@ def _result(value: Held, name: str, results: list[Value]) -> Layout:
         raise GraphError(f"nothing gives the output {name!r}", code=Code.dangling_edge)
     if isinstance(value, Sequence):
         return [_result(one, f"{name}/{position}", results) for position, one in enumerate(value.items)]
+    if isinstance(value, Stack | Appended):
+        raise UnsupportedError(f"the output {name!r} is a list, of which the length is not known")
     tensor = value.value if isinstance(value, Narrow) else value
-    results.append(build.result(tensor, tensor_names=(name,)))
+    results.append(build.result(_named(tensor, name, results), tensor_names=(name,)))
     return len(results) - 1
+
+
+def _named(tensor: Value, name: str, results: list[Value]) -> Value:
+    """The tensor as one that can have the name of an output.
+
+    OpenVINO gives a tensor the names of one Result alone, in place of those of an input: the others need tensors too.
+    """
+    for one in results:
+        if name in one.layer.output_names:
+            return one.layer.inputs[0]
+    is_input = tensor.layer.type == "Parameter" and tensor.layer.name != name
+    is_output = any(one.layer.inputs[0] is tensor for one in results)
+    if not (is_input or is_output) or tensor.element_type is ElementType.string:
+        return tensor
+    tensor.tensor_names = tuple([other for other in tensor.tensor_names if other != name])
+    return build.convert(tensor, tensor.element_type)
 
 
 def _unsupported(converter: Converter) -> UnsupportedError:

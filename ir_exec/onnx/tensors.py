@@ -185,10 +185,12 @@ def _strings(stored: Iterable[bytes], dims: tuple[int, ...]) -> Array:
 
 def _check_length(tensor: TensorProto, kind: ElementType, bits: int, count: int) -> None:
     """Before anything is made of it: the data has as many elements as the dims say."""
-    if tensor.HasField("raw_data"):
+    if kind is ElementType.string:
+        found, needed, unit = len(tensor.string_data), count, "strings"
+    elif tensor.HasField("raw_data"):
         found, needed, unit = len(tensor.raw_data), (count * bits + 7) // 8, "bytes"
     else:
-        lists = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
+        lists = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
         found = max(len(getattr(tensor, name)) for name in lists)
         packed = 8 // bits if 0 < bits < 8 else 1
         needed, unit = -(-count // packed), "elements"

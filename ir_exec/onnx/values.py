@@ -15,10 +15,12 @@ from ir_exec.errors import ShapeError, UnsupportedError
 from ir_exec.types import Array, Dim, ElementType
 
 __all__ = [
+    "Appended",
     "Held",
     "Missing",
     "Narrow",
     "Sequence",
+    "Stack",
     "as_i64",
     "cast",
     "concat",
@@ -57,6 +59,29 @@ class Sequence:
 
 
 @dataclass(frozen=True)
+class Stack:
+    """A list of tensors of one shape, of a length that is not known when converting: parts of one along axis 0."""
+
+    value: Value
+
+    @property
+    def element_type(self) -> ElementType:
+        return self.value.element_type
+
+
+@dataclass(frozen=True)
+class Appended:
+    """A list inside of the loop that lets it grow, which knows what an iteration has appended so far and nothing else.
+
+    place: among what the loop carries.
+    """
+
+    place: int
+    element_type: ElementType
+    items: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True)
 class Missing:
     """A value that no operator of IR gives, because of a node that cannot be converted."""
 
@@ -72,7 +97,7 @@ class Narrow:
     kind: int
 
 
-Held: TypeAlias = "Value | Narrow | Sequence | Missing | None"
+Held: TypeAlias = "Value | Narrow | Sequence | Stack | Appended | Missing | None"
 """None is an input that a node leaves out, and an optional without an element; one with an element is the element."""
 
 

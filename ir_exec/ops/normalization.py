@@ -128,7 +128,16 @@ class LRN(Op):
             total = _sum_around(total, axis, (self.size - 1) // 2)
         total *= wide.dtype.type(self.alpha / float(self.size) ** len(around))
         total += wide.dtype.type(self.bias)
-        return rounded(np.asarray(wide / total ** wide.dtype.type(self.beta)), data.dtype)
+        return rounded(np.asarray(wide / _power(total, self.beta)), data.dtype)
+
+
+def _power(base: Array, exponent: float) -> Array:
+    """The array to this power; that of most networks by square roots, in a tenth of the time."""
+    if exponent != 0.75:
+        return np.asarray(base ** base.dtype.type(exponent))
+    root = np.sqrt(base)
+    root *= np.sqrt(root)
+    return root
 
 
 def _sum_around(data: Array, axis: int, reach: int) -> Array:

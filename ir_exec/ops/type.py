@@ -157,8 +157,6 @@ class ConvertPromoteTypes(Op):
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         common = self._common(*types)
-        if common is ElementType.dynamic:
-            return self.evaluate
         first, second = (_conversion(type, common) for type in types)
         return lambda input_0, input_1: (first(input_0), second(input_1))
 
@@ -199,9 +197,9 @@ class ConvertPromoteTypes(Op):
         return tensor
 
     def _signed_and_unsigned(self, signed: ElementType, unsigned: ElementType) -> ElementType:
-        if not self.promote_unsafe and (unsigned.bits > 32 or 2 * unsigned.bits > signed.bits):
+        if not self.promote_unsafe and 2 * unsigned.bits > signed.bits:
             raise _unsafe(unsigned, signed)
-        if unsigned.bits > 32:
+        if unsigned is ElementType.u64:
             return self.u64_integer_promotion_target
         bits = max(2 * unsigned.bits, signed.bits)
         return {4: ElementType.i4, 8: ElementType.i8, 16: ElementType.i16, 32: ElementType.i32}.get(

@@ -154,7 +154,7 @@ class Executor:
             if isinstance(node.op, Const):
                 # It is too large to be kept.
                 continue
-            values = [types[value.number].value for value in node.outputs] if node.op and node.op.deterministic else []
+            values = [types[value.number].value for value in node.outputs] if node.op else []
             if all(value is not None for value in values):
                 for output, value in zip(node.outputs, values, strict=False):
                     slots[output.number] = None if value is None else read_only(value)

@@ -37,8 +37,6 @@ def run_steps(steps: list[Step], slots: list[Array | None], limits: Limits, obse
                 limits.check_time()
             if step.held is not None:
                 limits.planned = around + step.held.beside
-            if step.check is not None:
-                step.check(arrays)
             result = step.evaluate(*arrays)
             if step.held is not None:
                 _keep(step.held, arrays, result, limits)

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-from ir_exec.errors import EvaluationError, IRError, ResourceError, raise_error
+from ir_exec.errors import IRError, ResourceError
 from ir_exec.graph import Node, last_uses
-from ir_exec.infer import Types, infer_outputs
-from ir_exec.kernels.limits import Budget, Limits, current_limits
+from ir_exec.infer import Types
+from ir_exec.kernels.limits import Budget, Limits
 from ir_exec.ops import Op
+from ir_exec.runtime.checked import Checked
 from ir_exec.runtime.memory import Buffers, byte_size
 from ir_exec.runtime.rewrite.fused import FusedNode
-from ir_exec.types import Array, TensorType
+from ir_exec.types import Array
 
 __all__ = ["Context", "Instrument", "Kernel", "Plan", "Planner", "Setting", "Step"]
 
@@ -43,7 +44,6 @@ class Step:
     """One node in the loop.
 
     inputs, outputs: slots, which are the numbers of the values. dying: slots that are empty after this step.
-    check: None where planning has proven the types; elsewhere it infers them from the arrays of the run.
     held: None where planning has counted all memory of the step.
     members: the nodes that it computes, `node` last, where a rewrite has put several into one step.
     op: what computes them.
@@ -54,7 +54,6 @@ class Step:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     dying: tuple[int, ...]
-    check: Callable[[list[Array]], None] | None
     held: Held | None
     op: Op
     members: tuple[Node, ...] = ()
@@ -162,11 +161,10 @@ class Planner:
         members = node.members if isinstance(node, FusedNode) else ()
         return Step(
             node=members[-1] if members else node,
-            evaluate=self._kernel(index, op, context, proven),
+            evaluate=self._kernel(index, op, context) if proven else self._checked(node, op, context),
             inputs=inputs,
             outputs=outputs,
             dying=tuple([slot for slot in self._dying[index] if slot not in self._keep]),
-            check=None if proven else partial(_check, node, op, context),
             held=None if proven and not node.bodies else Held(live - sum(sizes), sizes),
             op=op,
             members=members,
@@ -175,16 +173,26 @@ class Planner:
     def _is_static(self, numbers: tuple[int, ...]) -> bool:
         return all(self._types[number].shape.is_static for number in numbers)
 
-    def _kernel(self, index: int, op: Op, context: Context, proven: bool) -> Kernel:
+    def _kernel(self, index: int, op: Op, context: Context) -> Kernel:
+        """What computes a node whose types planning has proven."""
         node = self._nodes[index]
-        if op.evaluate_context:
-            return partial(op.evaluate, **{name: context[name] for name in op.evaluate_context})
-        better = None if isinstance(node, FusedNode) else self._setting.with_constants(node)
-        if better is not None or not proven:
-            return better or op.evaluate
+        better = self._kernel_for_any(node, op, context)
+        if better is not None:
+            return better
         kernel = self._kernel_for_types(node, op)
         position = self._overwritten_input(index, op)
         return kernel if position is None else partial(_overwrite, kernel, position)
+
+    def _checked(self, node: Node, op: Op, context: Context) -> Kernel:
+        """What computes a node whose types are inferred from the arrays of the run."""
+        better = self._kernel_for_any(node, op, context)
+        return Checked(node, op, context, better or op.evaluate, better=better is None and self._overwrite)
+
+    def _kernel_for_any(self, node: Node, op: Op, context: Context) -> Kernel | None:
+        """What is to be called instead of `evaluate` and of `kernel`, whatever the types are."""
+        if op.evaluate_context:
+            return partial(op.evaluate, **{name: context[name] for name in op.evaluate_context})
+        return None if isinstance(node, FusedNode) else self._setting.with_constants(node)
 
     def _kernel_for_types(self, node: Node, op: Op) -> Kernel:
         inputs = [self._types[value.number] for value in node.values_in]
@@ -205,19 +213,6 @@ class Planner:
                 if named and self._types[value.number] == output and self._buffers.may_overwrite(index, position):
                     return position
         return None
-
-
-def _check(node: Node, op: Op, context: Context, arrays: list[Array]) -> None:
-    """Infer from the arrays of the run; raises what `infer` finds wrong with them."""
-    types = [TensorType.of(array) for array in arrays]
-    outputs = infer_outputs(op, types, context, raise_error) or []
-    if op.counts_outputs and len(outputs) != len(node.outputs):
-        message = f"{op.counts_outputs} has {len(outputs)} elements, but the layer has {len(node.outputs)} outputs"
-        raise EvaluationError(message, port=op.counts_outputs).located(node.location)
-    sizes = [byte_size(type) for type in outputs]
-    # What may be a view of an input, and is not larger than one, is counted when it is there.
-    least = max(map(byte_size, types), default=0) if op.views else -1
-    current_limits().require(sum([size for size in sizes if size > least]))
 
 
 def _at_layer(node: Node, require: Callable[[int], None], size: int) -> None:

@@ -33,6 +33,14 @@ def pool(function: Callable[..., Any], **options: Any) -> Any:
 
 INDICES = np.array([[[[0, 5, 2, 1, 3, 4]]]])
 
+BOXES = np.array([[[0, 0, 1, 1], [0, 0, 1, 1.1], [0, 2, 1, 3], [2, 2, 3, 3]]], np.float32)
+
+
+def interpolated(target: list[float], way: str, **options: Any) -> build.Value:
+    kind = "i64" if way == "sizes" else "f32"
+    return build.interpolate(data(), build.constant(target, kind), [2, 3], shape_calculation_mode=way, **options)
+
+
 CASES: dict[str, tuple[Callable[[], build.Value], int, str]] = {
     "AvgPool without dilations": (lambda: pool(build.avg_pool, exclude_pad=True), 12, "opset1"),
     "AvgPool-14": (lambda: pool(build.avg_pool, exclude_pad=True), 15, "opset14"),
@@ -50,6 +58,15 @@ CASES: dict[str, tuple[Callable[[], build.Value], int, str]] = {
         14,
         "opset4",
     ),
+    "Interpolate by sizes": (lambda: interpolated([9, 4], "sizes", mode="linear_onnx"), 10, "opset4"),
+    "Interpolate by scales": (lambda: interpolated([1.5, 0.7], "scales", mode="cubic"), 10, "opset4"),
+    "Interpolate of all axes": (
+        lambda: build.interpolate(data(), np.array([1, 2, 3, 9]), mode="nearest", shape_calculation_mode="sizes"),
+        8,
+        "opset4",
+    ),
+    "NonMaxSuppression": (lambda: build.non_max_suppression(BOXES, data((1, 2, 4)), 3, 0.5, 0.0)[0], 8, "opset5"),
+    "MulticlassNms": (lambda: build.multiclass_nms(BOXES, data((1, 2, 4)), iou_threshold=0.5)[0], 8, "opset8"),
     "OneHot": (lambda: build.one_hot(build.parameter([3], "i64", name="data"), 4, 1.0, 0.0, axis=1), 15, "opset1"),
 }
 
@@ -72,6 +89,16 @@ REFUSED: dict[str, tuple[Callable[[], build.Value], int, str]] = {
         lambda: build.scatter_elements_update(data(), INDICES, np.ones((1, 1, 1, 6), np.float32), 3, reduction="sum"),
         11,
         "version 3 has no reduction",
+    ),
+    "pillow": (
+        lambda: interpolated([9, 4], "sizes", mode="bilinear_pillow"),
+        10,
+        "version 4 has no mode 'bilinear_pillow'",
+    ),
+    "roisnum": (
+        lambda: build.multiclass_nms(data((2, 4, 4)), np.ones((2, 4), np.float32), [4])[0],
+        8,
+        "version 8 has no roisnum",
     ),
     "stable": (lambda: build.topk(data(), 3, axis=2, mode="max", sort="value", stable=True)[0], 10, "has no stable"),
     "no older version": (lambda: build.is_finite(data()), 9, "version 10 has no older one"),
@@ -100,7 +127,7 @@ def test_values_stay_the_same(name: str, tmp_path: Path) -> None:
         "numpy.save(folder + '/out.npy', compiled([numpy.load(folder + '/in.npy')])[0])\n"
     )
     subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True, timeout=120)
-    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, rtol=1e-6)
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", REFUSED)

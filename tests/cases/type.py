@@ -226,6 +226,8 @@ CASES += [
     promote(ones("f16"), ones("i8", 2), scalars=True),
     promote(ones("f32"), ones("f16", 2), unsafe=True, scalars=True),
     promote(ones("i16", 2), ones("i32", 2), scalars=True),
+    promote(ones("f16"), ones("bf16", 2), scalars=True),
+    promote(ones("u16"), ones("i8", 2), scalars=True),
     Case("ConvertPromoteTypes", 14, (ones("f32", 2), ones("f16", 2)), outputs=2),
 ]
 

@@ -76,6 +76,8 @@ class TestArguments:
             assert check_model(raw, weights=given).ok
         assert places(check_model(raw))[0][0] == Code.weights_missing
         assert check_model(raw).path is None
+        path = NETWORKS / "lstm.xml"
+        assert check_model(ir_exec.read_model(path)).path == str(path)
 
     @pytest.mark.parametrize(
         "weights", [7, object(), ["m.bin"], "no/such.bin", "\0", b"version https://git-lfs.github.com/spec/v1"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from ir_exec import check_model
@@ -35,6 +36,19 @@ def test_they_are_one_info() -> None:
     (found,) = check_model(raw, weights=bytes(16)).diagnostics
     assert (found.code, found.severity, found.location.layer_id) == (Code.unknown_attribute, "info", "2")
     assert found.message.endswith("(3 times, here first): group of Convolution, output_padding of Convolution")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"), [('group="1"', "", "once"), ('group="1"', 'group="1"', "2 times")]
+)
+def test_they_are_counted(first: str, second: str, told: str) -> None:
+    (found,) = check_model(convolutions(first, second), weights=bytes(16)).diagnostics
+    assert f"({told}" in found.message
+
+
+def test_an_attribute_of_any_name_is_a_warning() -> None:
+    (found,) = check_model(convolutions('a.b="1"', ""), weights=bytes(16)).diagnostics
+    assert (found.code, found.severity) == (Code.unknown_attribute, "warning")
 
 
 def test_a_misspelt_attribute_is_a_warning() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ir_exec import check_model
+from ir_exec.check.blame import sizes_of
 from ir_exec.check.stray import stray
 from ir_exec.infer import infer_types
 from ir_exec.model import load
@@ -113,6 +114,51 @@ def test_a_pattern_that_is_put_together() -> None:
     (error,) = check_model(made.result(product, (1, 6, 8)), weights=made.weights, batch=3).errors
     assert error.hint is not None
     assert error.hint.startswith(f'dim 1 is fixed by layer {parts[0]} "layer{parts[0]}" (Const) = [1]; ')
+
+
+def test_a_pattern_that_is_computed_blames_no_constant_of_its_own() -> None:
+    made = Builder()
+    x = made.parameter(1, 6, 8)
+    six = made.add("Multiply", "i64 i64 i64", [(made.const(2), (1,)), (made.const(3), (1,))], (1,))
+    parts = [made.const(1), six, made.const(-1)]
+    pattern = made.add("Concat", "i64 i64 i64 i64", [(part, (1,)) for part in parts], (3,), 'axis="0"')
+    kept = made.reshape(x, (1, 6, 8), pattern, (1, 6, 8))
+    product = made.add("MatMul", "f32 f32 f32", [(kept, (1, 6, 8)), (made.zeros(8, 8), (8, 8))], (1, 6, 8))
+    (error,) = check_model(made.result(product, (1, 6, 8)), weights=made.weights, batch=3).errors
+    assert "(Const) = [2]" not in (error.hint or "")
+
+
+@pytest.mark.parametrize("dims", [15, 16, 17])
+def test_a_long_constant_is_told_by_its_type(dims: int) -> None:
+    made = Builder()
+    x = made.parameter(1, 6)
+    sizes = (1, 6, *[1] * (dims - 2))
+    reshaped = made.reshape(x, (1, 6), made.const(*sizes), sizes)
+    xml = made.result(reshaped, sizes)
+    (error,) = check_model(xml, weights=made.weights, batch=3).errors
+    assert error.hint is not None
+    shown = str(list(sizes)).replace(" ", "") if dims <= 16 else "i64[17]"
+    assert f"(Const) {'= ' * (dims <= 16)}{shown}" in error.hint
+    loaded = load(xml, made.weights)
+    assert loaded is not None
+    (pattern,) = [node for node in loaded.graph.nodes if node.type == "Const"]
+    type = infer_types(loaded.graph, weights=loaded.weights)[pattern.outputs[0].number]
+    assert sizes_of(pattern, type) == ({1, 6} if dims <= 16 else {dims})
+
+
+def test_where_nothing_is_known_nothing_is_stray() -> None:
+    made = Builder()
+    reshaped = made.reshape(made.parameter(1, 6, 8), (1, 6, 8), made.const(1, 6, -1), (1, 6, 8))
+    relu = made.add("ReLU", "f32 f32", [(reshaped, (1, 6, 8))], (1, 6, 8))
+    loaded = load(made.result(relu, (1, 6, 8)), made.weights)
+    assert loaded is not None
+    types = infer_types(loaded.graph, weights=loaded.weights)
+    node = next(node for node in loaded.graph.nodes if node.type == "ReLU")
+    for value in (value for node in loaded.graph.nodes for value in node.outputs):
+        unknown = [*types]
+        unknown[value.number] = TensorType.unknown()
+        assert stray(node, types, unknown) is None
+        assert stray(node, unknown, types) is None
 
 
 @pytest.mark.parametrize(

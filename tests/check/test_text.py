@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from ir_exec import Report, check_model
@@ -222,6 +223,10 @@ def test_text_goes_on_below_where_the_terminal_ends() -> None:
     assert all(len(line) <= 60 for line in lines)
     assert sum(line.count("word") for line in lines) == 60
     assert "\n".join(lines).replace("\n", " ").count("word") == 60
+    placed = one.model_copy(update={"location": replace(one.location, layer_name="many words " * 8)})
+    lines = list(render(report_of(placed), width=60))
+    first, second = next((line, lines[n + 1]) for n, line in enumerate(lines) if "-->" in line)
+    assert len(second) - len(second.lstrip()) == first.index("-->") + 4
     name = "n" * 200
     assert any(name in line for line in render(report_of(found("error", f"a {name} b", "1")), width=60))
     assert len(list(render(report_of(one)))) == 4

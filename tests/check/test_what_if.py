@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ir_exec import Report, check_model
-from ir_exec.check.what_if import parse_shapes
+from ir_exec.check.what_if import join_shapes, parse_shapes
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.types import Shape
@@ -52,6 +52,11 @@ class TestSyntax:
         with pytest.raises(EvaluationError) as caught:
             parse_shapes(text)
         assert caught.value.code == Code.unknown_input
+
+    def test_one_shape_for_an_input(self) -> None:
+        assert join_shapes(["x[1],y[2]", "z[3]"]) == parse_shapes("x[1],y[2],z[3]")
+        with pytest.raises(EvaluationError, match="input 'y' is given two shapes"):
+            join_shapes(["x[1],y[2]", "y[2]"])
 
     def test_what_is_no_dim(self) -> None:
         with pytest.raises(ShapeError):

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from lxml import etree
 
 from ir_exec.cli import main
 from tests.helpers.items import weighed_network
 
+COMPARISONS = Path(__file__).parents[2] / "schemas" / "compare-many.schema.json"
 WEIGHTS = np.arange(12, dtype=np.float32).reshape(4, 3)
 
 
@@ -179,9 +183,40 @@ def test_compare(place: Path) -> None:
     Path("other/net.bin").write_bytes((WEIGHTS + 1).tobytes())
     found = call("compare", "net.xml", "--with", "other/net.xml", "--inputs", "data/*.npz", "--format", "json")
     assert found.exit_code == 1
-    verdicts = {entry["item"]: entry["comparison"]["equal"] for entry in json.loads(found.output)}
+    report = json.loads(found.output)
+    jsonschema.validate(report, json.loads(COMPARISONS.read_text("utf-8")))
+    assert not report["equal"]
+    verdicts = {entry["item"]: entry["comparison"]["equal"] for entry in report["items"]}
     assert not verdicts["3"]
     np.savez("data/4.npz", in0=np.zeros((2, 5), np.float32))
     broken = call("compare", "net.xml", "--with", "net.xml", "--inputs", "data/*.npz")
     assert broken.exit_code == 2
     assert "4 of 5 items are equal" in broken.output
+    assert call("compare", "net.xml", "--with", "net.xml", "--inputs", "data", "--format", "html").exit_code == 2
+
+
+def test_compare_for_other_programs(place: Path) -> None:
+    """Of items that are equal, differ, and cannot be compared."""
+    (place / "other").mkdir()
+    weighed_network(place / "other")
+    Path("other/net.bin").write_bytes((WEIGHTS + 1).tobytes())
+    np.savez("data/4.npz", in0=np.zeros((2, 5), np.float32))
+    arguments = ("compare", "net.xml", "--with", "other/net.xml", "--inputs", "data")
+    suites = call(*arguments, "--format", "junit", "--output", "found.xml")
+    assert suites.exit_code == 2
+    found = {suite.get("name", ""): suite for suite in etree.parse("found.xml").getroot()}
+    assert next(iter(found)).startswith("0: net.xml against other/net.xml")
+    assert [len(suite.findall("testcase/error")) for suite in found.values()] == [0, 0, 0, 0, 1]
+    assert [suite.get("errors") for suite in found.values()] == ["0", "0", "0", "0", "1"]
+    assert int(list(found.values())[3].get("failures", "")) > 0
+    rows = list(csv.DictReader(call(*arguments, "--format", "csv").stdout.splitlines()))
+    assert {row["item"] for row in rows if row["layer_id"]} == {"0", "1", "2", "3"}
+    (failed,) = (row for row in rows if row["error"])
+    assert failed["item"] == "4"
+    text = call(*arguments, "--output", "found.txt")
+    assert text.exit_code == 2
+    assert Path("found.txt").read_text().splitlines()[-1].startswith("4: could not be compared: ")
+
+
+def test_the_schema_is_current() -> None:
+    assert call("schema", "compare-many").stdout == COMPARISONS.read_text("utf-8")

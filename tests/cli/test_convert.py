@@ -47,6 +47,7 @@ def test_shapes_of_inputs(tmp_path: Path) -> None:
 def test_weights_as_f16(tmp_path: Path) -> None:
     full = converted(network(tmp_path))
     short = converted(network(tmp_path), "--compress-to-fp16")
+    assert len(short.document.layers) == len(full.document.layers) + 1
     assert (tmp_path / "out.bin").stat().st_size == WEIGHTS.size * 2
     x = np.ones((1, 8), np.float32)
     np.testing.assert_allclose(

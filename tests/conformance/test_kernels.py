@@ -33,6 +33,9 @@ def _compare(case: Case) -> None:
         if all(output.shape.is_static for output in (outputs if isinstance(outputs, tuple) else (outputs,))):
             with RunThreads(1), np.errstate(all="ignore"):
                 found = layer.kernel(*types)(*case.inputs)
+            if not layer.views:
+                outputs = found if isinstance(found, tuple) else (found,)
+                assert not any(np.may_share_memory(one, array) for one in outputs for array in case.inputs), case
             for one, other in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):
                 if case.type == "NonMaxSuppression" and case.opset < 5:
                     # A static number of rows is filled up with -1; `evaluate` alone knows no types.

@@ -61,11 +61,12 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Planted:
-    """The changed files; `ids` are the layers that hold the fault: one of them is to be named."""
+    """The changed files; `ids` and `paths` are those of the layers that hold the fault: one of them is to be named."""
 
     xml: bytes
     weights: bytes
     ids: frozenset[str]
+    paths: frozenset[str]
     kind: str
 
 
@@ -81,26 +82,37 @@ def planted(xml: bytes, weights: bytes, random: Random, *, bodies: bool = False)
     kind = random.choice(["attribute", "attribute", "constant", "operator", "operator"])
     change = {"attribute": _attribute, "constant": _constant, "operator": _operator}[kind]
     changed = bytearray(weights)
-    ids = change(layers, changed, random)
-    if ids is None:
+    faulty = change(layers, changed, random)
+    if faulty is None:
         return None
-    return Planted(etree.tostring(root), bytes(changed), frozenset(ids), kind)
+    ids, paths = (frozenset(map(one, faulty)) for one in (_id, _path))
+    return Planted(etree.tostring(root), bytes(changed), ids, paths, kind)
+
+
+def _id(layer: Element) -> str:
+    return layer.get("id", "")
+
+
+def _path(layer: Element) -> str:
+    """`loop/body/name`."""
+    around = [one for one in layer.iterancestors() if one.tag == "layer" or one.tag.endswith("body")]
+    return "/".join(one.get("name", "") if one.tag == "layer" else one.tag for one in (*reversed(around), layer))
 
 
 def _is_inside(layer: Element) -> bool:
     return any(around.tag == "layer" for around in layer.iterancestors())
 
 
-def _operator(layers: list[Element], weights: bytearray, random: Random) -> set[str] | None:
+def _operator(layers: list[Element], weights: bytearray, random: Random) -> list[Element] | None:
     choices = [layer for layer in layers if layer.get("type") in SWAPS]
     if not choices:
         return None
     layer = random.choice(choices)
     layer.set("type", SWAPS[layer.get("type", "")])
-    return {layer.get("id", "")}
+    return [layer]
 
 
-def _attribute(layers: list[Element], weights: bytearray, random: Random) -> set[str] | None:
+def _attribute(layers: list[Element], weights: bytearray, random: Random) -> list[Element] | None:
     choices = [
         (layer, name)
         for layer in layers
@@ -116,7 +128,7 @@ def _attribute(layers: list[Element], weights: bytearray, random: Random) -> set
     if new is None:
         return None
     data.set(name, new)
-    return {layer.get("id", "")}
+    return [layer]
 
 
 def _changed(text: str, random: Random) -> str | None:
@@ -135,7 +147,7 @@ def _changed(text: str, random: Random) -> str | None:
     return ",".join(parts)
 
 
-def _constant(layers: list[Element], weights: bytearray, random: Random) -> set[str] | None:
+def _constant(layers: list[Element], weights: bytearray, random: Random) -> list[Element] | None:
     constants = [layer for layer in layers if layer.get("type") == "Const"]
     kinds = {"f32": np.float32, "f16": np.float16, "i64": np.int64, "i32": np.int32}
     choices = [layer for layer in constants if layer.find("data").get("element_type") in kinds]
@@ -151,33 +163,31 @@ def _constant(layers: list[Element], weights: bytearray, random: Random) -> set[
     value = np.frombuffer(weights, dtype, 1, start).copy()
     value += np.asarray(random.choice([1, -1, 2]), dtype)
     weights[start : start + dtype.itemsize] = value.tobytes()
-    return {
-        other.get("id", "")
+    return [
+        other
         for other in constants
         if int(other.find("data").get("offset", "0")) <= start
         and start < int(other.find("data").get("offset", "0")) + int(other.find("data").get("size", "0"))
-    }
+    ]
 
 
 def visible(good: Model, fault: Planted, inputs: list[Array]) -> bool:
     """Whether the changed network runs, and its layer gives other values: no fault is to be found elsewhere."""
     try:
         bad = read_model(fault.xml, weights=fault.weights)
-        mine, theirs = _values(good, inputs, fault.ids), _values(bad, inputs, fault.ids)
+        mine, theirs = _values(good, inputs, fault.paths), _values(bad, inputs, fault.paths)
     except IRError:
         return False
     return any(_differs(mine[key], theirs[key]) for key in mine if key in theirs)
 
 
-def _values(model: Model, inputs: list[Array], ids: frozenset[str]) -> dict[tuple[object, ...], Array]:
-    found: dict[tuple[object, ...], Array] = {}
+def _values(model: Model, inputs: list[Array], paths: frozenset[str]) -> dict[tuple[str, int], Array]:
+    found: dict[tuple[str, int], Array] = {}
 
     def keep(visit: Visit) -> None:
-        if visit.node.id in ids:
-            for position, array in enumerate(visit.outputs):
-                # The first iteration: later ones differ in what the changed layer gave before.
-                if not any(visit.where.iterations):
-                    found[(visit.where, visit.node.id, position)] = array
+        # The first iteration: later ones differ in what the changed layer gave before.
+        if visit.path in paths and not any(visit.where.iterations):
+            found.update({(visit.path, position): array for position, array in enumerate(visit.outputs)})
 
     Walker(model, threads=1).run(inputs, keep)
     return found

@@ -235,6 +235,25 @@ class TestKinds:
         report = shapes(PATHS["index_ops"])
         assert told(report) == {"x[0]": "any", "x[1]": "from 3", "idx[0]": "= x[0]", "idx[1]": "at most x[1]"}
 
+    def test_data_have_room_for_indices_and_updates(self) -> None:
+        """The three dims belong together, but data may be larger: the layer that refuses less is named."""
+        net = NetworkText()
+        data, indices, updates = net.parameter("?,?"), net.parameter("?,?", "i64"), net.parameter("?,?")
+        axis = net.const(np.array(0, np.int64))
+        net.result(net.op("ScatterElementsUpdate", data, indices, updates, axis, opset=3))
+        report = of(net)
+        assert told(report) == {
+            "parameter0[0]": "any",
+            "parameter0[1]": "at least parameter1[1]",
+            "parameter1[0]": "any",
+            "parameter1[1]": "any",
+            "parameter2[0]": "= parameter1[0]",
+            "parameter2[1]": "= parameter1[1]",
+        }
+        (limit,) = report.inputs[1].limits
+        assert limit.type == "ScatterElementsUpdate"
+        assert "expected at most" in limit.message
+
     def test_the_length_of_a_pattern_is_no_cause(self) -> None:
         """Nor are axes, nor sizes that no input could have changed."""
         causes = [limit.cause for dim in shapes(PATHS["gpt2_with_past"]).inputs for limit in dim.limits if limit.cause]

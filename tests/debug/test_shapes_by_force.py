@@ -35,6 +35,8 @@ def allowed(found: Found, rng: Random) -> Sizes:
         sizes = [size + steps * part for size, part in zip(sizes, free.along, strict=True)]
     for dim in found.at_most:
         sizes[dim] = rng.randint(1, max(sizes[dim], 1))
+    for dim in found.at_least:
+        sizes[dim] += rng.randint(0, FAR)
     ones = sorted(found.ones)
     if ones and rng.random() < 0.5:
         sizes[rng.choice(ones)] = 1
@@ -84,7 +86,7 @@ def _allows_with(found: Found, base: Sizes, sizes: Sizes, meant: dict[int, int])
         elif dim in found.directions.tied:
             parts = found.directions.tied[dim].items()
             wanted = base[dim] + sum(slope * (meant[one] - base[one]) for one, slope in parts)
-            if size > wanted or (size < wanted and dim not in found.at_most):
+            if (size > wanted and dim not in found.at_least) or (size < wanted and dim not in found.at_most):
                 return _is_of_elements(found, dim)
         elif size != base[dim]:
             return False

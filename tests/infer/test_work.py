@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import ir_exec
-from ir_exec.infer import Work, count_work
+from ir_exec.infer import Work, count_work, infer_types
+from ir_exec.model import load
 from tests.conformance.build import IRFile
+from tests.helpers.ir_text import layer, net, parameter, port, result
 from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output
 
 NETWORKS = Path(__file__).parents[1] / "networks"
@@ -51,6 +53,24 @@ CONVOLUTION = {"strides": "1,1", "dilations": "1,1", "pads_begin": "0,0", "pads_
 )
 def test_one_layer(type: str, opset: int, shapes: list[str], attributes: dict[str, object], expected: int) -> None:
     assert one_layer(type, *shapes, opset=opset, **attributes) == Work(expected, is_exact=True)
+
+
+def test_layers_that_nobody_knows_count_nothing() -> None:
+    text = NetworkText()
+    text.result(text.op("Relu", text.op("Mystery", text.parameter("2,3"))))
+    file = text.file()
+    loaded = load(file.xml, file.weights, report=lambda error: None)
+    assert loaded is not None
+    types = infer_types(loaded.graph)
+    assert count_work(loaded.graph, types, None) == Work(0)
+
+
+def test_layers_without_an_edge_count_nothing() -> None:
+    product = layer(2, "MatMul", inputs=[port(0, dims=(2, 3)), port(1, dims=(3, 4))], outputs=[port(2, dims=(2, 4))])
+    xml = net([parameter(0, dims=(2, 3)), product, result(3, dims=(2, 4))], [(0, 0, 2, 0), (2, 2, 3, 0)])
+    loaded = load(xml, report=lambda error: None)
+    assert loaded is not None
+    assert count_work(loaded.graph, infer_types(loaded.graph), None) == Work(0)
 
 
 def test_a_sequence() -> None:

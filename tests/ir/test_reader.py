@@ -98,6 +98,14 @@ def test_lines_are_exact_where_an_attribute_ends_its_lines_as_tags_do() -> None:
     assert lines[layer(document, "2").line - 1].strip().startswith('<layer id="2"')
 
 
+@pytest.mark.parametrize("line", [65_534, 65_535, 65_536, 65_537])
+def test_lines_are_exact_where_lxml_counts_no_further(line: int) -> None:
+    text = RELU.replace('<layer id="1"', "\n" * (line - 13) + '<layer id="1"')
+    start, end = text[: text.index('<layer id="1"')], text[text.index('<layer id="1"') :]
+    for rest in (text, start + end.replace("\n", " ")):
+        assert layer(read(rest), "1").line == line
+
+
 def test_lines_are_exact_in_a_file_of_more_than_65535_lines() -> None:
     text = RELU.replace('<layer id="1"', "\n" * 70_000 + '<layer id="1"')
     assert layer(read(text), "1").line == 13 + 70_000

@@ -112,6 +112,16 @@ def test_checking_fetches_only_the_constants_it_looks_at(memory: Any, monkeypatc
     assert asked <= {0, *range(20, 21 + len(content) // BLOCK)}, "the first block tells whether it is a Git LFS pointer"
 
 
+def test_blocks_that_lie_side_by_side_are_fetched_at_once(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.pipe("/side/by.bin", bytes(9 * BLOCK))
+    remote = RemoteFile.open("memory://side/by.bin")
+    fetched = Fetched(memory, monkeypatch)
+    remote.require(3 * BLOCK, BLOCK)
+    remote.require(0, 9 * BLOCK)
+    asked = [(start // BLOCK, end // BLOCK) for _, start, end in fetched.ranges]
+    assert asked == [(3, 4), (0, 3), (4, 9)]
+
+
 def test_what_was_fetched_is_kept_until_it_changes(
     memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from random import Random
 
 from tests.mutate.changes import Change, changes_of
-from tests.mutate.trial import Limits, Tried, Workshop
+from tests.mutate.trial import Tried, Workshop
 
 ROOT = Path(__file__).parents[2]
 EQUIVALENT = Path(__file__).with_name("equivalent.json")
@@ -61,7 +61,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--output", type=Path, metavar="FILE", help="append each result to FILE, as a line of JSON")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes; default 1")
     parser.add_argument(
-        "--seconds", type=float, default=60.0, metavar="S", help="processor time for a stage of a change; default 60"
+        "--seconds", type=float, default=30.0, metavar="S", help="processor time for a stage of a change; default 30"
     )
     parser.add_argument("--quick", action="store_true", help="leave out tests that are not near the module")
     parser.add_argument("--list", action="store_true", help="print the keys and try nothing")
@@ -98,22 +98,21 @@ def _chosen(changes: list[Change], options: argparse.Namespace) -> list[Change]:
 
 def _tried(changes: list[Change], options: argparse.Namespace) -> Iterator[Tried]:
     with tempfile.TemporaryDirectory(prefix="ir_exec-mutate-", ignore_cleanup_errors=True) as folder:
-        limits = Limits(options.seconds, is_quick=options.quick)
-        jobs = [(change, Path(folder), limits) for change in changes]
+        jobs = [(change, Path(folder), options.seconds, options.quick) for change in changes]
         # Forked, so that what the children need is imported once.
         with multiprocessing.get_context("fork").Pool(options.jobs) as pool:
             yield from pool.imap_unordered(_try_out, jobs)
 
 
 @cache
-def _workshop(folder: Path, limits: Limits) -> Workshop:
+def _workshop(folder: Path, seconds: float, is_quick: bool) -> Workshop:
     """The one of this process."""
-    return Workshop(ROOT, folder, limits)
+    return Workshop(ROOT, folder, seconds, is_quick=is_quick)
 
 
-def _try_out(job: tuple[Change, Path, Limits]) -> Tried:
-    change, folder, limits = job
-    return _workshop(folder, limits).try_out(change)
+def _try_out(job: tuple[Change, Path, float, bool]) -> Tried:
+    change, *rest = job
+    return _workshop(*rest).try_out(change)
 
 
 def _summary(tried: list[Tried], equivalent: list[Change], stale: list[str]) -> int:

@@ -9,20 +9,20 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Stage", "stages"]
+__all__ = ["Stage", "all_files", "stages"]
 
 PACKAGE: Final = "ir_exec"
 
 OF_NETWORKS: Final = ("tests/runtime/test_bodies.py", "tests/runtime/test_state.py")
 """The own tests of ir_exec/ops/infrastructure, of which one layer alone makes no case."""
 
-REGISTRY: Final = "tests/conformance/test_registry.py"
+OF_ALL: Final = ("tests/ops/test_layout.py", "tests/conformance/test_registry.py")
 """What is said of every class of operators."""
 
 ELSEWHERE: Final = ("kernels", "types", "ops", "infer", "graph", "runtime", "ir", "check", "cli", "conformance")
 """The folders of tests that come last, in this order. Of tests/conformance what is not about single rows."""
 
-ROWS: Final = ("test_values.py", "test_types.py", "test_files.py", "test_kernels.py", "test_kept.py", "test_oracle.py")
+ROWS: Final = ("test_values.py", "test_types.py", "test_files.py", "test_kept.py", "test_oracle.py")
 """In tests/conformance: what a stage with families does, and the tests of the harness."""
 
 
@@ -30,12 +30,14 @@ ROWS: Final = ("test_values.py", "test_types.py", "test_files.py", "test_kernels
 class Stage:
     """Tests that are run together: files for pytest, or tables of cases by the names of their families.
 
-    is_open: there is more than there may be time for; that time is up says nothing of the change then.
+    is_own: these are the tests of the module itself.
+    is_open: there is more than there may be time for.
     """
 
     name: str
     files: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
+    is_own: bool = False
     is_open: bool = False
 
 
@@ -50,14 +52,20 @@ def stages(root: Path, path: str) -> list[Stage]:
     their = tuple(file for file in their if file not in beside)
     rest = tuple(file for file in _everything(root) if file not in (*own, *beside, *their))
     found = [
-        Stage("its own tests", own),
-        Stage("its table", families=families),
+        Stage("its own tests", own, is_own=True),
+        Stage("its table", families=families, is_own=True),
         Stage("tests beside its own", beside),
         Stage("tests of its users", their),
         Stage("tables of its users", families=tuple(name for name in their_families if name not in families)),
         Stage("everything else", rest, is_open=True),
     ]
     return [stage for stage in found if stage.files or stage.families]
+
+
+def all_files(root: Path) -> list[str]:
+    """All files of tests that may be in a stage."""
+    found = [str(file.relative_to(root)) for file in sorted((root / "tests").rglob("test_*.py"))]
+    return [file for file in found if Path(file).parts[1] != "mutate" and not _is_of_rows(file)]
 
 
 def _mirror(root: Path, path: str) -> tuple[str, ...]:
@@ -75,8 +83,8 @@ def _beside(root: Path, path: str) -> tuple[str, ...]:
     folder = root / "tests" / Path(path).relative_to(PACKAGE).parent
     if folder == root / "tests":
         return ()
-    of_all = (REGISTRY,) if folder.is_relative_to(root / "tests" / "ops") else ()
-    return (*(str(file.relative_to(root)) for file in sorted(folder.glob("test_*.py"))), *of_all)
+    of_all = OF_ALL if folder.is_relative_to(root / "tests" / "ops") else ()
+    return tuple(dict.fromkeys([*(str(file.relative_to(root)) for file in sorted(folder.glob("test_*.py"))), *of_all]))
 
 
 def _families(root: Path, path: str) -> tuple[str, ...]:
@@ -91,9 +99,11 @@ def _everything(root: Path) -> tuple[str, ...]:
     folders = [root / "tests" / name for name in ELSEWHERE]
     found = [file for folder in folders for file in sorted(folder.rglob("test_*.py"))]
     found += sorted((root / "tests").glob("test_*.py"))
-    return tuple(
-        str(file.relative_to(root)) for file in found if file.name not in ROWS or file.parent.name == "kernels"
-    )
+    return tuple(name for file in found if not _is_of_rows(name := str(file.relative_to(root))))
+
+
+def _is_of_rows(file: str) -> bool:
+    return Path(file).parts[1] == "conformance" and Path(file).name in ROWS
 
 
 @cache

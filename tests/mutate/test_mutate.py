@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from tests.mutate.changes import changes_of
-from tests.mutate.stages import stages
+from tests.conformance.kept import VARIABLE
+from tests.mutate.bench import Reached, Test
+from tests.mutate.changes import Change, changes_of
+from tests.mutate.children import Ended, Limits, in_child
+from tests.mutate.patch import Functions, UnpatchableError
+from tests.mutate.reach import Reach
+from tests.mutate.stages import Stage, stages
 
 ROOT = Path(__file__).parents[2]
 
@@ -123,3 +134,102 @@ def test_every_equivalent_change_has_a_reason() -> None:
     known = json.loads((ROOT / "tests" / "mutate" / "equivalent.json").read_text("utf-8"))
     assert list(known) == sorted(known)
     assert all(len(reason) > 10 for reason in known.values())
+
+
+MODULE = """from functools import cache
+LIMIT = 3
+def outer(x, most=LIMIT):
+    def inner(y):
+        return y + x
+    return inner if x < most else None
+@cache
+def once():
+    return [number + 1 for number in range(2)]
+class Some:
+    @property
+    def size(self):
+        return (1 +
+                1)
+    def other(self):
+        return 5
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ModuleType, list[Change]]]:
+    """A module below `tmp_path`, and all its changes."""
+    folder = tmp_path / "patched_package"
+    folder.mkdir()
+    (folder / "some.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield importlib.import_module("patched_package.some"), changes_of("patched_package/some.py", MODULE)
+    for name in [name for name in sys.modules if name.startswith("patched_package")]:
+        del sys.modules[name]
+
+
+def test_functions_are_changed_where_they_live(module: tuple[ModuleType, list[Change]], tmp_path: Path) -> None:
+    some, changes = module
+    added = some.outer(2)
+    assert (added(1), some.once(), some.Some().size) == (3, [1, 2], 2)
+    functions = Functions(tmp_path / "patched_package")
+
+    def change(where: str, before: str, after: str) -> None:
+        functions.change(next(one for one in changes if (one.where, one.before, one.after) == (where, before, after)))
+        functions.forget_results()
+
+    change("outer.inner", "y + x", "y - x")
+    assert (added(1), some.outer(2)(1)) == (-1, -1)
+    change("once", "number + 1", "number - 1")
+    assert some.once() == [-1, 0]
+    # Functions below a change that takes other lines than what it replaces are left as they are.
+    change("Some.size", "1 + 1", "1 - 1")
+    assert (some.Some().size, some.Some().other()) == (0, 5)
+
+
+def test_what_is_not_in_functions_alone_is_not_patched(module: tuple[ModuleType, list[Change]], tmp_path: Path) -> None:
+    functions = Functions(tmp_path / "patched_package")
+    chosen = [one for one in module[1] if one.where == "the module"]
+    assert chosen
+    for change in chosen:
+        with pytest.raises(UnpatchableError):
+            functions.change(change)
+
+
+def test_a_child_tells_its_result_or_how_it_ended(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    assert in_child(lambda: [1, 2], Limits(5.0), told) == [1, 2]
+    assert in_child(lambda: os._exit(3), Limits(5.0), told) is Ended.DIED
+    assert in_child(lambda: signal.raise_signal(signal.SIGXCPU), Limits(5.0), told) is Ended.LATE
+
+
+def test_tests_that_reach_a_change_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "answers"))
+    (tmp_path / "tests").mkdir()
+    for name in ("test_a.py", "test_b.py"):
+        (tmp_path / "tests" / name).write_text("")
+    asked: list[str] = []
+
+    def measured(source: str) -> list[Reached]:
+        asked.append(source)
+        called = {"slow": "Some.f", "quick": "Some.f", "fails": "Some.f", "other": "g", "same class": "Some.h"}
+        return [
+            Reached(Test(source, name), float(len(name)), name != "fails", frozenset({f"ir_exec/a.py {function}"}))
+            for name, function in called.items()
+        ]
+
+    changes = changes_of("ir_exec/a.py", "class Some:\n    a = 1\n    def f(self):\n        return 2\n")
+    in_class, in_function = (next(one for one in changes if one.before == number) for number in "12")
+
+    def names(own: bool, change: Change, seconds: float) -> list[str]:
+        stage = Stage("", (f"tests/test_{'a' if own else 'b'}.py",), is_own=own)
+        return [one.test.name for one in Reach(tmp_path, measured).chosen(stage, change, seconds)]
+
+    assert names(True, in_function, 99) == ["slow", "quick", "other", "same class"]
+    assert names(False, in_function, 99) == ["slow", "quick"]
+    assert names(False, in_class, 99) == ["slow", "quick", "same class"]
+    assert names(False, in_class, 9) == ["slow", "quick"]
+    # What was found out is kept until the file of tests is another.
+    assert asked == ["tests/test_a.py", "tests/test_b.py"]
+    (tmp_path / "tests" / "test_b.py").write_text("# another")
+    assert names(False, in_function, 99) == ["slow", "quick"]
+    assert asked == ["tests/test_a.py", "tests/test_b.py", "tests/test_b.py"]

@@ -1,57 +1,40 @@
-"""One change tried out: in a copy of the repository, in a process forked for each stage of tests.
+"""One change tried out, in a copy of the repository.
 
-Nothing here imports ir_exec or other tests before the fork, so that a child sees the copy's; what they need from
-elsewhere is imported before, once for all children.
+The tests that reach the changed function are known (`reach`). They run in a process forked from one that has imported
+everything: there the change is made in memory. What cannot be changed so, and what such a run did not notice, is tried
+in a process that imports the changed source anew.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
+import multiprocessing
 import os
-import resource
 import shutil
-import signal
-import sys
 import tempfile
 import time
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
-import hypothesis  # noqa: F401  # what follows is imported for the children
-import lxml.etree  # noqa: F401
-import ml_dtypes  # noqa: F401
-import numpy
-import numpy.lib.stride_tricks  # noqa: F401
-import pydantic  # noqa: F401
-import pytest
-
+from tests.mutate.bench import Bench, Reached, Test
 from tests.mutate.changes import Change
-from tests.mutate.stages import Stage, stages
+from tests.mutate.children import Ended, Limits, be_in, in_child
+from tests.mutate.patch import Functions, UnpatchableError, import_changed
+from tests.mutate.reach import Reach
+from tests.mutate.stages import all_files, stages
 
-__all__ = ["Limits", "Tried", "Workshop"]
-
-MEMORY: Final = 6 * 2**30
-"""Memory of a child that it may write to, in bytes: a wrong size must not take the machine's."""
-
-DIED: Final = "the process died"
+__all__ = ["Tried", "Workshop"]
 
 LEFT_OUT: Final = shutil.ignore_patterns(".git", ".venv", ".*_cache", ".hypothesis", "results", "*.egg-info")
 
+UNPATCHABLE: Final = "unpatchable"
 
-@dataclass(frozen=True)
-class Limits:
-    """Seconds of processor time that a stage may take, and how often as much of the wall clock.
-
-    is_quick: the stage of everything else is left out.
-    """
-
-    stage: float = 60.0
-    wall: float = 8.0
-    is_quick: bool = False
+MAPPING_SECONDS: Final = 600.0
+"""Processor time that all tests of a source may take together when it is noted what they reach."""
 
 
 @dataclass(frozen=True)
@@ -69,46 +52,68 @@ class Tried:
         return self.stage is not None
 
 
-@dataclass(frozen=True)
-class Run:
-    """How a child ended: the first test that failed, or that its time was up."""
-
-    failed: str | None = None
-    is_late: bool = False
-
-
 class Workshop:
-    """A copy of the repository in a new folder below `folder`, in which changes are made and undone."""
+    """A copy of the repository in a new folder below `folder`, in which changes are made and undone.
 
-    def __init__(self, root: Path, folder: Path, limits: Limits) -> None:
+    seconds: processor time that the tests of a stage take without a change; there are no more then.
+    is_quick: the stage of everything else is left out, and no module is imported anew whose functions could be changed.
+    """
+
+    def __init__(self, root: Path, folder: Path, seconds: float, *, is_quick: bool) -> None:
         self._folder = Path(tempfile.mkdtemp(dir=folder))
         self._root = self._folder / "repository"
-        self._limits = limits
-        self._sound: dict[tuple[str, str], bool] = {}
+        self._seconds = seconds
+        self._is_quick = is_quick
+        self._sound: dict[Test, bool] = {}
         shutil.copytree(root, self._root, ignore=LEFT_OUT)
+        self._reach = Reach(self._root, self._measured)
+        self._session: Connection | None = None
 
     def try_out(self, change: Change) -> Tried:
         """Run the stages until one notices the change. A test that fails without the change too does not count."""
         start = time.perf_counter()
+        all_chosen: list[Reached] = []
+        patchable = True
         for stage in stages(self._root, change.path):
-            if stage.is_open and self._limits.is_quick:
+            if stage.is_open and self._is_quick:
                 continue
-            run = self._change_run(change, stage)
-            late = run.is_late and not stage.is_open and self._is_sound(stage, None)
-            if run.failed is not None or late:
-                return Tried(change.key, change.line, stage.name, run.failed or "time is up", _since(start))
-        return Tried(change.key, change.line, None, None, _since(start))
+            chosen = [one for one in self._reach.chosen(stage, change, self._seconds) if self._is_sound(one.test)]
+            if chosen and patchable:
+                failed = self._failure(change, chosen)
+                patchable = failed != UNPATCHABLE
+                if patchable and failed is not None:
+                    return Tried(change.key, change.line, stage.name, failed, _since(start))
+            if chosen and not patchable:
+                failed = self._failure_anew(change, chosen)
+                if failed is not None:
+                    return Tried(change.key, change.line, stage.name, failed, _since(start))
+            all_chosen += chosen
+        # Caches, and what is computed when a module is imported, may have hidden the change.
+        failed = self._failure_anew(change, all_chosen) if patchable and not self._is_quick else None
+        return Tried(change.key, change.line, failed and "all of them, imported anew", failed, _since(start))
 
-    def _change_run(self, change: Change, stage: Stage) -> Run:
-        unsound: list[str] = []
-        while True:
+    def _failure(self, change: Change, chosen: Sequence[Reached]) -> str | None:
+        """The test that notices the change made in memory, or UNPATCHABLE."""
+        return self._sound_failure(chosen, lambda tests, limits: self._ask("run", change, tests, limits))
+
+    def _failure_anew(self, change: Change, chosen: Sequence[Reached]) -> str | None:
+        def run(tests: list[Test], limits: Limits) -> Test | str | None:
             with self._changed(change):
-                run = self._run(stage, unsound)
-            if run.failed is None or self._is_sound(stage, run.failed):
-                return run
-            if run.failed in (*unsound, DIED):
-                raise RuntimeError(f"{stage.name} cannot be run without a change either: {run.failed}")
-            unsound.append(run.failed)
+                work = partial(_run_anew, self._root, self._folder, tests)
+                return _told(in_child(work, limits, self._folder / "told"))
+
+        return self._sound_failure(chosen, run)
+
+    def _sound_failure(self, chosen: Sequence[Reached], run: Any) -> str | None:
+        """Of these tests the first that notices a change and does not fail without it, by `run`."""
+        while chosen:
+            failed: Test | str | None = run([one.test for one in chosen], _limits(chosen))
+            if not isinstance(failed, Test):
+                return failed
+            if self._is_sound(failed, anew=True):
+                return failed.name
+            chosen = [one for one in chosen if one.test != failed]
+        return None
 
     @contextlib.contextmanager
     def _changed(self, change: Change) -> Iterator[None]:
@@ -120,124 +125,98 @@ class Workshop:
         finally:
             path.write_bytes(source)
 
-    def _is_sound(self, stage: Stage, test: str | None) -> bool:
-        """Whether this test passes without any change; without a test, whether the stage ends well before its time."""
-        only = None if test == DIED else test
-        key = (stage.name + str(stage.files or stage.families), test or "")
-        if key not in self._sound:
-            run = self._run(stage, [], only=only, limit=self._limits.stage if test else self._limits.stage / 2)
-            self._sound[key] = not run.is_late and (test is None or run.failed is None)
-        return self._sound[key]
+    def _is_sound(self, test: Test, *, anew: bool = False) -> bool:
+        """Whether this test passes alone without any change. It is run where that is not known and `anew`."""
+        if anew and test not in self._sound:
+            self._sound[test] = self._ask("run", None, [test], Limits(60.0)) is None
+        return self._sound.get(test, True)
 
-    def _run(self, stage: Stage, unsound: list[str], only: str | None = None, limit: float | None = None) -> Run:
-        told = self._folder / "told.json"
-        told.unlink(missing_ok=True)
-        child = os.fork()
-        if child == 0:
-            self._be_the_child(stage, unsound, only, told, limit or self._limits.stage)
-        status = self._wait(child)
-        if told.exists():
-            return Run(failed=json.loads(told.read_text("utf-8"))["failed"])
-        late = status is None or (os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL))
-        return Run(is_late=True) if late else Run(failed=DIED)
+    def _measured(self, source: str) -> list[Reached]:
+        found: list[Reached] | None = self._ask("measure", source, Limits(MAPPING_SECONDS))
+        return found or []
 
-    def _wait(self, child: int) -> int | None:
-        """The status of the child; None where it had to be ended. What it started is ended too."""
-        end = time.monotonic() + self._limits.stage * self._limits.wall
-        status = None
-        while status is None and time.monotonic() < end:
-            ended, code = os.waitpid(child, os.WNOHANG)
-            if ended:
-                status = code
-            else:
-                time.sleep(0.02)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(child, signal.SIGKILL)
-        if status is None:
-            os.waitpid(child, 0)
-        return status
+    def _ask(self, *question: object) -> Any:
+        """What the process answers that has everything imported; it is started for the first question."""
+        if self._session is None:
+            self._session, theirs = multiprocessing.Pipe()
+            if os.fork() == 0:
+                self._session.close()
+                _serve(self._root, self._folder, theirs)
+            theirs.close()
+        self._session.send(question)
+        return self._session.recv()
 
-    def _be_the_child(self, stage: Stage, unsound: list[str], only: str | None, told: Path, limit: float) -> None:
-        try:
-            os.setpgid(0, 0)
-            resource.setrlimit(resource.RLIMIT_CPU, (int(limit) + 1, int(limit) + 5))
-            resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
-            quiet = os.open(self._folder / "output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-            os.dup2(quiet, 1)
-            os.dup2(quiet, 2)
-            os.chdir(self._root)
-            for name in [name for name in sys.modules if name.partition(".")[0] in ("ir_exec", "tests")]:
-                del sys.modules[name]
-            sys.path[0:1] = [str(self._root)]
-            os.environ["PYTHONPATH"] = str(self._root)
-            # A change of the same length in the same second looks like the source that was compiled before.
-            sys.dont_write_bytecode = True
-            os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-            failed = _first_failure(stage, unsound, only)
-            told.with_suffix(".part").write_text(json.dumps({"failed": failed}), "utf-8")
-            told.with_suffix(".part").rename(told)
-        except BaseException:
-            traceback.print_exc()
-            sys.stderr.flush()
-            os._exit(1)
+
+def _serve(root: Path, folder: Path, connection: Connection) -> None:
+    """Be the process that holds all tests, until nobody asks any more."""
+    try:
+        be_in(root, folder / "session")
+        Bench(root, all_files(root), partial(_answer, root, folder, connection)).main()
+    finally:
         os._exit(0)
 
 
-def _first_failure(stage: Stage, unsound: list[str], only: str | None) -> str | None:
-    if stage.families:
-        return _first_row(stage.families, unsound, only)
-    return _first_test(stage.files, unsound, only)
+def _answer(root: Path, folder: Path, connection: Connection, bench: Bench) -> None:
+    functions = None
+    with contextlib.suppress(EOFError):
+        while True:
+            question, *rest, limits = connection.recv()
+            sources = [rest[0]] if question == "measure" else list(dict.fromkeys(test.source for test in rest[1]))
+            for source in sources:
+                bench.load(source)
+            if question == "measure":
+                ended = in_child(partial(bench.reached, *rest), limits, folder / "session.told")
+                connection.send(None if isinstance(ended, Ended) else ended)
+                functions = None
+                continue
+            change, tests = rest
+            if change is not None:
+                import_changed(change)
+            if functions is None:
+                functions = Functions(root / "ir_exec")
+            work = partial(_run_changed, bench, functions, change, tests)
+            connection.send(_told(in_child(work, limits, folder / "session.told")))
 
 
-def _first_test(files: tuple[str, ...], unsound: list[str], only: str | None) -> str | None:
-    noted = _Noted()
-    deselected = [f"--deselect={test}" for test in unsound]
-    # What is imported before the fork is no test: its assertions need not be rewritten.
-    warning = "-Wignore::pytest.PytestAssertRewriteWarning"
-    options = ["-x", "-q", "-p", "no:cacheprovider", warning, "--hypothesis-profile=mutate", *deselected]
-    code = pytest.main([*options, *([only] if only else files)], plugins=[noted])
-    fine = [pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED]
-    # The change may have made the test: one for a class that it renamed.
-    fine += [pytest.ExitCode.USAGE_ERROR] if only else []
-    return noted.failed or (None if code in fine else f"pytest ended with {int(code)}")
+def _run_changed(bench: Bench, functions: Functions, change: Change | None, tests: list[Test]) -> Test | str | None:
+    if change is not None:
+        try:
+            functions.change(change)
+        except UnpatchableError:
+            return UNPATCHABLE
+    functions.forget_results()
+    return bench.first_failure(tests)
 
 
-class _Noted:
-    """A plugin that notes the first test, or file of tests, that fails."""
+def _run_anew(root: Path, folder: Path, tests: list[Test]) -> Test | str | None:
+    """Import everything anew and run these tests; one that is not there fails."""
+    be_in(root, folder / "output")
+    found: list[Test | str | None] = ["pytest ended"]
+    sources = list(dict.fromkeys(test.source for test in tests))
 
-    def __init__(self) -> None:
-        self.failed: str | None = None
+    def work(bench: Bench) -> None:
+        there = {test: None for source in sources for test in bench.load(source)}
+        chosen: dict[Test, None] = {}
+        for test in tests:
+            # The change may have renamed it: then all that come from the same function are run.
+            same = [test] if test in there else [other for other in there if other.function == test.function]
+            if not same:
+                found[0] = test
+                return
+            chosen |= dict.fromkeys(same)
+        found[0] = bench.first_failure(list(chosen))
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed:
-            self.failed = self.failed or report.nodeid
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed:
-            self.failed = self.failed or report.nodeid
+    # A file that is none is not collected.
+    Bench(root, [source for source in sources if source.endswith(".py")] or ["tests/mutate/bench.py"], work).main()
+    return found[0]
 
 
-def _first_row(families: tuple[str, ...], unsound: list[str], only: str | None) -> str | None:
-    """The first row of these tables, and what is wrong with it: values, types in any form, or as a file."""
-    try:
-        from tests.conformance import checks  # only in the child
-        from tests.conformance.oracle import Oracle
+def _told(ended: Ended | Test | str | None) -> Test | str | None:
+    return ended.value if isinstance(ended, Ended) else ended
 
-        rows = {f"{family}: {case}": case for family in families for case in checks.table(family)}
-    except Exception as error:
-        return f"the tables: {type(error).__name__}"
 
-    with Oracle() as oracle:
-        looks: dict[str, Callable[[Any], list[str]]] = {"values": lambda case: checks.check_values(case, oracle)}
-        for form in checks.FORMS:
-            looks[f"types, {form}"] = lambda case, form=form: checks.check_types(case, form, oracle)
-            looks[f"file, {form}"] = lambda case, form=form: checks.check_file(case, form)
-        for look, faults in looks.items():
-            for row, case in rows.items():
-                name = f"{look}, {row}"
-                if name not in unsound and only in (None, name) and faults(case):
-                    return name
-    return None
+def _limits(chosen: Sequence[Reached]) -> Limits:
+    return Limits(10.0 + 4.0 * sum(one.seconds for one in chosen))
 
 
 def _since(start: float) -> float:

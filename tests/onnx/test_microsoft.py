@@ -147,7 +147,22 @@ GROUPS = [
     gqa(1, 4, 0, WIDE_COS, WIDE_SIN, do_rotary=1, rotary_interleaved=1, scale=0.2),
 ]
 
+
+def dynamic_lstm(kind: Any, *, per_gate: bool = False, directions: int = 1, **attributes: Any) -> Node:
+    """Weights of 7 bits: products of 8 bits saturate in onnxruntime on processors without VNNI."""
+    w, r = (RANDOM.integers(0, 64, (directions, size, 12)).astype(kind) for size in (4, 3))
+    scale = (np.abs(f(directions, 12)) + 0.5) / 50 if per_gate else np.full(directions, 0.02, np.float32)
+    zero_point = np.full(scale.shape, 32 if kind is np.uint8 else 0, kind)
+    states = None, f(directions, 2, 3), f(directions, 2, 3), None
+    inputs = f(5, 2, 4), w, r, f(directions, 24), *states, scale, zero_point, scale, zero_point
+    return ms("DynamicQuantizeLSTM", *inputs, hidden_size=3, outputs=3, constants=[1, 2, 8, 9, 10, 11], **attributes)
+
+
 QUANTIZED = [
+    dynamic_lstm(np.uint8),
+    dynamic_lstm(np.int8),
+    dynamic_lstm(np.int8, per_gate=True, direction="reverse"),
+    dynamic_lstm(np.uint8, directions=2, direction="bidirectional"),
     ms("QLinearAdd", q(2, 4), S, Z, q(4), S, Z, S * 2, Z),
     ms("QLinearMul", q(2, 4, kind=np.int8), S, np.int8(3), q(4, kind=np.int8), S, np.int8(0), S, np.int8(-4)),
     ms("QLinearSigmoid", q(2, 4), S, Z, np.float32(1 / 256), np.uint8(0), constants=[1, 2, 3, 4]),
@@ -180,4 +195,6 @@ def test_integers(one: Node) -> None:
     """onnxruntime rounds in look-up tables and with its own arithmetic: by one step at most it differs."""
     last = one.inputs[0]
     integers = one.type.startswith(("QLinear", "QGemm")) and last is not None
-    assert_as_onnxruntime(one, rtol=1e-3, atol=1.01 if integers else 1e-3)
+    # A state that is rounded the other way is half a per cent off.
+    floats = 1e-2 if one.type == "DynamicQuantizeLSTM" else 1e-3
+    assert_as_onnxruntime(one, rtol=1e-3, atol=1.01 if integers else floats)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import openvino as ov
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,6 +52,25 @@ def test_nodes_and_tensors_keep_their_names() -> None:
     network = ir_exec.read_model(proto.SerializeToString())
     assert {node.name for node in network.graph.nodes} >= {"first", "y"}
     assert network.graph.nodes[1].outputs[0].names == ("h",)
+
+
+def test_every_input_and_output_has_its_name_in_openvino(tmp_path: Path) -> None:
+    """Outputs that are inputs, several outputs of one value, and an output that the graph names twice."""
+    proto = model(
+        """g (float[2] x, float[2] w) => (float[2] y, float[2] z, float[2] v, float[2] u, float[2] w) {
+            y = Identity(x) z = Identity(x) v = Relu(x) u = Identity(v)
+        }"""
+    )
+    proto.graph.output.append(proto.graph.output[0])
+    network = ir_exec.read_model(proto.SerializeToString())
+    network.save(tmp_path / "m.xml")
+    compiled = ov.Core().compile_model(tmp_path / "m.xml", "CPU")
+    assert [port.names for port in compiled.inputs] == [{"x"}, {"w"}]
+    assert [port.names for port in compiled.outputs] == [{"y"}, {"z"}, {"v"}, {"u"}, {"w"}, {"y"}]
+    x = np.array([-1, 2], np.float32)
+    found = ir_exec.compile_model(network)({"x": x, "w": x + 1})
+    for port in compiled.outputs:
+        np.testing.assert_array_equal(compiled({"x": x, "w": x + 1})[port], found[port.any_name])
 
 
 def test_external_data_is_read_from_the_folder(tmp_path: Path) -> None:

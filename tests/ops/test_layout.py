@@ -65,6 +65,11 @@ def test_the_table_knows_the_module(cls: type[Op]) -> None:
     assert cls.__module__ == f"ir_exec.ops.{TABLE[cls.type_name]['home']}"
 
 
+@pytest.mark.parametrize("cls", registered(), ids=name_of)
+def test_a_class_begins_with_an_opset_that_holds_its_type(cls: type[Op]) -> None:
+    assert cls.since in TABLE[cls.type_name]["opsets"]
+
+
 def test_every_module_of_a_family_registers_what_the_table_says() -> None:
     found = pkgutil.walk_packages(ir_exec.ops.__path__, "ir_exec.ops.")
     names = [one.name.removeprefix("ir_exec.ops.") for one in found if not one.ispkg]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ir_exec.ops import resolve
-from tests.helpers.operators import evaluate, make
+from tests.helpers.operators import bounds_of, evaluate, make
 from tests.helpers.values import array
 
 A, B = np.array([False, False, True, True]), np.array([False, True, False, True])
@@ -25,6 +25,16 @@ def test_truth_tables(type: str, truth: list[bool]) -> None:
     found = evaluate(make(type), A, B)
     assert found.dtype == bool
     assert found.tolist() == truth
+
+
+@pytest.mark.parametrize("type", ["LogicalAnd", "LogicalOr", "LogicalXor", "Xor"])
+def test_elements_that_are_known_beside_others(type: str) -> None:
+    """The last element of a may be either."""
+    found = bounds_of(make(type), (np.append(A, False), np.append(A, True)), (np.append(B, False), np.append(B, False)))
+    assert found is not None
+    for bound, last in zip(found, (False, True), strict=True):
+        assert bound[:4].tolist() == evaluate(make(type), A, B).tolist()
+        assert bound[4] == (last and type != "LogicalAnd")
 
 
 def test_the_opposite() -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, raise_error
-from ir_exec.ops import resolve
+from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, ShapeError, raise_error
+from ir_exec.ops import Op, resolve
 from ir_exec.ops.normalization import (
     GRN,
     LRN,
@@ -24,6 +24,17 @@ from ir_exec.ops.normalization import (
 from ir_exec.types import ElementType, Shape, TensorType
 from tests.helpers.operators import refused
 from tests.helpers.values import known, typed
+
+
+@pytest.mark.parametrize("wrong", ["gamma", "beta", "data", "mean", "variance"])
+@pytest.mark.parametrize("operator", [BatchNormInference1, BatchNormInference5])
+def test_one_element_type_for_all_of_batch_norm(operator: type[Op], wrong: str) -> None:
+    names = [one.name for one in operator.inputs]
+    types = [typed("2,3,4" if name == "data" else "3", "f16" if name == wrong else "f32") for name in names]
+    errors: list[IRError] = []
+    assert not operator(epsilon=0.0).check_inputs(types, errors.append)
+    ports = {error.location.port for error in errors}
+    assert ports == ({wrong} if wrong != names[0] else {*names[1:]})
 
 
 def test_the_channels_of_batch_norm() -> None:

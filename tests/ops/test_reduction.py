@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir_exec.errors import EvaluationError, ShapeError, raise_error
+from ir_exec.errors import EvaluationError, IRError, ShapeError, raise_error
 from ir_exec.infer import infer_node
 from ir_exec.ops.reduction import (
     ReduceL1,
     ReduceL2,
     ReduceLogicalAnd,
+    ReduceLogicalOr,
     ReduceMax,
     ReduceMean,
     ReduceMin,
@@ -161,6 +162,14 @@ def test_the_same_as_a_plain_loop(reduction: tuple[Array, list[int]], operator: 
     found = operator(keep_dims=True).evaluate(data, np.array(which, np.int64))
     assert found.shape == tuple(map(len, kept))
     assert found.ravel().tolist() == expected
+
+
+@pytest.mark.parametrize("operator", [ReduceLogicalAnd, ReduceLogicalOr])
+def test_truth_of_numbers_is_not_asked_for(operator: type[ReduceSum]) -> None:
+    errors: list[IRError] = []
+    types = [TensorType(ElementType[kind], Shape([2])) for kind in ("f32", "i64")]
+    assert not operator().check_inputs(types, errors.append)
+    assert [(error.code, error.location.port) for error in errors] == [("IR401", "data")]
 
 
 def test_booleans_keep_their_type() -> None:

@@ -178,17 +178,17 @@ def test_what_both_ends_allow() -> None:
 
 
 @pytest.mark.parametrize(
-    ("types", "code", "message"),
+    ("types", "code", "port", "message"),
     [
-        (("2", "3", "9"), "IR502", "the shapes of begins and ends must be equal, found [2] and [3]"),
-        (("2", "2,1", "9"), "IR501", "the shapes of begins and ends must be equal, found [2] and [2,1]"),
-        (("2", "2", "3,3"), "IR501", "symbols has rank 2 ([3,3]), expected 1"),
+        (("2", "3", "9"), "IR502", "ends", "the shapes of begins and ends must be equal, found [2] and [3]"),
+        (("2", "2,1", "9"), "IR501", "ends", "the shapes of begins and ends must be equal, found [2] and [2,1]"),
+        (("2", "2", "3,3"), "IR501", "symbols", "symbols has rank 2 ([3,3]), expected 1"),
     ],
 )
-def test_errors(types: tuple[str, str, str], code: str, message: str) -> None:
+def test_errors(types: tuple[str, str, str], code: str, port: str, message: str) -> None:
     with pytest.raises(ShapeError) as error:
         StringTensorPack().infer(integers(types[0]), integers(types[1]), symbols(types[2]))
-    assert (error.value.code, error.value.message) == (code, message)
+    assert (error.value.code, error.value.location.port, error.value.message) == (code, port, message)
 
 
 @pytest.mark.parametrize(

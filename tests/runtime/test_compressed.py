@@ -311,3 +311,26 @@ def test_exported_networks(name: str) -> None:
     kept = ir_exec.compile_model(path, weights="keep")
     for found, other in zip(kept(inputs).values(), expected, strict=True):
         np.testing.assert_allclose(found, other, rtol=1e-3, atol=1e-4)
+
+
+def test_all_axes_of_more_than_two_turned_round_are_no_transposed_matrix() -> None:
+    stored = codes("u8", (96, 64, 2))
+    x = np.random.default_rng(1).normal(size=(2, 3, 64)).astype(np.float32)
+    net = NetworkText()
+    weights = net.op("Convert", net.const(stored), destination_type="f32")
+    turned = net.op("Transpose", weights, net.const(np.zeros(0, np.int64)))
+    net.result(net.op("MatMul", net.parameter("2,3,64"), turned, transpose_a="false", transpose_b="false"))
+    found = compiled(net.file(), weights="keep")([x])[0]
+    assert_close(found, x @ stored.transpose().astype(np.float32))
+
+
+def test_numbers_that_a_conversion_rounds_are_no_compressed_weights() -> None:
+    wide = np.random.default_rng(0).normal(size=(64, 96))
+    x = np.random.default_rng(1).normal(size=(3, 64)).astype(np.float32)
+    net = NetworkText()
+    weights = net.const(wide)
+    for kind in ("f16", "f32"):
+        weights = net.op("Convert", weights, destination_type=kind)
+    net.result(net.op("MatMul", net.parameter("3,64"), weights, transpose_a="false", transpose_b="false"))
+    found = compiled(net.file(), weights="keep")([x])[0]
+    assert_close(found, x @ wide.astype(np.float16).astype(np.float32))

@@ -91,5 +91,12 @@ def test_what_does_not_fit_into_memory() -> None:
         drawn("1000000,1000000,1000")
 
 
+def test_numbers_are_drawn_in_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ir_exec.runtime.drawing.default_budget", lambda: 80)
+    assert drawn("10").shape == (10,)
+    with pytest.raises(ir_exec.ResourceError):
+        drawn("11")
+
+
 def test_the_same_seed_gives_the_same_numbers() -> None:
     np.testing.assert_array_equal(drawn("5"), drawn("5"))

@@ -239,6 +239,18 @@ def test_values_of_open_shape_are_counted_together() -> None:
     assert caught.value.location.layer_type == "NonZero"
 
 
+def test_many_small_values_are_counted_too() -> None:
+    """Each of the thousand has 2,000 bytes."""
+    net = NetworkText()
+    x = net.parameter("?")
+    for place in [net.op("NonZero", x, opset=3) for _ in range(1000)]:
+        net.result(place)
+    ones = np.ones(250, np.float32)
+    assert compiled_of(net, max_memory=6 * MIB)([ones])[999].shape == (1, 250)
+    with pytest.raises(ir_exec.ResourceError):
+        compiled_of(net, max_memory=MIB)([ones])
+
+
 def rolled(net: NetworkText, step: int) -> tuple[Output, Output]:
     return net.const(int64([step])), net.const(int64([0]))
 

@@ -90,6 +90,16 @@ def test_much_larger_inputs_are_planned_so_that_their_memory_is_counted(monkeypa
     assert made.get((42,)) == []
 
 
+def test_a_plan_for_small_inputs_does_not_make_those_of_a_larger_plan_too_large(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(choosing, "SMALL", 0)
+    made = Made()
+    made.get((100, 3), (2,))
+    made.plans.exact([(F32, (1, 3)), (F32, (2,))])
+    assert made.get((90, 3), (2,)) == ["f32[?,3] f32[2]"]
+
+
 def test_where_memory_is_scarce_every_run_is_planned() -> None:
     made = Made(live=100, budget=1000)
     made.get((10,))

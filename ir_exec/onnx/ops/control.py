@@ -11,7 +11,8 @@ from ir_exec.errors import GraphError, InvalidAttributeError, UnsupportedError
 from ir_exec.onnx.attributes import Body, Ints
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import Held, Missing, Sequence, as_i64, ints
+from ir_exec.onnx.values import Appended, Held, Missing, Sequence, Stack, as_i64, ints
+from ir_exec.types import ElementType
 
 __all__: list[str] = []
 
@@ -20,7 +21,11 @@ _MOST_UNROLLED = 2**10
 
 
 class _Changed(Exception):  # noqa: N818  # no error: the loop is unrolled
-    """The lists that a loop carries have another length after an iteration."""
+    """Lists that a loop carries have another length after an iteration. places: which ones."""
+
+    def __init__(self, places: list[int]) -> None:
+        super().__init__(places)
+        self.places = places
 
 
 class _Shape:
@@ -31,8 +36,9 @@ class _Shape:
 
     def tensors(self, held: list[Held]) -> list[Value]:
         """The tensors in order; _Changed where they lie otherwise."""
-        if [_form(one) for one in held] != self.form:
-            raise _Changed
+        changed = [place for place, one in enumerate(held) if _form(one) != self.form[place]]
+        if changed:
+            raise _Changed(changed)
         return [value for one in held for value in _flat(one)]
 
     def held(self, tensors: list[Value]) -> list[Held]:
@@ -44,7 +50,9 @@ class _Shape:
 def _form(held: Held) -> object:
     if isinstance(held, Sequence):
         return [held.element_type, *[_form(one) for one in held.items]]
-    return "tensor" if isinstance(held, Value) else held
+    if isinstance(held, Appended):
+        return held.place, held.element_type, len(held.items)
+    return "stack" if isinstance(held, Stack) else "tensor" if isinstance(held, Value) else held
 
 
 def _flat(held: Held) -> list[Value]:
@@ -52,12 +60,21 @@ def _flat(held: Held) -> list[Value]:
         raise UnsupportedError("a node of the body cannot be said in IR")
     if isinstance(held, Sequence):
         return [value for one in held.items for value in _flat(one)]
+    if isinstance(held, Appended):
+        return list(held.items)
+    if isinstance(held, Stack):
+        return [held.value]
     return [held] if isinstance(held, Value) else []
 
 
 def _filled(form: object, left: Iterator[Value]) -> Held:
     if isinstance(form, list):
         return Sequence(tuple(_filled(one, left) for one in form[1:]), form[0])
+    if isinstance(form, tuple):
+        place, kind, count = form
+        return Appended(place, kind, tuple(next(left) for _ in range(count)))
+    if form == "stack":
+        return Stack(next(left))
     return next(left) if form == "tensor" else None
 
 
@@ -114,12 +131,79 @@ def loop(
     mark = call.mark()
     try:
         found = list(build.loop(trips, first, made, form.tensors(start)))
-    except (_Changed, UnsupportedError):
+    except (_Changed, UnsupportedError) as error:
         # Unrolled it may be possible: then the number of each iteration is known.
         call.back_to(mark)
+        if isinstance(error, _Changed) and not _is_counted(trip_count, condition):
+            return _collected(trips, first, start, error.places, body, call)
         return _unrolled(trip_count, condition, start, body, call)
     tensors = sum(len(_flat(one)) for one in start)
     return [*form.held(found[:tensors]), *found[tensors:]]
+
+
+def _is_counted(trip_count: Value | None, condition: Value | None) -> bool:
+    """Whether the most iterations, and whether there are any, are known."""
+    return (trip_count is not None and trip_count.constant is not None) and (
+        condition is None or condition.constant is not None
+    )
+
+
+def _collected(
+    trips: Value | None, first: Value | None, carried: list[Held], places: list[int], body: Body, call: Call
+) -> list[Held]:
+    """The loop with what it appends to lists, those at `places`, collected over its iterations."""
+    for place in places:
+        if not isinstance(carried[place], (Sequence, Stack)):
+            raise UnsupportedError("lists that change their length in loops inside each other, or in their elements")
+    fixed = [place for place in range(len(carried)) if place not in places]
+    form = _Shape([carried[place] for place in fixed])
+    scans: list[int] = []
+
+    def made(iteration: Value, *tensors: Value) -> tuple[Value, list[Value], list[Value]]:
+        given: list[Held] = [Appended(place, _element_type(one)) for place, one in enumerate(carried)]
+        for place, one in zip(fixed, form.held(list(tensors)), strict=True):
+            given[place] = one
+        goes_on, *rest = call.body(body, [iteration, build.constant(True), *given])
+        after, scanned = rest[: len(carried)], rest[len(carried) :]
+        scans[:] = [len(scanned)]
+        parts = [_tensor(one) for one in scanned] + [_appended(after[place], place) for place in places]
+        try:
+            kept = form.tensors([after[place] for place in fixed])
+        except _Changed:
+            raise UnsupportedError("lists of different lengths after each iteration") from None
+        return _scalar(_tensor(goes_on)), kept, [build.unsqueeze(one, 0) for one in parts]
+
+    found = list(build.loop(trips, first, made, form.tensors([carried[place] for place in fixed])))
+    tensors = len(found) - scans[0] - len(places)
+    after: list[Held] = [None] * len(carried)
+    for place, one in zip(fixed, form.held(found[:tensors]), strict=True):
+        after[place] = one
+    for place, parts in zip(places, found[tensors + scans[0] :], strict=True):
+        after[place] = _lengthened(carried[place], parts)
+    return [*after, *found[tensors : tensors + scans[0]]]
+
+
+def _element_type(held: Held) -> ElementType:
+    return held.element_type if isinstance(held, (Sequence, Stack)) else ElementType.dynamic
+
+
+def _appended(held: Held, place: int) -> Value:
+    """What an iteration appends to the list at this place, along a first axis of its own."""
+    if not isinstance(held, Appended) or held.place != place or not held.items:
+        raise UnsupportedError("a list that a loop changes in another way than to append to it")
+    return build.concat([build.unsqueeze(one, 0) for one in held.items], 0)
+
+
+def _lengthened(before: Held, parts: Value) -> Stack:
+    """The list with what all iterations appended: [iterations, appended in each, ...]."""
+    sizes = build.shape_of(parts)
+    count = build.reduce_prod(build.slice(sizes, ints(0), ints(2), ints(1)), 0, keep_dims=True)
+    rest = build.slice(sizes, ints(2), ints(2**31 - 1), ints(1))
+    after = build.reshape(parts, build.concat([count, rest], 0), special_zero=False)
+    start = before.tensors if isinstance(before, Sequence) else _flat(before)
+    if isinstance(before, Sequence):
+        start = [build.unsqueeze(one, 0) for one in start]
+    return Stack(build.concat([*start, after], 0) if start else after)
 
 
 def _unrolled(
@@ -129,9 +213,8 @@ def _unrolled(
     trips = None if trip_count is None else trip_count.constant
     going = True if condition is None or condition.constant is None else bool(condition.constant.ravel()[0])
     if trips is None or (condition is not None and condition.constant is None):
-        raise UnsupportedError(
-            "lists whose lengths or elements depend on the iteration, of which the number is not known"
-        )
+        message = "what lists hold depends on the iteration, of which the number is not known"
+        raise UnsupportedError(message)
     most = int(trips.ravel()[0])
     if most > _MOST_UNROLLED:
         raise UnsupportedError(f"a loop of {most} iterations carries lists of changing length")
@@ -218,6 +301,12 @@ def _scan(
 ) -> list[Value]:
     """A TensorIterator over slices of the last `count` inputs, forwards or backwards."""
     states, scanned = _parted(inputs, count)
+    outs = len(body.output) - len(states)
+    if outs < 0:
+        raise GraphError(f"the body gives {len(body.output)} values for {len(states)} states", code=Code.body_port_map)
+    for given, wanted in ((directions, count), (axes, count), (output_directions, outs), (output_axes, outs)):
+        if given and len(given) != wanted:
+            raise InvalidAttributeError(f"there are {len(given)} axes or directions for {wanted} values")
     sliced = []
     places = []
     for position, value in enumerate(scanned):
@@ -226,7 +315,6 @@ def _scan(
         backwards = bool(directions) and directions[position] == 1
         sliced.append(build.Sliced(value, axis, *((-1, 0, -1) if backwards else (0, -1, 1))))
         places.append(axis)
-    outs = len(body.output) - len(states)
 
     def made(*given: Value) -> tuple[list[Value], list[build.Collected]]:
         parts = [build.squeeze(part, ints(axis)) for part, axis in zip(given[len(states) :], places, strict=True)]
@@ -240,7 +328,4 @@ def _scan(
             collected.append(build.Collected(part, axis, *((-1, 0, -1) if backwards else (0, -1, 1))))
         return results[: len(states)], collected
 
-    if len(body.output) < len(states):
-        raise GraphError(f"the body gives {len(body.output)} values for {len(states)} states", code=Code.body_port_map)
-    assert outs >= 0
     return list(build.tensor_iterator(made, states, sliced))

@@ -10,13 +10,13 @@ import numpy as np
 
 from ir_exec import build
 from ir_exec.build import Value
-from ir_exec.errors import InvalidAttributeError, UnsupportedError
+from ir_exec.errors import InvalidAttributeError, ShapeError, UnsupportedError
 from ir_exec.onnx.attributes import Ints, chosen
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.values import as_i64, cast, concat, dims_of, ints, known_ints, known_rank, reshape, shape_of
 from ir_exec.types import ElementType
 
-__all__ = ["AUTO_PAD", "auto_padded", "convolve", "halves"]
+__all__ = ["AUTO_PAD", "auto_padded", "convolve", "halves", "per_axis"]
 
 _MOST_FILTERS = 2**10
 """Elements of a block, for each of which there is a filter as large as the block."""
@@ -43,6 +43,13 @@ def halves(pads: Ints, rank: int) -> tuple[Ints, Ints]:
     if len(pads) != 2 * rank:
         raise InvalidAttributeError(f"pads has {len(pads)} elements, expected {2 * rank}")
     return pads[:rank], pads[rank:]
+
+
+def per_axis(given: Ints | None, name: str, rank: int, default: int = 1) -> Ints:
+    """An attribute that has a number for each spatial axis."""
+    if given and len(given) != rank:
+        raise InvalidAttributeError(f"{name} has {len(given)} elements, expected {rank}")
+    return given or (default,) * rank
 
 
 def _checked_kernel(filters: Value, kernel: Ints | None) -> None:
@@ -77,8 +84,8 @@ def convolve(
     _checked_kernel(filters, kernel_shape)
     begins, ends = halves(pads if auto_pad == "NOTSET" else (), rank)
     attributes: dict[str, Any] = {
-        "strides": strides or (1,) * rank,
-        "dilations": dilations or (1,) * rank,
+        "strides": per_axis(strides, "strides", rank),
+        "dilations": per_axis(dilations, "dilations", rank),
         "pads_begin": begins,
         "pads_end": ends,
         "auto_pad": auto_padded(auto_pad),
@@ -176,15 +183,17 @@ def conv_transpose(
 ) -> Value:
     """`output_shape` says how much padding is cut off; without it SAME makes each dim `strides` times as large."""
     rank = known_rank(filters, "the weights") - 2
-    strides, dilations = strides or (1,) * rank, dilations or (1,) * rank
-    extra = output_padding or (0,) * rank
+    strides, dilations = per_axis(strides, "strides", rank), per_axis(dilations, "dilations", rank)
+    extra = per_axis(output_padding, "output_padding", rank, 0)
     begins, ends = halves(pads if auto_pad == "NOTSET" else (), rank)
     if output_shape or auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         kernel = dims_of(filters, "the weights")[2:]
         spans = [(size - 1) * dilation + 1 for size, dilation in zip(kernel, dilations, strict=True)]
         if output_shape:
             sizes = dims_of(data, "the input")[2:]
-            wanted = output_shape[-rank:]
+            wanted = per_axis(output_shape[-rank:], "output_shape", rank)
+            if len(sizes) != rank:
+                raise ShapeError(f"the input has rank {len(sizes) + 2}, the weights have {rank + 2}")
             cut = [s * (n - 1) + e + k - o for s, n, e, k, o in zip(strides, sizes, extra, spans, wanted, strict=True)]
         else:
             cut = [e + k - s for e, k, s in zip(extra, spans, strides, strict=True)]
@@ -229,11 +238,11 @@ def deform_conv(
         offset,
         filters,
         mask,
-        strides=strides or (1,) * rank,
+        strides=per_axis(strides, "strides", rank),
         pads_begin=begins,
         pads_end=ends,
         auto_pad="explicit",
-        dilations=dilations or (1,) * rank,
+        dilations=per_axis(dilations, "dilations", rank),
         group=group,
         deformable_group=offset_group,
         bilinear_interpolation_pad=True,
@@ -262,8 +271,8 @@ def col2im(
         data,
         concat([ints(*ones), as_i64(image_shape)]) if missing else as_i64(image_shape),
         concat([ints(*ones), as_i64(block_shape)]) if missing else as_i64(block_shape),
-        strides=(*ones, *(strides or (1,) * count)),
-        dilations=(*ones, *(dilations or (1,) * count)),
+        strides=(*ones, *per_axis(strides, "strides", count)),
+        dilations=(*ones, *per_axis(dilations, "dilations", count)),
         pads_begin=(*before, *begins),
         pads_end=(*before, *ends),
     )
@@ -280,8 +289,9 @@ def _col2im_of_many(
     strides: Ints | None,
 ) -> Value:
     """A transposed convolution with a filter for each place of the block, which puts its column there."""
-    sizes, block = known_ints(image_shape, "image_shape"), known_ints(block_shape, "block_shape")
-    strides, dilations = strides or (1,) * count, dilations or (1,) * count
+    sizes = per_axis(known_ints(image_shape, "image_shape"), "image_shape", count)
+    block = per_axis(known_ints(block_shape, "block_shape"), "block_shape", count)
+    strides, dilations = per_axis(strides, "strides", count), per_axis(dilations, "dilations", count)
     begins, ends = halves(pads, count)
     if prod(block) > _MOST_FILTERS:
         raise UnsupportedError(f"blocks of {prod(block)} elements")

@@ -10,10 +10,17 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, UnsupportedError
-from ir_exec.onnx.attributes import Ints
+from ir_exec.onnx.attributes import Floats, Ints, Strings
 from ir_exec.onnx.domains import MICROSOFT
 from ir_exec.onnx.ops.pooling import average_pool
-from ir_exec.onnx.ops.quantization import dequantized, exact_product, qlinear_conv, quantized
+from ir_exec.onnx.ops.quantization import (
+    dequantized,
+    dynamic_quantize_linear,
+    exact_product,
+    qlinear_conv,
+    quantized,
+)
+from ir_exec.onnx.ops.recurrent_layers import lstm_layer
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.values import cast, ints, known, known_rank, number
 from ir_exec.types import Array, ElementType
@@ -346,3 +353,57 @@ def matmul_n_bits(
         plain = build.slice(plain, ints(0), ints(K), ints(1), ints(1))
     found = build.matmul(a, plain, transpose_b=True)
     return found if bias is None else build.add(found, bias)
+
+
+@onnx_op("DynamicQuantizeLSTM", since=1, domain=MICROSOFT)
+def dynamic_quantize_lstm(
+    x: Value,
+    w: Value,
+    r: Value,
+    b: Value | None = None,
+    lengths: Value | None = None,
+    h: Value | None = None,
+    c: Value | None = None,
+    p: Value | None = None,
+    w_scale: Value | None = None,
+    w_zero_point: Value | None = None,
+    r_scale: Value | None = None,
+    r_zero_point: Value | None = None,
+    *,
+    activation_alpha: Floats = (),
+    activation_beta: Floats = (),
+    activations: Strings = (),
+    clip: float | None = None,
+    direction: str = "forward",
+    hidden_size: int | None = None,
+    input_forget: bool = False,
+) -> list[Value]:
+    """An LSTM with weights of 8 bits, [directions, inputs, gates], whose inputs and states are rounded to 8 bits.
+
+    The inputs of all steps share a scale, and each state has its own.
+    """
+    return lstm_layer(
+        (_rounded(x), _weights(w, w_scale, w_zero_point), _weights(r, r_scale, r_zero_point), b, lengths, h, c, p),
+        activation_alpha=activation_alpha,
+        activation_beta=activation_beta,
+        activations=activations,
+        clip=clip,
+        direction=direction,
+        hidden_size=hidden_size,
+        input_forget=input_forget,
+        rounded=_rounded,
+    )
+
+
+def _rounded(data: Value) -> Value:
+    """The values that are left when the data is quantized over its range."""
+    return dequantized(*dynamic_quantize_linear(data))
+
+
+def _weights(stored: Value, scale: Value | None, zero_point: Value | None) -> Value:
+    """[directions, gates, inputs] in floats, with one scale for each direction or for each of its gates."""
+    if scale is None or zero_point is None:
+        raise GraphError("scales and zero points of the weights are needed", code=Code.wrong_number_of_inputs)
+    axes = ints(1, 2) if known_rank(scale, "the scale") == 1 else ints(1)
+    shifted = build.subtract(cast(stored, ElementType.f32), build.unsqueeze(cast(zero_point, ElementType.f32), axes))
+    return build.transpose(build.multiply(shifted, build.unsqueeze(scale, axes)), ints(0, 2, 1))

@@ -309,18 +309,7 @@ def pad_18(
     *,
     mode: str = "constant",
 ) -> Value:
-    return _pad(data, pads, constant_value, axes, mode)
-
-
-@onnx_op("Pad", since=19)
-def pad_19(
-    data: Value,
-    pads: Value,
-    constant_value: Value | None = None,
-    axes: Value | None = None,
-    *,
-    mode: str = "constant",
-) -> Value:
+    """Version 19 has the mode wrap, which exporters write from 18 on."""
     return _pad(data, pads, constant_value, axes, mode, wraps=True)
 
 

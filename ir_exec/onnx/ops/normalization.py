@@ -193,7 +193,7 @@ def mean_variance_normalization(data: Value, *, axes: Ints = (0, 2, 3)) -> Value
     return build.mvn(data, ints(*axes), eps=1e-9, normalize_variance=True, eps_mode="outside_sqrt")
 
 
-@onnx_op("LayerNormalization", since=17)
+@onnx_op("LayerNormalization", since=1)
 def layer_normalization(
     data: Value,
     scale: Value,
@@ -204,7 +204,7 @@ def layer_normalization(
     stash_type: int = 1,
     call: Call,
 ) -> list[Value]:
-    """Mean and inverse deviation are further outputs."""
+    """Mean and inverse deviation are further outputs. onnxruntime writes it for opsets before 17 too."""
     rank = known_rank(data, "the input")
     axes = ints(*range(normal_axis(axis, rank), rank))
     wide = cast(data, element_type_of(stash_type))

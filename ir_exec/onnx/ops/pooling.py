@@ -13,7 +13,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError
 from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.convert import Call
-from ir_exec.onnx.ops.convolution import auto_padded, halves
+from ir_exec.onnx.ops.convolution import auto_padded, halves, per_axis
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.values import as_i64, concat, dims_of, ints, known_rank, number, reshape, shape_of
 
@@ -27,12 +27,12 @@ def _windows(
     begins, ends = halves(pads if auto_pad == "NOTSET" else (), rank)
     return {
         "kernel_sizes": kernel,
-        "strides": strides or (1,) * rank,
+        "strides": per_axis(strides, "strides", rank),
         "pads_begin": begins,
         "pads_end": ends,
         "auto_pad": auto_padded(auto_pad),
         "rounding_type": "ceil_torch" if ceil_mode else "floor",
-        "dilations": dilations or (1,) * rank,
+        "dilations": per_axis(dilations, "dilations", rank),
     }
 
 
@@ -343,7 +343,7 @@ def max_unpool(
     front = build.slice(sizes, ints(0), ints(2), ints(1))
     pooled = build.slice(sizes, ints(2), ints(2 + rank), ints(1))
     fixed = [k - b - e for k, b, e in zip(kernel_shape, begins, ends, strict=True)]
-    spread = build.multiply(build.subtract(pooled, ints(1)), ints(*(strides or (1,) * rank)))
+    spread = build.multiply(build.subtract(pooled, ints(1)), ints(*per_axis(strides, "strides", rank)))
     natural = concat([front, build.add(spread, ints(*fixed))])
     target = natural if output_shape is None else as_i64(output_shape)
     zeros = build.broadcast(number(0, data), build.reduce_prod(natural, ints(0), keep_dims=True))

@@ -6,18 +6,30 @@ everywhere. The gates of an LSTM are i, o, f, c in ONNX and f, i, c, o in IR; bi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from ir_exec import build
 from ir_exec.build import Value
-from ir_exec.errors import InvalidAttributeError, UnsupportedError
+from ir_exec.errors import InvalidAttributeError
 from ir_exec.onnx.attributes import Floats, Strings
-from ir_exec.onnx.values import cast, concat, ints, number, shape_of, size_along
+from ir_exec.onnx.ops.recurrent_steps import (
+    Activation,
+    Cell,
+    Steps,
+    activations_of,
+    gru_cell,
+    lstm_cell,
+    rnn_cell,
+    run_steps,
+)
+from ir_exec.onnx.values import concat, ints, number, shape_of, size_along
 
 __all__ = ["DIRECTIONS", "gru_layer", "lstm_layer", "rnn_layer"]
 
 DIRECTIONS = {"forward": 1, "reverse": 1, "bidirectional": 2}
-_KNOWN = ("relu", "sigmoid", "tanh")
+_KNOWN = frozenset({"relu", "sigmoid", "tanh"})
+"""Activations that the sequences of IR have."""
 
 Inputs: TypeAlias = tuple[Value | None, ...]
 """As the node has them, with None for those that it leaves out."""
@@ -36,10 +48,11 @@ class _Layer:
         direction: str,
         hidden_size: int | None,
         activations: Strings,
+        alphas: Floats,
+        betas: Floats,
         defaults: tuple[str, ...],
         clip: float | None,
         layout: int,
-        parameters: bool,
     ) -> None:
         if direction not in DIRECTIONS:
             raise InvalidAttributeError(f"direction is {direction!r}, expected {', '.join(DIRECTIONS)}")
@@ -52,12 +65,11 @@ class _Layer:
         names = tuple(name.lower() for name in activations) or defaults * self.directions
         if len(names) != len(defaults) * self.directions:
             raise InvalidAttributeError(f"activations has {len(names)} elements")
-        first, second = names[: len(defaults)], names[-len(defaults) :]
-        unknown = [name for name in names if name not in _KNOWN]
-        if unknown or parameters:
-            raise UnsupportedError(f"the activation {(unknown or names)[0]} in a recurrent layer")
-        if first != second:
-            raise UnsupportedError("activations that differ by direction")
+        functions = activations_of(names, alphas, betas)
+        per = len(defaults)
+        self._functions = [functions[start : start + per] for start in range(0, len(functions), per)]
+        first = names[:per]
+        self.is_of_ir = names == first * self.directions and set(first) <= _KNOWN
         self.attributes: dict[str, Any] = {
             "hidden_size": self.hidden,
             "activations": first,
@@ -82,6 +94,23 @@ class _Layer:
             return [zero] * (2 * gates)
         return list(build.split(given, 1, num_splits=2 * gates))
 
+    def stepwise(
+        self, cell: Callable[..., Cell], states: list[Value], weights: list[Value], bias: list[Value]
+    ) -> list[Value]:
+        """What the sequences of IR would give, by steps: `cell` makes that of a direction from what it has."""
+        found = []
+        for index, activations in enumerate(self._functions):
+            parts = [build.gather(value, index, 0) for value in (*weights, *bias)]
+            made = cell(activations, self._clipped, parts[: len(weights)], parts[len(weights) :])
+            steps = Steps(self.x, self.lengths, self.direction == "reverse" or index == 1)
+            found.append(run_steps(steps, made, [build.gather(state, index, 1) for state in states]))
+        return [concat([build.unsqueeze(one, 1) for one in column], 1) for column in zip(*found, strict=True)]
+
+    @property
+    def _clipped(self) -> Activation:
+        clip = self.attributes["clip"]
+        return lambda value: build.clamp(value, min=-clip, max=clip) if clip > 0 else value
+
     def outputs(self, y: Value, *states: Value) -> list[Value]:
         """[batch, directions, steps, hidden] and [batch, directions, hidden] as ONNX has them."""
         if self.layout:
@@ -100,7 +129,9 @@ def lstm_layer(
     hidden_size: int | None,
     input_forget: bool,
     layout: int = 0,
+    rounded: Activation | None = None,
 ) -> list[Value]:
+    """rounded: what is done to each state before it is multiplied."""
     x, w, r, b, lengths, h, c, peepholes = inputs
     assert x is not None
     assert w is not None
@@ -113,14 +144,24 @@ def lstm_layer(
         direction=direction,
         hidden_size=hidden_size,
         activations=activations,
+        alphas=activation_alpha,
+        betas=activation_beta,
         defaults=("sigmoid", "tanh", "tanh"),
         clip=clip,
         layout=layout,
-        parameters=bool(activation_alpha or activation_beta),
     )
     bias = layer.bias(b, 4)
-    if input_forget or peepholes is not None:
-        return _stepwise_lstm(layer, w, r, bias, layer.state(h), layer.state(c), peepholes, input_forget)
+    if input_forget or peepholes is not None or rounded is not None or not layer.is_of_ir:
+
+        def cell(activations: list[Activation], clip: Activation, weights: list[Value], biases: list[Value]) -> Cell:
+            w, r, *peeps = weights
+            given = peeps[0] if peeps else None
+            return lstm_cell(
+                activations, clip, w, r, biases, peepholes=given, input_forget=input_forget, rounded=rounded
+            )
+
+        weights = [w, r] if peepholes is None else [w, r, peepholes]
+        return layer.outputs(*layer.stepwise(cell, [layer.state(h), layer.state(c)], weights, bias))
     sums = [build.add(bias[gate], bias[gate + 4]) for gate in range(4)]
     y, last_h, last_c = build.lstm_sequence(
         layer.x,
@@ -138,80 +179,6 @@ def lstm_layer(
 def _reordered(weights: Value) -> Value:
     parts = build.split(weights, 1, num_splits=4)
     return concat([parts[gate] for gate in (2, 0, 3, 1)], 1)
-
-
-def _stepwise_lstm(
-    layer: _Layer,
-    w: Value,
-    r: Value,
-    bias: list[Value],
-    h: Value,
-    c: Value,
-    peepholes: Value | None,
-    input_forget: bool,
-) -> list[Value]:
-    """The formulas step by step, for what the sequence of IR does not have: peepholes, and coupled gates."""
-    activate = {"relu": build.relu, "sigmoid": build.sigmoid, "tanh": build.tanh}
-    f, g, last = (activate[name] for name in layer.attributes["activations"])
-    ys, hs, cs = [], [], []
-    for index in range(layer.directions):
-        one = [build.gather(value, index, 0) for value in (w, r)]
-        biases = concat([build.gather(build.add(bias[gate], bias[gate + 4]), index, 0) for gate in range(4)])
-        if peepholes is None:
-            peeps = [number(0, layer.x)] * 3
-        else:
-            peeps = list(build.split(build.gather(peepholes, index, 0), 0, num_splits=3))
-        backwards = layer.direction == "reverse" or index == 1
-        x = build.reverse_sequence(layer.x, layer.lengths, batch_axis=0, seq_axis=1) if backwards else layer.x
-
-        def step(
-            h: Value,
-            c: Value,
-            position: Value,
-            x: Value,
-            one: list[Value] = one,
-            biases: Value = biases,
-            peeps: list[Value] = peeps,
-        ) -> tuple[list[Value], list[build.Collected]]:
-            sums = build.add(
-                build.add(
-                    build.matmul(build.squeeze(x, 1), one[0], transpose_b=True),
-                    build.matmul(h, one[1], transpose_b=True),
-                ),
-                biases,
-            )
-            i, o, forget, cell = build.split(sums, 1, num_splits=4)
-            i = f(_clipped(layer, build.add(i, build.multiply(peeps[0], c))))
-            if input_forget:
-                forget = build.subtract(number(1, i), i)
-            else:
-                forget = f(_clipped(layer, build.add(forget, build.multiply(peeps[2], c))))
-            after_c = build.add(build.multiply(forget, c), build.multiply(i, g(_clipped(layer, cell))))
-            o = f(_clipped(layer, build.add(o, build.multiply(peeps[1], after_c))))
-            after_h = build.multiply(o, last(after_c))
-            goes_on = build.unsqueeze(build.less(position, layer.lengths), 1)
-            kept_h, kept_c = build.select(goes_on, after_h, h), build.select(goes_on, after_c, c)
-            shown = build.select(goes_on, after_h, number(0, after_h))
-            return [kept_h, kept_c], [build.Collected(build.unsqueeze(shown, 1), 1)]
-
-        count = build.gather(shape_of(layer.x), 1, 0)
-        positions = cast(build.range(0, count, 1, output_type="i64"), layer.lengths.element_type)
-        h_end, c_end, y = build.tensor_iterator(
-            step,
-            [build.gather(h, index, 1), build.gather(c, index, 1)],
-            [build.Sliced(positions, 0), build.Sliced(x, 1)],
-        )
-        if backwards:
-            y = build.reverse_sequence(y, layer.lengths, batch_axis=0, seq_axis=1)
-        ys.append(build.unsqueeze(y, 1))
-        hs.append(build.unsqueeze(h_end, 1))
-        cs.append(build.unsqueeze(c_end, 1))
-    return layer.outputs(concat(ys, 1), concat(hs, 1), concat(cs, 1))
-
-
-def _clipped(layer: _Layer, value: Value) -> Value:
-    clip = layer.attributes["clip"]
-    return build.clamp(value, min=-clip, max=clip) if clip > 0 else value
 
 
 def gru_layer(
@@ -238,12 +205,20 @@ def gru_layer(
         direction=direction,
         hidden_size=hidden_size,
         activations=activations,
+        alphas=activation_alpha,
+        betas=activation_beta,
         defaults=("sigmoid", "tanh"),
         clip=clip,
         layout=layout,
-        parameters=bool(activation_alpha or activation_beta),
     )
     bias = layer.bias(b, 3)
+    if not layer.is_of_ir:
+
+        def cell(activations: list[Activation], clip: Activation, weights: list[Value], biases: list[Value]) -> Cell:
+            w, r = weights
+            return gru_cell(activations, clip, w, r, biases, linear_before_reset=linear_before_reset)
+
+        return layer.outputs(*layer.stepwise(cell, [layer.state(h)], [w, r], bias))
     sums = [build.add(bias[gate], bias[gate + 3]) for gate in range(3)]
     biases = [sums[0], sums[1], bias[2], bias[5]] if linear_before_reset else sums
     y, last = build.gru_sequence(
@@ -282,12 +257,20 @@ def rnn_layer(
         direction=direction,
         hidden_size=hidden_size,
         activations=activations,
+        alphas=activation_alpha,
+        betas=activation_beta,
         defaults=("tanh",),
         clip=clip,
         layout=layout,
-        parameters=bool(activation_alpha or activation_beta),
     )
     bias = layer.bias(b, 1)
+    if not layer.is_of_ir:
+
+        def cell(activations: list[Activation], clip: Activation, weights: list[Value], biases: list[Value]) -> Cell:
+            w, r = weights
+            return rnn_cell(activations, clip, w, r, biases)
+
+        return layer.outputs(*layer.stepwise(cell, [layer.state(h)], [w, r], bias))
     y, last = build.rnn_sequence(
         layer.x, layer.state(h), layer.lengths, w, r, build.add(bias[0], bias[1]), **layer.attributes
     )

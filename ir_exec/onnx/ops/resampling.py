@@ -10,7 +10,8 @@ import numpy as np
 
 from ir_exec import build
 from ir_exec.build import Value
-from ir_exec.errors import InvalidAttributeError
+from ir_exec.codes import Code
+from ir_exec.errors import InvalidAttributeError, ShapeError
 from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.values import (
     as_i64,
@@ -95,6 +96,12 @@ def resampled(
     every = tuple(normal_axis(axis, rank) for axis in axes) if axes else tuple(range(rank))
     target = scales if scales is not None else sizes
     assert target is not None
+    counts = target.shape.dims
+    if counts is not None and (len(counts) != 1 or len(every) not in counts[0]):
+        message = (
+            f"{'scales' if sizes is None else 'sizes'} is {target.type}, expected one for each of {len(every)} axes"
+        )
+        raise ShapeError(message, code=Code.dims_differ)
     whole = build.gather(shape_of(data), ints(*every), 0)
     if sizes is not None and way.policy != "stretch":
         ratios = build.divide(cast(sizes, ElementType.f32), cast(whole, ElementType.f32))

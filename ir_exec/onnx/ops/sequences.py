@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ir_exec import build
@@ -12,7 +14,20 @@ from ir_exec.onnx.attributes import Body, Type
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.tensors import element_type_of
-from ir_exec.onnx.values import Held, Sequence, ints, known_ints, known_scalar, size_along
+from ir_exec.onnx.values import (
+    Appended,
+    Held,
+    Sequence,
+    Stack,
+    concat,
+    ints,
+    known_ints,
+    known_rank,
+    known_scalar,
+    normal_axis,
+    shape_of,
+    size_along,
+)
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -32,6 +47,23 @@ def sequence_empty(*, dtype: int = 1) -> Sequence:
     return Sequence((), element_type_of(dtype))
 
 
+def _listed(sequence: Held) -> Sequence:
+    """The elements one by one; UnsupportedError where their number is not known."""
+    if isinstance(sequence, Stack):
+        raise UnsupportedError("the length of a list must be known when the file is converted")
+    if not isinstance(sequence, Sequence):
+        message = "a list that grows in a loop, of which the number of iterations is not known, is read inside it"
+        raise UnsupportedError(message)
+    return sequence
+
+
+def _moved(value: Value, source: int, target: int) -> Value:
+    """The tensor with an axis in another place."""
+    order = list(range(known_rank(value, "the elements of a list")))
+    order.insert(target, order.pop(source))
+    return value if order == sorted(order) else build.transpose(value, ints(*order))
+
+
 def _place(position: Value, length: int, what: str) -> int:
     place = int(known_scalar(position, what))
     if not -length <= place < length:
@@ -40,30 +72,43 @@ def _place(position: Value, length: int, what: str) -> int:
     return place % length
 
 
+def _scalar(position: Value) -> Value:
+    return build.reshape(position, build.constant([], "i64"), special_zero=False)
+
+
 @onnx_op("SequenceAt", since=11)
 def sequence_at(sequence: Sequence, position: Value) -> Held:
     known = position.constant
+    if isinstance(sequence, Stack):
+        return build.gather(sequence.value, _scalar(position), 0)
+    sequence = _listed(sequence)
     if known is None and len({(one.element_type, str(one.shape)) for one in sequence.tensors}) == 1:
         joined = build.concat([build.unsqueeze(one, 0) for one in sequence.tensors], 0)
-        return build.gather(joined, build.reshape(position, build.constant([], "i64"), special_zero=False), 0)
+        return build.gather(joined, _scalar(position), 0)
     return sequence.items[_place(position, len(sequence.items), "the position")]
 
 
 @onnx_op("SequenceLength", since=11)
 def sequence_length(sequence: Sequence) -> Value:
-    return build.constant(np.int64(len(sequence.items)))
+    if isinstance(sequence, Stack):
+        return build.gather(shape_of(sequence.value), 0, 0)
+    return build.constant(np.int64(len(_listed(sequence).items)))
 
 
 @onnx_op("SequenceErase", since=11)
 def sequence_erase(sequence: Sequence, position: Value | None = None) -> Sequence:
-    items = list(sequence.items)
+    items = list(_listed(sequence).items)
     del items[len(items) - 1 if position is None else _place(position, len(items), "the position")]
     return Sequence(tuple(items), sequence.element_type)
 
 
 @onnx_op("SequenceInsert", since=11)
-def sequence_insert(sequence: Sequence, tensor: Value, position: Value | None = None) -> Sequence:
-    items = list(sequence.items)
+def sequence_insert(sequence: Sequence, tensor: Value, position: Value | None = None) -> Held:
+    if isinstance(sequence, Appended) and position is None:
+        return replace(sequence, items=(*sequence.items, tensor))
+    if isinstance(sequence, Stack) and position is None:
+        return Stack(build.concat([sequence.value, build.unsqueeze(tensor, 0)], 0))
+    items = list(_listed(sequence).items)
     place = len(items) if position is None else int(known_scalar(position, "the position"))
     if not -len(items) <= place <= len(items):
         message = f"the position {place} is out of range for a list of {len(items)}"
@@ -73,9 +118,13 @@ def sequence_insert(sequence: Sequence, tensor: Value, position: Value | None = 
 
 
 @onnx_op("SplitToSequence", since=11)
-def split_to_sequence(data: Value, split: Value | None = None, *, axis: int = 0, keepdims: bool = True) -> Sequence:
+def split_to_sequence(data: Value, split: Value | None = None, *, axis: int = 0, keepdims: bool = True) -> Held:
     """Parts of size 1 without `split`, of one size, or of the sizes that are listed."""
     size = size_along(data, axis)
+    if split is None and not size.is_static and data.rank is not None:
+        place = normal_axis(axis, data.rank)
+        first = _moved(data, place, 0)
+        return Stack(build.unsqueeze(first, ints(place + 1)) if keepdims else first)
     if split is not None and split.rank == 1:
         sizes = known_ints(split, "the split")
     else:
@@ -95,18 +144,36 @@ def split_to_sequence(data: Value, split: Value | None = None, *, axis: int = 0,
 
 @onnx_op("ConcatFromSequence", since=11)
 def concat_from_sequence(sequence: Sequence, *, axis: int, new_axis: bool = False) -> Value:
+    if isinstance(sequence, Stack):
+        return _joined(sequence.value, axis, new_axis)
+    sequence = _listed(sequence)
     if not sequence.items:
         raise EvaluationError("an empty list cannot be joined")
     parts = [build.unsqueeze(one, ints(axis)) for one in sequence.tensors] if new_axis else sequence.tensors
     return build.concat(parts, axis)
 
 
+def _joined(stacked: Value, axis: int, new_axis: bool) -> Value:
+    """The elements of a stack side by side along an axis."""
+    rank = known_rank(stacked, "the elements of a list")
+    if new_axis:
+        return _moved(stacked, 0, normal_axis(axis, rank))
+    place = normal_axis(axis, rank - 1)
+    moved = _moved(stacked, 0, place)
+    sizes = shape_of(moved)
+    both = build.reduce_prod(build.slice(sizes, ints(place), ints(place + 2), ints(1)), 0, keep_dims=True)
+    behind = build.slice(sizes, ints(place + 2), ints(rank), ints(1))
+    before = build.slice(sizes, ints(0), ints(place), ints(1))
+    return build.reshape(moved, concat([before, both, behind]), special_zero=False)
+
+
 @onnx_op("SequenceMap", since=17)
 def sequence_map(sequence: Sequence, *further: Held, body: Body, call: Call) -> list[Sequence]:
     """The body for each element, with the elements of further lists and whole tensors."""
     columns = []
-    for position, item in enumerate(sequence.items):
-        rest = [one.items[position] if isinstance(one, Sequence) else one for one in further]
+    lists = [_listed(one) if isinstance(one, (Stack, Appended)) else one for one in further]
+    for position, item in enumerate(_listed(sequence).items):
+        rest = [one.items[position] if isinstance(one, Sequence) else one for one in lists]
         columns.append(call.body(body, [item, *rest]))
     kinds = [element_type_of(one.type.tensor_type.elem_type) for one in body.output]
     return [Sequence(tuple(row[index] for row in columns), kind) for index, kind in enumerate(kinds)]

@@ -88,7 +88,9 @@ def stft(
     *,
     onesided: bool = True,
 ) -> Value:
-    """Frames of the signal, each times the window, transformed."""
+    """Frames of the signal, each times the window, transformed. Exporters leave the last dim of real signals out."""
+    if known_rank(signal, "the signal") == 2:
+        signal = build.unsqueeze(signal, -1)
     if frame_length is not None:
         length = reshape(as_i64(frame_length), 1)
     elif window is not None:

@@ -210,6 +210,8 @@ def broadcast_shapes(a: Shape, b: Shape, mode: Broadcasting = "numpy", axis: int
         return a if mode == "pdpd" else Shape.unknown()
     if mode == "pdpd":
         return _broadcast_pdpd(a, b, axis)
+    if not b.dims or a.dims == b.dims:
+        return a
     rank = max(len(a), len(b))
     dims = []
     for one, other in zip(_padded(a, rank), _padded(b, rank), strict=True):

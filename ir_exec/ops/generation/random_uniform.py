@@ -114,14 +114,17 @@ def _as_tensorflow(numbers: Array, low: Any, high: Any) -> Array:
     # The number's low bits are the fraction of a float from 1 on.
     one = low.dtype.type(1)
     unsigned = np.dtype(f"u{low.dtype.itemsize}")
-    fraction = numbers & numbers.dtype.type(2 ** (_digits(low) - 1) - 1)
-    floats: Any = (fraction.astype(unsigned) | one.view(unsigned)).view(low.dtype) - one
+    fraction = (numbers & numbers.dtype.type(2 ** (_digits(low) - 1) - 1)).astype(unsigned, copy=False)
+    fraction |= one.view(unsigned)
+    floats: Array = fraction.view(low.dtype)
+    floats -= one
     if _is_bf16(low):
         floats, low, span = floats.astype(np.float32), np.float32(low), _bf16_span(low, high)
     else:
         span = high - low
-    scaled: Array = floats * span + low
-    return scaled
+    floats *= span
+    floats += low
+    return floats
 
 
 def _draw_as_pytorch(output: Array, low: Any, high: Any, seed: int) -> None:

@@ -14,6 +14,8 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, ShapeError
+from ir_exec.kernels import costs
+from ir_exec.kernels.parallel import for_ranges
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
@@ -49,16 +51,25 @@ class _FromYuv(Op):
     def _evaluate(self, y: Array, u: Array, v: Array) -> Array:
         """y: [N, H, W], u and v: [N, H/2, W/2]."""
         batch, rows, columns = y.shape
-        output = np.empty((batch, rows // 2, 2, columns // 2, 2, 3), y.dtype)
+        output = np.empty((batch * rows // 2, 2, columns, 3), y.dtype)
+        pairs = y.reshape(output.shape[:3])
+        halves = [plane.reshape(len(output), columns // 2) for plane in (u, v)]
         red, blue = (2, 0) if self.blue_first else (0, 2)
         of = _working_type(y)
-        for i in range(batch):
-            # One image at a time: intermediate results are several times as large as an image of bytes.
-            luma = (of(y[i].reshape(output.shape[1:5])) - 16) * of(1.164)
-            d, e = (of(plane[i][:, np.newaxis, :, np.newaxis]) - 128 for plane in (u, v))
-            output[i, ..., red] = _clipped(luma + of(1.596) * e, y.dtype)
-            output[i, ..., 1] = _clipped(luma - of(0.391) * d - of(0.813) * e, y.dtype)
-            output[i, ..., blue] = _clipped(luma + of(2.018) * d, y.dtype)
+
+        def work(start: int, stop: int) -> None:
+            part = slice(start, stop)
+            luma = (of(pairs[part]) - 16) * of(1.164)
+            # Repeated along the rows before they meet the pixels: NumPy would run along two elements at a time.
+            d, e = (np.repeat(of(plane[part]) - 128, 2, axis=1)[:, np.newaxis] for plane in halves)
+            output[part, ..., red] = _clipped(luma + of(1.596) * e, y.dtype)
+            output[part, ..., blue] = _clipped(luma + of(2.018) * d, y.dtype)
+            luma -= of(0.391) * d
+            luma -= of(0.813) * e
+            output[part, ..., 1] = _clipped(luma, y.dtype)
+
+        step = max(costs.PIECE_ELEMENTS // max(2 * columns, 1), 1)
+        for_ranges(len(output), step, work, nanoseconds=output.size * 5 * costs.ELEMENT_NANOSECONDS)
         return output.reshape(batch, rows, columns, 3)
 
 
@@ -219,8 +230,8 @@ def _working_type(image: Array) -> Callable[[Any], Array]:
 
 
 def _clipped(values: Array, dtype: np.dtype[Any], rounding: Callable[[Array], Array] = np.rint) -> Array:
-    """Values from 0 to 255, in the dtype of an image."""
-    clipped = np.clip(values, 0, 255)
+    """Values from 0 to 255, in the dtype of an image; the given ones are overwritten."""
+    clipped = np.clip(values, 0, 255, out=values)
     return (rounding(clipped) if dtype == np.uint8 else clipped).astype(dtype, copy=False)
 
 

@@ -78,6 +78,11 @@ class MatMul(Op):
             right = right.swapaxes(-1, -2)
         return rounded(np.asarray(matrix_product(left, right)), a.dtype)
 
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        """The product itself where nothing is to be converted or transposed."""
+        is_plain = types[0].element_type.dtype in _OWN_TYPES and not (self.transpose_a or self.transpose_b)
+        return matrix_product if is_plain else self.evaluate
+
     def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
         """A small constant matrix is transposed once: BLAS is faster then."""
         matrix = constants.get(1)

@@ -10,10 +10,8 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, ShapeError
-from ir_exec.kernels import costs
-from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
-from ir_exec.kernels.products import for_blas, matrix_product, product_nanoseconds, share_products
-from ir_exec.kernels.softmax import exponentiate
+from ir_exec.kernels.attention import Attention
+from ir_exec.kernels.precision import CALCULABLE_FLOAT, accumulator
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.shapes import broadcast_shapes, merge_dims
@@ -94,103 +92,20 @@ class ScaledDotProductAttention(Op):
         scale: Array | None = None,
         sink: Array | None = None,
     ) -> Array:
-        mask = None if self.causal else attention_mask
-        queries = for_blas(_repeated_for(_repeated_for(_scaled(widened(query), scale), mask), sink))
-        keys, values = for_blas(widened(key).swapaxes(-1, -2)), for_blas(widened(value))
-        sinks = None if sink is None else widened(sink)
-        batches = queries.shape[:-2], keys.shape[:-2], values.shape[:-2]
-        batch = batches[0] if batches[0] == batches[1] == batches[2] else np.broadcast_shapes(*batches)
-        output = np.zeros((*batch, queries.shape[-2], values.shape[-1]), values.dtype)
-        if not output.size or not keys.shape[-1]:
-            return rounded(output, query.dtype)
-        pieces = _Pieces(batch, queries, keys, values)
+        given = (query, key, value, attention_mask, None, sink)
+        attend = self._attention([None if array is None else array.shape for array in given], query.dtype)
+        return attend(query, key, value, attention_mask, scale, sink)
 
-        def work(number: int) -> None:
-            some, rows = pieces.of(number)
-            scores = pieces.multiply(_part(queries, some, rows), _part(keys, some))
-            if mask is not None:
-                _mask_scores(scores, _part(mask, some, rows))
-            if self.causal:
-                places = np.arange(rows.start, rows.start + scores.shape[-2])[:, np.newaxis]
-                np.copyto(scores, -np.inf, where=np.arange(keys.shape[-1]) > places)
-            total = exponentiate(scores, -1, out=scores, sink=None if sinks is None else _part(sinks, some, rows))
-            attended = pieces.multiply(scores, _part(values, some))
-            np.divide(attended, total, out=_part(output, some, rows))
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return self._attention([type.shape.static for type in types], types[0].element_type.dtype)
 
-        share_products(pieces.count, lambda: work, nanoseconds=pieces.nanoseconds)
-        return rounded(output, query.dtype)
-
-
-def _scaled(queries: Array, scale: Array | None) -> Array:
-    """The queries times the scale, which is fewer multiplications than scaling the scores."""
-    if scale is not None:
-        return np.asarray(queries * scale.astype(queries.dtype).reshape(()))
-    embedding = queries.shape[-1]
-    return queries * queries.dtype.type(embedding**-0.5) if embedding else queries
-
-
-def _mask_scores(scores: Array, mask: Array) -> None:
-    """Apply a mask to the scores in place."""
-    if mask.dtype == np.bool_:
-        np.copyto(scores, -np.inf, where=~mask)
-    else:
-        scores += widened(mask)
-
-
-class _Pieces:
-    """Parts of the scores that a cache holds and threads share: some batches, of one axis, and some of their rows.
-
-    They follow from the shapes alone.
-    """
-
-    def __init__(self, batch: tuple[int, ...], queries: Array, keys: Array, values: Array) -> None:
-        rows = queries.shape[-2]
-        scores = prod(batch) * rows * keys.shape[-1]
-        self.nanoseconds = (
-            product_nanoseconds(queries, keys, scores)
-            + product_nanoseconds(keys, values, scores // keys.shape[-1] * values.shape[-1])
-            + costs.EXPONENTIAL_NANOSECONDS * scores
-        )
-        shared = min(int(self.nanoseconds / costs.ATTENTION_PIECE_NANOSECONDS), costs.MOST_PIECES)
-        wanted = max(-(-scores // costs.CHUNK_ELEMENTS), shared, 1)
-        # Counted from the last axis: other arrays may have fewer batch axes.
-        self._axis = max(range(-len(batch) - 2, -2), key=lambda axis: batch[axis + 2], default=-3)
-        size = batch[self._axis + 2] if batch else 1
-        self._batches = -(-size // min(wanted, size))
-        groups = -(-size // self._batches)
-        a_row = max(scores // (rows * size) * self._batches, 1)
-        least = min(costs.LEAST_ROWS, rows)
-        fitting = max(costs.SCORES_AT_ONCE // a_row, 1)
-        self._rows = min(max(-(-rows // -(-wanted // groups)), least), fitting)
-        self._blocks = -(-rows // self._rows)
-        self.count = groups * self._blocks
-        # A piece that is not alone is for one thread.
-        self.multiply: Callable[[Array, Array], Array] = matrix_product if self.count == 1 else np.matmul
-
-    def of(self, number: int) -> tuple[tuple[int, slice], slice]:
-        """The batch axis with the places on it, and the rows."""
-        group, block = divmod(number, self._blocks)
-        some = slice(group * self._batches, (group + 1) * self._batches)
-        return (self._axis, some), slice(block * self._rows, (block + 1) * self._rows)
-
-
-def _part(array: Array, some: tuple[int, slice], rows: slice | None = None) -> Array:
-    """The array at some places of a batch axis, and at some rows; all where it broadcasts along them."""
-    axis, places = some
-    if rows is not None and array.ndim > 1 and array.shape[-2] != 1:
-        array = array[..., rows, :]
-    if -axis > array.ndim or array.shape[axis] == 1:
-        return array
-    place: tuple[Any, ...] = (..., places, *[slice(None)] * (-axis - 1))
-    return np.asarray(array[place])
-
-
-def _repeated_for(queries: Array, other: Array | None) -> Array:
-    """The queries broadcast to the batches and rows of a mask or a sink that has more."""
-    if other is None or other.ndim == 0:
-        return queries
-    rows = np.broadcast_shapes(queries.shape[:-1], other.shape[:-1])
-    return queries if rows == queries.shape[:-1] else np.broadcast_to(queries, (*rows, queries.shape[-1]))
+    def _attention(self, shapes: Sequence[tuple[int, ...] | None], dtype: np.dtype[Any]) -> Attention:
+        query, key, value = shapes[:3]
+        mask, _, sink = (*shapes[3:], None, None, None)[:3]
+        assert query is not None
+        assert key is not None
+        assert value is not None
+        return Attention(query, key, value, mask, sink, is_causal=self.causal, dtype=accumulator(dtype))
 
 
 def _split(tensor: TensorType, name: str) -> tuple[Shape | None, Dim, Dim]:

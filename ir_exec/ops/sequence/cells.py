@@ -62,8 +62,10 @@ class _Cell(Recurrence):
         bias = None if b is None else widened(b)
         wide = widened(x)
         projected = project(wide, w.astype(wide.dtype, copy=False), self.input_bias(bias))
-        updated = self.step(widened(r), bias)(projected.T, tuple(widened(state).T for state in states.values()))
-        return tuple(rounded(np.ascontiguousarray(state.T), x.dtype) for state in updated)
+        before = tuple([widened(state).T for state in states.values()])
+        after = tuple([np.empty(state.shape, wide.dtype) for state in before])
+        self.step(widened(r), bias, len(x))(projected.T, before, after)
+        return tuple([rounded(np.ascontiguousarray(state.T), x.dtype) for state in after])
 
 
 @op("RNNCell", since=1)

@@ -243,32 +243,31 @@ def _log_probability(scores: Array, lengths: Array, targets: Array, counts: Arra
     The states are the labels with a blank before, between and behind them: labels at odd places, blanks at even ones.
     `forward` is the log of the probability of all beginnings of paths that end in a state.
     """
-    batch, most = targets.shape
+    batch, most = len(targets), int(counts.max(initial=0))
+    targets = targets[:, :most]
     states = np.full((batch, 2 * most + 1), blank)
     states[:, 1::2] = np.where(np.arange(most) < counts[:, np.newaxis], targets, blank)
     is_label = np.arange(states.shape[1]) % 2 == 1
     may_skip = np.zeros(states.shape, np.bool_)
     may_skip[:, 3::2] = (states[:, 3::2] != states[:, 1:-2:2]) | (not merge)
     nothing = scores.dtype.type(-np.inf)
-    forward = np.full(states.shape, nothing, scores.dtype)
+    # Two columns in front stand for the states before the first one, where no path comes from.
+    padded = np.full((batch, states.shape[1] + 2), nothing, scores.dtype)
+    forward = padded[:, 2:]
     # A path begins before the first step at the first blank: it may stay there, or go to the first label.
     forward[:, 0] = 0
-    ends = forward
+    ends = forward.copy()
+    sequences = np.arange(batch)[:, np.newaxis]
+    last_steps = set(lengths.tolist())
     for time in range(scores.shape[1]):
         check_time()
         stayed = forward if merge else np.where(is_label, nothing, forward)
-        skipped = np.where(may_skip, _moved(forward, 2), nothing)
-        forward = np.logaddexp(np.logaddexp(stayed, _moved(forward, 1)), skipped)
-        forward += np.take_along_axis(scores[:, time], states, axis=1)
-        ends = np.where((lengths == time + 1)[:, np.newaxis], forward, ends)
+        skipped = np.where(may_skip, padded[:, :-2], nothing)
+        arrived = np.logaddexp(np.logaddexp(stayed, padded[:, 1:-1]), skipped)
+        np.add(arrived, scores[sequences, time, states], out=forward)
+        if time + 1 in last_steps:
+            ends = np.where((lengths == time + 1)[:, np.newaxis], forward, ends)
     last = 2 * counts[:, np.newaxis]
     at_blank = np.take_along_axis(ends, last, axis=1)
     at_label = np.where(last > 0, np.take_along_axis(ends, np.maximum(last - 1, 0), axis=1), nothing)
     return np.asarray(np.logaddexp(at_blank, at_label)[:, 0])
-
-
-def _moved(forward: Array, places: int) -> Array:
-    """`forward` moved so many states on, -inf in front."""
-    moved = np.full_like(forward, -np.inf)
-    moved[:, places:] = forward[:, :-places]
-    return moved

@@ -15,12 +15,12 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from ir_exec.kernels.elementwise import sigmoid
-from ir_exec.kernels.products import matrix_product
+from ir_exec.kernels.products import matrix_product, matrix_products
 from ir_exec.ops.base import Family, In
 from ir_exec.ops.base.attributes import Bool, Float, Floats, Positive
 from ir_exec.types import Array, element_types
 
-__all__ = ["GRU", "LSTM", "RNN", "Recurrence", "Step", "X", "like_x", "project"]
+__all__ = ["GRU", "LSTM", "RNN", "Recurrence", "States", "Step", "X", "like_x", "project"]
 
 _FLOATS = element_types("f16 bf16 f32 f64")
 
@@ -39,20 +39,23 @@ def _names(text: str) -> tuple[str, ...]:
 Activations = Annotated[tuple[Literal["relu", "sigmoid", "tanh"], ...], _names]
 
 
-def _tanh(x: Array) -> None:
-    np.tanh(x, out=x)
+def _tanh(x: Array, out: Array) -> None:
+    np.tanh(x, out=out)
 
 
-def _relu(x: Array) -> None:
-    np.maximum(x, 0, out=x)
+def _relu(x: Array, out: Array) -> None:
+    np.maximum(x, 0, out=out)
 
 
-_ACTIVATIONS: dict[str, Callable[[Array], object]] = {"relu": _relu, "sigmoid": sigmoid, "tanh": _tanh}
-"""Each overwrites its argument."""
+_ACTIVATIONS: dict[str, Callable[[Array, Array], object]] = {"relu": _relu, "sigmoid": sigmoid, "tanh": _tanh}
+"""Each writes its second argument, which may be the first."""
 
-Step: TypeAlias = Callable[[Array, tuple[Array, ...]], tuple[Array, ...]]
-"""One step: from the projected input, [gates * hidden_size, batch_size], and the states, [hidden_size, batch_size], to
-the next states, hidden state first. No argument is written to.
+States: TypeAlias = tuple[Array, ...]
+"""Of [hidden_size, batch_size] each, the hidden state first."""
+
+Step: TypeAlias = Callable[[Array, States, States], None]
+"""One step: from the projected input, [gates * hidden_size, batch_size], and the states to the next states, which are
+written into the third argument. It has memory of its own, so that one thread may call it at a time.
 
 The batch is the last axis: BLAS is up to three times faster at multiplying the weights by few columns than at
 multiplying few rows by the weights.
@@ -94,15 +97,22 @@ class Recurrence(Family):
         """The part of b that is added to the projected input."""
         return b
 
-    def step(self, r: Array, b: Array | None) -> Step:
-        """The step for these weights, [gates * hidden_size, hidden_size], and biases."""
+    def arranged(self, rows: Array) -> Array:
+        """Weights, or biases, of all gates in the order of the gates in which `step` is fastest."""
+        return rows
+
+    def step(self, r: Array, b: Array | None, batch: int, *, is_arranged: bool = False) -> Step:
+        """The step for these weights, [gates * hidden_size, hidden_size], and biases.
+
+        is_arranged: whether the weights, and what is projected, are in the order of `arranged`, and not in the file's.
+        """
         raise NotImplementedError
 
     def _activate(self, which: int, gate: Array) -> Array:
         """Clip a gate and apply one of the activation functions to it, both in place."""
         if self.clip > 0 and isfinite(self.clip):
             np.clip(gate, -self.clip, self.clip, out=gate)
-        _ACTIVATIONS[self.activations[which]](gate)
+        _ACTIVATIONS[self.activations[which]](gate, gate)
         return gate
 
 
@@ -113,9 +123,11 @@ class RNN(Recurrence):
 
     activations: Activations = ("tanh",)
 
-    def step(self, r: Array, b: Array | None) -> Step:
-        def step(projected: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
-            return (self._activate(0, matrix_product(r, states[0]) + projected),)
+    def step(self, r: Array, b: Array | None, batch: int, *, is_arranged: bool = False) -> Step:
+        def step(projected: Array, states: States, out: States) -> None:
+            gate = matrix_products(r, states[0], out[0])
+            gate += projected
+            self._activate(0, gate)
 
         return step
 
@@ -142,35 +154,42 @@ class GRU(Recurrence):
     def input_bias(self, b: Array | None) -> Array | None:
         return b[: len(b) // 4 * 3] if self.linear_before_reset and b is not None else b
 
-    def step(self, r: Array, b: Array | None) -> Step:
+    def step(self, r: Array, b: Array | None, batch: int, *, is_arranged: bool = False) -> Step:
         size = len(r) // 3
         bias = b[3 * size :, np.newaxis] if self.linear_before_reset and b is not None else None
+        linear = np.empty((len(r), batch), r.dtype)
+        gates, candidate = linear[: 2 * size], linear[2 * size :]
+        update, reset = gates[:size], gates[size:]
+        of_gates, of_candidate = r[: 2 * size], r[2 * size :]
+        kept = np.empty((size, batch), r.dtype)
 
-        def candidate_after_reset(projected: Array, hidden: Array) -> tuple[Array, Array]:
-            gates = self._activate(0, matrix_product(r[: 2 * size], hidden) + projected[: 2 * size])
-            return gates[:size], matrix_product(r[2 * size :], gates[size:] * hidden) + projected[2 * size :]
+        def activate_gates(projected: Array) -> None:
+            np.add(gates, projected[: 2 * size], out=gates)
+            self._activate(0, gates)
 
-        def candidate_before_reset(projected: Array, hidden: Array) -> tuple[Array, Array]:
-            linear = matrix_product(r, hidden)
-            gates = self._activate(0, linear[: 2 * size] + projected[: 2 * size])
-            candidate = linear[2 * size :]
+        def reset_before(projected: Array, hidden: Array) -> None:
+            matrix_products(of_gates, hidden, gates)
+            activate_gates(projected)
+            matrix_products(of_candidate, np.multiply(reset, hidden, out=kept), candidate)
+
+        def reset_behind(projected: Array, hidden: Array) -> None:
+            matrix_products(r, hidden, linear)
+            activate_gates(projected)
             if bias is not None:
-                candidate += bias
-            candidate *= gates[size:]
-            candidate += projected[2 * size :]
-            return gates[:size], candidate
+                np.add(candidate, bias, out=candidate)
+            np.multiply(candidate, reset, out=candidate)
 
-        gates_of = candidate_before_reset if self.linear_before_reset else candidate_after_reset
+        multiply = reset_behind if self.linear_before_reset else reset_before
 
-        def step(projected: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
-            (hidden,) = states
-            update, candidate = gates_of(projected, hidden)
+        def step(projected: Array, states: States, out: States) -> None:
+            (hidden,), (updated,) = states, out
+            multiply(projected, hidden)
+            np.add(candidate, projected[2 * size :], out=candidate)
             self._activate(1, candidate)
             # (1 - z) . h + z . H with one multiplication less
-            updated = hidden - candidate
+            np.subtract(hidden, candidate, out=updated)
             updated *= update
             updated += candidate
-            return (updated,)
 
         return step
 
@@ -190,29 +209,33 @@ class LSTM(Recurrence):
 
     activations: Activations = ("sigmoid", "tanh", "tanh")
 
-    def step(self, r: Array, b: Array | None) -> Step:
-        size = len(r) // 4
+    def arranged(self, rows: Array) -> Array:
+        """The gates of one activation function next to each other: f, i, o, c."""
+        size = len(rows) // 4
+        return np.concatenate((rows[: 2 * size], rows[3 * size :], rows[2 * size : 3 * size]))
 
-        def step(projected: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
-            hidden, cell = states
-            gates = matrix_product(r, hidden)
-            gates += projected
-            self._activate(0, gates[: 2 * size])
-            candidate = self._activate(1, gates[2 * size : 3 * size])
-            output = self._activate(0, gates[3 * size :])
-            updated = gates[:size] * cell
-            candidate *= gates[size : 2 * size]
-            updated += candidate
-            return self._hidden(output, updated), updated
+    def step(self, r: Array, b: Array | None, batch: int, *, is_arranged: bool = False) -> Step:
+        size = len(r) // 4
+        gates = np.empty((len(r), batch), r.dtype)
+        forget, add, third, fourth = gates.reshape(4, size, batch)
+        candidate, output = (fourth, third) if is_arranged else (third, fourth)
+        alike = [gates[: 3 * size]] if is_arranged else [gates[: 2 * size], output]
+        squash = _ACTIVATIONS[self.activations[2]]
+
+        def step(projected: Array, states: States, out: States) -> None:
+            hidden, cell = out
+            matrix_products(r, states[0], gates)
+            np.add(gates, projected, out=gates)
+            for some in alike:
+                self._activate(0, some)
+            self._activate(1, candidate)
+            np.multiply(forget, states[1], out=cell)
+            cell += np.multiply(candidate, add, out=candidate)
+            # Clipping is for gates, not for the cell state.
+            squash(cell, hidden)
+            hidden *= output
 
         return step
-
-    def _hidden(self, output: Array, cell: Array) -> Array:
-        """The hidden state; clipping is for gates, not for the cell state."""
-        hidden = cell.copy()
-        _ACTIVATIONS[self.activations[2]](hidden)
-        hidden *= output
-        return hidden
 
 
 def project(x: Array, w: Array, bias: Array | None) -> Array:

@@ -28,7 +28,7 @@ from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER
 from ir_exec.ops.base.known_faults import known_faults, largest_dim
 from ir_exec.ops.base.named_dims import element_type_of, merged_dims
-from ir_exec.ops.sequence.recurrent import GRU, LSTM, RNN, Recurrence, Step, X, like_x, project
+from ir_exec.ops.sequence.recurrent import GRU, LSTM, RNN, Recurrence, States, Step, X, like_x, project
 from ir_exec.types import Array, Dim, Shape, TensorType, element_types
 
 __all__ = ["GRUSequence", "LSTMSequence", "RNNSequence"]
@@ -75,24 +75,30 @@ class _Sequence(Recurrence):
         self, *, x: Array, sequence_lengths: Array, w: Array, r: Array, b: Array, **states: Array
     ) -> tuple[Array, ...]:
         """y and the last states, in the element type of x."""
-        batch, steps, size = x.shape
+        batch, steps, _ = x.shape
         ends = _ends(sequence_lengths, steps)
         wide, initial = widened(x), [widened(state) for state in states.values()]
         y = np.zeros((batch, self._directions, steps, initial[0].shape[2]), x.dtype)
         last = [np.empty(state.shape, x.dtype) for state in initial]
         for way in range(self._directions):
             backward = self.direction == "reverse" or way == 1
-            # Time is the first axis, so that the elements of one step are contiguous.
-            ordered = np.ascontiguousarray(_turned(wide, ends, backward).swapaxes(0, 1))
             bias = widened(b[way])
-            projected = project(ordered.reshape(steps * batch, size), widened(w[way]), self.input_bias(bias))
-            first = tuple(state[:, way].T for state in initial)
-            projected = projected.reshape(steps, batch, projected.shape[1])
-            hidden, final = _walk(self.step(widened(r[way]), bias), projected, first, ends)
-            y[:, way] = rounded(_turned(hidden.swapaxes(0, 1), ends, backward), x.dtype)
+            projected = self._projected(_turned(wide, ends, backward), widened(w[way]), bias)
+            first = tuple([state[:, way].T for state in initial])
+            step = self.step(self.arranged(widened(r[way])), bias, batch, is_arranged=True)
+            hidden, final = _walk(step, projected, first, ends)
+            y[:, way] = rounded(_turned(hidden.transpose(2, 0, 1), ends, backward), x.dtype)
             for state, found in zip(last, final, strict=True):
                 state[:, way] = rounded(found.T, x.dtype)
         return (y, *last)
+
+    def _projected(self, x: Array, w: Array, bias: Array) -> Array:
+        """The input's share of the gates of all steps, [seq_length, gates * hidden_size, batch_size]."""
+        batch, steps, size = x.shape
+        part = self.input_bias(bias)
+        ordered = np.ascontiguousarray(x.swapaxes(0, 1)).reshape(steps * batch, size)
+        projected = project(ordered, self.arranged(w), None if part is None else self.arranged(part))
+        return np.ascontiguousarray(projected.reshape(steps, batch, len(w)).swapaxes(1, 2))
 
     def check_values(self, *types: TensorType) -> list[IRError]:
         named = dict(zip(self._names, types, strict=True))
@@ -125,23 +131,26 @@ def _turned(data: Array, ends: Array | None, backward: bool) -> Array:
     return np.take_along_axis(data, order[:, :, np.newaxis], axis=1)
 
 
-def _walk(
-    step: Step, projected: Array, states: tuple[Array, ...], ends: Array | None
-) -> tuple[Array, tuple[Array, ...]]:
-    """The hidden states after all steps, [seq_length, batch_size, hidden_size], 0 behind the ends; the last states."""
-    hidden = np.zeros((*projected.shape[:2], len(states[0])), projected.dtype)
+def _walk(step: Step, projected: Array, states: States, ends: Array | None) -> tuple[Array, States]:
+    """The hidden states after all steps, [seq_length, hidden_size, batch_size], 0 behind the ends; the last states."""
+    shape = states[0].shape
     if ends is not None:
-        states = tuple(np.where(ends > 0, state, 0) for state in states)
+        states = tuple([np.where(ends > 0, state, 0) for state in states])
+    hidden = np.zeros((len(projected), *shape), projected.dtype)
+    # The states are in one of two sets of arrays, and the next ones in the other.
+    sets = [tuple([np.empty(shape, projected.dtype) for _ in states]) for _ in range(2)]
     for time in range(len(projected)):
         check_time()
-        updated = step(projected[time].T, states)
+        others = sets[time % 2]
+        if ends is None:
+            others = (hidden[time], *others[1:])
+        step(projected[time], states, others)
         if ends is not None:
             inside = time < ends
-            updated = tuple(np.where(inside, new, old) for new, old in zip(updated, states, strict=True))
-            np.copyto(hidden[time], updated[0].T, where=inside[:, np.newaxis])
-        else:
-            hidden[time] = updated[0].T
-        states = updated
+            for before, after in zip(states, others, strict=True):
+                np.copyto(after, before, where=~inside)
+            np.copyto(hidden[time], others[0], where=inside)
+        states = others
     return hidden, states
 
 

@@ -13,13 +13,14 @@ from typing import TypeAlias
 from ir_exec.graph import Node
 from ir_exec.runtime.rewrite.draft import Draft
 from ir_exec.runtime.rewrite.fused import FusedNode, Fusion
+from ir_exec.runtime.rewrite.layer_norm import as_layer_norm
 from ir_exec.runtime.rewrite.rms_norm import as_rms_norm
 
 __all__ = ["REWRITES", "Draft", "FusedNode", "Fusion", "Rewrite", "rewritten"]
 
 Rewrite: TypeAlias = Callable[[Draft, Node], Fusion | None]
 
-REWRITES: tuple[Rewrite, ...] = (as_rms_norm,)
+REWRITES: tuple[Rewrite, ...] = (as_rms_norm, as_layer_norm)
 
 
 def rewritten(draft: Draft) -> list[Node]:

@@ -10,7 +10,7 @@ from ir_exec.ops import Op
 from ir_exec.runtime.rewrite.fused import FusedNode, Fusion
 from ir_exec.types import Array, TensorType
 
-__all__ = ["Draft", "beside"]
+__all__ = ["Draft", "beside", "vector_beside"]
 
 _OURS = "ir_exec.ops."
 """The modules of the operators whose formulas patterns rely on."""
@@ -103,3 +103,16 @@ def beside(node: Node, value: Value) -> Value | None:
     """The other input of a node of two; None where both are `value`."""
     others = [one for one in node.values_in if one is not value]
     return others[0] if len(others) == 1 and len(node.values_in) == 2 else None
+
+
+def vector_beside(draft: Draft, kind: str, node: Node, value: Value, first: Node) -> Value | None:
+    """What a node of this kind combines with each vector along the last axis of the value: one vector, in its element
+    type, that is there before `first`. None where it is anything else."""
+    other = beside(node, value)
+    if draft.kind(node) != kind or other is None or not draft.is_there_before(other, first):
+        return None
+    vector, data = draft.type(other).shape, draft.type(value).shape
+    if vector.dims is None or data.dims is None or not vector.is_static or not 0 < len(vector) <= len(data):
+        return None
+    fits = vector[-1] == data[-1] and all(dim == 1 for dim in vector[:-1])
+    return other if fits and draft.type(other).element_type is draft.type(value).element_type else None

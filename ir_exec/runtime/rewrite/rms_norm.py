@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ir_exec.graph import Node, Value
-from ir_exec.kernels.root_mean_square import rms_normalized
+from ir_exec.kernels.row_norms import rms_normalized
 from ir_exec.ops import In, Op
 from ir_exec.ops.base.attributes import Float
 from ir_exec.ops.base.operator import check_contract
-from ir_exec.runtime.rewrite.draft import Draft, beside
+from ir_exec.runtime.rewrite.draft import Draft, beside, vector_beside
 from ir_exec.runtime.rewrite.fused import Fusion
 from ir_exec.types import Array, TensorType, element_types
 
@@ -56,7 +56,7 @@ def as_rms_norm(draft: Draft, node: Node) -> Fusion | None:
         return None
     nodes = [node, mean, shifted, *divided]
     weighted = draft.only_reader(nodes[-1].outputs[0])
-    weight = None if weighted is None else _weight(draft, weighted, nodes[-1].outputs[0], node)
+    weight = None if weighted is None else vector_beside(draft, "Multiply", weighted, nodes[-1].outputs[0], node)
     if weighted is None or weight is None:
         return Fusion(nodes, RMSNorm(epsilon=epsilon), [data])
     return Fusion([*nodes, weighted], RMSNorm(epsilon=epsilon), [data, weight])
@@ -132,15 +132,3 @@ def _multiplied(draft: Draft, nodes: list[Node], data: Value) -> list[Node] | No
     if last is None or draft.kind(last) != "Multiply" or beside(last, factor) is not data:
         return None
     return [*nodes, last]
-
-
-def _weight(draft: Draft, node: Node, value: Value, first: Node) -> Value | None:
-    """What the node multiplies each vector of the value by, if that is there before `first`."""
-    other = beside(node, value)
-    if draft.kind(node) != "Multiply" or other is None or not draft.is_there_before(other, first):
-        return None
-    weight, data = draft.type(other).shape, draft.type(value).shape
-    if weight.dims is None or data.dims is None or not weight.is_static or not 0 < len(weight) <= len(data):
-        return None
-    fits = weight[-1] == data[-1] and all(dim == 1 for dim in weight[:-1])
-    return other if fits and draft.type(other).element_type is draft.type(value).element_type else None

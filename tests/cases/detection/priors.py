@@ -52,6 +52,7 @@ for since in (1, 8):
         CASES.append(priors("PriorBox", since, grid, image, **boxes))
         if since == 8 and "min_size" in boxes:
             CASES.append(priors("PriorBox", since, grid, image, **boxes, min_max_aspect_ratios_order=False))
+    CASES.append(Case("PriorBox", since, sizes((2, 3), (60, 100)), {"min_size": 16.0, "step": 8.5}, {0, 1}, rtol=1e-6))
     CASES += [
         priors("PriorBox", since, (2, 3), (60, 100), kind, min_size=16.0, aspect_ratio=2.0)
         for kind in ("i8", "i16", "i32", "u8", "u16", "u32", "u64")

@@ -147,3 +147,9 @@ for since in (1, 4):
     ]
 few = proposal(1, (2, 2, 1), (40.0, 40.0, 1.0), 52, post_nms_topn=20)
 CASES.append(few)
+
+# Boxes that are half a pixel apart: less than the one pixel that a box is wider than its coordinates say.
+apart = proposal(1, (1, 3, 4), (90.0, 90.0, 1.0), base_size=4, feat_stride=4, min_size=1, nms_thresh=0.05)
+apart.inputs[1][...] = 0
+apart.inputs[1][0, 0::4, 0, 1::2] = -0.125
+CASES.append(apart)

@@ -61,6 +61,8 @@ for scale in (1.0, 0.6):
         sensitive(PARTS, 3, 3, 4, spatial_scale=scale, mode="bilinear"),
         sensitive(PARTS, 6, 2, 1, spatial_scale=scale, mode="bilinear", spatial_bins_x=3, spatial_bins_y=1),
     ]
+BEYOND = np.array([[0, -0.1, -0.15, 0.5, 0.5], [1, 0.4, 0.3, 1.1, 1.2]], np.float32)
+CASES += [sensitive(BEYOND, 8, 2, group, mode="bilinear", spatial_bins_x=2, spatial_bins_y=2) for group in (2, 3, 5)]
 CASES += [sensitive(ENDED, 8, 2, 2, mode="average")]
 CASES += [sensitive(REGIONS, 8, 2, 2, kind, mode="average") for kind in ("f16", "bf16")]
 CASES += [

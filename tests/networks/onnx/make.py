@@ -287,6 +287,113 @@ def bert_fused(path: Path) -> tuple[Tensor, ...]:
     return inputs
 
 
+@network
+def gpt2_fused(path: Path) -> tuple[Tensor, ...]:
+    """A decoder with its cache, as onnxruntime's optimizer writes it."""
+    from onnxruntime.transformers.optimizer import optimize_model
+    from transformers import DynamicCache, GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config(vocab_size=30, n_embd=16, n_layer=1, n_head=2, n_positions=16, attn_implementation="eager")
+
+    class Decoder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = GPT2LMHeadModel(config)
+
+        def forward(self, ids: Tensor, mask: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
+            cache = DynamicCache()
+            cache.update(key, value, 0)
+            found = self.model(input_ids=ids, attention_mask=mask, past_key_values=cache, use_cache=True)
+            (after,) = found.past_key_values.layers
+            return found.logits, after.keys, after.values
+
+    past = torch.randn(1, 2, 4, 8), torch.randn(1, 2, 4, 8)
+    inputs = (torch.randint(0, 30, (1, 2)), torch.ones(1, 6, dtype=torch.int64), *past)
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder) / "gpt2.onnx"
+        traced(Decoder(), inputs, plain, 13, {1: "words"})
+        fused = optimize_model(str(plain), "gpt2", num_heads=2, hidden_size=16, opt_level=0)
+        fused.save_model_to_file(str(path))
+    return inputs
+
+
+class Suppress(torch.autograd.Function):
+    """NonMaxSuppression as torchvision writes it."""
+
+    @staticmethod
+    def forward(_: Any, boxes: Tensor, scores: Tensor) -> Tensor:
+        return torch.tensor([[0, 0, 0]])
+
+    @staticmethod
+    def symbolic(g: Any, boxes: Any, scores: Any) -> Any:
+        numbers = [g.op("Constant", value_t=torch.tensor(one)) for one in ([20], [0.4], [0.5])]
+        return g.op("NonMaxSuppression", boxes, scores, *numbers)
+
+
+class Align(torch.autograd.Function):
+    """RoiAlign as torchvision writes it."""
+
+    @staticmethod
+    def forward(_: Any, x: Tensor, boxes: Tensor, batches: Tensor) -> Tensor:
+        return torch.zeros(boxes.shape[0], x.shape[1], 2, 2)
+
+    @staticmethod
+    def symbolic(g: Any, x: Any, boxes: Any, batches: Any) -> Any:
+        sizes = {"output_height_i": 2, "output_width_i": 2, "sampling_ratio_i": 2, "spatial_scale_f": 0.5}
+        return g.op("RoiAlign", x, boxes, batches, **sizes)
+
+
+@network
+def detection(path: Path) -> tuple[Tensor, ...]:
+    """Two stages: the boxes that are left of a grid, and what is seen in each of them."""
+
+    class Detector(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.head, self.out = block(3, 4, 2), nn.Conv2d(4, 6, 1), nn.Linear(16, 3)
+
+        def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+            features = self.body(x)
+            y = self.head(features)
+            n, _, h, w = y.shape
+            rows, columns = torch.meshgrid(torch.arange(h), torch.arange(w), indexing="ij")
+            places = torch.stack((columns, rows), -1).reshape(1, -1, 2) * 2.0
+            y = y.permute(0, 2, 3, 1).reshape(n, -1, 6)
+            sizes = y[..., :2].sigmoid() * 6 + 2
+            boxes, scores = torch.cat([places - sizes / 2, places + sizes / 2], -1), y[..., 2:4].sigmoid()
+            kept = Suppress.apply(boxes, scores.transpose(1, 2))
+            batches, classes, numbers = kept[:, 0], kept[:, 1], kept[:, 2]
+            found = boxes[batches, numbers]
+            seen = self.out(Align.apply(features, found, batches).flatten(1))
+            return found, scores[batches, numbers, classes], seen
+
+    inputs = (torch.randn(2, 3, 16, 12),)
+    traced(Detector(), inputs, path, 16, {0: "batch", 2: "height", 3: "width"})
+    return inputs
+
+
+@network
+def lists(path: Path) -> tuple[Tensor, ...]:
+    """A recurrence whose outputs are appended to a list, for sequences of any length."""
+
+    class Recurrence(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.cell = nn.Linear(4, 4)
+
+        def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+            state = torch.zeros(x.size(1), 4)
+            found = []
+            for i in range(x.size(0)):
+                state = torch.tanh(self.cell(x[i]) + state)
+                found.append(state)
+            return torch.stack(found), found[-1]
+
+    inputs = (torch.randn(5, 2, 4),)
+    traced(torch.jit.script(Recurrence()), inputs, path, 17, {0: "steps", 1: "batch"})
+    return inputs
+
+
 def quantized(path: Path, format: str) -> tuple[Tensor, ...]:
     from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 

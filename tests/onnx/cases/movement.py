@@ -74,6 +74,7 @@ def _joins() -> list[Node]:
         "Pad", (11, 13), (floats(3, 4), i64(1, -2, 0, 1), np.array(2, np.float32)), (floats(0, 4), i64(1, 0, 1, 0))
     )
     found += rows("Pad", (13,), (integers(0, 9, 3), i64(1, 2), np.array(7)))
+    found += rows("Pad", (18, 19), (floats(3, 4), i64(1, 2, 0, 1)), mode=["wrap"])
     found += rows(
         "Pad",
         (18, 19),

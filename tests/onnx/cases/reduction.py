@@ -85,7 +85,7 @@ def _normal() -> list[Node]:
         epsilon=[LEFT_OUT, 0.1],
         outputs=3,
     )
-    found += rows("LayerNormalization", (17,), (DATA, floats(3, 4)), axis=[1, -2])
+    found += rows("LayerNormalization", (13, 17), (DATA, floats(3, 4)), axis=[1, -2])
     found += rows("GroupNormalization", (18,), (image, floats(2), floats(2, seed=1)), num_groups=[2])
     found += rows("GroupNormalization", (21,), (image, row, floats(4, seed=1)), num_groups=[1, 2, 4])
     found += rows("RMSNormalization", (23,), (DATA, floats(4)), axis=[LEFT_OUT, -1])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from ir_exec.errors import EvaluationError
+from ir_exec.types import TensorType
 from tests.cases.arithmetic.binary import TYPES
 from tests.helpers.operators import bounds_of, evaluate, make
 from tests.helpers.values import array
@@ -41,6 +42,21 @@ def test_signed_division_is_pythons_or_cs(kind: str, pairs: list[tuple[int, int]
     assert inferred.astype(int).tolist() == [x // y for x, y in pairs]
 
 
+@pytest.mark.parametrize("python", ["true", "false"])
+@pytest.mark.parametrize("kind", ["f32", "i32", "u8"])
+def test_known_values_are_divided_as_those_of_a_run(kind: str, python: str) -> None:
+    divide = make("Divide", m_pythondiv=python)
+    a, b = array(kind, 12, 1, 9), array(kind, 5, 4, 3)
+    assert_array_equal(divide.evaluate_known(a, b), evaluate(divide, a, b))
+
+
+@pytest.mark.parametrize("kind", ["i32", "i64", "u8"])
+def test_powers_of_integers_are_written_where_they_are_wanted(kind: str) -> None:
+    out = array(kind, 0, 0)
+    assert make("Power").evaluate(array(kind, 2, 3), array(kind, 3, 2), out=out) is out
+    assert out.tolist() == [8, 9]
+
+
 @pytest.mark.parametrize("kind", UNSIGNED)
 def test_unsigned_division(kind: str) -> None:
     a, b = array(kind, 15, 7, 0, 9), array(kind, 4, 8, 3, 3)
@@ -60,6 +76,10 @@ def test_an_integer_divided_by_zero(type: str, kind: str) -> None:
 @pytest.mark.parametrize("type", ["Divide", "Mod", "FloorMod"])
 def test_nothing_is_divided_by_zero_where_there_is_nothing(type: str) -> None:
     assert evaluate(make(type), np.empty((0, 2), np.int32), array("i32", 0, 0)).shape == (0, 2)
+    nothing, zeros = np.empty((0, 2), np.int32), array("i32", 0, 0)
+    known = TensorType.of(zeros).with_bounds(zeros, zeros)
+    assert make(type).check_values(TensorType.of(nothing), known) == []
+    assert len(make(type).check_values(TensorType.of(np.ones((1, 2), np.int32)), known)) == 1
 
 
 def test_the_lowest_integer_divided_by_minus_one_wraps() -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 
-from ir_exec.errors import IRError
+from ir_exec.errors import IRError, raise_error
 from ir_exec.ops.base.attributes import (
     LOWER,
     Bool,
@@ -173,6 +173,15 @@ def test_fields_are_inherited_and_narrowed() -> None:
     assert [field.name for field in fields_of(Narrower)] == ["count", "mode", "exclude_pad", "first", "last"]
     assert parse(Narrower, count="1")[0].mode == "cubic"
     assert parse(Narrower, count="1", mode="linear")[1] == [("IR302", "attribute mode='linear': expected cubic")]
+
+
+def test_annotations_may_be_types() -> None:
+    """As in a module without `from __future__ import annotations`."""
+    text = "class Plain(Op):\n    axis: Int = 1\n    label: ClassVar[str] = 'x'\n    other: ClassVar = 2\n"
+    names: dict[str, Any] = {"Op": Op, "Int": Int, "ClassVar": ClassVar, "__name__": __name__}
+    exec(compile(text, "plain.py", "exec", dont_inherit=True), names)
+    assert names["Plain"].parse({"axis": "3"}, raise_error).axis == 3
+    assert [field.name for field in names["Plain"].fields()] == ["axis"]
 
 
 def test_attributes_that_do_not_fit_together() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from ir_exec.errors import InvalidAttributeError, raise_error
 from ir_exec.ops.convolution.binary import BinaryConvolution
+from ir_exec.types import Shape
 from tests.helpers.operators import refused
 from tests.helpers.values import typed
 
@@ -23,3 +24,11 @@ def test_binary_convolution_refuses() -> None:
     with pytest.raises(InvalidAttributeError) as error:
         BinaryConvolution.parse({"mode": "xnor-popcount"}, raise_error)
     assert error.value.code == "IR301"
+
+
+def test_one_rank_may_be_unknown() -> None:
+    operator = BinaryConvolution.parse({"mode": "xnor-popcount", "pad_value": "0"}, raise_error)
+    assert operator is not None
+    data, filters, unknown = typed("1,2,4,4"), typed("3,2,1,1", "u1"), Shape.unknown()
+    assert str(operator.infer(data, filters.with_shape(unknown))) == "f32[1,?,1..4,1..4]"
+    assert str(operator.infer(data.with_shape(unknown), filters)) == "f32[?,3,1..,1..]"

@@ -42,6 +42,21 @@ def test_the_first_is_left_out_whatever_the_background() -> None:
         assert sum(row[0] == 0 and row[2] > 0 for row in found.tolist()) == 2 * len(classes)
 
 
+@pytest.mark.parametrize("leaves_out", ["true", "false"])
+def test_a_detector_of_no_classes_finds_nothing(leaves_out: str) -> None:
+    logits, _, priors = two_priors([0.9, 0.1, 0.25, 0.75])
+    output = run(detector(decrease_label_id=leaves_out), logits, np.zeros((1, 0), np.float32), priors)
+    assert output[0, 0].tolist() == [[-1, 0, 0, 0, 0, 0, 0], [0] * 7, [0] * 7]
+
+
+def test_boxes_are_cut_off_at_the_image() -> None:
+    _, scores, priors = two_priors([0.9, 0.1, 0.25, 0.75])
+    moves = np.array([[-30, -30, 30, 30, -1, 0, 2, 1]], np.float32)
+    output = run(detector(confidence_threshold=0.05, clip_after_nms="true"), moves, scores, priors)
+    assert output[0, 0, :2, 3:].min() == 0
+    assert output[0, 0, :2, 3:].max() == 1
+
+
 def test_rows_for_every_way_to_count_them() -> None:
     inputs = (typed("2,60"), typed("2,45"), typed("1,2,60"))
     for attributes, rows in (({"keep_top_k": 7}, 14), ({"keep_top_k": -1, "top_k": 4}, 24), ({"keep_top_k": -1}, 90)):

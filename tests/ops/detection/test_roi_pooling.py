@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, raise_error
+from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, ShapeError, raise_error
 from ir_exec.ops import Op
 from ir_exec.ops.detection.roi_pooling import DeformablePSROIPooling, PSROIPooling, ROIPooling
 from ir_exec.types import TensorType
@@ -46,6 +46,13 @@ def test_shapes_that_do_not_fit(operator: Op, inputs: tuple[TensorType, ...], co
     with pytest.raises(ShapeError) as error:
         operator.infer(*inputs)
     assert (error.value.code, error.value.message) == (code, message)
+
+
+@pytest.mark.parametrize("operator", [POOL, SENSITIVE, DEFORMABLE])
+def test_images_are_floats(operator: Op) -> None:
+    errors: list[IRError] = []
+    operator.check_inputs([typed("1,18,3,3", "i32"), typed("4,5", "i32")], errors.append)
+    assert (errors[0].code, errors[0].location.port) == ("IR401", "data")
 
 
 @pytest.mark.parametrize("operator", [POOL, PSROIPooling(output_dim=3, spatial_scale=1.0)])

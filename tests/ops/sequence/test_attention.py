@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from ir_exec.errors import ElementTypeError, ShapeError
-from ir_exec.kernels import costs
-from ir_exec.ops.sequence import attention
+from ir_exec.kernels import attention, costs
 from ir_exec.ops.sequence.attention import ScaledDotProductAttention
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.helpers.values import typed

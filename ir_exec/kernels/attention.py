@@ -1,0 +1,139 @@
+"""Scaled dot-product attention, in parts of the scores that a cache holds."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ir_exec.kernels import costs
+from ir_exec.kernels.precision import rounded, widened
+from ir_exec.kernels.products import for_blas, matrix_product, product_nanoseconds, share_products
+from ir_exec.kernels.softmax import exponentiate
+from ir_exec.types import Array
+
+__all__ = ["Attention"]
+
+_Batches = tuple[int, slice]
+"""Some places of a batch axis, which is counted from the last axis."""
+
+
+class Attention:
+    """softmax(query @ transposed key * scale + mask) @ value for arrays of these shapes and one float type.
+
+    query: [..., L, E]. key: [..., S, E]. value: [..., S, Ev]. mask: [..., L, S] and sink: [..., L, 1], or None. Batches
+    broadcast. is_causal: whether, whatever the mask is, all keys behind the query's position are masked. dtype: in
+    which it is calculated.
+    """
+
+    def __init__(
+        self,
+        query: tuple[int, ...],
+        key: tuple[int, ...],
+        value: tuple[int, ...],
+        mask: tuple[int, ...] | None,
+        sink: tuple[int, ...] | None,
+        *,
+        is_causal: bool,
+        dtype: np.dtype[Any],
+    ) -> None:
+        self._is_causal = is_causal
+        rows = np.broadcast_shapes(query[:-1], *[other[:-1] for other in (None if is_causal else mask, sink) if other])
+        self._queries = (*rows, query[-1])
+        self._repeats = self._queries != query
+        batch = np.broadcast_shapes(rows[:-1], key[:-2], value[:-2])
+        self._result = (*batch, rows[-1], value[-1])
+        self._is_nothing = not prod(self._result) or not key[-2]
+        if not self._is_nothing:
+            self._cut(batch, key, value, dtype)
+
+    def _cut(self, batch: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        """Choose parts that threads share: some batches, of one axis, and some of their rows."""
+        rows, keys = self._queries[-2], key[-2]
+        scores = prod(batch) * rows * keys
+        self._nanoseconds = (
+            product_nanoseconds(self._queries, (*key[:-2], key[-1], keys), scores, dtype)
+            + product_nanoseconds((*batch, rows, keys), value, prod(self._result), dtype)
+            + costs.EXPONENTIAL_NANOSECONDS * scores
+        )
+        shared = min(int(self._nanoseconds / costs.ATTENTION_PIECE_NANOSECONDS), costs.MOST_PIECES)
+        wanted = max(-(-scores // costs.CHUNK_ELEMENTS), shared, 1)
+        # Counted from the last axis: other arrays may have fewer batch axes.
+        self._axis = max(range(-len(batch) - 2, -2), key=lambda axis: batch[axis + 2], default=-3)
+        size = batch[self._axis + 2] if batch else 1
+        self._batches = -(-size // min(wanted, size))
+        groups = -(-size // self._batches)
+        a_row = max(scores // (rows * size) * self._batches, 1)
+        least = min(costs.LEAST_ROWS, rows)
+        fitting = max(costs.SCORES_AT_ONCE // a_row, 1)
+        self._rows = min(max(-(-rows // -(-wanted // groups)), least), fitting)
+        self._blocks = -(-rows // self._rows)
+        self._count = groups * self._blocks
+
+    def __call__(
+        self,
+        query: Array,
+        key: Array,
+        value: Array,
+        mask: Array | None = None,
+        scale: Array | None = None,
+        sink: Array | None = None,
+    ) -> Array:
+        """The result in the type of query. scale: one element; 1 / sqrt(E) without it."""
+        queries, keys, values = widened(query), widened(key).swapaxes(-1, -2), widened(value)
+        if self._is_nothing:
+            return np.zeros(self._result, query.dtype)
+        # Fewer multiplications than those of the scores.
+        factor = max(self._queries[-1], 1) ** -0.5 if scale is None else scale.reshape(())
+        queries = np.multiply(queries, factor, dtype=queries.dtype)
+        if self._repeats:
+            queries = np.broadcast_to(queries, self._queries)
+        sinks = None if sink is None else widened(sink)
+        if self._count == 1:
+            scores = matrix_product(queries, keys)
+            total = self._exponentiate(scores, mask, sinks, 0)
+            attended = matrix_product(scores, values)
+            attended /= total
+            return rounded(attended, query.dtype)
+        queries, keys, values = for_blas(queries), for_blas(keys), for_blas(values)
+        output = np.empty(self._result, values.dtype)
+
+        def work(number: int) -> None:
+            some, rows = self._part(number)
+            scores = np.matmul(_part(queries, some, rows), _part(keys, some))
+            masks = None if mask is None else _part(mask, some, rows)
+            total = self._exponentiate(scores, masks, None if sinks is None else _part(sinks, some, rows), rows.start)
+            # A part that is not alone is for one thread.
+            np.divide(np.matmul(scores, _part(values, some)), total, out=_part(output, some, rows))
+
+        share_products(self._count, lambda: work, nanoseconds=self._nanoseconds)
+        return rounded(output, query.dtype)
+
+    def _part(self, number: int) -> tuple[_Batches, slice]:
+        """The batches and the rows of a part."""
+        group, block = divmod(number, self._blocks)
+        some = slice(group * self._batches, (group + 1) * self._batches)
+        return (self._axis, some), slice(block * self._rows, (block + 1) * self._rows)
+
+    def _exponentiate(self, scores: Array, mask: Array | None, sink: Array | None, first: int) -> Array:
+        """Mask the scores of queries from `first` on, and make exponentials of them in place; returns their sums."""
+        if self._is_causal:
+            places = np.arange(first, first + scores.shape[-2])[:, np.newaxis]
+            np.copyto(scores, -np.inf, where=np.arange(scores.shape[-1]) > places)
+        elif mask is not None and mask.dtype == np.bool_:
+            np.copyto(scores, -np.inf, where=~mask)
+        elif mask is not None:
+            scores += widened(mask)
+        return exponentiate(scores, -1, out=scores, sink=sink)
+
+
+def _part(array: Array, some: _Batches, rows: slice | None = None) -> Array:
+    """The array at some places of a batch axis, and at some rows; all where it broadcasts along them."""
+    axis, places = some
+    if rows is not None and array.ndim > 1 and array.shape[-2] != 1:
+        array = array[..., rows, :]
+    if -axis > array.ndim or array.shape[axis] == 1:
+        return array
+    place: tuple[Any, ...] = (..., places, *[slice(None)] * (-axis - 1))
+    return np.asarray(array[place])

@@ -1,0 +1,76 @@
+"""Normalization by mean and variance with its weight and bias, which exporters write as three layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ir_exec.graph import Node, Value
+from ir_exec.kernels.row_norms import layer_normalized
+from ir_exec.ops import In, Op
+from ir_exec.ops.base.attributes import Float
+from ir_exec.ops.base.operator import check_contract
+from ir_exec.runtime.rewrite.draft import Draft, vector_beside
+from ir_exec.runtime.rewrite.fused import Fusion
+from ir_exec.types import Array, TensorType, element_types
+
+__all__ = ["LayerNorm", "as_layer_norm"]
+
+_FLOATS = element_types("f32 f64")
+
+
+class LayerNorm(Op):
+    """output = (data - mean) / sqrt(variance + epsilon) · weight + bias, mean and variance those along the last axis.
+
+    weight, bias: one dim other than 1 at most, the last, which is that of data.
+    """
+
+    inputs = (
+        In("data", types=_FLOATS),
+        In("weight", types=_FLOATS, like="data"),
+        In("bias", types=_FLOATS, like="data", optional=True),
+    )
+
+    epsilon: Float
+
+    def infer(self, data: TensorType, weight: TensorType, bias: TensorType | None = None) -> TensorType:
+        return data.without_values()
+
+    def evaluate(self, data: Array, weight: Array, bias: Array | None = None) -> Array:
+        return layer_normalized(data, weight, bias, self.epsilon)
+
+
+check_contract(LayerNorm, "LayerNorm")
+
+
+def as_layer_norm(draft: Draft, node: Node) -> Fusion | None:
+    """An MVN along the last axis, times a weight, perhaps plus a bias.
+
+    The squares are added up in another order.
+    """
+    if draft.kind(node) != "MVN" or len(node.values_in) != 2 or not _is_along_last(draft, *node.values_in):
+        return None
+    data, epsilon = node.values_in[0], _epsilon(draft.operator(node))
+    weighted = draft.only_reader(node.outputs[0])
+    weight = None if weighted is None else vector_beside(draft, "Multiply", weighted, node.outputs[0], node)
+    if epsilon is None or weighted is None or weight is None:
+        return None
+    shifted = draft.only_reader(weighted.outputs[0])
+    bias = None if shifted is None else vector_beside(draft, "Add", shifted, weighted.outputs[0], node)
+    op = LayerNorm(epsilon=epsilon)
+    if shifted is None or bias is None:
+        return Fusion([node, weighted], op, [data, weight])
+    return Fusion([node, weighted, shifted], op, [data, weight, bias])
+
+
+def _is_along_last(draft: Draft, data: Value, axes: Value) -> bool:
+    kind, axis = draft.type(data), draft.number(axes)
+    if kind.element_type not in _FLOATS or not kind.rank or axis is None:
+        return False
+    last = kind.shape[-1]
+    return int(axis) in (-1, kind.rank - 1) and last.is_static and last.lo > 0
+
+
+def _epsilon(op: Any) -> float | None:
+    """What an MVN adds to the variance; None where it adds to the deviation instead, or does not divide by it."""
+    is_plain = op.normalize_variance and op.eps_mode == "inside_sqrt"
+    return float(op.eps) if is_plain else None

@@ -1,0 +1,118 @@
+"""A change made in memory: the functions that are imported already run other code.
+
+A change of a constant, a class or a default is none of functions alone; `UnpatchableError` says so, and the module
+must be imported anew.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import importlib
+import inspect
+import operator
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Final
+
+from tests.mutate.changes import Change
+
+__all__ = ["Functions", "UnpatchableError", "import_changed"]
+
+
+class UnpatchableError(Exception):
+    """The change cannot be made in functions that live."""
+
+
+class Functions:
+    """All functions and caches below a folder that live now."""
+
+    def __init__(self, folder: Path) -> None:
+        self._root = folder.parent
+        self._functions: dict[str, list[FunctionType]] = {}
+        self._caches: list[functools._lru_cache_wrapper[object]] = []
+        for one in gc.get_objects():
+            if type(one) is FunctionType and one.__code__.co_filename.startswith(f"{folder}/"):
+                self._functions.setdefault(one.__code__.co_filename, []).append(one)
+            elif type(one) is functools._lru_cache_wrapper and one.__module__.partition(".")[0] == folder.name:
+                self._caches.append(one)
+
+    def forget_results(self) -> None:
+        """Empty the caches: what is in them was computed by other code."""
+        for cache in self._caches:
+            cache.cache_clear()
+
+    def change(self, change: Change) -> None:
+        """Let the functions run what the changed source says.
+
+        Raises:
+            UnpatchableError: more than functions differ, or one of them holds other variables than before.
+        """
+        path = str(self._root / change.path)
+        source = Path(path).read_bytes()
+        before, after = (compile(text, path, "exec", dont_inherit=True) for text in (source, change.applied(source)))
+        others = {_place(old): (old, new) for pair in _differing(before, after) for old, new in _nested(*pair)}
+        changed = False
+        for function in self._functions.get(path, ()):
+            old, new = others.get(_place(function.__code__), (None, None))
+            if old is not None and new is not None and _is_same(function.__code__, old):
+                if old.co_freevars != new.co_freevars:
+                    raise UnpatchableError
+                function.__code__ = new
+                changed = True
+        if not changed:
+            raise UnpatchableError
+
+
+def import_changed(change: Change) -> None:
+    """Import the module of a change as it was, where nothing has imported it yet."""
+    importlib.import_module(change.path.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
+
+
+def _differing(before: CodeType, after: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+    """The outermost functions of a module or class that are not what they were."""
+    old, new = _inner(before), _inner(after)
+    if _shallow(before) != _shallow(after) or [one.co_name for one in old] != [one.co_name for one in new]:
+        raise UnpatchableError
+    for one, other in zip(old, new, strict=True):
+        if not _is_same(one, other):
+            if one.co_flags & inspect.CO_OPTIMIZED:
+                yield one, other
+            else:
+                yield from _differing(one, other)
+
+
+def _nested(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+    """A function and those in it. Where the change took one away, or added one, those in it are left as they are."""
+    yield old, new
+    inner_old, inner_new = _inner(old), _inner(new)
+    if [one.co_name for one in inner_old] == [one.co_name for one in inner_new]:
+        for one, other in zip(inner_old, inner_new, strict=True):
+            yield from _nested(one, other)
+
+
+def _is_same(one: CodeType, other: CodeType) -> bool:
+    """Whether both do the same, at whatever lines they stand."""
+    ones, others = _inner(one), _inner(other)
+    return _shallow(one) == _shallow(other) and len(ones) == len(others) and all(map(_is_same, ones, others))
+
+
+_OF_CODE: Final = operator.attrgetter(
+    *("co_name", "co_code", "co_flags", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_argcount"),
+    *("co_kwonlyargcount", "co_posonlyargcount", "co_exceptiontable"),
+)
+
+
+def _shallow(code: CodeType) -> list[object]:
+    """What a code object says itself. Constants with their types, for 1, 1.0 and True are equal."""
+    constants = [(type(one), repr(one)) for one in code.co_consts if not isinstance(one, CodeType)]
+    return [*_OF_CODE(code), constants]
+
+
+def _inner(code: CodeType) -> list[CodeType]:
+    return [one for one in code.co_consts if isinstance(one, CodeType)]
+
+
+def _place(code: CodeType) -> tuple[str, int]:
+    return code.co_qualname, code.co_firstlineno

@@ -1,0 +1,109 @@
+"""Lists that grow in loops of which the number of iterations is not known: onnxruntime and OpenVINO give the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import openvino as ov
+import pytest
+
+import ir_exec
+from ir_exec.errors import UnsupportedError
+from ir_exec.types import Array
+from tests.onnx.files import model
+
+START = """
+zero = Constant<value_int = 0>()
+true = Constant<value = bool {1}>()
+size = Shape(x)
+count = Gather(size, zero)
+empty = SequenceEmpty()
+"""
+
+
+def looped(body: str, end: str, outputs: str, *, start: str = "empty") -> bytes:
+    """A loop over the rows of x that carries a list; `end` takes it, named `list`."""
+    inner = f"b (int64 i, bool c, seq(float[D]) before) => (bool again, seq(float[D]) after) {{ {body} }}"
+    text = f"g (float[N,D] x) => ({outputs}) {{ {START} list = Loop(count, true, {start}) <body = {inner}> {end} }}"
+    return model(text).SerializeToString()
+
+
+APPEND = "again = Identity(c) row = Gather(x, i) after = SequenceInsert(before, row)"
+TWICE = f"{APPEND.replace('after', 'more')} twice = Add(row, row) after = SequenceInsert(more, twice)"
+BRANCH = """
+again = Identity(c) row = Gather(x, i) sum = ReduceSum<keepdims = 0>(row) nothing = Sub(sum, sum)
+is_more = Greater(sum, nothing)
+after = If(is_more) <
+    then_branch = t () => (seq(float[D]) one) { one = SequenceInsert(before, row) },
+    else_branch = e () => (seq(float[D]) two) { minus = Neg(row) two = SequenceInsert(before, minus) }
+>
+"""
+
+JOIN = "y = ConcatFromSequence<axis = 0>(list)"
+
+NETWORKS = {
+    "stacked": looped(APPEND, "y = ConcatFromSequence<axis = 0, new_axis = 1>(list)", "float[N,D] y"),
+    "stacked at the end": looped(APPEND, "y = ConcatFromSequence<axis = -1, new_axis = 1>(list)", "float[D,N] y"),
+    "joined": looped(APPEND, JOIN, "float[M] y"),
+    "two in each iteration": looped(TWICE, "y = ConcatFromSequence<axis = 0, new_axis = 1>(list)", "float[M,D] y"),
+    "in both branches": looped(BRANCH, "y = ConcatFromSequence<axis = 0, new_axis = 1>(list)", "float[N,D] y"),
+    "last element and length": looped(
+        APPEND,
+        "last = Constant<value_int = -1>() y = SequenceAt(list, last) n = SequenceLength(list)",
+        "float[D] y, int64 n",
+    ),
+    "grown afterwards": looped(
+        APPEND,
+        "first = Gather(x, zero) longer = SequenceInsert(list, first) y = ConcatFromSequence<axis = 0>(longer)",
+        "float[M] y",
+    ),
+}
+
+SPLIT = model(
+    """g (float[N,3] x) => (float[M,3] y, float[M] z, int64 n) {
+        rows = SplitToSequence<axis = 0>(x)
+        flat = SplitToSequence<axis = 0, keepdims = 0>(x)
+        y = ConcatFromSequence<axis = 0>(rows)
+        z = ConcatFromSequence<axis = 0>(flat)
+        n = SequenceLength(rows)
+    }"""
+).SerializeToString()
+
+X = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize("rows", [4, 1])
+@pytest.mark.parametrize("network", [*NETWORKS.values(), SPLIT], ids=[*NETWORKS, "split"])
+def test_values_are_those_of_onnxruntime_and_openvino(network: bytes, rows: int, tmp_path: Path) -> None:
+    x = X[:rows]
+    expected: list[Array] = onnxruntime.InferenceSession(network).run(None, {"x": x})
+    read = ir_exec.read_model(network)
+    found = list(ir_exec.compile_model(read)({"x": x}).values())
+    read.save(tmp_path / "m.xml")
+    compiled = ov.Core().compile_model(tmp_path / "m.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    theirs = compiled({"x": x})
+    for at, one in enumerate(expected):
+        assert found[at].shape == one.shape
+        np.testing.assert_allclose(found[at], one, rtol=1e-6)
+        np.testing.assert_allclose(theirs[at], one, rtol=1e-6)
+
+
+def test_no_iteration_gives_an_empty_list() -> None:
+    assert ir_exec.compile_model(NETWORKS["stacked"])({"x": X[:0]})["y"].shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("body", "end", "said"),
+    [
+        (f"{APPEND} n = SequenceLength(before)", JOIN, "read inside it"),
+        (f"{APPEND.replace('before', 'other')} other = SequenceEmpty()", JOIN, "than to append"),
+        (APPEND, "y = Identity(list)", "length is not known"),
+        (APPEND, f"shorter = SequenceErase(list) {JOIN.replace('list', 'shorter')}", "length of a list must be known"),
+    ],
+)
+def test_what_cannot_be_said(body: str, end: str, said: str) -> None:
+    outputs = "seq(float[D]) y" if end == "y = Identity(list)" else "float[M] y"
+    with pytest.raises(UnsupportedError, match=said):
+        ir_exec.read_model(looped(body, end, outputs))

@@ -1,0 +1,99 @@
+"""Normalization by mean and variance, with its weight and bias, as one step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import ir_exec
+from ir_exec.types import Array
+from tests.helpers.network_text import NetworkText, Output
+from tests.runtime.rewrite.helpers import of_network, of_text
+
+RANDOM = np.random.default_rng(3)
+X = RANDOM.normal(2, 3, (2, 3, 8)).astype(np.float32)
+WEIGHT, BIAS = RANDOM.normal(size=(2, 8)).astype(np.float32)
+MVN = {"eps": 1e-3, "normalize_variance": "true", "eps_mode": "inside_sqrt", "opset": 6}
+
+
+def test_it_is_found_in_real_networks() -> None:
+    both = of_network("bert_tiny_fp16")
+    assert both.types == ["LayerNorm"] * 5
+    assert {len(step.members) for step in both.fused} == {3}
+    both.assert_close()
+
+
+def normalized(net: NetworkText, x: Output, axes: list[int], **attributes: object) -> Output:
+    return net.op("MVN", x, net.const(np.array(axes, np.int64)), **{**MVN, **attributes})
+
+
+@pytest.mark.parametrize("axis", [-1, 2])
+@pytest.mark.parametrize("rank", [1, 3])
+@pytest.mark.parametrize("has_bias", [False, True])
+@pytest.mark.parametrize("shape", ["2,3,8", "?,?,8"])
+def test_every_way_to_write_it(axis: int, rank: int, shape: str, *, has_bias: bool) -> None:
+    net = NetworkText()
+    x = net.parameter(shape)
+    dims = (1,) * (rank - 1) + (8,)
+    value = net.op("Multiply", net.const(WEIGHT.reshape(dims)), normalized(net, x, [axis]))
+    if has_bias:
+        value = net.op("Add", value, net.const(BIAS.reshape(dims)))
+    net.result(value)
+    both = of_text(net, X)
+    assert both.types == ["LayerNorm"]
+    wide = X.astype(np.float64)
+    expected = (wide - wide.mean(-1, keepdims=True)) / np.sqrt(wide.var(-1, keepdims=True) + 1e-3) * WEIGHT
+    np.testing.assert_allclose(both.rewritten[0], expected + (BIAS if has_bias else 0), rtol=1e-4, atol=1e-5)
+    both.assert_close()
+
+
+def another_axis(net: NetworkText, x: Output) -> Output:
+    return net.op("Multiply", normalized(net, x, [1]), net.const(WEIGHT))
+
+
+def two_axes(net: NetworkText, x: Output) -> Output:
+    return net.op("Multiply", normalized(net, x, [1, 2]), net.const(WEIGHT))
+
+
+def without_variance(net: NetworkText, x: Output) -> Output:
+    return net.op("Multiply", normalized(net, x, [-1], normalize_variance="false"), net.const(WEIGHT))
+
+
+def beside_the_root(net: NetworkText, x: Output) -> Output:
+    return net.op("Multiply", normalized(net, x, [-1], eps_mode="outside_sqrt"), net.const(WEIGHT))
+
+
+def no_vector(net: NetworkText, x: Output) -> Output:
+    return net.op("Multiply", normalized(net, x, [-1]), net.const(np.ones((3, 1), np.float32)))
+
+
+def read_twice(net: NetworkText, x: Output) -> Output:
+    value = normalized(net, x, [-1])
+    net.result(value)
+    return net.op("Multiply", value, net.const(WEIGHT))
+
+
+@pytest.mark.parametrize("written", [another_axis, two_axes, without_variance, beside_the_root, no_vector, read_twice])
+def test_what_is_no_such_normalization_stays_as_it_is(written: Callable[[NetworkText, Output], Output]) -> None:
+    net = NetworkText()
+    net.result(written(net, net.parameter("2,3,8")))
+    both = of_text(net, X)
+    assert both.fused == []
+    both.assert_close()
+
+
+@pytest.mark.parametrize("shape", [(700, 501), (2, 90_001)])
+def test_results_do_not_depend_on_the_threads(shape: tuple[int, ...]) -> None:
+    net = NetworkText()
+    x = net.parameter(",".join(map(str, shape)))
+    weight = net.const(RANDOM.normal(size=shape[-1]).astype(np.float32))
+    net.result(net.op("Multiply", normalized(net, x, [-1]), weight))
+    file = net.file()
+    model = ir_exec.read_model(file.xml, weights=file.weights)
+    data: Array = RANDOM.normal(size=shape).astype(np.float32)
+    alone = ir_exec.compile_model(model, threads=1)([data])[0]
+    np.testing.assert_array_equal(alone, ir_exec.compile_model(model, threads=3)([data])[0])
+    plain = ir_exec.compile_model(model, optimize=False)([data])[0]
+    np.testing.assert_allclose(alone, plain, rtol=1e-4, atol=1e-5)
