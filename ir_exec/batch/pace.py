@@ -27,6 +27,7 @@ class Pace:
         self._is_free = chunk is None and pool.task_seconds > 0
         self._chunk = chunk or 1
         self._waited = 0.0
+        self._is_growing = self._is_free
 
     @property
     def chunk(self) -> int:
@@ -40,7 +41,9 @@ class Pace:
         if self._pool.in_process and self._pool.workers == 1:
             return self._chunk
         if self._is_free:
-            return self._pool.workers * max(self._pool.ahead, _QUEUED * self._chunk)
+            # Until the size is found there are few tasks, which are too small.
+            tasks = _QUEUED * self._chunk
+            return self._pool.workers * (tasks if self._is_growing else max(self._pool.ahead, tasks))
         return self._pool.workers * self._pool.ahead * self._chunk
 
     def waited(self, seconds: float) -> None:
@@ -52,7 +55,8 @@ class Pace:
         if not self._is_free or items == 0:
             return
         each = max(seconds / items, self._waited, 1e-6)
-        most = min(_MOST_ITEMS, self._pool.task_seconds / each, _MOST_BYTES * items / max(size, 1), 2 * self._chunk)
+        most = min(_MOST_ITEMS, self._pool.task_seconds / each, _MOST_BYTES * items / max(size, 1))
         if self._ahead is not None:
             most = min(most, self._ahead / (2 * self._pool.workers))
-        self._chunk = max(1, int(most))
+        self._is_growing = most > 2 * self._chunk
+        self._chunk = max(1, int(min(most, 2 * self._chunk)))

@@ -24,7 +24,7 @@ class Two(Pool):
 
 def test_tasks_grow_until_they_are_long_enough() -> None:
     pace = Pace(Two(), None, None)
-    assert (pace.chunk, pace.limit) == (1, 32)
+    assert (pace.chunk, pace.limit) == (1, 8)
     chunks = []
     for _ in range(6):
         pace.answered(pace.chunk, pace.chunk * 0.01, 0)

@@ -156,6 +156,24 @@ def test_a_scheduler_that_does_not_answer(place: Path) -> None:
         assert "cannot reach the Dask scheduler tcp://127.0.0.1:1" in output
 
 
+def test_a_cluster_does_the_same(place: Path) -> None:
+    distributed = pytest.importorskip("distributed", reason="Dask's scheduler is not installed")
+    assert call("run", "net.xml", "--inputs", "data", "--output", "here").exit_code == 0
+    plain = call("check", "net.xml", "data")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=60
+    ) as cluster:
+        address = ("--scheduler", cluster.scheduler_address)
+        ran = call("run", "net.xml", "--inputs", "data", "--output", "there", *address)
+        checked = call("check", "net.xml", "data", *address)
+        compared = call("compare", "net.xml", "--with", "net.xml", "--inputs", "data", *address)
+    assert ran.exit_code == 0, ran.output
+    assert manifest("there") == manifest("here")
+    assert outputs("there/3.npz") == outputs("here/3.npz")
+    assert (checked.exit_code, checked.output) == (plain.exit_code, plain.output)
+    assert "5 of 5 items are equal" in compared.output
+
+
 def test_compare(place: Path) -> None:
     equal = call("compare", "net.xml", "--with", "net.xml", "--inputs", "data/*.npz")
     assert equal.exit_code == 0, equal.output

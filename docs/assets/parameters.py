@@ -1,0 +1,38 @@
+"""How the reference shows docstrings: what they say of a parameter, `name: text`, becomes an item of a list."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from griffe import Extension, Object
+
+_TERM = re.compile(r"([A-Za-z_]\w*(?:, [A-Za-z_]\w*)*): (?=\S)")
+_ENDS_A_LIST = ("Raises ", "Returns ", "Without ")
+
+
+class Parameters(Extension):
+    """Called by griffe, as `mkdocs.yml` says."""
+
+    def on_object(self, *, obj: Object, **_: Any) -> None:
+        if obj.docstring is not None:
+            obj.docstring.value = with_lists(obj.docstring.value)
+
+
+def with_lists(text: str) -> str:
+    """The docstring as Markdown."""
+    lines: list[str] = []
+    is_code = is_item = False
+    for line in text.split("\n"):
+        is_code ^= line.startswith("```")
+        if not is_code and (term := _TERM.match(line)):
+            lines += [] if is_item or not lines or not lines[-1] else [""]
+            lines.append(f"- **{term[1]}**: {line[term.end() :]}")
+            is_item = True
+        elif is_item and line and not line.startswith(_ENDS_A_LIST):
+            lines.append(f"    {line.strip()}")
+        else:
+            lines += [""] if is_item and line else []
+            lines.append(line)
+            is_item = False
+    return "\n".join(lines)
