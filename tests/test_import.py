@@ -34,7 +34,7 @@ def packages(modules: set[str]) -> set[str]:
 def test_import_loads_nothing_but_itself() -> None:
     loaded = modules_after("import ir_exec")
     assert not packages(loaded) & {"numpy", "lxml", "pydantic", "ml_dtypes", "rich", "click"}
-    assert {name for name in loaded if name.startswith("ir_exec.")} == set()
+    assert {name for name in loaded if name.startswith("ir_exec.")} == {"ir_exec.lazy"}
 
 
 def test_running_a_network_loads_neither_the_command_line_nor_other_families() -> None:
@@ -44,6 +44,12 @@ def test_running_a_network_loads_neither_the_command_line_nor_other_families() -
     assert "ir_exec.check" not in loaded
     assert "ir_exec.ops.sequence.sequences" in loaded
     assert "ir_exec.ops.sort.nms" not in loaded
+
+
+def test_the_debugger_loads_what_is_asked_for() -> None:
+    loaded = modules_after("from ir_exec.debug import drawn_inputs")
+    assert "ir_exec.debug.drawing" in loaded
+    assert not loaded & {"ir_exec.debug.comparing", "ir_exec.debug.reducing", "ir_exec.debug.tracing"}
 
 
 def test_small_networks_do_not_wait_for_what_limits_blas() -> None:

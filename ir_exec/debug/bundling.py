@@ -22,7 +22,7 @@ import numpy as np
 from pydantic import Field, ValidationError
 
 from ir_exec.codes import Code
-from ir_exec.debug.anonymous import anonymous, redrawn
+from ir_exec.debug.anonymizing import anonymous, redrawn
 from ir_exec.debug.expected import differences
 from ir_exec.debug.facts import Record
 from ir_exec.debug.files import damaged, load_npz, nearest, unwritable, write_npz

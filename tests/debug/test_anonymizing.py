@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ir_exec import Model, compile_model, read_model
 from ir_exec.debug import anonymous
-from ir_exec.debug.anonymous import redrawn
+from ir_exec.debug.anonymizing import redrawn
 from ir_exec.infer import infer_types
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import Array, ElementType
