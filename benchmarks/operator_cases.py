@@ -429,16 +429,23 @@ _add(
     constants=(1,),
     **{**WINDOWS, "strides": "2,2"},
 )
+
+
+def _mirrored(*shape: int) -> Array:
+    """Bits of which a byte holds eight equal ones: OpenVINO reads those of a byte in reverse order."""
+    return np.repeat(whole(2, int(np.prod(shape)) // 8, dtype=np.uint8), 8).reshape(shape).view(ElementType.u1.dtype)
+
+
 _add(
     "BinaryConvolution",
     1,
     lambda size: (
         truths(1, *((8, 8, 8), (32, 28, 28), (64, 56, 56))[size]).astype(np.float32),
-        whole(2, *((8, 8), (32, 32), (64, 64))[size], 3, 3, dtype=np.uint8).view(ElementType.u1.dtype),
+        _mirrored(*((8, 8), (32, 32), (64, 64))[size], 3, 3),
     ),
     constants=(1,),
     mode="xnor-popcount",
-    pad_value=0.0,
+    pad_value=1.0,
     **WINDOWS,
 )
 _add(
