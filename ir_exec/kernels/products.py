@@ -33,7 +33,7 @@ def matrix_product(a: Array, b: Array) -> Array:
         a, b = a.reshape(way.folded), b.reshape(b.shape[-2:])
     a = a if a.flags.c_contiguous else for_blas(a)
     b = b if b.flags.c_contiguous else for_blas(b)
-    is_short = way.nanoseconds < costs.WORTH_SHARING_PRODUCT_NANOSECONDS
+    is_short = way.nanoseconds < costs.WORTH_SHARING_NANOSECONDS
     if way.multiplications <= costs.UNSHARED_MULTIPLICATIONS or (is_short and works_alone()):
         found = np.matmul(a, b)
     else:
@@ -123,7 +123,7 @@ def _long_product(a: Array, b: Array, out: Array) -> Array:
     if a.dtype.char in _OF_BLAS and not works_alone():
         return np.matmul(a, b, out=out)
     nanoseconds = product_nanoseconds(a.shape, b.shape, out.size, a.dtype)
-    if nanoseconds < costs.WORTH_SHARING_PRODUCT_NANOSECONDS:
+    if nanoseconds < costs.WORTH_SHARING_NANOSECONDS:
         return np.matmul(a, b, out=out)
     cut = _cut(out.shape, nanoseconds)
     if cut.pieces == 1:
