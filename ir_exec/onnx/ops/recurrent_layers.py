@@ -7,7 +7,7 @@ everywhere. The gates of an LSTM are i, o, f, c in ONNX and f, i, c, o in IR; bi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, NotRequired, TypeAlias, TypedDict, Unpack
 
 from ir_exec import build
 from ir_exec.build import Value
@@ -35,25 +35,39 @@ Inputs: TypeAlias = tuple[Value | None, ...]
 """As the node has them, with None for those that it leaves out."""
 
 
+class _Attributes(TypedDict):
+    """Those that the three have in common."""
+
+    activation_alpha: Floats
+    activation_beta: Floats
+    activations: Strings
+    clip: float | None
+    direction: str
+    hidden_size: int | None
+    layout: NotRequired[int]
+
+
 class _Layer:
     """What the three have in common: batch first, the directions behind it."""
 
     def __init__(
         self,
-        x: Value,
-        w: Value,
-        r: Value,
-        lengths: Value | None,
+        inputs: Inputs,
+        defaults: tuple[str, ...],
         *,
+        activation_alpha: Floats,
+        activation_beta: Floats,
+        activations: Strings,
+        clip: float | None,
         direction: str,
         hidden_size: int | None,
-        activations: Strings,
-        alphas: Floats,
-        betas: Floats,
-        defaults: tuple[str, ...],
-        clip: float | None,
-        layout: int,
+        layout: int = 0,
     ) -> None:
+        x, w, r, _, lengths, *_ = inputs
+        assert x is not None
+        assert w is not None
+        assert r is not None
+        self.w, self.r = w, r
         if direction not in DIRECTIONS:
             raise InvalidAttributeError(f"direction is {direction!r}, expected {', '.join(DIRECTIONS)}")
         self.layout = layout
@@ -65,7 +79,7 @@ class _Layer:
         names = tuple(name.lower() for name in activations) or defaults * self.directions
         if len(names) != len(defaults) * self.directions:
             raise InvalidAttributeError(f"activations has {len(names)} elements")
-        functions = activations_of(names, alphas, betas)
+        functions = activations_of(names, activation_alpha, activation_beta)
         per = len(defaults)
         self._functions = [functions[start : start + per] for start in range(0, len(functions), per)]
         first = names[:per]
@@ -121,35 +135,13 @@ class _Layer:
 def lstm_layer(
     inputs: Inputs,
     *,
-    activation_alpha: Floats,
-    activation_beta: Floats,
-    activations: Strings,
-    clip: float | None,
-    direction: str,
-    hidden_size: int | None,
     input_forget: bool,
-    layout: int = 0,
     rounded: Activation | None = None,
+    **attributes: Unpack[_Attributes],
 ) -> list[Value]:
     """rounded: what is done to each state before it is multiplied."""
-    x, w, r, b, lengths, h, c, peepholes = inputs
-    assert x is not None
-    assert w is not None
-    assert r is not None
-    layer = _Layer(
-        x,
-        w,
-        r,
-        lengths,
-        direction=direction,
-        hidden_size=hidden_size,
-        activations=activations,
-        alphas=activation_alpha,
-        betas=activation_beta,
-        defaults=("sigmoid", "tanh", "tanh"),
-        clip=clip,
-        layout=layout,
-    )
+    b, h, c, peepholes = inputs[3], *inputs[5:]
+    layer = _Layer(inputs, ("sigmoid", "tanh", "tanh"), **attributes)
     bias = layer.bias(b, 4)
     if input_forget or peepholes is not None or rounded is not None or not layer.is_of_ir:
 
@@ -160,7 +152,7 @@ def lstm_layer(
                 activations, clip, w, r, biases, peepholes=given, input_forget=input_forget, rounded=rounded
             )
 
-        weights = [w, r] if peepholes is None else [w, r, peepholes]
+        weights = [layer.w, layer.r] if peepholes is None else [layer.w, layer.r, peepholes]
         return layer.outputs(*layer.stepwise(cell, [layer.state(h), layer.state(c)], weights, bias))
     sums = [build.add(bias[gate], bias[gate + 4]) for gate in range(4)]
     y, last_h, last_c = build.lstm_sequence(
@@ -168,8 +160,8 @@ def lstm_layer(
         layer.state(h),
         layer.state(c),
         layer.lengths,
-        _reordered(w),
-        _reordered(r),
+        _reordered(layer.w),
+        _reordered(layer.r),
         concat([sums[gate] for gate in (2, 0, 3, 1)], 1),
         **layer.attributes,
     )
@@ -184,33 +176,11 @@ def _reordered(weights: Value) -> Value:
 def gru_layer(
     inputs: Inputs,
     *,
-    activation_alpha: Floats,
-    activation_beta: Floats,
-    activations: Strings,
-    clip: float | None,
-    direction: str,
-    hidden_size: int | None,
-    layout: int = 0,
     linear_before_reset: bool = False,
+    **attributes: Unpack[_Attributes],
 ) -> list[Value]:
-    x, w, r, b, lengths, h = inputs
-    assert x is not None
-    assert w is not None
-    assert r is not None
-    layer = _Layer(
-        x,
-        w,
-        r,
-        lengths,
-        direction=direction,
-        hidden_size=hidden_size,
-        activations=activations,
-        alphas=activation_alpha,
-        betas=activation_beta,
-        defaults=("sigmoid", "tanh"),
-        clip=clip,
-        layout=layout,
-    )
+    b, h = inputs[3], inputs[5]
+    layer = _Layer(inputs, ("sigmoid", "tanh"), **attributes)
     bias = layer.bias(b, 3)
     if not layer.is_of_ir:
 
@@ -218,15 +188,15 @@ def gru_layer(
             w, r = weights
             return gru_cell(activations, clip, w, r, biases, linear_before_reset=linear_before_reset)
 
-        return layer.outputs(*layer.stepwise(cell, [layer.state(h)], [w, r], bias))
+        return layer.outputs(*layer.stepwise(cell, [layer.state(h)], [layer.w, layer.r], bias))
     sums = [build.add(bias[gate], bias[gate + 3]) for gate in range(3)]
     biases = [sums[0], sums[1], bias[2], bias[5]] if linear_before_reset else sums
     y, last = build.gru_sequence(
         layer.x,
         layer.state(h),
         layer.lengths,
-        w,
-        r,
+        layer.w,
+        layer.r,
         concat(biases, 1),
         linear_before_reset=linear_before_reset,
         **layer.attributes,
@@ -234,35 +204,9 @@ def gru_layer(
     return layer.outputs(y, last)
 
 
-def rnn_layer(
-    inputs: Inputs,
-    *,
-    activation_alpha: Floats,
-    activation_beta: Floats,
-    activations: Strings,
-    clip: float | None,
-    direction: str,
-    hidden_size: int | None,
-    layout: int = 0,
-) -> list[Value]:
-    x, w, r, b, lengths, h = inputs
-    assert x is not None
-    assert w is not None
-    assert r is not None
-    layer = _Layer(
-        x,
-        w,
-        r,
-        lengths,
-        direction=direction,
-        hidden_size=hidden_size,
-        activations=activations,
-        alphas=activation_alpha,
-        betas=activation_beta,
-        defaults=("tanh",),
-        clip=clip,
-        layout=layout,
-    )
+def rnn_layer(inputs: Inputs, **attributes: Unpack[_Attributes]) -> list[Value]:
+    b, h = inputs[3], inputs[5]
+    layer = _Layer(inputs, ("tanh",), **attributes)
     bias = layer.bias(b, 1)
     if not layer.is_of_ir:
 
@@ -270,8 +214,8 @@ def rnn_layer(
             w, r = weights
             return rnn_cell(activations, clip, w, r, biases)
 
-        return layer.outputs(*layer.stepwise(cell, [layer.state(h)], [w, r], bias))
+        return layer.outputs(*layer.stepwise(cell, [layer.state(h)], [layer.w, layer.r], bias))
     y, last = build.rnn_sequence(
-        layer.x, layer.state(h), layer.lengths, w, r, build.add(bias[0], bias[1]), **layer.attributes
+        layer.x, layer.state(h), layer.lengths, layer.w, layer.r, build.add(bias[0], bias[1]), **layer.attributes
     )
     return layer.outputs(y, last)
