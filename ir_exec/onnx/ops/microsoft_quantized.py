@@ -222,12 +222,13 @@ def dequantize_linear(data: Value, scale: Value, zero_point: Value | None = None
 def _scaled(product: Value, scales: Sequence[Value], bias: Value | None) -> Value:
     found = cast(product, ElementType.f32)
     for scale in scales:
-        found = (
-            build.multiply(found, build.squeeze(scale) if scale.rank else scale)
-            if _is_one(scale)
-            else (build.multiply(found, scale))
-        )
+        found = build.multiply(found, _as_number(scale)) if _is_one(scale) else (build.multiply(found, scale))
     return found if bias is None else build.add(found, bias)
+
+
+def _as_number(one: Value) -> Value:
+    """A scale of one element without axes."""
+    return build.squeeze(one) if one.rank else one
 
 
 def _is_one(value: Value) -> bool:
@@ -245,7 +246,7 @@ def matmul_integer_to_float(
     bias: Value | None = None,
 ) -> Value:
     product = exact_product(a, b, a_zero_point, b_zero_point)
-    scale = build.multiply(build.squeeze(a_scale) if a_scale.rank else a_scale, b_scale)
+    scale = build.multiply(_as_number(a_scale), b_scale)
     return _scaled(product, [scale], bias)
 
 
@@ -273,7 +274,7 @@ def qgemm(
     b = build.transpose(b, ints(1, 0)) if transB else b
     found = exact_product(a, b, a_zero_point, b_zero_point)
     found = found if c is None else build.add(found, c)
-    scale = build.multiply(build.squeeze(a_scale) if a_scale.rank else a_scale, b_scale)
+    scale = build.multiply(_as_number(a_scale), b_scale)
     found = _scaled(found, [build.multiply(scale, number(alpha, scale))], None)
     return found if y_scale is None else _requantized(found, y_scale, y_zero_point, a)
 
