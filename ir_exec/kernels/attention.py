@@ -9,7 +9,7 @@ import numpy as np
 
 from ir_exec.kernels import costs
 from ir_exec.kernels.precision import rounded, widened
-from ir_exec.kernels.products import for_blas, matrix_product, product_nanoseconds, share_products
+from ir_exec.kernels.products import batches_at, for_blas, matrix_product, product_nanoseconds, share_products
 from ir_exec.kernels.softmax import exponentiate
 from ir_exec.types import Array
 
@@ -130,10 +130,6 @@ class Attention:
 
 def _part(array: Array, some: _Batches, rows: slice | None = None) -> Array:
     """The array at some places of a batch axis, and at some rows; all where it broadcasts along them."""
-    axis, places = some
     if rows is not None and array.ndim > 1 and array.shape[-2] != 1:
         array = array[..., rows, :]
-    if -axis > array.ndim or array.shape[axis] == 1:
-        return array
-    place: tuple[Any, ...] = (..., places, *[slice(None)] * (-axis - 1))
-    return np.asarray(array[place])
+    return batches_at(array, *some)

@@ -18,7 +18,7 @@ from ir_exec.kernels.blas import works_alone
 from ir_exec.kernels.parallel import Worker, for_each
 from ir_exec.types import Array
 
-__all__ = ["for_blas", "matrix_product", "matrix_products", "product_nanoseconds", "share_products"]
+__all__ = ["batches_at", "for_blas", "matrix_product", "matrix_products", "product_nanoseconds", "share_products"]
 
 _OF_BLAS = "fd"
 """The kinds of elements, by NumPy's letters, whose products BLAS computes."""
@@ -136,16 +136,16 @@ def _long_product(a: Array, b: Array, out: Array) -> Array:
         rows = slice(down * cut.rows, (down + 1) * cut.rows)
         columns = slice(along * cut.columns, (along + 1) * cut.columns)
         np.matmul(
-            _batches(a, cut.axis, some)[..., rows, :],
-            _batches(b, cut.axis, some)[..., columns],
-            out=_batches(out, cut.axis, some)[..., rows, columns],
+            batches_at(a, cut.axis, some)[..., rows, :],
+            batches_at(b, cut.axis, some)[..., columns],
+            out=batches_at(out, cut.axis, some)[..., rows, columns],
         )
 
     for_each(cut.pieces, lambda: piece)
     return out
 
 
-def _batches(matrices: Array, axis: int, some: slice) -> Array:
+def batches_at(matrices: Array, axis: int, some: slice) -> Array:
     """The matrices at these places of a batch axis, which counts from the last axis; all where it broadcasts."""
     if -axis > matrices.ndim or matrices.shape[axis] == 1:
         return matrices
