@@ -1,0 +1,6 @@
+# The public names, as those of ir_exec itself: each is imported when it is asked for.
+
+from ir_exec.batch.running import (
+    Result as Result,
+    run as run,
+)
