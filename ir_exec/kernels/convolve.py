@@ -22,6 +22,7 @@ from ir_exec.kernels.windows import (
     SlidingAxis,
     block_sizes,
     blocks,
+    copy_rows,
     covered_part,
     padded_part,
     window_view,
@@ -142,7 +143,7 @@ class Convolver:
             target = result[part.place]
             windows = window_view(padded_part(data[part.images], part.axes, part.covered), part.axes)
             copied = scratch.array(windows.shape)
-            copied[...] = windows
+            copy_rows(windows, copied)
             columns = copied.reshape(*target.shape[:2], self._column, target.shape[3])
             matrix_products(rows[part.place[1]], columns, target, is_piece=len(self._parts) > 1)
 
@@ -170,7 +171,7 @@ class Convolver:
             target = result[part.place]
             width = prod(axis.count for axis in axes[1:])
             columns = copied.array((*target.shape[:2], along, height * width))
-            columns.reshape(windows.shape)[...] = windows
+            copy_rows(windows, columns.reshape(windows.shape))
             products = scratch.array((*target.shape[:2], rows.shape[1], height * width))
             matrix_products(rows[part.place[1]], columns, products, is_piece=len(self._parts) > 1)
             products = products.reshape(*target.shape[:3], first.kernel, height, *[axis.count for axis in axes[1:]])

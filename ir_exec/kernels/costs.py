@@ -15,8 +15,9 @@ WORTH_SHARING_NANOSECONDS = 200_000
 some 50,000 where its core sleeps. A recurrent step that reads 4 MiB of weights takes some 150,000 ns, and 310,000
 where its product is shared."""
 
-SPIN_SECONDS = 100e-6
-"""How long the calling thread looks again and again whether its helpers are done: waking it takes about as long."""
+SPIN_SECONDS = 1000e-6
+"""How long the calling thread looks again and again whether its helpers are done, while other processes go first:
+waking it takes 100 us, and the last pieces of two threads end some hundreds apart."""
 
 PIECE_NANOSECONDS = 60_000
 """The work of one piece of a gather or a scatter: NumPy's call (1,000 ns) and handing it out are 3 per cent of it."""
@@ -120,8 +121,12 @@ SHIFTED_MULTIPLICATION_NANOSECONDS = 0.2
 UNSHARED_MULTIPLICATIONS = 2**13
 """Products up to which no BLAS wakes threads: OpenBLAS does from 9,216 elements of a matrix on that meets a vector."""
 
-PRODUCT_PIECE_NANOSECONDS = 50_000
-"""A piece of a product at least, of which there are `MOST_PIECES` at most."""
+PRODUCT_PIECE_NANOSECONDS = 200_000
+"""A piece of a product at least, where there are more than two: BLAS arranges one of the matrices anew for every piece.
+Four pieces take 5 to 20 per cent longer than one, sixteen 15 to 70."""
+
+MOST_PRODUCT_PIECES = 8
+"""Into which a product is cut."""
 
 LEAST_ROWS_OF_PIECE = 128
 """Rows of a piece of a product that has more rows than columns: BLAS arranges the columns anew for every piece, which
@@ -179,6 +184,10 @@ for each, and with 8 columns it does 42 multiplications a nanosecond instead of 
 
 KEPT_AXIS_ELEMENTS = 2**9
 """Axes up to which tables of resampling are kept: resampling longer ones takes much longer than making a table."""
+
+ARRANGED_ELEMENTS_A_STEP = 2**14
+"""Weights that an LSTM may copy for each of its steps, so that the gates of one function lie next to each other: that
+saves 2 to 3 us a step, and 4 MiB of weights take 200 us."""
 
 DECODED_ELEMENTS = 2**18
 """Weights that are decoded at a time before they are multiplied: 1 MiB of f32, a core's own cache."""

@@ -176,7 +176,7 @@ def _cut(shape: tuple[int, ...], nanoseconds: float) -> _Cut:
     What is on the shorter side is arranged anew by BLAS for every piece.
     """
     rows, columns = shape[-2:]
-    wanted = min(max(int(nanoseconds / costs.PRODUCT_PIECE_NANOSECONDS), 1), costs.MOST_PIECES)
+    wanted = min(max(int(nanoseconds / costs.PRODUCT_PIECE_NANOSECONDS), 2), costs.MOST_PRODUCT_PIECES)
     axis = max(range(-len(shape), -2), key=lambda axis: shape[axis], default=-3)
     batches, groups = _parts(shape[axis] if len(shape) > 2 else 1, wanted, 1)
     wanted = -(-wanted // groups)

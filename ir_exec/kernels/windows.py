@@ -22,6 +22,7 @@ __all__ = [
     "SlidingAxis",
     "block_sizes",
     "blocks",
+    "copy_rows",
     "covered_part",
     "padded_part",
     "window_view",
@@ -131,7 +132,7 @@ def padded_part(data: Array, axes: Sequence[SlidingAxis], covered: Covered | Non
         return part
     padded = np.zeros((*data.shape[: -len(axes)], *shape), data.dtype)
     if part.size:
-        padded[(..., *target)] = part
+        copy_rows(part, padded[(..., *target)])
     return padded
 
 
@@ -165,3 +166,14 @@ def window_view(covering: Array, axes: Sequence[SlidingAxis]) -> Array:
         # The same as below, in a fifth of the time.
         return np.ndarray(shape, covering.dtype, covering, 0, strides)
     return as_strided(covering, shape, strides, writeable=False)
+
+
+def copy_rows(rows: Array, target: Array) -> None:
+    """target[...] = rows, of the same shape and element type; short rows of adjacent elements take a third of the time.
+
+    NumPy pays some 10 ns for every row, and less for a single element of as many bytes.
+    """
+    if rows.size and rows.strides[-1] == target.strides[-1] == rows.itemsize:
+        whole = np.dtype((np.void, rows.shape[-1] * rows.itemsize))
+        rows, target = rows.view(whole), target.view(whole)
+    target[...] = rows

@@ -64,7 +64,7 @@ class _Cell(Recurrence):
         projected = project(wide, w.astype(wide.dtype, copy=False), self.input_bias(bias))
         before = tuple([widened(state).T for state in states.values()])
         after = tuple([np.empty(state.shape, wide.dtype) for state in before])
-        self.step(widened(r), bias, len(x))(projected.T, before, after)
+        self.step(widened(r), bias, len(x))(projected, before, after)
         return tuple([rounded(np.ascontiguousarray(state.T), x.dtype) for state in after])
 
 

@@ -22,6 +22,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ir_exec.errors import EvaluationError, IRError
+from ir_exec.kernels import costs
 from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.precision import rounded, widened
 from ir_exec.ops.base import In, op
@@ -83,22 +84,27 @@ class _Sequence(Recurrence):
         for way in range(self._directions):
             backward = self.direction == "reverse" or way == 1
             bias = widened(b[way])
-            projected = self._projected(_turned(wide, ends, backward), widened(w[way]), bias)
+            weights, recurrent, part = widened(w[way]), widened(r[way]), self.input_bias(bias)
+            is_arranged = weights.size + recurrent.size <= steps * costs.ARRANGED_ELEMENTS_A_STEP
+            if is_arranged:
+                weights, recurrent = self.arranged(weights), self.arranged(recurrent)
+                part = None if part is None else self.arranged(part)
+            projected = self._projected(_turned(wide, ends, backward), weights, part)
             first = tuple([state[:, way].T for state in initial])
-            step = self.step(self.arranged(widened(r[way])), bias, batch, is_arranged=True)
+            step = self.step(recurrent, bias, batch, is_arranged=is_arranged)
             hidden, final = _walk(step, projected, first, ends)
             y[:, way] = rounded(_turned(hidden.transpose(2, 0, 1), ends, backward), x.dtype)
             for state, found in zip(last, final, strict=True):
                 state[:, way] = rounded(found.T, x.dtype)
         return (y, *last)
 
-    def _projected(self, x: Array, w: Array, bias: Array) -> Array:
+    @staticmethod
+    def _projected(x: Array, w: Array, bias: Array | None) -> Array:
         """The input's share of the gates of all steps, [seq_length, gates * hidden_size, batch_size]."""
         batch, steps, size = x.shape
-        part = self.input_bias(bias)
         ordered = np.ascontiguousarray(x.swapaxes(0, 1)).reshape(steps * batch, size)
-        projected = project(ordered, self.arranged(w), None if part is None else self.arranged(part))
-        return np.ascontiguousarray(projected.reshape(steps, batch, len(w)).swapaxes(1, 2))
+        projected = project(ordered, w, bias)
+        return np.ascontiguousarray(projected.reshape(len(w), steps, batch).swapaxes(0, 1))
 
     def check_values(self, *types: TensorType) -> list[IRError]:
         named = dict(zip(self._names, types, strict=True))
