@@ -10,7 +10,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from distributed import Client, KilledWorker, SpecCluster
 from distributed.cfexecutor import ClientExecutor
@@ -136,8 +136,9 @@ class Cluster(Pool):
         """
         if not futures:
             return {}
-        request = self._client.scheduler.gather(keys=[future.key for future in futures])
-        answer = run_coroutine_threadsafe(request, self._client.loop.asyncio_loop)
+        scheduler, loop = cast(Any, self._client.scheduler), cast(Any, self._client.loop)
+        request = scheduler.gather(keys=[future.key for future in futures])
+        answer = run_coroutine_threadsafe(request, loop.asyncio_loop)
         while not wait([answer], _LOOKED_EVERY).done:
             if self._is_closing or any(future.status != "finished" for future in futures):
                 answer.cancel()
