@@ -147,6 +147,8 @@ def test_arguments_that_do_not_go_together(place: Path, arguments: list[str], me
 
 
 def test_a_scheduler_that_does_not_answer(place: Path) -> None:
+    # Imported before its setting is changed: it adds its defaults when it is, and they would go with the setting.
+    pytest.importorskip("distributed", reason="Dask's scheduler is not installed")
     dask = pytest.importorskip("dask", reason="Dask is not installed")
     with dask.config.set({"distributed.comm.timeouts.connect": "100ms"}):
         found = call("run", "net.xml", "--inputs", "data", "--output", "out", "--scheduler", "tcp://127.0.0.1:1")
