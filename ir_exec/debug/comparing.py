@@ -38,16 +38,6 @@ from ir_exec.types import STRING, Array, ElementType, convert
 
 __all__ = ["compare_with"]
 
-_SEVERITY: dict[Status, int] = {
-    "unmatched": 0,
-    "equal": 1,
-    "close": 2,
-    "carried": 3,
-    "step": 4,
-    "failed": 5,
-    "wrong": 6,
-}
-
 _MOST_INCLUDED = 20
 """Of a chain of layers without partners no more are named."""
 
@@ -235,7 +225,7 @@ class _Comparing:
             frame[value.number] = self._anchor(node, entry, where, ours, wanted, made, same, includes)
             if isinstance(node.op, Const) and where.scope:
                 self._constants[where.scope, node] = frame[value.number]
-        layer = max(layers, key=lambda one: _SEVERITY[one.status])
+        layer = max(layers, key=lambda one: one.severity)
         if problem is not None:
             layer = layer.model_copy(
                 update={"note": problem, "status": "failed" if layer.status != "unmatched" else layer.status}
@@ -369,8 +359,8 @@ class _Comparing:
             return
         known.runs += 1
         # The first call that shows what is the matter with a layer tells more than later ones, which follow from it.
-        is_first = layer.call == known.layer.call or _SEVERITY[layer.status] > _SEVERITY[known.layer.status]
-        if is_first and _rank(layer) > _rank(known.layer):
+        is_first = layer.call == known.layer.call or layer.severity > known.layer.severity
+        if is_first and layer.rank > known.layer.rank:
             known.layer = layer
 
     def report(self, ours: Sequence[Entry], theirs: Sequence[Entry], name: str | None) -> Comparison:
@@ -423,11 +413,6 @@ class _Comparing:
 
 def _fits(layer: ComparedLayer) -> bool:
     return layer.carried is not None and layer.carried.is_within
-
-
-def _rank(layer: ComparedLayer) -> tuple[int, float]:
-    found = layer.own if layer.status in ("wrong", "step") else layer.carried
-    return _SEVERITY[layer.status], found.beyond if found is not None else 0.0
 
 
 def _as_type_of(array: Array, other: Array) -> Array:
