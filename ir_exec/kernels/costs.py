@@ -66,6 +66,10 @@ ELEMENT_NANOSECONDS = 1.0
 BYTE_NANOSECONDS = 0.04
 """Moving one byte of a slice from memory to memory; within the cache it is half of that."""
 
+FEW_ROWS_OF_A_BAG = 64
+"""Rows of each bag of embeddings up to which they are added place by place, all bags at once: 9,000 bags of four rows
+of 64 elements take 1.4 ms instead of 10.5. Longer bags are summed by runs of rows."""
+
 FEW_ELEMENTS = 2**15
 """Up to so many elements a few NumPy calls on all of them are quicker than chunks, which have twice as many or more: a
 scatter of slices takes 4.5 us instead of 9.4 at 2**15 elements, 17 instead of 20 at 2**17."""
