@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, TypeAlias
 
-from ir_exec.build.constants import ElementTypeLike, as_array, as_element_type, parameter
+from ir_exec.build.constants import ElementTypeLike, as_array, as_element_type
+from ir_exec.build.cutting import below, cut, level_at
 from ir_exec.build.draft import Draft, Place
 from ir_exec.build.network import constants_of, layer_element, needed_layers, output_port
 from ir_exec.build.operators import attribute_text
 from ir_exec.build.values import BuiltLayer, Value, new_layer
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, InvalidAttributeError, IRError, Location, raise_error
-from ir_exec.graph import Graph, build_graph
+from ir_exec.graph import Graph, Node, build_graph
 from ir_exec.graph import Value as GraphValue
 from ir_exec.infer import infer_types, redeclared
 from ir_exec.ir import Layer, Port
@@ -200,16 +201,21 @@ class Editor:
 
         Inputs, and variables, that nothing needs any more go.
         """
-        places = [self._draft.value(name) for name in outputs]
-        for name in inputs:
-            self._open(name)
-        if places:
-            kept = [self._result(place) for place in places]
-            for layer in list(self._draft.layers.values()):
-                if layer.is_result and layer.id not in kept:
-                    self._draft.drop(layer.id)
-            self._draft.put_last(kept)
-        self._draft.drop_unneeded()
+        stops = [self._draft.value(name) for name in inputs]
+        wanted = [self._draft.value(name) for name in outputs]
+        for place in wanted:
+            # A layer that no output needed is part of the network as soon as it is one.
+            self._result(place)
+        level = level_at(self.model())
+        nodes = {node.id: node for node in level.graph.nodes}
+        starts = [_value_at(nodes[place.layer], place.port) for place in stops if place.layer in nodes]
+        ends = [_value_at(nodes[place.layer], place.port) for place in wanted]
+        ends = ends or [node.values_in[0] for node in level.graph.results]
+        part = cut(level, below(level, ends, starts), ends, opened=starts, next_id=self._draft.new_id())
+        self._draft.become(part.model.document)
+        self._types = None
+        for value in part.inputs:
+            self._name_end(value.name)
         return self
 
     def add_output(self, value: str, name: str | None = None) -> Self:
@@ -338,27 +344,14 @@ class Editor:
         self._draft.sources[self._draft.inputs(made)[0]] = place
         return made.id
 
-    def _open(self, name: str) -> None:
-        """Make a value an input."""
-        place = self._draft.value(name)
-        layer = self._draft.layers[place.layer]
-        if layer.is_parameter:
-            return
-        type = self._value(place).type
-        self._draft.put(layer.model_copy(update={"name": self._draft.new_name(f"{layer.name}/cut")}))
-        title = layer.name if len(layer.outputs) == 1 else f"{layer.name}:{place.port}"
-        readers = self._draft.readers(place)
-        begin = parameter(type.shape, type.element_type)
-        begin.layer.name = title
-        (made,) = self._spliced([begin])
-        self._move_names(place, made)
-        self._name_end(title)
-        self._read_instead(readers, place, made)
-
 
 def _place(value: Value, ids: Mapping[BuiltLayer, Place]) -> Place:
     place = ids[value.layer]
     return place if place.port else Place(place.layer, output_port(value))
+
+
+def _value_at(node: Node, port: str) -> GraphValue:
+    return next(value for value, one in zip(node.outputs, node.layer.outputs, strict=True) if one.id == port)
 
 
 def _names_of(layer: Layer) -> set[str]:

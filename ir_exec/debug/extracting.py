@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ir_exec.build.cutting import Cut, Level, cut, is_counted, level_at, source, with_variables
+from ir_exec.build.cutting import needed as needed_by
 from ir_exec.codes import Code
-from ir_exec.debug.cutting import Cut, Level, cut, is_counted, level_at, source, with_variables
-from ir_exec.debug.cutting import needed as needed_by
 from ir_exec.debug.entries import Entry, entries_of, find
 from ir_exec.debug.files import write_npz
 from ir_exec.debug.walk import Visit, Walker, Where
@@ -18,6 +18,7 @@ from ir_exec.graph import Node, Value
 from ir_exec.model import Model, Source, read_model
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
 from ir_exec.runtime.arguments import Inputs
+from ir_exec.runtime.fold import constant_values
 from ir_exec.types import Array
 
 __all__ = ["Extracted", "extract", "values_at"]
@@ -145,22 +146,23 @@ def _between(level: Level, starts: Sequence[Value], ends: Sequence[Value], names
         if start not in read:
             what = f"{_listed(ends, names)} does not depend on {names[start]!r}"
             raise EvaluationError(what, code=Code.unknown_input)
-    keep |= {node for node in needed if _is_constant(level, node) and not set(node.outputs) & stops}
+    constant = constant_values(level.graph)
+    keep |= {node for node in needed if _is_among(constant, node) and not set(node.outputs) & stops}
     constants = {}
     for value in {source(value) for node in keep for value in node.values_in} - stops:
         known = None if value.node in keep or not value.node.values_in else level.known(value)
         if known is not None:
             constants[value] = known
-    return cut(level, keep, targets, constants=constants, opened=stops)
+    return cut(level, keep, list(dict.fromkeys(targets)), constants=constants, opened=stops)
 
 
 def _listed(values: Sequence[Value], names: Mapping[Value, str]) -> str:
     return " or ".join(repr(names.get(value, value.name)) for value in values[:3])
 
 
-def _is_constant(level: Level, node: Node) -> bool:
+def _is_among(constant: set[Value], node: Node) -> bool:
     """Whether a layer makes something of weights alone; Consts themselves stay with whatever reads them."""
-    return bool(node.values_in) and bool(node.outputs) and all(value in level.constant for value in node.outputs)
+    return bool(node.values_in) and bool(node.outputs) and constant.issuperset(node.outputs)
 
 
 def _kept(level: Level, stops: set[Value], targets: Sequence[Value]) -> tuple[set[Node], set[Node]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,10 +13,10 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from ir_exec.build.cutting import Cut, Level, below, cut, is_counted, level_at, needed, source, with_variables
 from ir_exec.check import check_model, counted
 from ir_exec.codes import Code
 from ir_exec.debug.command import inputs_path
-from ir_exec.debug.cutting import Cut, Level, cut, is_counted, level_at, needed, source, with_variables
 from ir_exec.debug.extracting import Extracted, values_at
 from ir_exec.debug.files import Spill, write_npz
 from ir_exec.debug.walk import Visit, Walker
@@ -27,6 +27,7 @@ from ir_exec.ops.infrastructure.values import AssignsVariable, Const
 from ir_exec.runtime.arguments import Inputs, bind_inputs
 from ir_exec.runtime.compiled import compile_model
 from ir_exec.runtime.drawing import draw
+from ir_exec.runtime.fold import constant_values
 from ir_exec.types import Array
 
 __all__ = ["Fails", "Reduced", "ReductionInterrupted", "reduce"]
@@ -273,7 +274,7 @@ class _Reducer:
         outputs = list(dict.fromkeys(source(node.values_in[0]) for node in level.graph.results))
 
         def holds(kept: Sequence[Value]) -> bool:
-            return self._holds(values, lambda: cut(level, _below(level, kept), kept))
+            return self._holds(values, lambda: cut(level, below(level, kept), kept))
 
         _fewest(outputs, holds)
 
@@ -291,7 +292,7 @@ class _Reducer:
         def part() -> Cut:
             outputs = [read(node.values_in[0]) for node in level.graph.results]
             outputs = list(dict.fromkeys(value for value in outputs if is_counted(value.node)))
-            return cut(level, _below(level, outputs, read), outputs, replaced=replaced)
+            return cut(level, below(level, outputs, read=read), outputs, replaced=replaced)
 
         for node in reversed(level.graph.nodes):
             if not is_counted(node) or len(node.outputs) != 1 or isinstance(node.op, AssignsVariable):
@@ -325,8 +326,8 @@ class _Reducer:
 
     def _smaller_constants(self, state: _State, values: _Values) -> None:
         level = state.level
-        outputs = [source(node.values_in[0]) for node in level.graph.results]
-        keep = _below(level, outputs)
+        outputs = list(dict.fromkeys(source(node.values_in[0]) for node in level.graph.results))
+        keep = below(level, outputs)
         large = [node.outputs[0] for node in level.graph.nodes if isinstance(node.op, Const) and node.op.size >= _LARGE]
         opened: list[Value] = []
         for value in large:
@@ -379,26 +380,15 @@ class _Reducer:
         return bool(fails)
 
 
-def _below(level: Level, outputs: Iterable[Value], read: Callable[[Value], Value] = source) -> set[Node]:
-    """The layers that compute these outputs, and what they need to keep variables."""
-    kept: set[Node] = set()
-    sinks = {value.node for value in outputs}
-    while sinks - kept:
-        kept = {node for node in needed(sinks, (), read) if is_counted(node)}
-        kept = with_variables(level, kept)
-        sinks |= {node for node in kept if isinstance(node.op, AssignsVariable)}
-        kept |= {node for node in sinks if not is_counted(node)}
-    return {node for node in kept if is_counted(node)}
-
-
 def _constants(level: Level, keep: set[Node], values: _Values) -> dict[Value, Array]:
     """Of what the layers read from others, the values that inference knows or that follow from weights."""
     found: dict[Value, Array] = {}
+    constant = constant_values(level.graph)
     for value in {source(one) for node in keep for one in node.values_in}:
         if value.node in keep or not value.node.values_in:
             continue
         known = level.known(value)
-        if known is None and value in level.constant and _bytes(level, value) <= _MOST_FOLDED:
+        if known is None and value in constant and _bytes(level, value) <= _MOST_FOLDED:
             try:
                 known = values.folded(value)
             except IRError:

@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from ir_exec.build.draft import unused_name
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import BodyGraph, Graph, Node, Value, build_graph
@@ -14,10 +15,9 @@ from ir_exec.infer import Types, infer_types
 from ir_exec.ir import Edge, Layer, Port, Weights, encode
 from ir_exec.model import Loaded, Model
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, ReadsVariable, Result
-from ir_exec.runtime.fold import foldable
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
-__all__ = ["Cut", "Level", "cut", "is_counted", "level_at", "needed", "source", "with_variables"]
+__all__ = ["Cut", "Level", "below", "cut", "is_counted", "level_at", "needed", "source", "with_variables"]
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,6 @@ class Level:
     graph: Graph
     types: Types
     scope: tuple[str, ...] = ()
-
-    @cached_property
-    def constant(self) -> set[Value]:
-        """The values that follow from weights alone."""
-        return foldable(self.graph, self.types, expand_weights=True)
 
     @cached_property
     def layers(self) -> dict[Node, Layer]:
@@ -124,6 +119,20 @@ def with_variables(level: Level, keep: Iterable[Node]) -> set[Node]:
     return kept
 
 
+def below(
+    level: Level, outputs: Iterable[Value], stops: Collection[Value] = (), read: Callable[[Value], Value] = source
+) -> set[Node]:
+    """The layers that compute these values from the stops, and what keeps the variables that are read for them."""
+    kept: set[Node] = set()
+    sinks = {value.node for value in outputs if value not in stops}
+    while sinks - kept:
+        kept = {node for node in needed(sinks, stops, read) if is_counted(node)}
+        kept = with_variables(level, kept)
+        sinks |= {node for node in kept if isinstance(node.op, AssignsVariable)}
+        kept |= {node for node in sinks if not is_counted(node)}
+    return {node for node in kept if is_counted(node)}
+
+
 def cut(
     level: Level,
     keep: AbstractSet[Node],
@@ -132,16 +141,18 @@ def cut(
     constants: Mapping[Value, Array] | None = None,
     opened: Collection[Value] = (),
     replaced: Mapping[Value, Value] | None = None,
+    next_id: int = 0,
 ) -> Cut:
     """The network of these layers, the constants and Parameters that they read, and Parameters for what else they read.
 
     keep: layers, Results left out; those that assign a variable which is read, and no others of variables.
-    outputs: the values that it gives; without them those that others than `keep` read.
-    constants: values that take the place of Parameters. opened: constants that become Parameters.
-    replaced: values to be read in the place of others.
+    outputs: the values that it gives, each as often as it is named; without them those that others than `keep` read.
+    constants: values that take the place of Parameters. opened: values of constants and of these layers that become
+    Parameters. replaced: values to be read in the place of others. next_id: new layers have this id or a greater one,
+    or that of the layer whose place they take.
     Raises what building a graph and inferring its types raises, and EvaluationError where no output is left.
     """
-    return _Cutter(level, keep, constants or {}, frozenset(opened), replaced or {}).cut(outputs)
+    return _Cutter(level, keep, constants or {}, frozenset(opened), replaced or {}, next_id).cut(outputs)
 
 
 @dataclass
@@ -151,6 +162,7 @@ class _Cutter:
     constants: Mapping[Value, Array]
     opened: frozenset[Value]
     replaced: Mapping[Value, Value]
+    next_id: int
     layers: list[Layer] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     ends: dict[Value, tuple[str, str]] = field(default_factory=dict)
@@ -160,21 +172,21 @@ class _Cutter:
     def __post_init__(self) -> None:
         nodes = self.level.graph.nodes
         self.taken = {node.id for node in nodes if node in self.keep}
-        self.next_id = max((int(node.id) for node in nodes), default=-1) + 1
+        self.next_id = max([self.next_id, *(int(node.id) + 1 for node in nodes)])
         weights = self.level.model.weights
         self.weights = weights if weights is not None else Weights.of_bytes(b"")
 
     def cut(self, outputs: Sequence[Value] | None) -> Cut:
-        wanted = self.given(self.open_ends() if outputs is None else outputs)
+        wanted = self.open_ends() if outputs is None else list(map(self.read, outputs))
         if not wanted:
             raise EvaluationError("nothing that is left gives an output", code=Code.no_result)
         read = {self.read(value) for node in self.keep for value in node.values_in} | set(wanted)
         for node in self.level.graph.nodes:
             if node in self.keep:
-                self.layers.append(self.level.layers[node])
-                self.taken.add(node.id)
+                self.layers.append(self.kept(node))
                 for value, port in zip(node.outputs, node.layer.outputs, strict=True):
-                    self.ends[value] = (node.id, port.id)
+                    if value not in self.opened:
+                        self.ends[value] = (node.id, port.id)
             for value in node.outputs:
                 if value in read and value not in self.ends:
                     self.begin(value)
@@ -192,14 +204,20 @@ class _Cutter:
             value = source(self.replaced[value])
         return value
 
-    def given(self, values: Iterable[Value]) -> list[Value]:
-        return list(dict.fromkeys(map(self.read, values)))
-
     def open_ends(self) -> list[Value]:
         """What layers give that stay to those that do not, in the order of the Results, then of the layers."""
         shown = [node.values_in[0] for node in self.level.graph.results]
         shown += [value for node in self.level.graph.nodes if node not in self.keep for value in node.values_in]
-        return [value for value in self.given(shown) if value.node in self.keep]
+        return [value for value in dict.fromkeys(map(self.read, shown)) if value.node in self.keep]
+
+    def kept(self, node: Node) -> Layer:
+        """A layer that stays; the names of a tensor go to the Parameter that takes its place."""
+        layer = self.level.layers[node]
+        if self.opened.isdisjoint(node.outputs):
+            return layer
+        ports = zip(layer.outputs, node.outputs, strict=True)
+        outputs = tuple([port.changed(names=()) if value in self.opened else port for port, value in ports])
+        return layer.changed(outputs=outputs)
 
     def begin(self, value: Value) -> None:
         """A value that no layer computes: a constant, or an input."""
@@ -254,7 +272,7 @@ class _Cutter:
                 break
         else:
             port = _declared(Port(id="0", precision=None), self.level.type(value))
-            name = f"{value.name}/sink_port_0"
+            name = unused_name(f"{value.name}/sink_port_0", {node.name for node in self.level.graph.nodes})
             layer = Layer(id=self.fresh_id(), name=name, type="Result", version="opset1", inputs=(port,))
         self.taken.add(layer.id)
         self.layers.append(layer)
