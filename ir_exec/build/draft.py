@@ -1,4 +1,4 @@
-"""A document while it is edited: its layers by their ids, and where each input port gets its value from."""
+"""A network or body while it is edited: its layers by their ids, and where each input port gets its value from."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ir_exec.build.network import edge
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError
 from ir_exec.graph.outputs import suggested
-from ir_exec.ir import Document, Layer
+from ir_exec.ir import Edge, Layer
 from ir_exec.ops.base.registry import canonical
 
 __all__ = ["Draft", "Place", "unused_name"]
@@ -35,29 +35,32 @@ def unused_name(name: str, taken: Collection[str]) -> str:
 
 
 class Draft:
-    """layers: in the order of the file. sources: by input port, the output port that it reads."""
+    """layers: in the order of the file. sources: by input port, the output port that it reads.
 
-    def __init__(self, document: Document) -> None:
+    path: what stands before the names of its layers in messages, `loop/body/` for those of a body.
+    """
+
+    def __init__(self, layers: Iterable[Layer], edges: Iterable[Edge], path: str = "") -> None:
+        self.path = path
         self._next_id = 0
-        self.become(document)
+        self.become(layers, edges)
 
-    def become(self, document: Document) -> None:
-        """Go on from another document; no new layer will have the id of one that was in this one."""
-        self._document = document
-        self.layers: dict[str, Layer] = {layer.id: layer for layer in document.layers}
+    def become(self, layers: Iterable[Layer], edges: Iterable[Edge]) -> None:
+        """Go on with these; no new layer will have the id of one that was here before."""
+        self.layers: dict[str, Layer] = {layer.id: layer for layer in layers}
         self.sources: dict[Place, Place] = {
-            Place(one.to_layer, one.to_port): Place(one.from_layer, one.from_port) for one in document.edges
+            Place(one.to_layer, one.to_port): Place(one.from_layer, one.from_port) for one in edges
         }
-        self._next_id = max([self._next_id, *(int(layer.id) + 1 for layer in document.all_layers())])
+        self._next_id = max([self._next_id, *(int(id) + 1 for id in self.layers)])
         # What no output needs was so in the file, and stays.
         self._unneeded = self.layers.keys() - self.needed()
 
-    def document(self) -> Document:
-        """The document as it is now, without layers that no output needs any more."""
+    def kept(self) -> tuple[tuple[Layer, ...], tuple[Edge, ...]]:
+        """The layers and edges as they are now, without layers that no output needs any more."""
         kept = self.needed() | (self._unneeded & self.layers.keys())
         layers = tuple([layer for layer in self.layers.values() if layer.id in kept])
         edges = tuple([edge(*source, *target) for target, source in self.sources.items() if target.layer in kept])
-        return self._document.model_copy(update={"layers": layers, "edges": edges, "path": None})
+        return layers, edges
 
     def needed(self) -> set[str]:
         """The ids of the inputs, the outputs, the Assigns, and of all that these need."""
@@ -112,12 +115,13 @@ class Draft:
     def layer(self, name: str) -> Layer:
         """The layer of this name; EvaluationError (IR705) where there is none, GraphError where there are several."""
         found = [layer for layer in self.layers.values() if layer.name == name]
+        told = f"{self.path}{name}"
         if len(found) > 1:
-            raise GraphError(f"{len(found)} layers are named {name!r}", code=Code.duplicate_layer_name)
+            raise GraphError(f"{len(found)} layers are named {told!r}", code=Code.duplicate_layer_name)
         if not found:
-            known = [layer.name for layer in self.layers.values()]
-            hint = suggested(name, known)
-            raise EvaluationError(f"there is no layer {name!r}", code=Code.unknown_input, hint=hint)
+            known = [f"{self.path}{layer.name}" for layer in self.layers.values()]
+            hint = suggested(told, known)
+            raise EvaluationError(f"there is no layer {told!r}", code=Code.unknown_input, hint=hint)
         return found[0]
 
     def value(self, name: str) -> Place:
@@ -128,9 +132,14 @@ class Draft:
         places = dict(self._named_values())
         found = places.get(name)
         if found is None:
-            hint = suggested(name, places)
-            raise EvaluationError(f"there is no layer or tensor {name!r}", code=Code.unknown_input, hint=hint)
+            told = f"{self.path}{name}"
+            hint = suggested(told, [f"{self.path}{known}" for known in places])
+            raise EvaluationError(f"there is no layer or tensor {told!r}", code=Code.unknown_input, hint=hint)
         return found
+
+    def names(self) -> set[str]:
+        """All names of layers and values."""
+        return {layer.name for layer in self.layers.values()} | dict(self._named_values()).keys()
 
     def _named_values(self) -> Iterator[tuple[str, Place]]:
         """Every name of a value; where one is several values' the last one counts."""
