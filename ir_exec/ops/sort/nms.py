@@ -154,6 +154,7 @@ class _IndicesOnlyNms(_BoxNms):
     )
     outputs = ("selected_indices",)
     number_ranks: ClassVar[tuple[int, ...]] = (0,)
+    fills_up = True
 
     output_type = ElementType.i64
 
