@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from math import inf, prod
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ def matrix_product(a: Array, b: Array) -> Array:
         a, b = a.reshape(way.folded), b.reshape(b.shape[-2:])
     a = a if a.flags.c_contiguous else for_blas(a)
     b = b if b.flags.c_contiguous else for_blas(b)
-    is_short = way.nanoseconds < costs.WORTH_SHARING_PRODUCTS_NANOSECONDS
+    is_short = way.nanoseconds < costs.WORTH_SHARING_NANOSECONDS
     if way.multiplications <= costs.UNSHARED_MULTIPLICATIONS or (is_short and works_alone()):
         found = np.matmul(a, b)
     else:
@@ -91,15 +91,8 @@ def for_blas(matrices: Array) -> Array:
     return np.ascontiguousarray(matrices)
 
 
-def share_products(
-    count: int, make_worker: Callable[[], Worker], *, nanoseconds: float, has_long_calls: bool = True
-) -> None:
-    """`for_each` for pieces of work with products in them, on one thread where BLAS shares these as it likes.
-
-    has_long_calls: whether the pieces spend their time in few products, so that shorter work is worth sharing.
-    """
-    if has_long_calls:
-        nanoseconds = inf if nanoseconds >= costs.WORTH_SHARING_PRODUCTS_NANOSECONDS else 0
+def share_products(count: int, make_worker: Callable[[], Worker], *, nanoseconds: float) -> None:
+    """`for_each` for pieces of work with products in them, on one thread where BLAS shares these as it likes."""
     for_each(count, make_worker, nanoseconds=nanoseconds if works_alone() else 0)
 
 
@@ -130,7 +123,7 @@ def _long_product(a: Array, b: Array, out: Array) -> Array:
     if a.dtype.char in _OF_BLAS and not works_alone():
         return np.matmul(a, b, out=out)
     nanoseconds = product_nanoseconds(a.shape, b.shape, out.size, a.dtype)
-    if nanoseconds < costs.WORTH_SHARING_PRODUCTS_NANOSECONDS:
+    if nanoseconds < costs.WORTH_SHARING_NANOSECONDS:
         return np.matmul(a, b, out=out)
     cut = _cut(out.shape, nanoseconds)
     if cut.pieces == 1:
