@@ -26,6 +26,7 @@ from ir_exec.onnx.domains import canonical_domain, shown_domain
 from ir_exec.onnx.functions import Functions
 from ir_exec.onnx.order import in_order, name_of, place_of
 from ir_exec.onnx.registry import Version, find
+from ir_exec.onnx.taken import not_taken
 from ir_exec.onnx.tensors import array_of, dense, narrowed, tensor_type_of
 from ir_exec.onnx.values import Appended, Held, Missing, Narrow, Sequence, Stack
 from ir_exec.types import Array
@@ -191,7 +192,7 @@ class Converter:
     def nodes(self, nodes: Many[NodeProto], scope: Scope) -> None:
         for position, node in in_order(nodes, scope.names(), self._reported):
             try:
-                outputs = self._outputs(node, scope)
+                outputs = self._outputs(node, scope, position)
             except IRError as error:
                 self.report(_placed(error, place_of(node, position)))
                 outputs = [Missing()] * len(node.output)
@@ -243,7 +244,7 @@ class Converter:
         self.stand_ins.append(build.parameter(type.shape, type.element_type))
         return narrowed(self.stand_ins[-1], declared.tensor_type.elem_type)
 
-    def _outputs(self, node: NodeProto, scope: Scope) -> list[Held]:
+    def _outputs(self, node: NodeProto, scope: Scope, position: int) -> list[Held]:
         inputs = [self._value(name, scope) if name else None for name in node.input]
         if any(isinstance(value, Missing) for value in inputs):
             return [Missing()] * len(node.output)
@@ -256,6 +257,10 @@ class Converter:
             raise
         except Exception as error:
             raise internal_error(error) from error
+        domain = canonical_domain(node.domain)
+        fault = not_taken(domain, node.op_type, scope.opsets.get(domain, 0), inputs)
+        if fault is not None:
+            self.report(fault.located(place_of(node, position)))
         missing = [name for name in node.output[len(outputs) :] if name]
         if missing:
             self._leave_out(node, f"output {missing[0]!r} has no counterpart")
