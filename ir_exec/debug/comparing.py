@@ -140,6 +140,7 @@ class _Comparing:
         self._frames: dict[Where, dict[int, _Anchor]] = defaultdict(dict)
         self._found: dict[tuple[tuple[str, ...], str], Found] = {}
         self._output_errors: dict[tuple[Key, int], Difference | None] = {}
+        self._on_steps: set[tuple[Where, str, int]] = set()
         self._constants: dict[tuple[tuple[str, ...], Node], _Anchor] = {}
         self._bodies: dict[tuple[str, ...], BodyPair | None] = {}
 
@@ -263,6 +264,8 @@ class _Comparing:
             note = on_steps(node, inputs, own, values, tolerance)
             if note is not None:
                 layer = layer.model_copy(update={"status": "step", "note": note})
+                if on_steps(node, visit.inputs, visit.outputs, values, tolerance) is not None:
+                    self._on_steps |= {(where, node.id, self.calls)}
         return layer
 
     def _value(self, node: Node, where: Where, position: int) -> Array | None:
@@ -402,10 +405,11 @@ class _Comparing:
         faults.sort(key=lambda fault: fault.call)
         unmatched = _unmatched(ours, theirs, self._partners, self._found)
         outputs = [entry for entry in ours if entry.output]
-        errors = [self._output_errors.get((entry.key, call + 1)) for entry in outputs for call in range(self.calls)]
         if self._reference.is_partial:
-            errors = [one.carried for one in layers if one.partner is not None]
-        within = all(error is not None and error.is_within for error in errors)
+            matched = [(place, one) for place, one in zip(self._found, layers, strict=True) if one.partner is not None]
+            within = all(_fits(one) or self._is_on_steps(place, one) for place, one in matched)
+        else:
+            within = all(self._output_fits(entry, call + 1) for entry in outputs for call in range(self.calls))
         failed = self._reference.failure is not None
         beyond = [one for one in layers if one.status in ("carried", "wrong") and not _fits(one)]
         return Comparison(
@@ -423,6 +427,14 @@ class _Comparing:
             rounds=self._reference.rounds,
             failure=self._reference.failure,
         )
+
+    def _is_on_steps(self, place: tuple[tuple[str, ...], str], layer: ComparedLayer) -> bool:
+        """Whether a layer differs on steps and in ties alone, seen from our inputs as well as from the reference's."""
+        return (Where(place[0], layer.iterations), place[1], layer.call) in self._on_steps
+
+    def _output_fits(self, entry: Entry, call: int) -> bool:
+        error = self._output_errors.get((entry.key, call))
+        return error is not None and (error.is_within or (Where(), entry.layer_id, call) in self._on_steps)
 
     def _fault(self, place: tuple[tuple[str, ...], str], layer: ComparedLayer) -> LayerFault:
         return LayerFault(
