@@ -129,9 +129,13 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
         ({"location": "w.bin", "length": "4"}, Code.constant_size),
         ({"location": "w.bin", "offset": "-4"}, Code.constant_offset),
         ({"location": "w.bin", "offset": "9" * 30}, Code.constant_offset),
+        ({"location": "folder"}, Code.weights_missing),
+        ({"location": "w\0.bin"}, Code.weights_missing),
+        ({"location": "w" * 5000}, Code.weights_missing),
     ],
 )
 def test_external_data_that_does_not_fit(tmp_path: Path, entries: dict[str, str], code: str) -> None:
+    (tmp_path / "folder").mkdir()
     np.zeros(2, np.float32).tofile(tmp_path / "w.bin")
     tensor = external(np.zeros(2, np.float32), "w", **entries)
     refused(stored(tmp_path, with_weights(tensor)), WeightsError, code)
