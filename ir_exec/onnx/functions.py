@@ -28,14 +28,17 @@ class Functions:
         """The function of the file that a node calls."""
         return self._local.get((canonical_domain(node.domain), node.op_type, node.overload))
 
+    def are_defined(self, domain: str, type: str, opset: int) -> bool:
+        """Whether ONNX defines an operator by a body, for some types at least."""
+        schema = _schema(domain, type, opset)
+        return schema is not None and bool(schema.has_function or schema.has_context_dependent_function)
+
     def defined(self, node: NodeProto, inputs: list[Held], opset: int) -> FunctionProto | None:
         """The body by which ONNX defines the operator of a node for inputs of these types; None where it has none."""
-        from onnx import FunctionProto, defs
+        from onnx import FunctionProto
 
-        domain = canonical_domain(node.domain)
-        try:
-            schema: Any = defs.get_schema(node.op_type, opset, domain)
-        except defs.SchemaError:
+        schema = _schema(canonical_domain(node.domain), node.op_type, opset)
+        if schema is None:
             return None
         body = FunctionProto()
         if schema.has_context_dependent_function:
@@ -56,6 +59,16 @@ class Functions:
             if attribute.default_value.type and name not in {one.name for one in body.attribute_proto}:
                 body.attribute_proto.append(attribute.default_value)
         return body
+
+
+def _schema(domain: str, type: str, opset: int) -> Any:
+    """ONNX's definition of an operator; None where it has none."""
+    from onnx import defs
+
+    try:
+        return defs.get_schema(type, opset, domain)
+    except defs.SchemaError:
+        return None
 
 
 def _type_of(value: Held) -> TypeProto:
