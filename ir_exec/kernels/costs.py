@@ -144,6 +144,21 @@ LEAST_COLUMNS_OF_PIECE = 96
 LEAST_COLUMNS_OF_FEW_ROWS = 512
 """With fewer than `LEAST_ROWS` rows a product takes the time of reading its columns, in pieces of 2 KiB and more."""
 
+ROWS_AS_VECTORS = 3
+"""Rows up to which a product with a large matrix takes them one by one: 2 rows of 768 and 768 x 3,072 take 0.5 to 0.7
+ms, not 1.2 to 1.6, 3 rows 0.6 to 0.8, not 0.8 to 1.7; with 4 rows some shapes lose."""
+
+LARGE_MATRIX_ELEMENTS = 2**18
+"""Elements of such a matrix at least: with 128 x 512 BLAS takes 4 us for 2 rows, one by one they take 7."""
+
+FLAT_ROWS = 64
+"""Rows of `a` up to which b^T * a^T takes less than a * b where b^T is what lies in memory: 8 rows of 3,072 and 3,072 x
+768 take 0.9 to 1.2 ms, not 1.9, 32 rows 1.4 to 2.8, not 1.8 to 3.2, 64 rows about as long."""
+
+FLAT_MULTIPLICATIONS = 2**17
+"""Below, BLAS does not mind: 32 rows of 64 and 64 x 64 take 7 us, turned around 9; 3 rows of 128 and 128 x 512 take 41,
+turned around 22."""
+
 LEAST_ROWS = 16
 """Products of fewer rows are slow: 44 multiplications a nanosecond with 16 rows, 32 with 8, 22 with 4."""
 
