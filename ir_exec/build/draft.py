@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from ir_exec.build.network import edge
@@ -12,7 +12,7 @@ from ir_exec.graph.outputs import suggested
 from ir_exec.ir import Edge, Layer
 from ir_exec.ops.base.registry import canonical
 
-__all__ = ["Draft", "Place"]
+__all__ = ["Draft", "Place", "unused_name"]
 
 _SINKS = frozenset({"Result", "Assign"})
 
@@ -24,6 +24,16 @@ class Place(NamedTuple):
     port: str
 
 
+def unused_name(name: str, taken: Collection[str]) -> str:
+    """The name, or one like it that is not taken."""
+    number = 0
+    found = name
+    while found in taken:
+        number += 1
+        found = f"{name}_{number}"
+    return found
+
+
 class Draft:
     """layers: in the order of the file. sources: by input port, the output port that it reads.
 
@@ -32,11 +42,16 @@ class Draft:
 
     def __init__(self, layers: Iterable[Layer], edges: Iterable[Edge], path: str = "") -> None:
         self.path = path
+        self._next_id = 0
+        self.become(layers, edges)
+
+    def become(self, layers: Iterable[Layer], edges: Iterable[Edge]) -> None:
+        """Go on with these; no new layer will have the id of one that was here before."""
         self.layers: dict[str, Layer] = {layer.id: layer for layer in layers}
         self.sources: dict[Place, Place] = {
             Place(one.to_layer, one.to_port): Place(one.from_layer, one.from_port) for one in edges
         }
-        self._next_id = max((int(id) for id in self.layers), default=-1) + 1
+        self._next_id = max([self._next_id, *(int(id) + 1 for id in self.layers)])
         # What no output needs was so in the file, and stays.
         self._unneeded = self.layers.keys() - self.needed()
 
@@ -79,13 +94,7 @@ class Draft:
 
     def new_name(self, name: str) -> str:
         """The name, or one like it that no layer has."""
-        taken = {layer.name for layer in self.layers.values()}
-        number = 0
-        found = name
-        while found in taken:
-            number += 1
-            found = f"{name}_{number}"
-        return found
+        return unused_name(name, {layer.name for layer in self.layers.values()})
 
     def put(self, layer: Layer) -> None:
         """Put a changed layer in the place of the one with its id."""
@@ -97,28 +106,6 @@ class Draft:
         order = list(self.layers.values())
         place = max((index for index, one in enumerate(order) if one.id in wanted), default=-1) + 1
         self.layers = {one.id: one for one in (*order[:place], *layers, *order[place:])}
-
-    def put_last(self, ids: Iterable[str]) -> None:
-        """Move layers to the end, in this order."""
-        for id in ids:
-            self.layers[id] = self.layers.pop(id)
-
-    def drop_unneeded(self) -> None:
-        """Drop what no Result needs, Assigns of variables that nothing reads included."""
-        kept = self.reachable(id for id, layer in self.layers.items() if layer.is_result)
-        while True:
-            read = {self._variable(id) for id in kept if canonical(self.layers[id].type) == "ReadValue"}
-            assigns = {
-                id for id, one in self.layers.items() if canonical(one.type) == "Assign" and self._variable(id) in read
-            }
-            if assigns <= kept:
-                break
-            kept |= self.reachable(assigns)
-        for id in self.layers.keys() - kept:
-            self.drop(id)
-
-    def _variable(self, id: str) -> str | None:
-        return self.layers[id].data.get("variable_id")
 
     def drop(self, id: str) -> None:
         """Remove a layer, and the edges to its inputs."""

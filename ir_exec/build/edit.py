@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
-from ir_exec.build.constants import ElementTypeLike, as_array, as_element_type, parameter
+from ir_exec.build.constants import ElementTypeLike, as_array, as_element_type
+from ir_exec.build.cutting import below, cut, region_at
 from ir_exec.build.draft import Draft, Place
 from ir_exec.build.level import Level, Path, Shared, parameter_data
 from ir_exec.build.operators import attribute_text
 from ir_exec.build.values import Value
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, InvalidAttributeError, IRError, Location, raise_error
-from ir_exec.graph import Graph, build_graph
+from ir_exec.graph import Graph, Node, build_graph
 from ir_exec.graph import Value as GraphValue
 from ir_exec.graph.outputs import suggested
 from ir_exec.infer import infer_types, redeclared
@@ -223,16 +224,21 @@ class Editor:
         Inputs, and variables, that nothing needs any more go.
         """
         draft = self._network.draft
-        places = [self._outside(name, "cut") for name in outputs]
-        for name in inputs:
-            self._open(self._outside(name, "cut"))
-        if places:
-            kept = [self._network.result(place) for place in places]
-            for layer in list(draft.layers.values()):
-                if layer.is_result and layer.id not in kept:
-                    draft.drop(layer.id)
-            draft.put_last(kept)
-        draft.drop_unneeded()
+        stops = [self._outside(name, "cut") for name in inputs]
+        wanted = [self._outside(name, "cut") for name in outputs]
+        for place in wanted:
+            # A layer that no output needed is part of the network as soon as it is one.
+            self._network.result(place)
+        region = region_at(self.model())
+        nodes = {node.id: node for node in region.graph.nodes}
+        starts = [_value_at(nodes[place.layer], place.port) for place in stops if place.layer in nodes]
+        ends = [_value_at(nodes[place.layer], place.port) for place in wanted]
+        ends = ends or [node.values_in[0] for node in region.graph.results]
+        part = cut(region, below(region, ends, starts), ends, opened=starts, next_id=draft.new_id())
+        draft.become(part.model.document.layers, part.model.document.edges)
+        self._shared.types = None
+        for value in part.inputs:
+            self._network.name_end(value.name)
         return self
 
     def add_output(self, value: str, name: str | None = None) -> Self:
@@ -277,22 +283,9 @@ class Editor:
     def _retyped(self, layer: Layer, shape: Shape, kind: ElementType) -> None:
         self._network.put(layer.model_copy(update={"data": {**layer.data, **parameter_data(shape, kind)}}))
 
-    def _open(self, place: Place) -> None:
-        """Make a value an input."""
-        level, draft = self._network, self._network.draft
-        layer = draft.layers[place.layer]
-        if layer.is_parameter:
-            return
-        type = level.value(place).type
-        draft.put(layer.model_copy(update={"name": draft.new_name(f"{layer.name}/cut")}))
-        title = layer.name if len(layer.outputs) == 1 else f"{layer.name}:{place.port}"
-        readers = draft.readers(place)
-        begin = parameter(type.shape, type.element_type)
-        begin.layer.name = title
-        (made,) = level.spliced([begin])
-        level.move_names(place, made)
-        level.name_end(title)
-        level.read_instead(readers, place, made)
+
+def _value_at(node: Node, port: str) -> GraphValue:
+    return next(value for value, one in zip(node.outputs, node.layer.outputs, strict=True) if one.id == port)
 
 
 def _names_of(layer: Layer) -> set[str]:

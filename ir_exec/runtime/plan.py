@@ -186,7 +186,10 @@ class Planner:
     def _checked(self, node: Node, op: Op, context: Context) -> Kernel:
         """What computes a node whose types are inferred from the arrays of the run."""
         better = self._kernel_for_any(node, op, context)
-        return Checked(node, op, context, better or op.evaluate, better=better is None and self._overwrite)
+        slots = [self._slots[value.number] for value in node.values_in]
+        fixed = {position: array for position, array in enumerate(slots) if array is not None}
+        is_replaceable = better is None and self._overwrite
+        return Checked(node, op, context, better or op.evaluate, better=is_replaceable, fixed=fixed)
 
     def _kernel_for_any(self, node: Node, op: Op, context: Context) -> Kernel | None:
         """What is to be called instead of `evaluate` and of `kernel`, whatever the types are."""

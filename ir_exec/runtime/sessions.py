@@ -12,7 +12,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.ir import Weights
-from ir_exec.kernels.limits import LIMITS, Budget, Limits
+from ir_exec.kernels.limits import LIMITS, Budget, Limits, owner_of
 from ir_exec.model import (
     ModelPort,
     PortKey,
@@ -239,11 +239,19 @@ class Session:
 def _owned(outputs: list[Array], inputs: list[Array], limits: Limits) -> list[Array]:
     """The outputs as arrays that the caller may write to: they share no memory with inputs, constants or each other."""
     owned: list[Array] = []
+    # Views of one array have the same owner, so only these are to be compared.
+    by_owner: dict[int, list[Array]] = {}
+    for given in inputs:
+        by_owner.setdefault(id(owner_of(given)), []).append(given)
     for output in outputs:
-        shared = any(np.may_share_memory(output, other) for other in (*inputs, *owned))
+        owner = owner_of(output)
+        others = by_owner.setdefault(id(owner), [])
+        shared = owner.base is not None or any(np.may_share_memory(output, other) for other in others)
         if shared or not output.flags.writeable:
             limits.require(output.nbytes)
             output = output.copy()
             limits.keep(output)
+        else:
+            others.append(output)
         owned.append(output)
     return owned
