@@ -23,7 +23,7 @@ from ir_exec.errors import (
 )
 from ir_exec.onnx.attributes import read_attributes, resolved
 from ir_exec.onnx.domains import canonical_domain, shown_domain
-from ir_exec.onnx.functions import Functions
+from ir_exec.onnx.functions import Functions, why_unsaid
 from ir_exec.onnx.order import in_order, name_of, place_of
 from ir_exec.onnx.registry import Version, find
 from ir_exec.onnx.taken import not_taken
@@ -283,7 +283,7 @@ class Converter:
             function = self.functions.local(node)
             opset = opsets.get(domain)
             if function is None and opset is not None and not self._is_said(domain, node.op_type, opset):
-                self._leave_out(node, _unsaid(domain, opset))
+                self._leave_out(node, why_unsaid(domain, node.op_type, opset))
             for attribute in node.attribute:
                 for graph in (*attribute.graphs, *((attribute.g,) if attribute.HasField("g") else ())):
                     self._leave_out_unknown(graph.node, opsets, depth + 1)
@@ -309,7 +309,7 @@ class Converter:
             return self._called(version, node, inputs, scope)
         function = self.functions.defined(_resolved(node, scope), inputs, opset)
         if function is None:
-            raise UnsupportedError(_unsaid(domain, opset))
+            raise UnsupportedError(why_unsaid(domain, node.op_type, opset))
         return self._expanded(function, node, inputs, scope)
 
     def _called(self, version: Version, node: NodeProto, inputs: list[Held], scope: Scope) -> list[Held]:
@@ -366,10 +366,6 @@ class Converter:
             if name in self._unknown:
                 return Missing()
             raise GraphError(f"no node, input or initializer gives {name!r}", code=Code.dangling_edge) from None
-
-
-def _unsaid(domain: str, opset: int) -> str:
-    return f"no operators of IR say it (version {opset} of {shown_domain(domain)})"
 
 
 def _placed(error: IRError, place: Location) -> IRError:

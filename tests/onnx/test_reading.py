@@ -235,6 +235,21 @@ def test_operators_that_cannot_be_said_are_named_at_once_with_their_counts() -> 
     assert "own:Other (1 node)" in message
 
 
+@pytest.mark.parametrize(
+    ("operator", "opset", "why"),
+    [
+        ("Foo", 17, "ai.onnx has no such operator"),
+        ("Swish", 17, "ai.onnx has it from version 24 on, and the file imports version 17"),
+        ("Upsample", 17, "ai.onnx has it no longer in version 17"),
+        ("StringSplit", 20, "no operators of IR say it (version 20 of ai.onnx)"),
+    ],
+)
+def test_why_an_operator_cannot_be_said(operator: str, opset: int, why: str) -> None:
+    proto = model(f"g (float[2] x) => (float[2] y) {{ y = {operator}(x) }}", opset=opset)
+    message = refused(proto.SerializeToString(), UnsupportedError, Code.operator_not_implemented)
+    assert message == f"operators cannot be said in IR: {operator} (1 node): {why}"
+
+
 def test_operators_are_counted_behind_others_and_inside_of_bodies() -> None:
     proto = model(
         """g (float[2] x, bool c) => (float[2] y) {
