@@ -263,7 +263,10 @@ def _index_faults(emb_table: TensorType, indices: TensorType) -> list[IRError]:
 def _bag_sizes(offsets: Array, count: int) -> Array:
     """How many indices each bag has; those before the first offset belong to none."""
     _require_offsets(offsets, count)
-    return np.diff(offsets.astype(np.int64), append=count)
+    sizes = np.empty(len(offsets), np.int64)
+    np.subtract(offsets[1:], offsets[:-1], out=sizes[:-1])
+    np.subtract(count, offsets[-1:], out=sizes[-1:])
+    return sizes
 
 
 def _require_offsets(offsets: Array, count: int) -> None:
