@@ -1,4 +1,4 @@
-"""The files that tie the check into other people's CI, and what the README says of them."""
+"""The files that tie the check into other people's CI, and what the page about CI says of them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from tests.helpers.published_schemas import published_schema
 ROOT = Path(__file__).parents[1]
 BAD = ROOT / "tests" / "bad"
 CONV = ROOT / "tests" / "networks" / "conv_zoo.xml"
-README = (ROOT / "README.md").read_text("utf-8")
-EXAMPLES = [yaml.safe_load(text) for text in re.findall(r"^```yaml\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)]
+PAGE = (ROOT / "docs" / "ci.md").read_text("utf-8")
+EXAMPLES = [yaml.safe_load(text) for text in re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)]
 
 COMMANDS = [
     "; touch done #",

@@ -1,4 +1,4 @@
-"""The pages for people who write Python: every example is run, those for people from OpenVINO with OpenVINO too."""
+"""The pages for people who write commands or Python: every example is run, those from OpenVINO with OpenVINO too."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 import ir_exec
-from tests.helpers.examples import blocks_of, run_example
+from tests.helpers.examples import blocks_of, check_console, run_example
 
 ROOT = Path(__file__).resolve().parents[1]
+COMMANDS = (ROOT / "docs" / "commands.md").read_text("utf-8")
 PYTHON = (ROOT / "docs" / "python.md").read_text("utf-8")
 VIEW = (ROOT / "docs" / "view.md").read_text("utf-8")
 OPENVINO = (ROOT / "docs" / "coming-from-openvino.md").read_text("utf-8")
@@ -30,8 +31,19 @@ def check(page: str, least: int, names: dict[str, Any]) -> None:
         assert printed[: len(expected)] == expected, block
 
 
-def test_in_python_at_length() -> None:
-    check(PYTHON, 8, {})
+@pytest.mark.parametrize("block", blocks_of(COMMANDS, "console"), ids=lambda block: block.splitlines()[0])
+def test_commands_print_what_is_shown(block: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    check_console(block)
+
+
+def test_every_schema_is_described() -> None:
+    named = set(re.findall(r"`(schemas/[\w.-]+)`", COMMANDS))
+    assert named == {f"schemas/{path.name}" for path in (ROOT / "schemas").iterdir()}
+
+
+def test_in_python() -> None:
+    check(PYTHON, 18, {})
 
 
 def test_pages_from_python() -> None:

@@ -1,18 +1,18 @@
-"""A document while it is edited: its layers by their ids, and where each input port gets its value from."""
+"""A network or body while it is edited: its layers by their ids, and where each input port gets its value from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from ir_exec.build.network import edge
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError
 from ir_exec.graph.outputs import suggested
-from ir_exec.ir import Document, Layer
+from ir_exec.ir import Edge, Layer
 from ir_exec.ops.base.registry import canonical
 
-__all__ = ["Draft", "Place"]
+__all__ = ["Draft", "Place", "unused_name"]
 
 _SINKS = frozenset({"Result", "Assign"})
 
@@ -24,25 +24,43 @@ class Place(NamedTuple):
     port: str
 
 
-class Draft:
-    """layers: in the order of the file. sources: by input port, the output port that it reads."""
+def unused_name(name: str, taken: Collection[str]) -> str:
+    """The name, or one like it that is not taken."""
+    number = 0
+    found = name
+    while found in taken:
+        number += 1
+        found = f"{name}_{number}"
+    return found
 
-    def __init__(self, document: Document) -> None:
-        self._document = document
-        self.layers: dict[str, Layer] = {layer.id: layer for layer in document.layers}
+
+class Draft:
+    """layers: in the order of the file. sources: by input port, the output port that it reads.
+
+    path: what stands before the names of its layers in messages, `loop/body/` for those of a body.
+    """
+
+    def __init__(self, layers: Iterable[Layer], edges: Iterable[Edge], path: str = "") -> None:
+        self.path = path
+        self._next_id = 0
+        self.become(layers, edges)
+
+    def become(self, layers: Iterable[Layer], edges: Iterable[Edge]) -> None:
+        """Go on with these; no new layer will have the id of one that was here before."""
+        self.layers: dict[str, Layer] = {layer.id: layer for layer in layers}
         self.sources: dict[Place, Place] = {
-            Place(one.to_layer, one.to_port): Place(one.from_layer, one.from_port) for one in document.edges
+            Place(one.to_layer, one.to_port): Place(one.from_layer, one.from_port) for one in edges
         }
-        self._next_id = max((int(layer.id) for layer in document.all_layers()), default=-1) + 1
+        self._next_id = max([self._next_id, *(int(id) + 1 for id in self.layers)])
         # What no output needs was so in the file, and stays.
         self._unneeded = self.layers.keys() - self.needed()
 
-    def document(self) -> Document:
-        """The document as it is now, without layers that no output needs any more."""
+    def kept(self) -> tuple[tuple[Layer, ...], tuple[Edge, ...]]:
+        """The layers and edges as they are now, without layers that no output needs any more."""
         kept = self.needed() | (self._unneeded & self.layers.keys())
         layers = tuple([layer for layer in self.layers.values() if layer.id in kept])
         edges = tuple([edge(*source, *target) for target, source in self.sources.items() if target.layer in kept])
-        return self._document.model_copy(update={"layers": layers, "edges": edges, "path": None})
+        return layers, edges
 
     def needed(self) -> set[str]:
         """The ids of the inputs, the outputs, the Assigns, and of all that these need."""
@@ -76,13 +94,7 @@ class Draft:
 
     def new_name(self, name: str) -> str:
         """The name, or one like it that no layer has."""
-        taken = {layer.name for layer in self.layers.values()}
-        number = 0
-        found = name
-        while found in taken:
-            number += 1
-            found = f"{name}_{number}"
-        return found
+        return unused_name(name, {layer.name for layer in self.layers.values()})
 
     def put(self, layer: Layer) -> None:
         """Put a changed layer in the place of the one with its id."""
@@ -95,28 +107,6 @@ class Draft:
         place = max((index for index, one in enumerate(order) if one.id in wanted), default=-1) + 1
         self.layers = {one.id: one for one in (*order[:place], *layers, *order[place:])}
 
-    def put_last(self, ids: Iterable[str]) -> None:
-        """Move layers to the end, in this order."""
-        for id in ids:
-            self.layers[id] = self.layers.pop(id)
-
-    def drop_unneeded(self) -> None:
-        """Drop what no Result needs, Assigns of variables that nothing reads included."""
-        kept = self.reachable(id for id, layer in self.layers.items() if layer.is_result)
-        while True:
-            read = {self._variable(id) for id in kept if canonical(self.layers[id].type) == "ReadValue"}
-            assigns = {
-                id for id, one in self.layers.items() if canonical(one.type) == "Assign" and self._variable(id) in read
-            }
-            if assigns <= kept:
-                break
-            kept |= self.reachable(assigns)
-        for id in self.layers.keys() - kept:
-            self.drop(id)
-
-    def _variable(self, id: str) -> str | None:
-        return self.layers[id].data.get("variable_id")
-
     def drop(self, id: str) -> None:
         """Remove a layer, and the edges to its inputs."""
         for place in self.inputs(self.layers.pop(id)):
@@ -125,12 +115,13 @@ class Draft:
     def layer(self, name: str) -> Layer:
         """The layer of this name; EvaluationError (IR705) where there is none, GraphError where there are several."""
         found = [layer for layer in self.layers.values() if layer.name == name]
+        told = f"{self.path}{name}"
         if len(found) > 1:
-            raise GraphError(f"{len(found)} layers are named {name!r}", code=Code.duplicate_layer_name)
+            raise GraphError(f"{len(found)} layers are named {told!r}", code=Code.duplicate_layer_name)
         if not found:
-            known = [layer.name for layer in self.layers.values()]
-            hint = suggested(name, known)
-            raise EvaluationError(f"there is no layer {name!r}", code=Code.unknown_input, hint=hint)
+            known = [f"{self.path}{layer.name}" for layer in self.layers.values()]
+            hint = suggested(told, known)
+            raise EvaluationError(f"there is no layer {told!r}", code=Code.unknown_input, hint=hint)
         return found[0]
 
     def value(self, name: str) -> Place:
@@ -141,9 +132,14 @@ class Draft:
         places = dict(self._named_values())
         found = places.get(name)
         if found is None:
-            hint = suggested(name, places)
-            raise EvaluationError(f"there is no layer or tensor {name!r}", code=Code.unknown_input, hint=hint)
+            told = f"{self.path}{name}"
+            hint = suggested(told, [f"{self.path}{known}" for known in places])
+            raise EvaluationError(f"there is no layer or tensor {told!r}", code=Code.unknown_input, hint=hint)
         return found
+
+    def names(self) -> set[str]:
+        """All names of layers and values."""
+        return {layer.name for layer in self.layers.values()} | dict(self._named_values()).keys()
 
     def _named_values(self) -> Iterator[tuple[str, Place]]:
         """Every name of a value; where one is several values' the last one counts."""

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
-from ir_exec.build.constants import ElementTypeLike, as_array, as_element_type, parameter
+from ir_exec.build.constants import ElementTypeLike, as_array, as_element_type
+from ir_exec.build.cutting import below, cut, region_at
 from ir_exec.build.draft import Draft, Place
-from ir_exec.build.network import constants_of, layer_element, needed_layers, output_port
+from ir_exec.build.level import Level, Path, Shared, parameter_data
 from ir_exec.build.operators import attribute_text
-from ir_exec.build.values import BuiltLayer, Value, new_layer
+from ir_exec.build.values import Value
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, InvalidAttributeError, IRError, Location, raise_error
-from ir_exec.graph import Graph, build_graph
+from ir_exec.graph import Graph, Node, build_graph
 from ir_exec.graph import Value as GraphValue
+from ir_exec.graph.outputs import suggested
 from ir_exec.infer import infer_types, redeclared
-from ir_exec.ir import Layer, Port
+from ir_exec.ir import Layer
 from ir_exec.ir.held import HeldWeights, reserve_offset, stored_size
 from ir_exec.model import Loaded, Model, ShapeLike, as_shape
 from ir_exec.ops import resolve
-from ir_exec.ops.infrastructure.values import Parameter, Result
-from ir_exec.types import Array, ElementType, Shape, TensorType
+from ir_exec.types import ElementType, Shape, TensorType
 
 __all__ = ["Editor"]
-
-_Path: TypeAlias = tuple[str | int, ...]
-"""A value by the ids of its layer and of those around it, which an edit leaves as they are."""
 
 
 class Editor:
@@ -39,55 +37,67 @@ class Editor:
     ```
 
     Layers are named by their names, values by tensor names, names of outputs, names of layers, or `layer:1` for one of
-    several outputs. What an edit does not touch is written as the file has it: ids, names, attributes, rt_info. Ports
-    are declared anew where the type is another one than before. Layers inside bodies cannot be edited.
+    several outputs; inside the body of a Loop, TensorIterator or If by `loop/body/name`, `if/then_body/name`. What an
+    edit does not touch is written as the file has it: ids, names, attributes, rt_info. Ports are declared anew where
+    the type is another one than before.
 
     Raises EvaluationError (IR705) for names that do not exist, and what building a network raises.
     """
 
     def __init__(self, model: Model) -> None:
-        self._draft = Draft(model.current_document())
+        self._document = model.current_document()
         self._weights = model.weights
-        self._arrays: dict[int, Array] = {}
         self._before = _types_by_path(model.graph, _all_types(model))
-        self._types: dict[_Path, TensorType] | None = dict(self._before)
-        self._given: dict[BuiltLayer, Place] = {}
+        self._shared = Shared(self._infer, dict(self._before))
+        self._network = Level(Draft(self._document.layers, self._document.edges), self._shared)
 
     def model(self) -> Model:
         """The network as it is now; raises what reading a file of it would raise."""
-        document = self._draft.document()
-        weights = HeldWeights(self._arrays, self._weights) if self._arrays else self._weights
+        layers, edges = self._network.kept()
+        document = self._document.model_copy(update={"layers": layers, "edges": edges, "path": None})
+        arrays = self._shared.arrays
+        weights = HeldWeights(arrays, self._weights) if arrays else self._weights
         graph = build_graph(document, weights, report=raise_error)
         after: dict[GraphValue, TensorType] = {}
         types = infer_types(graph, weights=weights, seen=after)
         paths = _paths(graph)
         before = {value: self._before[path] for value, path in paths.items() if path in self._before}
-        self._types = {paths[value]: type for value, type in after.items()}
+        self._shared.types = {paths[value]: type for value, type in after.items()}
         document = redeclared(document, graph, before, after)
         return Model(Loaded(document, build_graph(document, weights, report=raise_error), weights, document), types)
 
     def value(self, name: str) -> Value:
-        """A value of the network, for functions that read it too."""
-        return self._value(self._draft.value(name))
+        """A value of the network, for functions that read it too: in the network, and in bodies around which it is."""
+        level, name = self._at(name)
+        return level.value(level.draft.value(name))
+
+    def attributes(self, layer: str) -> dict[str, str]:
+        """The attributes of a layer, as the file spells them."""
+        return dict(self._layer(layer)[1].data)
 
     def rename(self, old: str, new: str) -> Self:
-        """Give what is named `old` another name: an input or output, the tensors and layers of this name."""
-        if any(new in _names_of(layer) for layer in self._draft.layers.values()):
-            raise GraphError(f"the name {new!r} is taken", code=Code.duplicate_layer_name)
-        renamed = [layer for layer in self._draft.layers.values() if old in _names_of(layer)]
+        """Give what is named `old` another name: an input or output, the tensors and layers of this name.
+
+        Inside a body `new` is the name alone: `rename("loop/body/sum", "total")`.
+        """
+        level, old = self._at(old)
+        draft = level.draft
+        if any(new in _names_of(layer) for layer in draft.layers.values()):
+            raise GraphError(f"the name {draft.path + new!r} is taken", code=Code.duplicate_layer_name)
+        renamed = [layer for layer in draft.layers.values() if old in _names_of(layer)]
         if not renamed:
-            self._draft.value(old)
+            draft.value(old)
         is_tensor = any(old in port.names for layer in renamed for port in layer.outputs)
         for layer in renamed:
-            self._draft.put(_renamed(layer, old, new))
-        if not is_tensor:
+            draft.put(_renamed(layer, old, new))
+        if not is_tensor and level.outer is None:
             # Inputs and outputs are found by tensor names.
-            self._name_end(new)
+            level.name_end(new)
         return self
 
     def set_attribute(self, layer: str, attribute: str, value: Any) -> Self:
         """Set an attribute of a layer, by the name of the operator's field or that of the file."""
-        found = self._draft.layer(layer)
+        level, found = self._layer(layer)
         cls = resolve(found.type, found.version or "")
         spelt = next((one.attribute for one in cls.fields() if attribute in (one.name, one.attribute)), None)
         where = Location(layer_id=found.id, layer_name=found.name, layer_type=found.type)
@@ -101,12 +111,12 @@ class Editor:
             raise_error(error.located(where))
 
         cls.parse(data, report)
-        self._put(found.model_copy(update={"data": data}))
+        level.put(found.model_copy(update={"data": data}))
         return self
 
     def set_constant(self, layer: str, value: Any, element_type: ElementTypeLike | None = None) -> Self:
         """Give a constant other elements: an array keeps its type, numbers and lists take the constant's."""
-        found = self._draft.layer(layer)
+        level, found = self._layer(layer)
         if not found.is_constant:
             raise GraphError(f"layer {layer!r} is a {found.type}, no constant")
         kind = None if element_type is None else as_element_type(element_type)
@@ -115,14 +125,14 @@ class Editor:
         array = as_array(value, kind)
         size = stored_size(array)
         offset = reserve_offset(size)
-        self._arrays[offset] = array
+        self._shared.arrays[offset] = array
         data = {
             "element_type": ElementType.of(array).name,
             "shape": ",".join(map(str, array.shape)),
             "offset": str(offset),
             "size": str(size),
         }
-        self._put(found.model_copy(update={"data": {**found.data, **data}}))
+        level.put(found.model_copy(update={"data": {**found.data, **data}}))
         return self
 
     def reshape(self, shapes: Mapping[str, ShapeLike]) -> Self:
@@ -145,54 +155,67 @@ class Editor:
 
         Tensor names move along where all read it, so that outputs keep their names.
         """
-        place = self._draft.value(value)
-        readers = self._draft.readers(place)
+        level, value = self._at(value)
+        place = level.draft.value(value)
+        readers = level.draft.readers(place)
         if before is not None:
-            target = self._draft.layer(before).id
-            readers = [one for one in readers if one.layer == target]
+            beside, target = self._layer(before)
+            readers = [one for one in readers if beside is level and one.layer == target.id]
             if not readers:
-                raise GraphError(f"layer {before!r} does not read {value!r}")
-        (made,) = self._spliced([function(self._value(place))])
+                raise GraphError(f"layer {before!r} does not read {level.draft.path + value!r}")
+        (made,) = level.spliced([function(level.value(place))])
         if before is None:
-            self._move_names(place, made)
-        self._read_instead(readers, place, made)
+            level.move_names(place, made)
+        level.read_instead(readers, place, made)
         return self
 
     def replace(self, layer: str, function: Callable[..., Value | Sequence[Value]]) -> Self:
-        """Let `function`, called with the inputs of a layer, compute its outputs; they keep the tensor names."""
-        found = self._draft.layer(layer)
+        """Let `function`, called with the inputs of a layer, compute its outputs; they keep the tensor names.
+
+        What gives the only output takes the layer's name, unless it has one.
+        """
+        level, found = self._layer(layer)
+        draft = level.draft
         if found.is_parameter or found.is_result:
             raise GraphError(f"layer {layer!r} is a {found.type}, which cannot be replaced")
-        given = [self._value(self._draft.sources[place]) for place in self._draft.inputs(found)]
+        given = [level.value(draft.sources[place]) for place in draft.inputs(found)]
         returned = function(*given)
         values = [returned] if isinstance(returned, Value) else list(returned)
         if len(values) != len(found.outputs):
             raise GraphError(f"layer {layer!r} has {len(found.outputs)} outputs, and {len(values)} take their place")
-        for port, made in zip(found.outputs, self._spliced(values), strict=True):
+        if len(values) == 1 and not values[0].layer.name:
+            values[0].layer.name = found.name
+            draft.put(found.model_copy(update={"name": ""}))
+        try:
+            made = level.spliced(values)
+        finally:
+            draft.put(found)
+        for port, new in zip(found.outputs, made, strict=True):
             place = Place(found.id, port.id)
-            self._move_names(place, made)
-            self._read_instead(self._draft.readers(place), place, made)
-        self._draft.drop(found.id)
+            level.move_names(place, new)
+            level.read_instead(draft.readers(place), place, new)
+        level.drop(found.id)
         return self
 
     def remove(self, layer: str, *, passes: int = 0) -> Self:
         """Remove a layer: those that read its output read its input at position `passes`, with its tensor names.
 
-        A Result and an input that nothing reads go without that.
+        A Result and an input that nothing reads go without that; those of a body stay.
         """
-        found = self._draft.layer(layer)
-        places = self._draft.inputs(found)
-        readers = [one for port in found.outputs for one in self._draft.readers(Place(found.id, port.id))]
+        level, found = self._layer(layer)
+        draft = level.draft
+        places = draft.inputs(found)
+        readers = [one for port in found.outputs for one in draft.readers(Place(found.id, port.id))]
         if readers and (len(found.outputs) > 1 or passes >= len(places)):
             message = f"layer {layer!r} has {len(places)} inputs and {len(found.outputs)} outputs, and {len(readers)}"
             raise GraphError(f"{message} inputs read it: nothing can take its place")
         if readers:
-            source = self._draft.sources[places[passes]]
+            source = draft.sources[places[passes]]
             place = Place(found.id, found.outputs[0].id)
-            self._move_names(place, source)
-            self._read_instead(readers, place, source)
-        self._draft.drop(found.id)
-        self._types = None
+            level.move_names(place, source)
+            level.read_instead(readers, place, source)
+        level.drop(found.id)
+        self._shared.types = None
         return self
 
     def cut(self, inputs: Sequence[str] = (), outputs: Sequence[str] = ()) -> Self:
@@ -200,165 +223,69 @@ class Editor:
 
         Inputs, and variables, that nothing needs any more go.
         """
-        places = [self._draft.value(name) for name in outputs]
-        for name in inputs:
-            self._open(name)
-        if places:
-            kept = [self._result(place) for place in places]
-            for layer in list(self._draft.layers.values()):
-                if layer.is_result and layer.id not in kept:
-                    self._draft.drop(layer.id)
-            self._draft.put_last(kept)
-        self._draft.drop_unneeded()
+        draft = self._network.draft
+        stops = [self._outside(name, "cut") for name in inputs]
+        wanted = [self._outside(name, "cut") for name in outputs]
+        for place in wanted:
+            # A layer that no output needed is part of the network as soon as it is one.
+            self._network.result(place)
+        region = region_at(self.model())
+        nodes = {node.id: node for node in region.graph.nodes}
+        starts = [_value_at(nodes[place.layer], place.port) for place in stops if place.layer in nodes]
+        ends = [_value_at(nodes[place.layer], place.port) for place in wanted]
+        ends = ends or [node.values_in[0] for node in region.graph.results]
+        part = cut(region, below(region, ends, starts), ends, opened=starts, next_id=draft.new_id())
+        draft.become(part.model.document.layers, part.model.document.edges)
+        self._shared.types = None
+        for value in part.inputs:
+            self._network.name_end(value.name)
         return self
 
     def add_output(self, value: str, name: str | None = None) -> Self:
         """Make a value an output too; `name` becomes a tensor name of it."""
-        place = self._draft.value(value)
-        self._result(place)
+        place = self._outside(value, "an output")
+        self._network.result(place)
         if name is not None:
-            self._add_name(place, name)
+            self._network.add_name(place, name)
         return self
 
-    def _value(self, place: Place) -> Value:
-        """A value of the network for the functions of a caller."""
-        if self._types is None:
-            self.model()
-        assert self._types is not None, "a model has types"
-        layer = self._draft.layers[place.layer]
-        position = [port.id for port in layer.outputs].index(place.port)
-        type = self._types[place.layer, position]
-        stands = new_layer("Parameter", Parameter(element_type=type.element_type, shape=type.shape), (), [type])
-        stands.name = layer.name
-        self._given[stands] = place
-        return stands.outputs[0]
+    def _infer(self) -> None:
+        self.model()
 
-    def _spliced(self, values: Sequence[Value]) -> list[Place]:
-        """Make the layers of these values part of the network."""
-        ids: dict[BuiltLayer, Place] = dict(self._given)
-        made = [layer for layer in needed_layers(values) if layer not in ids and layer.type != "Result"]
-        for layer in made:
-            if layer.scope.outer is not None and layer.constant is None:
-                raise GraphError("a value of a body is used outside of it").located(layer.location)
-            self._splice(layer, ids)
-        sources = [value.layer.inputs[0] if value.layer.type == "Result" else value for value in values]
-        return [_place(value, ids) for value in sources]
+    def _at(self, name: str) -> tuple[Level, str]:
+        """The network or body that a name is of, and the name there."""
+        found = self._network.found(name)
+        if found is None:
+            hint = suggested(name, [*self._network.draft.names(), *self._network.paths()])
+            raise EvaluationError(f"there is no layer or tensor {name!r}", code=Code.unknown_input, hint=hint)
+        return found
 
-    def _splice(self, layer: BuiltLayer, ids: dict[BuiltLayer, Place]) -> None:
-        id = self._draft.new_id()
-        taken = {name for one in self._draft.layers.values() for port in one.outputs for name in port.names}
-        names = {value: value.tensor_names for value in layer.outputs}
-        for name in taken & {name for one in names.values() for name in one}:
-            message = f"tensor name {name!r} is taken"
-            raise GraphError(message, code=Code.duplicate_tensor_name).located(layer.location)
-        element = layer_element(layer, id, self._draft.new_name(layer.name or f"{layer.type}_{id}"), names)
-        sources = [_place(value, ids) for value in layer.inputs]
-        behind = [source.layer for source in sources]
-        if layer.type == "Parameter":
-            behind = [one.id for one in self._draft.layers.values() if one.is_parameter]
-        self._draft.put_behind([element], behind)
-        for place, source in zip(self._draft.inputs(element), sources, strict=True):
-            self._draft.sources[place] = source
-        for position, value in enumerate(layer.outputs):
-            if self._types is not None:
-                self._types[element.id, position] = value.type
-        self._arrays |= constants_of(layer)
-        ids[layer] = Place(element.id, "")
+    def _layer(self, name: str) -> tuple[Level, Layer]:
+        level, name = self._at(name)
+        return level, level.draft.layer(name)
 
-    def _read_instead(self, readers: Sequence[Place], old: Place, new: Place) -> None:
-        """Let input ports read another value."""
-        for reader in readers:
-            self._draft.sources[reader] = new
-        if self._types is not None and self._value(old).type != self._value(new).type:
-            self._types = None
-
-    def _move_names(self, old: Place, new: Place) -> None:
-        """Give a value the tensor names of the one whose place it takes; an input keeps its own."""
-        layer = self._draft.layers[old.layer]
-        if old == new or layer.is_parameter:
-            return
-        names = self._port(old).names
-        results = [self._draft.layers[one.layer] for one in self._draft.readers(old)]
-        if not names and any(one.is_result and not one.output_names for one in results):
-            # An output without a tensor name is found by the name of its layer.
-            names = (layer.name,) if len(layer.outputs) == 1 else ()
-        self._set_names(old, ())
-        for name in names:
-            self._add_name(new, name)
-
-    def _add_name(self, place: Place, name: str) -> None:
-        names = self._port(place).names
-        self._set_names(place, names if name in names else (*names, name))
-
-    def _set_names(self, place: Place, names: tuple[str, ...]) -> None:
-        layer = self._draft.layers[place.layer]
-        ports = [port.model_copy(update={"names": names}) if port.id == place.port else port for port in layer.outputs]
-        self._draft.put(layer.model_copy(update={"outputs": tuple(ports)}))
-
-    def _port(self, place: Place) -> Port:
-        return next(port for port in self._draft.layers[place.layer].outputs if port.id == place.port)
-
-    def _name_end(self, name: str) -> None:
-        """Where layers of this name are inputs or give outputs, let the name be a tensor name too."""
-        for layer in list(self._draft.layers.values()):
-            if layer.name != name:
-                continue
-            if layer.is_result:
-                self._add_name(self._draft.sources[self._draft.inputs(layer)[0]], name)
-            elif len(layer.outputs) == 1 and not layer.outputs[0].names:
-                place = Place(layer.id, layer.outputs[0].id)
-                readers = [self._draft.layers[one.layer] for one in self._draft.readers(place)]
-                if layer.is_parameter or any(one.is_result for one in readers):
-                    self._add_name(place, name)
-
-    def _put(self, layer: Layer) -> None:
-        self._draft.put(layer)
-        self._types = None
+    def _outside(self, name: str, what: str) -> Place:
+        """A value of the network itself."""
+        level, inner = self._at(name)
+        if level is not self._network:
+            hint = "ir-exec extract cuts a part out of a body"
+            raise GraphError(f"{name!r} is a value of a body, and cannot be {what}", hint=hint)
+        return level.draft.value(inner)
 
     def _input(self, name: str) -> Layer:
-        found = [layer for layer in self._draft.layers.values() if layer.is_parameter and name in _names_of(layer)]
+        layers = [layer for layer in self._network.draft.layers.values() if layer.is_parameter]
+        found = [layer for layer in layers if name in _names_of(layer)]
         if not found:
-            names = ", ".join(layer.name for layer in self._draft.layers.values() if layer.is_parameter) or "none"
+            names = ", ".join(layer.name for layer in layers) or "none"
             raise EvaluationError(f"there is no input {name!r}; the inputs are: {names}", code=Code.unknown_input)
         return found[0]
 
     def _retyped(self, layer: Layer, shape: Shape, kind: ElementType) -> None:
-        self._put(layer.model_copy(update={"data": {**layer.data, **_attributes(shape, kind)}}))
-
-    def _result(self, place: Place) -> str:
-        """The id of the Result of a value, which is made where there is none."""
-        for reader in self._draft.readers(place):
-            if self._draft.layers[reader.layer].is_result:
-                return reader.layer
-        value = self._value(place)
-        id = self._draft.new_id()
-        name = self._draft.new_name(f"{self._draft.layers[place.layer].name}/sink_port_0")
-        made = layer_element(new_layer("Result", Result(), (value,), [value.type]), id, name, {})
-        self._draft.put_behind([made], self._draft.layers)
-        self._draft.sources[self._draft.inputs(made)[0]] = place
-        return made.id
-
-    def _open(self, name: str) -> None:
-        """Make a value an input."""
-        place = self._draft.value(name)
-        layer = self._draft.layers[place.layer]
-        if layer.is_parameter:
-            return
-        type = self._value(place).type
-        self._draft.put(layer.model_copy(update={"name": self._draft.new_name(f"{layer.name}/cut")}))
-        title = layer.name if len(layer.outputs) == 1 else f"{layer.name}:{place.port}"
-        readers = self._draft.readers(place)
-        begin = parameter(type.shape, type.element_type)
-        begin.layer.name = title
-        (made,) = self._spliced([begin])
-        self._move_names(place, made)
-        self._name_end(title)
-        self._read_instead(readers, place, made)
+        self._network.put(layer.model_copy(update={"data": {**layer.data, **parameter_data(shape, kind)}}))
 
 
-def _place(value: Value, ids: Mapping[BuiltLayer, Place]) -> Place:
-    place = ids[value.layer]
-    return place if place.port else Place(place.layer, output_port(value))
+def _value_at(node: Node, port: str) -> GraphValue:
+    return next(value for value, one in zip(node.outputs, node.layer.outputs, strict=True) if one.id == port)
 
 
 def _names_of(layer: Layer) -> set[str]:
@@ -374,23 +301,19 @@ def _renamed(layer: Layer, old: str, new: str) -> Layer:
     return layer.model_copy(update={"name": name, "output_names": named(layer.output_names), "outputs": outputs})
 
 
-def _attributes(shape: Shape, kind: ElementType) -> dict[str, str]:
-    return {"shape": attribute_text(shape), "element_type": kind.name}
-
-
 def _all_types(model: Model) -> dict[GraphValue, TensorType]:
     seen: dict[GraphValue, TensorType] = {}
     infer_types(model.graph, weights=model.weights, given=model.given, seen=seen)
     return seen
 
 
-def _types_by_path(graph: Graph, types: Mapping[GraphValue, TensorType]) -> dict[_Path, TensorType]:
+def _types_by_path(graph: Graph, types: Mapping[GraphValue, TensorType]) -> dict[Path, TensorType]:
     return {path: types[value] for value, path in _paths(graph).items() if value in types}
 
 
-def _paths(graph: Graph, around: _Path = ()) -> dict[GraphValue, _Path]:
+def _paths(graph: Graph, around: Path = ()) -> dict[GraphValue, Path]:
     """Where every value of a graph and its bodies is."""
-    found: dict[GraphValue, _Path] = {}
+    found: dict[GraphValue, Path] = {}
     for node in (*graph.nodes, *graph.unreachable):
         for value in node.outputs:
             found[value] = (*around, node.id, value.position)

@@ -129,6 +129,7 @@ def command(
             "hint": hint,
             "probe": probe,
             "timeout": timeout,
+            "precision": precision,
         }
         settings["metrics"] = [name for name in metrics if ":" in name]
         many = Many(asked.named, asked.archive, None, jobs, scheduler, extensions)

@@ -46,8 +46,6 @@ def _read(model: str, weights: str | None) -> Model:
 
 def compare_many(network: Model, question: CompareItem, many: Many, output_format: str, output: str | None) -> NoReturn:
     """Report on every item, and end the program: with 0 where all are equal, 1 where one differs, 2 where one fails."""
-    if output_format == "html":
-        raise Unusable("a page shows one set of inputs: --format html is not for many")
     ports = network.inputs
     found: list[ComparedItem] = []
     with (
@@ -64,15 +62,20 @@ def compare_many(network: Model, question: CompareItem, many: Many, output_forma
     if output_format == "text" and output is None:
         _show(whole)
     else:
-        write_text(_rendered(whole, output_format), output)
+        write_text(_rendered(whole, question, output_format), output)
     raise click.exceptions.Exit(UNUSABLE if not whole.is_whole else 0 if whole.equal else 1)
 
 
-def _rendered(report: Comparisons, output_format: str) -> str:
+def _rendered(report: Comparisons, question: CompareItem, output_format: str) -> str:
     if output_format == "json":
         return report.model_dump_json(indent=1) + "\n"
     if output_format == "csv":
         return report.to_csv()
+    if output_format == "html":
+        from ir_exec.view import html_of, view  # other formats do without the page
+
+        with errors_as_messages(exit_code=UNUSABLE):
+            return html_of(view(question.model, weights=question.weights, compare=report))
     return junit(report) if output_format == "junit" else "\n".join(map(printable, str(report).split("\n"))) + "\n"
 
 

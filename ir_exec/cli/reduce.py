@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import click
 
+from ir_exec.build.cutting import is_counted
 from ir_exec.check import counted, printable
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.inputs import Asked, input_options
@@ -17,7 +18,6 @@ from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
 from ir_exec.debug import Command, Reduced, ReductionInterrupted, reduce
 from ir_exec.debug.command import Outcome
-from ir_exec.debug.cutting import is_counted
 from ir_exec.ir import default_weights_path
 from ir_exec.model import read_model
 from ir_exec.types import Array

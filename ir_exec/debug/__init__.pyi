@@ -16,6 +16,10 @@ from ir_exec.debug.extracting import (
     Extracted as Extracted,
     extract as extract,
 )
+from ir_exec.debug.items_report import (
+    ComparedItem as ComparedItem,
+    Comparisons as Comparisons,
+)
 from ir_exec.debug.metrics import Difference as Difference
 from ir_exec.debug.profile_report import Profile as Profile
 from ir_exec.debug.profiling import profile as profile

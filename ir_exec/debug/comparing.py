@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.debug.entries import Entry, Key, by_key, entries_of, matched
+from ir_exec.debug.known import BodyPair, Found
 from ir_exec.debug.metrics import (
     Difference,
     Tolerance,
@@ -23,7 +24,7 @@ from ir_exec.debug.metrics import (
     no_difference,
     same_bits,
 )
-from ir_exec.debug.reference import Reference
+from ir_exec.debug.reference import IRReference, Reference
 from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Status, Unmatched
 from ir_exec.debug.settings import Settings
 from ir_exec.debug.steps import on_steps
@@ -37,16 +38,6 @@ from ir_exec.runtime.precision import as_declared
 from ir_exec.types import STRING, Array, ElementType, convert
 
 __all__ = ["compare_with"]
-
-_SEVERITY: dict[Status, int] = {
-    "unmatched": 0,
-    "equal": 1,
-    "close": 2,
-    "carried": 3,
-    "step": 4,
-    "failed": 5,
-    "wrong": 6,
-}
 
 _MOST_INCLUDED = 20
 """Of a chain of layers without partners no more are named."""
@@ -76,6 +67,7 @@ def compare_with(
     comparing = _Comparing(model, reference, by_key(ours), partners, settings)
     for arrays in calls:
         reference.run(_given(model, ours, theirs, partners, arrays), wanted, goes_on=comparing.calls > 0)
+        comparing.settings = replace(settings, computes_in=reference.computes_in)
         comparing.run(arrays)
         if reference.failure is not None:
             break
@@ -125,16 +117,8 @@ def _ours() -> Array:
 _SAME = _Anchor(_ours, same=True)
 
 
-@dataclass(slots=True)
-class _Found:
-    """What is known of a layer after some of its runs."""
-
-    layer: ComparedLayer
-    runs: int = 1
-
-
 class _Comparing:
-    """The visitor of our runs. calls: how many there were."""
+    """The visitor of our runs. calls: how many there were. settings: may be others for each call."""
 
     def __init__(
         self,
@@ -147,7 +131,7 @@ class _Comparing:
         self._model = model
         self._reference = reference
         self._partners = partners
-        self._settings = settings
+        self.settings = settings
         self._walker = Walker(model, threads=settings.threads, precision=settings.precision)
         self._entries = entries
         self.calls = 0
@@ -155,21 +139,24 @@ class _Comparing:
         self._assigned: dict[str, Array] = {}
         self._kept: dict[str, Array] = {}
         self._frames: dict[Where, dict[int, _Anchor]] = defaultdict(dict)
-        self._found: dict[tuple[tuple[str, ...], str], _Found] = {}
+        self._found: dict[tuple[tuple[str, ...], str], Found] = {}
         self._output_errors: dict[tuple[Key, int], Difference | None] = {}
+        self._on_steps: set[tuple[Where, str, int]] = set()
         self._constants: dict[tuple[tuple[str, ...], Node], _Anchor] = {}
+        self._bodies: dict[tuple[str, ...], BodyPair | None] = {}
 
     def run(self, arrays: Sequence[Array]) -> None:
         self.calls += 1
         self._frames.clear()
         # What the reference has assigned in the call before is what its layers are to read in this one.
         self._kept, self._assigned = self._assigned, {}
-        self._walker.run(list(arrays), self.visit, goes_on=self.calls > 1)
+        whole = self._is_same_iteration if isinstance(self._reference, IRReference) else None
+        self._walker.run(list(arrays), self.visit, whole=whole, goes_on=self.calls > 1)
 
     def visit(self, visit: Visit) -> None:
         node, where = visit.node, visit.where
-        if self._settings.progress is not None:
-            self._settings.progress(visit.path)
+        if self.settings.progress is not None:
+            self.settings.progress(visit.path)
         frame = self._frames[where]
         anchors = [frame[value.number] for value in node.values_in]
         if isinstance(node.op, AssignsVariable) and anchors[0].is_known and not where.scope:
@@ -198,11 +185,44 @@ class _Comparing:
         for one in ended:
             del self._frames[one]
 
+    def _is_same_iteration(self, graph: Graph, where: Where, values: Mapping[int, Array]) -> bool:
+        """Whether nothing is to be added to what is known of the layers of a body but that they ran once more."""
+        assert isinstance(self._reference, IRReference), "others hold no iterations"
+        if self.settings.metrics:
+            return False
+        if where.scope not in self._bodies:
+            self._bodies[where.scope] = self._body(graph, where.scope, self._reference)
+        body = self._bodies[where.scope]
+        theirs = None if body is None else self._reference.iteration(Where(body.scope, where.iterations))
+        if body is None or theirs is None or not body.is_same(values, theirs):
+            return False
+        for one in body.layers:
+            one.runs += 1
+        return True
+
+    def _body(self, graph: Graph, scope: tuple[str, ...], reference: IRReference) -> BodyPair | None:
+        """A body whose layers are all known, whose values have partners, and whose constants are the reference's."""
+        layers, partners = [], []
+        for node in graph.nodes:
+            if isinstance(node.op, Const):
+                if not self._constants[scope, node].same:
+                    return None
+            elif node.outputs:
+                known = self._found.get((scope, node.id))
+                if known is None or known.layer.status == "unmatched":
+                    return None
+                layers.append(known)
+                partners += [(one.number, self._partners.get((scope, node.id, one.position))) for one in node.outputs]
+        keys = [(number, partner.key) for number, partner in partners if partner is not None]
+        if len(keys) < len(partners) or len({key[0] for _, key in keys}) != 1:
+            return None
+        return BodyPair(keys[0][1][0], [(number, reference.number(key)) for number, key in keys], layers)
+
     def _is_same_again(self, visit: Visit, anchors: Sequence[_Anchor], values: Sequence[Array | None]) -> bool:
         """Whether a layer that has run before gives what the reference gives, so that nothing is to be added to what is
         known; outputs of the network are looked at in every call."""
         known = self._found.get((visit.where.scope, visit.node.id))
-        if known is None or known.layer.status == "unmatched" or self._settings.metrics:
+        if known is None or known.layer.status == "unmatched" or self.settings.metrics:
             return False
         if not all(anchor.same for anchor in anchors) or any(value in self._outputs for value in visit.node.outputs):
             return False
@@ -235,16 +255,21 @@ class _Comparing:
             frame[value.number] = self._anchor(node, entry, where, ours, wanted, made, same, includes)
             if isinstance(node.op, Const) and where.scope:
                 self._constants[where.scope, node] = frame[value.number]
-        layer = max(layers, key=lambda one: _SEVERITY[one.status])
+        layer = max(layers, key=lambda one: one.severity)
         if problem is not None:
             layer = layer.model_copy(
                 update={"note": problem, "status": "failed" if layer.status != "unmatched" else layer.status}
             )
         if layer.status == "wrong" and inputs is not None and own is not None:
             tolerance = Tolerance(layer.own.rtol, layer.own.atol) if layer.own else Tolerance()
-            note = on_steps(node, inputs, own, values, tolerance)
+            note = on_steps(node, inputs, own, values, tolerance, self.settings.computes_in)
             if note is not None:
                 layer = layer.model_copy(update={"status": "step", "note": note})
+                if (
+                    on_steps(node, visit.inputs, visit.outputs, values, tolerance, self.settings.computes_in)
+                    is not None
+                ):
+                    self._on_steps |= {(where, node.id, self.calls)}
         return layer
 
     def _value(self, node: Node, where: Where, position: int) -> Array | None:
@@ -301,7 +326,7 @@ class _Comparing:
             if entry.output:
                 self._output_errors[output] = None
             return ComparedLayer(**layer, status="unmatched"), made is ours
-        settings = self._settings
+        settings = self.settings
         kinds = ElementType.of(ours), ElementType.of(wanted)
         same = self._is_same(ours, wanted)
         if same:
@@ -365,12 +390,12 @@ class _Comparing:
         place = (where.scope, layer.layer_id)
         known = self._found.get(place)
         if known is None:
-            self._found[place] = _Found(layer)
+            self._found[place] = Found(layer)
             return
         known.runs += 1
         # The first call that shows what is the matter with a layer tells more than later ones, which follow from it.
-        is_first = layer.call == known.layer.call or _SEVERITY[layer.status] > _SEVERITY[known.layer.status]
-        if is_first and _rank(layer) > _rank(known.layer):
+        is_first = layer.call == known.layer.call or layer.severity > known.layer.severity
+        if is_first and layer.rank > known.layer.rank:
             known.layer = layer
 
     def report(self, ours: Sequence[Entry], theirs: Sequence[Entry], name: str | None) -> Comparison:
@@ -384,10 +409,11 @@ class _Comparing:
         faults.sort(key=lambda fault: fault.call)
         unmatched = _unmatched(ours, theirs, self._partners, self._found)
         outputs = [entry for entry in ours if entry.output]
-        errors = [self._output_errors.get((entry.key, call + 1)) for entry in outputs for call in range(self.calls)]
         if self._reference.is_partial:
-            errors = [one.carried for one in layers if one.partner is not None]
-        within = all(error is not None and error.is_within for error in errors)
+            matched = [(place, one) for place, one in zip(self._found, layers, strict=True) if one.partner is not None]
+            within = all(_fits(one) or self._is_on_steps(place, one) for place, one in matched)
+        else:
+            within = all(self._output_fits(entry, call + 1) for entry in outputs for call in range(self.calls))
         failed = self._reference.failure is not None
         beyond = [one for one in layers if one.status in ("carried", "wrong") and not _fits(one)]
         return Comparison(
@@ -406,6 +432,14 @@ class _Comparing:
             failure=self._reference.failure,
         )
 
+    def _is_on_steps(self, place: tuple[tuple[str, ...], str], layer: ComparedLayer) -> bool:
+        """Whether a layer differs on steps and in ties alone, seen from our inputs as well as from the reference's."""
+        return (Where(place[0], layer.iterations), place[1], layer.call) in self._on_steps
+
+    def _output_fits(self, entry: Entry, call: int) -> bool:
+        error = self._output_errors.get((entry.key, call))
+        return error is not None and (error.is_within or (Where(), entry.layer_id, call) in self._on_steps)
+
     def _fault(self, place: tuple[tuple[str, ...], str], layer: ComparedLayer) -> LayerFault:
         return LayerFault(
             layer_id=layer.layer_id,
@@ -423,11 +457,6 @@ class _Comparing:
 
 def _fits(layer: ComparedLayer) -> bool:
     return layer.carried is not None and layer.carried.is_within
-
-
-def _rank(layer: ComparedLayer) -> tuple[int, float]:
-    found = layer.own if layer.status in ("wrong", "step") else layer.carried
-    return _SEVERITY[layer.status], found.beyond if found is not None else 0.0
 
 
 def _as_type_of(array: Array, other: Array) -> Array:
@@ -456,7 +485,7 @@ def _unmatched(
     ours: Sequence[Entry],
     theirs: Sequence[Entry],
     partners: Mapping[Key, Entry],
-    found: Mapping[tuple[tuple[str, ...], str], _Found],
+    found: Mapping[tuple[tuple[str, ...], str], Found],
 ) -> list[Unmatched]:
     """Every value of either side that nothing stands for; what did not run on either side is not told of."""
     listed = []

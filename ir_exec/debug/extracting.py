@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ir_exec.build.cutting import Cut, Region, cut, is_counted, region_at, source, with_variables
+from ir_exec.build.cutting import needed as needed_by
 from ir_exec.codes import Code
-from ir_exec.debug.cutting import Cut, Level, cut, is_counted, level_at, source, with_variables
-from ir_exec.debug.cutting import needed as needed_by
 from ir_exec.debug.entries import Entry, entries_of, find
 from ir_exec.debug.files import write_npz
 from ir_exec.debug.walk import Visit, Walker, Where
@@ -18,6 +18,7 @@ from ir_exec.graph import Node, Value
 from ir_exec.model import Model, Source, read_model
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
 from ir_exec.runtime.arguments import Inputs
+from ir_exec.runtime.fold import constant_values
 from ir_exec.types import Array
 
 __all__ = ["Extracted", "extract", "values_at"]
@@ -79,13 +80,13 @@ def extract(
     starts, ends = (list(dict.fromkeys([one] if isinstance(one, str) else one)) for one in (from_, to))
     if not starts and not ends:
         raise EvaluationError("name a value to begin at or one to end at", code=Code.unknown_input)
-    level, found = _found(model, [*starts, *ends])
+    region, found = _found(model, [*starts, *ends])
     begin = list(dict.fromkeys(value for name in starts for value in found[name]))
     end = list(dict.fromkeys(value for name in ends for value in found[name]))
-    made = _between(level, begin, end, {value: name for name, values in found.items() for value in values})
+    made = _between(region, begin, end, {value: name for name, values in found.items() for value in values})
     values = None
     if inputs is not None:
-        values = values_at(level, inputs, [*made.inputs, *made.outputs], iteration, threads=threads)
+        values = values_at(region, inputs, [*made.inputs, *made.outputs], iteration, threads=threads)
     extracted = with_values(made, values)
     if output is not None:
         extracted.save(output)
@@ -101,17 +102,17 @@ def with_values(made: Cut, values: Mapping[Value, Array] | None) -> Extracted:
     return Extracted(made.model, inputs, outputs)
 
 
-def _found(model: Model, names: Sequence[str]) -> tuple[Level, dict[str, list[Value]]]:
-    """The level that the names are in, and the values of each; a layer of several outputs means all of them."""
+def _found(model: Model, names: Sequence[str]) -> tuple[Region, dict[str, list[Value]]]:
+    """The region that the names are in, and the values of each; a layer of several outputs means all of them."""
     entries = list(entries_of(model))
     chosen = {name: _meant(entries, name) for name in names}
     scopes = {entry.scope: name for name, found in chosen.items() for entry in found}
     if len(scopes) > 1:
         one, other = list(scopes.values())[:2]
         raise EvaluationError(f"{one!r} and {other!r} are not in the same body", code=Code.unknown_input)
-    level = level_at(model, next(iter(scopes)))
-    nodes = {node.id: node for node in level.graph.nodes}
-    return level, {
+    region = region_at(model, next(iter(scopes)))
+    nodes = {node.id: node for node in region.graph.nodes}
+    return region, {
         name: [nodes[entry.layer_id].outputs[entry.port] for entry in found] for name, found in chosen.items()
     }
 
@@ -123,19 +124,19 @@ def _meant(entries: Sequence[Entry], name: str) -> list[Entry]:
     return [entry for entry in entries if (entry.scope, entry.layer_id) == (found.scope, found.layer_id)]
 
 
-def _between(level: Level, starts: Sequence[Value], ends: Sequence[Value], names: Mapping[Value, str]) -> Cut:
+def _between(region: Region, starts: Sequence[Value], ends: Sequence[Value], names: Mapping[Value, str]) -> Cut:
     """names: what the values were called by who asked for them."""
     stops = set(starts)
-    behind = _dependent(level, stops, ())
+    behind = _dependent(region, stops, ())
     if not ends:
-        results = [node.values_in[0] for node in level.graph.results]
+        results = [node.values_in[0] for node in region.graph.results]
         ends = [value for value in map(source, results) if value.node in behind and value not in stops]
         if not ends:
             raise EvaluationError(f"no output depends on {names[starts[0]]!r}", code=Code.unknown_input)
     targets = [source(value) for value in ends]
     if both := [names[value] for value in ends if source(value) in stops]:
         raise EvaluationError(f"nothing lies between {both[0]!r} and itself", code=Code.unknown_input)
-    keep, needed = _kept(level, stops, targets)
+    keep, needed = _kept(region, stops, targets)
     for asked, target in zip(ends, targets, strict=True):
         if target.node not in keep and (stops or isinstance(target.node.op, Const)):
             what = f"{names.get(asked, asked.name)!r} does not depend on " + _listed(starts, names)
@@ -145,33 +146,34 @@ def _between(level: Level, starts: Sequence[Value], ends: Sequence[Value], names
         if start not in read:
             what = f"{_listed(ends, names)} does not depend on {names[start]!r}"
             raise EvaluationError(what, code=Code.unknown_input)
-    keep |= {node for node in needed if _is_constant(level, node) and not set(node.outputs) & stops}
+    constant = constant_values(region.graph)
+    keep |= {node for node in needed if _is_among(constant, node) and not set(node.outputs) & stops}
     constants = {}
     for value in {source(value) for node in keep for value in node.values_in} - stops:
-        known = None if value.node in keep or not value.node.values_in else level.known(value)
+        known = None if value.node in keep or not value.node.values_in else region.known(value)
         if known is not None:
             constants[value] = known
-    return cut(level, keep, targets, constants=constants, opened=stops)
+    return cut(region, keep, list(dict.fromkeys(targets)), constants=constants, opened=stops)
 
 
 def _listed(values: Sequence[Value], names: Mapping[Value, str]) -> str:
     return " or ".join(repr(names.get(value, value.name)) for value in values[:3])
 
 
-def _is_constant(level: Level, node: Node) -> bool:
+def _is_among(constant: set[Value], node: Node) -> bool:
     """Whether a layer makes something of weights alone; Consts themselves stay with whatever reads them."""
-    return bool(node.values_in) and bool(node.outputs) and all(value in level.constant for value in node.outputs)
+    return bool(node.values_in) and bool(node.outputs) and constant.issuperset(node.outputs)
 
 
-def _kept(level: Level, stops: set[Value], targets: Sequence[Value]) -> tuple[set[Node], set[Node]]:
+def _kept(region: Region, stops: set[Value], targets: Sequence[Value]) -> tuple[set[Node], set[Node]]:
     """The layers between, and all that the targets need; variables that are read and assigned between stay."""
-    nodes = level.graph.nodes
+    nodes = region.graph.nodes
     assigns = {node.op.variable_id: node for node in nodes if isinstance(node.op, AssignsVariable)}
     variables: dict[str, Node] = {}
     while True:
         sinks = [value.node for value in targets] + [assigns[name] for name in variables]
         needed = needed_by(sinks, stops)
-        behind = _dependent(level, stops, variables.values()) if stops else set(nodes)
+        behind = _dependent(region, stops, variables.values()) if stops else set(nodes)
         more = {
             node.op.variable_id: node
             for node in needed
@@ -184,13 +186,13 @@ def _kept(level: Level, stops: set[Value], targets: Sequence[Value]) -> tuple[se
         variables |= more
     keep = {node for node in needed & behind if is_counted(node)}
     others = {node for node in keep if isinstance(node.op, ReadsVariable) and node.op.variable_id not in variables}
-    return with_variables(level, keep - others), needed
+    return with_variables(region, keep - others), needed
 
 
-def _dependent(level: Level, starts: set[Value], also: Iterable[Node]) -> set[Node]:
+def _dependent(region: Region, starts: set[Value], also: Iterable[Node]) -> set[Node]:
     """The layers that depend on one of the values, and those named with what depends on them."""
     found = set(also)
-    for node in level.graph.nodes:
+    for node in region.graph.nodes:
         if any(value in starts or value.node in found for value in map(source, node.values_in)):
             found.add(node)
     return found
@@ -201,7 +203,7 @@ class _Enough(BaseException):
 
 
 def values_at(
-    level: Level,
+    region: Region,
     inputs: Inputs,
     wanted: Sequence[Value],
     iteration: int | Sequence[int] = 0,
@@ -212,7 +214,7 @@ def values_at(
 
     Raises what a run raises, and EvaluationError where the body does not run so often.
     """
-    depth = len(level.scope) // 2
+    depth = len(region.scope) // 2
     asked = (iteration,) if isinstance(iteration, int) else tuple(iteration)
     if len(asked) > max(depth, 1) or min(asked, default=0) < 0:
         times, bodies = (
@@ -220,7 +222,7 @@ def values_at(
             f"{depth} bodies" if depth > 1 else "one body" if depth else "no body",
         )
         raise EvaluationError(f"iteration {times} of a part that is in {bodies}", code=Code.unknown_input)
-    where = Where(level.scope, ((0,) * depth + asked)[-depth:] if depth else ())
+    where = Where(region.scope, ((0,) * depth + asked)[-depth:] if depth else ())
     left = dict.fromkeys(value for value in wanted)
     found: dict[Value, Array] = {}
 
@@ -235,8 +237,8 @@ def values_at(
             raise _Enough
 
     try:
-        Walker(level.model, threads=threads).run(inputs, keep)
+        Walker(region.model, threads=threads).run(inputs, keep)
     except _Enough:
         return found
     times = ",".join(map(str, where.iterations))
-    raise EvaluationError(f"{'/'.join(level.scope)} has no iteration {times} with these inputs", code=Code.bad_value)
+    raise EvaluationError(f"{'/'.join(region.scope)} has no iteration {times} with these inputs", code=Code.bad_value)

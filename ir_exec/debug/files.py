@@ -180,8 +180,7 @@ class Spill:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def put(self, key: Hashable, array: Array) -> None:
-        if array.nbytes <= self._free or array.dtype == object:
-            self._free -= array.nbytes
+        if self.reserve(array.nbytes) or array.dtype == object:
             self._kept[key] = array
             return
         if self._folder is None:
@@ -192,6 +191,13 @@ class Spill:
         except OSError as error:
             raise unwritable(path, error) from None
         self._stored[key] = (path, ElementType.of(array), array.shape)
+
+    def reserve(self, size: int) -> bool:
+        """Whether so many bytes may still be held in memory; then they count."""
+        if size > self._free:
+            return False
+        self._free -= size
+        return True
 
     def get(self, key: Hashable) -> Array | None:
         found = self._kept.get(key)

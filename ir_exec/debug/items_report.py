@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ir_exec.debug.facts import Record
-from ir_exec.debug.report import Comparison, rows_as_csv
+from ir_exec.debug.report import ComparedLayer, Comparison, rows_as_csv
 from ir_exec.debug.text import verdict
 
-__all__ = ["ComparedItem", "Comparisons"]
+__all__ = ["ComparedItem", "Comparisons", "WorstLayer"]
 
 
 class ComparedItem(Record):
@@ -31,6 +31,14 @@ class ComparedItem(Record):
         return f"could not be compared: {self.error}".splitlines()[0]
 
 
+class WorstLayer(NamedTuple):
+    """A layer as it is in the item in which it is worst. wrong: in how many items it is wrong by itself."""
+
+    layer: ComparedLayer
+    item: str
+    wrong: int
+
+
 class Comparisons(Record):
     """The answer of `compare` over many inputs, each compared for itself. equal: whether all are."""
 
@@ -49,6 +57,18 @@ class Comparisons(Record):
     def is_whole(self) -> bool:
         """Whether every item could be compared."""
         return all(item.comparison is not None and item.comparison.failure is None for item in self.items)
+
+    def worst_layers(self) -> list[WorstLayer]:
+        """Every layer that ran on any of the items, in the order of computation."""
+        found: dict[tuple[str, str], WorstLayer] = {}
+        for item in self.items:
+            for layer in () if item.comparison is None else item.comparison.layers:
+                known = found.get((layer.path, layer.layer_id))
+                wrong = (0 if known is None else known.wrong) + (layer.status == "wrong")
+                if known is None or layer.rank > known.layer.rank:
+                    known = WorstLayer(layer, item.item, wrong)
+                found[layer.path, layer.layer_id] = known._replace(wrong=wrong)
+        return list(found.values())
 
     def to_csv(self) -> str:
         """A row for each layer of each item, as `Comparison.to_csv` has them, and one for each item without."""

@@ -11,7 +11,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.child import Child, ChildCrashed, ChildRefused, Stored, load_stored, store_arrays
 from ir_exec.debug.entries import Entry, Key
 from ir_exec.errors import EvaluationError
-from ir_exec.types import Array
+from ir_exec.types import Array, ElementType
 
 __all__ = ["ONNXReference"]
 
@@ -34,6 +34,7 @@ class ONNXReference:
         self.notes: list[str] = []
         self.rounds = 0
         self.failure: str | None = None
+        self.computes_in: ElementType | None = None
         self.is_partial = True
         self._path = path
         self._child = Child("onnx_child.py", timeout)
@@ -47,11 +48,13 @@ class ONNXReference:
             raise EvaluationError(f"{path} cannot be read: {error}", code=Code.unknown_input) from None
         self._parameters: list[str] = listed["inputs"]
         self._tensors: list[list[str]] = listed["tensors"]
+        self._constants: list[str] = listed["constants"]
         self._outputs: list[str] = listed["outputs"]
 
     def entries(self) -> list[Entry]:
-        """The inputs, and what each node gives."""
+        """The inputs, the initializers, and what each node gives."""
         found = [Entry((), name, name, "Parameter", names=(name,)) for name in self._parameters]
+        found += [Entry((), name, name, "Initializer", names=(name,)) for name in self._constants]
         return found + [
             Entry((), name, name, kind, names=(name,), output=name in self._outputs) for name, kind in self._tensors
         ]
@@ -69,9 +72,11 @@ class ONNXReference:
         folder = Path(self._folder.name)
         inputs = dict(zip(self._inputs, store_arrays(list(self._inputs.values()), folder), strict=True))
         names = [name for name, _ in self._tensors if ((), name, 0) in wanted]
+        constants = [name for name in self._constants if ((), name, 0) in wanted]
+        request = {"inputs": inputs, "tensors": names, "constants": constants, "folder": str(folder)}
         self.rounds += 1
         try:
-            answer = self._child.ask(do="run", path=str(self._path), inputs=inputs, tensors=names, folder=str(folder))
+            answer = self._child.ask(do="run", path=str(self._path), **request)
         except (ChildCrashed, ChildRefused) as error:
             self.failure = f"onnxruntime {'refuses: ' if isinstance(error, ChildRefused) else ''}{error}"
             return

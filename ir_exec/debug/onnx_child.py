@@ -27,6 +27,20 @@ _TYPES = {
     "uint64": "u64",
 }
 
+_TYPES_OF_CONSTANTS = {
+    **_TYPES,
+    "bfloat16": "bf16",
+    "float8_e4m3fn": "f8e4m3",
+    "float8_e5m2": "f8e5m2",
+    "float8_e8m0fnu": "f8e8m0",
+    "float4_e2m1fn": "f4e2m1",
+    "int4": "i4",
+    "uint4": "u4",
+}
+"""With those of which onnxruntime hands out no arrays."""
+
+_HALF_BYTES = {"i4", "u4", "f4e2m1"}
+
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
@@ -48,6 +62,7 @@ def _listed(request: dict[str, Any]) -> dict[str, Any]:
     return {
         "inputs": [value.name for value in graph.input if value.name not in constants],
         "tensors": [[name, node.op_type] for node in graph.node for name in node.output if name],
+        "constants": sorted(constants),
         "outputs": [value.name for value in graph.output],
     }
 
@@ -59,6 +74,7 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
     options.log_severity_level = 3
     path = request["path"]
     model = onnx.load(path, load_external_data=False)
+    found = _constants(model.graph, set(request["constants"]), path, Path(request["folder"]))
     known = {value.name for value in model.graph.output}
     model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in request["tensors"] if name not in known)
     # Beside the file, where the paths of external data lead; gone before anything else can fail.
@@ -71,7 +87,6 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
     finally:
         probed.unlink(missing_ok=True)
     names = [value.name for value in model.graph.output]
-    found = {}
     for number, (name, array) in enumerate(zip(names, session.run(names, inputs), strict=True)):
         # Sequences, maps and missing optional values are no tensors.
         if isinstance(array, np.ndarray) and array.dtype.name in _TYPES:
@@ -79,6 +94,28 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
             file.write_bytes(np.ascontiguousarray(array).tobytes())
             found[name] = {"type": _TYPES[array.dtype.name], "shape": list(array.shape), "file": str(file)}
     return {"tensors": found}
+
+
+def _constants(graph: onnx.GraphProto, wanted: set[str], path: str, folder: Path) -> dict[str, Any]:
+    """The initializers of these names, read one at a time."""
+    found = {}
+    for number, tensor in enumerate(graph.initializer):
+        if tensor.name not in wanted:
+            continue
+        array = onnx.numpy_helper.to_array(tensor, os.path.dirname(os.path.abspath(path)))
+        kind = _TYPES_OF_CONSTANTS.get(array.dtype.name)
+        if kind is not None:
+            file = folder / f"constant{number}.bin"
+            file.write_bytes(_packed(array) if kind in _HALF_BYTES else np.ascontiguousarray(array).tobytes())
+            found[tensor.name] = {"type": kind, "shape": list(array.shape), "file": str(file)}
+    return found
+
+
+def _packed(array: Any) -> bytes:
+    """Two elements a byte, the first in the low half."""
+    halves = np.ascontiguousarray(array).reshape(-1).view(np.uint8) & 0xF
+    halves = np.append(halves, np.zeros(halves.size % 2, np.uint8))
+    return bytes((halves[::2] | halves[1::2] << 4).tobytes())
 
 
 def _array(stored: dict[str, Any]) -> Any:

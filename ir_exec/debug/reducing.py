@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,10 +13,10 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from ir_exec.build.cutting import Cut, Region, below, cut, is_counted, needed, region_at, source, with_variables
 from ir_exec.check import check_model, counted
 from ir_exec.codes import Code
 from ir_exec.debug.command import inputs_path
-from ir_exec.debug.cutting import Cut, Level, cut, is_counted, level_at, needed, source, with_variables
 from ir_exec.debug.extracting import Extracted, values_at
 from ir_exec.debug.files import Spill, write_npz
 from ir_exec.debug.walk import Visit, Walker
@@ -27,6 +27,7 @@ from ir_exec.ops.infrastructure.values import AssignsVariable, Const
 from ir_exec.runtime.arguments import Inputs, bind_inputs
 from ir_exec.runtime.compiled import compile_model
 from ir_exec.runtime.drawing import draw
+from ir_exec.runtime.fold import constant_values
 from ir_exec.types import Array
 
 __all__ = ["Fails", "Reduced", "ReductionInterrupted", "reduce"]
@@ -95,7 +96,7 @@ def reduce(
     model = model if isinstance(model, Model) else read_model(model)
     arrays = None if inputs is None else bind_inputs(inputs, model.inputs)
     with tempfile.TemporaryDirectory(prefix="ir-exec-", ignore_cleanup_errors=True) as folder:
-        whole = _State(level_at(model), arrays)
+        whole = _State(region_at(model), arrays)
         reducer = _Reducer(fails, Path(folder), limit, threads, progress)
         try:
             reducer.reduce(whole)
@@ -106,7 +107,7 @@ def reduce(
             is_interrupted = True
     state = reducer.best
     assert state is not None, "the whole network fails, or an error was raised"
-    network = state.level.model
+    network = state.region.model
     found = Reduced(
         network,
         _by_name(network, state.arrays),
@@ -141,17 +142,17 @@ def _outputs(model: Model, arrays: Sequence[Array] | None, threads: int | None) 
 class _State:
     """A network that fails, with its inputs."""
 
-    level: Level
+    region: Region
     arrays: list[Array] | None
 
     @property
     def layers(self) -> int:
-        return sum(map(is_counted, self.level.graph.nodes))
+        return sum(map(is_counted, self.region.graph.nodes))
 
     @property
     def size(self) -> tuple[int, int, int]:
         """What is made smaller, the most important first."""
-        graph = self.level.graph
+        graph = self.region.graph
         inside = sum(1 for node in graph.all_nodes() if is_counted(node))
         bytes = sum(node.op.size for node in graph.nodes if isinstance(node.op, Const))
         return inside, len(graph.results), bytes
@@ -166,16 +167,16 @@ class _Values:
 
     def __init__(self, state: _State, threads: int | None) -> None:
         self._spill = Spill()
-        self._level = state.level
+        self._region = state.region
         self._walker: Walker | None = None
         self._arrays = state.arrays
         try:
-            self._walker = Walker(state.level.model, threads=threads)
+            self._walker = Walker(state.region.model, threads=threads)
             if state.arrays is not None:
                 self._walker.run(state.arrays, self._keep)
         except IRError:
             pass  # what was computed before is there
-        for node, array in zip(state.level.graph.parameters, state.arrays or (), strict=False):
+        for node, array in zip(state.region.graph.parameters, state.arrays or (), strict=False):
             self._spill.put(node.outputs[0], array)
 
     def _keep(self, visit: Visit) -> None:
@@ -205,7 +206,7 @@ class _Values:
         arrays: dict[Value, Array] = {}
         wanted = needed([value.node], ())
         with np.errstate(all="ignore"):
-            for node in self._level.graph.nodes:
+            for node in self._region.graph.nodes:
                 if node in wanted:
                     made = self._walker.again(node, [arrays[one] for one in node.values_in])
                     arrays |= zip(node.outputs, made, strict=False)
@@ -240,8 +241,8 @@ class _Reducer:
 
     def reduce(self, whole: _State) -> None:
         """Make `best` the smallest network that fails."""
-        self._allowed = self._errors(self._written(whole.level.model, whole.arrays))
-        if not self._asked(whole.level.model, whole.arrays):
+        self._allowed = self._errors(self._written(whole.region.model, whole.arrays))
+        if not self._asked(whole.region.model, whole.arrays):
             message = "the whole network does not fail: there is nothing to reduce"
             raise EvaluationError(message, code=Code.bad_value)
         self.best = whole
@@ -259,27 +260,27 @@ class _Reducer:
             pass
 
     def _fewest_layers(self, state: _State, values: _Values) -> None:
-        level = state.level
-        layers = [one for one in level.graph.nodes if is_counted(one) and not isinstance(one.op, AssignsVariable)]
+        region = state.region
+        layers = [one for one in region.graph.nodes if is_counted(one) and not isinstance(one.op, AssignsVariable)]
 
         def holds(kept: Sequence[Node]) -> bool:
-            keep = with_variables(level, kept)
-            return self._holds(values, lambda: cut(level, keep, constants=_constants(level, keep, values)))
+            keep = with_variables(region, kept)
+            return self._holds(values, lambda: cut(region, keep, constants=_constants(region, keep, values)))
 
         _fewest(layers, holds)
 
     def _fewest_outputs(self, state: _State, values: _Values) -> None:
-        level = state.level
-        outputs = list(dict.fromkeys(source(node.values_in[0]) for node in level.graph.results))
+        region = state.region
+        outputs = list(dict.fromkeys(source(node.values_in[0]) for node in region.graph.results))
 
         def holds(kept: Sequence[Value]) -> bool:
-            return self._holds(values, lambda: cut(level, _below(level, kept), kept))
+            return self._holds(values, lambda: cut(region, below(region, kept), kept))
 
         _fewest(outputs, holds)
 
     def _bypassed(self, state: _State, values: _Values) -> None:
         """Try for each layer whether one of its inputs does as well as what it computes."""
-        level = state.level
+        region = state.region
         replaced: dict[Value, Value] = {}
 
         def read(value: Value) -> Value:
@@ -289,16 +290,16 @@ class _Reducer:
             return value
 
         def part() -> Cut:
-            outputs = [read(node.values_in[0]) for node in level.graph.results]
+            outputs = [read(node.values_in[0]) for node in region.graph.results]
             outputs = list(dict.fromkeys(value for value in outputs if is_counted(value.node)))
-            return cut(level, _below(level, outputs, read), outputs, replaced=replaced)
+            return cut(region, below(region, outputs, read=read), outputs, replaced=replaced)
 
-        for node in reversed(level.graph.nodes):
+        for node in reversed(region.graph.nodes):
             if not is_counted(node) or len(node.outputs) != 1 or isinstance(node.op, AssignsVariable):
                 continue
             (value,) = node.outputs
             for other in dict.fromkeys(map(source, node.values_in)):
-                if level.type(other) == level.type(value) and level.type(value).element_type.is_known:
+                if region.type(other) == region.type(value) and region.type(value).element_type.is_known:
                     replaced[value] = other
                     if self._holds(values, part):
                         break
@@ -306,31 +307,33 @@ class _Reducer:
 
     def _inside(self, state: _State, values: _Values) -> None:
         """Try bodies alone, with the inputs of their first iterations."""
-        for node in state.level.graph.nodes:
+        for node in state.region.graph.nodes:
             for body in node.bodies:
-                if self._is_alone(state, level_at(state.level.model, (node.name, body.name))):
+                if self._is_alone(state, region_at(state.region.model, (node.name, body.name))):
                     return
 
-    def _is_alone(self, state: _State, level: Level) -> bool:
+    def _is_alone(self, state: _State, region: Region) -> bool:
         try:
-            keep = with_variables(level, filter(is_counted, level.graph.nodes))
-            part = cut(level, keep)
+            keep = with_variables(region, filter(is_counted, region.graph.nodes))
+            part = cut(region, keep)
             found: Mapping[Value, Array] = {}
             if state.arrays is not None:
-                found = values_at(level, state.arrays, part.inputs, threads=self._threads)
+                found = values_at(region, state.arrays, part.inputs, threads=self._threads)
         except IRError:
             return False
         arrays = None if state.arrays is None else [found[value] for value in part.inputs]
         return self._accepted(part, arrays)
 
     def _smaller_constants(self, state: _State, values: _Values) -> None:
-        level = state.level
-        outputs = [source(node.values_in[0]) for node in level.graph.results]
-        keep = _below(level, outputs)
-        large = [node.outputs[0] for node in level.graph.nodes if isinstance(node.op, Const) and node.op.size >= _LARGE]
+        region = state.region
+        outputs = list(dict.fromkeys(source(node.values_in[0]) for node in region.graph.results))
+        keep = below(region, outputs)
+        large = [
+            node.outputs[0] for node in region.graph.nodes if isinstance(node.op, Const) and node.op.size >= _LARGE
+        ]
         opened: list[Value] = []
         for value in large:
-            if self._holds(values, lambda tried=(*opened, value): cut(level, keep, outputs, opened=tried)):  # type: ignore[misc]  # mypy does not infer lambdas with defaults
+            if self._holds(values, lambda tried=(*opened, value): cut(region, keep, outputs, opened=tried)):  # type: ignore[misc]  # mypy does not infer lambdas with defaults
                 opened.append(value)
 
     def _holds(self, values: _Values, made: Callable[[], Cut]) -> bool:
@@ -353,7 +356,7 @@ class _Reducer:
             return False
         if self._errors(written) - self._allowed or not self._asked(part.model, arrays):
             return False
-        self.best = _State(level_at(part.model), arrays)
+        self.best = _State(region_at(part.model), arrays)
         return True
 
     def _written(self, model: Model, arrays: list[Array] | None) -> Path:
@@ -379,26 +382,15 @@ class _Reducer:
         return bool(fails)
 
 
-def _below(level: Level, outputs: Iterable[Value], read: Callable[[Value], Value] = source) -> set[Node]:
-    """The layers that compute these outputs, and what they need to keep variables."""
-    kept: set[Node] = set()
-    sinks = {value.node for value in outputs}
-    while sinks - kept:
-        kept = {node for node in needed(sinks, (), read) if is_counted(node)}
-        kept = with_variables(level, kept)
-        sinks |= {node for node in kept if isinstance(node.op, AssignsVariable)}
-        kept |= {node for node in sinks if not is_counted(node)}
-    return {node for node in kept if is_counted(node)}
-
-
-def _constants(level: Level, keep: set[Node], values: _Values) -> dict[Value, Array]:
+def _constants(region: Region, keep: set[Node], values: _Values) -> dict[Value, Array]:
     """Of what the layers read from others, the values that inference knows or that follow from weights."""
     found: dict[Value, Array] = {}
+    constant = constant_values(region.graph)
     for value in {source(one) for node in keep for one in node.values_in}:
         if value.node in keep or not value.node.values_in:
             continue
-        known = level.known(value)
-        if known is None and value in level.constant and _bytes(level, value) <= _MOST_FOLDED:
+        known = region.known(value)
+        if known is None and value in constant and _bytes(region, value) <= _MOST_FOLDED:
             try:
                 known = values.folded(value)
             except IRError:
@@ -408,8 +400,8 @@ def _constants(level: Level, keep: set[Node], values: _Values) -> dict[Value, Ar
     return found
 
 
-def _bytes(level: Level, value: Value) -> int:
-    type = level.type(value)
+def _bytes(region: Region, value: Value) -> int:
+    type = region.type(value)
     return int(type.shape.size.lo * max(type.element_type.bits, 8) // 8)
 
 

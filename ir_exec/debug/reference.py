@@ -14,7 +14,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.entries import Entry, Key, entries_of
 from ir_exec.debug.files import Spill, damaged, load_npz, nearest
 from ir_exec.debug.tracing import INDEX, Trace
-from ir_exec.debug.walk import Visit, Walker
+from ir_exec.debug.walk import Visit, Walker, Where
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Graph, Node
 from ir_exec.model import Model
@@ -30,7 +30,8 @@ class Reference(Protocol):
 
     title: what it is called in reports. notes: what a reader should know of how it ran. rounds: how often it did.
     failure: why it could not give all values that were asked for; None where it could. is_partial: whether it is a
-        selection of values, in which outputs may be missing.
+        selection of values, in which outputs may be missing. computes_in: a coarser type than its values', in which it
+        has computed them; None where there is none.
     """
 
     title: str
@@ -38,6 +39,7 @@ class Reference(Protocol):
     rounds: int
     failure: str | None
     is_partial: bool
+    computes_in: ElementType | None
 
     def entries(self) -> list[Entry]:
         """Every value that it may give."""
@@ -77,12 +79,15 @@ class IRReference:
         self.notes: list[str] = []
         self.rounds = 1
         self.failure: str | None = None
+        self.computes_in: ElementType | None = None
         self.is_partial = False
         self._walker = Walker(model, threads=threads, precision=precision)
         self._model = model
         self._memory = memory
         self._spill = Spill(memory)
         self._constants = dict(_constants(model.graph))
+        self._iterations: dict[Where, Mapping[int, Array]] = {}
+        self._numbers: dict[Key, int] = {}
 
     def entries(self) -> list[Entry]:
         return list(entries_of(self._model))
@@ -93,6 +98,18 @@ class IRReference:
     def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
         self._spill.close()
         self._spill = Spill(self._memory)
+        self._iterations = {}
+        computed: dict[Graph, list[int]] = {}
+
+        def keep_whole(graph: Graph, where: Where, values: Mapping[int, Array]) -> bool:
+            if graph not in computed:
+                computed[graph] = [
+                    value.number for node in graph.nodes if not isinstance(node.op, Const) for value in node.outputs
+                ]
+            if not self._spill.reserve(sum([values[number].nbytes for number in computed[graph]])):
+                return False
+            self._iterations[where] = values
+            return True
 
         def keep(visit: Visit) -> None:
             for position, array in enumerate(visit.outputs[: len(visit.node.outputs)]):
@@ -108,11 +125,24 @@ class IRReference:
                     f"the reference has an input {port.name!r}, the network has none", code=Code.unknown_input
                 )
             given.append(_cast(array, port.element_type))
-        self._walker.run(given, keep, goes_on=goes_on)
+        self._walker.run(given, keep, whole=keep_whole, goes_on=goes_on)
+
+    def number(self, key: Key) -> int:
+        """The number of a value in its body."""
+        if not self._numbers:
+            self._numbers = dict(_numbers(self._model.graph))
+        return self._numbers[key]
+
+    def iteration(self, where: Where) -> Mapping[int, Array] | None:
+        """All values of an iteration by their numbers, where they are held as a whole."""
+        return self._iterations.get(where)
 
     def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
         if key in self._constants:
             return self._walker.constant(self._constants[key])
+        held = self._iterations.get(Where(key[0], iterations))
+        if held is not None:
+            return held[self.number(key)]
         return self._spill.get((key, iterations))
 
     def output(self, key: Key) -> Array | None:
@@ -120,6 +150,7 @@ class IRReference:
 
     def close(self) -> None:
         self._spill.close()
+        self._iterations = {}
 
 
 def _constants(graph: Graph, scope: tuple[str, ...] = ()) -> Iterator[tuple[Key, Node]]:
@@ -128,6 +159,14 @@ def _constants(graph: Graph, scope: tuple[str, ...] = ()) -> Iterator[tuple[Key,
             yield (scope, node.id, 0), node
         for body in node.bodies:
             yield from _constants(body.graph, (*scope, node.name, body.name))
+
+
+def _numbers(graph: Graph, scope: tuple[str, ...] = ()) -> Iterator[tuple[Key, int]]:
+    for node in graph.nodes:
+        for value in node.outputs:
+            yield (scope, node.id, value.position), value.number
+        for body in node.bodies:
+            yield from _numbers(body.graph, (*scope, node.name, body.name))
 
 
 def _cast(array: Array, kind: ElementType) -> Array:
@@ -146,6 +185,7 @@ class TraceReference:
         self.notes: list[str] = []
         self.rounds = 0
         self.failure: str | None = None
+        self.computes_in: ElementType | None = None
         self.is_partial = self._trace.index.filtered
         if not self._trace.index.complete:
             self.notes.append(f"the trace is not complete: {self._trace.index.error}")
@@ -201,6 +241,7 @@ class ArraysReference:
         self.notes: list[str] = []
         self.rounds = 0
         self.failure: str | None = None
+        self.computes_in: ElementType | None = None
         self.is_partial = True
         self._arrays = dict(arrays)
         self._outputs = list(outputs)

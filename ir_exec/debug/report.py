@@ -17,6 +17,16 @@ Status = Literal["equal", "close", "carried", "step", "wrong", "failed", "unmatc
 step: differs by itself, in ties or steps alone. wrong: beyond the tolerance by itself. failed: cannot be run on the
 reference's inputs. unmatched: the reference has no value for it."""
 
+_SEVERITY: dict[Status, int] = {
+    "unmatched": 0,
+    "equal": 1,
+    "close": 2,
+    "carried": 3,
+    "step": 4,
+    "failed": 5,
+    "wrong": 6,
+}
+
 
 class ComparedLayer(Record):
     """One layer of MODEL.
@@ -44,6 +54,17 @@ class ComparedLayer(Record):
     runs: int = 1
     includes: tuple[str, ...] = ()
     note: str | None = None
+
+    @property
+    def severity(self) -> int:
+        """How bad the status is: the greater, the worse."""
+        return _SEVERITY[self.status]
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """By this the worst of several runs of a layer is the greatest: by status, then by the share beyond."""
+        found = self.own if self.status in ("wrong", "step") else self.carried
+        return self.severity, found.beyond if found is not None else 0.0
 
 
 class LayerFault(Record):

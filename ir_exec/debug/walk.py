@@ -6,7 +6,7 @@ computed again from other inputs. Where constants give a layer another kernel in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -67,6 +67,27 @@ Visitor: TypeAlias = Callable[[Visit], list[Array] | None]
 """Called after each layer, Results left out; the layers below go on with the arrays that it returns, if any."""
 
 
+WholeVisitor: TypeAlias = Callable[[Graph, Where, Mapping[int, Array]], bool]
+"""Called after a further iteration of a body of few bytes, with its values by their numbers; whether the layers need
+not be visited one by one."""
+
+_FEW_BYTES = 2**20
+"""Bytes up to which all values of an iteration are held for those who look at it as a whole."""
+
+
+class _Quick(NamedTuple):
+    """What to call for inputs of these types: an array stands for itself, all else for its element type and shape."""
+
+    kernel: Kernel
+    inputs: list[tuple[Array | None, np.dtype[Any], tuple[int, ...]]]
+
+    def fits(self, arrays: Sequence[Array]) -> bool:
+        for array, (same, dtype, shape) in zip(arrays, self.inputs, strict=True):
+            if array is not same and (same is not None or array.dtype is not dtype or array.shape != shape):
+                return False
+        return True
+
+
 class Walker:
     """Runs a network for visitors. `Walker` and visits are for one thread.
 
@@ -85,12 +106,23 @@ class Walker:
         self._kernels: dict[Node, tuple[dict[int, Array], Kernel | None]] = {}
         self._by_types: dict[tuple[Any, ...], tuple[Kernel, dict[int, Array]]] = {}
         self._steps: dict[Graph, _Steps] = {}
+        self._quick: dict[Node, _Quick] = {}
+        self._whole: WholeVisitor | None = None
+        self._small: dict[Graph, bool] = {}
         for graph in (model.graph, *(body.graph for node in model.graph.all_nodes() for body in node.bodies)):
             self._constant_values |= constant_values(graph)
 
-    def run(self, inputs: Inputs | None, visit: Visitor | None = None, *, goes_on: bool = False) -> list[Array]:
+    def run(
+        self,
+        inputs: Inputs | None,
+        visit: Visitor | None = None,
+        *,
+        whole: WholeVisitor | None = None,
+        goes_on: bool = False,
+    ) -> list[Array]:
         """The outputs in their order; raises what a call of a CompiledModel raises.
 
+        whole: asked before the layers of an iteration are shown to `visit`, which must then change none of them.
         goes_on: from what the run before has left in the variables, not from their initial values.
         """
         arrays = bind_inputs(inputs, self.model.inputs)
@@ -102,6 +134,8 @@ class Walker:
             self._state = Variables(self.wide.variables)
         self._constants = {}
         self._kernels = {}
+        self._quick = {}
+        self._whole = whole
         with RunThreads(self._threads), np.errstate(all="ignore"):
             found = self.walk(self.model.graph, arrays, Where(), visit)
             self._state.commit()
@@ -128,10 +162,13 @@ class Walker:
 
     def walk(self, graph: Graph, arrays: list[Array], where: Where, visit: Visitor | None) -> list[Array]:
         """The values of the Results of a graph, from those of its Parameters."""
-        slots: dict[int, Array] = {}
         given = dict(zip(graph.parameters, arrays, strict=True))
         if graph not in self._steps:
             self._steps[graph] = _steps_of(graph)
+        if visit is not None and self._whole is not None and self._small.get(graph):
+            return self._walk_whole(graph, given, where, visit, self._whole)
+        slots: dict[int, Array] = {}
+        size = 0
         for node, numbers_in, numbers_out, dying in self._steps[graph]:
             inputs = [slots[number] for number in numbers_in]
             outputs = [given[node]] if node in given else self._outputs(node, inputs, where, visit)
@@ -141,8 +178,42 @@ class Walker:
             if visit is not None:
                 outputs = visit(Visit(node, where, inputs, outputs, dying)) or outputs
             slots.update(zip(numbers_out, outputs, strict=False))
+            if where.scope and graph not in self._small:
+                size += sum([array.nbytes for array in outputs])
             for number in dying:
                 slots.pop(number, None)
+        if graph not in self._small:
+            is_last = not any(node.bodies for node in graph.nodes)
+            self._small[graph] = bool(where.scope) and is_last and size <= _FEW_BYTES
+        return [slots[node.values_in[0].number] for node in graph.results]
+
+    def _walk_whole(
+        self, graph: Graph, given: dict[Node, Array], where: Where, visit: Visitor, whole: WholeVisitor
+    ) -> list[Array]:
+        """An iteration of a body that has run before; its layers are visited when all are computed, if at all."""
+        slots: dict[int, Array] = {}
+        quick, constants = self._quick, self._constants
+        for node, numbers_in, numbers_out, _ in self._steps[graph]:
+            if node in constants:
+                slots[numbers_out[0]] = constants[node]
+                continue
+            if node in given:
+                slots[numbers_out[0]] = given[node]
+                continue
+            inputs = [slots[number] for number in numbers_in]
+            known = quick.get(node)
+            if known is not None and len(numbers_out) == 1 and known.fits(inputs):
+                try:
+                    result = known.kernel(*inputs)
+                except Exception as error:
+                    raise placed(error, node) from error
+                slots[numbers_out[0]] = result[0] if isinstance(result, tuple) else result
+            else:
+                slots.update(zip(numbers_out, self._outputs(node, inputs, where, None), strict=False))
+        if not whole(graph, where, slots):
+            for node, numbers_in, numbers_out, dying in self._steps[graph]:
+                inputs, outputs = ([slots[number] for number in numbers] for numbers in (numbers_in, numbers_out))
+                visit(Visit(node, where, inputs, outputs, dying))
         return [slots[node.values_in[0].number] for node in graph.results]
 
     def _outputs(self, node: Node, inputs: list[Array], where: Where, visit: Visitor | None) -> list[Array]:
@@ -162,7 +233,10 @@ class Walker:
             if op.evaluate_context:
                 result = op.evaluate(*inputs, **{name: context[name] for name in op.evaluate_context})
             else:
-                result = (self._with_constants(node, op, inputs) or kernel)(*inputs)
+                kernel = self._with_constants(node, op, inputs) or kernel
+                if where.scope and self._whole is not None:
+                    self._remember(node, kernel, inputs)
+                result = kernel(*inputs)
         except Exception as error:
             raise placed(error, node) from error
         return list(result) if isinstance(result, tuple) else [result]
@@ -181,6 +255,18 @@ class Walker:
             if all(node.values_in[position] in self._constant_values for position in read):
                 self._by_types[place] = kernel, read
         return kernel
+
+    def _remember(self, node: Node, kernel: Kernel, inputs: list[Array]) -> None:
+        """Keep the kernel for the next iteration, where it was chosen by types and by constants of the body alone."""
+        types = [(array.dtype, array.shape) for array in inputs]
+        if (node, *types) not in self._by_types or isinstance(node.op, Const):
+            return
+        held = [value.node in self._constants for value in node.values_in]
+        if all(
+            is_held or value not in self._constant_values for is_held, value in zip(held, node.values_in, strict=True)
+        ):
+            same = [array if is_held else None for array, is_held in zip(inputs, held, strict=True)]
+            self._quick[node] = _Quick(kernel, [(one, *type) for one, type in zip(same, types, strict=True)])
 
     def _with_constants(self, node: Node, op: Op, inputs: list[Array]) -> Kernel | None:
         """`Op.with_constants`; what it prepares from the constants of a body is kept for the next iteration."""

@@ -81,13 +81,13 @@ class Convolver:
             return
         along = self._column // max(self._axes[0].kernel, 1)
         if channels == 1 and outputs < costs.FEW_OUTPUTS:
-            self._nanoseconds *= costs.MULTIPLICATIONS_A_NANOSECOND / 4
+            self._nanoseconds *= costs.MULTIPLICATIONS_A_NANOSECOND * costs.SHIFTED_MULTIPLICATION_NANOSECONDS
             if windows <= costs.FEW_WINDOWS and groups >= costs.MANY_CHANNELS and self._column <= costs.FEW_WINDOWS:
                 self._make_worker = self._by_channels
                 each = max(costs.CHUNK_ELEMENTS // (windows * max(self._column, 1)), 1)
                 self._parts = self._portions(self._counts, each)
             else:
-                self._arrange_rows(costs.PIECE_ELEMENTS)
+                self._arrange_rows(costs.CHUNK_ELEMENTS)
             return
         if outputs * costs.COPIES_A_SUM <= along and self._axes[0].stride == 1 and self._axes[0].kernel > 1:
             self._arrange_rows(max(costs.WINDOW_ELEMENTS // max(along, 1), costs.LEAST_WINDOWS))

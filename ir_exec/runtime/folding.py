@@ -30,7 +30,7 @@ def folded(model: Model) -> Model:
     document = model.current_document()
     graph = build_graph(document, model.weights, report=raise_error)
     types = infer_types(graph, weights=model.weights)
-    draft = Draft(document)
+    draft = Draft(document.layers, document.edges)
     held: dict[int, Array] = {}
     readers: dict[Place, list[Place]] = {}
     for target, source in draft.sources.items():
@@ -47,7 +47,8 @@ def folded(model: Model) -> Model:
             for target in readers.get(Place(layer.id, port.id), ()):
                 if target in draft.sources:
                     draft.sources[target] = Place(made.id, port.id)
-    changed = draft.document().model_copy(update={"path": document.path})
+    layers, edges = draft.kept()
+    changed = document.model_copy(update={"layers": layers, "edges": edges})
     weights = HeldWeights(held, model.weights)
     return Model(Loaded(changed, build_graph(changed, weights, report=raise_error), weights, changed))
 

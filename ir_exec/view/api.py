@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ir_exec import __version__
 from ir_exec.check import Report
 from ir_exec.codes import Code
-from ir_exec.debug import Comparison, NetworkDiff
+from ir_exec.debug import Comparison, Comparisons, NetworkDiff
 from ir_exec.debug.profile_report import Profile
 from ir_exec.errors import EvaluationError, IRError, ParseError
 from ir_exec.model import Model, Source, WeightsSource
@@ -21,6 +21,7 @@ from ir_exec.view.networks import Notes, Opened, finding_view, network_view, ope
 from ir_exec.view.reports import (
     comparison_of,
     errors_of,
+    layers_in,
     profile_of,
     section_of_comparison,
     section_of_profile,
@@ -45,7 +46,7 @@ def view(
     *,
     weights: WeightsSource | None = None,
     inputs: Inputs | None = None,
-    compare: Comparison | str | os.PathLike[str] | None = None,
+    compare: Comparison | Comparisons | str | os.PathLike[str] | None = None,
     profile: Profile | str | os.PathLike[str] | None = None,
     diff: Other | str | os.PathLike[str] | None = None,
     beside: Sequence[str | os.PathLike[str]] = (),
@@ -55,7 +56,8 @@ def view(
 
     source: a path, bytes, or a Model; a faulty file is shown as far as it can be read.
     inputs: as for a call of a compiled model; the network is run on them, and the page has statistics of every value.
-    compare, profile: reports of these commands about this network, or the JSON files that hold them.
+    compare, profile: reports of these commands about this network, or the JSON files that hold them. Of a comparison
+        over many inputs each layer shows the item in which it is worst.
     diff: another network; layers that it alone has are shown in the same graph.
     beside: further networks, shown next to this one: IR, ONNX, or an execution graph of OpenVINO.
     Raises the first error of a file in which there is no network, and ParseError for a report of another network.
@@ -75,7 +77,7 @@ def view(
     if compare is not None:
         compared = comparison_of(compare)
         notes.errors = errors_of(compared, opened.places)
-        _check_same(len(notes.errors), len(compared.layers), compared.model, opened)
+        _check_same(len(notes.errors), layers_in(compared), compared.model, opened)
         sections.append(section_of_comparison(compared))
         colour = "error"
     if diff is not None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from ir_exec.codes import Code
-from ir_exec.debug import Comparison
+from ir_exec.debug import ComparedLayer, Comparison, Comparisons
 from ir_exec.debug.metrics import Difference
 from ir_exec.debug.profile_report import Profile
 from ir_exec.debug.profile_text import slowest, summary
@@ -23,6 +23,7 @@ from ir_exec.view.text import shown
 __all__ = [
     "comparison_of",
     "errors_of",
+    "layers_in",
     "profile_of",
     "section_of_comparison",
     "section_of_profile",
@@ -35,32 +36,43 @@ _LONGEST = 8
 AnyReport = TypeVar("AnyReport", bound=BaseModel)
 
 
-def comparison_of(report: Comparison | str | os.PathLike[str]) -> Comparison:
+def comparison_of(report: Comparison | Comparisons | str | os.PathLike[str]) -> Comparison | Comparisons:
     """The report of `compare`, as an object or from its JSON file; ParseError where it is none."""
-    return report if isinstance(report, Comparison) else _read(report, Comparison, "compare")
+    if isinstance(report, (Comparison, Comparisons)):
+        return report
+    content = _content(report)
+    try:
+        return Comparisons.model_validate_json(content)
+    except ValidationError:
+        return _parsed(report, content, Comparison, "compare")
 
 
 def profile_of(report: Profile | str | os.PathLike[str]) -> Profile:
     """The report of `profile`, as an object or from its JSON file; ParseError where it is none."""
-    return report if isinstance(report, Profile) else _read(report, Profile, "profile")
+    return report if isinstance(report, Profile) else _parsed(report, _content(report), Profile, "profile")
 
 
-def _read(path: str | os.PathLike[str], form: type[AnyReport], command: str) -> AnyReport:
+def _content(path: str | os.PathLike[str]) -> bytes:
     try:
-        return form.model_validate_json(Path(path).read_bytes())
+        return Path(path).read_bytes()
     except OSError as error:
         message = f"{os.fspath(path)} cannot be read: {error.strerror or error}"
         raise ParseError(message, code=Code.unreadable_path) from None
+
+
+def _parsed(path: str | os.PathLike[str], content: bytes, form: type[AnyReport], command: str) -> AnyReport:
+    try:
+        return form.model_validate_json(content)
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
         message = f"{os.fspath(path)} is no report of `ir-exec {command} --format json`: {where or 'no JSON'}"
         raise ParseError(message, code=Code.unknown_input) from None
 
 
-def errors_of(report: Comparison, places: Places) -> dict[Node, ErrorView]:
-    """For each layer the errors that the comparison found."""
+def errors_of(report: Comparison | Comparisons, places: Places) -> dict[Node, ErrorView]:
+    """For each layer the errors that the comparison found; of many inputs, of the item in which they are worst."""
     found: dict[Node, ErrorView] = {}
-    for layer in report.layers:
+    for layer, note in _told_layers(report):
         node = places.of_path(layer.path, layer.layer_id)
         if node is not None:
             found[node] = ErrorView(
@@ -68,9 +80,27 @@ def errors_of(report: Comparison, places: Places) -> dict[Node, ErrorView]:
                 own=_without_texts(layer.own),
                 carried=_without_texts(layer.carried),
                 partner=None if layer.partner is None else shown(layer.partner),
-                note=None if layer.note is None else shown(layer.note, 1000),
+                note=None if note is None else shown(note, 1000),
             )
     return found
+
+
+def layers_in(report: Comparison | Comparisons) -> int:
+    """How many layers a report tells of."""
+    return len(_told_layers(report))
+
+
+def _told_layers(report: Comparison | Comparisons) -> list[tuple[ComparedLayer, str | None]]:
+    """The layers, and what is to be said of each."""
+    if isinstance(report, Comparison):
+        return [(layer, layer.note) for layer in report.layers]
+    told = []
+    for layer, item, wrong in report.worst_layers():
+        note = f"worst in {item}" if layer.carried is not None and layer.status != "equal" else None
+        if wrong:
+            note = f"wrong by itself in {wrong:,} of {len(report.items):,} items, {note}"
+        told.append((layer, "; ".join(filter(None, (note, layer.note))) or None))
+    return told
 
 
 def _without_texts(found: Difference | None) -> Difference | None:
@@ -103,9 +133,15 @@ def times_of(report: Profile, places: Places) -> dict[Node, TimeView]:
     return found
 
 
-def section_of_comparison(report: Comparison) -> Section:
-    """The verdict, what explains it, and the counts."""
-    lines = [verdict(report), *details(report), counts(report)]
+def section_of_comparison(report: Comparison | Comparisons) -> Section:
+    """The verdict, what explains it, and the counts; of many inputs a verdict for each, those that differ first."""
+    if isinstance(report, Comparison):
+        lines = [verdict(report), *details(report), counts(report)]
+    else:
+        items = sorted(report.items, key=lambda item: item.equal)
+        lines = [str(report).split("\n", 1)[0], *(f"{item.item}: {item.verdict}" for item in items)]
+        if len(lines) > _MOST_LINES:
+            lines[_MOST_LINES - 1 :] = [f"... {len(lines) - _MOST_LINES + 1:,} more"]
     heading = f"{shown(report.model)} against {shown(report.reference)}"
     return Section(heading=heading, lines=tuple([shown(line, 1000) for line in lines[:_MOST_LINES]]))
 

@@ -14,6 +14,7 @@ from ir_exec.build import Editor
 from ir_exec.codes import Code
 from ir_exec.ir import Layer
 from ir_exec.types import Array
+from tests.helpers.network_text import NetworkText
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 
@@ -187,6 +188,39 @@ def test_a_cut_takes_the_variables_along_that_it_reads(tmp_path: Path) -> None:
     again = saved(Editor(model).cut(outputs=["b"]).model(), tmp_path)
     variables = [layer.data["variable_id"] for layer in again.document.layers if "variable_id" in layer.data]
     assert variables == ["b", "b"]
+
+
+def test_a_cut_through_one_of_several_outputs(tmp_path: Path) -> None:
+    x = build.parameter([4], name="x")
+    parts = build.split(x, 0, num_splits=2, name="halves")
+    parts[1].tensor_names = ("second",)
+    model = build.model([build.result(build.subtract(*parts), name="y")])
+    again = saved(Editor(model).cut(inputs=["second"]).model(), tmp_path)
+    assert [str(port) for port in (*again.inputs, *again.outputs)] == ["x f32[4]", "second f32[2]", "y f32[2]"]
+    assert run(again, [1, 2, 3, 4], [10, 20])[0].tolist() == [-9, -18]
+
+
+def test_a_cut_keeps_outputs_of_the_same_value_apart(tmp_path: Path) -> None:
+    x = build.parameter([2], name="x")
+    total = build.relu(build.negative(x, name="less"))
+    model = build.model([build.result(total, name="a"), build.result(total, name="b")])
+    again = saved(Editor(model).cut(inputs=["less"]).model(), tmp_path)
+    assert [layer.name for layer in again.document.layers if layer.is_result] == ["a", "b"]
+    assert [port.name for port in again.inputs] == ["less"]
+
+
+def test_a_cut_to_a_layer_that_no_output_needs(tmp_path: Path) -> None:
+    net = NetworkText()
+    x = net.parameter("2")
+    net.op("Tanh", net.op("Abs", x))
+    net.result(net.op("ReLU", x))
+    file = net.file()
+    again = saved(Editor(ir_exec.read_model(file.xml, weights=file.weights)).cut(["abs1"], ["tanh2"]).model(), tmp_path)
+    assert [(layer.type, layer.name) for layer in again.document.layers] == [
+        ("Parameter", "abs1"),
+        ("Tanh", "tanh2"),
+        ("Result", "tanh2/sink_port_0"),
+    ]
 
 
 def test_a_value_becomes_an_output(tmp_path: Path) -> None:

@@ -147,6 +147,8 @@ def test_arguments_that_do_not_go_together(place: Path, arguments: list[str], me
 
 
 def test_a_scheduler_that_does_not_answer(place: Path) -> None:
+    # Imported before its setting is changed: it adds its defaults when it is, and they would go with the setting.
+    pytest.importorskip("distributed", reason="Dask's scheduler is not installed")
     dask = pytest.importorskip("dask", reason="Dask is not installed")
     with dask.config.set({"distributed.comm.timeouts.connect": "100ms"}):
         found = call("run", "net.xml", "--inputs", "data", "--output", "out", "--scheduler", "tcp://127.0.0.1:1")
@@ -192,7 +194,6 @@ def test_compare(place: Path) -> None:
     broken = call("compare", "net.xml", "--with", "net.xml", "--inputs", "data/*.npz")
     assert broken.exit_code == 2
     assert "4 of 5 items are equal" in broken.output
-    assert call("compare", "net.xml", "--with", "net.xml", "--inputs", "data", "--format", "html").exit_code == 2
 
 
 def test_compare_for_other_programs(place: Path) -> None:
@@ -216,6 +217,32 @@ def test_compare_for_other_programs(place: Path) -> None:
     text = call(*arguments, "--output", "found.txt")
     assert text.exit_code == 2
     assert Path("found.txt").read_text().splitlines()[-1].startswith("4: could not be compared: ")
+
+
+def test_compare_as_a_page(place: Path) -> None:
+    """Each layer as it is in the item in which it is worst."""
+    (place / "other").mkdir()
+    weighed_network(place / "other")
+    Path("other/net.bin").write_bytes((WEIGHTS + 1).tobytes())
+    np.savez("data/4.npz", in0=np.zeros((2, 5), np.float32))
+    arguments = ("compare", "net.xml", "--with", "other/net.xml", "--inputs", "data")
+    found = call(*arguments, "--format", "html")
+    assert found.exit_code == 2, found.output
+    data = json.loads(etree.HTML(found.stdout).xpath("string(//script[@id='data'])"))
+    heading, *lines = data["sections"][0]["lines"]
+    assert heading == "0 of 5 items are equal"
+    assert [line.split(":")[0] for line in lines] == list("01234")
+    assert lines[-1].startswith("4: could not be compared: ")
+    errors = [one["error"] for one in data["networks"][0]["graph"]["layers"] if "error" in one]
+    statuses = {one["status"]: one for one in errors}
+    assert statuses["wrong"]["note"] == "wrong by itself in 4 of 5 items, worst in 0"
+    # Of zeros times any weights the first item makes the same.
+    assert statuses["carried"]["note"] == "worst in 1"
+    report = call(*arguments, "--format", "json", "--output", "found.json")
+    assert report.exit_code == 2
+    assert call("view", "net.xml", "--compare", "found.json", "--output", "page.html").exit_code == 0
+    page = json.loads(etree.HTML(Path("page.html").read_text()).xpath("string(//script[@id='data'])"))
+    assert page["networks"] == data["networks"]
 
 
 def test_the_schema_is_current() -> None:

@@ -70,6 +70,51 @@ def test_the_layer_that_differs(tmp_path: Path) -> None:
     assert len(report.faults) == 1
 
 
+def test_constants_are_compared_with_initializers(tmp_path: Path) -> None:
+    path = onnx_file(tmp_path / "net.onnx")
+    read_model(path).save(tmp_path / "net.xml")
+    for model in (path, tmp_path / "net.xml"):
+        report = compare(model, path, [X])
+        assert report.equal, str(report)
+        # The slope of LeakyRelu is an attribute there.
+        assert [(one.side, one.type) for one in report.unmatched] == [("model", "Const")]
+        assert {layer.partner for layer in report.layers if layer.type == "Const"} == {"w", "two", None}
+
+
+def test_an_initializer_that_differs_is_the_fault(tmp_path: Path) -> None:
+    model = read_model(onnx_file(tmp_path / "net.onnx"))
+    changed = onnx.load(tmp_path / "net.onnx")
+    changed.graph.initializer[1].CopyFrom(onnx.numpy_helper.from_array(np.float32([3]), "two"))
+    onnx.save(changed, tmp_path / "changed.onnx")
+    fault = compare(model, tmp_path / "changed.onnx", [X]).first_fault
+    assert fault is not None
+    assert (fault.layer_name, fault.type, fault.taken_by) == ("two", "Const", ("y",))
+
+
+@pytest.mark.parametrize("external", [False, True])
+def test_initializers_of_types_that_numpy_has_not(tmp_path: Path, external: bool) -> None:
+    helper, kinds = onnx.helper, onnx.TensorProto
+    constants = [
+        helper.make_tensor("halves", kinds.INT4, [3], [-8, 7, 3]),
+        helper.make_tensor("naturals", kinds.UINT4, [3], [15, 0, 9]),
+        helper.make_tensor("brains", kinds.BFLOAT16, [3], [1.5, -2.0, 0.25]),
+        helper.make_tensor("eighths", kinds.FLOAT8E4M3FN, [3], [0.5, 448.0, -1.125]),
+    ]
+    nodes = [helper.make_node("Cast", [one.name], [f"{one.name}_f32"], to=kinds.FLOAT) for one in constants]
+    nodes.append(helper.make_node("Sum", ["x", *(node.output[0] for node in nodes)], ["y"]))
+    ends = [helper.make_tensor_value_info(name, kinds.FLOAT, [3]) for name in "xy"]
+    graph = helper.make_graph(nodes, "net", ends[:1], ends[1:], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    path = tmp_path / "net.onnx"
+    onnx.save(model, path, save_as_external_data=external, location="net.data", size_threshold=0)
+    report = compare(path, path, [np.float32([1, 2, 3])])
+    assert report.equal, str(report)
+    # Sum of five is a chain of Add.
+    assert {one.type for one in report.unmatched} == {"Add"}
+    constants_found = [layer for layer in report.layers if layer.type == "Const"]
+    assert [(layer.layer_name, layer.status) for layer in constants_found] == [(one.name, "equal") for one in constants]
+
+
 def test_inputs_of_other_names_go_by_position(tmp_path: Path) -> None:
     assert compare(network(), onnx_file(tmp_path / "net.onnx", names="other"), [X]).equal
 

@@ -10,8 +10,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from ir_exec import read_model
-from ir_exec.debug import compare
+from ir_exec import Model, build, read_model
+from ir_exec.debug import compare, trace
 from ir_exec.types import Array
 from tests.conformance.networks import arrays
 from tests.debug.planted import faults
@@ -134,3 +134,29 @@ def test_in_bodies_of_real_networks(name: str, count: int) -> None:
     assert len(found) == count
     missed = [text for _, is_named, text in found if not is_named]
     assert not missed
+
+
+@pytest.mark.parametrize("limit", [20.0, 25.0])
+def test_a_fault_that_shows_in_a_late_iteration_alone(limit: float, tmp_path: Path) -> None:
+    """Iterations that are the same are looked at as a whole: what is found is what a look at every layer finds."""
+
+    def network(limit: float) -> Model:
+        def body(_: build.Value, carried: build.Value) -> tuple[None, list[build.Value], list[build.Value]]:
+            more = build.clamp(build.add(carried, np.float32([1, 0.5]), name="more"), 0.0, limit, name="limited")
+            return None, [more], [build.tanh(more, name="seen")]
+
+        last, seen = build.loop(30, None, body, carried=[build.parameter([2], name="x")], name="loop")
+        return build.model([build.result(last, name="y"), build.result(seen, name="all")])
+
+    model, other = network(20.0), network(limit)
+    inputs = [np.float32([0, 0])]
+    report = compare(model, other, inputs)
+    values = trace(other, inputs, output=tmp_path / "dump")
+    by_layer = compare(model, values, inputs)
+    assert report.layers == by_layer.layers
+    assert {layer.layer_name: layer.runs for layer in report.layers if layer.path.startswith("loop/")}["limited"] == 30
+    assert report.equal is (limit == 20.0)
+    if not report.equal:
+        assert report.first_fault is not None
+        found = next(layer for layer in report.layers if layer.layer_id == report.first_fault.layer_id)
+        assert (report.first_fault.layer_name, found.iterations) == ("limited", (20,))

@@ -34,9 +34,9 @@ SLICES = {
     "numpy": (numbers(30, 4), places(30, 5), 0, 0),
     "table": (numbers(2, 30, 4), places(30, 2, 5), 1, 1),
     "elements at once": (numbers(2, 30), places(30, 2, 5).astype(np.int8), 1, 1),
-    "elements in tiles": (numbers(300), places(300, 300_000), 0, 0),
+    "elements in tiles": (numbers(300), places(300, 600_000), 0, 0),
     "strided": (numbers(40, 300).T, places(300, 5), 0, 0),
-    "tiles": (numbers(3000, 100), places(3000, 20_000), 0, 0),
+    "tiles": (numbers(3000, 100), places(3000, 40_000), 0, 0),
 }
 
 TUPLES = {

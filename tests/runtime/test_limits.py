@@ -443,7 +443,7 @@ def softmax(net: NetworkText) -> Output:
 def gather(net: NetworkText) -> Output:
     data = net.const(np.ones((1000, 64), np.float32))
     return net.op(
-        "Gather", data, net.op("Convert", net.parameter("30000"), destination_type="i64"), net.const(int64(0))
+        "Gather", data, net.op("Convert", net.parameter("60000"), destination_type="i64"), net.const(int64(0))
     )
 
 

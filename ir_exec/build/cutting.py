@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from ir_exec.build.draft import unused_name
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import BodyGraph, Graph, Node, Value, build_graph
@@ -14,14 +15,13 @@ from ir_exec.infer import Types, infer_types
 from ir_exec.ir import Edge, Layer, Port, Weights, encode
 from ir_exec.model import Loaded, Model
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, ReadsVariable, Result
-from ir_exec.runtime.fold import foldable
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
-__all__ = ["Cut", "Level", "cut", "is_counted", "level_at", "needed", "source", "with_variables"]
+__all__ = ["Cut", "Region", "below", "cut", "is_counted", "needed", "region_at", "source", "with_variables"]
 
 
 @dataclass(frozen=True)
-class Level:
+class Region:
     """What is cut: the layers of a network, or those of a body.
 
     scope: the names of the layers and bodies around it. types: of every value, at its number.
@@ -31,11 +31,6 @@ class Level:
     graph: Graph
     types: Types
     scope: tuple[str, ...] = ()
-
-    @cached_property
-    def constant(self) -> set[Value]:
-        """The values that follow from weights alone."""
-        return foldable(self.graph, self.types, expand_weights=True)
 
     @cached_property
     def layers(self) -> dict[Node, Layer]:
@@ -64,7 +59,7 @@ class Level:
         )
 
 
-def level_at(model: Model, scope: Sequence[str] = ()) -> Level:
+def region_at(model: Model, scope: Sequence[str] = ()) -> Region:
     """The network, or the body at this path of names of layers and bodies, with the types that are inferred there."""
     seen: dict[Value, TensorType] = {}
     if scope:
@@ -73,7 +68,7 @@ def level_at(model: Model, scope: Sequence[str] = ()) -> Level:
     for name, body_name in zip(scope[::2], scope[1::2], strict=True):
         graph = _body(graph, name, body_name).graph
     types = [seen.get(value, value.declared) for value in graph.values] if scope else model.types
-    return Level(model, graph, types, tuple(scope))
+    return Region(model, graph, types, tuple(scope))
 
 
 def _body(graph: Graph, name: str, body_name: str) -> BodyGraph:
@@ -114,43 +109,60 @@ def needed(sinks: Iterable[Node], stops: Collection[Value] = (), read: Callable[
     return found
 
 
-def with_variables(level: Level, keep: Iterable[Node]) -> set[Node]:
+def with_variables(region: Region, keep: Iterable[Node]) -> set[Node]:
     """The layers with the Assign of every variable that is read, and without those of other variables."""
     kept = set(keep)
     read = {node.op.variable_id for node in kept if isinstance(node.op, ReadsVariable)}
-    for node in level.graph.nodes:
+    for node in region.graph.nodes:
         if isinstance(node.op, AssignsVariable):
             (kept.add if node.op.variable_id in read else kept.discard)(node)
     return kept
 
 
+def below(
+    region: Region, outputs: Iterable[Value], stops: Collection[Value] = (), read: Callable[[Value], Value] = source
+) -> set[Node]:
+    """The layers that compute these values from the stops, and what keeps the variables that are read for them."""
+    kept: set[Node] = set()
+    sinks = {value.node for value in outputs if value not in stops}
+    while sinks - kept:
+        kept = {node for node in needed(sinks, stops, read) if is_counted(node)}
+        kept = with_variables(region, kept)
+        sinks |= {node for node in kept if isinstance(node.op, AssignsVariable)}
+        kept |= {node for node in sinks if not is_counted(node)}
+    return {node for node in kept if is_counted(node)}
+
+
 def cut(
-    level: Level,
+    region: Region,
     keep: AbstractSet[Node],
     outputs: Sequence[Value] | None = None,
     *,
     constants: Mapping[Value, Array] | None = None,
     opened: Collection[Value] = (),
     replaced: Mapping[Value, Value] | None = None,
+    next_id: int = 0,
 ) -> Cut:
     """The network of these layers, the constants and Parameters that they read, and Parameters for what else they read.
 
     keep: layers, Results left out; those that assign a variable which is read, and no others of variables.
-    outputs: the values that it gives; without them those that others than `keep` read.
-    constants: values that take the place of Parameters. opened: constants that become Parameters.
-    replaced: values to be read in the place of others.
+    outputs: the values that it gives, each as often as it is named; without them those that others than `keep` read.
+    constants: values that take the place of Parameters. opened: values of constants and of these layers that become
+    Parameters. replaced: values to be read in the place of others. next_id: new layers have this id or a greater one,
+    or that of the layer whose place they take.
     Raises what building a graph and inferring its types raises, and EvaluationError where no output is left.
     """
-    return _Cutter(level, keep, constants or {}, frozenset(opened), replaced or {}).cut(outputs)
+    return _Cutter(region, keep, constants or {}, frozenset(opened), replaced or {}, next_id).cut(outputs)
 
 
 @dataclass
 class _Cutter:
-    level: Level
+    region: Region
     keep: AbstractSet[Node]
     constants: Mapping[Value, Array]
     opened: frozenset[Value]
     replaced: Mapping[Value, Value]
+    next_id: int
     layers: list[Layer] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     ends: dict[Value, tuple[str, str]] = field(default_factory=dict)
@@ -158,27 +170,27 @@ class _Cutter:
     stored: bytearray = field(default_factory=bytearray)
 
     def __post_init__(self) -> None:
-        nodes = self.level.graph.nodes
+        nodes = self.region.graph.nodes
         self.taken = {node.id for node in nodes if node in self.keep}
-        self.next_id = max((int(node.id) for node in nodes), default=-1) + 1
-        weights = self.level.model.weights
+        self.next_id = max([self.next_id, *(int(node.id) + 1 for node in nodes)])
+        weights = self.region.model.weights
         self.weights = weights if weights is not None else Weights.of_bytes(b"")
 
     def cut(self, outputs: Sequence[Value] | None) -> Cut:
-        wanted = self.given(self.open_ends() if outputs is None else outputs)
+        wanted = self.open_ends() if outputs is None else list(map(self.read, outputs))
         if not wanted:
             raise EvaluationError("nothing that is left gives an output", code=Code.no_result)
         read = {self.read(value) for node in self.keep for value in node.values_in} | set(wanted)
-        for node in self.level.graph.nodes:
+        for node in self.region.graph.nodes:
             if node in self.keep:
-                self.layers.append(self.level.layers[node])
-                self.taken.add(node.id)
+                self.layers.append(self.kept(node))
                 for value, port in zip(node.outputs, node.layer.outputs, strict=True):
-                    self.ends[value] = (node.id, port.id)
+                    if value not in self.opened:
+                        self.ends[value] = (node.id, port.id)
             for value in node.outputs:
                 if value in read and value not in self.ends:
                     self.begin(value)
-        for node in self.level.graph.nodes:
+        for node in self.region.graph.nodes:
             if node in self.keep:
                 for value, port in zip(node.values_in, node.layer.inputs, strict=True):
                     self.edges.append(self.edge(value, node.id, port.id))
@@ -192,20 +204,26 @@ class _Cutter:
             value = source(self.replaced[value])
         return value
 
-    def given(self, values: Iterable[Value]) -> list[Value]:
-        return list(dict.fromkeys(map(self.read, values)))
-
     def open_ends(self) -> list[Value]:
         """What layers give that stay to those that do not, in the order of the Results, then of the layers."""
-        shown = [node.values_in[0] for node in self.level.graph.results]
-        shown += [value for node in self.level.graph.nodes if node not in self.keep for value in node.values_in]
-        return [value for value in self.given(shown) if value.node in self.keep]
+        shown = [node.values_in[0] for node in self.region.graph.results]
+        shown += [value for node in self.region.graph.nodes if node not in self.keep for value in node.values_in]
+        return [value for value in dict.fromkeys(map(self.read, shown)) if value.node in self.keep]
+
+    def kept(self, node: Node) -> Layer:
+        """A layer that stays; the names of a tensor go to the Parameter that takes its place."""
+        layer = self.region.layers[node]
+        if self.opened.isdisjoint(node.outputs):
+            return layer
+        ports = zip(layer.outputs, node.outputs, strict=True)
+        outputs = tuple([port.changed(names=()) if value in self.opened else port for port, value in ports])
+        return layer.changed(outputs=outputs)
 
     def begin(self, value: Value) -> None:
         """A value that no layer computes: a constant, or an input."""
         node = value.node
         if isinstance(node.op, Const) and value not in self.opened and value not in self.constants:
-            layer = self.level.layers[node]
+            layer = self.region.layers[node]
             self.taken.add(node.id)
         elif value in self.constants:
             layer = self.constant(value, self.constants[value])
@@ -216,10 +234,10 @@ class _Cutter:
         self.ends[value] = (layer.id, layer.outputs[0].id)
 
     def parameter(self, value: Value) -> Layer:
-        type = self.level.type(value)
+        type = self.region.type(value)
         attributes = {"shape": str(type.shape)[1:-1], "element_type": str(type.element_type)}
         if isinstance(value.node.op, Parameter):
-            layer = self.level.layers[value.node]
+            layer = self.region.layers[value.node]
             self.taken.add(layer.id)
             return layer.changed(data={**layer.data, **attributes}, outputs=(_declared(layer.outputs[0], type),))
         return self.layer(value, "Parameter", attributes)
@@ -237,7 +255,7 @@ class _Cutter:
 
     def layer(self, value: Value, type: str, attributes: dict[str, str]) -> Layer:
         node = value.node
-        port = _declared(node.layer.outputs[value.position].changed(id="0"), self.level.type(value))
+        port = _declared(node.layer.outputs[value.position].changed(id="0"), self.region.type(value))
         id = self.fresh_id() if node in self.keep or node.id in self.taken else node.id
         self.taken.add(id)
         return Layer(id=id, name=value.name, type=type, version="opset1", data=attributes, outputs=(port,))
@@ -248,13 +266,13 @@ class _Cutter:
 
     def end(self, value: Value) -> None:
         """The Result of an output: one that the network has, or a new one."""
-        for result in self.level.graph.results:
+        for result in self.region.graph.results:
             if self.read(result.values_in[0]) is value and result.id not in self.taken:
-                layer = self.level.layers[result]
+                layer = self.region.layers[result]
                 break
         else:
-            port = _declared(Port(id="0", precision=None), self.level.type(value))
-            name = f"{value.name}/sink_port_0"
+            port = _declared(Port(id="0", precision=None), self.region.type(value))
+            name = unused_name(f"{value.name}/sink_port_0", {node.name for node in self.region.graph.nodes})
             layer = Layer(id=self.fresh_id(), name=name, type="Result", version="opset1", inputs=(port,))
         self.taken.add(layer.id)
         self.layers.append(layer)
@@ -265,7 +283,7 @@ class _Cutter:
         return Edge(from_layer=from_layer, from_port=from_port, to_layer=to_layer, to_port=to_port)
 
     def model(self) -> Model:
-        model = self.level.model
+        model = self.region.model
         document = model.document.changed(layers=tuple(self.layers), edges=tuple(self.edges), path=None)
         weights = self.weights.appended(bytes(self.stored)) if self.stored else self.weights
         return Model(Loaded(document, build_graph(document, weights), weights, document))

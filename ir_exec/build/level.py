@@ -1,0 +1,312 @@
+"""One network, or one body of it, while it is edited: what is said in values becomes layers, and names move along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ir_exec.build.draft import Draft, Place
+from ir_exec.build.network import constants_of, layer_element, needed_layers, output_port
+from ir_exec.build.operators import attribute_text
+from ir_exec.build.values import BuiltLayer, Value, new_layer
+from ir_exec.codes import Code
+from ir_exec.errors import GraphError
+from ir_exec.ir import Body, Edge, Layer, Port, PortMapEntry
+from ir_exec.ops.infrastructure.values import Parameter, Result
+from ir_exec.types import Array, ElementType, Shape, TensorType
+
+__all__ = ["Level", "Path", "Shared", "parameter_data"]
+
+Path: TypeAlias = tuple[str | int, ...]
+"""A value by the ids of its layer and of those around it, which an edit leaves as they are."""
+
+
+@dataclass
+class Shared:
+    """What the levels of one network share.
+
+    infer: sets the types anew. types: as of the last inference, None where an edit since then may have changed them.
+    arrays: of new constants, by offset. stands: the layers that stand for values of the network in functions of a
+    caller, with what they stand for.
+    """
+
+    infer: Callable[[], None]
+    types: dict[Path, TensorType] | None
+    arrays: dict[int, Array] = field(default_factory=dict)
+    stands: dict[BuiltLayer, tuple[Level, Place]] = field(default_factory=dict)
+
+
+class Level:
+    """draft: the layers. outer: the level of the layer that holds the body, None for the network itself."""
+
+    def __init__(
+        self, draft: Draft, shared: Shared, outer: Level | None = None, holder: str = "", body: str = ""
+    ) -> None:
+        self.draft = draft
+        self.outer = outer
+        self._shared = shared
+        self._holder = holder
+        self._body = body
+        self._inner: dict[tuple[str, str], Level] = {}
+        self._around: Path = () if outer is None else (*outer._around, holder, body)
+
+    def inside(self, layer: Layer, body: Body) -> Level:
+        """The level of a body."""
+        key = layer.id, body.name
+        if key not in self._inner:
+            draft = Draft(body.layers, body.edges, f"{self.draft.path}{layer.name}/{body.name}/")
+            self._inner[key] = Level(draft, self._shared, self, *key)
+        return self._inner[key]
+
+    def found(self, name: str) -> tuple[Level, str] | None:
+        """The level that `loop/body/name` means, and the name there; None where nothing is named so."""
+        if name in self.draft.names():
+            return self, name
+        for layer in self.draft.layers.values():
+            for body in layer.bodies:
+                start = f"{layer.name}/{body.name}/"
+                inner = self.inside(layer, body).found(name[len(start) :]) if name.startswith(start) else None
+                if inner is not None:
+                    return inner
+        return None
+
+    def paths(self) -> list[str]:
+        """The names of all layers, those of bodies as `loop/body/name`."""
+        found = [f"{self.draft.path}{layer.name}" for layer in self.draft.layers.values()]
+        for layer in self.draft.layers.values():
+            for body in layer.bodies:
+                found += self.inside(layer, body).paths()
+        return found
+
+    def kept(self) -> tuple[tuple[Layer, ...], tuple[Edge, ...]]:
+        """The layers, with the bodies as they are now, and the edges."""
+        layers, edges = self.draft.kept()
+        return tuple(map(self._with_bodies, layers)), edges
+
+    def _with_bodies(self, layer: Layer) -> Layer:
+        if not any(id == layer.id for id, _ in self._inner):
+            return layer
+        bodies = []
+        for body in layer.bodies:
+            inner = self._inner.get((layer.id, body.name))
+            if inner is not None:
+                layers, edges = inner.kept()
+                body = body.model_copy(update={"layers": layers, "edges": edges})
+            bodies.append(body)
+        return layer.model_copy(update={"bodies": tuple(bodies)})
+
+    def put(self, layer: Layer) -> None:
+        """Put a layer with other attributes in its place."""
+        self.draft.put(layer)
+        self._shared.types = None
+
+    def drop(self, id: str) -> None:
+        """Remove a layer; raises GraphError where the layer around the body has a port for it."""
+        layer = self.draft.layers[id]
+        if self.outer is not None and (layer.is_parameter or layer.is_result):
+            told = f"{self.draft.path}{layer.name}"
+            raise GraphError(f"{told!r} is a {layer.type} that belongs to a port of the layer around the body")
+        self.draft.drop(id)
+
+    def value(self, place: Place) -> Value:
+        """A value of the network for the functions of a caller."""
+        layer = self.draft.layers[place.layer]
+        position = [port.id for port in layer.outputs].index(place.port)
+        type = self._type((*self._around, layer.id, position))
+        stands = new_layer("Parameter", Parameter(element_type=type.element_type, shape=type.shape), (), [type])
+        stands.name = layer.name
+        self._shared.stands[stands] = self, place
+        return stands.outputs[0]
+
+    def _type(self, path: Path) -> TensorType:
+        types = self._shared.types
+        if types is None or path not in types:
+            self._shared.infer()
+            types = self._shared.types
+        assert types is not None, "inference gives every value a type"
+        return types[path]
+
+    def spliced(self, values: Sequence[Value]) -> list[Place]:
+        """Make the layers of these values part of the network or body."""
+        needed = needed_layers(values)
+        stands = [layer for layer in needed if layer in self._shared.stands]
+        ids = {layer: self._read_here(*self._shared.stands[layer]) for layer in stands}
+        made = [layer for layer in needed if layer not in ids and layer.type != "Result"]
+        for layer in made:
+            if layer.scope.outer is not None and layer.constant is None:
+                raise GraphError("a value of a body is used outside of it").located(layer.location)
+            if self.outer is not None and layer.type == "Parameter":
+                message = "a body takes its inputs from the layer around it: a Parameter there would get no value"
+                raise GraphError(message).located(layer.location)
+            self._splice(layer, ids)
+        sources = [value.layer.inputs[0] if value.layer.type == "Result" else value for value in values]
+        return [_place(value, ids) for value in sources]
+
+    def _read_here(self, level: Level, place: Place) -> Place:
+        """Where a value of this level or one around it can be read here."""
+        if level is self:
+            return place
+        if self.outer is None:
+            raise GraphError(f"{level.draft.path}{level.draft.layers[place.layer].name} is read outside of its body")
+        outside = self.outer._read_here(level, place)
+        return self._tied(outside) or self._tie(outside)
+
+    def _tied(self, outside: Place) -> Place | None:
+        """The Parameter that has this value in every iteration."""
+        assert self.outer is not None, "a body has a level around it"
+        holder = self.outer.draft.layers[self._holder]
+        body = next(one for one in holder.bodies if one.name == self._body)
+        changing = {edge.to_layer for edge in body.back_edges}
+        for entry in body.port_map:
+            is_whole = entry.direction == "input" and entry.axis is None and entry.internal_layer_id not in changing
+            port = Place(holder.id, str(entry.external_port_id))
+            if is_whole and self.outer.draft.sources.get(port) == outside:
+                inner = self.draft.layers[entry.internal_layer_id]
+                return Place(inner.id, inner.outputs[0].id)
+        return None
+
+    def _tie(self, outside: Place) -> Place:
+        """A new Parameter for a value, and the input of the layer around the body that it is tied to."""
+        assert self.outer is not None, "a body has a level around it"
+        value = self.outer.value(outside)
+        made = layer_element(value.layer, self.draft.new_id(), self.draft.new_name(value.layer.name), {})
+        made = made.model_copy(update={"data": parameter_data(value.shape, value.element_type)})
+        port = self.outer._with_input(self._holder, made.outputs[0], outside)
+        holder = self.outer.draft.layers[self._holder]
+        entry = PortMapEntry(direction="input", external_port_id=int(port), internal_layer_id=made.id)
+        bodies = [
+            one.model_copy(update={"port_map": (*one.port_map, entry)}) if one.name == self._body else one
+            for one in holder.bodies
+        ]
+        self.outer.draft.put(holder.model_copy(update={"bodies": tuple(bodies)}))
+        self.draft.put_behind([made], [one.id for one in self.draft.layers.values() if one.is_parameter])
+        self._shared.types = None
+        return Place(made.id, made.outputs[0].id)
+
+    def _with_input(self, id: str, port: Port, source: Place) -> str:
+        """Give a layer another input behind those that it has; the id of its port."""
+        layer = self.draft.layers[id]
+        new = 1 + max([int(one.id) for one in layer.inputs], default=-1)
+        self.draft.sources[Place(id, str(new))] = source
+        outputs = layer.outputs
+        if str(new) in {one.id for one in outputs}:
+            # OpenVINO counts ports through, inputs first.
+            moved = {one.id: str(int(one.id) + 1) for one in outputs if int(one.id) >= new}
+            outputs = tuple([one.model_copy(update={"id": moved.get(one.id, one.id)}) for one in outputs])
+            layer = layer.model_copy(update={"bodies": tuple([_with_ports(body, moved) for body in layer.bodies])})
+            self._move_ports(id, moved)
+        added = port.model_copy(update={"id": str(new), "names": ()})
+        self.draft.put(layer.model_copy(update={"inputs": (*layer.inputs, added), "outputs": outputs}))
+        return str(new)
+
+    def _move_ports(self, id: str, moved: Mapping[str, str]) -> None:
+        def place(one: Place) -> Place:
+            return Place(id, moved.get(one.port, one.port)) if one.layer == id else one
+
+        self.draft.sources = {target: place(source) for target, source in self.draft.sources.items()}
+        for layer, (level, at) in self._shared.stands.items():
+            if level is self:
+                self._shared.stands[layer] = self, place(at)
+
+    def _splice(self, layer: BuiltLayer, ids: dict[BuiltLayer, Place]) -> None:
+        id = self.draft.new_id()
+        taken = {name for one in self.draft.layers.values() for port in one.outputs for name in port.names}
+        names = {value: value.tensor_names for value in layer.outputs}
+        for name in taken & {name for one in names.values() for name in one}:
+            message = f"tensor name {name!r} is taken"
+            raise GraphError(message, code=Code.duplicate_tensor_name).located(layer.location)
+        element = layer_element(layer, id, self.draft.new_name(layer.name or f"{layer.type}_{id}"), names)
+        sources = [_place(value, ids) for value in layer.inputs]
+        behind = [source.layer for source in sources]
+        if layer.type == "Parameter":
+            behind = [one.id for one in self.draft.layers.values() if one.is_parameter]
+        self.draft.put_behind([element], behind)
+        for place, source in zip(self.draft.inputs(element), sources, strict=True):
+            self.draft.sources[place] = source
+        types = self._shared.types
+        for position, value in enumerate(layer.outputs):
+            if types is not None:
+                types[(*self._around, element.id, position)] = value.type
+        self._shared.arrays |= constants_of(layer)
+        ids[layer] = Place(element.id, "")
+
+    def read_instead(self, readers: Sequence[Place], old: Place, new: Place) -> None:
+        """Let input ports read another value."""
+        for reader in readers:
+            self.draft.sources[reader] = new
+        if self._shared.types is not None and self.value(old).type != self.value(new).type:
+            self._shared.types = None
+
+    def move_names(self, old: Place, new: Place) -> None:
+        """Give a value the tensor names of the one whose place it takes; an input keeps its own."""
+        layer = self.draft.layers[old.layer]
+        if old == new or layer.is_parameter:
+            return
+        names = self._port(old).names
+        results = [self.draft.layers[one.layer] for one in self.draft.readers(old)]
+        if self.outer is None and not names and any(one.is_result and not one.output_names for one in results):
+            # An output without a tensor name is found by the name of its layer.
+            names = (layer.name,) if len(layer.outputs) == 1 else ()
+        self._set_names(old, ())
+        for name in names:
+            self.add_name(new, name)
+
+    def add_name(self, place: Place, name: str) -> None:
+        """Give a value one more tensor name."""
+        names = self._port(place).names
+        self._set_names(place, names if name in names else (*names, name))
+
+    def _set_names(self, place: Place, names: tuple[str, ...]) -> None:
+        layer = self.draft.layers[place.layer]
+        ports = [port.model_copy(update={"names": names}) if port.id == place.port else port for port in layer.outputs]
+        self.draft.put(layer.model_copy(update={"outputs": tuple(ports)}))
+
+    def _port(self, place: Place) -> Port:
+        return next(port for port in self.draft.layers[place.layer].outputs if port.id == place.port)
+
+    def name_end(self, name: str) -> None:
+        """Where layers of this name are inputs or give outputs, let the name be a tensor name too."""
+        for layer in list(self.draft.layers.values()):
+            if layer.name != name:
+                continue
+            if layer.is_result:
+                self.add_name(self.draft.sources[self.draft.inputs(layer)[0]], name)
+            elif len(layer.outputs) == 1 and not layer.outputs[0].names:
+                place = Place(layer.id, layer.outputs[0].id)
+                readers = [self.draft.layers[one.layer] for one in self.draft.readers(place)]
+                if layer.is_parameter or any(one.is_result for one in readers):
+                    self.add_name(place, name)
+
+    def result(self, place: Place) -> str:
+        """The id of the Result of a value, which is made where there is none."""
+        for reader in self.draft.readers(place):
+            if self.draft.layers[reader.layer].is_result:
+                return reader.layer
+        value = self.value(place)
+        id = self.draft.new_id()
+        name = self.draft.new_name(f"{self.draft.layers[place.layer].name}/sink_port_0")
+        made = layer_element(new_layer("Result", Result(), (value,), [value.type]), id, name, {})
+        self.draft.put_behind([made], self.draft.layers)
+        self.draft.sources[self.draft.inputs(made)[0]] = place
+        return made.id
+
+
+def parameter_data(shape: Shape, kind: ElementType) -> dict[str, str]:
+    """The attributes of a Parameter."""
+    return {"shape": attribute_text(shape), "element_type": kind.name}
+
+
+def _place(value: Value, ids: Mapping[BuiltLayer, Place]) -> Place:
+    place = ids[value.layer]
+    return place if place.port else Place(place.layer, output_port(value))
+
+
+def _with_ports(body: Body, moved: Mapping[str, str]) -> Body:
+    """The body with other ids of output ports of the layer around it."""
+    entries = [
+        one.model_copy(update={"external_port_id": int(moved.get(id, id))}) if one.direction == "output" else one
+        for one in body.port_map
+        for id in [str(one.external_port_id)]
+    ]
+    return body.model_copy(update={"port_map": tuple(entries)})

@@ -1,0 +1,209 @@
+"""Layers inside of bodies are edited by `loop/body/name`, and OpenVINO computes what the edited network says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ir_exec
+from ir_exec import build
+from ir_exec.build import Editor
+from ir_exec.codes import Code
+from tests.conformance.build import IRFile
+from tests.conformance.compare import value_faults
+from tests.conformance.oracle import Oracle, Refused
+from tests.helpers.bodies import body_layers
+
+
+def looped() -> ir_exec.Model:
+    """Three times sum = sum + x * 2, with every sum collected."""
+    x = build.parameter([2], name="x")
+
+    def body(i: build.Value, sum: build.Value) -> tuple[None, list[build.Value], list[build.Value]]:
+        doubled = build.multiply(x, build.constant(np.float32(2), name="two"), name="double")
+        after = build.add(sum, doubled, name="plus", tensor_names=["sum"])
+        return None, [after], [build.unsqueeze(after, 0, name="row")]
+
+    last, rows = build.loop(3, None, body, carried=[np.zeros(2, np.float32)], name="loop")
+    return build.model([build.result(last, name="last"), build.result(rows, name="rows")])
+
+
+def chosen() -> ir_exec.Model:
+    """x * 2 where the sum is above 0, else -x."""
+    x = build.parameter([2], name="x")
+    flag = build.greater(build.reduce_sum(x, [0], name="total"), 0.0)
+    y = build.if_(
+        flag, lambda: build.multiply(x, 2.0, name="scaled"), lambda: build.negative(x, name="turned"), name="if"
+    )
+    return build.model(build.result(y, name="y"))
+
+
+def parts() -> ir_exec.Model:
+    """The exponentials of both elements, one after the other."""
+    x = build.parameter([2], name="x")
+    (y,) = build.tensor_iterator(lambda part: ([], [build.exp(part, name="exp")]), sliced=[build.Sliced(x)], name="ti")
+    return build.model(build.result(y, name="y"))
+
+
+def nested() -> ir_exec.Model:
+    """Twice: x, to which 1 is added where it is above 2."""
+    x = build.parameter([2], name="x")
+
+    def body(i: build.Value, value: build.Value) -> tuple[None, list[build.Value], list[build.Value]]:
+        flag = build.greater(build.reduce_sum(value, [0]), 2.0)
+        return None, [build.if_(flag, lambda: build.add(value, 1.0, name="more"), lambda: value, name="if")], []
+
+    (y,) = build.loop(2, None, body, carried=[x], name="loop")
+    return build.model(build.result(y, name="y"))
+
+
+DATA = np.array([1, 3], np.float32)
+
+EDITS: dict[str, tuple[Callable[[], ir_exec.Model], Callable[[Editor], object], list[object]]] = {
+    "constant": (looped, lambda e: e.set_constant("loop/body/two", 5), [[15, 45], [[5, 15], [10, 30], [15, 45]]]),
+    "attribute": (chosen, lambda e: e.set_attribute("total", "keep_dims", False), [[2, 6]]),
+    "insert": (
+        looped,
+        lambda e: e.insert("loop/body/double", lambda value: build.negative(value)),
+        [[-6, -18], [[-2, -6], [-4, -12], [-6, -18]]],
+    ),
+    "insert before": (
+        looped,
+        lambda e: e.insert("loop/body/sum", lambda value: build.negative(value), before="loop/body/row"),
+        [[6, 18], [[-2, -6], [-4, -12], [-6, -18]]],
+    ),
+    "insert a wider shape": (
+        looped,
+        lambda e: e.insert("loop/body/row", lambda value: build.concat([value, value], 1)),
+        [[6, 18], [[2, 6, 2, 6], [4, 12, 4, 12], [6, 18, 6, 18]]],
+    ),
+    "replace": (chosen, lambda e: e.replace("if/then_body/scaled", lambda x, two: build.subtract(x, two)), [[-1, 1]]),
+    "replace in the other branch": (chosen, lambda e: e.replace("if/else_body/turned", build.exp), [[2, 6]]),
+    "remove": (chosen, lambda e: e.remove("if/then_body/scaled"), [[1, 3]]),
+    "remove in a TensorIterator": (parts, lambda e: e.remove("ti/body/exp"), [[1, 3]]),
+    "in a body in a body": (
+        nested,
+        lambda e: e.replace("loop/body/if/then_body/more", lambda value, one: build.multiply(value, 3.0)),
+        [[9, 27]],
+    ),
+    "a value from outside": (
+        looped,
+        lambda e: e.insert("loop/body/double", lambda value: build.add(value, e.value("x"))),
+        [[9, 27], [[3, 9], [6, 18], [9, 27]]],
+    ),
+    "a value from outside that the body has not": (
+        chosen,
+        lambda e: e.insert("if/then_body/scaled", lambda value: build.add(value, e.value("total"))),
+        [[6, 10]],
+    ),
+    "a value from two bodies outside": (
+        nested,
+        lambda e: e.insert("loop/body/if/then_body/more", lambda value: build.subtract(value, e.value("x"))),
+        [[1, 1]],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_openvino_runs_what_was_edited(name: str, oracle: Oracle, tmp_path: Path) -> None:
+    make, edit, expected = EDITS[name]
+    editor = Editor(make())
+    edit(editor)
+    model = editor.model()
+    model.save(tmp_path / "edited.xml")
+    again = ir_exec.read_model(tmp_path / "edited.xml")
+    report = ir_exec.check_model(tmp_path / "edited.xml")
+    assert [str(one) for one in (*report.errors, *report.warnings)] == []
+    assert again.types == model.types
+    wanted = [np.array(one, np.float32) for one in expected]
+    theirs = oracle.values(
+        IRFile((tmp_path / "edited.xml").read_bytes(), (tmp_path / "edited.bin").read_bytes(), (DATA,))
+    )
+    assert not isinstance(theirs, Refused), theirs.reason
+    assert not value_faults(theirs, wanted)
+    assert not value_faults(list(ir_exec.compile_model(again)([DATA]).values()), wanted)
+
+
+def test_an_input_of_the_layer_around_is_made_once() -> None:
+    editor = Editor(chosen())
+    total = editor.value("total")
+    for name in ("if/then_body/scaled", "if/else_body/turned"):
+        editor.insert(name, lambda value: build.add(value, total)).insert(name, lambda value: build.add(value, total))
+    (layer,) = (one for one in editor.model().document.layers if one.type == "If")
+    assert [len(body.port_map) for body in layer.bodies] == [3, 3]
+    assert len(layer.inputs) == 4
+    ids = [int(port.id) for port in (*layer.inputs, *layer.outputs)]
+    assert ids == list(range(len(ids)))
+
+
+def test_a_value_that_was_taken_before_ports_moved_is_still_that_value() -> None:
+    editor = Editor(looped())
+    rows = editor.value("loop:1")
+    editor.insert("loop/body/double", lambda value: build.add(value, editor.value("x")))
+    editor.insert("last", lambda last: build.add(last, build.reduce_sum(rows, [0])))
+    assert [str(port.shape) for port in editor.model().outputs] == ["[2]", "[3,2]"]
+
+
+def test_names_in_bodies(tmp_path: Path) -> None:
+    editor = Editor(looped()).rename("loop/body/sum", "total").rename("loop/body/double", "twice")
+    editor.rename("loop", "repeat").set_constant("repeat/body/two", 3)
+    editor.model().save(tmp_path / "edited.xml")
+    again = ir_exec.read_model(tmp_path / "edited.xml")
+    layers = {layer.name: layer for layer in body_layers(again, "repeat")}
+    assert layers["plus"].outputs[0].names == ("total",)
+    assert "twice" in layers
+    assert "double" not in layers
+
+
+def test_what_an_edit_in_a_body_does_not_touch_stays() -> None:
+    before = looped()
+    after = Editor(before).set_attribute("loop/body/plus", "auto_broadcast", "none").model()
+    assert [layer for layer in after.document.layers if layer not in before.document.layers] == [
+        layer for layer in after.document.layers if layer.name == "loop"
+    ]
+    changed = [one.name for one in body_layers(after, "loop") if one not in body_layers(before, "loop")]
+    assert changed == ["plus"]
+
+
+def test_a_layer_whose_name_has_slashes_goes_first() -> None:
+    x = build.parameter([2], name="x")
+    y = build.relu(x, name="if/then_body/scaled")
+    editor = Editor(build.model(build.result(y, name="y"))).rename("if/then_body/scaled", "relu")
+    assert "relu" in [layer.name for layer in editor.model().document.layers]
+
+
+@pytest.mark.parametrize(
+    ("edit", "code", "told"),
+    [
+        (lambda e: e.set_constant("loop/body/too", 1), Code.unknown_input, "did you mean loop/body/two"),
+        (lambda e: e.rename("loop/body/double", "plus"), Code.duplicate_layer_name, "'loop/body/plus' is taken"),
+        (lambda e: e.remove("loop/body/plus", passes=5), Code.graph, "nothing can take its place"),
+        (lambda e: e.cut(outputs=["loop/body/plus"]), Code.graph, "is a value of a body"),
+        (lambda e: e.add_output("loop/body/plus"), Code.graph, "is a value of a body"),
+        (lambda e: e.reshape({"loop/body/plus": [1]}), Code.unknown_input, "the inputs are: x"),
+        (lambda e: e.insert("x", lambda x: build.add(x, e.value("loop/body/plus"))), Code.graph, "outside of its body"),
+        (
+            lambda e: e.insert("loop/body/plus", lambda value: build.add(value, build.parameter([2]))),
+            Code.graph,
+            "takes its inputs from the layer around it",
+        ),
+        (lambda e: e.insert("last", build.relu, before="loop/body/plus"), Code.graph, "does not read 'last'"),
+        (lambda e: e.insert("loop/body/plus", lambda v: build.add(v, e.value("last"))).model(), Code.cycle, "cycle"),
+    ],
+)
+def test_what_cannot_be(edit: Callable[[Editor], object], code: Code, told: str) -> None:
+    with pytest.raises(ir_exec.IRError) as caught:
+        edit(Editor(looped()))
+    assert caught.value.code == code
+    assert told in str(caught.value)
+
+
+def test_the_ends_of_a_body_stay() -> None:
+    editor = Editor(looped())
+    ends = [layer.name for layer in body_layers(looped(), "loop") if layer.is_parameter or layer.is_result]
+    for name in ends:
+        with pytest.raises(ir_exec.GraphError, match=r"around the body|nothing can take its place"):
+            editor.remove(f"loop/body/{name}")
