@@ -286,7 +286,8 @@ def _summed(table: Array, indices: Array, bags: Array, count: int, weights: Arra
     dtype = accumulator(table.dtype) if ElementType.of(table).is_float else table.dtype
     sums = np.zeros((count, rows.shape[1]), dtype)
     sizes = np.bincount(bags, minlength=count)
-    add = _add_by_place if sizes.max(initial=0) <= costs.FEW_ROWS_OF_A_BAG else _add_by_blocks
+    few = min(costs.FEW_ROWS_OF_A_BAG, sums.size // costs.ELEMENTS_A_PLACE)
+    add = _add_by_place if sizes.max(initial=0) <= few else _add_by_blocks
     add(rows, positions, sizes, weights, sums)
     return sums.reshape(count, *table.shape[1:])
 
