@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,7 @@ def compare_with(
     comparing = _Comparing(model, reference, by_key(ours), partners, settings)
     for arrays in calls:
         reference.run(_given(model, ours, theirs, partners, arrays), wanted, goes_on=comparing.calls > 0)
+        comparing.settings = replace(settings, computes_in=reference.computes_in)
         comparing.run(arrays)
         if reference.failure is not None:
             break
@@ -117,7 +118,7 @@ _SAME = _Anchor(_ours, same=True)
 
 
 class _Comparing:
-    """The visitor of our runs. calls: how many there were."""
+    """The visitor of our runs. calls: how many there were. settings: may be others for each call."""
 
     def __init__(
         self,
@@ -130,7 +131,7 @@ class _Comparing:
         self._model = model
         self._reference = reference
         self._partners = partners
-        self._settings = settings
+        self.settings = settings
         self._walker = Walker(model, threads=settings.threads, precision=settings.precision)
         self._entries = entries
         self.calls = 0
@@ -140,6 +141,7 @@ class _Comparing:
         self._frames: dict[Where, dict[int, _Anchor]] = defaultdict(dict)
         self._found: dict[tuple[tuple[str, ...], str], Found] = {}
         self._output_errors: dict[tuple[Key, int], Difference | None] = {}
+        self._on_steps: set[tuple[Where, str, int]] = set()
         self._constants: dict[tuple[tuple[str, ...], Node], _Anchor] = {}
         self._bodies: dict[tuple[str, ...], BodyPair | None] = {}
 
@@ -153,8 +155,8 @@ class _Comparing:
 
     def visit(self, visit: Visit) -> None:
         node, where = visit.node, visit.where
-        if self._settings.progress is not None:
-            self._settings.progress(visit.path)
+        if self.settings.progress is not None:
+            self.settings.progress(visit.path)
         frame = self._frames[where]
         anchors = [frame[value.number] for value in node.values_in]
         if isinstance(node.op, AssignsVariable) and anchors[0].is_known and not where.scope:
@@ -186,7 +188,7 @@ class _Comparing:
     def _is_same_iteration(self, graph: Graph, where: Where, values: Mapping[int, Array]) -> bool:
         """Whether nothing is to be added to what is known of the layers of a body but that they ran once more."""
         assert isinstance(self._reference, IRReference), "others hold no iterations"
-        if self._settings.metrics:
+        if self.settings.metrics:
             return False
         if where.scope not in self._bodies:
             self._bodies[where.scope] = self._body(graph, where.scope, self._reference)
@@ -220,7 +222,7 @@ class _Comparing:
         """Whether a layer that has run before gives what the reference gives, so that nothing is to be added to what is
         known; outputs of the network are looked at in every call."""
         known = self._found.get((visit.where.scope, visit.node.id))
-        if known is None or known.layer.status == "unmatched" or self._settings.metrics:
+        if known is None or known.layer.status == "unmatched" or self.settings.metrics:
             return False
         if not all(anchor.same for anchor in anchors) or any(value in self._outputs for value in visit.node.outputs):
             return False
@@ -260,9 +262,14 @@ class _Comparing:
             )
         if layer.status == "wrong" and inputs is not None and own is not None:
             tolerance = Tolerance(layer.own.rtol, layer.own.atol) if layer.own else Tolerance()
-            note = on_steps(node, inputs, own, values, tolerance)
+            note = on_steps(node, inputs, own, values, tolerance, self.settings.computes_in)
             if note is not None:
                 layer = layer.model_copy(update={"status": "step", "note": note})
+                if (
+                    on_steps(node, visit.inputs, visit.outputs, values, tolerance, self.settings.computes_in)
+                    is not None
+                ):
+                    self._on_steps |= {(where, node.id, self.calls)}
         return layer
 
     def _value(self, node: Node, where: Where, position: int) -> Array | None:
@@ -319,7 +326,7 @@ class _Comparing:
             if entry.output:
                 self._output_errors[output] = None
             return ComparedLayer(**layer, status="unmatched"), made is ours
-        settings = self._settings
+        settings = self.settings
         kinds = ElementType.of(ours), ElementType.of(wanted)
         same = self._is_same(ours, wanted)
         if same:
@@ -402,10 +409,11 @@ class _Comparing:
         faults.sort(key=lambda fault: fault.call)
         unmatched = _unmatched(ours, theirs, self._partners, self._found)
         outputs = [entry for entry in ours if entry.output]
-        errors = [self._output_errors.get((entry.key, call + 1)) for entry in outputs for call in range(self.calls)]
         if self._reference.is_partial:
-            errors = [one.carried for one in layers if one.partner is not None]
-        within = all(error is not None and error.is_within for error in errors)
+            matched = [(place, one) for place, one in zip(self._found, layers, strict=True) if one.partner is not None]
+            within = all(_fits(one) or self._is_on_steps(place, one) for place, one in matched)
+        else:
+            within = all(self._output_fits(entry, call + 1) for entry in outputs for call in range(self.calls))
         failed = self._reference.failure is not None
         beyond = [one for one in layers if one.status in ("carried", "wrong") and not _fits(one)]
         return Comparison(
@@ -423,6 +431,14 @@ class _Comparing:
             rounds=self._reference.rounds,
             failure=self._reference.failure,
         )
+
+    def _is_on_steps(self, place: tuple[tuple[str, ...], str], layer: ComparedLayer) -> bool:
+        """Whether a layer differs on steps and in ties alone, seen from our inputs as well as from the reference's."""
+        return (Where(place[0], layer.iterations), place[1], layer.call) in self._on_steps
+
+    def _output_fits(self, entry: Entry, call: int) -> bool:
+        error = self._output_errors.get((entry.key, call))
+        return error is not None and (error.is_within or (Where(), entry.layer_id, call) in self._on_steps)
 
     def _fault(self, place: tuple[tuple[str, ...], str], layer: ComparedLayer) -> LayerFault:
         return LayerFault(

@@ -11,7 +11,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.child import Child, ChildCrashed, ChildRefused, Stored, load_stored, store_arrays
 from ir_exec.debug.entries import Entry, Key
 from ir_exec.errors import EvaluationError
-from ir_exec.types import Array
+from ir_exec.types import Array, ElementType
 
 __all__ = ["ONNXReference"]
 
@@ -34,6 +34,7 @@ class ONNXReference:
         self.notes: list[str] = []
         self.rounds = 0
         self.failure: str | None = None
+        self.computes_in: ElementType | None = None
         self.is_partial = True
         self._path = path
         self._child = Child("onnx_child.py", timeout)

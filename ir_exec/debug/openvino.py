@@ -17,7 +17,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.child import Child, ChildCrashed, ChildRefused, Stored, load_stored, store_arrays
 from ir_exec.debug.entries import Entry, Key, by_key, entries_of
 from ir_exec.debug.files import Spill
-from ir_exec.debug.metrics import difference, tolerance_of
+from ir_exec.debug.metrics import Difference, difference, tolerance_of
 from ir_exec.debug.walk import Visit, Walker
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Node
@@ -59,6 +59,7 @@ class OpenVINOReference:
         self.notes: list[str] = []
         self.rounds = 0
         self.failure: str | None = None
+        self.computes_in: ElementType | None = None
         self.is_partial = False
         self._model = model
         self._walker = Walker(model, threads=threads, precision=precision)
@@ -99,6 +100,7 @@ class OpenVINOReference:
         except (ChildCrashed, ChildRefused) as error:
             self.failure = f"OpenVINO {_reason(error)}"
             return
+        self._set_type(plain["computes_in"])
         for node, stored in zip(self._model.graph.results, plain["outputs"], strict=True):
             value = node.values_in[0]
             self._outputs[(), value.node.id, value.position] = stored
@@ -138,6 +140,22 @@ class OpenVINOReference:
         self._stored |= found
         return {key: load_stored(stored) for key, stored in found.items()}
 
+    def _set_type(self, name: str | None) -> None:
+        """Take the type in which it computes; its settings may choose a shorter one than the file has."""
+        if self.computes_in is None and name in ("f16", "bf16"):
+            self.computes_in = ElementType.parse(name)
+            self._note(f"OpenVINO computes in {name}: the tolerances are those of {name}")
+
+    def is_close(self, ours: Array, theirs: Array) -> bool:
+        """Whether values are as near as those that came through many layers are."""
+        return self._change(ours, theirs).is_within
+
+    def _change(self, array: Array, other: Array) -> Difference:
+        kinds = [ElementType.of(array), ElementType.of(other)]
+        if self.computes_in is not None and any(kind.is_float for kind in kinds):
+            kinds.append(self.computes_in)
+        return difference(array, other, tolerance_of(kinds))
+
     def _run(self, entries: Sequence[Entry]) -> dict[str, Any]:
         """What it answers to the last call, after those before it."""
         self.rounds += 1
@@ -171,7 +189,7 @@ class OpenVINOReference:
         """Say where the outputs of the network are others than without probes."""
         for port, before, after in zip(self._model.outputs, self._outputs.values(), outputs, strict=False):
             old, new = load_stored(before), load_stored(after)
-            change = difference(new, old, tolerance_of((ElementType.of(old),)))
+            change = self._change(new, old)
             if not change.is_within:
                 self._changes = True
                 what = f"{len(probes)} probes" if len(probes) != 1 else f"a probe at {probes[0].path}"
@@ -314,5 +332,4 @@ class _Bisection:
         ours = self._ours.get(key)
         if ours is None:
             return False
-        kinds = (ElementType.of(ours), ElementType.of(theirs))
-        return not difference(ours, theirs, tolerance_of(kinds)).is_within
+        return not self._reference.is_close(ours, theirs)

@@ -57,6 +57,7 @@ def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
         infer.infer()
     folder = Path(request["folder"])
     return {
+        "computes_in": _computes_in(compiled),
         "outputs": [_stored(infer.get_output_tensor(place), folder / f"out{place}.bin") for place in range(count)],
         "probes": [
             [
@@ -68,6 +69,14 @@ def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
             if (name, port) in places
         ],
     }
+
+
+def _computes_in(compiled: Any) -> str | None:
+    """The type that floats are computed in, whatever the file says; None where a device does not tell."""
+    try:
+        return str(compiled.get_property("INFERENCE_PRECISION_HINT").to_string())
+    except (AttributeError, RuntimeError):
+        return None
 
 
 def _profile(core: Any, model: Any, request: dict[str, Any]) -> dict[str, Any]:

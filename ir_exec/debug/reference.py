@@ -30,7 +30,8 @@ class Reference(Protocol):
 
     title: what it is called in reports. notes: what a reader should know of how it ran. rounds: how often it did.
     failure: why it could not give all values that were asked for; None where it could. is_partial: whether it is a
-        selection of values, in which outputs may be missing.
+        selection of values, in which outputs may be missing. computes_in: a coarser type than its values', in which it
+        has computed them; None where there is none.
     """
 
     title: str
@@ -38,6 +39,7 @@ class Reference(Protocol):
     rounds: int
     failure: str | None
     is_partial: bool
+    computes_in: ElementType | None
 
     def entries(self) -> list[Entry]:
         """Every value that it may give."""
@@ -77,6 +79,7 @@ class IRReference:
         self.notes: list[str] = []
         self.rounds = 1
         self.failure: str | None = None
+        self.computes_in: ElementType | None = None
         self.is_partial = False
         self._walker = Walker(model, threads=threads, precision=precision)
         self._model = model
@@ -182,6 +185,7 @@ class TraceReference:
         self.notes: list[str] = []
         self.rounds = 0
         self.failure: str | None = None
+        self.computes_in: ElementType | None = None
         self.is_partial = self._trace.index.filtered
         if not self._trace.index.complete:
             self.notes.append(f"the trace is not complete: {self._trace.index.error}")
@@ -237,6 +241,7 @@ class ArraysReference:
         self.notes: list[str] = []
         self.rounds = 0
         self.failure: str | None = None
+        self.computes_in: ElementType | None = None
         self.is_partial = True
         self._arrays = dict(arrays)
         self._outputs = list(outputs)

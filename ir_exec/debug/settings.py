@@ -18,7 +18,7 @@ __all__ = ["Settings"]
 class Settings:
     """How to compare. rtol, atol: in place of the tolerances that follow from element types and sums; the one that is
     None is then 0. metrics: of one's own, by name. progress: called with each layer's path. precision: what f16 and
-    bf16 are computed in."""
+    bf16 are computed in. computes_in: a coarser type than that of its values, in which the reference computes."""
 
     rtol: float | None = None
     atol: float | None = None
@@ -26,6 +26,7 @@ class Settings:
     progress: Callable[[str], None] | None = None
     threads: int | None = None
     precision: Precision = "f32"
+    computes_in: ElementType | None = None
 
     @property
     def given(self) -> Tolerance | None:
@@ -38,7 +39,12 @@ class Settings:
             return self.given
         if isinstance(node.op, Const) and len(set(kinds)) == 1:
             return Tolerance()
-        return own_tolerance(node, inputs, kinds)
+        return own_tolerance(node, inputs, self._computed(kinds))
 
     def carried(self, kinds: Sequence[ElementType]) -> Tolerance:
-        return tolerance_of(kinds) if self.given is None else self.given
+        return tolerance_of(self._computed(kinds)) if self.given is None else self.given
+
+    def _computed(self, kinds: Sequence[ElementType]) -> Sequence[ElementType]:
+        if self.computes_in is None or not any(kind.is_float for kind in kinds):
+            return kinds
+        return [*kinds, self.computes_in]

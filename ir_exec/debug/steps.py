@@ -21,18 +21,25 @@ _NEAR = 64
 
 
 def on_steps(
-    node: Node, inputs: Sequence[Array], ours: Sequence[Array], reference: Sequence[Array | None], tolerance: Tolerance
+    node: Node,
+    inputs: Sequence[Array],
+    ours: Sequence[Array],
+    reference: Sequence[Array | None],
+    tolerance: Tolerance,
+    computes_in: ElementType | None = None,
 ) -> str | None:
     """What to say where a layer differs in ties and on steps alone; None where it differs elsewhere too.
 
     inputs: those from which `ours` was computed. reference: its outputs, as far as they are known.
+    computes_in: a coarser type than that of the inputs, in which the reference has computed.
     """
     kind = canonical(node.type)
+    coarse = 0.0 if computes_in is None else _STEPS[computes_in.name]
     for found, wanted in zip(ours, reference, strict=False):
         if wanted is not None and found.shape != wanted.shape:
             return None
     if kind == "TopK":
-        return _ties(node, inputs[0], ours, reference)
+        return _ties(node, inputs[0], ours, reference, coarse)
     if not ours or not reference or reference[0] is None:
         return None
     found, wanted = ours[0], reference[0]
@@ -41,11 +48,11 @@ def on_steps(
         differs = (np.abs(a - b) > tolerance.atol + tolerance.rtol * np.abs(b)) & ~(np.isnan(a) & np.isnan(b))
         count = int(np.count_nonzero(differs))
         if kind == "FakeQuantize":
-            excused = _quantized(node, inputs, a, b)
+            excused = _quantized(node, inputs, a, b, coarse)
         elif kind in _COMPARING:
-            excused = _near(inputs[0], inputs[1])
+            excused = _near(inputs[0], inputs[1], coarse)
         elif kind in _ROUNDING:
-            excused = _rounded(kind, inputs, a, b)
+            excused = _rounded(kind, inputs, a, b, coarse)
         else:
             return None
     if not count or bool((differs & ~np.broadcast_to(excused, differs.shape)).any()):
@@ -54,20 +61,23 @@ def on_steps(
     return f"{count} of {found.size} elements lie on a step{apart}"
 
 
-def _step_of(array: Array) -> float:
-    kind = ElementType.of(array)
-    return {"f64": 2.0**-52, "f16": 2.0**-10, "bf16": 2.0**-7}.get(kind.name, 2.0**-23)
+_STEPS = {"f64": 2.0**-52, "f16": 2.0**-10, "bf16": 2.0**-7}
 
 
-def _near(left: Array, right: Array) -> Array:
+def _step_of(array: Array, coarse: float) -> float:
+    """The relative step of the element type, or a coarser one."""
+    return max(_STEPS.get(ElementType.of(array).name, 2.0**-23), coarse)
+
+
+def _near(left: Array, right: Array, coarse: float) -> Array:
     """Where two operands are as good as equal."""
     a, b = as_numbers(left), as_numbers(right)
-    limit = _NEAR * max(_step_of(left), _step_of(right)) * np.maximum(np.abs(a), np.abs(b))
+    limit = _NEAR * max(_step_of(left, coarse), _step_of(right, coarse)) * np.maximum(np.abs(a), np.abs(b))
     near: Array = np.abs(a - b) <= limit
     return near
 
 
-def _rounded(kind: str, inputs: Sequence[Array], ours: Array, reference: Array) -> Array:
+def _rounded(kind: str, inputs: Sequence[Array], ours: Array, reference: Array, coarse: float) -> Array:
     """Where the number is at the place where it is rounded the other way, and the results are one step apart."""
     numbers = as_numbers(inputs[0])
     unit: float | Array = 1.0
@@ -79,23 +89,25 @@ def _rounded(kind: str, inputs: Sequence[Array], ours: Array, reference: Array) 
     gap = np.abs(place - np.rint(place))
     if kind == "Sign":
         gap = np.abs(numbers)
-    near = gap <= _NEAR * _step_of(inputs[0]) * np.maximum(np.abs(numbers), 1.0)
+    near = gap <= _NEAR * _step_of(inputs[0], coarse) * np.maximum(np.abs(numbers), 1.0)
     excused: Array = near & (np.abs(ours - reference) <= unit * (1 + 1e-6))
     return excused
 
 
-def _quantized(node: Node, inputs: Sequence[Array], ours: Array, reference: Array) -> Array:
+def _quantized(node: Node, inputs: Sequence[Array], ours: Array, reference: Array, coarse: float) -> Array:
     data, input_low, input_high, output_low, output_high = (as_numbers(array) for array in inputs)
     levels = getattr(node.op, "levels", 256)
     place = (data - input_low) / (input_high - input_low) * (levels - 1)
     step = np.abs(output_high - output_low) / (levels - 1)
     gap = np.abs(np.abs(place - np.rint(place)) - 0.5)
-    near = gap <= np.minimum(_NEAR / 4 * _step_of(inputs[0]) * np.maximum(np.abs(place), levels), 0.5)
+    near = gap <= np.minimum(_NEAR / 4 * _step_of(inputs[0], coarse) * np.maximum(np.abs(place), levels), 0.5)
     excused: Array = near & (np.abs(ours - reference) <= step * (1 + 1e-3))
     return excused
 
 
-def _ties(node: Node, data: Array, ours: Sequence[Array], reference: Sequence[Array | None]) -> str | None:
+def _ties(
+    node: Node, data: Array, ours: Sequence[Array], reference: Sequence[Array | None], coarse: float
+) -> str | None:
     """Of equal elements either may come first; what was chosen must be as large."""
     if len(ours) < 2 or reference[1] is None:
         return None
@@ -111,7 +123,7 @@ def _ties(node: Node, data: Array, ours: Sequence[Array], reference: Sequence[Ar
     ordered = np.sort(theirs, axis)
     if theirs.shape[axis] > 1 and bool((np.diff(ordered, axis=axis) == 0).any()):
         return None
-    limit = _NEAR * _step_of(data) * np.maximum(np.abs(chosen), np.abs(other))
+    limit = _NEAR * _step_of(data, coarse) * np.maximum(np.abs(chosen), np.abs(other))
     if bool((np.abs(chosen - other) > limit).any()):
         return None
     values = reference[0]

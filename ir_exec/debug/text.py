@@ -34,14 +34,21 @@ def verdict(report: Comparison) -> str:
     if report.equal:
         calls = f" in {report.calls} calls" if report.calls > 1 else ""
         return f"equal: no layer is wrong by itself, and every output is within the tolerance{calls}"
-    worst = [one for one in report.layers if one.path in report.outputs and one.carried and not one.carried.is_within]
+    outputs = [one for one in report.layers if is_output(one, report)]
+    worst = [one for one in outputs if one.carried and not one.carried.is_within]
     if worst:
         names = ", ".join(one.path for one in worst[:3])
         first = f"; errors pass the tolerance from {report.first_carried} on" if report.first_carried else ""
         return f"different: outputs differ ({names}), but no layer is wrong by itself{first}"
-    if all(one.partner is not None for one in report.layers if one.path in report.outputs):
+    if all(one.partner is not None for one in outputs):
         return "different: the reference's outputs are others where nothing is looked at on the way to them"
     return "different: an output has no partner in the reference"
+
+
+def is_output(layer: ComparedLayer, report: Comparison) -> bool:
+    """Whether an output of the network is one of the layer's: `split:1` is one of `split`."""
+    names = {layer.path, *(f"{layer.path}:{name.rpartition(':')[2]}" for name in report.outputs)}
+    return not names.isdisjoint(report.outputs)
 
 
 def details(report: Comparison) -> Iterator[str]:

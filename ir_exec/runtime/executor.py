@@ -66,6 +66,7 @@ class Executor:
         self._types = types
         self._ops = ops
         self._plans = Plans(self._new_plan, budget.max_memory)
+        self._parameters = [node.outputs[0].number for node in graph.parameters]
         self._folded: set[Value] = set()
         self._constants: list[Array | None] | None = None
         self._kernels: dict[Node, Kernel | None] = {}
@@ -95,8 +96,8 @@ class Executor:
     def _run(self, arrays: list[Array], observe: Observer | None, *, is_observed: bool) -> list[Array]:
         plan = self._plans.get([(array.dtype, array.shape) for array in arrays], observed=is_observed)
         slots = plan.slots.copy()
-        for node, given in zip(self._graph.parameters, arrays, strict=True):
-            slots[node.outputs[0].number] = given
+        for number, given in zip(self._parameters, arrays, strict=True):
+            slots[number] = given
         _run(plan, slots, observe)
         return [array for number in plan.results if (array := slots[number]) is not None]
 

@@ -190,6 +190,22 @@ class TestChild:
         assert {one.type for one in report.unmatched} == {"MatMul"}
 
 
+def test_a_shorter_type_that_openvino_chooses_is_no_fault(tmp_path: Path) -> None:
+    """Where the processor has bf16, `performance` computes f32 networks in it; what follows from that is told once."""
+    random = np.random.default_rng(0)
+    x = op.parameter([1, 8, 9, 9], np.float32, name="x")
+    found = op.relu(op.convolution(x, constant(floats(random, 8, 8, 3, 3)), [1, 1], [1, 1], [1, 1], [1, 1]))
+    limits = [constant(value) for value in (-8, 8, -8, 8)]
+    found = op.fake_quantize(found, *limits, levels=256)
+    found = op.convolution(found, constant(floats(random, 4, 8, 1, 1)), [1, 1], [0, 0], [0, 0], [1, 1])
+    ov.save_model(ov.Model([op.softmax(found, 1)], [x]), tmp_path / "net.xml", compress_to_fp16=False)
+    report = compare(tmp_path / "net.xml", "openvino", [floats(random, 1, 8, 9, 9)], hint="performance")
+    assert not report.faults, str(report)
+    shorter = [note for note in report.notes if "OpenVINO computes in" in note]
+    compiled = ov.Core().compile_model(tmp_path / "net.xml", "CPU")
+    assert bool(shorter) == (compiled.get_property("INFERENCE_PRECISION_HINT") != ov.Type.f32)
+
+
 def test_openvino_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ir_exec.debug.openvino.find_spec", lambda name: None)
     model = read_model(NETWORKS / "lstm.xml")

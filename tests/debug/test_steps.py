@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ir_exec import read_model
-from ir_exec.debug import Comparison, compare
+from ir_exec import build, read_model
+from ir_exec.debug import ComparedLayer, Comparison, Difference, compare, trace
 from ir_exec.types import Array
 from tests.helpers.network_text import NetworkText
 
@@ -99,7 +100,35 @@ def test_ties(indices: list[int], expected: str) -> None:
     assert status(report)[0] == expected
     if expected == "step":
         assert "2 of 2 indices differ among equal elements" in str(report)
-        assert not report.equal or report.first_fault is None
+    assert report.equal is (expected != "wrong")
+
+
+def test_an_output_that_differs_in_ties_alone_is_no_difference(tmp_path: Path) -> None:
+    """Beside a whole run, of which every output is looked at."""
+    x = build.parameter([4], name="x")
+    found = build.topk(x, np.int64(2), axis=0, mode="max", sort="value", index_element_type="i64", name="best")
+    model = build.model([build.result(found[0], name="largest"), build.result(found[1], name="where")])
+    inputs = [np.float32([5, 1, 5, 0])]
+    values = trace(model, inputs, output=tmp_path / "run")
+    (file,) = [values.folder / one.file for one in values.index.values if (one.layer_name, one.port) == ("best", 1)]
+    for indices, is_equal in ([2, 0], True), ([0, 1], False):
+        np.save(file, np.int64(indices))
+        report = compare(model, tmp_path / "run", inputs)
+        assert report.equal is is_equal, str(report)
+
+
+def test_outputs_of_a_layer_that_has_several_are_its_own() -> None:
+    layer = ComparedLayer(
+        layer_id="1",
+        layer_name="best",
+        path="best",
+        type="TopK",
+        partner="best",
+        status="carried",
+        carried=Difference(elements=2, beyond=0.5, beyond_count=1),
+    )
+    report = Comparison(model="m", reference="r", equal=False, layers=(layer,), outputs=("best:0", "best:1"))
+    assert str(report).startswith("different: outputs differ (best), but no layer is wrong by itself")
 
 
 def test_other_layers_have_no_steps() -> None:
