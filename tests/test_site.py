@@ -42,3 +42,9 @@ def test_the_examples(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_every_setting_is_in_the_table() -> None:
     told = re.findall(r"^\| `([\w-]+)` \|", (DOCS / "reference" / "settings.md").read_text("utf-8"), re.MULTILINE)
     assert told == [field.alias or name for name, field in Config.model_fields.items()]
+
+
+def test_every_picture_is_shown() -> None:
+    text = "".join(page.read_text("utf-8") for page in DOCS.rglob("*.md"))
+    shown = set(re.findall(r"!\[[^]]+\]\([./]*pictures/([\w.]+)\)", text))
+    assert shown == {path.name for path in (DOCS / "pictures").iterdir() if path.suffix in (".png", ".svg")}
