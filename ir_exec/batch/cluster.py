@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from asyncio import run_coroutine_threadsafe
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, wait
 from contextlib import contextmanager, suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
-from distributed import Client, KilledWorker
+from distributed import Client, KilledWorker, SpecCluster
 from distributed.cfexecutor import ClientExecutor
 
 from ir_exec.batch.pools import Cargo, Pool, WorkerLostError
@@ -24,6 +25,9 @@ _Pair: TypeAlias = tuple[Any, Future[Any]]
 
 _COUNTED_EVERY = 5.0
 """Seconds for which a number of workers holds."""
+
+_LOOKED_EVERY = 0.2
+"""Seconds after which a wait for results looks whether their worker is gone."""
 
 
 class Cluster(Pool):
@@ -46,6 +50,7 @@ class Cluster(Pool):
         self._options = {**executor._kwargs, "pure": False}
         self._done: SimpleQueue[_Pair | None] = SimpleQueue()
         self._gatherer: Thread | None = None
+        self._is_closing = False
         self._initializer = initializer
         self._sent: dict[Cargo, Any] = {}
         self._workers = 1
@@ -85,35 +90,72 @@ class Cluster(Pool):
 
     def _gather_all(self) -> None:
         """Fetch the results of all that is done at a time: a request takes a while, whatever it fetches."""
-        is_open = True
-        while is_open:
-            pairs = [self._done.get()]
-            with suppress(Empty):
-                while True:
-                    pairs.append(self._done.get_nowait())
-            is_open = None not in pairs
-            self._gather([pair for pair in pairs if pair is not None])
+        lost: list[_Pair] = []
+        while not self._is_closing:
+            pairs = [*lost, *self._finished(_LOOKED_EVERY if lost else None)]
+            # What was lost with its worker is computed again, which Dask does not tell as it tells the first time.
+            lost = [pair for pair in pairs if pair[0].status in ("lost", "pending")]
+            lost += self._gather([pair for pair in pairs if pair[0].status not in ("lost", "pending")])
 
-    def _gather(self, pairs: list[_Pair]) -> None:
-        finished = [pair for pair in pairs if pair[0].status == "finished"]
-        values: list[Any] = []
-        # Where a worker has died with its results, each future says what becomes of it.
-        with suppress(Exception):
-            values = self._client.gather([theirs for theirs, _ in finished])
-        done = dict(zip([ours for _, ours in finished], values, strict=False))
+    def _finished(self, timeout: float | None) -> list[_Pair]:
+        """All that is done; waits for it, at most so many seconds."""
+        pairs: list[_Pair | None] = []
+        with suppress(Empty):
+            pairs.append(self._done.get(timeout=timeout))
+            while True:
+                pairs.append(self._done.get_nowait())
+        return [pair for pair in pairs if pair is not None]
+
+    def _gather(self, pairs: list[_Pair]) -> list[_Pair]:
+        """Give the results, and those pairs back whose results could not be fetched."""
+        try:
+            values = self._fetched([theirs for theirs, _ in pairs if theirs.status == "finished"])
+        except Exception as error:
+            if len(pairs) > 1:  # it may be the fault of one of them
+                return [left for pair in pairs for left in self._gather([pair])]
+            _settle(pairs[0][1], error if self._is_connected else WorkerLostError(is_suspect=False))
+            return []
+        left = []
         for theirs, ours in pairs:
-            if not ours.set_running_or_notify_cancel():
-                continue
-            try:
-                ours.set_result(done[ours] if ours in done else theirs.result())
-            except BaseException as error:
-                ours.set_exception(error)
+            if theirs.key in values:
+                _settle(ours, None, values[theirs.key])
+            elif theirs.status in ("error", "cancelled"):
+                try:
+                    theirs.result()
+                except BaseException as error:
+                    _settle(ours, error)
+            else:
+                left.append((theirs, ours))
+        return left
+
+    def _fetched(self, futures: list[Any]) -> dict[Any, Any]:
+        """Values by key; none where a worker died with some of them.
+
+        The scheduler learns at once that a worker is gone, but what it was just asked to fetch from it, it tries to
+        fetch for 30 s (`distributed.comm.timeouts.connect`), and `Client.gather` waits for that.
+        """
+        if not futures:
+            return {}
+        scheduler, loop = cast(Any, self._client.scheduler), cast(Any, self._client.loop)
+        request = scheduler.gather(keys=[future.key for future in futures])
+        answer = run_coroutine_threadsafe(request, loop.asyncio_loop)
+        while not wait([answer], _LOOKED_EVERY).done:
+            if self._is_closing or any(future.status != "finished" for future in futures):
+                answer.cancel()
+                return {}
+        try:
+            found = answer.result()
+        except OSError:
+            return {}
+        return dict(found["data"]) if found["status"] == "OK" else {}
 
     def close(self, *, at_once: bool) -> None:
         if self._gatherer is not None:
+            self._is_closing = True
             self._done.put(None)
             self._gatherer.join()
             self._gatherer = None
+            self._is_closing = False
 
     def _moved(self, cargo: Cargo) -> Any:
         if cargo not in self._sent:
@@ -137,11 +179,24 @@ class Cluster(Pool):
             place = self._client.scheduler.address if self._client.scheduler is not None else "?"
             message = f"the connection to the Dask scheduler {place} is lost"
             raise IRError(message, hint="is the scheduler still there? What was not answered yet is to be done again")
+        cluster = self._client.cluster
+        if isinstance(cluster, SpecCluster) and not cluster.workers:
+            # It gives up workers that need long to come again (`distributed.deploy.lost-worker-timeout`): all, here.
+            cluster.scale(len(cluster.worker_spec))
 
 
 def _cancel(theirs: Any, ours: Future[Any]) -> None:
     if ours.cancelled():
         theirs.cancel()
+
+
+def _settle(ours: Future[Any], error: BaseException | None, value: Any = None) -> None:
+    if not ours.set_running_or_notify_cancel():
+        return
+    if error is None:
+        ours.set_result(value)
+    else:
+        ours.set_exception(error)
 
 
 def _prepared(initializer: Callable[[], None], function: Callable[..., Any], *arguments: Any) -> Any:

@@ -71,6 +71,10 @@ class Editor:
         level, name = self._at(name)
         return level.value(level.draft.value(name))
 
+    def attributes(self, layer: str) -> dict[str, str]:
+        """The attributes of a layer, as the file spells them."""
+        return dict(self._layer(layer)[1].data)
+
     def rename(self, old: str, new: str) -> Self:
         """Give what is named `old` another name: an input or output, the tensors and layers of this name.
 

@@ -18,7 +18,7 @@ _COMMANDS = {
     "compare": "Tell which layer of a network is wrong, by the values of a reference.",
     "convert": "Write an ONNX file as IR: OUT.xml, and OUT.bin beside it.",
     "diff": "Show what differs between two networks, whatever their ids, order and generated names.",
-    "edit": "Write a network with other names, attributes, constants or shapes.",
+    "edit": "Write a network with other names, attributes, constants, shapes or layers.",
     "explain": "Explain findings by their codes or names, or list all rules.",
     "extract": "Write the part of a network between some of its values as a network of its own.",
     "inspect": "Show a summary of a network: inputs, outputs, variables, operators, weights, and how much it computes.",

@@ -12,6 +12,7 @@ from ir_exec.cli.completion import complete_releases
 from ir_exec.cli.shape_option import shape_option, shapes_by_input
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages
 from ir_exec.cli.written import show_written
+from ir_exec.errors import IRError, Location
 from ir_exec.model import Model, read_model
 from ir_exec.onnx.model import convert_model, inputs_of
 from ir_exec.onnx.reading import read_proto
@@ -83,7 +84,10 @@ def command(
                 shape = Shape([dim if dim.is_static else 1 for dim in shape])
             given[port.name] = TensorType(port.element_type, shape)
         told = {name: value for name, value in options.items() if value}
-        converted = convert_model(proto, folder=folder, given=given, told=told).model
+        try:
+            converted = convert_model(proto, folder=folder, given=given, told=told).model
+        except IRError as error:
+            raise error.located(Location(path=model)) from error.__cause__
         if fold:
             from ir_exec.runtime.folding import folded  # only here is anything computed
 

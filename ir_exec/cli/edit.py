@@ -1,4 +1,4 @@
-"""`ir-exec edit`: a network with other names, attributes, constants, shapes, or without some of its layers."""
+"""`ir-exec edit`: a network with other names, attributes, constants, shapes, or with other layers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import Any
 import click
 import numpy as np
 
+from ir_exec import build
 from ir_exec.build import Editor
+from ir_exec.build.operators import operator_class
 from ir_exec.cli.extensions import extension_option, load_extensions
+from ir_exec.cli.layer_text import LayerText, read_layers
 from ir_exec.cli.shape_option import shape_option, shapes_by_input
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages
 from ir_exec.cli.written import show_written
@@ -38,6 +41,12 @@ from ir_exec.types import Array
 @click.option(
     "--remove", "removed", multiple=True, metavar="LAYER", help="Remove a layer; what reads it reads its first input."
 )
+@click.option(
+    "--replace", "replaced", multiple=True, metavar="LAYER=TYPE(...)", help="Put another layer in the place of one."
+)
+@click.option(
+    "--insert", "inserted", multiple=True, metavar="NAME=TYPE(...)", help="Put a layer behind a layer or tensor."
+)
 @click.option("--output-of", "added", multiple=True, metavar="NAME", help="Make a layer or tensor an output too.")
 @click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml.")
 @extension_option
@@ -50,14 +59,22 @@ def command(
     attributes: tuple[str, ...],
     constants: tuple[str, ...],
     removed: tuple[str, ...],
+    replaced: tuple[str, ...],
+    inserted: tuple[str, ...],
     added: tuple[str, ...],
     weights: str | None,
     extensions: tuple[str, ...],
 ) -> None:
-    """Write a network with other names, attributes, constants or shapes.
+    """Write a network with other names, attributes, constants, shapes or layers.
 
     What an edit does not touch stays as the file has it; ports declare the types that follow. Options are repeatable.
-    Names are those that the file has: new names are given last. `ir-exec extract` cuts a part out.
+    Names are those that the file has: new names are given last. loop/body/name is a layer inside of a body.
+    `ir-exec extract` cuts a part out.
+
+    --insert 'logits=Softmax(axis=1)' and --replace 'relu=Clamp(min=0, max=6)' make a layer of the newest version, or
+    of opset=8. It reads the value, or the inputs of the layer that it replaces, as many as it takes. Further inputs are
+    told first: numbers and lists, 'x=Multiply([0.5, 2])', names and .npy files in quotes, 'x=Add("y")'. A layer that
+    replaces another keeps its name and those of its attributes that it has too.
 
     Exit code: 0 when it was written, 2 where it cannot be.
     """
@@ -70,6 +87,10 @@ def command(
     named_shapes = shapes_by_input(shapes, network.inputs)
     with errors_as_messages(exit_code=UNUSABLE):
         editor = Editor(network)
+        for name, said in read_layers(inserted, "--insert"):
+            _insert(editor, name, said)
+        for name, said in read_layers(replaced, "--replace"):
+            _replace(editor, name, said)
         for name in removed:
             editor.remove(name)
         for layer, attribute, value in _attributes(attributes):
@@ -84,6 +105,41 @@ def command(
         edited = editor.model()
         edited.save(output)
     show_written("Edited", edited, output)
+
+
+def _insert(editor: Editor, name: str, said: LayerText) -> None:
+    others = _inputs(editor, said)
+
+    def made(value: build.Value) -> build.Value:
+        found = build.op(said.type, value, *others, **said.attributes)
+        if not isinstance(found, build.Value):
+            raise Unusable(f"--insert {name}={said.type}: the layer has {len(found)} outputs, and one takes its place")
+        return found
+
+    editor.insert(name, made)
+
+
+def _replace(editor: Editor, name: str, said: LayerText) -> None:
+    cls = operator_class(said.type, said.attributes.get("opset"))
+    own = {one for field in cls.fields() for one in (field.name, field.attribute)}
+    kept = {one: text for one, text in editor.attributes(name).items() if one in own}
+    others = _inputs(editor, said)
+
+    def made(*inputs: build.Value) -> Any:
+        is_variadic = any(port.variadic for port in cls.inputs)
+        given = [*inputs[:1], *others] if others else inputs if is_variadic else inputs[: len(cls.inputs)]
+        return build.op(said.type, *given, **{**kept, **said.attributes})
+
+    editor.replace(name, made)
+
+
+def _inputs(editor: Editor, said: LayerText) -> list[Any]:
+    """The inputs of a layer that are told: values of the network for names."""
+    return [_named(editor, one) if isinstance(one, str) else one for one in said.inputs]
+
+
+def _named(editor: Editor, text: str) -> Any:
+    return _array(text) if text.lower().endswith(".npy") else editor.value(text)
 
 
 def _pairs(texts: Iterable[str], option: str) -> Iterator[tuple[str, str]]:

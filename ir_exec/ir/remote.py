@@ -169,7 +169,15 @@ def _system(url: str) -> tuple[Any, str]:
         from fsspec.core import url_to_fs
     except ImportError:
         raise OSError("URLs need fsspec: pip install 'ir-exec[remote]'") from None
-    found: tuple[Any, str] = url_to_fs(url)
+    found: tuple[Any, str]
+    try:
+        found = url_to_fs(url)
+    except ValueError:
+        archive, chained, rest = url.partition("::")
+        if not chained:
+            raise
+        # Archives are read from their end, which a server that knows no ranges does not allow: fetch the whole file.
+        found = url_to_fs(f"{archive}::simplecache::{rest}")
     return found
 
 
@@ -180,6 +188,8 @@ def _errors(url: str) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), url) from None
+    except TimeoutError:
+        raise TimeoutError(errno.ETIMEDOUT, "there was no answer in time", url) from None
     except OSError:
         raise
     except ImportError as error:

@@ -126,12 +126,7 @@ class Convolver:
                 compute = self._make_worker(grouped, weights, result)
                 return lambda number: compute(self._parts[number])
 
-            share_products(
-                len(self._parts),
-                make_worker,
-                nanoseconds=self._nanoseconds,
-                has_long_calls=self._make_worker == self._by_columns,
-            )
+            share_products(len(self._parts), make_worker, nanoseconds=self._nanoseconds)
         batch, groups, outputs, _ = self._shape
         return rounded(result.reshape(batch, groups * outputs, *self._counts), self._dtype)
 

@@ -14,12 +14,8 @@ WORTH_SHARING_NANOSECONDS = 500_000
 """Work from which on another thread is woken. Where NumPy's calls are short, threads wait for the interpreter's lock
 between them: HSigmoid of 200,000 elements takes 140 us on one thread, 370 on two. Of 76 layers that take 0.2 to 10 ms
 on one thread, two took 8 per cent longer with 200,000 in place of this number, 2 with this one; of 52 gathers and
-scatters they took 0.83 of the time with 200,000, 0.81 with this one, and 0.84 with 1,000,000."""
-
-WORTH_SHARING_PRODUCTS_NANOSECONDS = 200_000
-"""The same for matrix products, whose calls are long: handing eight pieces out costs 7,000 to 20,000 ns where the other
-thread is awake, and some 50,000 where its core sleeps. A recurrent step that reads 4 MiB of weights takes some 150,000
-ns, and 310,000 where its product is shared."""
+scatters they took 0.83 of the time with 200,000, 0.81 with this one, and 0.84 with 1,000,000. MobileNet-v2, with many
+products of 200,000 and less, gains 3 per cent by it as well; ResNet-18 loses a sixth with 1,000,000."""
 
 SPIN_SECONDS = 1000e-6
 """How long the calling thread looks again and again whether its helpers are done, while other processes go first:
@@ -65,6 +61,14 @@ ELEMENT_NANOSECONDS = 1.0
 
 BYTE_NANOSECONDS = 0.04
 """Moving one byte of a slice from memory to memory; within the cache it is half of that."""
+
+FEW_ROWS_OF_A_BAG = 64
+"""Rows of each bag of embeddings up to which they are added place by place, all bags at once: 9,000 bags of four rows
+of 64 elements take 1.4 ms instead of 10.5. Longer bags are summed by runs of rows."""
+
+ELEMENTS_A_PLACE = 2**7
+"""Elements of all bags for each place in a bag from which on adding place by place pays: 64 bags of three rows of 16
+elements take 20 us instead of 24, but 4 such bags 18 instead of 11."""
 
 FEW_ELEMENTS = 2**15
 """Up to so many elements a few NumPy calls on all of them are quicker than chunks, which have twice as many or more: a
@@ -143,6 +147,21 @@ LEAST_COLUMNS_OF_PIECE = 96
 
 LEAST_COLUMNS_OF_FEW_ROWS = 512
 """With fewer than `LEAST_ROWS` rows a product takes the time of reading its columns, in pieces of 2 KiB and more."""
+
+ROWS_AS_VECTORS = 3
+"""Rows up to which a product with a large matrix takes them one by one: 2 rows of 768 and 768 x 3,072 take 0.5 to 0.7
+ms, not 1.2 to 1.6, 3 rows 0.6 to 0.8, not 0.8 to 1.7; with 4 rows some shapes lose."""
+
+LARGE_MATRIX_ELEMENTS = 2**18
+"""Elements of such a matrix at least: with 128 x 512 BLAS takes 4 us for 2 rows, one by one they take 7."""
+
+FLAT_ROWS = 64
+"""Rows of `a` up to which b^T * a^T takes less than a * b where b^T is what lies in memory: 8 rows of 3,072 and 3,072 x
+768 take 0.9 to 1.2 ms, not 1.9, 32 rows 1.4 to 2.8, not 1.8 to 3.2, 64 rows about as long."""
+
+FLAT_MULTIPLICATIONS = 2**17
+"""Below, BLAS does not mind: 32 rows of 64 and 64 x 64 take 7 us, turned around 9; 3 rows of 128 and 128 x 512 take 41,
+turned around 22."""
 
 LEAST_ROWS = 16
 """Products of fewer rows are slow: 44 multiplications a nanosecond with 16 rows, 32 with 8, 22 with 4."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from math import inf, prod
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,8 +33,12 @@ def matrix_product(a: Array, b: Array) -> Array:
         a, b = a.reshape(way.folded), b.reshape(b.shape[-2:])
     a = a if a.flags.c_contiguous else for_blas(a)
     b = b if b.flags.c_contiguous else for_blas(b)
-    is_short = way.nanoseconds < costs.WORTH_SHARING_PRODUCTS_NANOSECONDS
-    if way.multiplications <= costs.UNSHARED_MULTIPLICATIONS or (is_short and works_alone()):
+    is_short = way.nanoseconds < costs.WORTH_SHARING_NANOSECONDS
+    if way.has_vectors:
+        found = _row_by_row(a, b)
+    elif way.is_flat and b.T.flags.c_contiguous:
+        found = np.ascontiguousarray(matrix_product(b.T, a.T).T)
+    elif way.multiplications <= costs.UNSHARED_MULTIPLICATIONS or (is_short and works_alone()):
         found = np.matmul(a, b)
     else:
         found = _long_product(a, b, np.empty(way.product, a.dtype))
@@ -45,7 +49,8 @@ class _Way(NamedTuple):
     """How matrices of two shapes are multiplied.
 
     folded: the shape of `a` as one matrix, where `b` is one; None where both stay batches. product: the shape of what
-    is computed. result: that of the result.
+    is computed. result: that of the result. has_vectors: whether `a` has so few rows that each is multiplied by itself.
+    is_flat: whether it has so few that BLAS is faster at b^T * a^T, where b^T is what lies in memory.
     """
 
     folded: tuple[int, int] | None
@@ -53,6 +58,8 @@ class _Way(NamedTuple):
     result: tuple[int, ...]
     multiplications: int
     nanoseconds: float
+    has_vectors: bool
+    is_flat: bool
 
 
 @lru_cache(1024)
@@ -63,7 +70,13 @@ def _way(a: tuple[int, ...], b: tuple[int, ...], dtype: np.dtype[Any]) -> _Way:
     folded = (prod(a[:-1]), rows) if is_one else None
     size = prod(result)
     nanoseconds = product_nanoseconds(a, b, size, dtype)
-    return _Way(folded, (folded[0], columns) if folded else result, result, size * a[-1], nanoseconds)
+    product = (folded[0], columns) if folded else result
+    is_matrix = len(product) == 2 and dtype.char in _OF_BLAS
+    is_large = rows * columns >= costs.LARGE_MATRIX_ELEMENTS
+    has_vectors = is_matrix and is_large and 1 < product[0] <= costs.ROWS_AS_VECTORS
+    is_flat = is_matrix and 2 < product[0] <= min(costs.FLAT_ROWS, columns // 2)
+    is_flat = is_flat and size * a[-1] > costs.FLAT_MULTIPLICATIONS
+    return _Way(folded, product, result, size * a[-1], nanoseconds, has_vectors, is_flat)
 
 
 def matrix_products(rows: Array, columns: Array, out: Array, *, is_piece: bool = False) -> Array:
@@ -91,15 +104,8 @@ def for_blas(matrices: Array) -> Array:
     return np.ascontiguousarray(matrices)
 
 
-def share_products(
-    count: int, make_worker: Callable[[], Worker], *, nanoseconds: float, has_long_calls: bool = True
-) -> None:
-    """`for_each` for pieces of work with products in them, on one thread where BLAS shares these as it likes.
-
-    has_long_calls: whether the pieces spend their time in few products, so that shorter work is worth sharing.
-    """
-    if has_long_calls:
-        nanoseconds = inf if nanoseconds >= costs.WORTH_SHARING_PRODUCTS_NANOSECONDS else 0
+def share_products(count: int, make_worker: Callable[[], Worker], *, nanoseconds: float) -> None:
+    """`for_each` for pieces of work with products in them, on one thread where BLAS shares these as it likes."""
     for_each(count, make_worker, nanoseconds=nanoseconds if works_alone() else 0)
 
 
@@ -130,7 +136,7 @@ def _long_product(a: Array, b: Array, out: Array) -> Array:
     if a.dtype.char in _OF_BLAS and not works_alone():
         return np.matmul(a, b, out=out)
     nanoseconds = product_nanoseconds(a.shape, b.shape, out.size, a.dtype)
-    if nanoseconds < costs.WORTH_SHARING_PRODUCTS_NANOSECONDS:
+    if nanoseconds < costs.WORTH_SHARING_NANOSECONDS:
         return np.matmul(a, b, out=out)
     cut = _cut(out.shape, nanoseconds)
     if cut.pieces == 1:
@@ -149,6 +155,24 @@ def _long_product(a: Array, b: Array, out: Array) -> Array:
         )
 
     for_each(cut.pieces, lambda: piece)
+    return out
+
+
+def _row_by_row(a: Array, b: Array) -> Array:
+    """a @ b for few rows: BLAS is several times as fast at a vector and a matrix as at a matrix of few rows.
+
+    So many columns at a time that they are in the cache for the second row.
+    """
+    out = np.empty((len(a), b.shape[1]), a.dtype)
+    size = max(costs.NEAR_CACHE_BYTES // 2 // (len(b) * b.itemsize), costs.LEAST_COLUMNS_OF_FEW_ROWS)
+
+    def piece(number: int) -> None:
+        columns = slice(number * size, number * size + size)
+        for row, target in zip(a, out, strict=True):
+            np.matmul(row, b[:, columns], out=target[columns])
+
+    nanoseconds = b.nbytes * costs.BYTE_NANOSECONDS * len(a)
+    share_products(-(-b.shape[1] // size), lambda: piece, nanoseconds=nanoseconds)
     return out
 
 

@@ -13,7 +13,7 @@ __all__ = ["exponentiate", "log_softmax", "softmax"]
 def softmax(data: Array, axis: int = 1) -> Array:
     """exp(data) / (sum of exp(data) along the axis), of the shape and dtype of data, any float."""
     wide = widened(data)
-    result = np.empty_like(wide)
+    result = np.empty(wide.shape, wide.dtype)
     result /= exponentiate(wide, axis, out=result)
     return rounded(result, data.dtype)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ir_exec.kernels import costs
+from ir_exec.kernels.gather import take_along_axis
 from ir_exec.kernels.parallel import for_ranges
 from ir_exec.types import Array, ElementType, element_types
 from ir_exec.types.conversion import convert
@@ -39,8 +40,8 @@ def least_indices(keys: Array, count: int, axis: int) -> Array:
     size = keys.shape[axis]
     if count == 1 and keys.size and keys.dtype.kind in "iuf":
         found: Array = keys.argmin(axis, keepdims=True)
-        # It takes the first NaN for the least element, and so does np.minimum.
-        if keys.dtype.kind != "f" or not np.isnan(np.minimum.reduce(keys, axis)).any():
+        # It takes the first NaN for the least element.
+        if keys.dtype.kind != "f" or not np.isnan(take_along_axis(keys, found, axis % keys.ndim)).any():
             return found
     if not 0 < count * costs.ELEMENTS_A_KEPT_ONE <= size or keys.dtype.kind not in "iuf":
         order = np.argsort(keys, axis, kind="stable")

@@ -64,8 +64,9 @@ def _unknown(name: str, version: Version) -> InvalidAttributeError:
     from ir_exec.onnx.registry import versions
 
     others = [other for other in versions(version.domain, version.name) if name in other.attributes]
-    hint = f"{', '.join(map(str, others))} has it" if others else None
-    return InvalidAttributeError(f"{version} has no attribute {name}", code=Code.unknown_attribute, hint=hint)
+    hint = f"it is an attribute of {', '.join(map(str, others))}" if others else None
+    # Not IR303, which is a warning: what a later version of the operator would do with it is not known here.
+    return InvalidAttributeError(f"{version} has no attribute {name}", code=Code.invalid_attribute, hint=hint)
 
 
 def _value(attribute: AttributeProto, declared: Attribute) -> Any:

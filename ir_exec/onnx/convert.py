@@ -23,11 +23,12 @@ from ir_exec.errors import (
 )
 from ir_exec.onnx.attributes import read_attributes, resolved
 from ir_exec.onnx.domains import canonical_domain, shown_domain
-from ir_exec.onnx.functions import Functions
+from ir_exec.onnx.functions import Functions, why_unsaid
 from ir_exec.onnx.order import in_order, name_of, place_of
 from ir_exec.onnx.registry import Version, find
+from ir_exec.onnx.taken import not_taken
 from ir_exec.onnx.tensors import array_of, dense, narrowed, tensor_type_of
-from ir_exec.onnx.values import Appended, Held, Missing, Narrow, Sequence, Stack
+from ir_exec.onnx.values import Appended, Held, Missing, MissingValueError, Narrow, Sequence, Stack
 from ir_exec.types import Array
 
 if TYPE_CHECKING:
@@ -37,6 +38,10 @@ __all__ = ["Call", "Converter", "Scope"]
 
 _MOST_DEPTH = 64
 """Bodies and functions inside each other."""
+
+
+_MOST_EXPANDED = 2**17
+"""Nodes of functions, counted at each call: a file of some kilobytes can call functions millions of times."""
 
 
 class Scope:
@@ -159,6 +164,7 @@ class Converter:
         self._unknown: set[str] = set()
         self.unsupported: Counter[tuple[str, str]] = Counter()
         self._arrays: dict[int, tuple[TensorProto, Array]] = {}
+        self._expanded_nodes = 0
         self._active: list[tuple[str, str]] = []
 
     def array(self, tensor: TensorProto) -> Array:
@@ -191,7 +197,7 @@ class Converter:
     def nodes(self, nodes: Many[NodeProto], scope: Scope) -> None:
         for position, node in in_order(nodes, scope.names(), self._reported):
             try:
-                outputs = self._outputs(node, scope)
+                outputs = self._outputs(node, scope, position)
             except IRError as error:
                 self.report(_placed(error, place_of(node, position)))
                 outputs = [Missing()] * len(node.output)
@@ -243,12 +249,15 @@ class Converter:
         self.stand_ins.append(build.parameter(type.shape, type.element_type))
         return narrowed(self.stand_ins[-1], declared.tensor_type.elem_type)
 
-    def _outputs(self, node: NodeProto, scope: Scope) -> list[Held]:
+    def _outputs(self, node: NodeProto, scope: Scope, position: int) -> list[Held]:
         inputs = [self._value(name, scope) if name else None for name in node.input]
         if any(isinstance(value, Missing) for value in inputs):
+            self._leave_out_unknown([node], scope.opsets)
             return [Missing()] * len(node.output)
         try:
             outputs = self._converted(node, inputs, scope)
+        except MissingValueError:
+            return [Missing()] * len(node.output)
         except UnsupportedError as error:
             self._leave_out(node, error.message)
             return [Missing()] * len(node.output)
@@ -256,10 +265,31 @@ class Converter:
             raise
         except Exception as error:
             raise internal_error(error) from error
+        domain = canonical_domain(node.domain)
+        fault = not_taken(domain, node.op_type, scope.opsets.get(domain, 0), inputs)
+        if fault is not None:
+            self.report(fault.located(place_of(node, position)))
         missing = [name for name in node.output[len(outputs) :] if name]
         if missing:
             self._leave_out(node, f"output {missing[0]!r} has no counterpart")
         return [*outputs, *[Missing()] * (len(node.output) - len(outputs))]
+
+    def _leave_out_unknown(self, nodes: Iterable[NodeProto], opsets: Mapping[str, int], depth: int = 0) -> None:
+        """Count the operators that nothing says, of nodes that cannot be converted for want of inputs."""
+        if depth > _MOST_DEPTH:
+            return
+        for node in nodes:
+            domain = canonical_domain(node.domain)
+            function = self.functions.local(node)
+            opset = opsets.get(domain)
+            if function is None and opset is not None and not self._is_said(domain, node.op_type, opset):
+                self._leave_out(node, why_unsaid(domain, node.op_type, opset))
+            for attribute in node.attribute:
+                for graph in (*attribute.graphs, *((attribute.g,) if attribute.HasField("g") else ())):
+                    self._leave_out_unknown(graph.node, opsets, depth + 1)
+
+    def _is_said(self, domain: str, type: str, opset: int) -> bool:
+        return find(domain, type, opset) is not None or self.functions.are_defined(domain, type, opset)
 
     def _leave_out(self, node: NodeProto, why: str) -> None:
         domain = canonical_domain(node.domain)
@@ -279,7 +309,7 @@ class Converter:
             return self._called(version, node, inputs, scope)
         function = self.functions.defined(_resolved(node, scope), inputs, opset)
         if function is None:
-            raise UnsupportedError(f"no operators of IR say it (version {opset} of {shown_domain(domain)})")
+            raise UnsupportedError(why_unsaid(domain, node.op_type, opset))
         return self._expanded(function, node, inputs, scope)
 
     def _called(self, version: Version, node: NodeProto, inputs: list[Held], scope: Scope) -> list[Held]:
@@ -311,6 +341,9 @@ class Converter:
         inner.depth = scope.depth + 1
         for position, name in enumerate(function.input):
             inner.set(name, inputs[position] if position < len(inputs) else None)
+        self._expanded_nodes += len(function.node)
+        if self._expanded_nodes > _MOST_EXPANDED:
+            raise ResourceError(f"functions that call functions come to more than {_MOST_EXPANDED:,} nodes")
         self._active.append(key)
         try:
             self.nodes(function.node, inner)

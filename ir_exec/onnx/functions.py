@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ir_exec.build import Value
-from ir_exec.onnx.domains import canonical_domain
+from ir_exec.onnx.domains import ML, STANDARD, TRAINING, canonical_domain, shown_domain
 from ir_exec.onnx.tensors import onnx_type
 from ir_exec.onnx.values import Held, Narrow, Sequence
 from ir_exec.types import ElementType
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from onnx import FunctionProto, NodeProto, TypeProto
 
-__all__ = ["Functions"]
+__all__ = ["Functions", "why_unsaid"]
 
 
 class Functions:
@@ -28,14 +28,17 @@ class Functions:
         """The function of the file that a node calls."""
         return self._local.get((canonical_domain(node.domain), node.op_type, node.overload))
 
+    def are_defined(self, domain: str, type: str, opset: int) -> bool:
+        """Whether ONNX defines an operator by a body, for some types at least."""
+        schema = _schema(domain, type, opset)
+        return schema is not None and bool(schema.has_function or schema.has_context_dependent_function)
+
     def defined(self, node: NodeProto, inputs: list[Held], opset: int) -> FunctionProto | None:
         """The body by which ONNX defines the operator of a node for inputs of these types; None where it has none."""
-        from onnx import FunctionProto, defs
+        from onnx import FunctionProto
 
-        domain = canonical_domain(node.domain)
-        try:
-            schema: Any = defs.get_schema(node.op_type, opset, domain)
-        except defs.SchemaError:
+        schema = _schema(canonical_domain(node.domain), node.op_type, opset)
+        if schema is None:
             return None
         body = FunctionProto()
         if schema.has_context_dependent_function:
@@ -56,6 +59,32 @@ class Functions:
             if attribute.default_value.type and name not in {one.name for one in body.attribute_proto}:
                 body.attribute_proto.append(attribute.default_value)
         return body
+
+
+def why_unsaid(domain: str, type: str, opset: int) -> str:
+    """Why no operators of IR say an operator that has neither a function nor a body."""
+    from onnx import defs
+
+    shown = shown_domain(domain)
+    known = [one for one in defs.get_all_schemas_with_history() if (one.domain, one.name) == (domain, type)]
+    first = min([one.since_version for one in known], default=None)
+    if first is not None and first > opset:
+        return f"{shown} has it from version {first} on, and the file imports version {opset}"
+    if first is None and domain in (STANDARD, ML, TRAINING):
+        return f"{shown} has no such operator"
+    if first is not None and _schema(domain, type, opset).deprecated:
+        return f"{shown} has it no longer in version {opset}"
+    return f"no operators of IR say it (version {opset} of {shown})"
+
+
+def _schema(domain: str, type: str, opset: int) -> Any:
+    """ONNX's definition of an operator; None where it has none."""
+    from onnx import defs
+
+    try:
+        return defs.get_schema(type, opset, domain)
+    except defs.SchemaError:
+        return None
 
 
 def _type_of(value: Held) -> TypeProto:

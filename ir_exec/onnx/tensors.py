@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import stat
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,9 @@ _NAMES = {
 """The element types that ONNX and IR share, by their names in both."""
 
 _MOST_ELEMENTS = 2**40
+
+_LEAST_MAPPED = 2**16 + 1
+"""Bytes of external data that are mapped, not read."""
 
 _MOST_DENSE = 2**28
 """Elements of a tensor that a file stores without its zeros."""
@@ -208,17 +212,9 @@ def _external(tensor: TensorProto, kind: ElementType, dims: tuple[int, ...], fol
     offset, size = _number(entries, "offset", 0), _number(entries, "length", needed)
     if size != needed:
         raise WeightsError(f"{kind}{list(dims)} takes {needed} bytes, the length is {size}", code=Code.constant_size)
-    try:
-        held = os.path.getsize(path)
-    except OSError as error:
-        message = f"the external data {os.path.basename(path)!r} cannot be read: {error.strerror}"
-        raise WeightsError(message, code=Code.weights_missing) from None
-    if offset + size > held:
-        message = f"the data ends at byte {offset + size}, {os.path.basename(path)!r} has {held}"
-        raise WeightsError(message, code=Code.weights_short)
+    stored = _stored(path, offset, needed)
     if not needed:
         return np.empty(dims, kind.dtype)
-    stored = np.memmap(path, np.uint8, "r", offset, (needed,)) if needed > 2**16 else _read(path, offset, needed)
     if kind.bits < 8:
         from ir_exec.ir.packing import decode
 
@@ -227,8 +223,23 @@ def _external(tensor: TensorProto, kind: ElementType, dims: tuple[int, ...], fol
     return view
 
 
-def _read(path: str, offset: int, size: int) -> Array:
-    return np.fromfile(path, np.uint8, size, offset=offset)
+def _stored(path: str, offset: int, size: int) -> Array:
+    """Bytes of a file; mapped where they are many. WeightsError where it cannot be read, or has too few."""
+    name = os.path.basename(path)
+    try:
+        status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):
+            message = f"the external data {name!r} is no regular file"
+            raise WeightsError(message, code=Code.weights_missing)
+        if offset + size > status.st_size:
+            message = f"the data ends at byte {offset + size}, {name!r} has {status.st_size}"
+            raise WeightsError(message, code=Code.weights_short)
+        if size >= _LEAST_MAPPED:
+            return np.memmap(path, np.uint8, "r", offset, (size,))
+        return np.fromfile(path, np.uint8, size, offset=offset)
+    except OSError as error:
+        message = f"the external data {name!r} cannot be read: {error.strerror or error}"
+        raise WeightsError(message, code=Code.weights_missing) from None
 
 
 def _number(entries: dict[str, str], key: str, default: int) -> int:
@@ -246,8 +257,10 @@ def _inside(location: str, folder: str | None) -> str:
         message = f"the data lies in {location!r}, and a model from bytes has no folder"
         raise WeightsError(message, code=Code.weights_missing, hint="read the model from its path")
     base = os.path.realpath(folder)
-    path = os.path.realpath(os.path.join(base, location))
-    if not location or os.path.isabs(location) or os.path.commonpath([base, path]) != base or path == base:
+    # No path has a null byte, and Python's functions raise a ValueError for one.
+    path = os.path.realpath(os.path.join(base, location.replace("\0", "")))
+    is_name = location and "\0" not in location and not os.path.isabs(location)
+    if not is_name or os.path.commonpath([base, path]) != base or path == base:
         message = f"the external data {location!r} lies outside of the model's folder"
         raise WeightsError(message, code=Code.weights_missing)
     return path

@@ -18,6 +18,7 @@ __all__ = [
     "Appended",
     "Held",
     "Missing",
+    "MissingValueError",
     "Narrow",
     "Sequence",
     "Stack",
@@ -84,6 +85,13 @@ class Appended:
 @dataclass(frozen=True)
 class Missing:
     """A value that no operator of IR gives, because of a node that cannot be converted."""
+
+
+class MissingValueError(UnsupportedError):
+    """What holds a body cannot be converted, because of a node of the body, which is told of by itself."""
+
+    def __init__(self) -> None:
+        super().__init__("a node of the body cannot be said in IR")
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,9 @@ class Comparison(Binary):
     def evaluate(self, a: Array, b: Array) -> Array:  # type: ignore[override]  # the result fits into no input
         return np.asarray(type(self).function(a, self.aligned(a, b)), np.bool_)
 
+    def plain_function(self, a: TensorType, b: TensorType) -> Function:
+        return type(self).function
+
 
 def _comparison(type_name: str, function: Function, sign: str, page: str) -> type[Op]:
     return binary(

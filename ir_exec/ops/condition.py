@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeVar
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
@@ -55,6 +56,9 @@ class Select(Op):
             cond = align_pdpd(cond, then.ndim, self.axis)
             else_ = align_pdpd(else_, then.ndim, self.axis)
         return np.where(cond, then, else_)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return self.evaluate if self.auto_broadcast == "pdpd" else np.where
 
 
 @op("NonZero", since=3)

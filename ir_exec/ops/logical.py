@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base import In, op
-from ir_exec.ops.base.elementwise import Unary, binary
-from ir_exec.types import BOOLEAN, Array
+from ir_exec.ops.base.elementwise import Unary, binary, is_small
+from ir_exec.types import BOOLEAN, Array, TensorType
 
 __all__ = ["LogicalAnd", "LogicalNot", "LogicalOr", "LogicalXor", "Xor"]
 
@@ -61,3 +64,6 @@ class LogicalNot(Unary):
 
     def evaluate(self, data: Array) -> Array:
         return np.asarray(data == 0).astype(data.dtype)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return np.logical_not if types[0].element_type in BOOLEAN and is_small(types[0]) else self.evaluate

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.axes import AXES, axes_of, distinct_axes
 from ir_exec.ops.base.shapes import known_ints, require_rank
-from ir_exec.types import BOOLEAN, Array, Dim, ElementType, Shape, TensorType
+from ir_exec.types import BOOLEAN, Array, Dim, ElementType, Shape, TensorType, element_types
 
 __all__ = [
     "ReduceL1",
@@ -27,6 +28,15 @@ __all__ = [
     "ReduceProd",
     "ReduceSum",
 ]
+
+
+_ADDED_AS_THEY_ARE = element_types("f32 f64")
+
+
+def _reducing(ufunc: np.ufunc, along: tuple[int, ...], keep_dims: bool) -> Callable[..., Any]:
+    """A kernel that calls `ufunc.reduce` alone."""
+    reduce: Any = ufunc.reduce
+    return lambda data, _axes: reduce(data, axis=along, keepdims=keep_dims)
 
 
 class _Reduction(Op):
@@ -61,7 +71,16 @@ class _Reduction(Op):
         axes = known_ints(types[1])
         if axes is None or types[0].rank is None:
             return self.evaluate
-        return partial(self._along, distinct_axes(axes, self._axis_count(types[0].rank)))
+        along = distinct_axes(axes, self._axis_count(types[0].rank))
+        is_plain = types[0].element_type in _ADDED_AS_THEY_ARE and types[0].shape.size.lo > 0
+        # Where no axis is left, NumPy makes no array.
+        if is_plain and (self.keep_dims or len(along) < types[0].rank) and types[0].rank:
+            return self._of_floats(along, types[0]) or partial(self._along, along)
+        return partial(self._along, along)
+
+    def _of_floats(self, along: tuple[int, ...], data: TensorType) -> Callable[..., Any] | None:
+        """`_along` without what floats of 32 and 64 bits do not need, for static data that is not empty."""
+        return None
 
     def _along(self, along: tuple[int, ...], data: Array, axes: Array | None = None) -> Array:
         """The output for axes counted from the front; as a kernel it also gets the input `axes`, which it ignores."""
@@ -97,6 +116,9 @@ class ReduceSum(_Reduction):
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
         return summed(data, axes, self.keep_dims)
 
+    def _of_floats(self, along: tuple[int, ...], data: TensorType) -> Callable[..., Any]:
+        return _reducing(np.add, along, self.keep_dims)
+
 
 @op("ReduceMean", since=1)
 class ReduceMean(_Reduction):
@@ -107,6 +129,17 @@ class ReduceMean(_Reduction):
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
         return mean(data, axes, self.keep_dims)
+
+    def _of_floats(self, along: tuple[int, ...], data: TensorType) -> Callable[..., Any]:
+        sizes = data.shape.static
+        count = np.array(prod([sizes[axis] for axis in along]), data.element_type.dtype)
+        total = _reducing(np.add, along, self.keep_dims)
+
+        def mean_of(data: Array, axes: Array) -> Any:
+            sums = total(data, axes)
+            return np.divide(sums, count, out=sums)
+
+        return mean_of
 
 
 @op("ReduceProd", since=1)
@@ -139,6 +172,9 @@ class _Extreme(_Reduction):
         if not self.keep_dims:
             shape = tuple(size for axis, size in enumerate(data.shape) if axis not in axes)
         return np.full(shape, _ends_of_range(data.dtype)[self.of_nothing], data.dtype)
+
+    def _of_floats(self, along: tuple[int, ...], data: TensorType) -> Callable[..., Any]:
+        return _reducing(self.extreme, along, self.keep_dims)
 
 
 @op("ReduceMax", since=1)

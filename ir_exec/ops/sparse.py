@@ -263,7 +263,10 @@ def _index_faults(emb_table: TensorType, indices: TensorType) -> list[IRError]:
 def _bag_sizes(offsets: Array, count: int) -> Array:
     """How many indices each bag has; those before the first offset belong to none."""
     _require_offsets(offsets, count)
-    return np.diff(offsets.astype(np.int64), append=count)
+    sizes = np.empty(len(offsets), np.int64)
+    np.subtract(offsets[1:], offsets[:-1], out=sizes[:-1])
+    np.subtract(count, offsets[-1:], out=sizes[-1:])
+    return sizes
 
 
 def _require_offsets(offsets: Array, count: int) -> None:
@@ -282,16 +285,49 @@ def _summed(table: Array, indices: Array, bags: Array, count: int, weights: Arra
     rows = table.reshape(len(table), prod(table.shape[1:]))
     dtype = accumulator(table.dtype) if ElementType.of(table).is_float else table.dtype
     sums = np.zeros((count, rows.shape[1]), dtype)
+    sizes = np.bincount(bags, minlength=count)
+    few = min(costs.FEW_ROWS_OF_A_BAG, sums.size // costs.ELEMENTS_A_PLACE)
+    add = _add_by_place if sizes.max(initial=0) <= few else _add_by_blocks
+    add(rows, positions, sizes, weights, sums)
+    return sums.reshape(count, *table.shape[1:])
+
+
+def _add_by_place(rows: Array, positions: Array, sizes: Array, weights: Array | None, sums: Array) -> None:
+    """Add the first row of every bag, then the second of those that have one, and so on: for bags of few rows.
+
+    sizes: how many rows each bag has. sums: of each bag, 0 before.
+    """
+    starts = np.cumsum(sizes) - sizes
+    step = max(costs.INTERMEDIATE_ELEMENTS // max(rows.shape[1], 1), 1)
+    for begin in range(0, len(sums), step):
+        some = slice(begin, begin + step)
+        first, of_these, total = starts[some], sizes[some], sums[some]
+        for place in range(of_these.max(initial=0)):
+            has_one = of_these > place
+            bags = slice(None) if has_one.all() else np.flatnonzero(has_one)
+            total[bags] += _weighted(rows, positions, weights, first[bags] + place, sums.dtype)
+
+
+def _add_by_blocks(rows: Array, positions: Array, sizes: Array, weights: Array | None, sums: Array) -> None:
+    """The same, adding up runs of rows."""
+    bags = np.repeat(np.arange(len(sizes)), sizes)
     step = max(costs.INTERMEDIATE_ELEMENTS // max(rows.shape[1], 1), 1)
     for begin in range(0, len(positions), step):
-        chosen = rows[positions[begin : begin + step]].astype(dtype, copy=False)
-        if weights is not None:
-            chosen *= weights[begin : begin + step, np.newaxis].astype(dtype, copy=False)
-        among = bags[begin : begin + step]
-        starts = run_starts(among)
+        some = slice(begin, begin + step)
+        starts = run_starts(bags[some])
+        chosen = _weighted(rows, positions, weights, some, sums.dtype)
         # Each bag occurs once here, but part of it may have been in the block before.
-        sums[among[starts]] += np.add.reduceat(chosen, starts, axis=0, dtype=dtype)
-    return sums.reshape(count, *table.shape[1:])
+        sums[bags[some][starts]] += np.add.reduceat(chosen, starts, axis=0, dtype=sums.dtype)
+
+
+def _weighted(
+    rows: Array, positions: Array, weights: Array | None, some: Array | slice, dtype: np.dtype[np.generic]
+) -> Array:
+    """The rows at some of the positions, times their weights."""
+    chosen = rows[positions[some]].astype(dtype, copy=False)
+    if weights is not None:
+        chosen *= weights[some, np.newaxis].astype(dtype, copy=False)
+    return chosen
 
 
 def _divided(sums: Array, counts: Array) -> Array:

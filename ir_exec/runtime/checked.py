@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 from ir_exec.errors import EvaluationError, raise_error
 from ir_exec.graph import Node
@@ -18,63 +18,102 @@ from ir_exec.types import Array, Bounds, TensorType
 __all__ = ["Checked"]
 
 _REMEMBERED_BYTES = 2**8
-"""Bytes of an input whose elements counted, up to which they are compared with those of the next run."""
+"""Bytes of an input whose elements counted, up to which they are compared with those of other runs."""
+
+_REMEMBERED = 2**7
+"""Kinds of arrays that a layer remembers. A cache that grows comes through the same sizes for every text."""
 
 
-class _Seen(NamedTuple):
+@dataclass(slots=True)
+class _Seen:
     """Arrays that were found right.
 
-    types: their dtypes and shapes. size: the bytes of the outputs. values: by position the elements that counted.
-    kernel: what computes the outputs.
+    size: the bytes of the outputs. kernel: what computes the outputs. is_settled: whether no better one is looked for.
     """
 
-    types: list[tuple[np.dtype[Any], tuple[int, ...]]]
     size: int
     kernel: Callable[..., Any]
-    values: Sequence[tuple[int, bytes]] = ()
-
-    def is_like(self, types: list[tuple[np.dtype[Any], tuple[int, ...]]], arrays: Sequence[Array]) -> bool:
-        """Whether arrays of these types differ in nothing that counted."""
-        return types == self.types and not any(arrays[place].tobytes() != value for place, value in self.values)
+    is_settled: bool
 
 
 class Checked:
     """A kernel that infers the types of the outputs first, and raises what `infer` finds wrong with the arrays.
 
-    It infers nothing when the arrays are as those before, and finds the kernel for their types when it sees such arrays
-    for the second time. Several threads may call.
+    It infers nothing when the arrays are as others before, and finds the kernel for their types when it sees such
+    arrays for the second time. Several threads may call.
 
-    kernel: for arrays of any types. better: whether `Op.kernel` may take its place.
+    kernel: for arrays of any types. better: whether `Op.kernel` may take its place. fixed: the inputs, by position,
+    that are the same arrays in every call.
     """
 
     def __init__(
-        self, node: Node, op: Op, context: Mapping[str, Any], kernel: Callable[..., Any], *, better: bool
+        self,
+        node: Node,
+        op: Op,
+        context: Mapping[str, Any],
+        kernel: Callable[..., Any],
+        *,
+        better: bool,
+        fixed: Mapping[int, Array] = MappingProxyType({}),
     ) -> None:
         self._node = node
         self._op = op
         self._context = context
         self._kernel = kernel
-        self._better = better
-        self._seen: _Seen | None = None
+        self._better = better and not op.fills_up
+        self._fixed = {position: TensorType.of(array) for position, array in fixed.items()}
+        self._varying = [position for position in range(len(node.values_in)) if position not in fixed]
+        # The inputs, among the others, whose elements have counted.
+        self._read: tuple[int, ...] = ()
+        self._seen: dict[tuple[Any, ...], _Seen] = {}
 
     def __call__(self, *arrays: Array) -> Any:
-        types = [(array.dtype, array.shape) for array in arrays]
-        seen = self._seen
-        if seen is None or not seen.is_like(types, arrays):
-            seen = self._inferred(types, arrays)
-        elif self._better and seen.kernel is self._kernel and not seen.values:
-            found = self._op.kernel(*[TensorType.of(array).without_values() for array in arrays])
-            seen = self._seen = seen._replace(kernel=found)
+        key = self._key(arrays)
+        seen = None if key is None else self._seen.get(key)
+        if seen is None:
+            seen = self._inferred(arrays)
+        elif not seen.is_settled:
+            seen.kernel = self._kernel_for(arrays)
+            seen.is_settled = True
         current_limits().require(seen.size)
         return seen.kernel(*arrays)
 
-    def _inferred(self, types: list[tuple[np.dtype[Any], tuple[int, ...]]], arrays: Sequence[Array]) -> _Seen:
-        read: set[int] = set()
-        size = self._inferred_size([_watched(array, position, read) for position, array in enumerate(arrays)])
-        seen = _Seen(types, size, self._kernel)
-        if not self._op.infer_context and all(_is_comparable(arrays[position]) for position in read):
-            self._seen = seen._replace(values=[(position, arrays[position].tobytes()) for position in read])
+    def _key(self, arrays: Sequence[Array]) -> tuple[Any, ...] | None:
+        """What counts of arrays; None where it is too much to be remembered."""
+        read = self._read
+        key: list[Any] = [read]
+        for position in self._varying:
+            array = arrays[position]
+            key += (array.dtype, array.shape)
+        for position in read:
+            array = arrays[position]
+            if array.nbytes > _REMEMBERED_BYTES or array.dtype.kind not in "biuf":
+                return None
+            key.append(array.tobytes())
+        return tuple(key)
+
+    def _inferred(self, arrays: Sequence[Array]) -> _Seen:
+        read = set(self._read)
+        types = [self._fixed.get(position) or _watched(array, position, read) for position, array in enumerate(arrays)]
+        size = self._inferred_size(types)
+        seen = _Seen(size, self._kernel, is_settled=not self._better)
+        if not self._op.infer_context:
+            self._read = tuple(sorted(read))
+            key = self._key(arrays)
+            if key is not None:
+                if len(self._seen) >= _REMEMBERED:
+                    self._seen.pop(next(iter(self._seen)), None)
+                self._seen[key] = seen
         return seen
+
+    def _kernel_for(self, arrays: Sequence[Array]) -> Callable[..., Any]:
+        """`Op.kernel`, which may rely on the elements that the key of these arrays has."""
+        types = [self._fixed.get(position) or TensorType.of(array) for position, array in enumerate(arrays)]
+        known = self._fixed.keys() | set(self._read)
+        found: Callable[..., Any] = self._op.kernel(
+            *[type if position in known else type.without_values() for position, type in enumerate(types)]
+        )
+        return found
 
     def _inferred_size(self, types: list[TensorType]) -> int:
         """The bytes of the outputs that are not views."""
@@ -89,10 +128,6 @@ class Checked:
         # What may be a view of an input, and is not larger than one, is counted when it is there.
         least = max(map(byte_size, types), default=0) if op.views else -1
         return sum([size for size in sizes if size > least])
-
-
-def _is_comparable(array: Array) -> bool:
-    return array.nbytes <= _REMEMBERED_BYTES and array.dtype.kind in "biuf"
 
 
 def _watched(array: Array, position: int, read: set[int]) -> TensorType:

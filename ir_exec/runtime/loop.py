@@ -60,6 +60,8 @@ SMALL = 2**10
 
 
 def _keep(held: Held, arrays: list[Array], result: Any, limits: Limits) -> None:
+    if type(result) is not tuple and result.nbytes <= SMALL:
+        return
     outputs = result if type(result) is tuple else (result,)
     large = [pair for pair in zip(outputs, held.outputs, strict=False) if np.asarray(pair[0]).nbytes > SMALL]
     given = owners(arrays) if large else ()

@@ -70,18 +70,19 @@ class Plan:
     slots: what every slot holds when a run begins: constants, and values that follow from the input shapes.
     results: the slots that hold the outputs at the end.
     live: for each step the bytes of all tensors of known size that exist when it has computed its outputs, without the
-        inputs of the network and the constants.
+        inputs of the network and the constants. peak: the most of it.
     """
 
     steps: list[Step]
     slots: list[Array | None]
     results: list[int]
     live: list[int] = field(default_factory=list)
+    peak: int = 0
 
     def require_room(self, limits: Limits) -> None:
         """Raise ResourceError at the first layer at which a run by this plan is over the budget."""
         try:
-            limits.require(max(self.live, default=0))
+            limits.require(self.peak)
         except ResourceError:
             for live, step in zip(self.live, self.steps, strict=True):
                 _at_layer(step.node, limits.require, live)
@@ -149,6 +150,7 @@ class Planner:
             step = self._step(index, node, live)
             plan.steps.append(step if self._setting.instrument is None else self._setting.instrument(step))
             self._buffers.leave(index)
+        plan.peak = max(plan.live, default=0)
         return plan
 
     def _step(self, index: int, node: Node, live: int) -> Step:
@@ -186,7 +188,10 @@ class Planner:
     def _checked(self, node: Node, op: Op, context: Context) -> Kernel:
         """What computes a node whose types are inferred from the arrays of the run."""
         better = self._kernel_for_any(node, op, context)
-        return Checked(node, op, context, better or op.evaluate, better=better is None and self._overwrite)
+        slots = [self._slots[value.number] for value in node.values_in]
+        fixed = {position: array for position, array in enumerate(slots) if array is not None}
+        is_replaceable = better is None and self._overwrite
+        return Checked(node, op, context, better or op.evaluate, better=is_replaceable, fixed=fixed)
 
     def _kernel_for_any(self, node: Node, op: Op, context: Context) -> Kernel | None:
         """What is to be called instead of `evaluate` and of `kernel`, whatever the types are."""

@@ -81,7 +81,7 @@ class Plans:
             plan = self._make(types, not observed)
             _remember(self._exact, key, plan)
             self._open_inputs = self._open_inputs or list(inputs)
-            if max(plan.live, default=0) <= self._ample:
+            if plan.peak <= self._ample:
                 self._planned_bytes = max(_bytes(inputs), self._planned_bytes or 0)
         return plan
 

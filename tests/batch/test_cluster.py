@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -133,6 +135,49 @@ def test_workers_that_die(client: Any, tmp_path: Path) -> None:
     results = list(batch.run(weighed_network(), items, client))
     assert values(results) == [*expected(20)[:12], None, *expected(20)[13:]]
     assert str(results[12].error).startswith("the worker process died while it computed this")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed by a signal")
+def test_a_worker_that_dies_while_its_results_are_fetched(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scheduler tries for long to reach a worker that is gone; here it never answers."""
+    asked: list[Any] = []
+
+    class Slow:
+        """The scheduler's calls; the first of `gather` finds its worker dead."""
+
+        def __init__(self, calls: Any) -> None:
+            self._calls = calls
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._calls, name)
+
+        async def gather(self, *, keys: list[Any]) -> Any:
+            asked.append(keys)
+            if len(asked) > 1:
+                return await self._calls.gather(keys=keys)
+            (worker,) = (await self._calls.who_has(keys=keys[:1]))[keys[0]]
+            os.kill(pids[worker], signal.SIGKILL)
+            return await asyncio.Event().wait()
+
+    pids = client.run(os.getpid)
+    monkeypatch.setattr(client, "scheduler", Slow(client.scheduler))
+    assert values(list(batch.run(weighed_network(), arrays(50), client))) == expected(50)
+    assert len(asked) > 1
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed by a signal")
+def test_a_cluster_that_gives_up_its_workers(tmp_path: Path) -> None:
+    """Those that are lost, before they come again: it is asked for them anew, where none is left."""
+    items: list[Any] = list(arrays(3))
+    items[1] = DeadlyOnce(str(tmp_path / "mark"), 1)
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": 0, "distributed.worker.daemon": True}),
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=60
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        assert values(list(batch.run(weighed_network(), items, client))) == expected(3)
 
 
 def test_a_scheduler_that_is_gone() -> None:

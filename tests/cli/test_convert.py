@@ -61,6 +61,7 @@ def test_what_cannot_be_converted_is_told(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["convert", str(stored(tmp_path, proto)), "-o", str(out)])
     assert result.exit_code == 1
     assert "StringConcat (1 node)" in result.output
+    assert f"--> {tmp_path / 'model.onnx'}" in result.output
     assert not out.exists()
 
 

@@ -59,6 +59,53 @@ def test_constants_of_numbers(path: Path, text: str, expected: list[float]) -> N
     assert found.tolist() == [np.broadcast_to(expected, 3).tolist()]
 
 
+ROW = np.array([[1, 2, 3]], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--replace", "soft=Clamp(min=0, max=5)"], [2, 4, 5]),
+        (["--replace", "dou.ble=Add", "--replace", "soft=Relu"], [3, 4, 5]),
+        (["--replace", "dou.ble=Negative", "--remove", "soft"], [-1, -2, -3]),
+        (["--replace", "dou.ble=Power(3.0)", "--remove", "soft"], [1, 8, 27]),
+        (["--replace", "soft=ReduceMax([1], keep_dims=true)"], [6]),
+        (["--replace", "soft=LogSoftmax", "--insert", "y=Exp", "--insert", "y=ReduceSum(1)"], [1]),
+        (["--replace", "soft=Sqrt", "--set-constant", "a.b=two=4"], [2, np.sqrt(8), np.sqrt(12)]),
+        (["--insert", "dou.ble=Subtract([1, 2, 3])", "--remove", "soft"], [1, 2, 3]),
+        (["--insert", "dou.ble=Concat('x', axis=1)", "--remove", "soft"], [2, 4, 6, 1, 2, 3]),
+        (["--insert", "dou.ble=Add('ones.npy')", "--remove", "soft"], [3, 5, 7]),
+        (["--insert", "a.b=two=Convert(destination_type=f32)", "--remove", "soft"], [2, 4, 6]),
+        (["--insert", "dou.ble=Gather([2, 0], 1)", "--remove", "soft"], [6, 2]),
+    ],
+)
+def test_layers_are_told(
+    path: Path, options: list[str], expected: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(path.parent)
+    np.save("ones.npy", np.ones(3, np.float32))
+    model = edited(path, *options)
+    assert model.outputs[0].name == "y"
+    assert ir_exec.check_model(path.with_name("out.xml")).ok
+    found = ir_exec.compile_model(model)([ROW])[0]
+    np.testing.assert_allclose(found.ravel(), expected, rtol=1e-6)
+
+
+def test_a_layer_that_replaces_another_keeps_its_name_and_what_both_have(path: Path) -> None:
+    model = edited(path, "--set-attribute", "soft.axis=0", "--replace", "soft=LogSoftmax")
+    (layer,) = (one for one in model.document.layers if one.type == "LogSoftmax")
+    assert (layer.name, layer.data["axis"]) == ("soft", "0")
+
+
+def test_layers_inside_of_bodies(path: Path) -> None:
+    x = build.parameter([2], name="x")
+    (y,) = build.loop(3, None, lambda i, sum: (None, [build.add(sum, 1.0, name="plus")], []), carried=[x], name="loop")
+    build.model(build.result(y, name="y")).save(path)
+    model = edited(path, "--replace", "loop/body/plus=Multiply", "--insert", "loop/body/plus=Subtract('x')")
+    found = ir_exec.compile_model(model)([np.array([1, 2], np.float32)])[0]
+    assert found.tolist() == [-2, -4]
+
+
 def test_element_types_and_files_that_are_replaced(path: Path) -> None:
     x = build.parameter([2], name="x")
     build.model(build.result(build.relu(x), name="y")).save(path)
@@ -81,6 +128,21 @@ def test_element_types_and_files_that_are_replaced(path: Path) -> None:
         (["--shape", "z[1]"], "there is no input 'z'"),
         (["--type", "x=f17"], "'f17' is no element type"),
         (["--remove", "x"], "nothing can take its place"),
+        (["--insert", "dou.ble"], "is not NAME=TYPE"),
+        (["--insert", "dou.ble=Add("], "is not NAME=TYPE"),
+        (["--insert", "dou.ble=Add(1 2)"], "expected numbers, [lists] and quoted names"),
+        (["--insert", "dou.ble=Add(**{})"], "expected numbers, [lists] and quoted names"),
+        (["--insert", "dou.ble=Add(__import__('os'))"], "expected numbers, [lists] and quoted names"),
+        (["--insert", "dou.ble=Add({1: 2})"], "expected numbers, [lists] and quoted names"),
+        (["--insert", "dou.ble=Add(" + "[" * 500 + "]" * 500 + ")"], "expected numbers, [lists] and quoted names"),
+        (["--insert", "dou.ble=Adder"], "Adder"),
+        (["--insert", "dou.ble=Add('z')"], "there is no layer or tensor 'z'"),
+        (["--insert", "dou.ble=Add('z.npy')"], "cannot read the array z.npy"),
+        (["--insert", "dou.ble=TopK(1, axis=1, mode=max, sort=none)"], "the layer has 2 outputs"),
+        (["--replace", "soft=Clamp(min=0)"], "max"),
+        (["--replace", "soft=Clamp(min=0, max=1, least=3)"], "has no attribute least"),
+        (["--replace", "z=Clamp(min=0, max=1)"], "there is no layer or tensor 'z'"),
+        (["--replace", "soft=Softmax(axis=1, opset=77)"], "opset77"),
     ],
 )
 def test_what_cannot_be(path: Path, options: list[str], told: str) -> None:

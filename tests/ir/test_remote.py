@@ -177,7 +177,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def _answer(self, *, with_content: bool) -> None:
         server: Any = self.server
-        path = NETWORKS / self.path.lstrip("/")
+        path = server.folder / self.path.lstrip("/")
         if not path.is_file():
             self.send_error(404)
             return
@@ -200,7 +200,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 def server() -> Iterator[Any]:
     pytest.importorskip("aiohttp", reason="fsspec reads HTTP by aiohttp")
     server: Any = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.asked, server.has_ranges, server.has_versions = [], True, True
+    server.folder, server.asked, server.has_ranges, server.has_versions = NETWORKS, [], True, True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield server
@@ -222,6 +222,29 @@ def test_a_network_over_http(server: Any, has_ranges: bool, has_versions: bool) 
     missing = ir_exec.check_model(url.replace("lstm", "nothing"))
     assert [found.code for found in missing.errors] == ["IR001"]
     assert "No such file" in missing.errors[0].message
+
+
+@pytest.mark.parametrize("has_ranges", [True, False])
+def test_an_archive_over_http(server: Any, has_ranges: bool, tmp_path: Path) -> None:
+    server.folder, server.has_ranges = tmp_path, has_ranges
+    with zipfile.ZipFile(tmp_path / "net.zip", "w") as archive:
+        for suffix in (".xml", ".bin"):
+            archive.write(LSTM.with_suffix(suffix), f"lstm{suffix}")
+    place = f"http://127.0.0.1:{server.server_port}/net.zip"
+    assert np.array_equal(run(f"zip://lstm.xml::{place}"), run(str(LSTM.with_suffix(".xml"))))
+    (error,) = ir_exec.check_model(f"zip://nothing.xml::{place}").errors
+    assert "No such file" in error.message
+    (error,) = ir_exec.check_model(f"zip://lstm.xml::{place.replace('net', 'nothing')}").errors
+    assert "No such file" in error.message
+
+
+def test_a_server_that_does_not_answer_in_time(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(*_: object) -> None:
+        raise fsspec.exceptions.FSTimeoutError
+
+    monkeypatch.setattr(memory, "info", late)
+    (error,) = ir_exec.check_model("memory://net/lstm.xml").errors
+    assert "no answer in time" in error.message
 
 
 def test_a_missing_bin(memory: Any) -> None:

@@ -51,6 +51,8 @@ def test_layouts_that_blas_does_not_take() -> None:
         ((1700, 3000), (3000,)),
         ((600_000,), (600_000,)),
         ((700, 1), (1, 4000)),
+        ((3, 600), (600, 900)),
+        ((2, 1, 600), (600, 900)),
     ],
 )
 def test_long_products_are_the_products(claimed: Claim, a: tuple[int, ...], b: tuple[int, ...], dtype: type) -> None:
@@ -60,6 +62,18 @@ def test_long_products_are_the_products(claimed: Claim, a: tuple[int, ...], b: t
     assert found.dtype == dtype
     assert found.shape == wanted.shape
     assert np.array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 40, 64, 65])
+@pytest.mark.parametrize("columns", [31, 90, 1300])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+def test_few_rows_by_a_matrix_that_lies_transposed(claimed: Claim, rows: int, columns: int, dtype: type) -> None:
+    left, right = whole_numbers(rows, 700).astype(dtype), whole_numbers(columns, 700).astype(dtype).T
+    for a in (left, left.reshape(rows, 1, 700), np.asfortranarray(left)):
+        found = matrix_product(a, right)
+        assert found.dtype == dtype
+        assert found.flags.c_contiguous
+        assert np.array_equal(found, np.matmul(a.astype(np.float64), right))
 
 
 def test_long_products_into_rows_that_do_not_follow_each_other(claimed: Claim) -> None:
@@ -73,7 +87,13 @@ def test_long_products_into_rows_that_do_not_follow_each_other(claimed: Claim) -
 
 @pytest.mark.parametrize(
     ("a", "b"),
-    [((130, 700), (700, 900)), ((12, 128, 64), (12, 64, 300)), ((2000, 64), (64, 64)), ((1, 3000), (3000, 900))],
+    [
+        ((130, 700), (700, 900)),
+        ((12, 128, 64), (12, 64, 300)),
+        ((2000, 64), (64, 64)),
+        ((1, 3000), (3000, 900)),
+        ((3, 3000), (3000, 900)),
+    ],
 )
 def test_threads_change_no_digit(claimed: Claim, a: tuple[int, ...], b: tuple[int, ...]) -> None:
     generator = np.random.default_rng(0)
@@ -91,7 +111,7 @@ def test_threads_change_no_digit(claimed: Claim, a: tuple[int, ...], b: tuple[in
     batch=st.lists(st.integers(1, 20), max_size=3),
     rows=st.integers(1, 3000),
     columns=st.integers(1, 3000),
-    nanoseconds=st.floats(costs.WORTH_SHARING_PRODUCTS_NANOSECONDS, 1e9),
+    nanoseconds=st.floats(costs.WORTH_SHARING_NANOSECONDS, 1e9),
 )
 def test_pieces_cover_everything_once(batch: list[int], rows: int, columns: int, nanoseconds: float) -> None:
     shape = (*batch, rows, columns)

@@ -236,6 +236,8 @@ def _run(raw: bytes) -> None:
     compiled = ir_exec.compile_model(raw, max_memory=_MOST_MEMORY // 4, max_seconds=20)
     inputs = {}
     for port in compiled.inputs:
+        if not port.element_type.is_known:
+            return
         dims = [3] * 2 if port.shape.dims is None else [dim.size if dim.is_static else 2 for dim in port.shape]
         if any(dim > 64 for dim in dims) or len(dims) > 6:
             return

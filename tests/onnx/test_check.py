@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from onnx import numpy_helper
 
-from ir_exec import check_model
+from ir_exec import check_model, compile_model
 from ir_exec.cli import main
 from tests.onnx.files import model, stored
 
@@ -62,7 +62,7 @@ def findings(proto: onnx.ModelProto) -> list[str]:
             ["error[IR502] node 0", "error[IR504] node 1"],
         ),
         ("g (float[2] x, int64[2] i) => (float[2] y) { y = Add(x, i) }", ['error[IR402] node 0 "y" (Add)']),
-        ("g (float[2] x) => (float[2] y) { y = Softmax<axes = 1>(x) }", ['warning[IR303] node 0 "y" (Softmax)']),
+        ("g (float[2] x) => (float[2] y) { y = Softmax<axes = 1>(x) }", ['error[IR302] node 0 "y" (Softmax)']),
         ("g (float[2] x) => (float[2] y) { y = Relu(x, x) }", ['error[IR106] node 0 "y" (Relu)']),
     ],
 )
@@ -128,3 +128,18 @@ def test_the_command_line_names_file_node_and_value(tmp_path: Path) -> None:
     assert "error[IR606 value-info]" in result.output
     assert "model.onnx" in result.output
     assert '"y" (Relu)' in result.output
+
+
+def test_element_types_are_those_of_the_version_of_the_file() -> None:
+    body = "g (float[2] x, float[2] z) => (bool[2] y) { y = Equal(x, z) }"
+    assert findings(model(body, opset=13)) == []
+    found = 'warning[IR401] node 0 "y" (Equal), port A: version 10 of Equal takes no f32'
+    assert findings(model(body, opset=10)) == [found]
+
+
+def test_a_node_whose_element_type_only_ir_takes_is_run() -> None:
+    """As by OpenVINO; onnxruntime refuses it."""
+    body = "g (float[2] x, float[2] z) => (bool[2] y) { y = Equal(x, z) }"
+    compiled = compile_model(model(body, opset=10).SerializeToString())
+    ones = np.ones(2, np.float32)
+    assert compiled([ones, np.array([1, 2], np.float32)])[0].tolist() == [True, False]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from typing import Any
 
 import onnx
@@ -10,7 +13,7 @@ from onnx import defs
 
 from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.domains import ML, STANDARD, TRAINING
-from ir_exec.onnx.registry import Version, find, onnx_op, registered
+from ir_exec.onnx.registry import FAMILIES, Version, find, onnx_op, registered
 
 SCHEMAS = [
     schema
@@ -97,3 +100,14 @@ def test_an_annotation_that_no_file_has_is_refused() -> None:
 
     with pytest.raises(TypeError, match="attribute size is annotated with complex"):
         _ = Version("", "Other", 1, function).attributes
+
+
+@pytest.mark.parametrize("domain", FAMILIES)
+def test_a_domain_is_whole_before_another_is_looked_up(domain: str) -> None:
+    """In a process of its own, for here all domains are imported."""
+    known = [[one.name, one.since] for one in registered() if one.domain == domain]
+    program = "import json, sys; from ir_exec.onnx.registry import find; domain, known = json.load(sys.stdin); "
+    program += "print([name for name, since in known if find(domain, name, since) is None])"
+    told = json.dumps([domain, known])
+    done = subprocess.run([sys.executable, "-c", program], input=told, check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"

@@ -43,6 +43,31 @@ def test_types_are_inferred_once_for_arrays_that_are_alike(monkeypatch: pytest.M
     assert checked(ones(4, 3), ones(3)).shape == (4, 3)
 
 
+def test_arrays_that_come_again_after_others_are_not_inferred_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = node_of("Add")
+    assert node.op is not None
+    checked = Checked(node, node.op, {}, node.op.evaluate, better=True, fixed={1: ones(3)})
+    for rows in range(1, 9):
+        assert checked(ones(rows, 3), ones(3)).shape == (rows, 3)
+    monkeypatch.setattr(Add, "infer", lambda self, *types: pytest.fail("inferred again"))
+    for _ in range(2):
+        for rows in range(8, 0, -1):
+            assert checked(ones(rows, 3), ones(3)).tolist() == [[2] * 3] * rows
+
+
+def test_no_more_kinds_of_arrays_are_remembered_than_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ir_exec.runtime.checked._REMEMBERED", 2)
+    inferred = []
+    infer = Add.infer
+    node = node_of("Add")
+    assert node.op is not None
+    monkeypatch.setattr(Add, "infer", lambda self, *types: inferred.append(types) or infer(self, *types))
+    checked = Checked(node, node.op, {}, node.op.evaluate, better=True)
+    for rows, count in ((1, 1), (2, 2), (1, 2), (3, 3), (1, 4), (3, 4)):
+        checked(ones(rows), ones(rows))
+        assert len(inferred) == count, rows
+
+
 def test_values_that_count_are_compared() -> None:
     node = node_of("Reshape", "i64", special_zero="true")
     assert isinstance(node.op, Reshape)

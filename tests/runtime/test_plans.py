@@ -40,7 +40,7 @@ class Made:
         # Two threads that plan at once would mix up the open plan and its inputs.
         assert self.plans._planning.locked()
         self.types.append(" ".join(map(str, types)) + (" " * (not overwrite)))
-        return Plan([], [], [], [self._live])
+        return Plan([], [], [], [self._live], self._live)
 
     def get(self, *shapes: tuple[int, ...], observed: bool = False) -> list[str]:
         """Run by a plan, and tell for which types plans were made for it."""

@@ -11,7 +11,7 @@ from ir_exec.errors import GraphError, InvalidAttributeError, UnsupportedError
 from ir_exec.onnx.attributes import Body, Ints
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import Appended, Held, Missing, Sequence, Stack, as_i64, ints
+from ir_exec.onnx.values import Appended, Held, Missing, MissingValueError, Sequence, Stack, as_i64, ints
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -57,7 +57,7 @@ def _form(held: Held) -> object:
 
 def _flat(held: Held) -> list[Value]:
     if isinstance(held, Missing):
-        raise UnsupportedError("a node of the body cannot be said in IR")
+        raise MissingValueError
     if isinstance(held, Sequence):
         return [value for one in held.items for value in _flat(one)]
     if isinstance(held, Appended):
@@ -236,7 +236,7 @@ def _unrolled(
 
 def _tensor(held: Held) -> Value:
     if isinstance(held, Missing):
-        raise UnsupportedError("a node of the body cannot be said in IR")
+        raise MissingValueError
     if not isinstance(held, Value):
         raise UnsupportedError("a list stands where a tensor is expected")
     return held

@@ -13,8 +13,8 @@ from ir_exec.onnx.ops.convolution import convolve
 from ir_exec.onnx.ops.elementwise import gelu as standard_gelu
 from ir_exec.onnx.ops.image import grid_sample_16
 from ir_exec.onnx.ops.matrix import gemm
+from ir_exec.onnx.ops.normalization import normalized
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.tensors import element_type_of
 from ir_exec.onnx.values import as_i64, cast, concat, ints, known_rank, normal_axis, number, shape_of
 from ir_exec.types import ElementType
 
@@ -193,28 +193,12 @@ def nhwc_conv(
     return build.transpose(found, ints(0, *range(2, rank), 1))
 
 
-def _normalized(
-    data: Value, gamma: Value, beta: Value | None, epsilon: float, *, centered: bool, axis: int = -1
-) -> tuple[Value, Value | None, Value]:
-    """Over the axes from `axis` on: the normalized data, its mean if it is centered, and its inverse deviation."""
-    rank = known_rank(data, "the input")
-    axes = ints(*range(normal_axis(axis, rank), rank))
-    wide = cast(data, ElementType.f32)
-    mean = build.reduce_mean(wide, axes, keep_dims=True) if centered else None
-    left = wide if mean is None else build.subtract(wide, mean)
-    variance = build.reduce_mean(build.multiply(left, left), axes, keep_dims=True)
-    inverse = build.divide(number(1, wide), build.sqrt(build.add(variance, number(epsilon, wide))))
-    found = build.multiply(build.multiply(left, inverse), cast(gamma, wide.element_type))
-    found = found if beta is None else build.add(found, cast(beta, wide.element_type))
-    return cast(found, data.element_type), mean, inverse
-
-
 def _normalized_with_skip(
     data: Value, skip: Value, gamma: Value, beta: Value | None, bias: Value | None, epsilon: float, centered: bool
 ) -> list[Value]:
     total = build.add(data, skip)
     total = total if bias is None else build.add(total, bias)
-    found, mean, inverse = _normalized(total, gamma, beta, epsilon, centered=centered)
+    found, mean, inverse = normalized(total, gamma, beta, epsilon, centered=centered)
     return [found, inverse if mean is None else mean, inverse, total]
 
 
@@ -237,18 +221,6 @@ def skip_simplified_layer_normalization(
     data: Value, skip: Value, gamma: Value, bias: Value | None = None, *, epsilon: float = 1e-12
 ) -> list[Value]:
     return _normalized_with_skip(data, skip, gamma, None, bias, epsilon, centered=False)
-
-
-@onnx_op("SimplifiedLayerNormalization", since=1)
-@onnx_op("SimplifiedLayerNormalization", since=1, domain=MICROSOFT)
-def simplified_layer_normalization(
-    data: Value, scale: Value, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
-) -> list[Value]:
-    """onnxruntime has it in the standard domain."""
-    if element_type_of(stash_type) is not ElementType.f32:
-        raise UnsupportedError("statistics of another type than f32")
-    found, _, inverse = _normalized(data, scale, None, epsilon, centered=False, axis=axis)
-    return [found, inverse]
 
 
 @onnx_op("EmbedLayerNormalization", since=1, domain=MICROSOFT)
@@ -274,7 +246,7 @@ def embed_layer_normalization(
     total = build.add(total, build.gather(positions, position_ids, 0))
     if segment_ids is not None and segments is not None:
         total = build.add(total, build.gather(segments, segment_ids, 0))
-    found, _, _ = _normalized(total, gamma, beta, epsilon, centered=True)
+    found, _, _ = normalized(total, gamma, beta, epsilon, centered=True)
     batch = build.slice(shape_of(input_ids), ints(0), ints(1), ints(1))
     if mask is None:
         counted = build.broadcast(build.constant(0, "i32"), batch)

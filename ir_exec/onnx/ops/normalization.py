@@ -9,9 +9,11 @@ from ir_exec.build import Value
 from ir_exec.errors import UnsupportedError
 from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.convert import Call
+from ir_exec.onnx.domains import MICROSOFT
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.tensors import element_type_of
 from ir_exec.onnx.values import cast, concat, ints, known_rank, known_scalar, normal_axis, number, shape_of
+from ir_exec.types import ElementType
 
 __all__: list[str] = []
 
@@ -230,6 +232,34 @@ def rms_normalization(
     square = build.reduce_mean(build.multiply(wide, wide), axes, keep_dims=True)
     root = build.sqrt(build.add(square, number(epsilon, wide)))
     return build.multiply(cast(build.divide(wide, root), data.element_type), cast(scale, data.element_type))
+
+
+def normalized(
+    data: Value, gamma: Value, beta: Value | None, epsilon: float, *, centered: bool, axis: int = -1
+) -> tuple[Value, Value | None, Value]:
+    """Over the axes from `axis` on: the normalized data, its mean if it is centered, and its inverse deviation."""
+    rank = known_rank(data, "the input")
+    axes = ints(*range(normal_axis(axis, rank), rank))
+    wide = cast(data, ElementType.f32)
+    mean = build.reduce_mean(wide, axes, keep_dims=True) if centered else None
+    left = wide if mean is None else build.subtract(wide, mean)
+    variance = build.reduce_mean(build.multiply(left, left), axes, keep_dims=True)
+    inverse = build.divide(number(1, wide), build.sqrt(build.add(variance, number(epsilon, wide))))
+    found = build.multiply(build.multiply(left, inverse), cast(gamma, wide.element_type))
+    found = found if beta is None else build.add(found, cast(beta, wide.element_type))
+    return cast(found, data.element_type), mean, inverse
+
+
+@onnx_op("SimplifiedLayerNormalization", since=1)
+@onnx_op("SimplifiedLayerNormalization", since=1, domain=MICROSOFT)
+def simplified_layer_normalization(
+    data: Value, scale: Value, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
+) -> list[Value]:
+    """onnxruntime has it in the standard domain."""
+    if element_type_of(stash_type) is not ElementType.f32:
+        raise UnsupportedError("statistics of another type than f32")
+    found, _, inverse = normalized(data, scale, None, epsilon, centered=False, axis=axis)
+    return [found, inverse]
 
 
 @onnx_op("GroupNormalization", since=18)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar
+
 from ir_exec.kernels import costs
 from ir_exec.kernels.pieces import by_slices
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
@@ -23,12 +27,22 @@ class _AlongAxis(Op):
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)
 
+    function: ClassVar[Callable[..., Array]]
+
     axis: Int = 1
 
     def infer(self, data: TensorType) -> TensorType:
         if data.rank is not None:
             normalize_axis(self.axis, max(data.rank, 1))
         return data.without_values()
+
+    def evaluate(self, data: Array) -> Array:
+        return by_slices(type(self).function, data, self.axis, nanoseconds=costs.EXPONENTIAL_NANOSECONDS)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        """The function itself where the elements make one piece."""
+        is_one = bool(types[0].rank) and types[0].shape.size.hi <= costs.PIECE_ELEMENTS
+        return partial(type(self).function, axis=self.axis) if is_one else self.evaluate
 
 
 @op("SoftMax", since=8)
@@ -39,8 +53,7 @@ class SoftMax8(_AlongAxis):
     Specification: activation/softmax-8.
     """
 
-    def evaluate(self, data: Array) -> Array:
-        return by_slices(softmax, data, self.axis, nanoseconds=costs.EXPONENTIAL_NANOSECONDS)
+    function = softmax
 
 
 @op("SoftMax", since=1)
@@ -61,5 +74,4 @@ class LogSoftmax(_AlongAxis):
     Specification: activation/log-soft-max-5.
     """
 
-    def evaluate(self, data: Array) -> Array:
-        return by_slices(log_softmax, data, self.axis, nanoseconds=costs.EXPONENTIAL_NANOSECONDS)
+    function = log_softmax

@@ -10,7 +10,8 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
-from ir_exec.kernels.elementwise import calculated
+from ir_exec.kernels import costs
+from ir_exec.kernels.elementwise import Function, calculated
 from ir_exec.kernels.remainder import floor_remainder, truncated_remainder
 from ir_exec.ops.base import op
 from ir_exec.ops.base.attributes import Bool
@@ -110,6 +111,9 @@ class Divide(Binary):
             _require_no_zero(b)
         return calculated(_quotient_towards_zero if _is_integer(a) else np.divide, a, self.aligned(a, b), out=out)
 
+    def plain_function(self, a: TensorType, b: TensorType) -> Function | None:
+        return np.divide if a.element_type.is_float else None
+
     def check_values(self, *types: TensorType) -> list[IRError]:
         return _zero_divisors(*types)
 
@@ -157,6 +161,16 @@ class _Remainder(Binary):
         if a.dtype == np.float32:
             return self.of_singles(a, self.aligned(a, b), out)
         return super().evaluate(a, b, out=out)
+
+    def plain_function(self, a: TensorType, b: TensorType) -> Function | None:
+        """That of integers too, where no known divisor is 0, but of f32 only where they are few."""
+        divisors = b.value
+        is_whole = a.element_type.is_integer
+        is_exact = (divisors is not None and bool(np.all(divisors != 0))) if is_whole else self._are_few(a, b)
+        return type(self).function if is_exact else None
+
+    def _are_few(self, a: TensorType, b: TensorType) -> bool:
+        return a.element_type is not ElementType.f32 or self.infer(a, b).shape.size.hi <= costs.TWO_CALLS_ELEMENTS
 
     def check_values(self, *types: TensorType) -> list[IRError]:
         return _zero_divisors(*types)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import numpy as np
 
 from ir_exec.codes import Code
@@ -43,17 +47,30 @@ class CumSum(Op):
 
     def evaluate(self, data: Array, axis: Array | None = None) -> Array:
         along = 0 if axis is None else given_axis(axis, data.ndim)
-        output = np.zeros(data.shape, self._sum_type(data))
-        elements, sums = np.moveaxis(data, along, 0), np.moveaxis(output, along, 0)
-        if self.reverse:
-            elements, sums = elements[::-1], sums[::-1]
-        if self.exclusive:
-            elements, sums = elements[:-1], sums[1:]
-        np.cumsum(elements, 0, output.dtype, out=sums)
-        return output.astype(data.dtype, copy=False)
+        return self._along(along, _sum_type(ElementType.of(data)), data)
 
-    def _sum_type(self, data: Array) -> np.dtype[np.generic]:
-        kind = ElementType.of(data)
-        if kind.is_float:
-            return np.dtype(np.float32) if kind.bits < 32 else data.dtype
-        return np.dtype(np.int8) if kind.bits < 8 else data.dtype
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        along = 0 if len(types) == 1 else known_axis(types[1], types[0].rank)
+        return self.evaluate if along is None else partial(self._along, along, _sum_type(types[0].element_type))
+
+    def _along(self, along: int, dtype: np.dtype[Any], data: Array, axis: Array | None = None) -> Array:
+        """The sums along an axis, in this dtype; as a kernel it also gets the input `axis`, which it ignores."""
+        sums = np.zeros(data.shape, dtype)
+        source, target = self._places
+        before = (slice(None),) * along
+        np.add.accumulate(data[(*before, source)], along, dtype, sums[(*before, target)])
+        return sums.astype(data.dtype, copy=False)
+
+    @property
+    def _places(self) -> tuple[slice, slice]:
+        """The elements that are added up, in the direction in which they are, and where their sums go."""
+        if not self.exclusive:
+            every = slice(None, None, -1 if self.reverse else 1)
+            return every, every
+        return (slice(None, 0, -1), slice(-2, None, -1)) if self.reverse else (slice(None, -1), slice(1, None))
+
+
+def _sum_type(kind: ElementType) -> np.dtype[Any]:
+    if kind.is_float:
+        return np.dtype(np.float32) if kind.bits < 32 else kind.dtype
+    return np.dtype(np.int8) if kind.bits < 8 else kind.dtype

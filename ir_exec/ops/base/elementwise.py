@@ -28,7 +28,7 @@ from ir_exec.ops.base.attributes import LOWER, Int, Named
 from ir_exec.ops.base.named_dims import element_type_of
 from ir_exec.ops.base.operator import In, Op, op
 from ir_exec.ops.base.shapes import Broadcasting, align_pdpd, broadcast_shapes
-from ir_exec.types import FLOAT, Array, ElementType, TensorType
+from ir_exec.types import BOOLEAN, FLOAT, Array, ElementType, TensorType
 
 __all__ = [
     "AutoBroadcast",
@@ -127,11 +127,13 @@ class Binary(Op):
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         """NumPy's function itself where there is nothing to do around it."""
-        a, b = types
-        is_plain = type(self).evaluate is Binary.evaluate and isinstance(type(self).function, np.ufunc)
-        if is_plain and is_own_type(a) and is_small(a, b) and self.auto_broadcast != "pdpd":
-            return type(self).function
-        return self.evaluate
+        function = self.plain_function(*types)
+        is_called_directly = is_own_type(types[0]) and is_small(*types) and self.auto_broadcast != "pdpd"
+        return function if isinstance(function, np.ufunc) and is_called_directly else self.evaluate
+
+    def plain_function(self, a: TensorType, b: TensorType) -> Function | None:
+        """What `evaluate` applies to aligned inputs of these types without doing more; None where it does more."""
+        return type(self).function if type(self).evaluate is Binary.evaluate else None
 
     def aligned(self, a: Array, b: Array) -> Array:
         """b reshaped so that NumPy's broadcasting with a does what `auto_broadcast` says."""
@@ -195,13 +197,15 @@ def clip_kernel(data: TensorType, lowest: float, highest: float, otherwise: Call
     """`held_between` for data of this static type, without its look-ups in every call; else `otherwise`."""
     if not (is_own_type(data) and is_small(data)):
         return otherwise
-    dtype = data.element_type.dtype.type
-    return partial(clip_elements, lowest=dtype(lowest), highest=dtype(highest))
+    dtype = data.element_type.dtype
+    # NumPy takes arrays as operands sooner than numbers.
+    return partial(clip_elements, lowest=np.array(lowest, dtype), highest=np.array(highest, dtype))
 
 
 def is_own_type(data: TensorType) -> bool:
     """Whether the operators calculate with this element type as it is."""
-    return data.element_type.is_known and working_dtype(data.element_type.dtype) is data.element_type.dtype
+    kind = data.element_type
+    return kind.is_known and kind in CALCULABLE | BOOLEAN and working_dtype(kind.dtype) is kind.dtype
 
 
 def is_small(*types: TensorType) -> bool:

@@ -81,6 +81,8 @@ class Op:
         contiguous, and shares memory with no other input. The result is written there and returned.
     picks: inputs from which each element of the output takes one, so that of large ones few elements are read.
     deterministic: the same inputs always give the same outputs, so that a result may be computed once and kept.
+    fills_up: `kernel` fills up what `evaluate` leaves out of the static type of the output; where the types show in the
+        run alone, nothing is filled up.
 
     The file:
     expected_attributes: attributes that have a default because OpenVINO reads layers without them, although the
@@ -124,6 +126,7 @@ class Op:
     overwrites: ClassVar[tuple[str, ...]] = ()
     picks: ClassVar[tuple[str, ...]] = ()
     deterministic: ClassVar[bool] = True
+    fills_up: ClassVar[bool] = False
 
     expected_attributes: ClassVar[tuple[str, ...]] = ()
     rounds: ClassVar[bool] = False
@@ -199,8 +202,6 @@ class Op:
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         """What to call for arrays of exactly these static types: `evaluate`, or a faster function with its results.
-
-        Where `evaluate` gives fewer elements than the static type of the output has, this is what fills them up.
 
         It has the keyword `out` where `evaluate` has it.
         unread: outputs that no later layer reads; those behind the last output that is read may be left out.

@@ -15,6 +15,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, ShapeError
 from ir_exec.kernels import costs
+from ir_exec.kernels.elementwise import clip_elements
 from ir_exec.kernels.parallel import for_ranges
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.ops.base import In, Op, op
@@ -59,14 +60,20 @@ class _FromYuv(Op):
 
         def work(start: int, stop: int) -> None:
             part = slice(start, stop)
-            luma = (of(pairs[part]) - 16) * of(1.164)
+            values = np.empty((3, stop - start, 2, columns), of(0).dtype)
+            luma = of(pairs[part]) - of(16)
+            luma *= of(1.164)
             # Repeated along the rows before they meet the pixels: NumPy would run along two elements at a time.
             d, e = (np.repeat(of(plane[part]) - 128, 2, axis=1)[:, np.newaxis] for plane in halves)
-            output[part, ..., red] = _clipped(luma + of(1.596) * e, y.dtype)
-            output[part, ..., blue] = _clipped(luma + of(2.018) * d, y.dtype)
-            luma -= of(0.391) * d
-            luma -= of(0.813) * e
-            output[part, ..., 1] = _clipped(luma, y.dtype)
+            np.add(luma, of(1.596) * e, out=values[red])
+            np.add(luma, of(2.018) * d, out=values[blue])
+            np.subtract(luma, of(0.391) * d, out=values[1])
+            values[1] -= of(0.813) * e
+            clip_elements(values, lowest=of(0), highest=of(255), out=values)
+            if y.dtype == np.uint8:
+                np.rint(values, out=values)
+            for channel, plane in enumerate(values):
+                output[part, ..., channel] = plane
 
         step = max(costs.PIECE_ELEMENTS // max(2 * columns, 1), 1)
         for_ranges(len(output), step, work, nanoseconds=output.size * 5 * costs.ELEMENT_NANOSECONDS)

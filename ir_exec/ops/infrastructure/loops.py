@@ -32,6 +32,9 @@ _MAX_DEPTH = 4
 _PART_OVERHEAD = 128
 """Bytes that a part takes beside its elements, be it a view, until the parts are put together."""
 
+_SMALL = 2**10
+"""Bytes of a Result up to which it is not counted, unless it stays in a part of an output."""
+
 _PATIENCE = 1000
 """After so many iterations of a loop without a trip count it is checked whether it can end at all."""
 
@@ -83,17 +86,20 @@ class _Iteration(Op):
             for parameter, part, data in sliced:
                 arrays[parameter] = part.take(data, done)
             for parameter, counter in counters.items():
-                arrays[parameter] = np.full_like(counter, done)
+                arrays[parameter] = number = np.empty(counter.shape, counter.dtype)
+                number.fill(done)
             results = body.run(arrays)
             body.advance()
             done += 1
-            for array in results:
-                limits.keep(array, besides=given)
+            for result, array in enumerate(results):
+                # A small one that stays in no part is gone after the next iteration.
+                if result in parts or array.nbytes > _SMALL:
+                    limits.keep(array, besides=given)
             for result, collected in parts.items():
                 collected.append(results[result])
             for edge in ties.back_edges:
                 arrays[edge.parameter] = results[edge.result]
-            if not all(bool(results[result].ravel()[0]) for result in conditions):
+            if not all(results[result].item(0) for result in conditions):
                 break
             if done == _PATIENCE and iterations is None and _always_goes_on(body, values):
                 raise _endless()

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 from math import prod
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from ir_exec.kernels.products import matrix_product
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.named_dims import element_type_of
 from ir_exec.ops.base.shapes import broadcast_shapes, merge_dims
-from ir_exec.types import Array, Dim, Shape, TensorType
+from ir_exec.types import Array, Dim, Shape, TensorType, element_types
 
 __all__ = ["Einsum", "Equation"]
 
@@ -80,6 +80,9 @@ def _implicit_output(inputs: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 def _checked(text: str) -> str:
     _parse(text)
     return text
+
+
+_MULTIPLIED_AS_THEY_ARE = element_types("f32 f64")
 
 
 @op("Einsum", since=7)
@@ -155,6 +158,24 @@ class Einsum(Op):
         array = result.array.transpose([result.labels.index(label) for label in output])
         return rounded(array, inputs[0].dtype)
 
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        """One product, arranged once, where there are two inputs without diagonals and broadcasting."""
+        equation = _parse(self.equation)
+        sizes: dict[str, int] = {}
+        labelled = list(zip(equation.inputs, [type.shape.static for type in types], strict=True))
+        is_plain = len(types) == 2 and types[0].element_type in _MULTIPLIED_AS_THEY_ARE
+        for labels, shape in labelled:
+            is_plain = is_plain and ELLIPSIS not in labels and len(set(labels)) == len(labels)
+            is_plain = is_plain and all(
+                sizes.setdefault(label, size) == size for label, size in zip(labels, shape, strict=False)
+            )
+        if not is_plain:
+            return self.evaluate
+        (one, shape), (other, other_shape) = labelled
+        contraction = _Contraction.of(one, other, shape, other_shape, set(equation.output))
+        order = tuple([contraction.labels.index(label) for label in equation.output])
+        return lambda a, b: contraction.compute(a, b).transpose(order)
+
 
 def _label_dims(labels: tuple[str, ...], shape: Shape, name: str) -> tuple[dict[str, Dim], Shape | None]:
     """The dim of each label of one input, and the dims that its ellipsis covers; None without an ellipsis."""
@@ -220,13 +241,6 @@ class _Operand:
         array = np.asarray(np.add.reduce(self.array, axis=axes, dtype=self.array.dtype))
         return _Operand(array, tuple(label for label in self.labels if label in kept))
 
-    def grouped(self, *groups: Sequence[str]) -> Array:
-        """The array with its axes in the order of these labels."""
-        return self.array.transpose([self.labels.index(label) for group in groups for label in group])
-
-    def sizes(self, labels: Iterable[str]) -> tuple[int, ...]:
-        return tuple(self.array.shape[self.labels.index(label)] for label in labels)
-
 
 def _operand(labels: tuple[str, ...], array: Array) -> _Operand:
     """The operand of an input: axes under the ellipsis are labelled from the last one on, and diagonals are taken."""
@@ -262,19 +276,74 @@ def _cheapest_pair(
 
 def _contracted(a: _Operand, b: _Operand, kept: set[str]) -> _Operand:
     """The product of two operands, summed over the labels that are not kept."""
-    a, b = a.summed_to(kept | set(b.labels)), b.summed_to(kept | set(a.labels))
-    batch = [label for label in a.labels if label in b.labels and label in kept]
-    inner = [label for label in a.labels if label not in kept]
-    rows = [label for label in a.labels if label not in b.labels]
-    columns = [label for label in b.labels if label not in a.labels]
-    shape = a.sizes([*batch, *rows]) + b.sizes(columns)
-    check_time()
-    current_limits().require(prod(shape) * a.array.itemsize)
-    labels = (*batch, *rows, *columns)
-    if not inner:
-        left = a.grouped(batch, rows).reshape((*a.sizes([*batch, *rows]), *[1] * len(columns)))
-        right = b.grouped(batch, columns).reshape((*b.sizes(batch), *[1] * len(rows), *b.sizes(columns)))
-        return _Operand(np.asarray(left * right), labels)
-    left = a.grouped(batch, rows, inner).reshape(*a.sizes(batch), prod(a.sizes(rows)), prod(a.sizes(inner)))
-    right = b.grouped(batch, inner, columns).reshape(*b.sizes(batch), prod(b.sizes(inner)), prod(b.sizes(columns)))
-    return _Operand(matrix_product(left, right).reshape(shape), labels)
+    contraction = _Contraction.of(a.labels, b.labels, a.array.shape, b.array.shape, kept)
+    return _Operand(contraction.compute(a.array, b.array), contraction.labels)
+
+
+class _Side(NamedTuple):
+    """What becomes of one operand before the product: the axes that are summed, the order of the rest, the shape."""
+
+    summed: tuple[int, ...]
+    order: tuple[int, ...]
+    shape: tuple[int, ...]
+
+    def arranged(self, array: Array) -> Array:
+        if self.summed:
+            array = np.asarray(np.add.reduce(array, axis=self.summed, dtype=array.dtype))
+        return array.transpose(self.order).reshape(self.shape)
+
+
+class _Contraction(NamedTuple):
+    """The product of two operands with these labels and shapes, summed over the labels that are not kept.
+
+    labels, shape: those of the result. is_outer: whether nothing is summed, so that it is a multiplication.
+    """
+
+    left: _Side
+    right: _Side
+    is_outer: bool
+    labels: tuple[str, ...]
+    shape: tuple[int, ...]
+
+    @staticmethod
+    def of(
+        one: tuple[str, ...],
+        other: tuple[str, ...],
+        sizes: tuple[int, ...],
+        other_sizes: tuple[int, ...],
+        kept: set[str],
+    ) -> _Contraction:
+        size = dict(zip(one, sizes, strict=True)) | dict(zip(other, other_sizes, strict=True))
+        # What only one operand has, and nobody needs, is summed first.
+        a = [label for label in one if label in kept or label in other]
+        b = [label for label in other if label in kept or label in one]
+        batch = [label for label in a if label in b and label in kept]
+        inner = [label for label in a if label not in kept]
+        rows = [label for label in a if label not in b]
+        columns = [label for label in b if label not in a]
+
+        def side(labels: tuple[str, ...], left: list[str], order: list[str], shape: list[int]) -> _Side:
+            summed = tuple([axis for axis, label in enumerate(labels) if label not in left])
+            return _Side(summed, tuple([left.index(label) for label in order]), tuple(shape))
+
+        of_batch, of_rows, of_columns = ([size[label] for label in group] for group in (batch, rows, columns))
+        along = prod([size[label] for label in inner])
+        if inner:
+            left, right = [*of_batch, prod(of_rows), along], [*of_batch, along, prod(of_columns)]
+        else:
+            left, right = [*of_batch, *of_rows, *[1] * len(columns)], [*of_batch, *[1] * len(rows), *of_columns]
+        return _Contraction(
+            side(one, a, [*batch, *rows, *inner], left),
+            side(other, b, [*batch, *inner, *columns], right),
+            not inner,
+            (*batch, *rows, *columns),
+            (*of_batch, *of_rows, *of_columns),
+        )
+
+    def compute(self, a: Array, b: Array) -> Array:
+        check_time()
+        current_limits().require(prod(self.shape) * a.itemsize)
+        left, right = self.left.arranged(a), self.right.arranged(b)
+        if self.is_outer:
+            return np.asarray(left * right)
+        return matrix_product(left, right).reshape(self.shape)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import pairwise
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 
@@ -108,6 +109,13 @@ class _Broadcast(Op):
                 f"data of shape {list(data.shape)} cannot be broadcast to {list(target)} ({mode})", port="target_shape"
             ) from None
 
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        """What `evaluate` does where the last axes meet, which it need not find out again."""
+        if len(types) > 2 or self._mode(False) == "pdpd":
+            return self.evaluate
+        target = self.infer(*types).shape
+        return partial(_filled, target.static) if target.is_static else self.evaluate
+
     def _mode(self, mapped: bool) -> str:
         """How shapes are matched. mapped: whether the layer has axes_mapping."""
         raise NotImplementedError
@@ -172,6 +180,12 @@ class Broadcast(_Broadcast):
 
     def _mode(self, mapped: bool) -> str:
         return "explicit" if self.mode == "none" else self.mode
+
+
+def _filled(shape: tuple[int, ...], data: Array, _target: Array) -> Array:
+    output = np.empty(shape, data.dtype)
+    output[...] = data
+    return output
 
 
 def _numpy(shape: Shape, target: Shape) -> Shape:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from ir_exec.errors import EvaluationError, IRError, ShapeError
 from ir_exec.kernels import costs
 from ir_exec.kernels.gather import take_along_axis, take_slices, take_tuples
 from ir_exec.kernels.indices import Negative, OutOfRangeError, count_from_front, find_indices, lie_within, tuple_offsets
+from ir_exec.kernels.offsets import slices_cost
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Int, NonNegative
 from ir_exec.ops.base.axes import given_axis, known_axis
@@ -73,6 +75,17 @@ class GatherElements(Op):
         return _check_constant(indices, data.shape[axis], axis, "tolerated")
 
 
+def _is_short(data: TensorType, indices: TensorType, axis: int) -> bool:
+    """Whether one call of NumPy's, which checks the indices itself, takes slices of these static types sooner than
+    threads would wake up. A scalar is no array to NumPy."""
+    if indices.element_type not in INDEX or len(data.shape) + len(indices.shape) == 1:
+        return False
+    sizes = data.shape.static
+    slices = prod(sizes[:axis]) * prod(indices.shape.static)
+    nbytes = prod(sizes[axis + 1 :]) * data.element_type.dtype.itemsize
+    return slices_cost(slices, nbytes) < costs.WORTH_SHARING_NANOSECONDS
+
+
 class _Gather(Op):
     """output[p, q, i, r] = data[p, q, indices[p, i], r]: p the batch axes, q those up to `axis`, r those behind it."""
 
@@ -109,6 +122,23 @@ class _Gather(Op):
             return take_slices(data, indices, position, batch)
         except OutOfRangeError:
             return self._with_indices_out_of_range(data, indices, position, batch)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        """NumPy's own function where `take_slices` would call it."""
+        data, indices, axis = types
+        position = known_axis(axis, data.rank)
+        if position is None or self._batch(indices.rank) or not _is_short(data, indices, position):
+            return self.evaluate
+
+        def take(data: Array, indices: Array, axis: Array) -> Array:
+            if data.flags.c_contiguous:
+                try:
+                    return data.take(indices, position)
+                except IndexError:
+                    pass
+            return self.evaluate(data, indices, axis)
+
+        return take
 
     def _batch(self, rank: int | None) -> int | None:
         """How many axes data and indices share, where that is known; `rank` is that of indices."""

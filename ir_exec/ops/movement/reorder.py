@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -44,18 +47,42 @@ class Roll(Op):
         return data.without_values()
 
     def evaluate(self, data: Array, shift: Array, axes: Array) -> Array:
-        rolled = given_axes(axes, data.ndim)
-        shifts: list[int] = shift.ravel().tolist()
-        if shift.ndim == 0:
-            shifts *= len(rolled)
-        total = dict.fromkeys(rolled, 0)
-        for axis, places in zip(rolled, shifts, strict=True):
-            total[axis] += places
-        if not total:
-            return data.copy()
-        # NumPy takes shifts of 64 bits; a sum of them may be longer.
-        moves = [places % max(data.shape[axis], 1) for axis, places in total.items()]
-        return np.roll(data, moves, tuple(total))
+        return _moved(_moves(data.shape, shift, axes), data)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        data, shift, axes = types
+        if shift.value is None or axes.value is None:
+            return self.evaluate
+        return partial(_moved, _moves(data.shape.static, shift.value, axes.value))
+
+
+_Move: TypeAlias = tuple[tuple[slice, ...], tuple[slice, ...]]
+"""Where a block of elements goes, and where it comes from."""
+
+
+def _moves(shape: tuple[int, ...], shift: Array, axes: Array) -> list[_Move]:
+    """The blocks of an array of this shape that move as a whole."""
+    rolled = given_axes(axes, len(shape))
+    shifts: list[int] = shift.ravel().tolist()
+    if shift.ndim == 0:
+        shifts *= len(rolled)
+    total = dict.fromkeys(rolled, 0)
+    for axis, places in zip(rolled, shifts, strict=True):
+        total[axis] += places
+    along = []
+    for axis, size in enumerate(shape):
+        places = total.get(axis, 0) % max(size, 1)
+        # Those that stay behind each other, and those that return at the other end.
+        pairs = [(slice(places, size), slice(0, size - places)), (slice(0, places), slice(size - places, size))]
+        along.append(pairs if places else [(slice(None), slice(None))])
+    return [tuple(zip(*blocks, strict=True)) or ((), ()) for blocks in product(*along)]
+
+
+def _moved(moves: list[_Move], data: Array, _shift: Array | None = None, _axes: Array | None = None) -> Array:
+    output = np.empty(data.shape, data.dtype)
+    for target, source in moves:
+        output[target] = data[source]
+    return output
 
 
 @op("Reverse", since=1)

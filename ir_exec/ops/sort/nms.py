@@ -18,7 +18,7 @@ from ir_exec.kernels.boxes import (
     Selected,
     above,
     as_rows,
-    best_first,
+    best_of_classes,
     corner_overlaps,
     keep_best,
     keep_decaying,
@@ -73,7 +73,7 @@ class _Nms(Family):
         parts = []
         for batch in range(len(boxes) if most > 0 else 0):
             rows = as_rows(boxes[batch])
-            orders = [best_first(own, np.flatnonzero(own > least)) for own in all_scores[batch]]
+            orders = best_of_classes(all_scores[batch], least)
             together = None if sigma > 0 else self._removals_of_all(rows, orders, threshold)
             for label, (own, order) in enumerate(zip(all_scores[batch], orders, strict=True)):
                 if together is not None:
@@ -122,7 +122,15 @@ def _number(scalar: Array | None, kind: ElementType) -> Any:
 
 
 def _indices(found: Selected, kind: ElementType) -> Array:
-    return np.stack([found.batch, found.label, found.box], axis=1).astype(kind.dtype)
+    return _columns(found.batch, found.label, found.box, dtype=kind.dtype)
+
+
+def _columns(*columns: Array, dtype: np.dtype[Any]) -> Array:
+    """Vectors as the columns of a matrix of this dtype."""
+    rows = np.empty((len(columns[0]), len(columns)), dtype)
+    for place, column in enumerate(columns):
+        rows[:, place] = column
+    return rows
 
 
 class _BoxNms(_Nms):
@@ -154,6 +162,7 @@ class _IndicesOnlyNms(_BoxNms):
     )
     outputs = ("selected_indices",)
     number_ranks: ClassVar[tuple[int, ...]] = (0,)
+    fills_up = True
 
     output_type = ElementType.i64
 
@@ -224,7 +233,7 @@ class _ScoredNms(_Nms):
         return indices, scores, TensorType(self.output_type, Shape([1]))
 
     def _arrays(self, found: Selected) -> tuple[Array, ...]:
-        scores = np.stack([found.batch, found.label, found.score], axis=1).astype(np.float32)
+        scores = _columns(found.batch, found.label, found.score, dtype=np.dtype(np.float32))
         return _indices(found, self.output_type), scores, np.array([len(found.box)], self.output_type.dtype)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.kernels.gather import take_along_axis
 from ir_exec.kernels.indices import as_integers
 from ir_exec.kernels.sorting import comparable, least_indices
 from ir_exec.ops.base import In, Op, op
@@ -60,7 +61,7 @@ class _TopK(Op):
         chosen = least_indices(keys, count, self.axis)
         if self.sort == "index":
             chosen = np.sort(chosen, self.axis)
-        return np.take_along_axis(data, chosen, self.axis), chosen.astype(self.index_element_type.dtype)
+        return take_along_axis(data, chosen, self.axis % data.ndim), chosen.astype(self.index_element_type.dtype)
 
     def _kept(self, size: Dim, k: TensorType) -> Dim:
         bounds = index_bounds(k)
