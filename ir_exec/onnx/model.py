@@ -87,6 +87,7 @@ def convert_model(
             outputs[declared.name] = _result(one, declared.name, results)
     parameters = [*ends.parameters, *converter.stand_ins]
     model = build.model(results, parameters, name=graph.name or "model")
+    model.left_out = converter.left_out
     if told:
         model.document = with_told(model.document, told)
     return Converted(model, inputs, outputs)
