@@ -263,7 +263,10 @@ def _index_faults(emb_table: TensorType, indices: TensorType) -> list[IRError]:
 def _bag_sizes(offsets: Array, count: int) -> Array:
     """How many indices each bag has; those before the first offset belong to none."""
     _require_offsets(offsets, count)
-    return np.diff(offsets.astype(np.int64), append=count)
+    sizes = np.empty(len(offsets), np.int64)
+    np.subtract(offsets[1:], offsets[:-1], out=sizes[:-1])
+    np.subtract(count, offsets[-1:], out=sizes[-1:])
+    return sizes
 
 
 def _require_offsets(offsets: Array, count: int) -> None:
@@ -283,7 +286,8 @@ def _summed(table: Array, indices: Array, bags: Array, count: int, weights: Arra
     dtype = accumulator(table.dtype) if ElementType.of(table).is_float else table.dtype
     sums = np.zeros((count, rows.shape[1]), dtype)
     sizes = np.bincount(bags, minlength=count)
-    add = _add_by_place if sizes.max(initial=0) <= costs.FEW_ROWS_OF_A_BAG else _add_by_blocks
+    few = min(costs.FEW_ROWS_OF_A_BAG, sums.size // costs.ELEMENTS_A_PLACE)
+    add = _add_by_place if sizes.max(initial=0) <= few else _add_by_blocks
     add(rows, positions, sizes, weights, sums)
     return sums.reshape(count, *table.shape[1:])
 

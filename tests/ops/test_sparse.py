@@ -46,9 +46,10 @@ BAGS = st.lists(st.lists(st.integers(0, 3), max_size=5), min_size=1, max_size=6)
     mean=st.booleans(),
     weighted=st.booleans(),
     block=st.sampled_from([1, 7, 2**18]),
+    by_place=st.booleans(),
 )
 def test_bags_are_summed_one_by_one(
-    bags: list[list[int]], default: int, mean: bool, weighted: bool, block: int
+    bags: list[list[int]], default: int, mean: bool, weighted: bool, block: int, by_place: bool
 ) -> None:
     weights = [[0.5 * i - j for j in range(len(bag))] for i, bag in enumerate(bags)] if weighted and not mean else None
     expected = bags_one_by_one(bags, weights, default, mean)
@@ -57,6 +58,7 @@ def test_bags_are_summed_one_by_one(
     given_weights = () if weights is None else (np.array([w for ws in weights for w in ws]),)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(costs, "INTERMEDIATE_ELEMENTS", block)
+        patch.setattr(costs, "ELEMENTS_A_PLACE", 1 if by_place else 2**20)
         found = EmbeddingBagOffsets(reduction="mean" if mean else "sum").evaluate(
             TABLE, indices, offsets, np.array(default), *given_weights
         )

@@ -6,6 +6,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ShapeError
+from ir_exec.kernels.indices import lie_within
 from ir_exec.ops.base.known_faults import known_faults
 from ir_exec.ops.base.shapes import known_bounds
 from ir_exec.types import UNBOUNDED, Array, Dim, TensorType
@@ -42,8 +43,8 @@ def given_count(num_segments: Array) -> int:
 
 def require_within(numbers: Array, size: int, what: str, port: str) -> None:
     """Raises EvaluationError IR701 for a number that is not one of 0 to size - 1."""
-    wrong = (numbers < 0) | (numbers >= size)
-    if wrong.any():
+    if not lie_within(numbers, size):
+        wrong = (numbers < 0) | (numbers >= size)
         allowed = f"allowed are 0 to {size - 1}" if size else "none is allowed"
         message = f"{what} is {numbers[int(np.argmax(wrong))]}, {allowed}"
         raise EvaluationError(message, code=Code.index_out_of_range, port=port)
