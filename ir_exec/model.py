@@ -170,6 +170,7 @@ class Model:
         After a `reshape` the inputs have the new shapes, and every port declares the type that is inferred from them.
         compress_to_fp16: weights of f32 and f64 are stored as f16, and converted to their type when they are used,
         unless one of their elements is too large for f16.
+        Raises IRError IR009 for a path that cannot be written to.
         """
         if not isinstance(path, (str, os.PathLike)):
             raise IRError(f"expected a path to write to, found {type(path).__name__}", code=Code.unwritable)

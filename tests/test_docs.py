@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
+from click import Context
+
+from ir_exec.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -22,3 +26,38 @@ def test_every_path_is_there(document: str) -> None:
     paths = paths_in(document)
     assert len(paths) > 5
     assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+COMMAND = re.compile(r"(?:^|`|\$ |- run: |- )ir-exec ([a-z]+)([^`\n]*)", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_and_option_is_there(page: Path) -> None:
+    missing = []
+    for name, rest in COMMAND.findall(page.read_text("utf-8")):
+        command = main.get_command(Context(main), name)
+        known = {option for parameter in command.params for option in parameter.opts} if command else set()
+        named = re.findall(r"(?<!\S)(--[a-z][a-z0-9-]*)", rest.split(" | ")[0])
+        missing += [f"{name} {option}" for option in named if option not in known | {"--help"}]
+        missing += [] if command else [name]
+    assert missing == []
+
+
+def test_every_benchmark_is_there() -> None:
+    text = "".join(page.read_text("utf-8") for page in PAGES)
+    named = set(re.findall(r"\bbenchmarks\.([a-z_]+)", text))
+    scripts = {path.stem for path in (ROOT / "benchmarks").glob("*.py") if "def main" in path.read_text("utf-8")}
+    assert named == scripts
+
+
+def test_the_figures_of_the_readme_are_those_of_the_results() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    rows = {
+        "cold": "| from the start of a process to the first output | {:.2f} times as fast |",
+        "gather_scatter": "| gather and scatter, 15 elements to 64 Mi | {:.2f} times as fast |",
+        "memory": "| memory at the peak, gathers, scatters and exported networks | {:.1f} times less |",
+    }
+    for name, row in rows.items():
+        result = json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text("utf-8"))
+        assert row.format(result["geometric_mean"]) in readme

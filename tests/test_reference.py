@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import re
 import sys
@@ -11,6 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from ir_exec import errors
+from ir_exec.debug import compare
+from ir_exec.testing import assert_same
 
 PAGES = (Path(__file__).resolve().parents[1] / "docs" / "reference").glob("*.md")
 TEXT = "\n".join(page.read_text("utf-8") for page in PAGES)
@@ -78,3 +83,75 @@ def documented(value: Any) -> Iterator[tuple[str, Any]]:
         for name, member in vars(value).items():
             if not name.startswith("_") and isinstance(member, (property, classmethod, staticmethod, type(documented))):
                 yield f".{name}", member
+
+
+PLAIN = {
+    "model",
+    "source",
+    "path",
+    "page",
+    "reports",
+    "report",
+    "reference",
+    "text",
+    "key",
+    "other",
+    "value",
+    "array",
+    "arrays",
+}
+"""Parameters that say themselves what they are."""
+
+OF_LAYERS = {"name", "tensor_names"}
+"""What functions of `ir_exec.build` have in common: of the layer that is made, and of its outputs."""
+
+LIKE_OTHERS = {assert_same: compare}
+"""Functions whose docstring says that their parameters are those of another one."""
+
+
+def public_functions() -> Iterator[tuple[str, Any, str]]:
+    """Name, function and docstring of every public function and method; that of a class is about its methods too."""
+    for name in PUBLIC:
+        if name == ".dask" and importlib.util.find_spec("dask") is None:
+            continue
+        module = importlib.import_module(f"ir_exec{name}")
+        for public in names_of(module):
+            value = getattr(module, public)
+            if not getattr(value, "__module__", "").startswith("ir_exec"):
+                continue
+            if inspect.isfunction(value) and not value.__module__.endswith("build.functions"):
+                yield f"{name}.{public}", value, inspect.getdoc(LIKE_OTHERS.get(value, value)) or ""
+            elif inspect.isclass(value) and not issubclass(value, Exception):
+                for method, found in vars(value).items():
+                    function = inspect.unwrap(getattr(found, "fget", None) or getattr(found, "__func__", found))
+                    if inspect.isfunction(function) and (method == "__call__" or not method.startswith("_")):
+                        yield f"{name}.{public}.{method}", function, f"{value.__doc__}\n{function.__doc__ or ''}"
+
+
+FUNCTIONS = {name: (function, told) for name, function, told in public_functions()}
+
+
+def test_every_parameter_is_told() -> None:
+    missing = {
+        name: [
+            parameter
+            for parameter in inspect.signature(function).parameters
+            if parameter not in {"self", "cls"} | PLAIN | (OF_LAYERS if name.startswith(".build.") else set())
+            and not re.search(rf"\b{parameter}\b", told)
+        ]
+        for name, (function, told) in FUNCTIONS.items()
+        if not name.startswith(".onnx.backend.")  # ONNX's interface tells them
+    }
+    assert {name: left for name, left in missing.items() if left} == {}
+
+
+def test_every_error_is_told() -> None:
+    """Those of the tree that a function raises itself: what it calls may raise others."""
+    missing = {}
+    for name, (function, told) in FUNCTIONS.items():
+        if function.__code__.co_filename.startswith("<"):
+            continue  # what a dataclass has made
+        raised = set(re.findall(r"\braise (\w+Error|IRError)\(", inspect.getsource(function)))
+        if left := sorted(kind for kind in raised if hasattr(errors, kind) and kind not in told):
+            missing[name] = left
+    assert missing == {}

@@ -77,11 +77,13 @@ def if_(
     name: str | None = None,
     tensor_names: Iterable[str] | Iterable[Iterable[str]] = (),
 ) -> Any:
-    """What `then()` or `else_()` returns, by a boolean; one Value, or a tuple where they return several.
+    """What `then()` or `else_()` returns, by the boolean `condition`; one Value, or a tuple where they return several.
 
     ```python
     output = build.if_(flag, lambda: build.add(x, 1.0), lambda: x)
     ```
+
+    Raises GraphError where they return different numbers of values, and what inference raises.
     """
     flag = _value(condition)
     bodies: list[_Open] = []

@@ -44,7 +44,7 @@ def parameter(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """An input of the network, of this shape (`"1..8,?,64"`, `[1, None, (1, 512)]`) and element type.
+    """An input of the network, of this shape (`"1..8,?,64"`, `[1, None, (1, 512)]`) and `element_type`.
 
     Its name is a tensor name too, unless there are others.
     """

@@ -41,7 +41,8 @@ class Editor:
     edit does not touch is written as the file has it: ids, names, attributes, rt_info. Ports are declared anew where
     the type is another one than before.
 
-    Raises EvaluationError (IR705) for names that do not exist, and what building a network raises.
+    Methods raise EvaluationError (IR705) for names that do not exist, GraphError for what cannot be done with a layer
+    that does, InvalidAttributeError for attributes that it does not have, and what building a network raises.
     """
 
     def __init__(self, model: Model) -> None:
@@ -115,7 +116,7 @@ class Editor:
         return self
 
     def set_constant(self, layer: str, value: Any, element_type: ElementTypeLike | None = None) -> Self:
-        """Give a constant other elements: an array keeps its type, numbers and lists take the constant's."""
+        """Give a constant other elements, of `element_type`; else an array keeps its type, and numbers take that there."""
         level, found = self._layer(layer)
         if not found.is_constant:
             raise GraphError(f"layer {layer!r} is a {found.type}, no constant")
@@ -144,7 +145,7 @@ class Editor:
         return self
 
     def retype(self, element_types: Mapping[str, ElementTypeLike]) -> Self:
-        """Give inputs other element types."""
+        """Give inputs other element types, `element_types` by the names of the inputs."""
         for name, kind in element_types.items():
             found = self._input(name)
             self._retyped(found, Shape.parse(found.data["shape"]), as_element_type(kind))

@@ -21,7 +21,7 @@ def read_value(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """What the last run has assigned to a variable; in the first run, and after a reset, `init_value`.
+    """What the last run has assigned to the variable `variable_id`; in the first run, and after a reset, `init_value`.
 
     shape, element_type: of the variable; those of `init_value` where they are not given. Without `init_value`, None,
         the variable begins with zeros, and both must be given.
@@ -45,7 +45,7 @@ def assign(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Give a variable its value for the next run; the output is that value.
+    """Give the variable `variable_id` its value for the next run, `new_value`, which is the output.
 
     `build.model` takes it among its `sinks`, unless a result needs it; in a body it is kept in any case.
     """

@@ -114,7 +114,8 @@ def bundle(
 ) -> Bundle:
     """Put a network, its inputs, the outputs that ir_exec computes, versions and reports into one .zip.
 
-    reports: files to add. anonymously: with other names and weights, as `anonymous` says, and other inputs of the same
+    output: the .zip to write. reports: files to add.
+    anonymously: with other names and weights, as `anonymous` says, and other inputs of the same
     distribution; integers of more than 8 bits and booleans stay. seed: for these.
     fails: called as by `reduce`, with the network itself and with the anonymous one; where that does not fail, other
         seeds are tried. The answer stands in the bundle, beside `command`, its text, which an anonymous bundle leaves
@@ -223,6 +224,7 @@ def rerun(path: str | os.PathLike[str], *, most_bytes: int = _MOST_BYTES, thread
 
     Nothing of a bundle is executed but the network, by ir_exec; its command is only told. Only members of known names
     are read, into a folder that goes again, and of these no more bytes than `bundle.json` says, `most_bytes` in all.
+    threads: as for `compile_model`.
     Raises EvaluationError for a file that is no bundle or a damaged one, ResourceError for one that is too large, and
     what a run raises.
     """

@@ -27,7 +27,7 @@ def diff(
     weights: tuple[WeightsSource | None, WeightsSource | None] = (None, None),
     rt_info: bool = False,
 ) -> NetworkDiff:
-    """What differs between two networks: layers added, removed and changed, and how far constants are apart.
+    """What differs between the networks `a` and `b`: layers added, removed, changed, and how far constants are apart.
 
     Types and dims are those that the files declare. weights: the .bin files where they are not beside the .xml; where
     one is missing the constants are not compared, and the report says so. rt_info: compare it as well.

@@ -67,7 +67,7 @@ def extract(
         everything that leads from them to outputs.
     inputs: of the whole network, for the values at the cut. iteration: of the body, for them; for a body in a body one
         number each, from the outside.
-    output: an .xml to write, as `Extracted.save` does.
+    output: an .xml to write, as `Extracted.save` does. threads: of the run, as for `compile_model`.
 
     Between them are layers that depend on `from_` (or on a variable that they change) and that `to` depends on. Other
     values that these read become inputs too; those that follow from weights stay, and those that inference knows become

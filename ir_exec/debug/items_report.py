@@ -21,6 +21,7 @@ class ComparedItem(Record):
 
     @property
     def equal(self) -> bool:
+        """Whether it could be compared, and its outputs are within the tolerance."""
         return self.comparison is not None and self.comparison.equal
 
     @property
@@ -50,6 +51,7 @@ class Comparisons(Record):
 
     @classmethod
     def of(cls, model: str, reference: str, items: Sequence[ComparedItem]) -> Comparisons:
+        """The answer over these items, which are equal where each of them is."""
         equal = all(item.equal for item in items)
         return cls(model=model, reference=reference, equal=equal, items=tuple(items))
 

@@ -60,7 +60,8 @@ def profile(
     threads, precision: as for `compile_model`.
     trace_events: a file for the run whose time is nearest to the median, in Trace Event Format.
     progress: called with what is done next.
-    Raises what reading and running the network raises, and EvaluationError where OpenVINO cannot run it.
+    Raises what reading and running the network raises, EvaluationError where OpenVINO cannot run it, and IRError where
+    `trace_events` cannot be written.
     """
     repeat = whole_number(repeat, "repeat", 1)
     if reference not in (None, "openvino"):

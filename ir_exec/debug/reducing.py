@@ -83,6 +83,7 @@ def reduce(
         a run of the whole one. The network was written and read back; its files are at `model.graph.path` during the
         call. A `Command` is such a function.
     output: an .xml to write. limit: the number of calls after which it ends with what it has found.
+    threads: as for `compile_model`.
     progress: called with a line after each call.
 
     Layers are left out by halves, quarters and so on down to single ones; what the others read of them becomes an

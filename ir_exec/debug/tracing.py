@@ -155,7 +155,8 @@ def trace(
 ) -> Trace:
     """Run a network and write every value to a folder as it is computed.
 
-    inputs: as for a call of a compiled model. layers, types: glob patterns of names (`encoder.*`, `loop/body/*`) and
+    inputs: as for a call of a compiled model. output: the folder.
+    layers, types: glob patterns of names (`encoder.*`, `loop/body/*`) and
         of types; a value is written where it matches one of each, and where none is given.
     constants: whether those are written too. threads, precision: as for `compile_model`: values are what a run
         computes, f32 for the f16 and bf16 of the file unless the precision is "file".

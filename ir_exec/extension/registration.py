@@ -22,7 +22,7 @@ Class = TypeVar("Class", bound=type[Op])
 
 
 def register_op(type_name: str, *, version: str) -> Callable[[Class], Class]:
-    """Use a class for all layers of this `type` and `version`, as the file spells them; types ignore case.
+    """Use a class for all layers of the type `type_name` and of `version`, as the file spells them; types ignore case.
 
     What the methods return is checked in every run: `infer` must return TensorTypes, and `evaluate` arrays that fit
     them. The class itself stays as it was written, and can be tested by itself.
@@ -45,7 +45,7 @@ def register_op(type_name: str, *, version: str) -> Callable[[Class], Class]:
 
 
 def unregister_op(type_name: str, version: str) -> None:
-    """Forget the class for this type and version, so that another can take its place; KeyError where there is none."""
+    """Forget the class for `type_name` and version, so that another can take its place; KeyError if there is none."""
     unregister_extension(type_name, version)
 
 

@@ -62,7 +62,8 @@ def read_proto(source: str | os.PathLike[str] | bytes) -> tuple[ModelProto, str 
     """
     if find_spec("onnx") is None:
         hint = "pip install 'ir-exec[onnx]' installs it"
-        raise UnsupportedError("reading ONNX files needs the package onnx, which is not installed", hint=hint)
+        message = "reading ONNX files needs the package onnx, which is not installed"
+        raise UnsupportedError(message, code=Code.unreadable_path, hint=hint)
     if isinstance(source, (bytes, bytearray, memoryview)):
         return parse_onnx(bytes(source)), None
     path = os.fsdecode(source)

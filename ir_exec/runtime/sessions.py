@@ -215,7 +215,7 @@ class Session:
             return self._variables.snapshot(self._network.drawers)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Go on where a session of the same network was, in this process or in another one, when it was saved."""
+        """Go on where a session of the same network, in this or another process, was when its snapshot was taken."""
         with self._lock:
             self._variables.restore(snapshot, self._network.drawers)
 

@@ -72,7 +72,7 @@ class TensorType:
         return TensorType(self.element_type, shape)
 
     def with_bounds(self, lower: Array, upper: Array) -> TensorType:
-        """The same type with these bounds."""
+        """The same type, every element between those of the arrays `lower` and `upper`."""
         return TensorType(self.element_type, self.shape, lambda: (lower, upper))
 
     def __eq__(self, other: object) -> bool:

@@ -55,7 +55,9 @@ def view(
     """The page of a network: its layers with their types, values that are known, and everything that `check` finds.
 
     source: a path, bytes, or a Model; a faulty file is shown as far as it can be read.
+    weights: the .bin where it is not beside the .xml.
     inputs: as for a call of a compiled model; the network is run on them, and the page has statistics of every value.
+    progress: called with the path of each layer of that run.
     compare, profile: reports of these commands about this network, or the JSON files that hold them. Of a comparison
         over many inputs each layer shows the item in which it is worst.
     diff: another network; layers that it alone has are shown in the same graph.

@@ -290,6 +290,8 @@ def test_without_the_package_one_error_says_what_to_install(monkeypatch: pytest.
     with pytest.raises(UnsupportedError, match="needs the package onnx") as caught:
         ir_exec.read_model(proto)
     assert caught.value.hint == "pip install 'ir-exec[onnx]' installs it"
+    (found,) = ir_exec.check_model(proto).diagnostics
+    assert (found.code, found.severity) == ("IR001", "error"), "a check that read nothing has not passed"
 
 
 NETWORK = model(

@@ -209,8 +209,8 @@ class Op:
         return self.evaluate
 
     def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
-        """What to call instead of `evaluate` where the inputs at these positions always are these arrays, which it may
-        keep in another memory layout; None where `evaluate` is as fast."""
+        """What to call instead of `evaluate` where inputs always are `constants`, arrays by position, which it may keep
+        in another memory layout; None where `evaluate` is as fast."""
         return None
 
     @classmethod
@@ -281,7 +281,7 @@ class Op:
 
     @classmethod
     def output_name(cls, position: int) -> str:
-        """The name of an output: further ones than are declared are `outputs[2]` and so on."""
+        """The name of the output at this position: further ones than are declared are `outputs[2]` and so on."""
         return cls.outputs[position] if position < len(cls.outputs) else f"{cls.outputs[-1]}[{position}]"
 
     def check_inputs(self, types: list[TensorType], report: Report) -> bool:

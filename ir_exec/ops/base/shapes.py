@@ -52,7 +52,10 @@ LARGEST_SEARCHED = 2**16
 
 
 def require_rank(tensor: TensorType, ranks: int | Iterable[int], name: str, *, why: str = "") -> None:
-    """Raises ShapeError IR501 unless the rank is one of `ranks`, or unknown. `why` ends the message: "as data has"."""
+    """Raises ShapeError IR501 unless the rank of the tensor, the input `name`, is one of `ranks`, or unknown.
+
+    why: the end of the message: "as data has".
+    """
     allowed = (ranks,) if isinstance(ranks, int) else tuple(ranks)
     if tensor.rank is not None and tensor.rank not in allowed:
         expected = " or ".join(map(str, allowed))
@@ -64,7 +67,7 @@ def require_rank(tensor: TensorType, ranks: int | Iterable[int], name: str, *, w
 
 
 def require_one_element(tensor: TensorType, name: str) -> None:
-    """Raises ShapeError IR501 or IR502 unless the tensor is, or may be, a scalar or a vector of one element."""
+    """Raises ShapeError IR501 or IR502 unless the tensor, input `name`, may be a scalar or a vector of one element."""
     require_rank(tensor, (0, 1), name)
     if tensor.rank == 1 and 1 not in tensor.shape[0]:
         raise ShapeError(f"{name} has shape {tensor.shape}, expected one element", code=Code.dims_differ, port=name)
@@ -77,7 +80,7 @@ def require_representable(rank: int) -> None:
 
 
 def normalize_axis(axis: int, rank: int, *, name: str = "axis") -> int:
-    """The axis counted from the front; raises ShapeError IR503 outside of -rank .. rank - 1."""
+    """The axis counted from the front; raises ShapeError IR503 outside of -rank .. rank - 1, which calls it `name`."""
     if not -rank <= axis < rank:
         allowed = f"{-rank} to {rank - 1}" if rank else "none, the tensor is a scalar"
         raise ShapeError(
@@ -87,7 +90,10 @@ def normalize_axis(axis: int, rank: int, *, name: str = "axis") -> int:
 
 
 def normalize_axes(axes: Iterable[int], rank: int, *, name: str = "axes") -> tuple[int, ...]:
-    """The axes counted from the front, in their order; raises ShapeError IR503, also for one that stands twice."""
+    """The axes of a tensor of this rank, counted from the front, in their order.
+
+    Raises ShapeError IR503, which calls them `name`, also for one that stands twice.
+    """
     normalized = tuple([normalize_axis(axis, rank, name=name) for axis in axes])
     if len(set(normalized)) != len(normalized):
         raise ShapeError(f"{name} {list(normalized)} hold the same axis more than once", code=Code.axis_out_of_range)
@@ -129,7 +135,7 @@ def known_bounds(tensor: TensorType) -> tuple[tuple[int, int], ...] | None:
 
 
 def known_axes(tensor: TensorType, rank: int | None, *, name: str = "axes") -> tuple[int, ...] | None:
-    """The axes held by a tensor, counted from the front, where they and the rank are known."""
+    """The axes held by a tensor, the input `name`, counted from the front, where they and the rank are known."""
     values = known_ints(tensor)
     if values is None or rank is None:
         return None
@@ -149,7 +155,7 @@ def known_size(size: TensorType, name: str) -> Dim:
 
 
 def known_shape(vector: TensorType, name: str) -> Shape:
-    """The shape that an integer vector holds, with the dims that its bounds allow; IR505 for a negative size."""
+    """The shape that an integer vector, input `name`, holds: dims that its bounds allow; IR505 for a negative size."""
     bounds = known_bounds(vector)
     if bounds is None:
         return shape_of_length(vector)
@@ -182,7 +188,12 @@ def divide_dim(dim: Dim, divisor: int, what: str, *, port: str | None = None) ->
 
 
 def merge_dims(a: Dim, b: Dim, what: str, *, port: str | None = None) -> Dim:
-    """The sizes that two dims which must be equal share; `what` begins the message: "axis 1 of data and indices"."""
+    """The sizes that the dims `a` and `b`, which must be equal, share.
+
+    what: the beginning of the message: "axis 1 of data and indices".
+
+    Raises ShapeError IR502 at `port` where there are none.
+    """
     dim = a & b
     if dim is None:
         raise ShapeError(f"{what} must be equal, found {a} and {b}", code=Code.dims_differ, port=port)
@@ -190,7 +201,10 @@ def merge_dims(a: Dim, b: Dim, what: str, *, port: str | None = None) -> Dim:
 
 
 def merge_shapes(a: Shape, b: Shape, what: str, *, port: str | None = None) -> Shape:
-    """The shape that two shapes which must be equal share; `what` begins the message: "the shapes of a and b"."""
+    """The shape that two shapes which must be equal share; `what` begins the message: "the shapes of a and b".
+
+    Raises ShapeError at `port` where there is none: IR501 for other ranks, IR502 for other sizes.
+    """
     shape = a & b
     if shape is None:
         code = Code.wrong_rank if a.rank != b.rank else Code.dims_differ
@@ -199,7 +213,7 @@ def merge_shapes(a: Shape, b: Shape, what: str, *, port: str | None = None) -> S
 
 
 def broadcast_shapes(a: Shape, b: Shape, mode: Broadcasting = "numpy", axis: int = -1) -> Shape:
-    """The shape of two tensors that are broadcast together.
+    """The shape of two tensors that are broadcast together by a mode. Raises ShapeError where they cannot be.
 
     none: the shapes must be equal. numpy: as NumPy does. pdpd (PaddlePaddle's way): b is broadcast to a; its first
     dim lies on `axis` of a, or its last dim on the last of a for -1; trailing dims of size 1 of b do not count.
