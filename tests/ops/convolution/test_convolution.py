@@ -74,7 +74,6 @@ def test_convolution_is_the_sum_that_defines_it(problem: dict[str, Any], widenin
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(costs, "WINDOW_ELEMENTS", problem["block"])
         patch.setattr(costs, "CHUNK_ELEMENTS", problem["block"] // 8)
-        patch.setattr(costs, "PIECE_ELEMENTS", problem["block"] // 16)
         patch.setattr(costs, "LEAST_WINDOWS", 1)
         patch.setattr(costs, "MANY_CHANNELS", problem["many"])
         patch.setattr(costs, "COPIES_A_SUM", problem["copies"])
