@@ -116,7 +116,10 @@ class Editor:
         return self
 
     def set_constant(self, layer: str, value: Any, element_type: ElementTypeLike | None = None) -> Self:
-        """Give a constant other elements, of `element_type`; else an array keeps its type, numbers take that there."""
+        """Give a constant other elements, of `element_type`.
+
+        Without it an array keeps its own type, and numbers and lists have that of the constant.
+        """
         level, found = self._layer(layer)
         if not found.is_constant:
             raise GraphError(f"layer {layer!r} is a {found.type}, no constant")
