@@ -188,8 +188,8 @@ FEW_WINDOWS = 144
 images as small as that have more channels than windows."""
 
 DEPTHWISE_MULTIPLICATIONS = 2**19
-"""Of a part of a convolution along the channels: NumPy takes its time for each window, however few the channels are. 960
-channels of 7 x 7 windows take 138 us in one part, 195 in four."""
+"""Of a part of a convolution along the channels: NumPy takes its time for each window, however few the channels are.
+960 channels of 7 x 7 windows take 138 us in one part, 195 in four."""
 
 MANY_CHANNELS = 32
 """Channels from which on they are worth running along: a vector instruction takes 8 or 16 of them."""
