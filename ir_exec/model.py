@@ -90,12 +90,14 @@ class Loaded(NamedTuple):
 
     document: in version 11, whatever the version of the file.
     source: the document as the file has it.
+    left_out: the number of nodes of a file of another format that IR cannot say, with those behind them.
     """
 
     document: Document
     graph: Graph
     weights: Weights | None
     source: Document
+    left_out: int = 0
 
     @property
     def version(self) -> int:
@@ -114,6 +116,7 @@ class Model:
         self.document = loaded.document
         self.graph = loaded.graph
         self.weights = loaded.weights
+        self.left_out = loaded.left_out
         self.given: dict[Value, TensorType] = {}
         self.types: Types = infer_types(self.graph, weights=self.weights) if types is None else types
 
@@ -339,7 +342,9 @@ def load(source: Source, weights: WeightsSource | None = None, *, report: Report
     reader = reader_of(source)
     if reader is not None:
         model: Model | None = reader.read(source, report=report)
-        return None if model is None else Loaded(model.document, model.graph, model.weights, model.document)
+        if model is None:
+            return None
+        return Loaded(model.document, model.graph, model.weights, model.document, model.left_out)
     document = read_document(source, report=report)
     if document is None:
         return None

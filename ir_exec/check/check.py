@@ -88,7 +88,7 @@ def run_check(
     file declares."""
     findings = Findings(_path(source))
     loaded: Loaded | None = None
-    layers = checked = 0
+    layers = checked = left_out = 0
     requires: Requirement | None = None
     outputs: dict[str, str] | None = None
     try:
@@ -96,6 +96,7 @@ def run_check(
         if loaded is not None:
             graphs = list(all_graphs(loaded.graph))
             layers = sum(len(graph.nodes) + len(graph.unreachable) for graph in graphs)
+            left_out = loaded.left_out
             requires = requirement(loaded.document, loaded.version)
             wanted = wanted or _Wanted()
             checked = _check(loaded, findings, wanted, inferred)
@@ -110,7 +111,7 @@ def run_check(
         path=_path(source),
         diagnostics=findings.sorted(),
         layers_checked=checked,
-        layers_not_checked=layers - checked,
+        layers_not_checked=layers - checked + left_out,
         requires=requires,
         outputs=outputs,
     )

@@ -37,6 +37,7 @@ class Report(Record):
     path: as it was given; None for bytes.
     layers_checked, layers_not_checked: layers of bodies included. A layer is not checked if ir_exec lacks its
         operator, if the types of its inputs are unknown, if its weights are missing, or if no Result depends on it.
+        Nodes of an ONNX file that IR cannot say, and those behind them, are not checked either.
     requires: the release of OpenVINO that the file needs; None if the file could not be read.
     outputs: the type of each output by its name, `f32[1..8,32]`, with the input shapes or the batch that were asked
         for; None where none were.

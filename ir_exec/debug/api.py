@@ -65,7 +65,7 @@ def compare(
         of several runs that close in on the first wrong one ("bisect"), or none but the outputs. hint: whether it
         computes in the types of the file ("accuracy") or may choose shorter ones. timeout: seconds for one answer.
     threads, precision: as for `compile_model`; an IR file that is the reference runs with the same.
-    progress: called with each layer's path, in bodies once an iteration.
+    progress: called with each layer's path, in bodies once for each iteration whose layers are looked at.
     Raises what reading and running the networks raises, and EvaluationError IR705 where nothing can be compared, or
     where several calls are to be compared with files of values.
     """

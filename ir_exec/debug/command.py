@@ -80,7 +80,12 @@ class Command:
             try:
                 # A session of its own, so that what the command starts can be ended with it.
                 process = subprocess.Popen(
-                    parts, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+                    parts,
+                    stdin=subprocess.DEVNULL,
+                    stdout=said,
+                    stderr=said,
+                    start_new_session=True,
+                    env=_environment(),
                 )
             except (OSError, ValueError) as error:
                 reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -94,6 +99,13 @@ class Command:
                     _kill(process)
             self.last_line = _last_line(said)
         return outcome
+
+
+def _environment() -> dict[str, str]:
+    """That of this process, in which programs beside its interpreter are found too: `ir-exec` of an environment that is
+    not activated."""
+    places = [os.environ.get("PATH", os.defpath), os.path.dirname(sys.executable)]
+    return {**os.environ, "PATH": os.pathsep.join(places)}
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -247,7 +247,10 @@ class _Comparing:
         own, inputs, problem = self._own(visit, anchors, values)
         includes = tuple(dict.fromkeys(name for anchor in anchors for name in anchor.includes))
         layers = []
+        is_read = [value.number not in visit.dying for value in node.outputs]
         for position, (value, ours, wanted) in enumerate(zip(node.outputs, visit.outputs, values, strict=False)):
+            if any(is_read) and not is_read[position]:
+                continue  # whatever it holds, nothing comes of it
             entry = self._entries[where.scope, node.id, position]
             made = None if own is None else own[position]
             layer, same = self._output(visit, entry, ours, wanted, made, inputs, includes)

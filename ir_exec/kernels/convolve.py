@@ -84,8 +84,10 @@ class Convolver:
             self._nanoseconds *= costs.MULTIPLICATIONS_A_NANOSECOND * costs.SHIFTED_MULTIPLICATION_NANOSECONDS
             if windows <= costs.FEW_WINDOWS and groups >= costs.MANY_CHANNELS and self._column <= costs.FEW_WINDOWS:
                 self._make_worker = self._by_channels
-                each = max(costs.CHUNK_ELEMENTS // (windows * max(self._column, 1)), 1)
-                self._parts = self._portions(self._counts, each)
+                most = max(costs.DEPTHWISE_MULTIPLICATIONS // (windows * max(self._column, 1)), 1)
+                # A part of few channels takes nearly as long as one of many.
+                even = -(-groups // -(-groups // most))
+                self._parts = self._portions(self._counts, most if most >= groups else even)
             else:
                 self._arrange_rows(costs.CHUNK_ELEMENTS)
             return

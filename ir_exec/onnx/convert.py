@@ -144,6 +144,7 @@ class Converter:
     """Converts one model.
 
     unsupported: what could not be converted, with the reason, for every such node.
+    left_out: the number of nodes that were not converted: these, and those that lack inputs because of them.
     report: called with every other fault; where it returns, the outputs of the node are missing.
     declarations: the types of values of the graph. Where it has one, a missing value is an input of this type, one of
         `stand_ins`.
@@ -164,6 +165,7 @@ class Converter:
         self._unknown: set[str] = set()
         self.unsupported: Counter[tuple[str, str]] = Counter()
         self._arrays: dict[int, tuple[TensorProto, Array]] = {}
+        self.left_out = 0
         self._expanded_nodes = 0
         self._active: list[tuple[str, str]] = []
 
@@ -253,14 +255,14 @@ class Converter:
         inputs = [self._value(name, scope) if name else None for name in node.input]
         if any(isinstance(value, Missing) for value in inputs):
             self._leave_out_unknown([node], scope.opsets)
-            return [Missing()] * len(node.output)
+            return self._missing(node)
         try:
             outputs = self._converted(node, inputs, scope)
         except MissingValueError:
-            return [Missing()] * len(node.output)
+            return self._missing(node)
         except UnsupportedError as error:
             self._leave_out(node, error.message)
-            return [Missing()] * len(node.output)
+            return self._missing(node)
         except IRError:
             raise
         except Exception as error:
@@ -273,6 +275,10 @@ class Converter:
         if missing:
             self._leave_out(node, f"output {missing[0]!r} has no counterpart")
         return [*outputs, *[Missing()] * (len(node.output) - len(outputs))]
+
+    def _missing(self, node: NodeProto) -> list[Held]:
+        self.left_out += 1
+        return [Missing()] * len(node.output)
 
     def _leave_out_unknown(self, nodes: Iterable[NodeProto], opsets: Mapping[str, int], depth: int = 0) -> None:
         """Count the operators that nothing says, of nodes that cannot be converted for want of inputs."""

@@ -87,6 +87,7 @@ def convert_model(
             outputs[declared.name] = _result(one, declared.name, results)
     parameters = [*ends.parameters, *converter.stand_ins]
     model = build.model(results, parameters, name=graph.name or "model")
+    model.left_out = converter.left_out
     if told:
         model.document = with_told(model.document, told)
     return Converted(model, inputs, outputs)
@@ -184,9 +185,9 @@ def _named(tensor: Value, name: str, results: list[Value]) -> Value:
 
 
 def _unsupported(converter: Converter) -> UnsupportedError:
-    """One error for all nodes: every operator with its count and why."""
-    listed = [
-        f"{name} ({count} node{'s' * (count != 1)}): {why}"
-        for (name, why), count in sorted(converter.unsupported.items())
-    ]
+    """One error for all nodes: every operator with its count, and why; those together that have one reason."""
+    by_reason: dict[str, list[str]] = {}
+    for (name, why), count in sorted(converter.unsupported.items()):
+        by_reason.setdefault(why, []).append(f"{name} ({count} node{'s' * (count != 1)})")
+    listed = [f"{', '.join(names)}: {why}" for why, names in by_reason.items()]
     return UnsupportedError("operators cannot be said in IR: " + "; ".join(listed), code=Code.operator_not_implemented)

@@ -13,7 +13,7 @@ from ir_exec.infer import infer_outputs
 from ir_exec.kernels.limits import current_limits
 from ir_exec.ops import Op
 from ir_exec.runtime.memory import byte_size
-from ir_exec.types import Array, Bounds, TensorType
+from ir_exec.types import Array, Bounds, ElementType, Shape, TensorType
 
 __all__ = ["Checked"]
 
@@ -137,5 +137,4 @@ def _watched(array: Array, position: int, read: set[int]) -> TensorType:
         read.add(position)
         return array, array
 
-    known = TensorType.of(array)
-    return TensorType(known.element_type, known.shape, bounds)
+    return TensorType(ElementType.of(array), Shape(array.shape), bounds)

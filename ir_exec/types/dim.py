@@ -56,6 +56,8 @@ class Dim:
     @staticmethod
     def of(size: int | tuple[int, int] | Dim | None) -> Dim:
         """A dim from a size, from a pair (lo, hi), or from None or -1 for an unknown one."""
+        if type(size) is int and size >= 0:
+            return _static(size)
         if isinstance(size, Dim):
             return size
         if size is None or size == -1:

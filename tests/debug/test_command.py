@@ -42,6 +42,16 @@ def test_a_signal() -> None:
     assert command(read_model(GNN))
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="scripts are started otherwise there")
+def test_programs_beside_the_interpreter_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `ir-exec` is in an environment that is not activated."""
+    tool = tmp_path / "a-tool-of-the-environment"
+    tool.write_text("#!/bin/sh\nexit 4\n")
+    tool.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    assert Command(f"{tool.name} {{model}}").run(GNN) == 4
+
+
 def test_paths_are_one_argument_each(tmp_path: Path) -> None:
     said = tmp_path / "said"
     command = Command(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ir_exec
-from ir_exec import EvaluationError, IRError, Model, read_model
+from ir_exec import EvaluationError, IRError, Model, build, read_model
 from ir_exec.debug import Comparison, compare, trace
 from ir_exec.testing import assert_same
 from ir_exec.types import Array
@@ -321,6 +321,22 @@ def test_memory_stays_within_the_run(tmp_path: Path) -> None:
     assert report.equal
     # The run itself holds two tensors; pieces that are compared take a little more.
     assert peak < 6 * x.nbytes + 2**24
+
+
+def test_an_output_that_nothing_reads_is_not_judged() -> None:
+    """Two converters count the places of MaxPool's largest elements from other axes; only one of them is read here."""
+
+    def network(axis: int, *, reads: bool) -> Model:
+        x = build.parameter([2, 3, 4, 4], name="x")
+        values, places = build.max_pool(x, [2, 2], [2, 2], axis=axis, name="largest")
+        outputs = [build.result(build.relu(values), name="y")]
+        return build.model(outputs + ([build.result(places, name="places")] if reads else []))
+
+    x = np.random.default_rng(0).standard_normal((2, 3, 4, 4)).astype(np.float32)
+    assert compare(network(0, reads=False), network(2, reads=False), [x]).equal
+    fault = compare(network(0, reads=True), network(2, reads=True), [x]).first_fault
+    assert fault is not None
+    assert fault.layer_name == "largest"
 
 
 def test_values_beyond_the_budget_go_to_disk() -> None:

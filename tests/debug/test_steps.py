@@ -10,7 +10,7 @@ import pytest
 
 from ir_exec import build, read_model
 from ir_exec.debug import ComparedLayer, Comparison, Difference, compare, trace
-from ir_exec.types import Array
+from ir_exec.types import Array, ElementType
 from tests.helpers.network_text import NetworkText
 
 CLOSE = np.float32(1 + 2e-6)
@@ -129,6 +129,21 @@ def test_outputs_of_a_layer_that_has_several_are_its_own() -> None:
     )
     report = Comparison(model="m", reference="r", equal=False, layers=(layer,), outputs=("best:0", "best:1"))
     assert str(report).startswith("different: outputs differ (best), but no layer is wrong by itself")
+
+
+@pytest.mark.parametrize(("kind", "least"), [("i64", -(2**63)), ("i32", -(2**31)), ("u8", 0)])
+def test_numbers_without_an_integer(kind: str, least: int) -> None:
+    """What infinity and NaN are as integers is left open; numbers that have a place among them are not."""
+    x = np.array([-np.inf, np.nan, 7.5, np.inf], np.float32)
+    dtype = ElementType.parse(kind).dtype
+    other = np.array([least, 5, 7, 11], dtype)
+    report = layer("Convert", [x], [other], destination_type=kind)
+    assert report.equal
+    found = next(one for one in report.layers if one.type == "Convert")
+    assert found.status == "step"
+    assert "beyond the range of" in (found.note or "")
+    other[2] = 9
+    assert status(layer("Convert", [x], [other], destination_type=kind))[0] == "wrong"
 
 
 def test_other_layers_have_no_steps() -> None:

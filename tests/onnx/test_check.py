@@ -130,6 +130,15 @@ def test_the_command_line_names_file_node_and_value(tmp_path: Path) -> None:
     assert '"y" (Relu)' in result.output
 
 
+def test_nodes_that_cannot_be_said_and_those_behind_them_count_as_not_checked() -> None:
+    body = "g (float[2] x) => (float[2] y, float[2] z) { a = Foo(x) b = Foo(a) y = Relu(b) z = Relu(x) }"
+    report = check_model(model(body).SerializeToString())
+    assert report.layers_not_checked == 3
+    assert report.ok
+    declared = "g (float[2] x) => (float[2] y) <float[2] a> { a = Foo(x) b = Relu(a) y = Relu(b) }"
+    assert check_model(model(declared).SerializeToString()).layers_not_checked == 1
+
+
 def test_element_types_are_those_of_the_version_of_the_file() -> None:
     body = "g (float[2] x, float[2] z) => (bool[2] y) { y = Equal(x, z) }"
     assert findings(model(body, opset=13)) == []
