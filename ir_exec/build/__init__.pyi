@@ -45,7 +45,6 @@ def abs(
     """output = |data|; the lowest integer of a signed type wraps to itself.
 
     data: any shape, any numeric type. output: as data.
-    Specification: arithmetic/abs-1.
     """
 
 def acos(
@@ -58,7 +57,6 @@ def acos(
     """output = arccos data, in radians; NaN beyond [-1, 1].
 
     data: any shape, any numeric type. output: as data.
-    Specification: arithmetic/acos-1.
     """
 
 def acosh(
@@ -71,7 +69,6 @@ def acosh(
     """output = arcosh data; NaN below 1.
 
     data: any shape, any numeric type. output: as data.
-    Specification: arithmetic/acosh-3.
     """
 
 def adaptive_avg_pool(
@@ -86,8 +83,6 @@ def adaptive_avg_pool(
 
     data: [batch, channels, spatial...], any numeric type. output_shape: a vector of integers, the number of windows on
     each spatial axis. output: [batch, channels, windows...], the type of data.
-    Errors: IR501 for a rank of data other than 3, 4, 5 and of output_shape other than 1, IR502 for another length of
-    output_shape, IR505 and IR704 for a negative number of windows, IR704 for windows without elements.
     """
 
 def adaptive_max_pool(
@@ -102,12 +97,9 @@ def adaptive_max_pool(
     """The greatest element of each window, and its index in the flattened spatial axes: the first of equal ones.
 
     indices: the shape of output, the type `index_element_type`: i64 (the default) or i32.
-    Specification: pooling/adaptive-max-pool-8.
 
     data: [batch, channels, spatial...], any numeric type. output_shape: a vector of integers, the number of windows on
     each spatial axis. output: [batch, channels, windows...], the type of data.
-    Errors: IR501 for a rank of data other than 3, 4, 5 and of output_shape other than 1, IR502 for another length of
-    output_shape, IR505 and IR704 for a negative number of windows, IR704 for windows without elements.
     """
 
 def add(
@@ -122,7 +114,7 @@ def add(
 ) -> Value:
     """output = a + b; integers wrap.
 
-    a, b: one element type, shapes that broadcast together. Specification: arithmetic/add-1.
+    a, b: one element type, shapes that broadcast together.
     """
 
 def asin(
@@ -135,7 +127,6 @@ def asin(
     """output = arcsin data, in radians; NaN beyond [-1, 1].
 
     data: any shape, any numeric type. output: as data.
-    Specification: arithmetic/asin-1.
     """
 
 def asinh(
@@ -148,7 +139,6 @@ def asinh(
     """output = arsinh data.
 
     data: any shape, any numeric type. output: as data.
-    Specification: arithmetic/asinh-3.
     """
 
 def atan(
@@ -161,7 +151,6 @@ def atan(
     """output = arctan data, in radians.
 
     data: any shape, any numeric type. output: as data.
-    Specification: arithmetic/atan-1.
     """
 
 def atanh(
@@ -174,7 +163,6 @@ def atanh(
     """output = artanh data; ±inf at ±1, NaN beyond.
 
     data: any shape, any numeric type. output: as data.
-    Specification: arithmetic/atanh-3.
     """
 
 def avg_pool(
@@ -195,8 +183,6 @@ def avg_pool(
     """AvgPool-14 with dilated windows. dilations: the distance between neighbouring elements, by default 1.
 
     data: [batch, channels, spatial...], any numeric type. output: [batch, channels, windows...], the type of data.
-    Errors: IR501 for ranks other than 3, 4, 5, IR505 for attributes of another length than the spatial axes and for
-    windows larger than the padded data.
     """
 
 def batch_norm_inference(
@@ -215,8 +201,6 @@ def batch_norm_inference(
 
     data: [batch, channels, ...], any float type. gamma, beta, mean, variance: [channels], of the same type.
     output: the shape and the type of data.
-    Errors: IR501 for data of rank 0 or 1 and others that are not vectors, IR502 where the channels differ.
-    Specification: normalization/batch-norm-inference-5.
     """
 
 def batch_to_space(
@@ -244,7 +228,7 @@ def bgr_to_nv12(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """RGBtoNV12 for channels in the order B, G, R. Specification: image/bgr-to-nv12-17."""
+    """RGBtoNV12 for channels in the order B, G, R."""
 
 def binary_convolution(
     data: Input,
@@ -265,9 +249,7 @@ def binary_convolution(
 
     data: [batch, channels, height, width] of zeros and ones, any numeric type; whatever is above 0 counts as 1.
     filters: [outputs, channels, kernel height, kernel width], u1 (or numbers, as data). output: [batch, outputs,
-    windows...], the type of data.
-    Errors: IR501 for ranks other than 4, IR502 where the channels differ, IR505 as Convolution.
-    Specification: convolution/binary-convolution-1. OpenVINO's CPU plugin reads the bits of each byte of the filters in
+    windows...], the type of data. OpenVINO's CPU plugin reads the bits of each byte of the filters in
     reverse order, needs a multiple of eight channels, and leaves padding with pad_value 0 out of the sum; we do not.
     """
 
@@ -283,7 +265,7 @@ def bitwise_and(
 ) -> Value:
     """output = a and b, bit by bit; of booleans the logical operator.
 
-    a, b: one element type, shapes that broadcast together. Specification: bitwise/bitwise-and-13.
+    a, b: one element type, shapes that broadcast together.
     """
 
 def bitwise_left_shift(
@@ -311,7 +293,6 @@ def bitwise_not(
     """output = data with every bit inverted; of booleans the logical operator.
 
     data: any shape, any integer type or boolean. output: as data.
-    Specification: bitwise/bitwise-not-13.
     """
 
 def bitwise_or(
@@ -326,7 +307,7 @@ def bitwise_or(
 ) -> Value:
     """output = a or b, bit by bit; of booleans the logical operator.
 
-    a, b: one element type, shapes that broadcast together. Specification: bitwise/bitwise-or-13.
+    a, b: one element type, shapes that broadcast together.
     """
 
 def bitwise_right_shift(
@@ -356,7 +337,7 @@ def bitwise_xor(
 ) -> Value:
     """output = a exclusive or b, bit by bit; of booleans the logical operator.
 
-    a, b: one element type, shapes that broadcast together. Specification: bitwise/bitwise-xor-13.
+    a, b: one element type, shapes that broadcast together.
     """
 
 def broadcast(
@@ -391,7 +372,7 @@ def bucketize(
     data: any shape. buckets: the boundaries, a sorted vector. Both have any numeric type. A boundary that equals the
     element belongs to the bucket below it (`with_right_bound`) or above it. NaN falls into the first bucket or, without
     `with_right_bound`, into the last one.
-    output: the shape of data, element type `output_type`. Specification: condition/bucketize-3.
+    output: the shape of data, element type `output_type`.
     """
 
 def ceiling(
@@ -404,7 +385,6 @@ def ceiling(
     """output = the least integer that is not below data.
 
     data: any shape, any numeric type. output: as data.
-    Specification: arithmetic/ceiling-1.
     """
 
 def clamp(
@@ -419,8 +399,6 @@ def clamp(
     """output = min(max(data, min), max). For integers `min` is rounded up and `max` down.
 
     data: any shape, any numeric type. output: as data.
-    Errors: IR302 where min is above max, or one of them is NaN.
-    Specification: activation/clamp-1.
     """
 
 def col2im(
@@ -456,8 +434,6 @@ def concat(
 
     inputs: one at least, of rank 1 or more and of one type; only their sizes along the axis may differ. output: their
     type.
-    Errors: IR501 for ranks that differ, IR502 for other sizes that differ, IR503 for an axis that they do not have.
-    Specification: movement/concat-1.
     """
 
 def convert(
@@ -485,7 +461,6 @@ def convert_like(
 
     data: any shape, any numeric type or boolean. like: any shape; only its type counts. output: the shape of data; it
     may be data itself.
-    Errors: IR401 for a type of like that is neither numeric nor boolean. Specification: type/convert-like-1.
     """
 
 def convert_promote_types(
@@ -502,9 +477,6 @@ def convert_promote_types(
     """Both inputs, converted to the type that their element types promote to.
 
     input_0, input_1: any shapes. output_0, output_1: the shapes of the inputs; they may be the inputs themselves.
-    Errors: IR402 for a promotion that may lose values without `promote_unsafe` (false by default); as in OpenVINO, also
-    where a type wider than both would hold them.
-    Specification: type/convert-promote-types-14.
     """
 
 def convolution(
@@ -524,9 +496,6 @@ def convolution(
 
     data: [batch, channels, spatial...], any numeric type. filters: [outputs, channels, kernel...], the type of data.
     output: [batch, outputs, windows...], the type of data.
-    Errors: IR501 for ranks other than 3, 4, 5 or that differ, IR502 where the channels differ, IR505 for attributes of
-    another length and for windows larger than the padded data.
-    Specification: convolution/convolution-1.
     """
 
 def convolution_backprop_data(
@@ -548,9 +517,6 @@ def convolution_backprop_data(
 
     data: [batch, channels, spatial...], any numeric type. filters: [channels, outputs, kernel...], the type of data.
     output_shape: optional, an integer for each spatial axis. output: [batch, outputs, spatial...], the type of data.
-    Errors: IR501 for ranks other than 3, 4, 5 or that differ, IR502 where the channels differ or output_shape has
-    another length, IR505 for attributes of another length and for negative sizes, IR704 for a wrong output_shape.
-    Specification: convolution/convolution-backprop-data-1.
     """
 
 def cos(
@@ -563,7 +529,6 @@ def cos(
     """output = cos data, of radians.
 
     data: any shape, any numeric type. output: as data.
-    Specification: arithmetic/cos-1.
     """
 
 def cosh(
@@ -576,7 +541,6 @@ def cosh(
     """output = cosh data.
 
     data: any shape, any numeric type. output: as data.
-    Specification: arithmetic/cosh-1.
     """
 
 def ctc_greedy_decoder(
@@ -592,7 +556,7 @@ def ctc_greedy_decoder(
 
     data: [T, N, C], steps, sequences and classes. sequence_mask: [T, N]; a sequence ends where it is 0 for the first
     time. Both have float types, perhaps two; the output, [N, T, 1, 1], has that of data. With ctc_merge_repeated a run
-    of one class is one label. Specification: sequence/ctc-greedy-decoder-1.
+    of one class is one label.
     """
 
 def ctc_greedy_decoder_seq_len(
@@ -612,7 +576,6 @@ def ctc_greedy_decoder_seq_len(
     data: [N, T, C], sequences, steps and classes, any float type. sequence_length: [N], 0 to T. blank_index: one class,
     the last one if it is left out. Outputs: labels [N, T] of `classes_index_type`, their numbers [N] of
     `sequence_length_type`. With merge_repeated a run of one class is one label.
-    Errors: IR704 for a length that is not one of 0 to T. Specification: sequence/ctc-greedy-decoder-seq-len-6.
     """
 
 def ctc_loss(
@@ -650,9 +613,6 @@ def cum_sum(
 
     data: rank 1 or more, any numeric type. axis: a scalar of i32 or i64, by default 0; as in OpenVINO it may also be a
     vector of one element. output: as data; integers wrap.
-    Errors: IR501 for data that is a scalar, IR501 and IR502 for an axis of another shape, IR503 and IR704 for an axis
-    that data does not have.
-    Specification: arithmetic/cumsum-3.
     """
 
 def deformable_convolution(
@@ -684,8 +644,6 @@ def deformable_convolution(
     data: [batch, channels, height, width], any numeric type. offsets: [batch, 2 * deformable_group * kernel,
     windows...], any numeric type. filters: [outputs, channels / group, kernel...], the type of data. output: [batch,
     outputs, windows...], the type of data.
-    Errors: IR501 for ranks other than 4, IR502 for dims that do not fit each other or the groups, IR505 as
-    Convolution.
     """
 
 def deformable_psroi_pooling(
@@ -729,7 +687,6 @@ def depth_to_space(
     """Blocks from the axis of depth laid out in space.
 
     output: [batch, depth / block_size ** K, D1 * block_size, ..., DK * block_size], the type of data.
-    Errors: IR505 for a depth that is not a multiple of block_size ** K. Specification: movement/depth-to-space-1.
 
     data: [batch, depth, D1, ..., DK], any type, K spatial axes, one at least.
     """
@@ -808,7 +765,6 @@ def divide(
     """output = a / b; the quotient of integers is rounded towards zero.
 
     a, b: one numeric type, shapes that broadcast together. output: that type.
-    Errors: IR704 for an integer divided by zero, and those of Binary.
     Specification: arithmetic/divide-1, by which quotients of integers are rounded down with `m_pythondiv`, the default.
     OpenVINO does so only while it infers shapes; its CPU plugin rounds towards zero whatever the attribute says. In
     both places we do as OpenVINO does.
@@ -824,10 +780,7 @@ def einsum(
 ) -> Value:
     """The sum of products that `equation` describes, such as `ij,jk->ik`.
 
-    inputs: as many as the equation has subscripts, one numeric type. output: that type.
-    Errors: IR106 for another number of inputs, IR302 for a bad equation, IR501 for a rank that does not fit its
-    subscript, IR502 for axes of a diagonal that differ, IR504 for axes that do not broadcast.
-    Specification: matrix/einsum-7. OpenVINO's implicit output keeps a label that repeats within one input, with which
+    inputs: as many as the equation has subscripts, one numeric type. output: that type. OpenVINO's implicit output keeps a label that repeats within one input, with which
     its runtime fails; as specified, we leave it out (`ii` is the trace).
     """
 
@@ -842,7 +795,6 @@ def elu(
     """output = data where it is positive, else alpha · (e^data - 1).
 
     data: any shape, any numeric type; the specification has floats only, OpenVINO takes all. output: as data.
-    Specification: activation/elu-1.
     """
 
 def embedding_bag_offsets(
@@ -857,10 +809,7 @@ def embedding_bag_offsets(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """EmbeddingBagOffsetsSum-3 with `reduction` mean too, of rows without weights; means of integers are truncated.
-
-    Errors: IR302 for weights with means. Specification: sparse/embedding-bag-offsets-15.
-    """
+    """EmbeddingBagOffsetsSum-3 with `reduction` mean too, of rows without weights; means of integers are truncated."""
 
 def embedding_bag_offsets_sum(
     emb_table: Input,
@@ -879,7 +828,6 @@ def embedding_bag_offsets_sum(
     at most num_indices. default_index: a scalar, the row for bags without elements; they are zeros if it is -1 or left
     out. per_sample_weights: the shape of indices, the type of emb_table; ones if they are left out.
     output: [batch, ...], the type of emb_table. Sums of integers wrap.
-    Errors: IR701 for an index or an offset out of range. Specification: sparse/embedding-bag-offsets-sum-3.
     """
 
 def embedding_bag_packed(
@@ -892,10 +840,7 @@ def embedding_bag_packed(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """EmbeddingBagPackedSum-3 with `reduction` mean too, of rows without weights; means of integers are truncated.
-
-    Errors: IR302 for weights with means. Specification: sparse/embedding-bag-packed-15.
-    """
+    """EmbeddingBagPackedSum-3 with `reduction` mean too, of rows without weights; means of integers are truncated."""
 
 def embedding_bag_packed_sum(
     emb_table: Input,
@@ -911,7 +856,6 @@ def embedding_bag_packed_sum(
     emb_table: [num_emb, ...], any numeric type of 8 bits and more. indices: [batch, indices_per_bag].
     per_sample_weights: the shape of indices, the type of emb_table; ones if they are left out.
     output: [batch, ...], the type of emb_table. Sums of integers wrap.
-    Errors: IR701 for an index out of range. Specification: sparse/embedding-bag-packed-sum-3.
     """
 
 def embedding_segments_sum(
@@ -932,8 +876,6 @@ def embedding_segments_sum(
     in any order. num_segments: a scalar. default_index: a scalar, the row for segments without elements; they are zeros
     if it is -1 or left out. per_sample_weights: the shape of indices, the type of emb_table; ones if left out.
     output: [num_segments, ...], the type of emb_table. Sums of integers wrap.
-    Errors: IR701 for an index out of range, and for a segment id out of range (OpenVINO ignores such elements);
-    IR704 for a negative num_segments. Specification: sparse/embedding-segments-sum-3.
     """
 
 def equal(
@@ -949,7 +891,6 @@ def equal(
     """output = whether a equals b.
 
     a, b: one element type, any, and shapes that broadcast together. output: boolean.
-    Specification: comparison/equal-1.
     """
 
 def erf(
@@ -962,7 +903,6 @@ def erf(
     """output = 2/√π · ∫ exp(-t²) dt from 0 to data.
 
     data: any shape, any numeric type. output: as data.
-    Specification: arithmetic/erf-1.
     """
 
 def erfinv(
@@ -975,7 +915,6 @@ def erfinv(
     """output = the y with erf(y) = data; ±inf at ±1, NaN beyond.
 
     data: any shape, any float type. output: as data.
-    Specification: arithmetic/erfinv-17.
     """
 
 def exp(
@@ -988,7 +927,6 @@ def exp(
     """output = e^data.
 
     data: any shape, any numeric type. output: as data.
-    Specification: activation/exp-1.
     """
 
 def experimental_detectron_detection_output(
@@ -1156,8 +1094,6 @@ def fake_convert(
 
     data: any shape, f16, bf16 or f32. scale: the type of data, and a shape that broadcasts to that of data. shift: as
     scale, of the same shape; 0 without it. output: as data.
-    Errors: IR504 for a scale that does not broadcast to data, IR501 and IR502 for another shape of shift.
-    Specification: quantization/fake-convert-13.
     """
 
 def fake_quantize(
@@ -1182,7 +1118,6 @@ def fake_quantize(
     of the type of data; a shape that broadcasts to that of data. levels: 2 or more. auto_broadcast: `numpy` (the
     default), or `none`: the limits have the shape of data. output: as data. Floats shorter than f32 are quantized in
     f32, integers in f64 and rounded.
-    Errors: IR504 for limits that do not broadcast to data, IR501 and IR502 for other shapes with `none`.
     Specification: quantization/fake-quantize-1, by which data is of a float type; OpenVINO takes integers too. The mode
     pdpd counts as numpy, which broadcasts everything that pdpd does.
     """
@@ -1197,7 +1132,6 @@ def floor(
     """output = the greatest integer that is not above data.
 
     data: any shape, any numeric type. output: as data.
-    Specification: arithmetic/floor-1.
     """
 
 def floor_mod(
@@ -1213,7 +1147,6 @@ def floor_mod(
     """output = a - b · floor(a / b): the remainder with the sign of b, as in Python.
 
     a, b: one numeric type, shapes that broadcast together. output: that type.
-    Specification: arithmetic/floormod-1.
     """
 
 def gather(
@@ -1233,8 +1166,6 @@ def gather(
     data: any element type, rank 1 or more. indices: integers, any rank. axis: one integer, a scalar or of shape [1],
     not less than batch_dims. batch_dims: from 0 on, or counted from the end of the shape of indices where negative.
     output: the element type of data, shape data.shape[:axis] + indices.shape[batch_dims:] + data.shape[axis + 1:].
-
-    output[p, q, i, r] = data[p, q, indices[p, i], r]: p the batch axes, q those up to `axis`, r those behind it.
     """
 
 def gather_elements(
@@ -1301,7 +1232,6 @@ def gelu(
     """output = data · Φ(data), where Φ is the distribution function of the standard normal distribution.
 
     data: any shape, any float type. output: as data.
-    Specification: activation/gelu-7.
     """
 
 def generate_proposals(
@@ -1343,7 +1273,7 @@ def greater(
 ) -> Value:
     """output = a > b.
 
-    a, b: one element type, shapes that broadcast together. Specification: comparison/greater-1.
+    a, b: one element type, shapes that broadcast together.
     """
 
 def greater_equal(
@@ -1358,7 +1288,7 @@ def greater_equal(
 ) -> Value:
     """output = a ≥ b.
 
-    a, b: one element type, shapes that broadcast together. Specification: comparison/greater-equal-1.
+    a, b: one element type, shapes that broadcast together.
     """
 
 def grid_sample(
@@ -1389,7 +1319,6 @@ def grn(
     """output = data / sqrt(the sum of its squares over all channels + bias).
 
     data: [batch, channels, ...] of rank 2, 3 or 4, any float type. output: the same.
-    Errors: IR501 for other ranks. Specification: normalization/grn-1.
     """
 
 def group_convolution(
@@ -1409,8 +1338,6 @@ def group_convolution(
 
     data: [batch, groups * C, spatial...], any numeric type. filters: [groups, O, C, kernel...], the type of data.
     output: [batch, groups * O, windows...], the type of data.
-    Errors: as Convolution; IR502 where data has not groups * C channels.
-    Specification: convolution/group-convolution-1.
     """
 
 def group_convolution_backprop_data(
@@ -1432,8 +1359,6 @@ def group_convolution_backprop_data(
 
     data: [batch, groups * C, spatial...], any numeric type. filters: [groups, C, O, kernel...], the type of data.
     output_shape: optional, an integer for each spatial axis. output: [batch, groups * O, spatial...], the type of data.
-    Errors: as ConvolutionBackpropData; IR502 where data has not groups * C channels.
-    Specification: convolution/group-convolution-backprop-data-1.
     """
 
 def group_normalization(
@@ -1451,8 +1376,6 @@ def group_normalization(
 
     data: [batch, channels, ...], any float type. scale, bias: [channels], any float types: as in OpenVINO, they need
     not be that of data. output: the same as data.
-    Errors: IR501 for data of rank 0 or 1 and others that are not vectors, IR502 where the channels differ or are no
-    multiple of num_groups. Specification: normalization/group-normalization-12.
     """
 
 def grouped_matmul(
@@ -1496,7 +1419,6 @@ def gru_cell(
 
     With linear_before_reset b has four parts of hidden_size elements: those of z, r and h, and that of H * rh^T.
     As in OpenVINO, w may have another float type than the rest.
-    Specification: sequence/gru-cell-3.
     """
 
 def gru_sequence(
@@ -1521,7 +1443,7 @@ def gru_sequence(
     """H' = (1 - z) . h + z . H along a sequence, with the gates z, r and h; `GRU` has their formulas.
 
     With linear_before_reset b has four parts of hidden_size elements in each direction: those of z, r and h, and that
-    of H * rh^T. Outputs: y and the last hidden state. Specification: sequence/gru-sequence-5.
+    of H * rh^T. Outputs: y and the last hidden state.
     """
 
 def hard_sigmoid(
@@ -1537,8 +1459,6 @@ def hard_sigmoid(
 
     data: any shape. alpha, beta: scalars. All of one numeric type; the specification has floats only, OpenVINO takes
     all. output: as data.
-    Errors: IR501 for an alpha or a beta that is not a scalar.
-    Specification: activation/hard-sigmoid-1.
     """
 
 def hsigmoid(
@@ -1551,7 +1471,6 @@ def hsigmoid(
     """output = min(max(data + 3, 0), 6) / 6.
 
     data: any shape, any numeric type. output: as data.
-    Specification: activation/hsigmoid-5.
     """
 
 def hswish(
@@ -1564,7 +1483,6 @@ def hswish(
     """output = data · min(max(data + 3, 0), 6) / 6.
 
     data: any shape, any numeric type. output: as data.
-    Specification: activation/hswish-4.
     """
 
 def i420_to_bgr(
@@ -1576,7 +1494,7 @@ def i420_to_bgr(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """I420toRGB with the channels in the order B, G, R. Specification: image/i420-to-bgr-8."""
+    """I420toRGB with the channels in the order B, G, R."""
 
 def i420_to_rgb(
     y: Input,
@@ -1591,8 +1509,6 @@ def i420_to_rgb(
 
     y: [N, H, W, 1]. u, v: [N, H/2, W/2, 1], the type of y. Or y alone, [N, 1.5 H, W, 1], in which the plane of U and
     then that of V follow the rows of Y. output: [N, H, W, 3], the type of y.
-    Errors: also IR106 for y and u without v.
-    Specification: image/i420-to-rgb-8.
     """
 
 def identity(
@@ -1605,7 +1521,6 @@ def identity(
     """output = data.
 
     data: any shape, any type. output: as data; it may share the memory of data.
-    Specification: activation/identity-16.
     """
 
 def idft(
@@ -1647,7 +1562,6 @@ def interpolate(
 
     image: rank 1 or more; f16, bf16, f32, f64, i8, u8, i32 or i64. scales_or_sizes: f16, bf16 or f32 if
     shape_calculation_mode is `scales`, i32, i64, u32 or u64 if it is `sizes`. axes: optional, of one of the latter.
-    Specification: image/interpolate-11.
     """
 
 def inverse(
@@ -1693,7 +1607,6 @@ def is_finite(
     """output = whether data is neither infinite nor NaN.
 
     data: any shape, any float type. output: boolean, the shape of data.
-    Specification: comparison/isfinite-10.
     """
 
 def is_inf(
@@ -1708,7 +1621,6 @@ def is_inf(
     """output = whether data is -inf (with `detect_negative`) or +inf (with `detect_positive`); both count by default.
 
     data: any shape, any float type. output: boolean, the shape of data.
-    Specification: comparison/isinf-10.
     """
 
 def is_nan(
@@ -1721,7 +1633,6 @@ def is_nan(
     """output = whether data is NaN.
 
     data: any shape, any float type. output: boolean, the shape of data.
-    Specification: comparison/isnan-10.
     """
 
 def istft(
@@ -1758,7 +1669,7 @@ def less(
 ) -> Value:
     """output = a < b.
 
-    a, b: one element type, shapes that broadcast together. Specification: comparison/less-1.
+    a, b: one element type, shapes that broadcast together.
     """
 
 def less_equal(
@@ -1773,7 +1684,7 @@ def less_equal(
 ) -> Value:
     """output = a ≤ b.
 
-    a, b: one element type, shapes that broadcast together. Specification: comparison/lessequal-1.
+    a, b: one element type, shapes that broadcast together.
     """
 
 def log(
@@ -1786,7 +1697,6 @@ def log(
     """output = ln data; -inf for 0, NaN for negative data.
 
     data: any shape, any numeric type. output: as data.
-    Specification: arithmetic/log-1.
     """
 
 def log_softmax(
@@ -1814,7 +1724,7 @@ def logical_and(
 ) -> Value:
     """output = a and b.
 
-    a, b: one element type, shapes that broadcast together. Specification: logical/logical-and-1.
+    a, b: one element type, shapes that broadcast together.
     """
 
 def logical_not(
@@ -1828,7 +1738,6 @@ def logical_not(
 
     data: any shape; boolean, or a numeric type, which OpenVINO takes and the specification does not name. output: as
     data.
-    Specification: logical/logical-not-1.
     """
 
 def logical_or(
@@ -1843,7 +1752,7 @@ def logical_or(
 ) -> Value:
     """output = a or b.
 
-    a, b: one element type, shapes that broadcast together. Specification: logical/logical-or-1.
+    a, b: one element type, shapes that broadcast together.
     """
 
 def logical_xor(
@@ -1858,7 +1767,7 @@ def logical_xor(
 ) -> Value:
     """output = whether a and b differ.
 
-    a, b: one element type, shapes that broadcast together. Specification: logical/logical-xor-1.
+    a, b: one element type, shapes that broadcast together.
     """
 
 def lrn(
@@ -1876,7 +1785,6 @@ def lrn(
     """output = data / (bias + alpha / size**n * sum of the squares around the element)**beta, n the number of axes.
 
     data: any shape, any float type. axes: a vector of integers. output: the shape and the type of data.
-    Errors: IR501 where axes is not a vector, IR503 and IR701 for axes that data does not have.
     Specification: normalization/lrn-1, by which `size / 2` elements on each side count; for even sizes OpenVINO takes
     one less, and so do we. OpenVINO's CPU plugin supports axis 1 alone or all axes behind it, and truncates bias to an
     integer; we do neither.
@@ -1901,7 +1809,7 @@ def lstm_cell(
 ) -> tuple[Value, Value]:
     """C' = f . C + i . c and H' = o . h(C'), with the gates f, i, c and o; `LSTM` has their formulas.
 
-    Outputs: the hidden state H' and the cell state C'. Specification: sequence/lstm-cell-1.
+    Outputs: the hidden state H' and the cell state C'.
     """
 
 def lstm_sequence(
@@ -1925,7 +1833,7 @@ def lstm_sequence(
 ) -> tuple[Value, Value, Value]:
     """C' = f . C + i . c and H' = o . h(C') along a sequence, with the gates f, i, c and o; `LSTM` has their formulas.
 
-    Outputs: y, the last hidden state and the last cell state. Specification: sequence/lstm-sequence-5.
+    Outputs: y, the last hidden state and the last cell state.
     """
 
 def matmul(
@@ -1940,10 +1848,7 @@ def matmul(
 ) -> Value:
     """output[..., i, j] = sum over k of a[..., i, k] * b[..., k, j].
 
-    a, b: rank 1 or more, one numeric type or boolean. output: that type.
-    Errors: IR501 for a scalar, IR502 where the columns of a are not as many as the rows of b, IR504 where batches do
-    not broadcast.
-    Specification: matrix/matmul-1. It does not name booleans, which OpenVINO takes, + then being "or".
+    a, b: rank 1 or more, one numeric type or boolean. output: that type. It does not name booleans, which OpenVINO takes, + then being "or".
     """
 
 def matrix_nms(
@@ -1999,8 +1904,6 @@ def max_pool(
     """MaxPool-8 with the further rounding_type `ceil_torch`.
 
     data: [batch, channels, spatial...], any numeric type. output: [batch, channels, windows...], the type of data.
-    Errors: IR501 for ranks other than 3, 4, 5, IR505 for attributes of another length than the spatial axes and for
-    windows larger than the padded data.
     """
 
 def maximum(
@@ -2015,7 +1918,7 @@ def maximum(
 ) -> Value:
     """output = the greater of a and b; NaN where either is.
 
-    a, b: one element type, shapes that broadcast together. Specification: arithmetic/maximum-1.
+    a, b: one element type, shapes that broadcast together.
     """
 
 def minimum(
@@ -2030,7 +1933,7 @@ def minimum(
 ) -> Value:
     """output = the lesser of a and b; NaN where either is.
 
-    a, b: one element type, shapes that broadcast together. Specification: arithmetic/minimum-1.
+    a, b: one element type, shapes that broadcast together.
     """
 
 def mish(
@@ -2043,7 +1946,6 @@ def mish(
     """output = data · tanh(ln(1 + e^data)).
 
     data: any shape, any float type. output: as data.
-    Specification: activation/mish-4.
     """
 
 def mod(
@@ -2059,7 +1961,6 @@ def mod(
     """output = a - b · trunc(a / b): the remainder with the sign of a, as in C.
 
     a, b: one numeric type, shapes that broadcast together. output: that type.
-    Specification: arithmetic/mod-1.
     """
 
 def multiclass_nms(
@@ -2127,7 +2028,7 @@ def multiply(
 ) -> Value:
     """output = a · b; integers wrap.
 
-    a, b: one element type, shapes that broadcast together. Specification: arithmetic/multiply-1.
+    a, b: one element type, shapes that broadcast together.
     """
 
 def mvn(
@@ -2144,8 +2045,6 @@ def mvn(
     """output = data - mean, divided by the deviation if `normalize_variance`.
 
     data: any shape, any float type. axes: a vector of integers. output: the shape and the type of data.
-    Errors: IR501 where axes is not a vector, IR503 for axes that data does not have, IR505 for more axes than data has.
-    Specification: normalization/mvn-6.
     """
 
 def negative(
@@ -2158,7 +2057,6 @@ def negative(
     """output = -data; integers wrap.
 
     data: any shape, any numeric type. output: as data.
-    Specification: arithmetic/negative-1.
     """
 
 def nms_rotated(
@@ -2235,8 +2133,6 @@ def normalize_l2(
     """output = data / sqrt(the sum of its squares along the axes, eps added to it or at least eps).
 
     data: any shape, any float type. axes: a scalar or a vector of integers. output: the shape and the type of data.
-    Errors: IR501 where axes is neither a scalar nor a vector, IR503 and IR701 for axes that data does not have.
-    Specification: normalization/normalize-l2-1.
     """
 
 def not_equal(
@@ -2252,7 +2148,6 @@ def not_equal(
     """output = whether a differs from b.
 
     a, b: one element type, any, and shapes that broadcast together. output: boolean.
-    Specification: comparison/notequal-1.
     """
 
 def nv12_to_bgr(
@@ -2263,7 +2158,7 @@ def nv12_to_bgr(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """NV12toRGB with the channels in the order B, G, R. Specification: image/nv12-to-bgr-8."""
+    """NV12toRGB with the channels in the order B, G, R."""
 
 def nv12_to_rgb(
     y: Input,
@@ -2278,7 +2173,6 @@ def nv12_to_rgb(
 
     y: [N, H, W, 1]. uv: [N, H/2, W/2, 2], the type of y. Or y alone, [N, 1.5 H, W, 1], in which H/2 rows of alternating
     U and V follow the rows of Y. output: [N, H, W, 3], the type of y.
-    Specification: image/nv12-to-rgb-8.
     """
 
 def one_hot(
@@ -2329,9 +2223,7 @@ def power(
 ) -> Value:
     """output = a to the power of b; 1 where b is 0.
 
-    a, b: one numeric type, shapes that broadcast together. output: that type.
-    Errors: IR704 for the integer 0 to a negative power, and those of Binary.
-    Specification: arithmetic/power-1. OpenVINO calculates integers in floats, and its overflows have no meaning.
+    a, b: one numeric type, shapes that broadcast together. output: that type. OpenVINO calculates integers in floats, and its overflows have no meaning.
     """
 
 def prelu(
@@ -2347,8 +2239,6 @@ def prelu(
     data: any shape. slope: a vector with a slope for each channel (axis 1 of data), else any shape that broadcasts to
     that of data. The specification has one float type for both; OpenVINO takes any two numeric types, and so do we: f16
     and bf16 are multiplied in f32, integers by floats in f64, rounded to the nearest. output: as data.
-    Errors: IR504 for a slope that does not broadcast to data, which OpenVINO repeats in some way or refuses.
-    Specification: activation/prelu-1.
     """
 
 def prior_box(
@@ -2529,7 +2419,6 @@ def reduce_l1(
 
     axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
     Without axes, every element is reduced by itself. keep_dims: reduced axes stay with size 1; by default they go.
-    Errors: IR501 for axes of rank 2 or more, IR503 and IR701 for an axis that data does not have.
     """
 
 def reduce_l2(
@@ -2547,7 +2436,6 @@ def reduce_l2(
 
     axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
     Without axes, every element is reduced by itself. keep_dims: reduced axes stay with size 1; by default they go.
-    Errors: IR501 for axes of rank 2 or more, IR503 and IR701 for an axis that data does not have.
     """
 
 def reduce_logical_and(
@@ -2565,7 +2453,6 @@ def reduce_logical_and(
 
     axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
     Without axes, every element is reduced by itself. keep_dims: reduced axes stay with size 1; by default they go.
-    Errors: IR501 for axes of rank 2 or more, IR503 and IR701 for an axis that data does not have.
     """
 
 def reduce_logical_or(
@@ -2583,7 +2470,6 @@ def reduce_logical_or(
 
     axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
     Without axes, every element is reduced by itself. keep_dims: reduced axes stay with size 1; by default they go.
-    Errors: IR501 for axes of rank 2 or more, IR503 and IR701 for an axis that data does not have.
     """
 
 def reduce_max(
@@ -2601,7 +2487,6 @@ def reduce_max(
 
     axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
     Without axes, every element is reduced by itself. keep_dims: reduced axes stay with size 1; by default they go.
-    Errors: IR501 for axes of rank 2 or more, IR503 and IR701 for an axis that data does not have.
     """
 
 def reduce_mean(
@@ -2619,7 +2504,6 @@ def reduce_mean(
 
     axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
     Without axes, every element is reduced by itself. keep_dims: reduced axes stay with size 1; by default they go.
-    Errors: IR501 for axes of rank 2 or more, IR503 and IR701 for an axis that data does not have.
     """
 
 def reduce_min(
@@ -2637,7 +2521,6 @@ def reduce_min(
 
     axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
     Without axes, every element is reduced by itself. keep_dims: reduced axes stay with size 1; by default they go.
-    Errors: IR501 for axes of rank 2 or more, IR503 and IR701 for an axis that data does not have.
     """
 
 def reduce_prod(
@@ -2655,7 +2538,6 @@ def reduce_prod(
 
     axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
     Without axes, every element is reduced by itself. keep_dims: reduced axes stay with size 1; by default they go.
-    Errors: IR501 for axes of rank 2 or more, IR503 and IR701 for an axis that data does not have.
     """
 
 def reduce_sum(
@@ -2673,7 +2555,6 @@ def reduce_sum(
 
     axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
     Without axes, every element is reduced by itself. keep_dims: reduced axes stay with size 1; by default they go.
-    Errors: IR501 for axes of rank 2 or more, IR503 and IR701 for an axis that data does not have.
     """
 
 def region_yolo(
@@ -2710,7 +2591,6 @@ def relu(
     """output = data where it is positive, else 0.
 
     data: any shape, any numeric type. output: as data.
-    Specification: activation/relu-1.
     """
 
 def reorg_yolo(
@@ -2726,7 +2606,7 @@ def reorg_yolo(
     data: [N, C, H, W], C at least stride², H and W multiples of stride. output: [N, C * stride², H / stride,
     W / stride]. Element [n, c, h, w] of an output that is still shaped [N, C, H, W] is element [n, c % K, h * stride +
     c // K // stride, w * stride + c // K % stride] of data read as [N, K, H * stride, W * stride], K = C // stride².
-    Of several strides the first counts, as in OpenVINO. Specification: detection/reorg-yolo-1.
+    Of several strides the first counts, as in OpenVINO.
     """
 
 def reshape(
@@ -2759,9 +2639,6 @@ def reverse(
     data: any shape, any type. axis: in the mode `index` a vector of integers, negative ones counted from the end, and
     an axis that stands twice reversed once; in the mode `mask` a boolean for each axis. output: as data; it may share
     the memory of data.
-    Errors: IR401 for an axis of another type than the mode asks for, IR501 and IR502 for one of another shape, IR503
-    and IR704 for one that data does not have.
-    Specification: movement/reverse-1.
     """
 
 def reverse_sequence(
@@ -2796,7 +2673,6 @@ def rgb_to_nv12(
     type of image.
     The specification does not say how pixels share U and V; the mean is the choice of OpenVINO's reference kernel, and
     the CPU plugin has no such operator.
-    Errors: IR501, IR502 and IR505 for an image of another rank or size. Specification: image/rgb-to-nv12-17.
     """
 
 def rnn_cell(
@@ -2817,7 +2693,7 @@ def rnn_cell(
 ) -> Value:
     """H' = f(x * w^T + H * r^T + b), with f = tanh where `activations` says nothing else.
 
-    Specification: sequence/rnn-cell-3. OpenVINO takes a cell without b too.
+    OpenVINO takes a cell without b too.
     """
 
 def rnn_sequence(
@@ -2840,7 +2716,7 @@ def rnn_sequence(
 ) -> tuple[Value, Value]:
     """H' = f(x * w^T + H * r^T + b) along a sequence, with f = tanh where `activations` says nothing else.
 
-    Outputs: y and the last hidden state. Specification: sequence/rnn-sequence-5.
+    Outputs: y and the last hidden state.
     """
 
 def roi_align(
@@ -2888,7 +2764,6 @@ def roi_align_rotated(
     rois: x and y of the centre, width, height, angle in radians. Centre and size are multiplied by `spatial_scale`, the
     centre is then moved by -0.5; the box is rotated counterclockwise, or clockwise with `clockwise_mode`. Points are
     interpolated as in ROIAlign; a bin is the mean of its points.
-    Specification: detection/roi-align-rotated-15.
 
     data: [N, C, H, W], floats. rois: [NUM_ROIS, numbers of a box], the type of data. batch_indices: [NUM_ROIS], which
     image each box lies in. output: [NUM_ROIS, C, pooled_h, pooled_w], the type of data.
@@ -2934,8 +2809,6 @@ def roll(
     data: any shape, any type. shift: i32 or i64, a scalar for all axes, or a vector as long as axes. axes: i32 or i64,
     a scalar or a vector; negative ones count from the end, and the shifts of one that stands several times add up.
     output: as data.
-    Errors: IR501 and IR502 for other shapes, IR503 and IR704 for an axis that data does not have.
-    Specification: movement/roll-7.
     """
 
 def round(
@@ -2949,7 +2822,6 @@ def round(
     """output = the integer nearest to data.
 
     data: any shape, any numeric type. output: as data.
-    Specification: arithmetic/round-5.
     """
 
 def scaled_dot_product_attention(
@@ -2976,7 +2848,6 @@ def scaled_dot_product_attention(
         last axis 1.
     output: [N, ..., L, Ev] of the element type of query; NaN for a query whose keys are all masked, 0 without keys.
 
-    Errors: IR402 for a mask of another float type, IR501, IR502, IR504 for ranks and shapes that do not fit.
     Specification: sequence/scaled-dot-product-attention; the sink is OpenVINO's own, since 2025.4.
     """
 
@@ -3054,7 +2925,6 @@ def search_sorted(
 
     sorted_sequence: rank 1 or more, rising along the last axis; a vector is for values of any shape. values: the same
     type and, except for the last axis, the same dims. output: the shape of values, element type `output_type`.
-    Errors: IR501 for a scalar and for ranks that differ, IR502 for dims that differ.
     Specification: sort/search-sorted-15, where `right_mode` is called `right`, and `output_type` is missing.
     """
 
@@ -3091,9 +2961,6 @@ def select(
 
     With numpy broadcasting `cond` may also have the largest shape, as in OpenVINO. With pdpd broadcasting the first
     axis of `else_` and of `cond` is axis `axis` of `then`, 0 where the file does not say.
-
-    Errors: IR504 where the shapes do not broadcast; IR501 and IR502 where they differ and `auto_broadcast` is none.
-    Specification: condition/select-1.
     """
 
 def selu(
@@ -3109,8 +2976,6 @@ def selu(
 
     data: any shape. alpha, lambda: one element each; the specification has vectors, OpenVINO takes any shape. All of
     one float type. output: as data.
-    Errors: IR505 for an alpha or a lambda of more or fewer elements.
-    Specification: activation/selu-1.
     """
 
 def shape_of(
@@ -3139,8 +3004,6 @@ def shuffle_channels(
 
     data: rank 1 or more, any type; its size along `axis` (1 by default) is a multiple of `group` (1 by default).
     output: as data.
-    Errors: IR503 for an axis that data does not have, IR505 for a size that is not a multiple of group.
-    Specification: movement/shuffle-channels-1.
     """
 
 def sigmoid(
@@ -3153,7 +3016,6 @@ def sigmoid(
     """output = 1 / (1 + e^-data).
 
     data: any shape, any numeric type. output: as data.
-    Specification: activation/sigmoid-1.
     """
 
 def sign(
@@ -3166,7 +3028,6 @@ def sign(
     """output = -1, 0 or 1 as data is negative, zero or positive; NaN for NaN.
 
     data: any shape, any numeric type. output: as data.
-    Specification: arithmetic/sign-1.
     """
 
 def sin(
@@ -3179,7 +3040,6 @@ def sin(
     """output = sin data, of radians.
 
     data: any shape, any numeric type. output: as data.
-    Specification: arithmetic/sin-1.
     """
 
 def sinh(
@@ -3192,7 +3052,6 @@ def sinh(
     """output = sinh data.
 
     data: any shape, any numeric type. output: as data.
-    Specification: arithmetic/sinh-1.
     """
 
 def slice(
@@ -3228,9 +3087,6 @@ def slice_scatter(
 
     data: rank 1 or more, any type. updates: the shape of the slice; as in OpenVINO, other types than that of data are
     converted to it. start, stop, step, axes: as in Slice. output: as data.
-    Errors: as Slice; IR402 for numbers among strings and strings among numbers, IR501, IR502 and IR704 for updates of
-    another shape.
-    Specification: movement/slice-scatter-15.
     """
 
 def softmax(
@@ -3256,7 +3112,6 @@ def softplus(
     """output = ln(1 + e^data).
 
     data: any shape, any float type. output: as data.
-    Specification: activation/softplus-4.
     """
 
 def softsign(
@@ -3269,7 +3124,6 @@ def softsign(
     """output = data / (1 + |data|).
 
     data: any shape, any float type. output: as data.
-    Specification: activation/softsign-9.
     """
 
 def space_to_batch(
@@ -3301,7 +3155,6 @@ def space_to_depth(
     """Blocks in space laid along the axis of depth.
 
     output: [batch, depth * block_size ** K, D1 / block_size, ..., DK / block_size], the type of data.
-    Errors: IR505 for a spatial size that is not a multiple of block_size. Specification: movement/space-to-depth-1.
 
     data: [batch, depth, D1, ..., DK], any type, K spatial axes, one at least.
     """
@@ -3321,9 +3174,6 @@ def sparse_fill_empty_rows(
     values: [M], any element type. dense_shape: [2], rows and columns. indices: [M, 2], row and column of every value.
     default_value: a scalar; as in OpenVINO, any type is converted to that of values.
     Outputs: indices and values, sorted by row and column, equal ones in their order; and whether each row was empty.
-    Errors: IR402 for a number among strings and a string among numbers; IR701 for a row or a column that the matrix
-    does not have, which OpenVINO's CPU plugin accepts.
-    Specification: sparse/fill-empty-rows-16.
     """
 
 def split(
@@ -3340,9 +3190,6 @@ def split(
 
     data: any shape, any type. axis: an integer, a scalar; counts from the end if it is negative. outputs: the type of
     data; they may share its memory.
-    Errors: IR501 for an axis that is not a scalar, IR503 and IR704 for one that data does not have, IR505 and IR704 for
-    a size that is not a multiple of num_splits.
-    Specification: movement/split-1.
     """
 
 def sqrt(
@@ -3355,7 +3202,6 @@ def sqrt(
     """output = √data; NaN for negative data.
 
     data: any shape, any numeric type. output: as data.
-    Specification: arithmetic/sqrt-1.
     """
 
 def squared_difference(
@@ -3370,7 +3216,7 @@ def squared_difference(
 ) -> Value:
     """output = (a - b)²; integers wrap.
 
-    a, b: one element type, shapes that broadcast together. Specification: arithmetic/squared-difference-1.
+    a, b: one element type, shapes that broadcast together.
     """
 
 def squeeze(
@@ -3456,7 +3302,6 @@ def string_tensor_unpack(
 
     data: strings, any shape. begins, ends: i32, the shape of data. symbols: a vector of u8, the UTF-8 of all strings
     after each other.
-    Specification: type/string-tensor-unpack-15.
     """
 
 def subtract(
@@ -3471,7 +3316,7 @@ def subtract(
 ) -> Value:
     """output = a - b; integers wrap.
 
-    a, b: one element type, shapes that broadcast together. Specification: arithmetic/subtract-1.
+    a, b: one element type, shapes that broadcast together.
     """
 
 def swish(
@@ -3485,8 +3330,6 @@ def swish(
     """output = data / (1 + e^-(beta · data)).
 
     data: any shape, any float type. beta: a scalar of that type, by default 1. output: as data.
-    Errors: IR501 for a beta that is not a scalar.
-    Specification: activation/swish-4.
     """
 
 def tan(
@@ -3499,7 +3342,6 @@ def tan(
     """output = tan data, of radians.
 
     data: any shape, any numeric type. output: as data.
-    Specification: arithmetic/tan-1.
     """
 
 def tanh(
@@ -3512,7 +3354,6 @@ def tanh(
     """output = tanh data.
 
     data: any shape, any numeric type. output: as data.
-    Specification: arithmetic/tanh-1.
     """
 
 def tile(
@@ -3527,8 +3368,6 @@ def tile(
 
     data: any shape, any type. repeats: a vector of integers; as in OpenVINO, negative ones count as 0. The shorter of
     repeats and the shape of data gets ones in front. output: the type of data.
-    Errors: IR501 for repeats that are not a vector.
-    Specification: movement/tile-1.
     """
 
 def topk(
@@ -3562,8 +3401,6 @@ def transpose(
 
     arg: any shape, any type. input_order: a vector of integers, a permutation of the axes from 0 on; an empty one
     reverses the axes. output: the type of arg; it may share the memory of arg.
-    Errors: IR501 for an order that is not a vector, IR503 and IR704 for one that is not a permutation of the axes.
-    Specification: movement/transpose-1.
     """
 
 def unique(
@@ -3615,9 +3452,6 @@ def variadic_split(
 
     data: any shape, any type. axis: an integer, a scalar or a vector of one element; counts from the end if it is
     negative. split_lengths: a vector of integers. outputs: the type of data; they may share its memory.
-    Errors: IR501 for an axis or split_lengths of another shape, IR503 and IR704 for an axis that data does not have,
-    IR505 and IR704 for negative lengths and those whose sum is not the size of the axis.
-    Specification: movement/variadic-split-1.
     """
 
 def xor(
@@ -3632,5 +3466,5 @@ def xor(
 ) -> Value:
     """output = whether a and b differ: the other name of LogicalXor in opset1.
 
-    a, b: one element type, shapes that broadcast together. Specification: logical/logical-xor-1.
+    a, b: one element type, shapes that broadcast together.
     """

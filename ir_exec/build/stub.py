@@ -66,6 +66,10 @@ _PLAIN = {
 }
 
 
+_KEPT_FOR_HELP = re.compile(r"\s*Errors: .*?(?=\s+Specification: |\Z)|\s*Specification: [^.\s]+\.", re.DOTALL)
+"""What the docstrings tell of errors and pages."""
+
+
 def stub_text() -> str:
     """The text of `ir_exec/build/__init__.pyi`."""
     functions = [_function(name, operator_class(type_name)) for name, type_name in sorted(function_names().items())]
@@ -133,7 +137,9 @@ def _told(cls: type[Op]) -> str:
     names = [*(one.name for one in cls.inputs), *cls.outputs]
     begins = re.compile(rf"({'|'.join(map(re.escape, names))})\b")
     inputs = [text for text in "\n\n".join([*rest, *others]).split("\n\n") if begins.match(text)]
-    return "\n\n".join([summary, *(inputs or rest)])
+    # A version may tell again what the class tells that it shares with others.
+    kept = dict.fromkeys(_KEPT_FOR_HELP.sub("", text).strip() for text in [summary, *(inputs or rest)])
+    return "\n\n".join(filter(None, kept))
 
 
 def _default(parameter: Parameter) -> str:
