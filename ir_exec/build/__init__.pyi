@@ -249,7 +249,8 @@ def binary_convolution(
 
     data: [batch, channels, height, width] of zeros and ones, any numeric type; whatever is above 0 counts as 1.
     filters: [outputs, channels, kernel height, kernel width], u1 (or numbers, as data). output: [batch, outputs,
-    windows...], the type of data. OpenVINO's CPU plugin reads the bits of each byte of the filters in
+    windows...], the type of data.
+    OpenVINO's CPU plugin reads the bits of each byte of the filters in
     reverse order, needs a multiple of eight channels, and leaves padding with pad_value 0 out of the sum; we do not.
     """
 
@@ -780,7 +781,8 @@ def einsum(
 ) -> Value:
     """The sum of products that `equation` describes, such as `ij,jk->ik`.
 
-    inputs: as many as the equation has subscripts, one numeric type. output: that type. OpenVINO's implicit output keeps a label that repeats within one input, with which
+    inputs: as many as the equation has subscripts, one numeric type. output: that type.
+    OpenVINO's implicit output keeps a label that repeats within one input, with which
     its runtime fails; as specified, we leave it out (`ii` is the trace).
     """
 
@@ -1848,7 +1850,8 @@ def matmul(
 ) -> Value:
     """output[..., i, j] = sum over k of a[..., i, k] * b[..., k, j].
 
-    a, b: rank 1 or more, one numeric type or boolean. output: that type. It does not name booleans, which OpenVINO takes, + then being "or".
+    a, b: rank 1 or more, one numeric type or boolean. output: that type.
+    It does not name booleans, which OpenVINO takes, + then being "or".
     """
 
 def matrix_nms(
@@ -2223,7 +2226,8 @@ def power(
 ) -> Value:
     """output = a to the power of b; 1 where b is 0.
 
-    a, b: one numeric type, shapes that broadcast together. output: that type. OpenVINO calculates integers in floats, and its overflows have no meaning.
+    a, b: one numeric type, shapes that broadcast together. output: that type.
+    OpenVINO calculates integers in floats, and its overflows have no meaning.
     """
 
 def prelu(

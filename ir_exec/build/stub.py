@@ -66,7 +66,7 @@ _PLAIN = {
 }
 
 
-_KEPT_FOR_HELP = re.compile(r"\s*Errors: .*?(?=\s+Specification: |\Z)|\s*Specification: [^.\s]+\.", re.DOTALL)
+_KEPT_FOR_HELP = re.compile(r"Errors: .*?(?=Specification: |\Z)|Specification: [^.\s]+\.\s?", re.DOTALL)
 """What the docstrings tell of errors and pages."""
 
 
