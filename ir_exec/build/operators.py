@@ -134,6 +134,7 @@ def _operator(cls: type[Op], given: tuple[tuple[str, str], ...]) -> tuple[Op, Ma
             value = getattr(operator, field.name)
             if not (value is None or value == () or value is ElementType.dynamic or value == Shape.unknown()):
                 texts[field.attribute] = attribute_text(value)
+    texts = {name: attribute_text(value) for name, value in operator.spelled_out().items()} | texts
     return operator, {field.attribute: texts[field.attribute] for field in cls.fields() if field.attribute in texts}
 
 

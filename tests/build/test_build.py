@@ -181,6 +181,19 @@ def test_names_that_would_collide():
         build.model(build.add(x, build.parameter([2], name="x", tensor_names=["other"])))
 
 
+def test_attributes_without_which_openvino_crashes_are_written_with_their_defaults(tmp_path):
+    x = build.parameter([1, 2, 6, 5], name="x")
+    windows = {"kernel": [2, 3], "strides": [2, 1], "pads_begin": [0, 1], "pads_end": [0, 1]}
+    model = build.model([build.avg_pool(x, exclude_pad=True, **windows)])
+    model.save(tmp_path / "pool.xml")
+    layer = next(one for one in ir_exec.read_model(tmp_path / "pool.xml").document.layers if one.type == "AvgPool")
+    assert layer.data["dilations"] == "1,1"
+    data = np.random.default_rng(0).standard_normal((1, 2, 6, 5), np.float32)
+    openvino = pytest.importorskip("openvino")
+    expected = openvino.Core().compile_model(tmp_path / "pool.xml", "CPU")([data])[0]
+    np.testing.assert_allclose(ir_exec.compile_model(model)([data])[0], expected, rtol=1e-6)
+
+
 def test_large_constants_are_not_copied():
     large = np.ones((256, 256), np.float32)
     value = build.constant(large)

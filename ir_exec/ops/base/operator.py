@@ -171,6 +171,10 @@ class Op:
             cls._attributes = frozenset(field.attribute for field in cls._fields)
         return cls._fields
 
+    def spelled_out(self) -> Mapping[str, Any]:
+        """Attributes, by their names in files, that are written also where they have their default."""
+        return {}
+
     def check_attributes(self) -> None:
         """Raises ValueError for attributes that contradict each other."""
 

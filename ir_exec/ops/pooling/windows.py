@@ -5,7 +5,7 @@ A window is a box, so it can be pooled along one axis after the other: that read
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import prod
 from typing import Annotated, Any, Literal
@@ -231,6 +231,10 @@ class AvgPool16(AvgPool14):
     """
 
     dilations: Positives = ()
+
+    def spelled_out(self) -> Mapping[str, Any]:
+        """OpenVINO crashes at a file without dilations."""
+        return {"dilations": self._spacing}
 
     @property
     def _spacing(self) -> tuple[int, ...]:
