@@ -41,6 +41,13 @@ Precision: TypeAlias = Literal["f32", "file"]
 
 _SHORT = element_types("f16 bf16")
 
+_MOVERS = {
+    *("Parameter", "Const", "Constant", "Result", "ShapeOf", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Concat"),
+    *("Split", "VariadicSplit", "Slice", "StridedSlice", "Tile", "Broadcast", "Reverse"),
+    *("Gather", "GatherElements", "GatherND", "ScatterUpdate", "ScatterElementsUpdate", "ScatterNDUpdate"),
+}
+"""Types of layers that move elements and compute none, but for scatters that reduce."""
+
 _SMALL = 2**12
 """Elements up to which NumPy converts in the time that the choice of a faster way takes."""
 
@@ -94,11 +101,13 @@ def run_as_f32(model: Model) -> Widened:
     """How a network runs in f32.
 
     A network with an input whose element type the file leaves open runs as it is: which of its values are 16-bit floats
-    only a run shows.
+    only a run shows. So does one that computes nothing of them, which gives the same values.
     """
     if not _has_short(model) or not all(port.element_type.is_known for port in model.inputs):
         return AS_IN_FILE
     types = _file_types(model)
+    if not any(_computes(node, types) for node in model.graph.all_nodes()):
+        return AS_IN_FILE
     variables = {}
     for node in model.graph.all_nodes():
         if isinstance(node.op, AssignsVariable | ReadsVariable):
@@ -106,6 +115,15 @@ def run_as_f32(model: Model) -> Widened:
                 if kind in _SHORT:
                     variables[node.op.variable_id] = kind
     return Widened(dict(_replaced(model.graph, types, model.weights)), variables)
+
+
+def _computes(node: Node, types: Mapping[Value, TensorType]) -> bool:
+    """Whether a layer does more with 16-bit floats than to move them."""
+    if not any(kind in _SHORT for kind in _kinds((*node.values_in, *node.outputs), types)):
+        return False
+    if node.op is None or _is_users(node.op) or node.type not in _MOVERS:
+        return True
+    return getattr(node.op, "reduction", "none") != "none"
 
 
 def _has_short(model: Model) -> bool:

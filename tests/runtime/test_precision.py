@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import ir_exec
+from ir_exec import build
 from ir_exec.extension import Op, register_op
 from ir_exec.graph import Node
 from ir_exec.ops import In
 from ir_exec.ops.base import registry
+from ir_exec.runtime.precision import AS_IN_FILE, run_as_f32
 from ir_exec.types import Array, ElementType, Shape, TensorType, element_types
 from tests.conformance.build import IRFile
 from tests.conformance.networks import arrays, networks
@@ -415,3 +417,20 @@ def test_operators_of_users_get_f32_unless_they_refuse_it(dim: str) -> None:
     # 2049 is no f16: the operator that takes nothing else got 2048, the layers around it go on with 2049.
     found = outputs(IRFile(xml, file.weights, file.inputs))
     assert [array.tolist() for array in found] == [[1 + 2049], [4096 + 2049], True]
+
+
+@pytest.mark.parametrize(("reduction", "is_as_in_file"), [("none", True), ("sum", False)])
+def test_a_network_that_only_moves_16_bit_floats_runs_as_in_its_file(reduction: str, is_as_in_file: bool) -> None:
+    data = build.parameter([2, 3], "f16")
+    moved = build.scatter_elements_update(
+        build.transpose(data, [1, 0]), [[0, 0]], build.slice(data, [0, 0], [1, 2], [1, 1]), 0, reduction=reduction
+    )
+    model = build.model([build.concat([moved, moved], 0)])
+    assert (run_as_f32(model) is AS_IN_FILE) is is_as_in_file
+    assert (run_as_f32(build.model([build.relu(moved)])) is AS_IN_FILE) is False
+    array = np.arange(6, dtype=np.float16).reshape(2, 3) + np.float16(0.1)
+    expected = array.T.copy()
+    expected[0] = array[0, :2] if reduction == "none" else expected[0] + array[0, :2]
+    found = ir_exec.compile_model(model)([array])[0]
+    assert found.dtype == np.float16
+    assert np.array_equal(found, np.concatenate([expected, expected]))
