@@ -16,14 +16,12 @@ in a file everything is text.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import field
-from typing import Annotated, Any, Literal, Self, TypeVar, dataclass_transform
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic.dataclasses import dataclass
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, SchemaSerializer, core_schema
+from pydantic_core import CoreSchema, core_schema
 
 __all__ = [
     "NO_RT_INFO",
@@ -117,62 +115,17 @@ def _spelt(type_name: str) -> str:
 _Type = Annotated[str, AfterValidator(_spelt)]
 
 
-_CONFIG = ConfigDict(extra="forbid", strict=True, defer_build=True)
-"""Validators are built when they are first asked for, or as part of a Document's."""
+class _Model(BaseModel):
+    """What all models share; their validators are built when they are first asked for, or as part of a Document's."""
 
-_PartType = TypeVar("_PartType", bound="_Part")
-
-
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
-def _part(cls: type[_PartType]) -> type[_PartType]:
-    made: Any = dataclass(cls, frozen=True, slots=True, kw_only=True, config=_CONFIG)
-    part: type[_PartType] = made
-    return part
-
-
-class _Part:
-    """What the parts of a document share: they are made, changed and copied as models are.
-
-    A network has thousands of them. With slots each is one object, where a BaseModel is three, of three times the size.
-    """
-
-    __slots__ = ()
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        # Strict are the fields: the parts of a document may be dictionaries, as they are where models hold models.
-        return {**handler(source), "strict": False}
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
     def changed(self, **fields: Any) -> Self:
         """A copy in which these fields are others; pydantic's ValidationError where one cannot be."""
-        cls: Any = type(self)
-        made: Self = cls(**{**self._fields(), **fields})
-        return made
-
-    def model_copy(self, *, update: Mapping[str, Any]) -> Self:
-        """A copy in which these fields are others, which are not validated."""
-        return self.model_construct(**{**self._fields(), **update})
-
-    @classmethod
-    def model_construct(cls, **fields: Any) -> Self:
-        """A part with these fields, all that it has, which are not validated."""
-        made = object.__new__(cls)
-        for name, value in fields.items():
-            object.__setattr__(made, name, value)
-        return made
-
-    def model_dump(self, **options: Any) -> dict[str, Any]:
-        """The fields, and those of what they hold, as dictionaries; options are those of a model's `model_dump`."""
-        serializer: SchemaSerializer = vars(type(self))["__pydantic_serializer__"]
-        return dict(serializer.to_python(self, **options))
-
-    def _fields(self) -> dict[str, Any]:
-        names: tuple[str, ...] = type(self).__slots__
-        return {name: getattr(self, name) for name in names}
+        return type(self).model_validate({**dict(self), **fields})
 
 
-@_part
-class RtInfo(_Part):
+class RtInfo(_Model):
     """An element whose content only its writer understands, kept as it is: name, attributes, text and children.
 
     `rt_info` of a model, layer or port is one; `meta_data`, `quantization_parameters` and `pre-process` of version 10
@@ -180,7 +133,7 @@ class RtInfo(_Part):
     """
 
     name: str
-    attributes: dict[str, str] = field(default_factory=dict)
+    attributes: dict[str, str] = Field(default_factory=dict)
     text: str = ""
     children: tuple[RtInfo, ...] = ()
     line: _Line = 0
@@ -203,7 +156,7 @@ class RtInfo(_Part):
         return found.attributes.get("value") if found is not None else None
 
 
-NO_RT_INFO = RtInfo.model_construct(name="rt_info", attributes={}, text="", children=(), line=0)
+NO_RT_INFO = RtInfo.model_construct(name="rt_info")
 """The rt_info of whatever has none; made without a validator, which would have to be built for it."""
 
 
@@ -212,8 +165,7 @@ def _no_rt_info() -> RtInfo:
     return NO_RT_INFO
 
 
-@_part
-class Port(_Part):
+class Port(_Model):
     """An input or output of a layer; `dims` holds -1 for a dynamic dim, and other negative numbers as they are.
 
     A port without dims is a scalar's or of unknown rank. Only inputs and outputs of a layer that the file lists are
@@ -226,11 +178,10 @@ class Port(_Part):
     dims: tuple[_Int, ...] = ()
     names: tuple[str, ...] = ()
     line: _Line = 0
-    rt_info: RtInfo = field(default_factory=_no_rt_info)
+    rt_info: RtInfo = Field(default_factory=_no_rt_info)
 
 
-@_part
-class Edge(_Part):
+class Edge(_Model):
     """A connection from an output port to an input port."""
 
     from_layer: _Id
@@ -240,8 +191,7 @@ class Edge(_Part):
     line: _Line = 0
 
 
-@_part
-class PortMapEntry(_Part):
+class PortMapEntry(_Model):
     """How a port of a layer with a body is tied to a Parameter or Result inside the body.
 
     `external_port_id` is a port id of the layer, or -1 where it is not connected. With an `axis` the value is sliced
@@ -262,8 +212,7 @@ class PortMapEntry(_Part):
     line: _Line = 0
 
 
-@_part
-class BackEdge(_Part):
+class BackEdge(_Model):
     """A value of one iteration (`from_layer`, a Result) that the next one starts with (`to_layer`, a Parameter)."""
 
     from_layer: _Id
@@ -271,8 +220,7 @@ class BackEdge(_Part):
     line: _Line = 0
 
 
-@_part
-class Body(_Part):
+class Body(_Model):
     """A network inside a layer; `name` is the element's: body, then_body, else_body.
 
     `then_port_map` belongs to then_body, `else_port_map` to else_body, `port_map` and `back_edges` to body.
@@ -284,11 +232,10 @@ class Body(_Part):
     layers: tuple[Layer, ...]
     edges: tuple[Edge, ...]
     line: _Line = 0
-    rt_info: RtInfo = field(default_factory=_no_rt_info)
+    rt_info: RtInfo = Field(default_factory=_no_rt_info)
 
 
-@_part
-class Layer(_Part):
+class Layer(_Model):
     """One layer; `data` holds the attributes of its `<data>` in the order of the file.
 
     `version` is the opset, None where a damaged file has none. `output_names` are the tensor names that a Result may
@@ -299,12 +246,12 @@ class Layer(_Part):
     name: str
     type: _Type
     version: str | None
-    data: dict[str, str] = field(default_factory=dict)
+    data: dict[str, str] = Field(default_factory=dict)
     inputs: tuple[Port, ...] = ()
     outputs: tuple[Port, ...] = ()
     bodies: tuple[Body, ...] = ()
     output_names: tuple[str, ...] = ()
-    rt_info: RtInfo = field(default_factory=_no_rt_info)
+    rt_info: RtInfo = Field(default_factory=_no_rt_info)
     line: _Line = 0
     data_line: _Line = 0
 
@@ -324,7 +271,7 @@ class Layer(_Part):
         return self.type in ("Const", "Constant")
 
 
-class Document(BaseModel):
+class Document(_Model):
     """A whole file of IR version 10 or 11; `is_complete` is false where the reader had to leave something out."""
 
     name: str
@@ -337,12 +284,6 @@ class Document(BaseModel):
     pre_process: RtInfo | None = None
     path: str | None = None
     is_complete: bool = True
-
-    model_config = ConfigDict(**_CONFIG, frozen=True)
-
-    def changed(self, **fields: Any) -> Self:
-        """A copy in which these fields are others; pydantic's ValidationError where one cannot be."""
-        return type(self).model_validate({**dict(self), **fields})
 
     def all_layers(self) -> Iterator[Layer]:
         """Every layer, those of bodies right after the layer that holds the body."""
