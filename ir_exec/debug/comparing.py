@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from ir_exec.debug.reference import IRReference, Reference
 from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Status, Unmatched
 from ir_exec.debug.settings import Settings
 from ir_exec.debug.steps import on_steps
+from ir_exec.debug.terms import cancelling_terms
 from ir_exec.debug.walk import Visit, Walker, Where
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Graph, Node
@@ -332,22 +334,24 @@ class _Comparing:
         settings = self.settings
         kinds = ElementType.of(ours), ElementType.of(wanted)
         same = self._is_same(ours, wanted)
+        terms = partial(cancelling_terms, visit.node, visit.inputs)
         if same:
             carried = no_difference(ours, wanted, settings.metrics)
         else:
-            carried = difference(ours, wanted, settings.carried(kinds), settings.metrics)
+            carried = difference(ours, wanted, settings.carried(kinds), settings.metrics, terms)
         own = None
         if made is not None and not isinstance(visit.node.op, Parameter):
             own = carried
             if made is not ours or not same:
                 # The rounding of a chain of layers is that of a network.
                 tolerance = settings.carried(kinds) if includes else settings.own(visit.node, inputs or (), kinds)
-                own = difference(made, wanted, tolerance, settings.metrics)
+                own_terms = partial(cancelling_terms, visit.node, inputs or ())
+                own = difference(made, wanted, tolerance, settings.metrics, own_terms)
         if entry.output:
             plain = self._reference.output(self._partners[entry.key].key)
             self._output_errors[output] = carried
             if plain is not None and not same_bits(plain, wanted):
-                self._output_errors[output] = difference(ours, plain, settings.carried(kinds))
+                self._output_errors[output] = difference(ours, plain, settings.carried(kinds), terms=terms)
         status: Status = "equal" if same else "close" if carried.is_within else "carried"
         if own is not None and not own.is_within:
             status = "wrong"
