@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.debug.entries import Entry, Key, by_key, entries_of, matched
+from ir_exec.debug.entries import Entry, Key, by_key, entries_of
 from ir_exec.debug.jumps import jump_of
 from ir_exec.debug.known import SAME, Anchor, BodyPair, Found, takers, unmatched_of
+from ir_exec.debug.matching import matched
 from ir_exec.debug.metrics import (
     Difference,
     Tolerance,
