@@ -198,6 +198,9 @@ BOXES_AT_ONCE = 128
 """Candidates that non-maximum suppression compares with each other at once: 3,000 boxes take 20 ms with 16 to 512, 30
 with 1,024, which compare more boxes that better ones would have removed."""
 
+FEWEST_BOXES_AT_ONCE = 16
+"""The same at least, where so few are to be kept that fewer would do."""
+
 BOXES_TOGETHER = 512
 """Boxes up to which their overlaps are computed once for all classes: a square of 512 x 512 f32 is 1 MiB."""
 
