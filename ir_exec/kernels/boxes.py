@@ -6,7 +6,7 @@ the arithmetic runs over all boxes at once, in contiguous memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -32,6 +32,7 @@ __all__ = [
     "moved_boxes",
     "overlaps_of",
     "rotated_overlaps",
+    "side_by_side",
 ]
 
 Overlaps: TypeAlias = Callable[[Array, Array], Array]
@@ -149,30 +150,36 @@ def keep_best_of_classes(
     most = longest if most is None else most
     moved = [order + label * count for label, order in enumerate(orders)] if apart else orders
     if shrink < 1 and limit > 0.5:
-        kept = [keep_best(len(order), _between(overlaps, order), threshold, most=most, shrink=shrink) for order in moved]
-        return [order[best] for order, best in zip(orders, kept, strict=True)]
+        falling = np.float32(shrink)
+        places = [_keep_shrinking(len(order), _between(overlaps, order), limit, most, falling) for order in moved]
+        return [order[best] for order, best in zip(orders, places, strict=True)]
     block = _boxes_at_once(most)
     pairs = sum([len(order) * min(len(order), block) for order in orders])
     if not apart and count <= costs.BOXES_TOGETHER and count**2 < pairs:
         every = np.arange(count)
         removed = _removals(overlaps(every[:, np.newaxis], every), limit)
         return [np.array(_keep_in_order(order.tolist(), removed, most), np.int64) for order in orders]
-    block = min(block, longest)
-    each = max(costs.CHUNK_ELEMENTS // max(block**2, 1), 1)
     found: list[Array] = []
+    for some, first in side_by_side(moved, min(block, longest)):
+        removed = _removals(overlaps(first[:, :, np.newaxis], first[:, np.newaxis]), limit)
+        width = first.shape[1]
+        for place, order in enumerate(moved[some]):
+            own = removed[place * width : (place + 1) * width]
+            best = _keep_in_order(range(min(len(order), width)), own, most)
+            found.append(_keep_more(best, width, len(order), _between(overlaps, order), limit, most))
+    return [order[best] for order, best in zip(orders, found, strict=True)]
+
+
+def side_by_side(orders: Sequence[Array], most: int) -> Iterator[tuple[slice, Array]]:
+    """The first boxes of each class as a row of `most`, filled up with box 0; classes whose squares fit the cache."""
+    each = max(costs.CHUNK_ELEMENTS // max(most**2, 1), 1)
     for start in range(0, len(orders), each):
         check_time()
-        some = moved[start : start + each]
-        first = np.zeros((len(some), block), np.int64)
-        for row, order in zip(first, some, strict=True):
-            row[: len(order)] = order[:block]
-        removed = _removals(overlaps(first[:, :, np.newaxis], first[:, np.newaxis]), limit)
-        for place, order in enumerate(some):
-            own = removed[place * block : (place + 1) * block]
-            best = _keep_in_order(range(min(len(order), block)), own, most)
-            places = _keep_more(best, block, len(order), _between(overlaps, order), limit, most)
-            found.append(orders[start + place][places])
-    return found
+        some = slice(start, start + each)
+        rows = np.zeros((len(orders[some]), most), np.int64)
+        for row, order in zip(rows, orders[some], strict=True):
+            row[: len(order)] = order[:most]
+        yield some, rows
 
 
 def _between(overlaps: Overlaps, boxes: Array) -> Overlaps:
@@ -204,10 +211,14 @@ def _boxes_at_once(most: int) -> int:
 def _removals(overlaps: Array, threshold: np.float32) -> list[int]:
     """For each row of squares of overlaps the boxes that it removes, as the bits of a number: bit j for column j."""
     bits = np.packbits(_too_far(overlaps, threshold), axis=-1, bitorder="little")
-    data, width = bits.tobytes(), bits.shape[-1]
-    return (
-        [int.from_bytes(data[place : place + width], "little") for place in range(0, len(data), width)] if width else []
-    )
+    width = bits.shape[-1]
+    if width <= 8:
+        words = np.zeros((bits.size // max(width, 1), 8), np.uint8)
+        words[:, :width] = bits.reshape(len(words), width)
+        numbers: list[int] = words.view("<u8")[:, 0].tolist()
+        return numbers
+    data = bits.tobytes()
+    return [int.from_bytes(data[place : place + width], "little") for place in range(0, len(data), width)]
 
 
 def _keep_in_order(boxes: Iterable[int], removals: list[int], most: int) -> list[int]:

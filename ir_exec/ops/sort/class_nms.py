@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from ir_exec.errors import EvaluationError
+from ir_exec.kernels import costs
 from ir_exec.kernels.boxes import (
     Selected,
     as_rows,
@@ -15,6 +16,7 @@ from ir_exec.kernels.boxes import (
     corner_overlaps,
     intersections,
     keep_best_of_classes,
+    side_by_side,
 )
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, IndexTypeName, Int, at_least, within
@@ -119,32 +121,38 @@ class MatrixNms(_ClassNms):
         parts = []
         for batch in range(batches):
             rows = as_rows(boxes[batch])
-            per_class = []
-            for label, order in enumerate(self._candidates(values[batch], np.float32(self.score_threshold))):
-                final = values[batch, label, order] * self._decays(rows[:, order])
-                stays = final > np.float32(self.post_threshold)
-                per_class.append(Selected.of(batch, label, order[stays], final[stays]))
+            per_class: list[Selected] = []
+            orders = self._candidates(values[batch], np.float32(self.score_threshold))
+            for some, side in side_by_side(orders, max(map(len, orders), default=0)):
+                for order, decays in zip(orders[some], self._decays(rows[:, side]), strict=True):
+                    label = len(per_class)
+                    final = values[batch, label, order] * decays[: len(order)]
+                    stays = final > np.float32(self.post_threshold)
+                    per_class.append(Selected.of(batch, label, order[stays], final[stays]))
             parts.append(self._kept(per_class, by_class=False))
         found = Selected.joined(parts)
         return self._arrays(found, batches, boxes[found.batch, found.box], found.batch * count + found.box)
 
     def _decays(self, boxes: Array) -> Array:
-        """The factor of the score of each box, the best first; the overlaps are computed some rows at a time."""
-        count, margin = boxes.shape[1], 0.0 if self.normalized else 1.0
+        """The factor of the score of each box [classes, boxes], the best first, some rows of overlaps at a time.
+
+        boxes: [coordinates, classes, boxes].
+        """
+        (_, classes, count), margin = boxes.shape, 0.0 if self.normalized else 1.0
         areas = np.where((boxes[2] < boxes[0]) | (boxes[3] < boxes[1]), np.float32(0), box_areas(boxes, margin))
-        worst, decays = np.zeros(count, np.float32), np.ones(count, np.float32)
-        step = max(2**18 // max(count, 1), 1)
+        worst, decays = np.zeros((classes, count), np.float32), np.ones((classes, count), np.float32)
+        step = max(costs.CHUNK_ELEMENTS // max(classes * count, 1), 1)
         for start in range(0, count, step):
             block = slice(start, min(start + step, count))
-            own, better = boxes[:, block, np.newaxis], boxes[:, np.newaxis, : block.stop]
+            own, better = boxes[:, :, block, np.newaxis], boxes[:, :, np.newaxis, : block.stop]
             common = intersections(own, better, margin, touching=False)
-            overlaps = common / (areas[block, np.newaxis] + areas[: block.stop] - common)
+            overlaps = common / (areas[:, block, np.newaxis] + areas[:, np.newaxis, : block.stop] - common)
             behind = np.arange(block.stop) >= np.arange(count)[block, np.newaxis]
-            overlaps[behind] = 0
-            worst[block] = np.fmax.reduce(overlaps, axis=1, initial=0)
-            decay = self._decay(overlaps, worst[: block.stop])
-            decay[behind] = 1
-            decays[block] = np.fmin.reduce(decay, axis=1, initial=1)
+            np.copyto(overlaps, 0, where=behind)
+            worst[:, block] = np.fmax.reduce(overlaps, axis=-1, initial=0)
+            decay = self._decay(overlaps, worst[:, np.newaxis, : block.stop])
+            np.copyto(decay, 1, where=behind)
+            decays[:, block] = np.fmin.reduce(decay, axis=-1, initial=1)
         return decays
 
     def _decay(self, overlaps: Array, worst: Array) -> Array:
