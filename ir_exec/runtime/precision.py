@@ -41,13 +41,6 @@ Precision: TypeAlias = Literal["f32", "file"]
 
 _SHORT = element_types("f16 bf16")
 
-_MOVERS = {
-    *("Parameter", "Const", "Constant", "Result", "ShapeOf", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Concat"),
-    *("Split", "VariadicSplit", "Slice", "StridedSlice", "Tile", "Broadcast", "Reverse"),
-    *("Gather", "GatherElements", "GatherND", "ScatterUpdate", "ScatterElementsUpdate", "ScatterNDUpdate"),
-}
-"""Types of layers that move elements and compute none, but for scatters that reduce."""
-
 _SMALL = 2**12
 """Elements up to which NumPy converts in the time that the choice of a faster way takes."""
 
@@ -119,11 +112,8 @@ def run_as_f32(model: Model) -> Widened:
 
 def _computes(node: Node, types: Mapping[Value, TensorType]) -> bool:
     """Whether a layer does more with 16-bit floats than to move them."""
-    if not any(kind in _SHORT for kind in _kinds((*node.values_in, *node.outputs), types)):
-        return False
-    if node.op is None or _is_users(node.op) or node.type not in _MOVERS:
-        return True
-    return getattr(node.op, "reduction", "none") != "none"
+    is_mover = node.op is not None and node.op.moves
+    return not is_mover and any(kind in _SHORT for kind in _kinds((*node.values_in, *node.outputs), types))
 
 
 def _has_short(model: Model) -> bool:
