@@ -265,14 +265,12 @@ class _Comparing:
             )
         if layer.status == "wrong" and inputs is not None and own is not None:
             tolerance = Tolerance(layer.own.rtol, layer.own.atol) if layer.own else Tolerance()
-            note = on_steps(node, inputs, own, values, tolerance, self.settings.computes_in)
+            coarse = self.settings.computes_in
+            note = on_steps(node, inputs, own, values, tolerance, coarse)
             if note is not None:
                 layer = layer.model_copy(update={"status": "step", "note": note})
-                if (
-                    on_steps(node, visit.inputs, visit.outputs, values, tolerance, self.settings.computes_in)
-                    is not None
-                ):
-                    self._on_steps |= {(where, node.id, self.calls)}
+                if on_steps(node, visit.inputs, visit.outputs, values, tolerance, coarse) is not None:
+                    self._on_steps.add((where, node.id, self.calls))
         return layer
 
     def _value(self, node: Node, where: Where, position: int) -> Array | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ir_exec.debug.metrics import same_bits
 from ir_exec.debug.report import ComparedLayer
 from ir_exec.types import Array
 
@@ -31,9 +32,5 @@ class BodyPair(NamedTuple):
     layers: list[Found]
 
     def is_same(self, ours: Mapping[int, Array], theirs: Mapping[int, Array]) -> bool:
-        """Whether the values of an iteration are the same to the bit."""
-        for number, other in self.numbers:
-            a, b = ours[number], theirs[other]
-            if a.dtype != b.dtype or a.shape != b.shape or a.tobytes() != b.tobytes():
-                return False
-        return True
+        """Whether the values of an iteration are the same."""
+        return all(same_bits(ours[number], theirs[other]) for number, other in self.numbers)
