@@ -17,7 +17,7 @@ import numpy as np
 
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Graph, Node, Value
-from ir_exec.infer import infer_outputs, infer_types
+from ir_exec.infer import infer_outputs
 from ir_exec.kernels.pieces import converted
 from ir_exec.model import Model
 from ir_exec.ops import Op
@@ -127,9 +127,7 @@ def _file_types(model: Model) -> Mapping[Value, TensorType]:
     """The types of the file, of values in bodies too; values of bodies that never run have none."""
     if not any(node.bodies for node in model.graph.nodes):
         return dict(zip(model.graph.values, model.types, strict=True))
-    seen: dict[Value, TensorType] = {}
-    infer_types(model.graph, weights=model.weights, given=model.given, seen=seen)
-    return seen
+    return model.all_types()
 
 
 def _replaced(
