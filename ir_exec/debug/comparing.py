@@ -250,7 +250,8 @@ class _Comparing:
             )
         if layer.status == "wrong" and inputs is not None and own is not None:
             tolerance = Tolerance(layer.own.rtol, layer.own.atol) if layer.own else Tolerance()
-            note = on_steps(node, inputs, own, values, tolerance, self.settings.computes_in)
+            coarse = self.settings.computes_in
+            note = on_steps(node, inputs, own, values, tolerance, coarse)
             if note is not None:
                 layer = layer.model_copy(update={"status": "step", "note": note})
                 self._note_steps(visit, values, tolerance)

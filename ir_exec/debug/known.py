@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ir_exec.debug.entries import Entry, Key
+from ir_exec.debug.metrics import same_bits
 from ir_exec.debug.report import ComparedLayer, Unmatched
 from ir_exec.graph import Graph
 from ir_exec.types import Array
@@ -59,12 +60,8 @@ class BodyPair(NamedTuple):
     layers: list[Found]
 
     def is_same(self, ours: Mapping[int, Array], theirs: Mapping[int, Array]) -> bool:
-        """Whether the values of an iteration are the same to the bit."""
-        for number, other in self.numbers:
-            a, b = ours[number], theirs[other]
-            if a.dtype != b.dtype or a.shape != b.shape or a.tobytes() != b.tobytes():
-                return False
-        return True
+        """Whether the values of an iteration are the same."""
+        return all(same_bits(ours[number], theirs[other]) for number, other in self.numbers)
 
 
 def takers(graph: Graph, place: tuple[tuple[str, ...], str]) -> tuple[str, ...]:

@@ -42,6 +42,7 @@ class Select(Op):
 
     inputs = (In("cond", types=BOOLEAN), In("then"), In("else_", like="then"))
     rising = ("then", "else_")
+    moves = True
 
     auto_broadcast: Annotated[Broadcasting, LOWER] = "numpy"
     axis: Annotated[Int, Named("auto_broadcast.auto_broadcast_axis")] = 0

@@ -6,17 +6,19 @@ import json
 from functools import cache
 from importlib import resources
 
+import numpy as np
 import pytest
 
 from ir_exec.errors import GraphError, IRError, UnsupportedError
 from ir_exec.ops import In, Op, op, opset_number, registered, resolve
 from ir_exec.ops.base import Family
 from ir_exec.ops.base.operator import check_contract
-from ir_exec.types import Array, ElementType, Shape, TensorType
+from ir_exec.types import ALL, Array, ElementType, Shape, TensorType
 from tests.conformance.build import build
 from tests.conformance.case import Case
 from tests.conformance.checks import families, table
 from tests.conformance.oracle import Oracle, Refused
+from tests.conformance.ours import evaluate, operator
 
 NEED_A_NETWORK = {"Parameter", "Const", "Result", "ReadValue", "Assign", "Loop", "TensorIterator", "If"}
 """Types of which one layer alone makes no case; tests of whole networks run them."""
@@ -54,6 +56,36 @@ def test_every_version_has_cases(cls: type[Op]) -> None:
 @pytest.mark.parametrize("cls", registered(), ids=name_of)
 def test_every_version_says_what_it_does(cls: type[Op]) -> None:
     assert (cls.__dict__.get("__doc__") or "").strip(), f"{name_of(cls)} has no docstring"
+
+
+@pytest.mark.parametrize("cls", [cls for cls in registered() if cls.moves], ids=name_of)
+def test_an_operator_that_only_moves_gives_elements_of_its_inputs(cls: type[Op]) -> None:
+    if cls.type_name in NEED_A_NETWORK:
+        return
+    tried = 0
+    for case in cases_by_class()[cls]:
+        # What counts or points, as lengths do, keeps its values.
+        is_data = [cls.inputs[min(place, len(cls.inputs) - 1)].types == ALL for place in range(len(case.inputs))]
+        given = [random_short_floats(one) if moved else one for one, moved in zip(case.inputs, is_data, strict=True)]
+        if not operator(case).moves or all(array is own for array, own in zip(given, case.inputs, strict=True)):
+            continue
+        known = {0}.union(*[bits_of(array) for array in given if array.dtype == np.float16])
+        outputs = evaluate(case, given)
+        assert all(output.dtype == np.float16 or output.dtype.kind in "iu" for output in outputs)
+        assert all(bits_of(output) <= known for output in outputs if output.dtype == np.float16)
+        tried += 1
+    assert tried
+
+
+def random_short_floats(array: Array) -> Array:
+    """f16 of any bits, NaNs included, in the place of floats."""
+    if array.dtype not in (np.float16, np.float32):
+        return array
+    return np.random.default_rng(0).integers(2**16, size=array.shape, dtype=np.uint16).view(np.float16)
+
+
+def bits_of(array: Array) -> set[int]:
+    return set(np.ascontiguousarray(array).view(np.uint16).ravel().tolist())
 
 
 @pytest.mark.parametrize("cls", registered(), ids=name_of)

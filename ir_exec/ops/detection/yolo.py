@@ -94,6 +94,7 @@ class ReorgYolo(Op):
 
     inputs = (In("data"),)
     rising = ("data",)
+    moves = True
 
     stride: Annotated[Positives, of_length(1)]
 

@@ -35,6 +35,7 @@ class Parameter(Op):
     """
 
     is_parameter = True
+    moves = True
 
     element_type: ElementTypeName
     shape: ShapeText
@@ -60,6 +61,7 @@ class Const(Op):
     """
 
     rounds = True
+    moves = True
 
     element_type: Annotated[ElementTypeName, _storable]
     shape: ShapeText
@@ -91,6 +93,7 @@ class Result(Op):
     inputs = (In("value"),)
     views = True
     is_result = True
+    moves = True
 
     def infer(self, value: TensorType) -> TensorType:
         return value
@@ -103,6 +106,7 @@ class ReadsVariable(Op):
     """What both versions of ReadValue share: the output is what the last run has assigned to the variable."""
 
     views = True
+    moves = True
     deterministic = False
 
     variable_id: str
@@ -177,6 +181,7 @@ class AssignsVariable(Op):
 
     inputs = (In("new_value"),)
     views = True
+    moves = True
     deterministic = False
 
     variable_id: str
