@@ -218,6 +218,9 @@ for each, and with 8 columns it does 42 multiplications a nanosecond instead of 
 KEPT_AXIS_ELEMENTS = 2**9
 """Axes up to which tables of resampling are kept: resampling longer ones takes much longer than making a table."""
 
+STEP_NANOSECONDS = 60_000
+"""Product of a recurrent step from which on the two directions of a sequence run on threads of their own."""
+
 ARRANGED_ELEMENTS_A_STEP = 2**14
 """Weights that an LSTM may copy for each of its steps, so that the gates of one function lie next to each other: that
 saves 2 to 3 us a step, and 4 MiB of weights take 200 us."""

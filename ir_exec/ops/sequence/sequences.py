@@ -10,6 +10,7 @@ from ir_exec.errors import EvaluationError, IRError
 from ir_exec.kernels import costs
 from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.precision import rounded, widened
+from ir_exec.kernels.products import product_nanoseconds, share_products
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER
 from ir_exec.ops.base.known_faults import known_faults, largest_dim
@@ -84,7 +85,8 @@ class _Sequence(Recurrence):
         wide, initial = widened(x), [widened(state) for state in states.values()]
         y = np.zeros((batch, self._directions, steps, initial[0].shape[2]), x.dtype)
         last = [np.empty(state.shape, x.dtype) for state in initial]
-        for way in range(self._directions):
+
+        def walk(way: int) -> None:
             backward = self.direction == "reverse" or way == 1
             bias = widened(b[way])
             weights, recurrent, part = widened(w[way]), widened(r[way]), self.input_bias(bias)
@@ -99,6 +101,11 @@ class _Sequence(Recurrence):
             y[:, way] = rounded(_turned(hidden.transpose(2, 0, 1), ends, backward), x.dtype)
             for state, found in zip(last, final, strict=True):
                 state[:, way] = rounded(found.T, x.dtype)
+
+        # Threads wait for each other where calls are short.
+        each = product_nanoseconds(r[0].shape, (r.shape[2], batch), r.shape[1] * batch, wide.dtype)
+        alone = each < costs.STEP_NANOSECONDS
+        share_products(self._directions, lambda: walk, nanoseconds=0 if alone else 2 * steps * each)
         return (y, *last)
 
     @staticmethod
