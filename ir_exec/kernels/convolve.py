@@ -95,7 +95,8 @@ class Convolver:
             else:
                 self._arrange_rows(costs.CHUNK_ELEMENTS)
             return
-        if outputs * costs.COPIES_A_SUM <= along and self._axes[0].stride == 1 and self._axes[0].kernel > 1:
+        saves_copies = outputs * costs.COPIES_A_SUM <= along and windows >= outputs * costs.WINDOWS_AN_OUTPUT
+        if saves_copies and self._axes[0].stride == 1 and self._axes[0].kernel > 1:
             self._arrange_rows(max(costs.WINDOW_ELEMENTS // max(along, 1), costs.LEAST_WINDOWS))
             return
         # The copy of the windows.
