@@ -91,8 +91,8 @@ _LOG_ODDS_F32 = (
     33.45495157909644,
 )
 """a to f in a + b·s + c / (s + d + e / (s + f)), which is ln((1 - Φ(x)) / Φ(x)) / x in s = x²: eight passes, where the
-quotient of polynomials takes thirteen. Φ is wrong by at most 1.3e-7 for it, and by 1.3e-7 / |x| where |x| > 1; beyond 6.5
-the form falls on, and Φ is 0 or 1."""
+quotient of polynomials takes thirteen. Φ is wrong by at most 1.3e-7 for it, and by 1.3e-7 / |x| where |x| > 1;
+beyond 6.5 the form falls on, and Φ is 0 or 1."""
 
 _SATURATED = 6.0
 """From here on erf is 1 in f64, and long before in f32."""
