@@ -155,17 +155,17 @@ def _walk(step: Step, projected: Array, states: States, ends: Array | None) -> t
     hidden = np.zeros((len(projected), *shape), projected.dtype)
     # The states are in one of two sets of arrays, and the next ones in the other.
     sets = [tuple([np.empty(shape, projected.dtype) for _ in states]) for _ in range(2)]
-    for time in range(len(projected)):
+    for time, (given, place) in enumerate(zip(projected, hidden, strict=True)):
         check_time()
         others = sets[time % 2]
         if ends is None:
-            others = (hidden[time], *others[1:])
-        step(projected[time], states, others)
+            others = (place, *others[1:])
+        step(given, states, others)
         if ends is not None:
             inside = time < ends
             for before, after in zip(states, others, strict=True):
                 np.copyto(after, before, where=~inside)
-            np.copyto(hidden[time], others[0], where=inside)
+            np.copyto(place, others[0], where=inside)
         states = others
     return hidden, states
 
