@@ -14,7 +14,7 @@ from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.axes import given_axis, known_axis
-from ir_exec.types import INDEX, Array, ElementType, TensorType
+from ir_exec.types import BOOLEAN, INDEX, Array, ElementType, TensorType
 
 __all__ = ["CumSum"]
 
@@ -26,14 +26,16 @@ class CumSum(Op):
     exclusive: the sum ends at data[j - 1], and is 0 for the first element. reverse: sums begin at the end of the axis.
     Both are false by default.
 
-    data: rank 1 or more, any numeric type. axis: a scalar of i32 or i64, by default 0; as in OpenVINO it may also be a
-    vector of one element. output: as data; integers wrap.
+    data: rank 1 or more, any numeric type. The page has these alone; as in OpenVINO data may also be boolean, which
+    exporters of PyTorch write where sequences are packed: then a sum is true where one of its elements is. axis: a
+    scalar of i32 or i64, by default 0; as in OpenVINO it may also be a vector of one element. output: as data; integers
+    wrap.
     Errors: IR501 for data that is a scalar, IR501 and IR502 for an axis of another shape, IR503 and IR704 for an axis
     that data does not have.
     Specification: arithmetic/cumsum-3.
     """
 
-    inputs = (In("data", types=CALCULABLE), In("axis", types=INDEX, optional=True))
+    inputs = (In("data", types=CALCULABLE | BOOLEAN), In("axis", types=INDEX, optional=True))
 
     exclusive: Bool = False
     reverse: Bool = False
@@ -73,4 +75,6 @@ class CumSum(Op):
 def _sum_type(kind: ElementType) -> np.dtype[Any]:
     if kind.is_float:
         return np.dtype(np.float32) if kind.bits < 32 else kind.dtype
+    if kind in BOOLEAN:
+        return kind.dtype
     return np.dtype(np.int8) if kind.bits < 8 else kind.dtype

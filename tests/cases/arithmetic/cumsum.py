@@ -58,6 +58,7 @@ CASES += [
     Case("CumSum", 3, (FIVE, np.array([0])), constants=(1,), oracle="reference", note="an axis of one element"),
     Case("CumSum", 3, (HOLES,), expected=(np.cumsum(HOLES, 0),), oracle="nobody", note="without axis OpenVINO throws"),
     *(Case("CumSum", 3, (of_kind([[1, 2, 3], [4, 5, 6]], kind), np.array(1)), {}, (1,)) for kind in NUMBERS),
+    *(_cumsum(HOLES > 1, axis, exclusive, reverse) for axis in (0, 1) for exclusive, reverse in SUMS),
     # Adding in the short type itself would stay at 2048.
     Case("CumSum", 3, (np.ones(3000, np.float16), np.array(0)), constants=(1,)),
     Case(
