@@ -329,8 +329,9 @@ def _unpickled(
 def read_model(source: Source, weights: WeightsSource | None = None) -> Model:
     """Read a network from an .xml or .onnx, a path or bytes, and infer the type of every value.
 
-    weights: the .bin, a path or bytes, where it is not the one beside the .xml. Raises the first IRError that is found;
-    `check_model` finds all of them. Operators that ir_exec does not have are no error here.
+    weights: the .bin, a path or bytes, where it is not the one beside the .xml.
+    Raises the first IRError that is found; `check_model` finds all of them. Operators that ir_exec does not have are no
+    error here.
     """
     reader = reader_of(source)
     if reader is not None:

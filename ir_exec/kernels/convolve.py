@@ -60,6 +60,10 @@ class Convolver:
         self, axes: Sequence[SlidingAxis], data: tuple[int, ...], filters: tuple[int, ...], dtype: np.dtype[Any]
     ) -> None:
         groups, outputs, channels = filters[:3]
+        touching = [axis.touching() for axis in axes]
+        self._kernel: tuple[Any, ...] = (..., *[kept for kept, _ in touching])
+        axes = [axis for _, axis in touching]
+        filters = (*filters[:3], *[axis.kernel for axis in axes])
         self._shape = (data[0], groups, outputs, prod([axis.count for axis in axes]))
         self._axes = tuple(axes)
         self._dtype = dtype
@@ -91,7 +95,8 @@ class Convolver:
             else:
                 self._arrange_rows(costs.CHUNK_ELEMENTS)
             return
-        if outputs * costs.COPIES_A_SUM <= along and self._axes[0].stride == 1 and self._axes[0].kernel > 1:
+        saves_copies = outputs * costs.COPIES_A_SUM <= along and windows >= outputs * costs.WINDOWS_AN_OUTPUT
+        if saves_copies and self._axes[0].stride == 1 and self._axes[0].kernel > 1:
             self._arrange_rows(max(costs.WINDOW_ELEMENTS // max(along, 1), costs.LEAST_WINDOWS))
             return
         # The copy of the windows.
@@ -117,7 +122,7 @@ class Convolver:
         return parts
 
     def __call__(self, data: Array, filters: Array) -> Array:
-        grouped, weights = widened(data).reshape(self._grouped), widened(filters).reshape(self._filters)
+        grouped, weights = widened(data).reshape(self._grouped), widened(filters[self._kernel]).reshape(self._filters)
         result = np.empty(self._shape, accumulator(data.dtype))
         if result.size and self._is_pointwise:
             # The data is the matrix of all windows.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,58 +17,91 @@ from ir_exec.kernels.products import matrix_products, share_products
 from ir_exec.kernels.windows import Block, Scratch, SlidingAxis, block_sizes
 from ir_exec.types import Array
 
-__all__ = ["deconvolve"]
+__all__ = ["Deconvolver", "deconvolve"]
 
 _Strand: TypeAlias = tuple[int, list[int], list[int]]
 _Places: TypeAlias = tuple[tuple[Any, ...], tuple[Any, ...]]
 
 
-def deconvolve(data: Array, filters: Array, axes: Sequence[SlidingAxis]) -> Array:
-    """data [batch, groups * C, spatial...], filters [groups, C, O, kernel...]; in the type of data.
+class Deconvolver:
+    """The transposed convolution for data and filters of these shapes; the result is in the type of data.
 
-    One matrix product gives what all elements of the kernel add, for as many elements of the data as stay in the
-    cache; then each element of the kernel is added where it belongs.
-    Groups of one channel, whose matrices would have one column, are done without.
+    data: [batch, groups * C, spatial...]. filters: [groups, C, O, kernel...]. One matrix product gives what all
+    elements of the kernel add, for as many elements of the data as stay in the cache; then each element of the kernel
+    is added where it belongs. Groups of one channel, whose matrices would have one column, are done without.
     """
-    batch, (groups, channels, outputs), kernel = data.shape[0], filters.shape[:3], filters.shape[3:]
-    counts = [axis.count for axis in axes]
-    grouped = widened(data).reshape(batch, groups, channels, prod(counts))
-    rows = widened(filters).reshape(groups, channels, outputs * prod(kernel)).swapaxes(1, 2)
-    spatial = [axis.size for axis in axes]
-    are_tiles = all(
-        axis.kernel == axis.stride and axis.dilation == 1 and axis.pad == 0 and axis.size == axis.count * axis.kernel
-        for axis in axes
-    )
-    if channels == 1 and not are_tiles and np.isfinite(rows).all():
-        shifted = _by_shifts(grouped.reshape(batch, groups, 1, *counts), rows.reshape(groups, outputs, *kernel), axes)
-        return rounded(shifted.reshape(batch, groups * outputs, *spatial), data.dtype)
-    result = (np.empty if are_tiles else np.zeros)((batch, groups, outputs, *spatial), accumulator(data.dtype))
-    each = max(rows.shape[1], 1)
-    sizes = block_sizes(counts, max(costs.INTERMEDIATE_ELEMENTS // each, costs.LEAST_WINDOWS))
-    pairs = costs.INTERMEDIATE_ELEMENTS // (each * max(prod(sizes), 1))
-    parts = list(portions((batch, groups), counts, sizes, pairs))
 
-    def make_worker() -> Worker:
-        scratch = Scratch(rows.dtype)
+    def __init__(
+        self, axes: Sequence[SlidingAxis], data: tuple[int, ...], filters: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> None:
+        groups, channels, self._outputs = filters[:3]
+        self._axes = tuple(axes)
+        self._counts = [axis.count for axis in axes]
+        self._kernel = filters[3:]
+        self._grouped = (data[0], groups, channels, prod(self._counts))
+        self._rows = (groups, channels, self._outputs * prod(self._kernel))
+        self._result = (data[0], groups, self._outputs, *[axis.size for axis in axes])
+        self._dtype = dtype
+        self._are_tiles = all(
+            axis.kernel == axis.stride
+            and axis.dilation == 1
+            and axis.pad == 0
+            and axis.size == axis.count * axis.kernel
+            for axis in axes
+        )
+        each = max(self._rows[2], 1)
+        sizes = block_sizes(self._counts, max(costs.INTERMEDIATE_ELEMENTS // each, costs.LEAST_WINDOWS))
+        pairs = costs.INTERMEDIATE_ELEMENTS // (each * max(prod(sizes), 1))
+        self._parts = [
+            (chosen, some_groups, [axis.part(windows) for axis, windows in zip(axes, block, strict=True)], block)
+            for block, chosen, some_groups in portions((data[0], groups), self._counts, sizes, pairs)
+        ]
+        self._strands = [_strands_of(part) for _, _, part, _ in self._parts] if not self._are_tiles else []
+        nanoseconds = prod(self._result) * (channels / costs.MULTIPLICATIONS_A_NANOSECOND + costs.ELEMENT_NANOSECONDS)
+        # What is added to the same elements is added by one thread.
+        self._nanoseconds = nanoseconds if self._are_tiles else 0
 
-        def work(number: int) -> None:
-            block, chosen, some_groups = parts[number]
-            part = [axis.part(windows) for axis, windows in zip(axes, block, strict=True)]
-            columns = grouped[chosen]
-            products = scratch.array((*columns.shape[:2], rows.shape[1], columns.shape[3]))
-            matrix_products(rows[some_groups], columns, products)
-            products = products.reshape(*products.shape[:2], outputs, *kernel, *[axis.count for axis in part])
-            if are_tiles:
-                _place_tiles(products, block, result[chosen[:2]])
-            else:
-                _add_shifted(products, part, result[chosen[:2]])
+    def __call__(self, data: Array, filters: Array) -> Array:
+        grouped = widened(data).reshape(self._grouped)
+        rows = widened(filters).reshape(self._rows).swapaxes(1, 2)
+        batch, groups, channels, _ = self._grouped
+        outputs, spatial = self._outputs, self._result[3:]
+        if channels == 1 and not self._are_tiles and np.isfinite(rows).all():
+            images, kernels = (
+                grouped.reshape(batch, groups, 1, *self._counts),
+                rows.reshape(groups, outputs, *self._kernel),
+            )
+            result = _by_shifts(images, kernels, self._axes)
+        else:
+            result = (np.empty if self._are_tiles else np.zeros)(self._result, accumulator(self._dtype))
+            make_worker = self._worker(grouped, rows, result)
+            share_products(len(self._parts), make_worker, nanoseconds=self._nanoseconds)
+        return rounded(result.reshape(batch, groups * outputs, *spatial), self._dtype)
 
-        return work
+    def _worker(self, grouped: Array, rows: Array, result: Array) -> Callable[[], Worker]:
+        def make_worker() -> Worker:
+            scratch = Scratch(rows.dtype)
 
-    nanoseconds = result.size * (channels / costs.MULTIPLICATIONS_A_NANOSECOND + costs.ELEMENT_NANOSECONDS)
-    # What is added to the same elements is added by one thread.
-    share_products(len(parts), make_worker, nanoseconds=nanoseconds if are_tiles else 0)
-    return rounded(result.reshape(batch, groups * outputs, *spatial), data.dtype)
+            def work(number: int) -> None:
+                chosen, some_groups, part, block = self._parts[number]
+                columns = grouped[chosen]
+                products = scratch.array((*columns.shape[:2], rows.shape[1], columns.shape[3]))
+                matrix_products(rows[some_groups], columns, products)
+                counts = [axis.count for axis in part]
+                products = products.reshape(*products.shape[:2], self._outputs, *self._kernel, *counts)
+                if self._are_tiles:
+                    _place_tiles(products, block, result[chosen[:2]])
+                else:
+                    _add_shifted(products, self._strands[number], result[chosen[:2]])
+
+            return work
+
+        return make_worker
+
+
+def deconvolve(data: Array, filters: Array, axes: Sequence[SlidingAxis]) -> Array:
+    """The transposed convolution, see `Deconvolver`."""
+    return Deconvolver(axes, data.shape, filters.shape, data.dtype)(data, filters)
 
 
 def _by_shifts(data: Array, filters: Array, axes: Sequence[SlidingAxis]) -> Array:
@@ -128,25 +161,50 @@ def _place_tiles(products: Array, block: Block, result: Array) -> None:
     tiles[(slice(None),) * 3 + tuple(places)] = products.transpose(0, 1, 2, *order)
 
 
-def _add_shifted(products: Array, axes: Sequence[SlidingAxis], result: Array) -> None:
+class _Placed(NamedTuple):
+    """Elements of the kernel that add to the same elements of the result, and where.
+
+    lengths: of their sum along each axis. elements: which of the products, and onto which part of the sum. places:
+    which of the sums lie in the result, and where.
+    """
+
+    lengths: tuple[int, ...]
+    elements: list[tuple[tuple[Any, ...], tuple[Any, ...]]]
+    places: _Places
+
+
+def _strands_of(axes: Sequence[SlidingAxis]) -> list[_Placed]:
+    """Elements of the kernel that lie a multiple of the stride apart add to the same elements of the result."""
+    everything = (slice(None),) * 3
+    found = []
+    for strand in product(*[_strands(axis) for axis in axes]):
+        lengths = tuple([axis.count + max(shifts) for axis, (_, _, shifts) in zip(axes, strand, strict=True)])
+        places = _places(strand, axes, lengths)
+        if places is None:
+            continue
+        elements = []
+        for element in product(*[zip(elements, shifts, strict=True) for _, elements, shifts in strand]):
+            onto = [slice(shift, shift + axis.count) for axis, (_, shift) in zip(axes, element, strict=True)]
+            elements.append(((*everything, *[k for k, _ in element]), (*everything, *onto)))
+        found.append(_Placed(lengths, elements, places))
+    return found
+
+
+def _add_shifted(products: Array, strands: Sequence[_Placed], result: Array) -> None:
     """Add products [batch, groups, O, kernel..., count...] to result [batch, groups, O, size...].
 
-    Elements of the kernel that lie a multiple of the stride apart add to the same elements of the result: they are
-    added up where all elements stand side by side, and spread over the result once.
+    Those of a strand are added up where all elements stand side by side, and spread over the result once.
     """
-    everything = (slice(None),) * 3
-    for strand in product(*[_strands(axis) for axis in axes]):
-        lengths = [axis.count + max(shifts) for axis, (_, _, shifts) in zip(axes, strand, strict=True)]
-        total = np.zeros((*products.shape[:3], *lengths), products.dtype)
-        for element in product(*[zip(elements, shifts, strict=True) for _, elements, shifts in strand]):
-            chosen: tuple[Any, ...] = tuple([k for k, _ in element])
-            onto = tuple([slice(shift, shift + axis.count) for axis, (_, shift) in zip(axes, element, strict=True)])
-            shifted = total[everything + onto]
-            shifted += products[everything + chosen]
-        found = _places(strand, axes, lengths)
-        if found is not None:
-            target = result[found[1]]
-            target += total[found[0]]
+    for strand in strands:
+        if len(strand.elements) == 1 and strand.lengths == products.shape[-len(strand.lengths) :]:
+            total = products[strand.elements[0][0]]
+        else:
+            total = np.zeros((*products.shape[:3], *strand.lengths), products.dtype)
+            for chosen, onto in strand.elements:
+                shifted = total[onto]
+                np.add(shifted, products[chosen], shifted)
+        target = result[strand.places[1]]
+        np.add(target, total[strand.places[0]], target)
 
 
 def _places(strand: Sequence[_Strand], axes: Sequence[SlidingAxis], lengths: Sequence[int]) -> _Places | None:

@@ -80,7 +80,19 @@ def _log_odds(rational: _Rational) -> _Rational:
     return _Rational([-sqrt(2) * coefficient for coefficient in numerator], denominator)
 
 
-_LOG_ODDS_F32, _LOG_ODDS_F64 = _log_odds(_ERF_F32), _log_odds(_ERF_F64)
+_LOG_ODDS_F64 = _log_odds(_ERF_F64)
+
+_LOG_ODDS_F32 = (
+    -2.4589914115748575,
+    -0.034913502449795755,
+    8.175968764062738,
+    -10.129011365381794,
+    655.7336558258335,
+    33.45495157909644,
+)
+"""a to f in a + b·s + c / (s + d + e / (s + f)), which is ln((1 - Φ(x)) / Φ(x)) / x in s = x²: eight passes, where the
+quotient of polynomials takes thirteen. Φ is wrong by at most 1.3e-7 for it, and by 1.3e-7 / |x| where |x| > 1;
+beyond 6.5 the form falls on, and Φ is 0 or 1."""
 
 _SATURATED = 6.0
 """From here on erf is 1 in f64, and long before in f32."""
@@ -175,13 +187,28 @@ def normal_log_odds(x: Array) -> Array:
     """ln((1 - Φ(x)) / Φ(x)) with the distribution function Φ of the standard normal distribution, so that
     Φ(x) = 1 / (1 + exp of it); x: f32 or f64 of any shape but a scalar's. Relative to 1, Φ is wrong by an ulp or two.
 
-    As in `erf`: Φ(x) = (1 + tanh(y)) / 2 with y = u · R(u²), u = x / √2, which is 1 / (1 + exp(-2y)).
+    In f64 as in `erf`: Φ(x) = (1 + tanh(y)) / 2 with y = u · R(u²), u = x / √2, which is 1 / (1 + exp(-2y)).
     """
     squares = x * x
-    # Beyond, the result goes on linearly, and Φ is 0 or 1.
-    np.minimum(squares, 2 * _SATURATED**2, out=squares)
-    result = (_LOG_ODDS_F32 if x.dtype == np.float32 else _LOG_ODDS_F64)(squares)
+    if x.dtype == np.float32:
+        result = _log_odds_single(squares)
+    else:
+        # Beyond, the result goes on linearly, and Φ is 0 or 1.
+        result = _LOG_ODDS_F64(np.minimum(squares, 2 * _SATURATED**2, out=squares))
     result *= x
+    return result
+
+
+def _log_odds_single(squares: Array) -> Array:
+    constant, slope, outer, shift, inner, origin = _LOG_ODDS_F32
+    result = squares + origin
+    np.divide(inner, result, out=result)
+    result += squares
+    result += shift
+    np.divide(outer, result, out=result)
+    squares *= slope
+    result += squares
+    result += constant
     return result
 
 

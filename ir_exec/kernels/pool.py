@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -25,24 +26,44 @@ __all__ = [
 
 
 def pooled_along(ufunc: np.ufunc, data: Array, axis: SlidingAxis, position: int, start: object) -> Array:
-    """Every window of one axis of the data reduced to one element, beginning with `start`."""
+    """Every window of one axis of the data reduced to one element; `start` counts in windows with padding."""
     if (axis.kernel, axis.stride, axis.pad, axis.count) == (1, 1, 0, axis.size):
         return data
-    result = np.full((*data.shape[:position], axis.count, *data.shape[position + 1 :]), start, data.dtype)
+    shape = (*data.shape[:position], axis.count, *data.shape[position + 1 :])
     before = (slice(None),) * position
-    for k in axis.positions():
-        reach = axis.reach(k)
-        if reach is not None:
-            windows, elements = reach
-            target = result[(*before, windows)]
-            ufunc(target, data[(*before, elements)], out=target)
+    whole, partial = _elements(axis)
+    if len(whole) > 1:
+        result = np.empty(shape, data.dtype)
+        ufunc(data[(*before, whole[0])], data[(*before, whole[1])], out=result)
+        for elements in whole[2:]:
+            ufunc(result, data[(*before, elements)], out=result)
+    else:
+        result = np.full(shape, start, data.dtype)
+        partial = (*partial, *[(slice(0, axis.count), elements) for elements in whole])
+    for windows, elements in partial:
+        target = result[(*before, windows)]
+        ufunc(target, data[(*before, elements)], out=target)
     return result
+
+
+@lru_cache(256)
+def _elements(axis: SlidingAxis) -> tuple[tuple[slice, ...], tuple[tuple[slice, slice], ...]]:
+    """For each place in a window the elements of the data there: of places that all windows have on the data, and of
+    others, with the windows that do."""
+    reached = [reach for k in axis.positions() if (reach := axis.reach(k)) is not None]
+    every = slice(0, axis.count)
+    whole = tuple([elements for windows, elements in reached if windows == every])
+    return whole, tuple([reach for reach in reached if reach[0] != every])
 
 
 def by_images(pool: Callable[[Array], Array], data: Array, axes: Sequence[SlidingAxis]) -> Array:
     """Images [images, spatial...] pooled, as many at a time as stay in the cache: [batch, channels, windows...]."""
     batch, channels, *sizes = data.shape
     counts = [axis.count for axis in axes]
+    if data.size <= costs.CHUNK_ELEMENTS:
+        pooled = pool(data.reshape(batch * channels, *sizes)).reshape(batch, channels, *counts)
+        # Windows of one element each may be a view of the data.
+        return pooled.copy() if pooled.size == data.size else pooled
     result = np.empty((batch * channels, *counts), data.dtype)
     images = data.reshape(batch * channels, *sizes)
 
@@ -75,7 +96,8 @@ def greatest(data: Array, axes: Sequence[SlidingAxis]) -> Array:
     def pool(images: Array) -> Array:
         for position, axis in enumerate(axes, 1):
             images = pooled_along(greater, images, axis, position, lowest)
-        return images
+        # A window without an element that counts.
+        return images if wide.dtype.kind != "f" else greater(images, lowest)
 
     return rounded(by_images(pool, wide, axes), data.dtype)
 
@@ -92,7 +114,7 @@ def greatest_and_places(data: Array, axes: Sequence[SlidingAxis]) -> tuple[Array
         places = np.empty(0, np.int64)
         # From the last axis on, so that of equal elements the first of the flattened window stays.
         for position, axis in reversed(list(enumerate(axes, 1))):
-            found = pooled_along(greater, images, axis, position, lowest)
+            found = greater(pooled_along(greater, images, axis, position, lowest), lowest)
             chosen, missing = _first_equal(images, found, axis, position)
             offsets = element_offsets(chosen, position, images.shape)
             places = np.take(places, offsets, mode="clip") if places.size else offsets

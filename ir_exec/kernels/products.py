@@ -18,7 +18,15 @@ from ir_exec.kernels.blas import works_alone
 from ir_exec.kernels.parallel import Worker, for_each
 from ir_exec.types import Array
 
-__all__ = ["batches_at", "for_blas", "matrix_product", "matrix_products", "product_nanoseconds", "share_products"]
+__all__ = [
+    "batches_at",
+    "for_blas",
+    "matrix_product",
+    "matrix_products",
+    "product_for",
+    "product_nanoseconds",
+    "share_products",
+]
 
 _OF_BLAS = "fd"
 """The kinds of elements, by NumPy's letters, whose products BLAS computes."""
@@ -89,6 +97,14 @@ def matrix_products(rows: Array, columns: Array, out: Array, *, is_piece: bool =
     if is_piece or out.size * rows.shape[-1] <= costs.UNSHARED_MULTIPLICATIONS:
         return np.matmul(rows, columns, out=out)
     return _long_product(rows, columns, out)
+
+
+def product_for(
+    rows: tuple[int, ...], columns: tuple[int, ...], dtype: np.dtype[Any]
+) -> Callable[[Array, Array, Array], Array]:
+    """What `matrix_products` does for matrices of these shapes, decided once for many short products."""
+    nanoseconds = product_nanoseconds(rows, columns, rows[-2] * columns[-1], dtype)
+    return matrix_products if rows[-1] == 1 or nanoseconds >= costs.WORTH_SHARING_NANOSECONDS else np.matmul
 
 
 def for_blas(matrices: Array) -> Array:

@@ -70,6 +70,20 @@ class SlidingAxis:
             following = max(following, min((self.size - 1 + shift) // self.dilation, self.kernel - 1) + 1)
             yield from range(first, following)
 
+    def touching(self) -> tuple[slice, SlidingAxis]:
+        """The elements of the kernel from the first to the last that lies on the data in some window, and their axis.
+
+        With dilations as large as the data most of a kernel meets padding alone.
+        """
+        on_data = [k for k in self.positions() if self.reach(k) is not None] if self.count else []
+        if not on_data:
+            return slice(0, self.kernel), self
+        kept = slice(on_data[0], on_data[-1] + 1)
+        shift = kept.start * self.dilation
+        return kept, SlidingAxis(
+            self.size, kept.stop - kept.start, self.stride, self.dilation, self.pad - shift, self.count
+        )
+
     def part(self, windows: slice) -> SlidingAxis:
         """The same axis with these windows alone."""
         return SlidingAxis(

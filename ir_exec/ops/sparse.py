@@ -351,7 +351,8 @@ class SparseFillEmptyRows(Op):
 
     values: [M], any element type. dense_shape: [2], rows and columns. indices: [M, 2], row and column of every value.
     default_value: a scalar; as in OpenVINO, any type is converted to that of values.
-    Outputs: indices and values, sorted by row and column, equal ones in their order; and whether each row was empty.
+    output_indices: [n, 2], the type of indices, and output_values: [n], the type of values, sorted by row and column,
+    equal ones in their order. empty_row_indicator: boolean, [rows], whether each row was empty.
     Errors: IR402 for a number among strings and a string among numbers; IR701 for a row or a column that the matrix
     does not have, which OpenVINO's CPU plugin accepts.
     Specification: sparse/fill-empty-rows-16.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from importlib import resources
 
@@ -12,6 +13,7 @@ import pytest
 from ir_exec.errors import GraphError, IRError, UnsupportedError
 from ir_exec.ops import In, Op, op, opset_number, registered, resolve
 from ir_exec.ops.base import Family
+from ir_exec.ops.base.docstrings import description_of
 from ir_exec.ops.base.operator import check_contract
 from ir_exec.types import ALL, Array, ElementType, Shape, TensorType
 from tests.conformance.build import build
@@ -56,6 +58,32 @@ def test_every_version_has_cases(cls: type[Op]) -> None:
 @pytest.mark.parametrize("cls", registered(), ids=name_of)
 def test_every_version_says_what_it_does(cls: type[Op]) -> None:
     assert (cls.__dict__.get("__doc__") or "").strip(), f"{name_of(cls)} has no docstring"
+
+
+@pytest.mark.parametrize("cls", registered(), ids=name_of)
+def test_every_version_tells_shapes_and_types_of_its_ports(cls: type[Op]) -> None:
+    sentences = re.split(r"(?<=\.)\s+(?=[A-Za-z`])|\n\n", told(cls, frozenset()))
+    ports = [*(port.name.rstrip("_") for port in cls.inputs), *cls.outputs]
+    assert not [
+        port
+        for port in ports
+        if not any(re.search(rf"\b{port}s?_?\b", one) and SHAPE_OR_TYPE.search(one) for one in sentences)
+    ]
+
+
+SHAPE_OR_TYPE = re.compile(
+    r"\[|_type`|"
+    r"\b(any|same|like|as \w+|types?|shapes?|rank|scalar|vector|integers?|float\w*|booleans?|numeric|one)\b"
+)
+"""What a sentence about a port says of it: `[N, C]`, any type, the shape of another, one integer."""
+
+
+def told(cls: type[Op], without: frozenset[str]) -> str:
+    """What a class says, and the versions that it names: Proposal-1 is "Proposal-4 without scores"."""
+    text = description_of(cls)
+    named = {name_of(other): other for other in registered()}
+    others = sorted({*re.findall(r"\b[A-Z]\w*-\d+\b", text)} & (named.keys() - without - {name_of(cls)}))
+    return "\n\n".join([text, *(told(named[name], without | {name_of(cls), *others}) for name in others)])
 
 
 @pytest.mark.parametrize("cls", [cls for cls in registered() if cls.moves], ids=name_of)

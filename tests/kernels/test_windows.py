@@ -20,6 +20,13 @@ def test_blocks_cover_all_windows_in_their_order(counts: list[int], target: int)
     assert np.prod(sizes) <= max(target, 1)
 
 
+def places(axis: SlidingAxis) -> set[tuple[int, int]]:
+    """Which window has which element of the data, by plain loops."""
+    pairs = product(range(axis.count), range(axis.kernel))
+    found = {(i, i * axis.stride + k * axis.dilation - axis.pad) for i, k in pairs}
+    return {(i, place) for i, place in found if 0 <= place < axis.size}
+
+
 @st.composite
 def sliding(draw: st.DrawFn) -> SlidingAxis:
     size, kernel, stride, dilation = [draw(st.integers(1, most)) for most in (9, 12, 4, 3)]
@@ -54,3 +61,19 @@ def test_the_view_of_all_windows(axes: list[SlidingAxis]) -> None:
         ]
         inside = all(0 <= index < axis.size for index, axis in zip(source, axes, strict=True))
         assert windows[place] == (data[tuple(source)] if inside else 0)
+
+
+@given(axis=sliding())
+def test_elements_that_meet_padding_alone_are_left_out_at_both_ends(axis: SlidingAxis) -> None:
+    kept, touching = axis.touching()
+    assert places(touching) == places(axis)
+    assert touching.kernel == kept.stop - kept.start
+    if places(axis):
+        assert touching.reach(0) is not None
+        assert touching.reach(touching.kernel - 1) is not None
+
+
+def test_of_a_kernel_as_far_apart_as_the_data_is_long_the_middle_is_left() -> None:
+    kept, touching = SlidingAxis(size=10, kernel=3, stride=1, dilation=12, pad=12, count=10).touching()
+    assert kept == slice(1, 2)
+    assert touching == SlidingAxis(size=10, kernel=1, stride=1, dilation=12, pad=0, count=10)

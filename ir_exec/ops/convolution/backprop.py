@@ -5,14 +5,15 @@ Every element of the data is multiplied with a filter, and the products are adde
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
-from ir_exec.kernels.deconvolve import deconvolve
+from ir_exec.kernels.deconvolve import Deconvolver, deconvolve
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.ops.base import In, op
@@ -75,6 +76,17 @@ class _Transposed(Convolving):
         named = None if output_shape is None else _named_sizes(output_shape, len(sizes))
         grouped = filters if self.filter_axes == 3 else filters[np.newaxis]
         return deconvolve(data, grouped, self._transposed_axes(sizes, kernel, named))
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        data, filters = types[0].shape.static, types[1].shape.static
+        output = self.infer(*types).shape
+        if not output.is_static:
+            return self.evaluate
+        named = None if len(types) == 2 else output.static[2:]
+        grouped = filters if self.filter_axes == 3 else (1, *filters)
+        axes = self._transposed_axes(data[2:], filters[self.filter_axes :], named)
+        deconvolver = Deconvolver(axes, data, grouped, types[0].element_type.dtype)
+        return lambda data, filters, output_shape=None: deconvolver(data, filters)
 
     def _channels(self, data: Shape, filters: Shape) -> Dim:
         raise NotImplementedError

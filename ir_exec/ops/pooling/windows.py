@@ -190,9 +190,20 @@ class _AvgPool(_Pooling):
         return data.with_shape(shape)
 
     def evaluate(self, data: Array) -> Array:
-        axes = self._sliding(data.shape)
+        return self._means(*self._windows(data.shape), data)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return partial(self._means, *self._windows(types[0].shape.static))
+
+    def _windows(self, shape: tuple[int, ...]) -> tuple[list[SlidingAxis], Array]:
+        """The windows of data of this shape, and how many elements their means are of: [windows...], or a scalar."""
+        axes = self._sliding(shape)
         padded = any(any(self._pads(axis.size, i)) for i, axis in enumerate(axes))
         sizes = np.asarray(prod(self.kernel_sizes)) if padded and not self.exclude_pad else _element_counts(axes)
+        return axes, sizes.reshape(-1)[0] if sizes.size and sizes.min() == sizes.max() else sizes
+
+    @staticmethod
+    def _means(axes: Sequence[SlidingAxis], sizes: Array, data: Array) -> Array:
         is_integer = ElementType.of(data).is_integer
 
         def mean(images: Array) -> Array:

@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from ir_exec.kernels.elementwise import sigmoid
-from ir_exec.kernels.products import matrix_product, matrix_products
+from ir_exec.kernels.products import matrix_product, product_for
 from ir_exec.ops.base import Family, In
 from ir_exec.ops.base.attributes import Bool, Float, Floats, Positive
 from ir_exec.types import Array, element_types
@@ -98,15 +98,24 @@ class Recurrence(Family):
         return b
 
     def arranged(self, rows: Array) -> Array:
-        """Weights, or biases, of all gates in the order of the gates in which `step` is fastest."""
+        """Weights, or biases, of all gates in the order and the scale in which `step` is fastest."""
         return rows
 
     def step(self, r: Array, b: Array | None, batch: int, *, is_arranged: bool = False) -> Step:
         """The step for these weights, [gates * hidden_size, hidden_size], and biases.
 
-        is_arranged: whether the weights, and what is projected, are in the order of `arranged`, and not in the file's.
+        is_arranged: whether the weights, and what is projected, are as `arranged` has them, and not as the file has.
         """
         raise NotImplementedError
+
+    @property
+    def _is_usual(self) -> bool:
+        """Whether the activations are the operator's own, sigmoid and tanh, and nothing is clipped.
+
+        Then a sigmoid is (tanh(x / 2) + 1) / 2, with x / 2 from halved weights, which is exact: one call for all gates.
+        """
+        usual = type(self).activations
+        return self.activations[: len(usual)] == usual and not (self.clip > 0 and isfinite(self.clip))
 
     def _activate(self, which: int, gate: Array) -> Array:
         """Clip a gate and apply one of the activation functions to it, both in place."""
@@ -124,10 +133,17 @@ class RNN(Recurrence):
     activations: Activations = ("tanh",)
 
     def step(self, r: Array, b: Array | None, batch: int, *, is_arranged: bool = False) -> Step:
+        multiply = _product(r, batch)
+        is_plain = self._is_usual
+
         def step(projected: Array, states: States, out: States) -> None:
-            gate = matrix_products(r, states[0], out[0])
-            gate += projected
-            self._activate(0, gate)
+            (gate,) = out
+            multiply(r, states[0], gate)
+            np.add(gate, projected, gate)
+            if is_plain:
+                np.tanh(gate, gate)
+            else:
+                self._activate(0, gate)
 
         return step
 
@@ -154,6 +170,14 @@ class GRU(Recurrence):
     def input_bias(self, b: Array | None) -> Array | None:
         return b[: len(b) // 4 * 3] if self.linear_before_reset and b is not None else b
 
+    def arranged(self, rows: Array) -> Array:
+        """The gates of `_is_usual` halved."""
+        if not self._is_usual:
+            return rows
+        halved = rows.copy()
+        halved[: len(rows) // 3 * 2] *= 0.5
+        return halved
+
     def step(self, r: Array, b: Array | None, batch: int, *, is_arranged: bool = False) -> Step:
         size = len(r) // 3
         bias = b[3 * size :, np.newaxis] if self.linear_before_reset and b is not None else None
@@ -163,33 +187,46 @@ class GRU(Recurrence):
         of_gates, of_candidate = r[: 2 * size], r[2 * size :]
         kept = np.empty((size, batch), r.dtype)
 
+        is_halved = is_arranged and self._is_usual
+        half = np.array(0.5, r.dtype)
+
         def activate_gates(projected: Array) -> None:
-            np.add(gates, projected[: 2 * size], out=gates)
-            self._activate(0, gates)
+            np.add(gates, projected[: 2 * size], gates)
+            if is_halved:
+                _sigmoid_of_half(gates, half)
+            else:
+                self._activate(0, gates)
+
+        product, product_of_gates, product_of_candidate = [
+            _product(rows, batch) for rows in (r, of_gates, of_candidate)
+        ]
 
         def reset_before(projected: Array, hidden: Array) -> None:
-            matrix_products(of_gates, hidden, gates)
+            product_of_gates(of_gates, hidden, gates)
             activate_gates(projected)
-            matrix_products(of_candidate, np.multiply(reset, hidden, out=kept), candidate)
+            product_of_candidate(of_candidate, np.multiply(reset, hidden, kept), candidate)
 
         def reset_behind(projected: Array, hidden: Array) -> None:
-            matrix_products(r, hidden, linear)
+            product(r, hidden, linear)
             activate_gates(projected)
             if bias is not None:
-                np.add(candidate, bias, out=candidate)
-            np.multiply(candidate, reset, out=candidate)
+                np.add(candidate, bias, candidate)
+            np.multiply(candidate, reset, candidate)
 
         multiply = reset_behind if self.linear_before_reset else reset_before
 
         def step(projected: Array, states: States, out: States) -> None:
             (hidden,), (updated,) = states, out
             multiply(projected, hidden)
-            np.add(candidate, projected[2 * size :], out=candidate)
-            self._activate(1, candidate)
+            np.add(candidate, projected[2 * size :], candidate)
+            if is_halved:
+                np.tanh(candidate, candidate)
+            else:
+                self._activate(1, candidate)
             # (1 - z) . h + z . H with one multiplication less
-            np.subtract(hidden, candidate, out=updated)
-            updated *= update
-            updated += candidate
+            np.subtract(hidden, candidate, updated)
+            np.multiply(updated, update, updated)
+            np.add(updated, candidate, updated)
 
         return step
 
@@ -210,21 +247,30 @@ class LSTM(Recurrence):
     activations: Activations = ("sigmoid", "tanh", "tanh")
 
     def arranged(self, rows: Array) -> Array:
-        """The gates of one activation function next to each other: f, i, o, c."""
-        size = len(rows) // 4
-        return np.concatenate((rows[: 2 * size], rows[3 * size :], rows[2 * size : 3 * size]))
+        """The gates of one activation function next to each other: i, f, o, c; those of `_is_usual` halved."""
+        forget, add, candidate, output = rows.reshape(4, len(rows) // 4, *rows.shape[1:])
+        found = np.concatenate((add, forget, output, candidate))
+        if self._is_usual:
+            found[: 3 * len(add)] *= 0.5
+        return found
 
     def step(self, r: Array, b: Array | None, batch: int, *, is_arranged: bool = False) -> Step:
+        if is_arranged and self._is_usual:
+            return self._usual_step(r, batch)
         size = len(r) // 4
         gates = np.empty((len(r), batch), r.dtype)
-        forget, add, third, fourth = gates.reshape(4, size, batch)
-        candidate, output = (fourth, third) if is_arranged else (third, fourth)
+        first, second, third, fourth = gates.reshape(4, size, batch)
+        if is_arranged:
+            add, forget, output, candidate = first, second, third, fourth
+        else:
+            forget, add, candidate, output = first, second, third, fourth
         alike = [gates[: 3 * size]] if is_arranged else [gates[: 2 * size], output]
         squash = _ACTIVATIONS[self.activations[2]]
+        multiply = _product(r, batch)
 
         def step(projected: Array, states: States, out: States) -> None:
             hidden, cell = out
-            matrix_products(r, states[0], gates)
+            multiply(r, states[0], gates)
             np.add(gates, projected, out=gates)
             for some in alike:
                 self._activate(0, some)
@@ -236,6 +282,46 @@ class LSTM(Recurrence):
             hidden *= output
 
         return step
+
+    @staticmethod
+    def _usual_step(r: Array, batch: int) -> Step:
+        """The step for weights as `arranged` has them, if `_is_usual`: few calls, of which a step is made."""
+        size = len(r) // 4
+        # The cell state behind the candidate, so that i . c and f . C are one multiplication.
+        gates = np.empty((5 * size, batch), r.dtype)
+        given, squashed, chosen = gates[: 4 * size], gates[: 3 * size], gates[: 2 * size]
+        output, added, kept = gates[2 * size : 3 * size], gates[3 * size :], gates[4 * size :]
+        products = np.empty((2, size, batch), r.dtype)
+        flat = products.reshape(2 * size, batch)
+        half = np.array(0.5, r.dtype)
+        multiply = _product(r, batch)
+
+        def step(projected: Array, states: States, out: States) -> None:
+            hidden, cell = out
+            kept[...] = states[1]
+            multiply(r, states[0], given)
+            np.add(given, projected, given)
+            np.tanh(given, given)
+            np.multiply(squashed, half, squashed)
+            np.add(squashed, half, squashed)
+            np.multiply(chosen, added, flat)
+            np.add(products[0], products[1], cell)
+            np.tanh(cell, hidden)
+            np.multiply(hidden, output, hidden)
+
+        return step
+
+
+def _product(r: Array, batch: int) -> Callable[[Array, Array, Array], Array]:
+    """How recurrent weights are multiplied by the hidden states of a batch."""
+    return product_for(r.shape, (r.shape[1], batch), r.dtype)
+
+
+def _sigmoid_of_half(halves: Array, half: Array) -> None:
+    """The sigmoid of twice the argument, in place."""
+    np.tanh(halves, halves)
+    np.multiply(halves, half, halves)
+    np.add(halves, half, halves)
 
 
 def project(x: Array, w: Array, bias: Array | None) -> Array:

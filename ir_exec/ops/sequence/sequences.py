@@ -1,19 +1,4 @@
-"""RNNSequence, GRUSequence and LSTMSequence: the steps of a recurrent network along a sequence, one way or both.
-
-x: [batch_size, seq_length, input_size]; the states: [batch_size, num_directions, hidden_size]; sequence_lengths:
-[batch_size]; w: [num_directions, gates * hidden_size, input_size]; r: [num_directions, gates * hidden_size,
-hidden_size]; b: [num_directions, gates * hidden_size]. All but the lengths have one float type, and so have the
-outputs: y, the hidden states after all steps, [batch_size, num_directions, seq_length, hidden_size], and the last
-states, of the shape of the first.
-
-The direction `reverse` begins at the end of each sequence; `bidirectional` has it as its second direction. Behind the
-end of a sequence y is 0, and the states stay as they were at its end; those of a sequence without steps are 0, as in
-OpenVINO.
-
-The size of the states is that of the inputs; the attribute hidden_size is ignored, as in OpenVINO.
-Errors: IR501 for a wrong rank, IR502 for dims that contradict each other, IR505 for rows that do not divide into gates,
-IR704 for a length that is negative or greater than seq_length.
-"""
+"""RNNSequence, GRUSequence and LSTMSequence: the steps of a recurrent network along a sequence, one way or both."""
 
 from __future__ import annotations
 
@@ -44,6 +29,24 @@ _STATE = ["batch_size", "num_directions", "hidden_size"]
 
 
 class _Sequence(Recurrence):
+    """What the sequences share.
+
+    x: [batch_size, seq_length, input_size], a float type, which all but the lengths have.
+    initial_hidden_state, and with an LSTM initial_cell_state: [batch_size, num_directions, hidden_size].
+    sequence_lengths: [batch_size], integers, 0 to seq_length.
+    w: [num_directions, gates * hidden_size, input_size]. r: [num_directions, gates * hidden_size, hidden_size].
+    b: [num_directions, gates * hidden_size]. The rows of the gates follow each other in the order of the formulas.
+    y: the hidden states after all steps, [batch_size, num_directions, seq_length, hidden_size].
+    hidden_state, cell_state: the last ones, of the shape of the first.
+
+    The direction `reverse` begins at the end of each sequence; `bidirectional` has it as its second direction. Behind
+    the end of a sequence y is 0, and the states stay as they were at its end; those of a sequence without steps are 0,
+    as in OpenVINO. The size of the states is that of the inputs; the attribute hidden_size is ignored, as in OpenVINO.
+
+    Errors: IR501 for a wrong rank, IR502 for dims that contradict each other, IR505 for rows that do not divide into
+    gates, IR704 for a length that is negative or greater than seq_length.
+    """
+
     direction: Annotated[Literal["forward", "reverse", "bidirectional"], LOWER]
 
     def infer_inputs(
@@ -152,17 +155,17 @@ def _walk(step: Step, projected: Array, states: States, ends: Array | None) -> t
     hidden = np.zeros((len(projected), *shape), projected.dtype)
     # The states are in one of two sets of arrays, and the next ones in the other.
     sets = [tuple([np.empty(shape, projected.dtype) for _ in states]) for _ in range(2)]
-    for time in range(len(projected)):
+    for time, (given, place) in enumerate(zip(projected, hidden, strict=True)):
         check_time()
         others = sets[time % 2]
         if ends is None:
-            others = (hidden[time], *others[1:])
-        step(projected[time], states, others)
+            others = (place, *others[1:])
+        step(given, states, others)
         if ends is not None:
             inside = time < ends
             for before, after in zip(states, others, strict=True):
                 np.copyto(after, before, where=~inside)
-            np.copyto(hidden[time], others[0], where=inside)
+            np.copyto(place, others[0], where=inside)
         states = others
     return hidden, states
 
@@ -171,7 +174,7 @@ def _walk(step: Step, projected: Array, states: States, ends: Array | None) -> t
 class RNNSequence(RNN, _Sequence):
     """H' = f(x * w^T + H * r^T + b) along a sequence, with f = tanh where `activations` says nothing else.
 
-    Outputs: y and the last hidden state. Specification: sequence/rnn-sequence-5.
+    Specification: sequence/rnn-sequence-5.
     """
 
     inputs = (X, like_x("initial_hidden_state"), _LENGTHS, *_WEIGHTS)
@@ -182,8 +185,10 @@ class RNNSequence(RNN, _Sequence):
 class GRUSequence(GRU, _Sequence):
     """H' = (1 - z) . h + z . H along a sequence, with the gates z, r and h; `GRU` has their formulas.
 
-    With linear_before_reset b has four parts of hidden_size elements in each direction: those of z, r and h, and that
-    of H * rh^T. Outputs: y and the last hidden state. Specification: sequence/gru-sequence-5.
+    b: with linear_before_reset it has four parts of hidden_size elements in each direction: those of z, r and h, and
+    that of H * rh^T.
+
+    Specification: sequence/gru-sequence-5.
     """
 
     inputs = (X, like_x("initial_hidden_state"), _LENGTHS, *_WEIGHTS)
@@ -194,7 +199,7 @@ class GRUSequence(GRU, _Sequence):
 class LSTMSequence(LSTM, _Sequence):
     """C' = f . C + i . c and H' = o . h(C') along a sequence, with the gates f, i, c and o; `LSTM` has their formulas.
 
-    Outputs: y, the last hidden state and the last cell state. Specification: sequence/lstm-sequence-5.
+    Specification: sequence/lstm-sequence-5.
     """
 
     inputs = (X, like_x("initial_hidden_state"), like_x("initial_cell_state"), _LENGTHS, *_WEIGHTS)

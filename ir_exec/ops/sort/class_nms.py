@@ -91,7 +91,7 @@ class _ClassNms(Op):
 
 @op("MatrixNms", since=8)
 class MatrixNms(_ClassNms):
-    """Scores decay the more, the more better boxes of the class overlap; see `_ClassNms` for the outputs.
+    """Scores decay the more, the more better boxes of the class overlap.
 
     boxes: bf16, f16, f32 or f64, [num_batches, num_boxes, 4], rows of two corners (x, y, x, y), the lesser first.
     scores: the same type, [num_batches, num_classes, num_boxes]; candidates are those above `score_threshold`.
@@ -212,7 +212,7 @@ class MulticlassNms8(_MulticlassNms):
 
 @op("MulticlassNms", since=9)
 class MulticlassNms9(_MulticlassNms):
-    """Of the boxes of one class that overlap the best is kept; see `_ClassNms` for the outputs.
+    """Of the boxes of one class that overlap the best is kept.
 
     boxes: bf16, f16, f32 or f64, rows of two corners (x, y, x, y), the lesser first. scores: the same type. Either all
     classes share their boxes, [num_batches, num_boxes, 4] and [num_batches, num_classes, num_boxes]; or, where roisnum
