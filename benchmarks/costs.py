@@ -24,6 +24,7 @@ from ir_exec.kernels.boxes import corner_overlaps, keep_best
 from ir_exec.kernels.compressed import CompressedMatrix, multiply_rows
 from ir_exec.kernels.gather import take_along_axis
 from ir_exec.kernels.parallel import THREADS, Worker, for_each
+from ir_exec.kernels.remainder import truncated_remainder
 from ir_exec.kernels.scatter import put_slices
 from ir_exec.kernels.scatter_reduced import Reduced
 from ir_exec.kernels.softmax import softmax
@@ -89,14 +90,14 @@ def pieces() -> None:
 
 
 def functions() -> None:
-    print("\nTWO_CALLS_ELEMENTS: np.clip, and np.minimum of np.maximum, ns a call")
-    low, high = np.float32(0.1), np.float32(0.9)
-    for power in (4, 8, 9, 10, 11, 12, 14):
-        data = RNG.random(2**power, dtype=np.float32)
-        output = np.empty_like(data)
-        one = nanoseconds(lambda: np.clip(data, low, high, out=output))  # noqa: B023  # as above
-        two = nanoseconds(lambda: np.minimum(np.maximum(data, low, out=output), high, out=output))  # noqa: B023
-        print(f"{2**power:>12,} elements {one:8.0f} {two:8.0f}")
+    print("\nFEW_REMAINDERS: np.fmod, and quotients in f64, ns a call")
+    for power in (4, 8, 10, 11, 12, 14):
+        data, divisors = (RNG.normal(size=2**power).astype(np.float32) for _ in range(2))
+        plain = nanoseconds(lambda: np.fmod(data, divisors))  # noqa: B023  # as above
+        few, costs.FEW_REMAINDERS = costs.FEW_REMAINDERS, 0
+        ours = nanoseconds(lambda: truncated_remainder(data, divisors))  # noqa: B023
+        costs.FEW_REMAINDERS = few
+        print(f"{2**power:>12,} elements {plain:8.0f} {ours:8.0f}")
     print("\nEXPONENTIAL_NANOSECONDS: softmax of 64 slices of 512, ns an element")
     for dtype in (np.float16, np.float32):
         scores = RNG.random((64, 512, 1)).astype(dtype)

@@ -185,15 +185,19 @@ class Model:
 
         write_document(*with_f16_weights(document, self.weights), path)
 
+    def all_types(self) -> dict[Value, TensorType]:
+        """The type of every value of the graph and of its bodies; values of bodies that never run have none."""
+        seen: dict[Value, TensorType] = {}
+        infer_types(self.graph, weights=self.weights, given=self.given, seen=seen)
+        return seen
+
     def current_document(self) -> Document:
         """The document; that of a network which was reshaped has its new shapes, and declares the types that follow."""
         if not self.given:
             return self.document
         before: dict[Value, TensorType] = {}
-        after: dict[Value, TensorType] = {}
         infer_types(self.graph, weights=self.weights, seen=before)
-        infer_types(self.graph, weights=self.weights, given=self.given, seen=after)
-        return redeclared(self.document, self.graph, before, after)
+        return redeclared(self.document, self.graph, before, self.all_types())
 
     def __repr__(self) -> str:
         return described(type(self).__name__, self)
@@ -325,8 +329,9 @@ def _unpickled(
 def read_model(source: Source, weights: WeightsSource | None = None) -> Model:
     """Read a network from an .xml or .onnx, a path or bytes, and infer the type of every value.
 
-    weights: the .bin, a path or bytes, where it is not the one beside the .xml. Raises the first IRError that is found;
-    `check_model` finds all of them. Operators that ir_exec does not have are no error here.
+    weights: the .bin, a path or bytes, where it is not the one beside the .xml.
+    Raises the first IRError that is found; `check_model` finds all of them. Operators that ir_exec does not have are no
+    error here.
     """
     reader = reader_of(source)
     if reader is not None:

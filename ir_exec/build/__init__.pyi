@@ -228,7 +228,7 @@ def bgr_to_nv12(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """RGBtoNV12 for channels in the order B, G, R."""
+    """RGBtoNV12-17 for channels in the order B, G, R."""
 
 def binary_convolution(
     data: Input,
@@ -575,8 +575,8 @@ def ctc_greedy_decoder_seq_len(
     """The labels of the most probable path, -1 behind the last one, and their number.
 
     data: [N, T, C], sequences, steps and classes, any float type. sequence_length: [N], 0 to T. blank_index: one class,
-    the last one if it is left out. Outputs: labels [N, T] of `classes_index_type`, their numbers [N] of
-    `sequence_length_type`. With merge_repeated a run of one class is one label.
+    the last one if it is left out. decoded_classes: the labels, [N, T], of `classes_index_type`. decoded_length: their
+    numbers, [N], of `sequence_length_type`. With merge_repeated a run of one class is one label.
     """
 
 def ctc_loss(
@@ -745,11 +745,11 @@ def dft(
     """output[m] = sum over j of data[j] * exp(-2 pi i m j / S), along every one of `axes` with its S numbers.
 
     data: a float type, shape [..., 2]. output: like data, with the sizes of signal_size. f16 and bf16 are computed in
-    f32; see `_Fourier` for the other inputs. Without axes the output is data.
+    f32. Without axes the output is data.
 
     axes: a vector of different axes; negative ones count from the end, the last axis of complex data not counted.
-    signal_size: for each of them how many numbers are transformed, -1 for the size of the axis. A longer axis is cut
-    off, a shorter one filled with zeros.
+    signal_size: for each of them how many numbers are transformed, an integer, -1 for the size of the axis. A longer
+    axis is cut off, a shorter one filled with zeros.
     """
 
 def divide(
@@ -977,7 +977,7 @@ def experimental_detectron_generate_proposals_single_image(
     im_info: floating, [3], height and width of the image and a scale that is not used. anchors: the same type,
     [height * width * A, 4], boxes (x0, y0, x1, y1). deltas: [A * 4, height, width], how each anchor moves: its centre
     by so many widths and heights, and the logarithms of its growth, at most log(1000 / 16). scores: [A, height, width].
-    rois: [post_nms_count, 4], the best first, and their scores [post_nms_count], both filled up with zeros.
+    rois: [post_nms_count, 4], the best first. roi_scores: theirs, [post_nms_count]. Both are filled up with zeros.
     """
 
 def experimental_detectron_prior_grid_generator(
@@ -1419,8 +1419,14 @@ def gru_cell(
 ) -> Value:
     """H' = (1 - z) . h + z . H, with the gates z, r and h; `GRU` has their formulas.
 
-    With linear_before_reset b has four parts of hidden_size elements: those of z, r and h, and that of H * rh^T.
-    As in OpenVINO, w may have another float type than the rest.
+    b: with linear_before_reset it has four parts of hidden_size elements: those of z, r and h, and that of H * rh^T.
+    w: as in OpenVINO, it may have another float type than the rest.
+
+    x: [batch_size, input_size], a float type, which the others have too.
+    initial_hidden_state, and with an LSTM initial_cell_state: [batch_size, hidden_size].
+    w: [gates * hidden_size, input_size]. r: [gates * hidden_size, hidden_size]. b: [gates * hidden_size], zeros where
+    it is left out. The rows of the gates follow each other in the order of the formulas.
+    output, or hidden_state and cell_state: the states after the step, each of the shape of the first.
     """
 
 def gru_sequence(
@@ -1444,8 +1450,16 @@ def gru_sequence(
 ) -> tuple[Value, Value]:
     """H' = (1 - z) . h + z . H along a sequence, with the gates z, r and h; `GRU` has their formulas.
 
-    With linear_before_reset b has four parts of hidden_size elements in each direction: those of z, r and h, and that
-    of H * rh^T. Outputs: y and the last hidden state.
+    b: with linear_before_reset it has four parts of hidden_size elements in each direction: those of z, r and h, and
+    that of H * rh^T.
+
+    x: [batch_size, seq_length, input_size], a float type, which all but the lengths have.
+    initial_hidden_state, and with an LSTM initial_cell_state: [batch_size, num_directions, hidden_size].
+    sequence_lengths: [batch_size], integers, 0 to seq_length.
+    w: [num_directions, gates * hidden_size, input_size]. r: [num_directions, gates * hidden_size, hidden_size].
+    b: [num_directions, gates * hidden_size]. The rows of the gates follow each other in the order of the formulas.
+    y: the hidden states after all steps, [batch_size, num_directions, seq_length, hidden_size].
+    hidden_state, cell_state: the last ones, of the shape of the first.
     """
 
 def hard_sigmoid(
@@ -1496,7 +1510,7 @@ def i420_to_bgr(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """I420toRGB with the channels in the order B, G, R."""
+    """I420toRGB-8 with the channels in the order B, G, R."""
 
 def i420_to_rgb(
     y: Input,
@@ -1507,7 +1521,7 @@ def i420_to_rgb(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """NV12toRGB with U and V in planes of their own.
+    """NV12toRGB-8 with U and V in planes of their own.
 
     y: [N, H, W, 1]. u, v: [N, H/2, W/2, 1], the type of y. Or y alone, [N, 1.5 H, W, 1], in which the plane of U and
     then that of V follow the rows of Y. output: [N, H, W, 3], the type of y.
@@ -1537,8 +1551,8 @@ def idft(
     """output[m] = 1 / S * sum over j of data[j] * exp(2 pi i m j / S): the inverse of DFT, with its inputs.
 
     axes: a vector of different axes; negative ones count from the end, the last axis of complex data not counted.
-    signal_size: for each of them how many numbers are transformed, -1 for the size of the axis. A longer axis is cut
-    off, a shorter one filled with zeros.
+    signal_size: for each of them how many numbers are transformed, an integer, -1 for the size of the axis. A longer
+    axis is cut off, a shorter one filled with zeros.
     """
 
 def interpolate(
@@ -1562,7 +1576,7 @@ def interpolate(
 ) -> Value:
     """A tensor resampled along some of its axes.
 
-    image: rank 1 or more; f16, bf16, f32, f64, i8, u8, i32 or i64. scales_or_sizes: f16, bf16 or f32 if
+    image: rank 1 or more; f16, bf16, f32, f64, i8, u8, i32 or i64. scales_or_sizes: a vector, f16, bf16 or f32 if
     shape_calculation_mode is `scales`, i32, i64, u32 or u64 if it is `sizes`. axes: optional, of one of the latter.
     """
 
@@ -1591,12 +1605,12 @@ def irdft(
     """The inverse of RDFT: real numbers from the first half of their transform along the last of `axes`.
 
     data: a float type, shape [..., 2]. output: the element type of data, without the last axis of data. f16 and bf16
-    are computed in f32; see `_Fourier` for the other inputs. Along the last of `axes` the size M of data stands for
+    are computed in f32. Along the last of `axes` the size M of data stands for
     2 * (M - 1) numbers where signal_size does not say otherwise. There must be one axis at least.
 
     axes: a vector of different axes; negative ones count from the end, the last axis of complex data not counted.
-    signal_size: for each of them how many numbers are transformed, -1 for the size of the axis. A longer axis is cut
-    off, a shorter one filled with zeros.
+    signal_size: for each of them how many numbers are transformed, an integer, -1 for the size of the axis. A longer
+    axis is cut off, a shorter one filled with zeros.
     """
 
 def is_finite(
@@ -1811,7 +1825,13 @@ def lstm_cell(
 ) -> tuple[Value, Value]:
     """C' = f . C + i . c and H' = o . h(C'), with the gates f, i, c and o; `LSTM` has their formulas.
 
-    Outputs: the hidden state H' and the cell state C'.
+    hidden_state is H', cell_state is C'.
+
+    x: [batch_size, input_size], a float type, which the others have too.
+    initial_hidden_state, and with an LSTM initial_cell_state: [batch_size, hidden_size].
+    w: [gates * hidden_size, input_size]. r: [gates * hidden_size, hidden_size]. b: [gates * hidden_size], zeros where
+    it is left out. The rows of the gates follow each other in the order of the formulas.
+    output, or hidden_state and cell_state: the states after the step, each of the shape of the first.
     """
 
 def lstm_sequence(
@@ -1835,7 +1855,13 @@ def lstm_sequence(
 ) -> tuple[Value, Value, Value]:
     """C' = f . C + i . c and H' = o . h(C') along a sequence, with the gates f, i, c and o; `LSTM` has their formulas.
 
-    Outputs: y, the last hidden state and the last cell state.
+    x: [batch_size, seq_length, input_size], a float type, which all but the lengths have.
+    initial_hidden_state, and with an LSTM initial_cell_state: [batch_size, num_directions, hidden_size].
+    sequence_lengths: [batch_size], integers, 0 to seq_length.
+    w: [num_directions, gates * hidden_size, input_size]. r: [num_directions, gates * hidden_size, hidden_size].
+    b: [num_directions, gates * hidden_size]. The rows of the gates follow each other in the order of the formulas.
+    y: the hidden states after all steps, [batch_size, num_directions, seq_length, hidden_size].
+    hidden_state, cell_state: the last ones, of the shape of the first.
     """
 
 def matmul(
@@ -1873,7 +1899,7 @@ def matrix_nms(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value]:
-    """Scores decay the more, the more better boxes of the class overlap; see `_ClassNms` for the outputs.
+    """Scores decay the more, the more better boxes of the class overlap.
 
     boxes: bf16, f16, f32 or f64, [num_batches, num_boxes, 4], rows of two corners (x, y, x, y), the lesser first.
     scores: the same type, [num_batches, num_classes, num_boxes]; candidates are those above `score_threshold`.
@@ -1985,7 +2011,7 @@ def multiclass_nms(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value]:
-    """Of the boxes of one class that overlap the best is kept; see `_ClassNms` for the outputs.
+    """Of the boxes of one class that overlap the best is kept.
 
     boxes: bf16, f16, f32 or f64, rows of two corners (x, y, x, y), the lesser first. scores: the same type. Either all
     classes share their boxes, [num_batches, num_boxes, 4] and [num_batches, num_classes, num_boxes]; or, where roisnum
@@ -2161,7 +2187,7 @@ def nv12_to_bgr(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """NV12toRGB with the channels in the order B, G, R."""
+    """NV12toRGB-8 with the channels in the order B, G, R."""
 
 def nv12_to_rgb(
     y: Input,
@@ -2190,7 +2216,7 @@ def one_hot(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[i, .., c, j, ..] = on_value where indices[i, .., j, ..] is c, else off_value; see `_OneHot`.
+    """output[i, .., c, j, ..] = on_value where indices[i, .., j, ..] is c, else off_value.
 
     indices: integers, any shape. depth: a scalar, the size of the new axis, which stands at `axis` of the output.
     on_value, off_value: scalars of one element type, which is the output's. A depth below 0 is an error.
@@ -2401,11 +2427,11 @@ def rdft(
     """The DFT of real numbers. Along the last of `axes` the output has S // 2 + 1 numbers: the others are conjugates.
 
     data: a float type, rank 1 or more. output: the element type of data, shape [..., 2]. f16 and bf16 are computed in
-    f32; see `_Fourier` for the other inputs. There must be one axis at least.
+    f32. There must be one axis at least.
 
     axes: a vector of different axes; negative ones count from the end, the last axis of complex data not counted.
-    signal_size: for each of them how many numbers are transformed, -1 for the size of the axis. A longer axis is cut
-    off, a shorter one filled with zeros.
+    signal_size: for each of them how many numbers are transformed, an integer, -1 for the size of the axis. A longer
+    axis is cut off, a shorter one filled with zeros.
     """
 
 def reduce_l1(
@@ -2578,11 +2604,7 @@ def region_yolo(
 ) -> Value:
     """The output of a YOLO detector after the logistic function and, with `do_softmax`, a softmax over its classes.
 
-    data: floating, [N, regions * (coords + classes + 1), H, W].
-    With `do_softmax` there are `num` regions: the first two numbers of a region and its confidence go through the
-    logistic function, its classes through a softmax; further channels stay as they are, and the axes from `axis` to
-    `end_axis` are flattened. Without it there are as many regions as `mask` has values, the classes go through the
-    logistic function too, and further channels are left out. anchors change nothing.
+    data: floating, [N, regions * (coords + classes + 1), H, W]. output: the type of data.
     """
 
 def relu(
@@ -2697,7 +2719,11 @@ def rnn_cell(
 ) -> Value:
     """H' = f(x * w^T + H * r^T + b), with f = tanh where `activations` says nothing else.
 
-    OpenVINO takes a cell without b too.
+    x: [batch_size, input_size], a float type, which the others have too.
+    initial_hidden_state, and with an LSTM initial_cell_state: [batch_size, hidden_size].
+    w: [gates * hidden_size, input_size]. r: [gates * hidden_size, hidden_size]. b: [gates * hidden_size], zeros where
+    it is left out. The rows of the gates follow each other in the order of the formulas.
+    output, or hidden_state and cell_state: the states after the step, each of the shape of the first.
     """
 
 def rnn_sequence(
@@ -2720,7 +2746,13 @@ def rnn_sequence(
 ) -> tuple[Value, Value]:
     """H' = f(x * w^T + H * r^T + b) along a sequence, with f = tanh where `activations` says nothing else.
 
-    Outputs: y and the last hidden state.
+    x: [batch_size, seq_length, input_size], a float type, which all but the lengths have.
+    initial_hidden_state, and with an LSTM initial_cell_state: [batch_size, num_directions, hidden_size].
+    sequence_lengths: [batch_size], integers, 0 to seq_length.
+    w: [num_directions, gates * hidden_size, input_size]. r: [num_directions, gates * hidden_size, hidden_size].
+    b: [num_directions, gates * hidden_size]. The rows of the gates follow each other in the order of the formulas.
+    y: the hidden states after all steps, [batch_size, num_directions, seq_length, hidden_size].
+    hidden_state, cell_state: the last ones, of the shape of the first.
     """
 
 def roi_align(
@@ -2963,8 +2995,7 @@ def select(
 ) -> Value:
     """output = then where cond is true, else_ where it is false, all three broadcast together.
 
-    With numpy broadcasting `cond` may also have the largest shape, as in OpenVINO. With pdpd broadcasting the first
-    axis of `else_` and of `cond` is axis `axis` of `then`, 0 where the file does not say.
+    cond: boolean. then, else_: any type, the same for both, which is that of output.
     """
 
 def selu(
@@ -3177,7 +3208,8 @@ def sparse_fill_empty_rows(
 
     values: [M], any element type. dense_shape: [2], rows and columns. indices: [M, 2], row and column of every value.
     default_value: a scalar; as in OpenVINO, any type is converted to that of values.
-    Outputs: indices and values, sorted by row and column, equal ones in their order; and whether each row was empty.
+    output_indices: [n, 2], the type of indices, and output_values: [n], the type of values, sorted by row and column,
+    equal ones in their order. empty_row_indicator: boolean, [rows], whether each row was empty.
     """
 
 def split(
@@ -3387,7 +3419,7 @@ def topk(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """The k greatest or least elements along an axis; see `_TopK`.
+    """The k greatest or least elements along an axis.
 
     data: rank 1 or more. k: a scalar, from 0 to the size of `axis`. values: the element type of data, size k on `axis`.
     indices: `index_element_type`, the indices of the values on that axis of data; the same shape.

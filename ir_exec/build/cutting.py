@@ -11,7 +11,7 @@ from ir_exec.build.draft import unused_name
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import BodyGraph, Graph, Node, Value, build_graph
-from ir_exec.infer import Types, infer_types
+from ir_exec.infer import Types
 from ir_exec.ir import Edge, Layer, Port, Weights, encode
 from ir_exec.model import Loaded, Model
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, ReadsVariable, Result
@@ -61,13 +61,12 @@ class Region:
 
 def region_at(model: Model, scope: Sequence[str] = ()) -> Region:
     """The network, or the body at this path of names of layers and bodies, with the types that are inferred there."""
-    seen: dict[Value, TensorType] = {}
-    if scope:
-        infer_types(model.graph, weights=model.weights, given=model.given, seen=seen)
-    graph = model.graph
+    graph, types = model.graph, model.types
     for name, body_name in zip(scope[::2], scope[1::2], strict=True):
         graph = _body(graph, name, body_name).graph
-    types = [seen.get(value, value.declared) for value in graph.values] if scope else model.types
+    if scope:
+        seen = model.all_types()
+        types = [seen.get(value, value.declared) for value in graph.values]
     return Region(model, graph, types, tuple(scope))
 
 

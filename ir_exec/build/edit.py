@@ -48,7 +48,7 @@ class Editor:
     def __init__(self, model: Model) -> None:
         self._document = model.current_document()
         self._weights = model.weights
-        self._before = _types_by_path(model.graph, _all_types(model))
+        self._before = _types_by_path(model.graph, model.all_types())
         self._shared = Shared(self._infer, dict(self._before))
         self._network = Level(Draft(self._document.layers, self._document.edges), self._shared)
 
@@ -303,12 +303,6 @@ def _renamed(layer: Layer, old: str, new: str) -> Layer:
     outputs = tuple([port.model_copy(update={"names": named(port.names)}) for port in layer.outputs])
     name = new if layer.name == old else layer.name
     return layer.model_copy(update={"name": name, "output_names": named(layer.output_names), "outputs": outputs})
-
-
-def _all_types(model: Model) -> dict[GraphValue, TensorType]:
-    seen: dict[GraphValue, TensorType] = {}
-    infer_types(model.graph, weights=model.weights, given=model.given, seen=seen)
-    return seen
 
 
 def _types_by_path(graph: Graph, types: Mapping[GraphValue, TensorType]) -> dict[Path, TensorType]:

@@ -34,6 +34,7 @@ from ir_exec.types import TensorType
 __all__ = ["Checked", "check_model", "run_check"]
 
 
+@paused_collector()
 def check_model(
     source: Model | Source,
     *,
@@ -55,7 +56,10 @@ def check_model(
     weights_values: look for NaN, infinities and saturated f16 in constants of every size, not only up to 1 MiB.
     """
     wanted = _Wanted(shapes, batch, target, weights_values)
-    return run_check(source, weights, wanted).report
+    checked = run_check(source, weights, wanted)
+    if checked.loaded is not None:
+        checked.loaded.graph.take_apart()
+    return checked.report
 
 
 class Checked(NamedTuple):

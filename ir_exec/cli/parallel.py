@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from ir_exec.batch.flow import in_order
 from ir_exec.batch.pools import Pool, pool_of
 from ir_exec.check import Diagnostic, Report, check_model
 from ir_exec.cli.extensions import import_extensions
-from ir_exec.cli.terminal import UNUSABLE, Unusable, errors_as_messages
+from ir_exec.cli.terminal import UNUSABLE, Unusable, errors_as_messages, shows_progress
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, internal_error
 from ir_exec.types import Shape
@@ -100,7 +99,7 @@ class Bar:
     ) -> None:
         self._progress: Progress | None = None
         self._task: TaskID | None = None
-        if is_wanted and sys.stderr.isatty():
+        if is_wanted and shows_progress():
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 

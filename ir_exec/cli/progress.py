@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ir_exec.check import printable
+from ir_exec.cli.terminal import shows_progress
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -28,7 +29,7 @@ class LayerBar:
     """
 
     def __init__(self, graph: Graph | None) -> None:
-        self.is_wanted = sys.stderr.isatty()
+        self.is_wanted = shows_progress()
         self._total = None if graph is None else sum(node.type != "Result" for node in graph.all_nodes())
         self._done = 0
         self._seen: set[str] = set()
@@ -75,7 +76,7 @@ class Steps:
     """What is done at the moment, in one line on stderr; nothing where stderr is no terminal."""
 
     def __init__(self) -> None:
-        self._is_wanted = sys.stderr.isatty()
+        self._is_wanted = shows_progress()
         self._shown = 0
 
     def __enter__(self) -> Self:

@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any, Literal, NoReturn
+from typing import IO, Any, Literal, NoReturn, TextIO
 
 import click
 
@@ -27,6 +27,7 @@ __all__ = [
     "errors_as_messages",
     "show",
     "show_json",
+    "shows_progress",
     "styled",
     "table",
     "terminal_width",
@@ -65,8 +66,17 @@ def echo(text: str, *, to_stderr: bool = False) -> None:
 
 def terminal_width() -> int | None:
     """The columns of the terminal, None where stdout is no terminal."""
-    is_terminal = sys.stdout is not None and sys.stdout.isatty()
-    return shutil.get_terminal_size().columns if is_terminal else None
+    return shutil.get_terminal_size().columns if _is_terminal(sys.stdout) else None
+
+
+def shows_progress() -> bool:
+    """Whether somebody looks at stderr: whether it is a terminal."""
+    return _is_terminal(sys.stderr)
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    # None: a program that is started with the stream closed, as some services start theirs, has none.
+    return stream is not None and stream.isatty()
 
 
 class Unusable(click.ClickException):

@@ -8,15 +8,18 @@ inputs shows the error that is its own; our value shows the error that was carri
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.debug.entries import Entry, Key, by_key, entries_of, matched
-from ir_exec.debug.known import BodyPair, Found
+from ir_exec.debug.entries import Entry, Key, by_key, entries_of
+from ir_exec.debug.jumps import jump_of
+from ir_exec.debug.known import SAME, Anchor, BodyPair, Found, takers, unmatched_of
+from ir_exec.debug.matching import matched
 from ir_exec.debug.metrics import (
     Difference,
     Tolerance,
@@ -25,9 +28,10 @@ from ir_exec.debug.metrics import (
     same_bits,
 )
 from ir_exec.debug.reference import IRReference, Reference
-from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Status, Unmatched
+from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Status
 from ir_exec.debug.settings import Settings
 from ir_exec.debug.steps import on_steps
+from ir_exec.debug.terms import cancelling_terms
 from ir_exec.debug.walk import Visit, Walker, Where
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Graph, Node
@@ -93,30 +97,6 @@ def _given(
     return found
 
 
-@dataclass(slots=True)
-class _Anchor:
-    """What the reference has in the place of one of our values.
-
-    load: the array. same: whether it is our value to the bit. is_known: whether the reference says anything of it.
-    includes: layers without a partner between the reference's values and this one.
-    """
-
-    load: Callable[[], Array]
-    same: bool
-    is_known: bool = True
-    includes: tuple[str, ...] = ()
-
-    def value(self, ours: Array) -> Array:
-        return ours if self.same else self.load()
-
-
-def _ours() -> Array:
-    raise AssertionError("where both are the same ours is at hand")
-
-
-_SAME = _Anchor(_ours, same=True)
-
-
 class _Comparing:
     """The visitor of our runs. calls: how many there were. settings: may be others for each call."""
 
@@ -138,11 +118,11 @@ class _Comparing:
         self._outputs = {node.values_in[0] for node in model.graph.results}
         self._assigned: dict[str, Array] = {}
         self._kept: dict[str, Array] = {}
-        self._frames: dict[Where, dict[int, _Anchor]] = defaultdict(dict)
+        self._frames: dict[Where, dict[int, Anchor]] = defaultdict(dict)
         self._found: dict[tuple[tuple[str, ...], str], Found] = {}
         self._output_errors: dict[tuple[Key, int], Difference | None] = {}
         self._on_steps: set[tuple[Where, str, int]] = set()
-        self._constants: dict[tuple[tuple[str, ...], Node], _Anchor] = {}
+        self._constants: dict[tuple[tuple[str, ...], Node], Anchor] = {}
         self._bodies: dict[tuple[str, ...], BodyPair | None] = {}
 
     def run(self, arrays: Sequence[Array]) -> None:
@@ -169,7 +149,7 @@ class _Comparing:
             if not self._is_same_again(visit, anchors, values):
                 self._remember(self._layer(visit, anchors, values, frame), where)
             else:
-                frame.update((value.number, _SAME) for value in node.outputs)
+                frame.update((value.number, SAME) for value in node.outputs)
         if node.bodies:
             self._forget(where, node)
         for number in visit.dying:
@@ -218,7 +198,7 @@ class _Comparing:
             return None
         return BodyPair(keys[0][1][0], [(number, reference.number(key)) for number, key in keys], layers)
 
-    def _is_same_again(self, visit: Visit, anchors: Sequence[_Anchor], values: Sequence[Array | None]) -> bool:
+    def _is_same_again(self, visit: Visit, anchors: Sequence[Anchor], values: Sequence[Array | None]) -> bool:
         """Whether a layer that has run before gives what the reference gives, so that nothing is to be added to what is
         known; outputs of the network are looked at in every call."""
         known = self._found.get((visit.where.scope, visit.node.id))
@@ -241,7 +221,7 @@ class _Comparing:
         return same_bits(as_declared(ours, ElementType.of(wanted)), wanted)
 
     def _layer(
-        self, visit: Visit, anchors: Sequence[_Anchor], values: Sequence[Array | None], frame: dict[int, _Anchor]
+        self, visit: Visit, anchors: Sequence[Anchor], values: Sequence[Array | None], frame: dict[int, Anchor]
     ) -> ComparedLayer:
         node, where = visit.node, visit.where
         own, inputs, problem = self._own(visit, anchors, values)
@@ -254,33 +234,58 @@ class _Comparing:
             entry = self._entries[where.scope, node.id, position]
             made = None if own is None else own[position]
             layer, same = self._output(visit, entry, ours, wanted, made, inputs, includes)
-            layers.append(layer)
-            frame[value.number] = self._anchor(node, entry, where, ours, wanted, made, same, includes)
+            layers.append((position, layer))
+            anchor = self._anchor(node, entry, where, ours, wanted, made, same, includes)
+            if not same:
+                makes = layer.own is not None and layer.own.max_abs > 0
+                makers = [visit.path] if makes else [one.maker for one in anchors if one.maker is not None]
+                anchor.maker = next(iter(makers), None)
+            frame[value.number] = anchor
             if isinstance(node.op, Const) and where.scope:
                 self._constants[where.scope, node] = frame[value.number]
-        layer = max(layers, key=lambda one: one.severity)
+        position, layer = max(layers, key=lambda one: one[1].severity)
         if problem is not None:
             layer = layer.model_copy(
                 update={"note": problem, "status": "failed" if layer.status != "unmatched" else layer.status}
             )
         if layer.status == "wrong" and inputs is not None and own is not None:
             tolerance = Tolerance(layer.own.rtol, layer.own.atol) if layer.own else Tolerance()
-            note = on_steps(node, inputs, own, values, tolerance, self.settings.computes_in)
+            coarse = self.settings.computes_in
+            note = on_steps(node, inputs, own, values, tolerance, coarse)
             if note is not None:
                 layer = layer.model_copy(update={"status": "step", "note": note})
-                if (
-                    on_steps(node, visit.inputs, visit.outputs, values, tolerance, self.settings.computes_in)
-                    is not None
-                ):
-                    self._on_steps |= {(where, node.id, self.calls)}
+                self._note_steps(visit, values, tolerance)
+        elif layer.status == "carried" and layer.own is not None and inputs is not None:
+            wanted = values[position]
+            assert layer.carried is not None, "it is known to be carried"
+            assert wanted is not None, "it was compared"
+            makers = [one.maker for one in anchors if one.maker is not None]
+            jump = jump_of(
+                node,
+                visit.inputs,
+                inputs,
+                visit.outputs[position],
+                wanted,
+                layer.carried,
+                self.settings.carried,
+                next(iter(makers), None),
+            )
+            if jump is not None:
+                self._note_steps(visit, values, Tolerance(layer.carried.rtol, layer.carried.atol))
+                layer = layer.model_copy(update={"status": "step", "jump": jump, "note": str(jump)})
         return layer
+
+    def _note_steps(self, visit: Visit, values: Sequence[Array | None], tolerance: Tolerance) -> None:
+        """Remember layers whose outputs differ in ties and on steps alone, seen from our inputs as well."""
+        if on_steps(visit.node, visit.inputs, visit.outputs, values, tolerance, self.settings.computes_in) is not None:
+            self._on_steps |= {(visit.where, visit.node.id, self.calls)}
 
     def _value(self, node: Node, where: Where, position: int) -> Array | None:
         partner = self._partners.get((where.scope, node.id, position))
         return None if partner is None else self._reference.value(partner.key, where.iterations)
 
     def _own(
-        self, visit: Visit, anchors: Sequence[_Anchor], values: Sequence[Array | None]
+        self, visit: Visit, anchors: Sequence[Anchor], values: Sequence[Array | None]
     ) -> tuple[list[Array] | None, Sequence[Array] | None, str | None]:
         """What the layer makes of the anchors of its inputs, those anchors, and why it cannot."""
         node = visit.node
@@ -332,22 +337,24 @@ class _Comparing:
         settings = self.settings
         kinds = ElementType.of(ours), ElementType.of(wanted)
         same = self._is_same(ours, wanted)
+        terms = partial(cancelling_terms, visit.node, visit.inputs)
         if same:
             carried = no_difference(ours, wanted, settings.metrics)
         else:
-            carried = difference(ours, wanted, settings.carried(kinds), settings.metrics)
+            carried = difference(ours, wanted, settings.carried(kinds), settings.metrics, terms)
         own = None
         if made is not None and not isinstance(visit.node.op, Parameter):
             own = carried
             if made is not ours or not same:
                 # The rounding of a chain of layers is that of a network.
                 tolerance = settings.carried(kinds) if includes else settings.own(visit.node, inputs or (), kinds)
-                own = difference(made, wanted, tolerance, settings.metrics)
+                own_terms = partial(cancelling_terms, visit.node, inputs or ())
+                own = difference(made, wanted, tolerance, settings.metrics, own_terms)
         if entry.output:
             plain = self._reference.output(self._partners[entry.key].key)
             self._output_errors[output] = carried
             if plain is not None and not same_bits(plain, wanted):
-                self._output_errors[output] = difference(ours, plain, settings.carried(kinds))
+                self._output_errors[output] = difference(ours, plain, settings.carried(kinds), terms=terms)
         status: Status = "equal" if same else "close" if carried.is_within else "carried"
         if own is not None and not own.is_within:
             status = "wrong"
@@ -371,18 +378,18 @@ class _Comparing:
         made: Array | None,
         same: bool,
         includes: tuple[str, ...],
-    ) -> _Anchor:
+    ) -> Anchor:
         if same and wanted is not None:
-            return _SAME
+            return SAME
         if wanted is not None:
             partner = self._partners[entry.key]
-            return _Anchor(lambda: self._loaded(partner.key, where.iterations), same)
+            return Anchor(lambda: self._loaded(partner.key, where.iterations), same)
         if isinstance(node.op, Const) or (isinstance(node.op, Parameter) and not where.scope):
-            return _Anchor(lambda: ours, True)
+            return Anchor(lambda: ours, True)
         if made is None:
-            return _Anchor(lambda: ours, False, is_known=False)
+            return Anchor(lambda: ours, False, is_known=False)
         chain = (*includes, entry.path)[-_MOST_INCLUDED:]
-        return _Anchor(lambda: made, made is ours, includes=chain)
+        return Anchor(lambda: made, made is ours, includes=chain)
 
     def _loaded(self, key: Key, iterations: tuple[int, ...]) -> Array:
         array = self._reference.value(key, iterations)
@@ -410,7 +417,7 @@ class _Comparing:
             if not any(other[0][: len(around)] == around for other, _ in wrong):
                 faults.append(self._fault(place, layer))
         faults.sort(key=lambda fault: fault.call)
-        unmatched = _unmatched(ours, theirs, self._partners, self._found)
+        unmatched = unmatched_of(ours, theirs, self._partners, self._found)
         outputs = [entry for entry in ours if entry.output]
         if self._reference.is_partial:
             matched = [(place, one) for place, one in zip(self._found, layers, strict=True) if one.partner is not None]
@@ -418,7 +425,7 @@ class _Comparing:
         else:
             within = all(self._output_fits(entry, call + 1) for entry in outputs for call in range(self.calls))
         failed = self._reference.failure is not None
-        beyond = [one for one in layers if one.status in ("carried", "wrong") and not _fits(one)]
+        beyond = [one for one in layers if one.status in ("carried", "step", "wrong") and not _fits(one)]
         return Comparison(
             model=name or self._model.name,
             reference=self._reference.title,
@@ -453,7 +460,7 @@ class _Comparing:
             carried=layer.carried,
             call=layer.call,
             includes=layer.includes,
-            taken_by=_takers(self._model.graph, place) if canonical(layer.type) == "Const" else (),
+            taken_by=takers(self._model.graph, place) if canonical(layer.type) == "Const" else (),
             note=layer.note,
         )
 
@@ -469,40 +476,3 @@ def _as_type_of(array: Array, other: Array) -> Array:
     if kind in STRING or ElementType.of(array) in STRING:
         raise ValueError(f"it has {ElementType.of(array)} where this network has {kind}")
     return convert(array, kind)
-
-
-def _takers(graph: Graph, place: tuple[tuple[str, ...], str]) -> tuple[str, ...]:
-    """The names of the layers that take the outputs of a layer."""
-    scope, layer_id = place
-    for step in range(0, len(scope), 2):
-        node = next(node for node in graph.nodes if node.name == scope[step] and node.bodies)
-        graph = next(body.graph for body in node.bodies if body.name == scope[step + 1])
-    return tuple(
-        node.name
-        for node in graph.nodes
-        if any(value is not None and value.node.id == layer_id for value in node.inputs)
-    )
-
-
-def _unmatched(
-    ours: Sequence[Entry],
-    theirs: Sequence[Entry],
-    partners: Mapping[Key, Entry],
-    found: Mapping[tuple[tuple[str, ...], str], Found],
-) -> list[Unmatched]:
-    """Every value of either side that nothing stands for; what did not run on either side is not told of."""
-    listed = []
-    for entry in ours:
-        if entry.key not in partners:
-            why = "the reference has no layer or tensor that it could be"
-            listed.append(Unmatched(side="model", path=entry.path, type=entry.type, why=why))
-            continue
-        known = found.get((entry.scope, entry.layer_id))
-        if known is not None and known.layer.status == "unmatched":
-            listed.append(Unmatched(side="model", path=entry.path, type=entry.type, why="the reference gave no value"))
-    used = {partner.key for partner in partners.values()}
-    for entry in theirs:
-        if entry.key not in used:
-            why = "the network has no layer or tensor that it could be"
-            listed.append(Unmatched(side="reference", path=entry.path, type=entry.type, why=why))
-    return listed

@@ -33,6 +33,8 @@ def _suite(name: str, report: Comparison | None, error: str | None) -> str:
             body = _failure(f"{layer.type} is wrong by itself", [told(layer.own)] if layer.own else [])
         elif layer.status in ("unmatched", "failed"):
             body = f"<skipped message={quoteattr(_clean(layer.note or 'no value to compare with'))}/>"
+        elif layer.status == "step":
+            body = f"<system-out>{escape(_clean(layer.note or ''))}</system-out>"
         cases.append(_case(layer.type, f"{layer.layer_id} {layer.path}", body))
     counts = [sum(mark in case for case in cases) for mark in ("<failure", "<error", "<skipped")]
     failures, errors, skipped = counts

@@ -2,14 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ir_exec.debug.report import ComparedLayer
+from ir_exec.debug.entries import Entry, Key
+from ir_exec.debug.metrics import same_bits
+from ir_exec.debug.report import ComparedLayer, Unmatched
+from ir_exec.graph import Graph
 from ir_exec.types import Array
 
-__all__ = ["BodyPair", "Found"]
+__all__ = ["SAME", "Anchor", "BodyPair", "Found", "takers", "unmatched_of"]
+
+
+@dataclass(slots=True)
+class Anchor:
+    """What the reference has in the place of one of our values.
+
+    load: the array. same: whether it is our value to the bit. is_known: whether the reference says anything of it.
+    includes: layers without a partner between the reference's values and this one. maker: the path of the nearest layer
+    above whose own error is in it.
+    """
+
+    load: Callable[[], Array]
+    same: bool
+    is_known: bool = True
+    includes: tuple[str, ...] = ()
+    maker: str | None = None
+
+    def value(self, ours: Array) -> Array:
+        return ours if self.same else self.load()
+
+
+def _ours() -> Array:
+    raise AssertionError("where both are the same ours is at hand")
+
+
+SAME = Anchor(_ours, same=True)
 
 
 @dataclass(slots=True)
@@ -31,9 +60,42 @@ class BodyPair(NamedTuple):
     layers: list[Found]
 
     def is_same(self, ours: Mapping[int, Array], theirs: Mapping[int, Array]) -> bool:
-        """Whether the values of an iteration are the same to the bit."""
-        for number, other in self.numbers:
-            a, b = ours[number], theirs[other]
-            if a.dtype != b.dtype or a.shape != b.shape or a.tobytes() != b.tobytes():
-                return False
-        return True
+        """Whether the values of an iteration are the same."""
+        return all(same_bits(ours[number], theirs[other]) for number, other in self.numbers)
+
+
+def takers(graph: Graph, place: tuple[tuple[str, ...], str]) -> tuple[str, ...]:
+    """The names of the layers that take the outputs of a layer."""
+    scope, layer_id = place
+    for step in range(0, len(scope), 2):
+        node = next(node for node in graph.nodes if node.name == scope[step] and node.bodies)
+        graph = next(body.graph for body in node.bodies if body.name == scope[step + 1])
+    return tuple(
+        node.name
+        for node in graph.nodes
+        if any(value is not None and value.node.id == layer_id for value in node.inputs)
+    )
+
+
+def unmatched_of(
+    ours: Sequence[Entry],
+    theirs: Sequence[Entry],
+    partners: Mapping[Key, Entry],
+    found: Mapping[tuple[tuple[str, ...], str], Found],
+) -> list[Unmatched]:
+    """Every value of either side that nothing stands for; what did not run on either side is not told of."""
+    listed = []
+    for entry in ours:
+        if entry.key not in partners:
+            why = "the reference has no layer or tensor that it could be"
+            listed.append(Unmatched(side="model", path=entry.path, type=entry.type, why=why))
+            continue
+        known = found.get((entry.scope, entry.layer_id))
+        if known is not None and known.layer.status == "unmatched":
+            listed.append(Unmatched(side="model", path=entry.path, type=entry.type, why="the reference gave no value"))
+    used = {partner.key for partner in partners.values()}
+    for entry in theirs:
+        if entry.key not in used:
+            why = "the network has no layer or tensor that it could be"
+            listed.append(Unmatched(side="reference", path=entry.path, type=entry.type, why=why))
+    return listed

@@ -14,9 +14,9 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.debug.facts import Number, Record
 from ir_exec.debug.numbers import PIECE, as_numbers, pieces
+from ir_exec.debug.terms import terms_count
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Node
-from ir_exec.ops.base.registry import canonical
 from ir_exec.types import STRING, Array, ElementType
 
 __all__ = [
@@ -45,11 +45,15 @@ _CARRIED = {"f64": 1e-9, "f32": 1e-3, "f16": 2e-2, "bf16": 1e-1}
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Elements may differ by atol + scale * (greatest finite element of the reference) + rtol * (the reference's)."""
+    """Elements may differ by atol + scale * (greatest finite element of the reference) + rtol * (the reference's).
+
+    terms: or, where that is more, by this much of the sum of the magnitudes of an element's terms, if those are known.
+    """
 
     rtol: float = 0.0
     atol: float = 0.0
     scale: float = 0.0
+    terms: float = 0.0
 
 
 class Difference(Record):
@@ -61,7 +65,8 @@ class Difference(Record):
     of elements beyond the tolerance, `beyond_count` of `elements`. worst: the index of the worst element, `ours` and
     `reference` the values there. Elements that are NaN or the same infinity on both sides are equal; where one side is
     not finite the error is infinite and left out of the means. rtol, atol: the tolerance, atol with its scale worked
-    in. problem: why the values cannot be compared by elements. custom: by the names of metrics of one's own.
+    in, and the size of the terms of the worst element where they cancel. problem: why the values cannot be compared by
+    elements. custom: by the names of metrics of one's own.
     """
 
     max_abs: Number = 0.0
@@ -132,7 +137,8 @@ def own_tolerance(node: Node, inputs: Sequence[Array], kinds: Sequence[ElementTy
         return Tolerance()
     # What comes in a short type may have been kept longer by the other implementation.
     step = _step([*kinds, *(ElementType.of(array) for array in inputs)])
-    return Tolerance(rtol=32 * step, scale=step * (16 + 4 * math.sqrt(_terms(node, inputs))))
+    length = math.sqrt(terms_count(node, inputs))
+    return Tolerance(rtol=32 * step, scale=step * (16 + 4 * length), terms=step * (2 + length / 2))
 
 
 def tolerance_of(kinds: Sequence[ElementType]) -> Tolerance:
@@ -140,7 +146,8 @@ def tolerance_of(kinds: Sequence[ElementType]) -> Tolerance:
     if not any(kind.is_float for kind in kinds):
         return Tolerance()
     least = max(_CARRIED.get(kind.name, 0.3 if kind.is_float else 0.0) for kind in kinds)
-    return Tolerance(rtol=least, scale=least)
+    # Errors of the terms have no common direction.
+    return Tolerance(rtol=least, scale=least, terms=least / 10)
 
 
 def _step(kinds: Sequence[ElementType]) -> float:
@@ -148,58 +155,18 @@ def _step(kinds: Sequence[ElementType]) -> float:
     return max((_EPSILON.get(kind.name, 0.5) if kind.is_float else 0.0 for kind in kinds), default=0.0)
 
 
-def _terms(node: Node, inputs: Sequence[Array]) -> int:
-    """About how many terms each element of the output is a sum of."""
-    kind = canonical(node.type)
-    shapes: list[tuple[int, ...]] = [array.shape for array in inputs]
-    if kind == "MatMul" and len(shapes[0]) >= 1:
-        transposed = getattr(node.op, "transpose_a", False) and len(shapes[0]) > 1
-        return shapes[0][-2 if transposed else -1]
-    if "Convolution" in kind and len(shapes) > 1 and len(shapes[1]) > 2:
-        groups = 2 if kind.startswith("Group") else 1
-        return math.prod(shapes[1][groups:])
-    if kind in _SUMS and shapes:
-        return max(math.prod(shapes[0]), 1)
-    if kind in _RECURRENT and shapes:
-        # Rounding goes on from step to step.
-        return sum(shape[-1] for shape in shapes if len(shape) == 3) * max(shapes[0][1] if len(shapes[0]) > 1 else 1, 1)
-    return 1
-
-
-_SUMS = {
-    "ReduceSum",
-    "ReduceMean",
-    "ReduceProd",
-    "ReduceL1",
-    "ReduceL2",
-    "CumSum",
-    "MVN",
-    "SoftMax",
-    "LogSoftmax",
-    "NormalizeL2",
-    "GroupNormalization",
-    "Einsum",
-    "ScaledDotProductAttention",
-    "RMS",
-    "DFT",
-    "IDFT",
-    "RDFT",
-    "IRDFT",
-    "STFT",
-    "Loop",
-    "TensorIterator",
-    "If",
-    "AvgPool",
-    "AdaptiveAvgPool",
-    "Inverse",
-}
-_RECURRENT = {"LSTMSequence", "GRUSequence", "RNNSequence", "LSTMCell", "GRUCell", "RNNCell", "AUGRUSequence"}
-
-
 def difference(
-    ours: Array, reference: Array, tolerance: Tolerance, metrics: Mapping[str, Metric] | None = None
+    ours: Array,
+    reference: Array,
+    tolerance: Tolerance,
+    metrics: Mapping[str, Metric] | None = None,
+    terms: Callable[[], Array | None] | None = None,
 ) -> Difference:
-    """How far our value is from the reference's; they are looked at piece by piece."""
+    """How far our value is from the reference's; they are looked at piece by piece.
+
+    terms: what gives for each element the sum of the magnitudes of its terms, f64. It is called where elements are
+    beyond the tolerance without them.
+    """
     size = ours.size
     if ours.shape != reference.shape:
         problem = f"the shape is {list(ours.shape)} here and {list(reference.shape)} in the reference"
@@ -216,8 +183,21 @@ def difference(
     sums = _Sums(_step(kinds))
     with np.errstate(all="ignore"):
         for start, (a, b) in pieces(ours, reference):
-            sums.add(start, as_numbers(a), as_numbers(b), atol, tolerance.rtol)
-    return sums.result(ours, reference, atol, tolerance.rtol, custom)
+            numbers = as_numbers(b)
+            sums.add(start, as_numbers(a), numbers, atol + tolerance.rtol * np.abs(numbers))
+    found = sums.result(ours, reference, atol, tolerance.rtol, custom)
+    sizes = None if found.is_within or not tolerance.terms or terms is None else terms()
+    if sizes is None or sizes.shape != ours.shape:
+        return found
+    sums = _Sums(_step(kinds))
+    with np.errstate(all="ignore"):
+        for start, (a, b, part) in pieces(ours, reference, sizes):
+            numbers = as_numbers(b)
+            limit = np.maximum(atol + tolerance.rtol * np.abs(numbers), tolerance.terms * part)
+            sums.add(start, as_numbers(a), numbers, limit)
+    found = sums.result(ours, reference, atol, tolerance.rtol, custom)
+    allowed = 0.0 if found.worst is None else tolerance.terms * float(sizes[found.worst])
+    return found.model_copy(update={"atol": max(atol, allowed)})
 
 
 def no_difference(ours: Array, reference: Array, metrics: Mapping[str, Metric] | None = None) -> Difference:
@@ -255,13 +235,13 @@ class _Sums:
         self._finite = self._beyond = 0
         self._worst = (-1.0, 0)
 
-    def add(self, start: int, ours: Array, reference: Array, atol: float, rtol: float) -> None:
+    def add(self, start: int, ours: Array, reference: Array, limit: Array) -> None:
         error = np.abs(ours - reference)
         equal = (ours == reference) | (np.isnan(ours) & np.isnan(reference))
         error[equal] = 0.0
         error[np.isnan(error)] = np.inf
         magnitude = np.abs(reference)
-        limit = np.where(np.isfinite(magnitude), atol + rtol * magnitude, 0.0)
+        limit = np.where(np.isfinite(magnitude), limit, 0.0)
         excess = np.where(equal, 0.0, error / np.maximum(limit, np.finfo(np.float64).tiny))
         self._beyond += int(np.count_nonzero((error > limit) & ~equal))
         place = int(excess.argmax())

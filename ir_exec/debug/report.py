@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from ir_exec.debug.facts import Record
+from ir_exec.debug.jumps import Jump
 from ir_exec.debug.metrics import COLUMNS, Difference
 
 __all__ = ["ComparedLayer", "Comparison", "LayerFault", "Status", "Unmatched", "rows_as_csv"]
 
 Status = Literal["equal", "close", "carried", "step", "wrong", "failed", "unmatched"]
 """equal: the same bits. close: within the tolerance. carried: beyond it, from errors that came with the inputs.
-step: differs by itself, in ties or steps alone. wrong: beyond the tolerance by itself. failed: cannot be run on the
-reference's inputs. unmatched: the reference has no value for it."""
+step: differs in ties or on steps alone, by itself or for inputs that differ within the tolerance. wrong: beyond the
+tolerance by itself. failed: cannot be run on the reference's inputs. unmatched: the reference has no value for it."""
 
 _SEVERITY: dict[Status, int] = {
     "unmatched": 0,
@@ -36,7 +37,7 @@ class ComparedLayer(Record):
     the error when both networks ran from the same inputs. Of several outputs and iterations the worst is told, and
     `iterations` says which; of several calls the first that shows as much, and `call` says which, from 1 on. `runs`
     counts all. includes: layers above, without a partner, whose errors are part of
-    `own`. note: what else is to be said.
+    `own`. jump: what a layer with steps makes of inputs within the tolerance. note: what else is to be said.
     """
 
     layer_id: str
@@ -53,6 +54,7 @@ class ComparedLayer(Record):
     call: int = 1
     runs: int = 1
     includes: tuple[str, ...] = ()
+    jump: Jump | None = None
     note: str | None = None
 
     @property
@@ -63,7 +65,7 @@ class ComparedLayer(Record):
     @property
     def rank(self) -> tuple[int, float]:
         """By this the worst of several runs of a layer is the greatest: by status, then by the share beyond."""
-        found = self.own if self.status in ("wrong", "step") else self.carried
+        found = self.own if self.status in ("wrong", "step") and self.jump is None else self.carried
         return self.severity, found.beyond if found is not None else 0.0
 
 

@@ -31,18 +31,30 @@ def verdict(report: Comparison) -> str:
             return f"different: {_layer(fault)} holds other values{more}"
         call = f" in call {fault.call} of {report.calls}" if report.calls > 1 else ""
         return f"different: {_layer(fault)} is the first that is wrong by itself{call}{more}"
+    outputs = [one for one in report.layers if is_output(one, report)]
     if report.equal:
         calls = f" in {report.calls} calls" if report.calls > 1 else ""
-        return f"equal: no layer is wrong by itself, and every output is within the tolerance{calls}"
-    outputs = [one for one in report.layers if is_output(one, report)]
+        steps = (
+            "" if all(one.carried is None or one.carried.is_within for one in outputs) else ", but for steps and ties"
+        )
+        return f"equal: no layer is wrong by itself, and every output is within the tolerance{steps}{calls}"
     worst = [one for one in outputs if one.carried and not one.carried.is_within]
     if worst:
         names = ", ".join(one.path for one in worst[:3])
-        first = f"; errors pass the tolerance from {report.first_carried} on" if report.first_carried else ""
-        return f"different: outputs differ ({names}), but no layer is wrong by itself{first}"
+        return f"different: outputs differ ({names}), but no layer is wrong by itself{_first_beyond(report)}"
     if all(one.partner is not None for one in outputs):
         return "different: the reference's outputs are others where nothing is looked at on the way to them"
     return "different: an output has no partner in the reference"
+
+
+def _first_beyond(report: Comparison) -> str:
+    """From where on errors are beyond the tolerance, as the end of a sentence."""
+    first = next((one for one in report.layers if one.path == report.first_carried), None)
+    if first is None:
+        return ""
+    if first.status == "step":
+        return f'; layer {first.layer_id} "{first.path}" ({first.type}) is a step that makes small errors large'
+    return f"; errors pass the tolerance from {first.path} on"
 
 
 def is_output(layer: ComparedLayer, report: Comparison) -> bool:

@@ -139,5 +139,15 @@ class Graph:
             for body in node.bodies:
                 yield from body.graph.all_nodes(unreachable=unreachable)
 
+    def take_apart(self) -> None:
+        """Part the nodes from each other, so that a graph that nobody needs any more is freed at once.
+
+        Nodes and values refer to each other. What the collector of cyclic garbage would spend on them is a fifth of
+        the time that reading and checking a network takes.
+        """
+        for node in self.all_nodes(unreachable=True):
+            node.inputs.clear()
+            node.outputs = ()
+
     def __repr__(self) -> str:
         return f"<Graph {self.name!r} of {len(self.nodes)} nodes>"

@@ -6,7 +6,7 @@ the arithmetic runs over all boxes at once, in contiguous memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,12 +27,12 @@ __all__ = [
     "corner_overlaps",
     "intersections",
     "keep_best",
+    "keep_best_of_classes",
     "keep_decaying",
-    "keep_in_order",
     "moved_boxes",
     "overlaps_of",
-    "removals",
     "rotated_overlaps",
+    "side_by_side",
 ]
 
 Overlaps: TypeAlias = Callable[[Array, Array], Array]
@@ -122,35 +122,106 @@ def keep_best(
     The boxes stand in falling order of their scores. One is removed by an overlap that is not below `threshold`.
     most: as many boxes at most are kept. shrink: a threshold above one half is multiplied by this at each kept box.
     """
-    limit, kept = np.float32(threshold), list[int]()
+    limit = np.float32(threshold)
     most = count if most is None else most
     if shrink < 1 and limit > 0.5:
         return _keep_shrinking(count, overlaps, limit, most, np.float32(shrink))
-    for start in range(0, count, costs.BOXES_AT_ONCE):
+    return _keep_more([], 0, count, overlaps, limit, most)
+
+
+def keep_best_of_classes(
+    orders: Sequence[Array],
+    overlaps: Overlaps,
+    threshold: float,
+    *,
+    count: int,
+    apart: bool = False,
+    most: int | None = None,
+    shrink: float = 1.0,
+) -> list[Array]:
+    """The boxes that `keep_best` keeps of each class. What NumPy does is done for all classes at once where it can be.
+
+    orders: the boxes of each class in falling order of its scores. count: so many boxes has a class.
+    overlaps: of boxes by their numbers, in which, if the classes have boxes `apart`, those of a class follow those of
+        the class before.
+    """
+    limit = np.float32(threshold)
+    longest = max(map(len, orders), default=0)
+    most = longest if most is None else most
+    moved = [order + label * count for label, order in enumerate(orders)] if apart else orders
+    if shrink < 1 and limit > 0.5:
+        falling = np.float32(shrink)
+        places = [_keep_shrinking(len(order), _between(overlaps, order), limit, most, falling) for order in moved]
+        return [order[best] for order, best in zip(orders, places, strict=True)]
+    block = _boxes_at_once(most)
+    pairs = sum([len(order) * min(len(order), block) for order in orders])
+    if not apart and count <= costs.BOXES_TOGETHER and count**2 < pairs:
+        every = np.arange(count)
+        removed = _removals(overlaps(every[:, np.newaxis], every), limit)
+        return [np.array(_keep_in_order(order.tolist(), removed, most), np.int64) for order in orders]
+    found: list[Array] = []
+    for some, first in side_by_side(moved, min(block, longest)):
+        removed = _removals(overlaps(first[:, :, np.newaxis], first[:, np.newaxis]), limit)
+        width = first.shape[1]
+        for place, order in enumerate(moved[some]):
+            own = removed[place * width : (place + 1) * width]
+            best = _keep_in_order(range(min(len(order), width)), own, most)
+            found.append(_keep_more(best, width, len(order), _between(overlaps, order), limit, most))
+    return [order[best] for order, best in zip(orders, found, strict=True)]
+
+
+def side_by_side(orders: Sequence[Array], most: int) -> Iterator[tuple[slice, Array]]:
+    """The first boxes of each class as a row of `most`, filled up with box 0; classes whose squares fit the cache."""
+    each = max(costs.CHUNK_ELEMENTS // max(most**2, 1), 1)
+    for start in range(0, len(orders), each):
         check_time()
-        block = np.arange(start, min(start + costs.BOXES_AT_ONCE, count))
+        some = slice(start, start + each)
+        rows = np.zeros((len(orders[some]), most), np.int64)
+        for row, order in zip(rows, orders[some], strict=True):
+            row[: len(order)] = order[:most]
+        yield some, rows
+
+
+def _between(overlaps: Overlaps, boxes: Array) -> Overlaps:
+    """The overlaps of these boxes, by their places in `boxes`."""
+    return lambda one, other: overlaps(boxes[one], boxes[other])
+
+
+def _keep_more(kept: list[int], start: int, count: int, overlaps: Overlaps, limit: np.float32, most: int) -> Array:
+    """`keep_best` of all boxes, where of those before `start` it is known which are kept."""
+    size = _boxes_at_once(most)
+    for begin in range(start, count, size):
+        if len(kept) >= most:
+            break
+        check_time()
+        block = np.arange(begin, min(begin + size, count))
         if kept:
             met = overlaps(np.array(kept, np.int64)[:, np.newaxis], block)
             block = block[~np.logical_or.reduce(_too_far(met, limit), axis=0)]
-        places = keep_in_order(
-            range(len(block)), removals(overlaps(block[:, np.newaxis], block), limit), most - len(kept)
-        )
-        kept += block[places].tolist()
-        if len(kept) >= most:
-            break
+        removed = _removals(overlaps(block[:, np.newaxis], block), limit)
+        kept += block[_keep_in_order(range(len(block)), removed, most - len(kept))].tolist()
     return np.array(kept, np.int64)
 
 
-def removals(overlaps: Array, threshold: np.float32) -> list[int]:
-    """For each row of a square of overlaps the boxes that it removes, as the bits of a number: bit j for column j."""
-    bits = np.packbits(_too_far(overlaps, threshold), axis=1, bitorder="little")
-    data, width = bits.tobytes(), bits.shape[1]
-    return (
-        [int.from_bytes(data[place : place + width], "little") for place in range(0, len(data), width)] if width else []
-    )
+def _boxes_at_once(most: int) -> int:
+    """How many boxes are compared with each other at once; often half of them are kept, so few suffice for few."""
+    return min(costs.BOXES_AT_ONCE, max(2 * most, costs.FEWEST_BOXES_AT_ONCE))
 
 
-def keep_in_order(boxes: Iterable[int], removals: list[int], most: int) -> list[int]:
+def _removals(overlaps: Array, threshold: np.float32) -> list[int]:
+    """For each row of squares of overlaps the boxes that it removes, as the bits of a number: bit j for column j."""
+    bits = np.packbits(_too_far(overlaps, threshold), axis=-1, bitorder="little")
+    width = bits.shape[-1]
+    if width <= 8:
+        words = np.zeros((bits.size // max(width, 1), 8), np.uint8)
+        words[:, :width] = bits.reshape(len(words), width)
+        numbers: list[int] = words.view("<u8")[:, 0].tolist()
+        return numbers
+    data = bits.tobytes()
+    return [int.from_bytes(data[place : place + width], "little") for place in range(0, len(data), width)]
+
+
+def _keep_in_order(boxes: Iterable[int], removals: list[int], most: int) -> list[int]:
     """Of these boxes, best first, those that none before them removes: `most` of them at most."""
     kept: list[int] = []
     removed = 0

@@ -3,8 +3,9 @@
 A block of the matrix at a time is decoded to f32 in the cache, multiplied and forgotten, so no matrix is ever expanded.
 Blocks follow from the shapes alone, and threads share them.
 
-Decoding writes planes: of the two elements in a byte, or in a word of 32 bits, all first ones come before all second
-ones. So no element moves, and the other factor is put into this order once for the whole product.
+Decoding writes planes: of the two elements in a byte, or in a word of 32 bits, the first ones of a whole block come
+before the second ones. So no element moves, and NumPy sees no rows, which it would take one by one in twice the time.
+The other factor is put into this order once for the whole product.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ir_exec.types import Array, ElementType
 __all__ = ["CompressedMatrix", "multiply_columns", "multiply_rows", "take_rows"]
 
 _Decoder: TypeAlias = Callable[[Array, Array], None]
-"""Writes the codes in bytes [rows, bytes of a row] as f32 [rows, planes, columns of a plane]."""
+"""Writes the codes in bytes [rows, bytes of a row] as f32 [planes, rows, columns of a plane]."""
 
 _WIDE_EXPONENT = np.float32(2.0**112)
 """How many times too small the bits of an f16 are when they stand where those of an f32 are."""
@@ -98,15 +99,16 @@ def multiply_rows(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
         make = _with_scaled_weights(_spread(a, codec.planes), matrix, groups, out)
     else:
         make = _with_scaled_sums(_spread(a, codec.planes), matrix, groups, out)
-    size = _rows_at_once(columns)
+    size = _at_once(matrix.rows, columns, tokens)
 
     def make_worker() -> Worker:
-        space = np.empty((size, codec.planes, columns // codec.planes), np.float32)
+        space = np.empty(size * columns, np.float32)
         multiply = make()
 
         def work(number: int) -> None:
-            rows = slice(number * size, (number + 1) * size)
-            codes = space[: len(matrix.stored[rows])]
+            rows = slice(number * size, min((number + 1) * size, matrix.rows))
+            count = rows.stop - rows.start
+            codes = space[: count * columns].reshape(codec.planes, count, columns // codec.planes)
             codec.decode(matrix.stored[rows], codes)
             multiply(codes, rows)
 
@@ -129,18 +131,13 @@ def _with_scaled_sums(spread: Array, matrix: CompressedMatrix, groups: int, out:
     if matrix.codec.is_small and _is_moderate(np.abs(spread).max((1, 2))):
         factor = _HALF_OF_IT
         spread = spread * factor
-    if groups == 1:
-        shape: tuple[int, ...] = (1, 1, planes * width)
-        right = spread.reshape(1, 1, tokens, planes * width).swapaxes(-1, -2)
-    else:
-        shape = (planes, groups, width // groups)
-        right = spread.reshape(tokens, *shape).transpose(1, 2, 3, 0)
+    right = spread.reshape(tokens, planes, groups, width // groups).transpose(1, 2, 3, 0)
 
     def multiply(codes: Array, rows: slice) -> None:
         if matrix.codec.is_small and factor == 1:
             codes *= _WIDE_EXPONENT
-        found = np.matmul(codes.reshape(len(codes), *shape).transpose(1, 2, 0, 3), right)
-        products = found[0] if len(found) == 1 else found.sum(0)
+        found = np.matmul(codes.reshape(planes, -1, groups, width // groups).swapaxes(1, 2), right)
+        products = found[0] if planes == 1 else found.sum(0)
         if factor != 1:
             products *= factor
         if zero is not None and sums is not None:
@@ -159,17 +156,19 @@ def _is_moderate(largest: Array) -> bool:
 
 def _with_scaled_weights(spread: Array, matrix: CompressedMatrix, groups: int, out: Array) -> Callable[[], _Multiply]:
     """Scales and zero points for the weights themselves, which many tokens share."""
-    tokens, planes, width = spread.shape
-    left = spread.reshape(tokens, planes * width)
+    _, planes, width = spread.shape
 
     def multiply(codes: Array, rows: slice) -> None:
         if matrix.codec.is_small:
             codes *= _WIDE_EXPONENT
-        grouped = codes.reshape(len(codes), planes, groups, -1)
+        grouped = codes.reshape(planes, -1, groups, width // groups)
         for numbers, apply in ((matrix.zero, np.subtract), (matrix.scale, np.multiply)):
             if numbers is not None:
-                apply(grouped, numbers[rows].astype(np.float32)[:, np.newaxis, :, np.newaxis], out=grouped)
-        out[:, rows] = np.matmul(left, codes.reshape(len(codes), planes * width).T)
+                apply(grouped, numbers[rows].astype(np.float32)[..., np.newaxis], out=grouped)
+        own = out[:, rows]
+        np.matmul(spread[:, 0], codes[0].T, out=own)
+        for plane in range(1, planes):
+            own += np.matmul(spread[:, plane], codes[plane].T)
 
     return lambda: multiply
 
@@ -177,7 +176,7 @@ def _with_scaled_weights(spread: Array, matrix: CompressedMatrix, groups: int, o
 def multiply_columns(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
     """out = a @ matrix for a [tokens, rows] and out [tokens, columns], both f32; groups lie in columns."""
     codec, planes = matrix.codec, matrix.codec.planes
-    size = max(costs.DECODED_ELEMENTS // max(matrix.rows, 1), costs.LEAST_DECODED_COLUMNS)
+    size = max(_at_once(matrix.columns, matrix.rows, len(a)), costs.LEAST_DECODED_COLUMNS)
     size = -(-size // costs.CACHE_LINE_ELEMENTS) * costs.CACHE_LINE_ELEMENTS
     width = size * matrix.stored.shape[1] // matrix.columns
 
@@ -187,17 +186,17 @@ def multiply_columns(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
         def work(number: int) -> None:
             columns = slice(number * size, min((number + 1) * size, matrix.columns))
             count = columns.stop - columns.start
-            codes = space[: matrix.rows * count].reshape(matrix.rows, planes, count // planes)
+            codes = space[: matrix.rows * count].reshape(planes, matrix.rows, count // planes)
             codec.decode(matrix.stored[:, number * width : (number + 1) * width], codes)
             if codec.is_small:
                 codes *= _WIDE_EXPONENT
             for numbers, apply in ((matrix.zero, np.subtract), (matrix.scale, np.multiply)):
                 if numbers is not None:
-                    grouped = codes.reshape(len(numbers), -1, planes, count // planes)
-                    own = _spread(numbers[:, columns].astype(np.float32), planes)
-                    apply(grouped, own[:, np.newaxis], out=grouped)
-            found = np.matmul(a, codes.reshape(matrix.rows, count))
-            out[:, columns] = found.reshape(len(a), planes, -1).swapaxes(1, 2).reshape(len(a), count)
+                    grouped = codes.reshape(planes, len(numbers), -1, count // planes)
+                    own = _spread(numbers[:, columns].astype(np.float32), planes).swapaxes(0, 1)
+                    apply(grouped, own[:, :, np.newaxis], out=grouped)
+            found = np.matmul(a, codes)
+            out[:, columns] = found.transpose(1, 2, 0).reshape(len(a), count)
 
         return work
 
@@ -209,15 +208,15 @@ def take_rows(matrix: CompressedMatrix, places: Array) -> Array:
     """The rows at these places [n], as f32 [n, columns]; groups lie in rows."""
     codec = matrix.codec
     out = np.empty((len(places), matrix.columns), np.float32)
-    size = _rows_at_once(matrix.columns)
+    size = _at_once(len(places), matrix.columns)
     for start in range(0, len(places), size):
         chosen = places[start : start + size]
-        codes = np.empty((len(chosen), codec.planes, matrix.columns // codec.planes), np.float32)
+        codes = np.empty((codec.planes, len(chosen), matrix.columns // codec.planes), np.float32)
         codec.decode(matrix.stored[chosen], codes)
         if codec.is_small:
             codes *= _WIDE_EXPONENT
         rows = out[start : start + size]
-        rows[:] = codes.swapaxes(1, 2).reshape(rows.shape)
+        rows[:] = codes.transpose(1, 2, 0).reshape(rows.shape)
         for numbers, apply in ((matrix.zero, np.subtract), (matrix.scale, np.multiply)):
             if numbers is not None:
                 grouped = rows.reshape(len(rows), numbers.shape[1], -1)
@@ -225,8 +224,15 @@ def take_rows(matrix: CompressedMatrix, places: Array) -> Array:
     return out
 
 
-def _rows_at_once(columns: int) -> int:
-    return max(costs.DECODED_ELEMENTS // max(columns, 1), 1)
+def _at_once(count: int, elements: int, tokens: int = 1) -> int:
+    """How many rows, of `count` with so many elements each, are decoded before they are multiplied."""
+    blocks = min(max(tokens // costs.TOKENS_OF_A_BLOCK, 1), costs.MOST_BLOCKS)
+    size = max(blocks * costs.DECODED_ELEMENTS // max(elements, 1), 1)
+    if blocks > 1:
+        # Even parts, enough of them for the threads.
+        size = min(size, max(count // costs.MOST_PRODUCT_PIECES, costs.LEAST_DECODED_COLUMNS))
+        size = max(-(-count // -(-count // size)), 1)
+    return size
 
 
 def _nanoseconds(matrix: CompressedMatrix, tokens: int) -> float:
@@ -263,20 +269,20 @@ def _nibbles(*, is_signed: bool, first: int) -> _Decoder:
 
     def unsigned(stored: Array, out: Array) -> None:
         halves = np.bitwise_and(stored, 15)
-        np.copyto(out[:, first], halves)
-        np.copyto(out[:, 1 - first], np.right_shift(stored, 4, out=halves))
+        np.copyto(out[first], halves)
+        np.copyto(out[1 - first], np.right_shift(stored, 4, out=halves))
 
     def signed(stored: Array, out: Array) -> None:
         halves = np.left_shift(stored, 4).view(np.int8)
-        np.copyto(out[:, first], np.right_shift(halves, 4, out=halves))
-        np.copyto(out[:, 1 - first], np.right_shift(stored.view(np.int8), 4, out=halves))
+        np.copyto(out[first], np.right_shift(halves, 4, out=halves))
+        np.copyto(out[1 - first], np.right_shift(stored.view(np.int8), 4, out=halves))
 
     return signed if is_signed else unsigned
 
 
 def _as_they_are(dtype: np.dtype[Any]) -> _Decoder:
     def decode(stored: Array, out: Array) -> None:
-        np.copyto(out[:, 0], stored.view(dtype), casting="unsafe")
+        np.copyto(out[0], stored.view(dtype), casting="unsafe")
 
     return decode
 
@@ -287,7 +293,7 @@ def _by_table(table: Array) -> _Decoder:
 
     def decode(stored: Array, out: Array) -> None:
         # Every byte is in the table; the other modes would buffer.
-        np.take(numbers, stored, out=out[:, 0].view(numbers.dtype), mode="clip")
+        np.take(numbers, stored, out=out[0].view(numbers.dtype), mode="clip")
 
     return decode
 
@@ -295,22 +301,22 @@ def _by_table(table: Array) -> _Decoder:
 def _decode_bf16(stored: Array, out: Array) -> None:
     """A bf16 is the upper half of an f32."""
     words, bits = stored.view(np.uint32), out.view(np.uint32)
-    np.left_shift(words, 16, out=bits[:, 0])
-    np.bitwise_and(words, 0xFFFF0000, out=bits[:, 1])
+    np.left_shift(words, 16, out=bits[0])
+    np.bitwise_and(words, 0xFFFF0000, out=bits[1])
 
 
 def _decode_f16(stored: Array, out: Array) -> None:
     """An f16 with its exponent moved to where an f32 has it; the signs that fill the gap are masked."""
     words, bits = stored.view(np.int32), out.view(np.int32)
-    np.left_shift(words, 16, out=bits[:, 0])
-    np.right_shift(bits[:, 0], 3, out=bits[:, 0])
-    np.right_shift(words, 3, out=bits[:, 1])
+    np.left_shift(words, 16, out=bits[0])
+    np.right_shift(bits[0], 3, out=bits[0])
+    np.right_shift(words, 3, out=bits[1])
     np.bitwise_and(bits, -0x70002000, out=bits)
 
 
 def _is_finite_f16(stored: Array) -> bool:
     """Whether no f16 is infinite, or no number: these have no exponent of their own in f32."""
-    size = _rows_at_once(stored.shape[1])
+    size = _at_once(len(stored), stored.shape[1])
     for start in range(0, len(stored), size):
         if np.bitwise_and(stored[start : start + size].view(np.uint16), 0x7FFF).max(initial=0) >= 0x7C00:
             return False

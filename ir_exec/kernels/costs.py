@@ -106,9 +106,9 @@ hundred places take 2 ms with 2**10 and 2**12, 4 with 2**8, 3 to 7 with 2**16.""
 SPLIT_ELEMENTS = 2**19
 """Elements from which on a function of NumPy's own, or a conversion, is split among threads: about 0.2 ms of work."""
 
-TWO_CALLS_ELEMENTS = 2**10
-"""Below, np.minimum of np.maximum (0.9 us) is quicker than np.clip (1.8 us); at 2,048 elements both take 2 us, and at
-16,384 np.clip takes a third of the time."""
+FEW_REMAINDERS = 2**11
+"""Up to so many remainders of f32 NumPy's function is quicker than quotients in f64. It takes the longer, the larger
+the quotients are: np.fmod of 2,048 elements 14 to 27 us, not 28 to 33, of 16,384 already 108 to 450, not 67 to 79."""
 
 EXPONENTIAL_NANOSECONDS = 2.0
 """An element of a softmax, 1 ns of f32, 3.4 of f16, and of other functions with an exponential in them."""
@@ -212,6 +212,9 @@ BOXES_AT_ONCE = 128
 """Candidates that non-maximum suppression compares with each other at once: 3,000 boxes take 20 ms with 16 to 512, 30
 with 1,024, which compare more boxes that better ones would have removed."""
 
+FEWEST_BOXES_AT_ONCE = 16
+"""The same at least, where so few are to be kept that fewer would do."""
+
 BOXES_TOGETHER = 512
 """Boxes up to which their overlaps are computed once for all classes: a square of 512 x 512 f32 is 1 MiB."""
 
@@ -229,12 +232,22 @@ for each, and with 8 columns it does 42 multiplications a nanosecond instead of 
 KEPT_AXIS_ELEMENTS = 2**9
 """Axes up to which tables of resampling are kept: resampling longer ones takes much longer than making a table."""
 
+STEP_NANOSECONDS = 60_000
+"""Product of a recurrent step from which on the two directions of a sequence run on threads of their own."""
+
 ARRANGED_ELEMENTS_A_STEP = 2**14
 """Weights that an LSTM may copy for each of its steps, so that the gates of one function lie next to each other: that
 saves 2 to 3 us a step, and 4 MiB of weights take 200 us."""
 
 DECODED_ELEMENTS = 2**18
 """Weights that are decoded at a time before they are multiplied: 1 MiB of f32, a core's own cache."""
+
+TOKENS_OF_A_BLOCK = 64
+"""Tokens for each such block that is decoded at a time: BLAS arranges the tokens anew for every block. f16 of 5,632 x
+2,048 by 512 tokens takes 209 ms with 2**18 elements at a time, 139 with 2**21; by 64 tokens 26 and 29."""
+
+MOST_BLOCKS = 8
+"""Of these at most."""
 
 LEAST_DECODED_COLUMNS = 128
 """The fewest columns of such a block of a matrix that is read along its columns."""

@@ -49,7 +49,7 @@ def _remainder(
         np.copysign(quotients, (a, b)[signed], out=out, casting="same_kind")
 
     found = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype) if out is None else out
-    if found.size <= costs.TWO_CALLS_ELEMENTS:
+    if found.size <= costs.FEW_REMAINDERS:
         function(a, b, out=found)
         return found
     return in_parts(of_part, (a, b), found)

@@ -52,8 +52,8 @@ class Prepared(BackendRep):
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs in the order of the graph, from the inputs in its order, or by their names.
 
-        kwargs: ONNX's interface has them; they are not looked at. Raises EvaluationError where an input is missing, and
-        what a run raises.
+        kwargs: ONNX's interface has them; they are not looked at.
+        Raises EvaluationError where an input is missing, and what a run raises.
         """
         named = dict(inputs) if isinstance(inputs, dict) else dict(zip(self._names, inputs, strict=False))
         named = {name: _normal(value) for name, value in named.items()}

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from ir_exec.build import Value
 from ir_exec.errors import ElementTypeError, Location, UnsupportedError
+from ir_exec.onnx.functions import schema_of
 from ir_exec.onnx.tensors import onnx_type
 from ir_exec.onnx.values import Held
 
@@ -37,11 +38,10 @@ def not_taken(domain: str, type: str, opset: int, inputs: Sequence[Held]) -> Ele
 @lru_cache(maxsize=2**10)
 def _taken(domain: str, type: str, opset: int) -> tuple[tuple[str, frozenset[int]], ...]:
     """The name and TensorProto.DataTypes of each input; () for operators that ONNX does not define."""
-    from onnx import TensorProto, defs
+    from onnx import TensorProto
 
-    try:
-        schema = defs.get_schema(type, opset, domain)
-    except defs.SchemaError:
+    schema = schema_of(domain, type, opset)
+    if schema is None:
         return ()
     spelt = {f"tensor({name.lower()})": code for name, code in TensorProto.DataType.items()}
     return tuple([(one.name, frozenset([spelt[text] for text in one.types if text in spelt])) for one in schema.inputs])

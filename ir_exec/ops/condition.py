@@ -36,12 +36,15 @@ class Select(Op):
     With numpy broadcasting `cond` may also have the largest shape, as in OpenVINO. With pdpd broadcasting the first
     axis of `else_` and of `cond` is axis `axis` of `then`, 0 where the file does not say.
 
+    cond: boolean. then, else_: any type, the same for both, which is that of output.
+
     Errors: IR504 where the shapes do not broadcast; IR501 and IR502 where they differ and `auto_broadcast` is none.
     Specification: condition/select-1.
     """
 
     inputs = (In("cond", types=BOOLEAN), In("then"), In("else_", like="then"))
     rising = ("then", "else_")
+    moves = True
 
     auto_broadcast: Annotated[Broadcasting, LOWER] = "numpy"
     axis: Annotated[Int, Named("auto_broadcast.auto_broadcast_axis")] = 0
@@ -132,8 +135,10 @@ class Bucketize(Op):
 class If(Op):
     """Runs then_body if the condition is true, else_body if it is false.
 
-    condition: one boolean. While it is not known, inference gives a type that the outputs of both bodies fit. Where one
-    body gives a scalar and the other a vector, the scalar becomes a vector of one element, as in OpenVINO.
+    condition: one boolean. values: any shapes and types, the inputs of the bodies. output: what the body that runs
+    gives; there may be several. While the condition is not known, inference gives a type that the outputs of both
+    bodies fit. Where one body gives a scalar and the other a vector, the scalar becomes a vector of one element, as in
+    OpenVINO.
     Errors: IR402 where the element type of an output depends on a condition that is not known, IR501 for a condition of
     rank 2 or more, IR502 for a vector that does not have one element.
     Specification: condition/if-8.

@@ -37,6 +37,7 @@ class ShapeOf1(Op):
     """
 
     inputs = (In("data"),)
+    moves = True
 
     def infer(self, data: TensorType) -> TensorType:
         return _shape_as_value(data.shape, ElementType.i64)
@@ -55,6 +56,7 @@ class ShapeOf(Op):
     """
 
     inputs = (In("data"),)
+    moves = True
 
     output_type: IndexTypeName = ElementType.i64
 
@@ -86,6 +88,7 @@ class _Squeeze(Op):
     inputs = (In("data"), In("axes", types=INTEGER, optional=True))
     rising = ("data",)
     views = True
+    moves = True
 
     def infer(self, data: TensorType, axes: TensorType | None = None) -> TensorType:
         if axes is not None:
@@ -175,6 +178,7 @@ class Unsqueeze(Op):
     inputs = (In("data"), In("axes", types=INTEGER))
     rising = ("data",)
     views = True
+    moves = True
 
     def infer(self, data: TensorType, axes: TensorType) -> TensorType:
         require_rank(axes, (0, 1), "axes")
@@ -229,6 +233,7 @@ class Reshape(Op):
     inputs = (In("data"), In("shape", types=INTEGER))
     rising = ("data",)
     views = True
+    moves = True
 
     special_zero: Bool
 

@@ -34,8 +34,8 @@ class _Fourier(Op):
     """What the transforms along given axes share.
 
     axes: a vector of different axes; negative ones count from the end, the last axis of complex data not counted.
-    signal_size: for each of them how many numbers are transformed, -1 for the size of the axis. A longer axis is cut
-    off, a shorter one filled with zeros.
+    signal_size: for each of them how many numbers are transformed, an integer, -1 for the size of the axis. A longer
+    axis is cut off, a shorter one filled with zeros.
     """
 
     inputs = (
@@ -155,7 +155,7 @@ class DFT(_Fourier):
     """output[m] = sum over j of data[j] * exp(-2 pi i m j / S), along every one of `axes` with its S numbers.
 
     data: a float type, shape [..., 2]. output: like data, with the sizes of signal_size. f16 and bf16 are computed in
-    f32; see `_Fourier` for the other inputs. Without axes the output is data.
+    f32. Without axes the output is data.
 
     Specification: signals/dft-7.
     """
@@ -180,7 +180,7 @@ class RDFT(_Fourier):
     """The DFT of real numbers. Along the last of `axes` the output has S // 2 + 1 numbers: the others are conjugates.
 
     data: a float type, rank 1 or more. output: the element type of data, shape [..., 2]. f16 and bf16 are computed in
-    f32; see `_Fourier` for the other inputs. There must be one axis at least.
+    f32. There must be one axis at least.
 
     Specification: signals/rdft-9. Where signal_size is not known, OpenVINO's shape inference keeps the sizes of all
     axes but the last; here they are unknown, for they may be others.
@@ -201,7 +201,7 @@ class IRDFT(_Fourier):
     """The inverse of RDFT: real numbers from the first half of their transform along the last of `axes`.
 
     data: a float type, shape [..., 2]. output: the element type of data, without the last axis of data. f16 and bf16
-    are computed in f32; see `_Fourier` for the other inputs. Along the last of `axes` the size M of data stands for
+    are computed in f32. Along the last of `axes` the size M of data stands for
     2 * (M - 1) numbers where signal_size does not say otherwise. There must be one axis at least.
 
     OpenVINO's CPU plugin refuses -1 for that axis; the specification and we do not.

@@ -72,11 +72,11 @@ class _Packed(Op):
 
     def evaluate(self, emb_table: Array, indices: Array, per_sample_weights: Array | None = None) -> Array:
         batch, size = indices.shape
-        bags = np.repeat(np.arange(batch), size)
+        sizes = np.full(batch, size)
         weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
-        reduced = _summed(emb_table, indices.reshape(-1), bags, batch, weights)
+        reduced = _summed(emb_table, indices.reshape(-1), sizes, weights)
         if self.reduction == "mean":
-            reduced = _divided(reduced, np.full(batch, size))
+            reduced = _divided(reduced, sizes)
         return rounded(reduced, emb_table.dtype)
 
     def check_values(self, *types: TensorType) -> list[IRError]:
@@ -139,10 +139,9 @@ class _Offsets(Op):
         per_sample_weights: Array | None = None,
     ) -> Array:
         sizes = _bag_sizes(offsets, len(indices))
-        bags = np.repeat(np.arange(len(sizes)), sizes)
-        first = len(indices) - len(bags)
+        first = len(indices) - int(sizes.sum())
         weights = None if per_sample_weights is None else per_sample_weights[first:]
-        reduced = _summed(emb_table, indices[first:], bags, len(sizes), weights)
+        reduced = _summed(emb_table, indices[first:], sizes, weights)
         if self.reduction == "mean":
             reduced = _divided(reduced, sizes)
         return _filled(rounded(reduced, emb_table.dtype), sizes == 0, emb_table, default_index)
@@ -229,9 +228,9 @@ class EmbeddingSegmentsSum(Op):
         segments = segments_of(segment_ids, count)
         order = np.argsort(segments, kind="stable")
         weights = None if per_sample_weights is None else per_sample_weights[order]
-        sums = _summed(emb_table, indices[order], segments[order], count, weights)
-        empty = np.bincount(segments, minlength=count) == 0
-        return _filled(rounded(sums, emb_table.dtype), empty, emb_table, default_index)
+        sizes = np.bincount(segments, minlength=count)
+        sums = _summed(emb_table, indices[order], sizes, weights)
+        return _filled(rounded(sums, emb_table.dtype), sizes == 0, emb_table, default_index)
 
     def check_values(self, *types: TensorType) -> list[IRError]:
         emb_table, indices, segment_ids, num_segments = types[:4]
@@ -275,21 +274,20 @@ def _require_offsets(offsets: Array, count: int) -> None:
     require_rising(offsets, "offsets")
 
 
-def _summed(table: Array, indices: Array, bags: Array, count: int, weights: Array | None) -> Array:
-    """The sums of the rows of table at `indices`, one for each of `count` bags.
+def _summed(table: Array, indices: Array, sizes: Array, weights: Array | None) -> Array:
+    """The sums of the rows of table at `indices`, one for each bag.
 
-    bags: the bag of each index, in rising order. Floats are added in their accumulator, integers in their own type,
-    where they wrap.
+    sizes: how many indices each bag has, which follow each other. Floats are added in their accumulator, integers in
+    their own type, where they wrap.
     """
     positions = find_indices(indices, len(table), 0, "refused")
     rows = table.reshape(len(table), prod(table.shape[1:]))
     dtype = accumulator(table.dtype) if ElementType.of(table).is_float else table.dtype
-    sums = np.zeros((count, rows.shape[1]), dtype)
-    sizes = np.bincount(bags, minlength=count)
+    sums = np.zeros((len(sizes), rows.shape[1]), dtype)
     few = min(costs.FEW_ROWS_OF_A_BAG, sums.size // costs.ELEMENTS_A_PLACE)
     add = _add_by_place if sizes.max(initial=0) <= few else _add_by_blocks
     add(rows, positions, sizes, weights, sums)
-    return sums.reshape(count, *table.shape[1:])
+    return sums.reshape(len(sizes), *table.shape[1:])
 
 
 def _add_by_place(rows: Array, positions: Array, sizes: Array, weights: Array | None, sums: Array) -> None:
@@ -353,7 +351,8 @@ class SparseFillEmptyRows(Op):
 
     values: [M], any element type. dense_shape: [2], rows and columns. indices: [M, 2], row and column of every value.
     default_value: a scalar; as in OpenVINO, any type is converted to that of values.
-    Outputs: indices and values, sorted by row and column, equal ones in their order; and whether each row was empty.
+    output_indices: [n, 2], the type of indices, and output_values: [n], the type of values, sorted by row and column,
+    equal ones in their order. empty_row_indicator: boolean, [rows], whether each row was empty.
     Errors: IR402 for a number among strings and a string among numbers; IR701 for a row or a column that the matrix
     does not have, which OpenVINO's CPU plugin accepts.
     Specification: sparse/fill-empty-rows-16.

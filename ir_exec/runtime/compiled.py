@@ -205,7 +205,7 @@ def compile_model(
         OpenVINO's CPU plugin does with f16: values are rounded to the types of the file where Convert and ConvertLike
         say so, in variables that Assign writes, and in the outputs. Weights of 16 bits take twice their memory then,
         unless weights="keep" converts them in every run. "file" rounds after every layer; so does a network with an
-        input whose element type the file leaves open.
+        input whose element type the file leaves open. One that only moves such values runs in their types either way.
     outputs: names of tensors or layers (`split:1` where a layer has several outputs) whose values are the outputs, in
         this order, instead of those of the network. Only what they and the variables need is computed.
     optimize: whether layers are put together into fewer, larger steps, which may change the last digits of a result.

@@ -17,7 +17,7 @@ import numpy as np
 
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Graph, Node, Value
-from ir_exec.infer import infer_outputs, infer_types
+from ir_exec.infer import infer_outputs
 from ir_exec.kernels.pieces import converted
 from ir_exec.model import Model
 from ir_exec.ops import Op
@@ -40,13 +40,6 @@ Precision: TypeAlias = Literal["f32", "file"]
 """What 16-bit floats are computed in: f32, or the types of the file."""
 
 _SHORT = element_types("f16 bf16")
-
-_MOVERS = {
-    *("Parameter", "Const", "Constant", "Result", "ShapeOf", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Concat"),
-    *("Split", "VariadicSplit", "Slice", "StridedSlice", "Tile", "Broadcast", "Reverse"),
-    *("Gather", "GatherElements", "GatherND", "ScatterUpdate", "ScatterElementsUpdate", "ScatterNDUpdate"),
-}
-"""Types of layers that move elements and compute none, but for scatters that reduce."""
 
 _SMALL = 2**12
 """Elements up to which NumPy converts in the time that the choice of a faster way takes."""
@@ -119,11 +112,8 @@ def run_as_f32(model: Model) -> Widened:
 
 def _computes(node: Node, types: Mapping[Value, TensorType]) -> bool:
     """Whether a layer does more with 16-bit floats than to move them."""
-    if not any(kind in _SHORT for kind in _kinds((*node.values_in, *node.outputs), types)):
-        return False
-    if node.op is None or _is_users(node.op) or node.type not in _MOVERS:
-        return True
-    return getattr(node.op, "reduction", "none") != "none"
+    is_mover = node.op is not None and node.op.moves
+    return not is_mover and any(kind in _SHORT for kind in _kinds((*node.values_in, *node.outputs), types))
 
 
 def _has_short(model: Model) -> bool:
@@ -137,9 +127,7 @@ def _file_types(model: Model) -> Mapping[Value, TensorType]:
     """The types of the file, of values in bodies too; values of bodies that never run have none."""
     if not any(node.bodies for node in model.graph.nodes):
         return dict(zip(model.graph.values, model.types, strict=True))
-    seen: dict[Value, TensorType] = {}
-    infer_types(model.graph, weights=model.weights, given=model.given, seen=seen)
-    return seen
+    return model.all_types()
 
 
 def _replaced(

@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ir_exec.debug.entries import Entry, matched
+from ir_exec.debug.entries import Entry
+from ir_exec.debug.matching import matched
 from ir_exec.view.data import GraphView, LayerView, Link, NetworkView
 from ir_exec.view.foreign import execution_graph, is_execution_graph, onnx_network
 from ir_exec.view.networks import network_view, open_network

@@ -31,6 +31,15 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def other(place: Path) -> str:
+    """A network like net.xml with other weights, from the folder `place`."""
+    (place / "other").mkdir()
+    weighed_network(place / "other")
+    (place / "other" / "net.bin").write_bytes((WEIGHTS + 1).tobytes())
+    return "other/net.xml"
+
+
 def call(*arguments: str) -> Result:
     return CliRunner().invoke(main, [*arguments])
 
@@ -176,14 +185,11 @@ def test_a_cluster_does_the_same(place: Path) -> None:
     assert "5 of 5 items are equal" in compared.output
 
 
-def test_compare(place: Path) -> None:
+def test_compare(other: str) -> None:
     equal = call("compare", "net.xml", "--with", "net.xml", "--inputs", "data/*.npz")
     assert equal.exit_code == 0, equal.output
     assert "5 of 5 items are equal" in equal.output
-    (place / "other").mkdir()
-    weighed_network(place / "other")
-    Path("other/net.bin").write_bytes((WEIGHTS + 1).tobytes())
-    found = call("compare", "net.xml", "--with", "other/net.xml", "--inputs", "data/*.npz", "--format", "json")
+    found = call("compare", "net.xml", "--with", other, "--inputs", "data/*.npz", "--format", "json")
     assert found.exit_code == 1
     report = json.loads(found.output)
     jsonschema.validate(report, json.loads(COMPARISONS.read_text("utf-8")))
@@ -196,13 +202,10 @@ def test_compare(place: Path) -> None:
     assert "4 of 5 items are equal" in broken.output
 
 
-def test_compare_for_other_programs(place: Path) -> None:
+def test_compare_for_other_programs(other: str) -> None:
     """Of items that are equal, differ, and cannot be compared."""
-    (place / "other").mkdir()
-    weighed_network(place / "other")
-    Path("other/net.bin").write_bytes((WEIGHTS + 1).tobytes())
     np.savez("data/4.npz", in0=np.zeros((2, 5), np.float32))
-    arguments = ("compare", "net.xml", "--with", "other/net.xml", "--inputs", "data")
+    arguments = ("compare", "net.xml", "--with", other, "--inputs", "data")
     suites = call(*arguments, "--format", "junit", "--output", "found.xml")
     assert suites.exit_code == 2
     found = {suite.get("name", ""): suite for suite in etree.parse("found.xml").getroot()}
@@ -219,13 +222,10 @@ def test_compare_for_other_programs(place: Path) -> None:
     assert Path("found.txt").read_text().splitlines()[-1].startswith("4: could not be compared: ")
 
 
-def test_compare_as_a_page(place: Path) -> None:
+def test_compare_as_a_page(other: str) -> None:
     """Each layer as it is in the item in which it is worst."""
-    (place / "other").mkdir()
-    weighed_network(place / "other")
-    Path("other/net.bin").write_bytes((WEIGHTS + 1).tobytes())
     np.savez("data/4.npz", in0=np.zeros((2, 5), np.float32))
-    arguments = ("compare", "net.xml", "--with", "other/net.xml", "--inputs", "data")
+    arguments = ("compare", "net.xml", "--with", other, "--inputs", "data")
     found = call(*arguments, "--format", "html")
     assert found.exit_code == 2, found.output
     data = json.loads(etree.HTML(found.stdout).xpath("string(//script[@id='data'])"))

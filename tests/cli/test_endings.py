@@ -68,6 +68,27 @@ def test_no_standard_output_at_all(command: tuple[str, ...]) -> None:
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.skipif(os.name != "posix", reason="of file descriptors as POSIX has them")
+@pytest.mark.parametrize("command", COMMANDS, ids=ids)
+def test_no_standard_error_at_all(command: tuple[str, ...]) -> None:
+    plain = subprocess.run([*IR_EXEC, *command], capture_output=True, check=False)
+    shell = ["sh", "-c", 'exec "$@" 2>&-', "sh", *IR_EXEC, *command]
+    done = subprocess.run(shell, stdout=subprocess.PIPE, check=False)
+    assert done.returncode == plain.returncode
+    assert done.stdout.splitlines()[:3] == plain.stdout.splitlines()[:3]
+    assert len(done.stdout.splitlines()) == len(plain.stdout.splitlines())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="of file descriptors as POSIX has them")
+def test_many_inputs_without_standard_error(tmp_path: Path) -> None:
+    samples = ROOT / "samples"
+    command = ("run", str(samples / "gather_elements.xml"), "--inputs", str(samples / "gather*.inputs.npz"))
+    shell = ["sh", "-c", 'exec "$@" 2>&-', "sh", *IR_EXEC, *command, "--output", str(tmp_path / "out"), "--jobs", "2"]
+    done = subprocess.run(shell, stdout=subprocess.PIPE, check=False)
+    assert done.returncode == 0
+    assert done.stdout.startswith(b"ran 1 item in ")
+
+
 @pytest.mark.parametrize("command", ["check", "inspect", "run", "explain"])
 def test_interrupted(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*arguments: object, **more: object) -> None:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from importlib import resources
 
+import numpy as np
 import pytest
 
 from ir_exec.errors import GraphError, IRError, UnsupportedError
 from ir_exec.ops import In, Op, op, opset_number, registered, resolve
 from ir_exec.ops.base import Family
+from ir_exec.ops.base.docstrings import description_of
 from ir_exec.ops.base.operator import check_contract
-from ir_exec.types import Array, ElementType, Shape, TensorType
+from ir_exec.types import ALL, Array, ElementType, Shape, TensorType
 from tests.conformance.build import build
 from tests.conformance.case import Case
 from tests.conformance.checks import families, table
 from tests.conformance.oracle import Oracle, Refused
+from tests.conformance.ours import evaluate, operator
 
 NEED_A_NETWORK = {"Parameter", "Const", "Result", "ReadValue", "Assign", "Loop", "TensorIterator", "If"}
 """Types of which one layer alone makes no case; tests of whole networks run them."""
@@ -54,6 +58,62 @@ def test_every_version_has_cases(cls: type[Op]) -> None:
 @pytest.mark.parametrize("cls", registered(), ids=name_of)
 def test_every_version_says_what_it_does(cls: type[Op]) -> None:
     assert (cls.__dict__.get("__doc__") or "").strip(), f"{name_of(cls)} has no docstring"
+
+
+@pytest.mark.parametrize("cls", registered(), ids=name_of)
+def test_every_version_tells_shapes_and_types_of_its_ports(cls: type[Op]) -> None:
+    sentences = re.split(r"(?<=\.)\s+(?=[A-Za-z`])|\n\n", told(cls, frozenset()))
+    ports = [*(port.name.rstrip("_") for port in cls.inputs), *cls.outputs]
+    assert not [
+        port
+        for port in ports
+        if not any(re.search(rf"\b{port}s?_?\b", one) and SHAPE_OR_TYPE.search(one) for one in sentences)
+    ]
+
+
+SHAPE_OR_TYPE = re.compile(
+    r"\[|_type`|"
+    r"\b(any|same|like|as \w+|types?|shapes?|rank|scalar|vector|integers?|float\w*|booleans?|numeric|one)\b"
+)
+"""What a sentence about a port says of it: `[N, C]`, any type, the shape of another, one integer."""
+
+
+def told(cls: type[Op], without: frozenset[str]) -> str:
+    """What a class says, and the versions that it names: Proposal-1 is "Proposal-4 without scores"."""
+    text = description_of(cls)
+    named = {name_of(other): other for other in registered()}
+    others = sorted({*re.findall(r"\b[A-Z]\w*-\d+\b", text)} & (named.keys() - without - {name_of(cls)}))
+    return "\n\n".join([text, *(told(named[name], without | {name_of(cls), *others}) for name in others)])
+
+
+@pytest.mark.parametrize("cls", [cls for cls in registered() if cls.moves], ids=name_of)
+def test_an_operator_that_only_moves_gives_elements_of_its_inputs(cls: type[Op]) -> None:
+    if cls.type_name in NEED_A_NETWORK:
+        return
+    tried = 0
+    for case in cases_by_class()[cls]:
+        # What counts or points, as lengths do, keeps its values.
+        is_data = [cls.inputs[min(place, len(cls.inputs) - 1)].types == ALL for place in range(len(case.inputs))]
+        given = [random_short_floats(one) if moved else one for one, moved in zip(case.inputs, is_data, strict=True)]
+        if not operator(case).moves or all(array is own for array, own in zip(given, case.inputs, strict=True)):
+            continue
+        known = {0}.union(*[bits_of(array) for array in given if array.dtype == np.float16])
+        outputs = evaluate(case, given)
+        assert all(output.dtype == np.float16 or output.dtype.kind in "iu" for output in outputs)
+        assert all(bits_of(output) <= known for output in outputs if output.dtype == np.float16)
+        tried += 1
+    assert tried
+
+
+def random_short_floats(array: Array) -> Array:
+    """f16 of any bits, NaNs included, in the place of floats."""
+    if array.dtype not in (np.float16, np.float32):
+        return array
+    return np.random.default_rng(0).integers(2**16, size=array.shape, dtype=np.uint16).view(np.float16)
+
+
+def bits_of(array: Array) -> set[int]:
+    return set(np.ascontiguousarray(array).view(np.uint16).ravel().tolist())
 
 
 @pytest.mark.parametrize("cls", registered(), ids=name_of)

@@ -134,7 +134,7 @@ class TestBetweenFiles:
 
     def test_a_reference_that_takes_other_inputs(self) -> None:
         net = NetworkText()
-        net.result(net.op("Add", net.parameter("3,4"), net.op("ReLU", net.parameter("3,4"))))
+        net.result(net.op("Add", net.op("ReLU", net.parameter("3,4")), net.parameter("3,4")))
         file = net.file()
         with pytest.raises(EvaluationError, match="the reference has an input"):
             compare(network(), read_model(file.xml, weights=file.weights), [X])

@@ -26,7 +26,7 @@ def assert_same_bits(found: Array, expected: Array) -> None:
 @given(a=arrays(np.float32, 3, elements=NUMBERS), b=arrays(np.float32, 3, elements=NUMBERS))
 def test_remainders_are_those_of_numpy(function, expected, a: Array, b: Array) -> None:
     # Few elements are left to NumPy.
-    a, b = np.tile(a, 700), np.repeat(b, 700)
+    a, b = np.tile(a, 1000), np.repeat(b, 1000)
     with np.errstate(all="ignore"):
         assert_same_bits(function(a, b), expected(a, b))
 

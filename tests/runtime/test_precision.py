@@ -419,6 +419,29 @@ def test_operators_of_users_get_f32_unless_they_refuse_it(dim: str) -> None:
     assert [array.tolist() for array in found] == [[1 + 2049], [4096 + 2049], True]
 
 
+class Turned(Op):
+    """The elements of data in reverse order."""
+
+    inputs = (In("data"),)
+    moves = True
+
+    def infer(self, data: TensorType) -> TensorType:
+        return data.without_values()
+
+    def evaluate(self, data: Array) -> Array:
+        return data[::-1].copy()
+
+
+@pytest.mark.usefixtures("_forgotten")
+@pytest.mark.parametrize("moves", [True, False])
+def test_an_operator_of_users_may_say_that_it_only_moves(moves: bool) -> None:
+    register_op("Turned", version="extension")(type("Turned", (Turned,), {"moves": moves}))
+    model = build.model([build.op("Turned", build.parameter([2], "f16"), opset="extension")])
+    assert (run_as_f32(model) is AS_IN_FILE) is moves
+    (found,) = ir_exec.compile_model(model)([of("f16", 0.1, 0.2)]).values()
+    assert np.array_equal(found, of("f16", 0.2, 0.1))
+
+
 @pytest.mark.parametrize(("reduction", "is_as_in_file"), [("none", True), ("sum", False)])
 def test_a_network_that_only_moves_16_bit_floats_runs_as_in_its_file(reduction: str, is_as_in_file: bool) -> None:
     data = build.parameter([2, 3], "f16")

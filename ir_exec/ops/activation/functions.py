@@ -65,6 +65,7 @@ class Identity(Op):
     inputs = (In("data"),)
     rising = ("data",)
     views = True
+    moves = True
 
     def infer(self, data: TensorType) -> TensorType:
         return data

@@ -170,7 +170,7 @@ class _Remainder(Binary):
         return type(self).function if is_exact else None
 
     def _are_few(self, a: TensorType, b: TensorType) -> bool:
-        return a.element_type is not ElementType.f32 or self.infer(a, b).shape.size.hi <= costs.TWO_CALLS_ELEMENTS
+        return a.element_type is not ElementType.f32 or self.infer(a, b).shape.size.hi <= costs.FEW_REMAINDERS
 
     def check_values(self, *types: TensorType) -> list[IRError]:
         return _zero_divisors(*types)

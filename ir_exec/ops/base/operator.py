@@ -92,6 +92,8 @@ class Op:
     rounds: values are stored in the output's element type, or rounded to it on purpose. So they are where a network
         whose file says f16 or bf16 is computed in f32; all other operators compute in f32 there, whatever 16-bit float
         type an attribute names.
+    moves: every floating point element of the outputs is one of the inputs', bit for bit, or 0. A network that does
+        nothing else with its 16-bit floats runs in the types of its file, which gives the same and saves conversions.
 
     The place in a graph:
     is_parameter: an input of the graph; whoever runs the graph gives its value.
@@ -130,6 +132,7 @@ class Op:
 
     expected_attributes: ClassVar[tuple[str, ...]] = ()
     rounds: ClassVar[bool] = False
+    moves: ClassVar[bool] = False
 
     is_parameter: ClassVar[bool] = False
     is_result: ClassVar[bool] = False

@@ -8,7 +8,14 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
-from ir_exec.kernels.boxes import Selected, above, best_first, corner_overlaps, keep_best, moved_boxes
+from ir_exec.kernels.boxes import (
+    Selected,
+    above,
+    best_of_classes,
+    corner_overlaps,
+    keep_best_of_classes,
+    moved_boxes,
+)
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, Float, Floats, Int, Ints, NonNegative, Positive, of_length
@@ -211,14 +218,16 @@ class ExperimentalDetectronDetectionOutput(Op):
         # The boxes of a region without area are 0, and so are its scores.
         empty = ~((regions[:, 2] > regions[:, 0]) & (regions[:, 3] > regions[:, 1]))
         boxes[:, :, empty], scores = 0, np.where(empty[:, np.newaxis], np.float32(0), scores)
-        most, parts = self.max_detections_per_image, []
-        for label in range(1, self.num_classes):
-            own = np.ascontiguousarray(scores[:, label])
-            order = best_first(own, np.flatnonzero(own > np.float32(self.score_threshold)))
-            overlaps = corner_overlaps(boxes[:, label, order], 1.0, touching=False)
-            limit = None if self.post_nms_count < 0 else self.post_nms_count
-            kept = order[keep_best(len(order), overlaps, above(self.nms_threshold), most=limit)]
-            parts.append(Selected.of(0, label, kept, own[kept]))
+        most = self.max_detections_per_image
+        kept = keep_best_of_classes(
+            best_of_classes(np.ascontiguousarray(scores.T[1:]), np.float32(self.score_threshold)),
+            corner_overlaps(boxes[:, 1:].reshape(4, -1), 1.0, touching=False),
+            above(self.nms_threshold),
+            count=len(scores),
+            apart=True,
+            most=None if self.post_nms_count < 0 else self.post_nms_count,
+        )
+        parts = [Selected.of(0, label, best, scores[best, label]) for label, best in enumerate(kept, start=1)]
         found = Selected.joined(parts)
         if len(found.box) > most:
             found = found.ordered(-found.score, found.box, found.label).take(slice(most))

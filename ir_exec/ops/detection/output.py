@@ -8,7 +8,14 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError
-from ir_exec.kernels.boxes import Selected, above, as_rows, best_first, corner_overlaps, keep_best
+from ir_exec.kernels.boxes import (
+    Selected,
+    above,
+    as_rows,
+    best_of_classes,
+    corner_overlaps,
+    keep_best_of_classes,
+)
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, Float, Int, Ints, Positive, of_length
@@ -158,12 +165,15 @@ class _DetectionOutput(Op):
     def _kept(self, image: int, boxes: Array, scores: Array) -> Selected:
         """The boxes that are kept of one image, class by class; `box` is the index of the prior."""
         chosen = self._best_class_of_each(scores) if self.decrease_label_id else self._above_threshold(scores)
-        parts = []
-        for label, order in enumerate(chosen):
-            if len(order):
-                overlaps = corner_overlaps(as_rows(boxes[order, 0 if self.share_location else label]))
-                kept = order[keep_best(len(order), overlaps, above(self.nms_threshold))]
-                parts.append(Selected.of(image, label, kept, scores[kept, label]))
+        rows = as_rows((boxes[:, 0] if self.share_location else boxes.swapaxes(0, 1)).reshape(-1, 4))
+        kept = keep_best_of_classes(
+            chosen,
+            corner_overlaps(rows),
+            above(self.nms_threshold),
+            count=len(boxes),
+            apart=not self.share_location,
+        )
+        parts = [Selected.of(image, label, best, scores[best, label]) for label, best in enumerate(kept)]
         found, keep = Selected.joined(parts), self.keep_top_k[0]
         if -1 < keep < len(found.box):
             found = found.ordered(-found.score, found.box, found.label).take(slice(keep))
@@ -172,13 +182,10 @@ class _DetectionOutput(Op):
 
     def _above_threshold(self, scores: Array) -> list[Array]:
         """For each class its candidates, the best first, as indices of priors."""
-        chosen = [np.zeros(0, np.int64)] * scores.shape[1]
-        for label in range(len(chosen)):
-            if label != self.background_label_id:
-                own = np.ascontiguousarray(scores[:, label])
-                order = best_first(own, np.flatnonzero(own > np.float32(self.confidence_threshold)))
-                chosen[label] = order if self.top_k < 0 else order[: self.top_k]
-        return chosen
+        orders = best_of_classes(np.ascontiguousarray(scores.T), np.float32(self.confidence_threshold))
+        if 0 <= self.background_label_id < len(orders):
+            orders[self.background_label_id] = np.zeros(0, np.int64)
+        return orders if self.top_k < 0 else [order[: self.top_k] for order in orders]
 
     def _best_class_of_each(self, scores: Array) -> list[Array]:
         """The same where every prior counts for its best class only, and never for class 0."""

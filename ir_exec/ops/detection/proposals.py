@@ -139,7 +139,7 @@ class _Proposal(Op):
 
 @op("Proposal", since=1)
 class Proposal1(_Proposal):
-    """Proposal-4 without scores. Specification: detection/proposal-1."""
+    """Proposal-4 without scores: output is its rois, of the same type. Specification: detection/proposal-1."""
 
     def infer(self, class_probs: TensorType, bbox_deltas: TensorType, image_shape: TensorType) -> TensorType:
         return self._types(class_probs, bbox_deltas, image_shape)[0]
@@ -212,7 +212,7 @@ class ExperimentalDetectronGenerateProposalsSingleImage(Op):
     im_info: floating, [3], height and width of the image and a scale that is not used. anchors: the same type,
     [height * width * A, 4], boxes (x0, y0, x1, y1). deltas: [A * 4, height, width], how each anchor moves: its centre
     by so many widths and heights, and the logarithms of its growth, at most log(1000 / 16). scores: [A, height, width].
-    rois: [post_nms_count, 4], the best first, and their scores [post_nms_count], both filled up with zeros.
+    rois: [post_nms_count, 4], the best first. roi_scores: theirs, [post_nms_count]. Both are filled up with zeros.
 
     Boxes are clipped to the image; those smaller than `min_size` get the score 0. Of the best
     `pre_nms_count` those are removed that overlap a better one by more than `nms_threshold`. As in OpenVINO, a box from

@@ -24,7 +24,8 @@ __all__ = ["RegionYolo", "ReorgYolo"]
 class RegionYolo(Op):
     """The output of a YOLO detector after the logistic function and, with `do_softmax`, a softmax over its classes.
 
-    data: floating, [N, regions * (coords + classes + 1), H, W].
+    data: floating, [N, regions * (coords + classes + 1), H, W]. output: the type of data.
+
     With `do_softmax` there are `num` regions: the first two numbers of a region and its confidence go through the
     logistic function, its classes through a softmax; further channels stay as they are, and the axes from `axis` to
     `end_axis` are flattened. Without it there are as many regions as `mask` has values, the classes go through the
@@ -94,6 +95,7 @@ class ReorgYolo(Op):
 
     inputs = (In("data"),)
     rising = ("data",)
+    moves = True
 
     stride: Annotated[Positives, of_length(1)]
 

@@ -105,14 +105,14 @@ class NV12toRGB(_FromYuv):
 
 @op("NV12toBGR", since=8)
 class NV12toBGR(NV12toRGB):
-    """NV12toRGB with the channels in the order B, G, R. Specification: image/nv12-to-bgr-8."""
+    """NV12toRGB-8 with the channels in the order B, G, R. Specification: image/nv12-to-bgr-8."""
 
     blue_first = True
 
 
 @op("I420toRGB", since=8)
 class I420toRGB(_FromYuv):
-    """NV12toRGB with U and V in planes of their own.
+    """NV12toRGB-8 with U and V in planes of their own.
 
     y: [N, H, W, 1]. u, v: [N, H/2, W/2, 1], the type of y. Or y alone, [N, 1.5 H, W, 1], in which the plane of U and
     then that of V follow the rows of Y. output: [N, H, W, 3], the type of y.
@@ -147,7 +147,7 @@ class I420toRGB(_FromYuv):
 
 @op("I420toBGR", since=8)
 class I420toBGR(I420toRGB):
-    """I420toRGB with the channels in the order B, G, R. Specification: image/i420-to-bgr-8."""
+    """I420toRGB-8 with the channels in the order B, G, R. Specification: image/i420-to-bgr-8."""
 
     blue_first = True
 
@@ -211,7 +211,7 @@ class RGBtoNV12(Op):
 
 @op("BGRtoNV12", since=17)
 class BGRtoNV12(RGBtoNV12):
-    """RGBtoNV12 for channels in the order B, G, R. Specification: image/bgr-to-nv12-17."""
+    """RGBtoNV12-17 for channels in the order B, G, R. Specification: image/bgr-to-nv12-17."""
 
     blue_first = True
 

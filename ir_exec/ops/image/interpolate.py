@@ -122,7 +122,7 @@ class _Resize(Op):
 class Interpolate11(_Resize):
     """A tensor resampled along some of its axes.
 
-    image: rank 1 or more; f16, bf16, f32, f64, i8, u8, i32 or i64. scales_or_sizes: f16, bf16 or f32 if
+    image: rank 1 or more; f16, bf16, f32, f64, i8, u8, i32 or i64. scales_or_sizes: a vector, f16, bf16 or f32 if
     shape_calculation_mode is `scales`, i32, i64, u32 or u64 if it is `sizes`. axes: optional, of one of the latter.
     Specification: image/interpolate-11.
     """

@@ -40,7 +40,11 @@ _PATIENCE = 1000
 
 
 class _Iteration(Op):
-    """What Loop and TensorIterator share."""
+    """What Loop and TensorIterator share.
+
+    values: any shapes and types; the port map says what of each the body gets: all of it, a part, or its first value.
+    output: what the body gives at the end, or in all iterations, one after the other; there may be several.
+    """
 
     inputs: ClassVar[tuple[In, ...]] = (In("values", variadic=True, mixed=True),)
     body_names = ("body",)

@@ -31,10 +31,12 @@ __all__ = [
 class Parameter(Op):
     """An input of the network; whoever runs the network gives its value.
 
+    output: of the type and shape that the attributes say.
     Specification: infrastructure/parameter-1.
     """
 
     is_parameter = True
+    moves = True
 
     element_type: ElementTypeName
     shape: ShapeText
@@ -56,10 +58,12 @@ def _storable(kind: ElementType) -> ElementType:
 class Const(Op):
     """A value from the .bin: `size` bytes from `offset` on, decoded when they are first needed.
 
+    output: of the type and shape that the attributes say.
     Specification: infrastructure/constant-1.
     """
 
     rounds = True
+    moves = True
 
     element_type: Annotated[ElementTypeName, _storable]
     shape: ShapeText
@@ -85,12 +89,14 @@ class Const(Op):
 class Result(Op):
     """An output of the network.
 
+    value: any shape, any type. output: the same.
     Specification: infrastructure/result-1.
     """
 
     inputs = (In("value"),)
     views = True
     is_result = True
+    moves = True
 
     def infer(self, value: TensorType) -> TensorType:
         return value
@@ -100,9 +106,13 @@ class Result(Op):
 
 
 class ReadsVariable(Op):
-    """What both versions of ReadValue share: the output is what the last run has assigned to the variable."""
+    """What both versions of ReadValue share.
+
+    init_value: any shape and type. output: what the last run has assigned to the variable, of the same type.
+    """
 
     views = True
+    moves = True
     deterministic = False
 
     variable_id: str
@@ -173,10 +183,14 @@ class ReadValue(ReadsVariable):
 
 
 class AssignsVariable(Op):
-    """What both versions of Assign share: the input is the variable's value in the next run, and the output."""
+    """What both versions of Assign share.
+
+    new_value: any shape, any type, the value of the variable in the next run. output: the same.
+    """
 
     inputs = (In("new_value"),)
     views = True
+    moves = True
     deterministic = False
 
     variable_id: str

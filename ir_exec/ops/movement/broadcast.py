@@ -42,6 +42,7 @@ class Tile(Op):
 
     inputs = (In("data"), In("repeats", types=INTEGER))
     rising = ("data",)
+    moves = True
 
     def infer(self, data: TensorType, repeats: TensorType) -> TensorType:
         require_rank(repeats, 1, "repeats")
@@ -75,6 +76,7 @@ class _Broadcast(Op):
 
     inputs = (In("data"), In("target_shape", types=INTEGER), In("axes_mapping", types=INTEGER, optional=True))
     rising = ("data",)
+    moves = True
 
     axis: Int = 0
 

@@ -40,6 +40,7 @@ class GatherElements(Op):
     inputs = (In("data"), In("indices", types=INDEX))
     rising = ("data",)
     picks = ("data",)
+    moves = True
 
     axis: Int
 
@@ -92,6 +93,7 @@ class _Gather(Op):
     inputs = (In("data"), In("indices", types=INTEGER), In("axis", types=INTEGER))
     rising = ("data",)
     picks = ("data",)
+    moves = True
 
     negative: ClassVar[Negative] = "tolerated"
 
@@ -234,6 +236,7 @@ class _GatherND(Op):
     inputs = (In("data"), In("indices", types=INTEGER))
     rising = ("data",)
     picks = ("data",)
+    moves = True
 
     negative: ClassVar[Negative] = "tolerated"
 

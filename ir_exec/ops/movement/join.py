@@ -36,6 +36,7 @@ class Concat(Op):
 
     inputs = (In("inputs", variadic=True),)
     rising = ("inputs",)
+    moves = True
 
     axis: Int
 
@@ -74,6 +75,7 @@ class Split(Op):
     inputs = (In("data"), In("axis", types=INTEGER))
     rising = ("data",)
     views = True
+    moves = True
     varies_outputs = True
 
     num_splits: Annotated[Int, within(1, MOST_OUTPUTS)]
@@ -116,6 +118,7 @@ class VariadicSplit(Op):
     inputs = (In("data"), In("axis", types=INTEGER), In("split_lengths", types=INTEGER))
     rising = ("data",)
     views = True
+    moves = True
     varies_outputs = True
     counts_outputs = "split_lengths"
 

@@ -39,6 +39,7 @@ class _Pad(Op):
     )
     rising = ("data",)
     views = True
+    moves = True
 
     pad_mode: Annotated[Literal["constant", "edge", "reflect", "symmetric"], LOWER]
 

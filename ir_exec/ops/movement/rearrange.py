@@ -50,6 +50,7 @@ class ShuffleChannels(Op):
 
     inputs = (In("data"),)
     rising = ("data",)
+    moves = True
 
     axis: Int = 1
     group: Positive = 1
@@ -78,6 +79,7 @@ class _Depth(Op):
 
     inputs = (In("data"),)
     rising = ("data",)
+    moves = True
 
     block_size: Positive = 1
     mode: Annotated[Literal["blocks_first", "depth_first"], LOWER]
@@ -165,6 +167,7 @@ class BatchToSpace(Op):
         In("crops_end", types=INTEGER, like="block_shape"),
     )
     rising = ("data",)
+    moves = True
 
     def infer(
         self, data: TensorType, block_shape: TensorType, crops_begin: TensorType, crops_end: TensorType
@@ -217,6 +220,7 @@ class SpaceToBatch(Op):
         In("pads_begin", types=INTEGER),
         In("pads_end", types=INTEGER),
     )
+    moves = True
 
     def infer(
         self, data: TensorType, block_shape: TensorType, pads_begin: TensorType, pads_end: TensorType
@@ -290,6 +294,7 @@ class ExtractImagePatches(Op):
     """
 
     inputs = (In("data"),)
+    moves = True
 
     sizes: Annotated[Positives, TWO]
     strides: Annotated[Positives, TWO]

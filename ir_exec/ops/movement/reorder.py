@@ -35,6 +35,7 @@ class Roll(Op):
 
     inputs = (In("data"), In("shift", types=INDEX), In("axes", types=INDEX))
     rising = ("data",)
+    moves = True
 
     def infer(self, data: TensorType, shift: TensorType, axes: TensorType) -> TensorType:
         require_rank(shift, (0, 1), "shift")
@@ -100,6 +101,7 @@ class Reverse(Op):
     inputs = (In("data"), In("axis", types=INTEGER | BOOLEAN))
     rising = ("data",)
     views = True
+    moves = True
 
     mode: Annotated[Literal["index", "mask"], LOWER]
 
@@ -144,6 +146,7 @@ class ReverseSequence(Op):
 
     inputs = (In("data"), In("seq_lengths", types=NUMERIC))
     rising = ("data",)
+    moves = True
 
     batch_axis: Int = 0
     seq_axis: Int = 1

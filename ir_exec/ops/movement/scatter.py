@@ -52,6 +52,7 @@ class ScatterUpdate(Op):
     inputs = (In("data"), In("indices", types=INTEGER), In("updates", like="data"), In("axis", types=INTEGER))
     rising = ("data", "updates")
     overwrites = ("data",)
+    moves = True
 
     def infer(self, data: TensorType, indices: TensorType, updates: TensorType, axis: TensorType) -> TensorType:
         position = known_axis(axis, data.rank)
@@ -98,6 +99,7 @@ class _ScatterElementsUpdate(Op):
         In("axis", types=INTEGER),
     )
     overwrites = ("data",)
+    moves = True
 
     negative: ClassVar[Negative]
 
@@ -191,6 +193,10 @@ class ScatterElementsUpdate12(_ScatterElementsUpdate):
     use_init_val: Bool = True
 
     @property
+    def moves(self) -> bool:  # type: ignore[override]  # a reduction computes
+        return self.reduction == "none"
+
+    @property
     def rising(self) -> tuple[str, ...]:  # type: ignore[override]  # a product may fall where a factor rises
         return () if self.reduction == "prod" else ("data", "updates")
 
@@ -214,6 +220,7 @@ class _ScatterNDUpdate(Op):
 
     inputs = (In("data"), In("indices", types=INDEX), In("updates", like="data"))
     overwrites = ("data",)
+    moves = True
 
     negative: ClassVar[Negative]
 
@@ -315,6 +322,10 @@ class ScatterNDUpdate15(_ScatterNDUpdate):
     negative: ClassVar[Negative] = "counted"
 
     reduction: Annotated[Literal["none", "sum", "sub", "prod", "min", "max"], LOWER] = "none"
+
+    @property
+    def moves(self) -> bool:  # type: ignore[override]  # a reduction computes
+        return self.reduction == "none"
 
     @property
     def rising(self) -> tuple[str, ...]:  # type: ignore[override]  # a difference falls where an update rises

@@ -58,6 +58,7 @@ class Slice(Op):
     )
     rising = ("data",)
     views = True
+    moves = True
 
     def infer(
         self, data: TensorType, start: TensorType, stop: TensorType, step: TensorType, axes: TensorType | None = None
@@ -261,6 +262,7 @@ class StridedSlice(Op):
     )
     rising = ("data",)
     views = True
+    moves = True
 
     begin_mask: Bits = ()
     end_mask: Bits = ()

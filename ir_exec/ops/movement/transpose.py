@@ -27,6 +27,7 @@ class Transpose(Op):
     inputs = (In("arg"), In("input_order", types=INTEGER))
     rising = ("arg",)
     views = True
+    moves = True
 
     def infer(self, arg: TensorType, input_order: TensorType) -> TensorType:
         require_rank(input_order, 1, "input_order")

@@ -1,13 +1,4 @@
-"""RNNCell, GRUCell and LSTMCell: one step of a recurrent network.
-
-x: [batch_size, input_size]; the states: [batch_size, hidden_size]; w: [gates * hidden_size, input_size]; r:
-[gates * hidden_size, hidden_size]; b: [gates * hidden_size], zeros where it is left out. All have one float type, and
-so have the new states, [batch_size, hidden_size].
-
-The size of the state is that of the inputs. The attribute hidden_size counts only for an LSTMCell whose inputs leave
-the size open, as in OpenVINO.
-Errors: IR501 for a wrong rank, IR502 for dims that contradict each other, IR505 for rows that do not divide into gates.
-"""
+"""RNNCell, GRUCell and LSTMCell: one step of a recurrent network."""
 
 from __future__ import annotations
 
@@ -28,6 +19,21 @@ _WEIGHTS = (like_x("w"), like_x("r"), like_x("b", optional=True))
 
 
 class _Cell(Recurrence):
+    """What the cells share.
+
+    x: [batch_size, input_size], a float type, which the others have too.
+    initial_hidden_state, and with an LSTM initial_cell_state: [batch_size, hidden_size].
+    w: [gates * hidden_size, input_size]. r: [gates * hidden_size, hidden_size]. b: [gates * hidden_size], zeros where
+    it is left out. The rows of the gates follow each other in the order of the formulas.
+    output, or hidden_state and cell_state: the states after the step, each of the shape of the first.
+
+    The size of the state is that of the inputs. The attribute hidden_size counts only for an LSTMCell whose inputs
+    leave the size open, as in OpenVINO.
+
+    Errors: IR501 for a wrong rank, IR502 for dims that contradict each other, IR505 for rows that do not divide into
+    gates.
+    """
+
     def infer_inputs(
         self,
         *,
@@ -82,8 +88,9 @@ class RNNCell(RNN, _Cell):
 class GRUCell(GRU, _Cell):
     """H' = (1 - z) . h + z . H, with the gates z, r and h; `GRU` has their formulas.
 
-    With linear_before_reset b has four parts of hidden_size elements: those of z, r and h, and that of H * rh^T.
-    As in OpenVINO, w may have another float type than the rest.
+    b: with linear_before_reset it has four parts of hidden_size elements: those of z, r and h, and that of H * rh^T.
+    w: as in OpenVINO, it may have another float type than the rest.
+
     Specification: sequence/gru-cell-3.
     """
 
@@ -94,7 +101,7 @@ class GRUCell(GRU, _Cell):
 class LSTMCell4(LSTM, _Cell):
     """C' = f . C + i . c and H' = o . h(C'), with the gates f, i, c and o; `LSTM` has their formulas.
 
-    Outputs: the hidden state H' and the cell state C'. Specification: sequence/lstm-cell-1.
+    hidden_state is H', cell_state is C'. Specification: sequence/lstm-cell-1.
     """
 
     inputs = (X, like_x("initial_hidden_state"), like_x("initial_cell_state"), *_WEIGHTS)

@@ -52,8 +52,8 @@ class CTCGreedyDecoderSeqLen(Op):
     """The labels of the most probable path, -1 behind the last one, and their number.
 
     data: [N, T, C], sequences, steps and classes, any float type. sequence_length: [N], 0 to T. blank_index: one class,
-    the last one if it is left out. Outputs: labels [N, T] of `classes_index_type`, their numbers [N] of
-    `sequence_length_type`. With merge_repeated a run of one class is one label.
+    the last one if it is left out. decoded_classes: the labels, [N, T], of `classes_index_type`. decoded_length: their
+    numbers, [N], of `sequence_length_type`. With merge_repeated a run of one class is one label.
     Errors: IR704 for a length that is not one of 0 to T. Specification: sequence/ctc-greedy-decoder-seq-len-6.
     """
 

@@ -32,6 +32,7 @@ class _OneHot(Op):
         In("on_value"),
         In("off_value", like="on_value"),
     )
+    moves = True
 
     axis: Int
 
@@ -79,7 +80,7 @@ def _depth_dim(depth: TensorType) -> Dim:
 
 @op("OneHot", since=1)
 class OneHot1(_OneHot):
-    """output[i, .., c, j, ..] = on_value where indices[i, .., j, ..] is c, else off_value; see `_OneHot`.
+    """output[i, .., c, j, ..] = on_value where indices[i, .., j, ..] is c, else off_value.
 
     Negative indices give off_value as in OpenVINO; the specification says nothing of them.
 
@@ -94,7 +95,7 @@ def _underscored(text: str) -> str:
 
 @op("OneHot", since=16)
 class OneHot(_OneHot):
-    """output[i, .., c, j, ..] = on_value where indices[i, .., j, ..] is c, else off_value; see `_OneHot`.
+    """output[i, .., c, j, ..] = on_value where indices[i, .., j, ..] is c, else off_value.
 
     negative_indices_mode: `normalize` counts negative indices from the end of the new axis, `ignore_negative` gives
     off_value for them, as for all indices that are out of range.

@@ -1,19 +1,4 @@
-"""RNNSequence, GRUSequence and LSTMSequence: the steps of a recurrent network along a sequence, one way or both.
-
-x: [batch_size, seq_length, input_size]; the states: [batch_size, num_directions, hidden_size]; sequence_lengths:
-[batch_size]; w: [num_directions, gates * hidden_size, input_size]; r: [num_directions, gates * hidden_size,
-hidden_size]; b: [num_directions, gates * hidden_size]. All but the lengths have one float type, and so have the
-outputs: y, the hidden states after all steps, [batch_size, num_directions, seq_length, hidden_size], and the last
-states, of the shape of the first.
-
-The direction `reverse` begins at the end of each sequence; `bidirectional` has it as its second direction. Behind the
-end of a sequence y is 0, and the states stay as they were at its end; those of a sequence without steps are 0, as in
-OpenVINO.
-
-The size of the states is that of the inputs; the attribute hidden_size is ignored, as in OpenVINO.
-Errors: IR501 for a wrong rank, IR502 for dims that contradict each other, IR505 for rows that do not divide into gates,
-IR704 for a length that is negative or greater than seq_length.
-"""
+"""RNNSequence, GRUSequence and LSTMSequence: the steps of a recurrent network along a sequence, one way or both."""
 
 from __future__ import annotations
 
@@ -25,6 +10,7 @@ from ir_exec.errors import EvaluationError, IRError
 from ir_exec.kernels import costs
 from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.precision import rounded, widened
+from ir_exec.kernels.products import product_nanoseconds, share_products
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER
 from ir_exec.ops.base.known_faults import known_faults, largest_dim
@@ -43,6 +29,24 @@ _STATE = ["batch_size", "num_directions", "hidden_size"]
 
 
 class _Sequence(Recurrence):
+    """What the sequences share.
+
+    x: [batch_size, seq_length, input_size], a float type, which all but the lengths have.
+    initial_hidden_state, and with an LSTM initial_cell_state: [batch_size, num_directions, hidden_size].
+    sequence_lengths: [batch_size], integers, 0 to seq_length.
+    w: [num_directions, gates * hidden_size, input_size]. r: [num_directions, gates * hidden_size, hidden_size].
+    b: [num_directions, gates * hidden_size]. The rows of the gates follow each other in the order of the formulas.
+    y: the hidden states after all steps, [batch_size, num_directions, seq_length, hidden_size].
+    hidden_state, cell_state: the last ones, of the shape of the first.
+
+    The direction `reverse` begins at the end of each sequence; `bidirectional` has it as its second direction. Behind
+    the end of a sequence y is 0, and the states stay as they were at its end; those of a sequence without steps are 0,
+    as in OpenVINO. The size of the states is that of the inputs; the attribute hidden_size is ignored, as in OpenVINO.
+
+    Errors: IR501 for a wrong rank, IR502 for dims that contradict each other, IR505 for rows that do not divide into
+    gates, IR704 for a length that is negative or greater than seq_length.
+    """
+
     direction: Annotated[Literal["forward", "reverse", "bidirectional"], LOWER]
 
     def infer_inputs(
@@ -81,7 +85,8 @@ class _Sequence(Recurrence):
         wide, initial = widened(x), [widened(state) for state in states.values()]
         y = np.zeros((batch, self._directions, steps, initial[0].shape[2]), x.dtype)
         last = [np.empty(state.shape, x.dtype) for state in initial]
-        for way in range(self._directions):
+
+        def walk(way: int) -> None:
             backward = self.direction == "reverse" or way == 1
             bias = widened(b[way])
             weights, recurrent, part = widened(w[way]), widened(r[way]), self.input_bias(bias)
@@ -96,6 +101,11 @@ class _Sequence(Recurrence):
             y[:, way] = rounded(_turned(hidden.transpose(2, 0, 1), ends, backward), x.dtype)
             for state, found in zip(last, final, strict=True):
                 state[:, way] = rounded(found.T, x.dtype)
+
+        # Threads wait for each other where calls are short.
+        each = product_nanoseconds(r[0].shape, (r.shape[2], batch), r.shape[1] * batch, wide.dtype)
+        alone = each < costs.STEP_NANOSECONDS
+        share_products(self._directions, lambda: walk, nanoseconds=0 if alone else 2 * steps * each)
         return (y, *last)
 
     @staticmethod
@@ -164,7 +174,7 @@ def _walk(step: Step, projected: Array, states: States, ends: Array | None) -> t
 class RNNSequence(RNN, _Sequence):
     """H' = f(x * w^T + H * r^T + b) along a sequence, with f = tanh where `activations` says nothing else.
 
-    Outputs: y and the last hidden state. Specification: sequence/rnn-sequence-5.
+    Specification: sequence/rnn-sequence-5.
     """
 
     inputs = (X, like_x("initial_hidden_state"), _LENGTHS, *_WEIGHTS)
@@ -175,8 +185,10 @@ class RNNSequence(RNN, _Sequence):
 class GRUSequence(GRU, _Sequence):
     """H' = (1 - z) . h + z . H along a sequence, with the gates z, r and h; `GRU` has their formulas.
 
-    With linear_before_reset b has four parts of hidden_size elements in each direction: those of z, r and h, and that
-    of H * rh^T. Outputs: y and the last hidden state. Specification: sequence/gru-sequence-5.
+    b: with linear_before_reset it has four parts of hidden_size elements in each direction: those of z, r and h, and
+    that of H * rh^T.
+
+    Specification: sequence/gru-sequence-5.
     """
 
     inputs = (X, like_x("initial_hidden_state"), _LENGTHS, *_WEIGHTS)
@@ -187,7 +199,7 @@ class GRUSequence(GRU, _Sequence):
 class LSTMSequence(LSTM, _Sequence):
     """C' = f . C + i . c and H' = o . h(C') along a sequence, with the gates f, i, c and o; `LSTM` has their formulas.
 
-    Outputs: y, the last hidden state and the last cell state. Specification: sequence/lstm-sequence-5.
+    Specification: sequence/lstm-sequence-5.
     """
 
     inputs = (X, like_x("initial_hidden_state"), like_x("initial_cell_state"), _LENGTHS, *_WEIGHTS)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from ir_exec.errors import EvaluationError
-from ir_exec.kernels.boxes import Selected, as_rows, best_first, box_areas, corner_overlaps, intersections, keep_best
+from ir_exec.kernels import costs
+from ir_exec.kernels.boxes import (
+    Selected,
+    as_rows,
+    best_of_classes,
+    box_areas,
+    corner_overlaps,
+    intersections,
+    keep_best_of_classes,
+    side_by_side,
+)
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, IndexTypeName, Int, at_least, within
 from ir_exec.ops.base.box_dims import at_most, batches_classes_boxes
@@ -52,11 +61,12 @@ class _ClassNms(Op):
             TensorType(self.output_type, Shape([batches])),
         )
 
-    def _candidates(self, scores: Array, least_allowed: bool) -> Array:
-        """The boxes whose scores are above the threshold (or equal it if `least_allowed`), the best first."""
-        least = np.float32(self.score_threshold)
-        order = best_first(scores, np.flatnonzero(scores >= least if least_allowed else scores > least))
-        return order if self.nms_top_k < 0 else order[: self.nms_top_k]
+    def _candidates(self, scores: Array, least: Any) -> list[Array]:
+        """For each class [classes, boxes] the boxes whose scores are above `least`, the best first."""
+        orders = [order if self.nms_top_k < 0 else order[: self.nms_top_k] for order in best_of_classes(scores, least)]
+        if 0 <= self.background_class < len(orders):
+            orders[self.background_class] = np.zeros(0, np.int64)
+        return orders
 
     def _kept(self, parts: list[Selected], by_class: bool) -> Selected:
         """The boxes that are kept of one batch element, the best first or class by class."""
@@ -81,7 +91,7 @@ class _ClassNms(Op):
 
 @op("MatrixNms", since=8)
 class MatrixNms(_ClassNms):
-    """Scores decay the more, the more better boxes of the class overlap; see `_ClassNms` for the outputs.
+    """Scores decay the more, the more better boxes of the class overlap.
 
     boxes: bf16, f16, f32 or f64, [num_batches, num_boxes, 4], rows of two corners (x, y, x, y), the lesser first.
     scores: the same type, [num_batches, num_classes, num_boxes]; candidates are those above `score_threshold`.
@@ -111,11 +121,12 @@ class MatrixNms(_ClassNms):
         parts = []
         for batch in range(batches):
             rows = as_rows(boxes[batch])
-            per_class = []
-            for label, given in enumerate(values[batch]):
-                if label != self.background_class:
-                    order = self._candidates(given, least_allowed=False)
-                    final = given[order] * self._decays(rows[:, order])
+            per_class: list[Selected] = []
+            orders = self._candidates(values[batch], np.float32(self.score_threshold))
+            for some, side in side_by_side(orders, max(map(len, orders), default=0)):
+                for order, decays in zip(orders[some], self._decays(rows[:, side]), strict=True):
+                    label = len(per_class)
+                    final = values[batch, label, order] * decays[: len(order)]
                     stays = final > np.float32(self.post_threshold)
                     per_class.append(Selected.of(batch, label, order[stays], final[stays]))
             parts.append(self._kept(per_class, by_class=False))
@@ -123,22 +134,25 @@ class MatrixNms(_ClassNms):
         return self._arrays(found, batches, boxes[found.batch, found.box], found.batch * count + found.box)
 
     def _decays(self, boxes: Array) -> Array:
-        """The factor of the score of each box, the best first; the overlaps are computed some rows at a time."""
-        count, margin = boxes.shape[1], 0.0 if self.normalized else 1.0
+        """The factor of the score of each box [classes, boxes], the best first, some rows of overlaps at a time.
+
+        boxes: [coordinates, classes, boxes].
+        """
+        (_, classes, count), margin = boxes.shape, 0.0 if self.normalized else 1.0
         areas = np.where((boxes[2] < boxes[0]) | (boxes[3] < boxes[1]), np.float32(0), box_areas(boxes, margin))
-        worst, decays = np.zeros(count, np.float32), np.ones(count, np.float32)
-        step = max(2**18 // max(count, 1), 1)
+        worst, decays = np.zeros((classes, count), np.float32), np.ones((classes, count), np.float32)
+        step = max(costs.CHUNK_ELEMENTS // max(classes * count, 1), 1)
         for start in range(0, count, step):
             block = slice(start, min(start + step, count))
-            own, better = boxes[:, block, np.newaxis], boxes[:, np.newaxis, : block.stop]
+            own, better = boxes[:, :, block, np.newaxis], boxes[:, :, np.newaxis, : block.stop]
             common = intersections(own, better, margin, touching=False)
-            overlaps = common / (areas[block, np.newaxis] + areas[: block.stop] - common)
+            overlaps = common / (areas[:, block, np.newaxis] + areas[:, np.newaxis, : block.stop] - common)
             behind = np.arange(block.stop) >= np.arange(count)[block, np.newaxis]
-            overlaps[behind] = 0
-            worst[block] = np.fmax.reduce(overlaps, axis=1, initial=0)
-            decay = self._decay(overlaps, worst[: block.stop])
-            decay[behind] = 1
-            decays[block] = np.fmin.reduce(decay, axis=1, initial=1)
+            np.copyto(overlaps, 0, where=behind)
+            worst[:, block] = np.fmax.reduce(overlaps, axis=-1, initial=0)
+            decay = self._decay(overlaps, worst[:, np.newaxis, : block.stop])
+            np.copyto(decay, 1, where=behind)
+            decays[:, block] = np.fmin.reduce(decay, axis=-1, initial=1)
         return decays
 
     def _decay(self, overlaps: Array, worst: Array) -> Array:
@@ -155,15 +169,20 @@ class _MulticlassNms(_ClassNms):
     iou_threshold: Float = 0.0
     nms_eta: Annotated[Float, within(0, 1)] = 1.0
 
-    def _class_by_class(self, batch: int, given: Iterable[tuple[Array, Array]]) -> Selected:
-        """The boxes that are kept of one batch element; `given`: boxes [coordinates, n] and scores of each class."""
-        per_class = []
-        for label, (boxes, scores) in enumerate(given):
-            if label != self.background_class:
-                order = self._candidates(scores, least_allowed=True)
-                overlaps = corner_overlaps(boxes[:, order], 0.0 if self.normalized else 1.0)
-                kept = order[keep_best(len(order), overlaps, self.iou_threshold, shrink=self.nms_eta)]
-                per_class.append(Selected.of(batch, label, kept, scores[kept]))
+    def _class_by_class(self, batch: int, boxes: Array, scores: Array, *, apart: bool) -> Selected:
+        """The boxes that are kept of one batch element.
+
+        boxes: [coordinates, n], or if the classes have boxes `apart`, [coordinates, classes * n]. scores: [classes, n].
+        """
+        kept = keep_best_of_classes(
+            self._candidates(scores, np.nextafter(np.float32(self.score_threshold), np.float32(-np.inf))),
+            corner_overlaps(boxes, 0.0 if self.normalized else 1.0),
+            self.iou_threshold,
+            count=scores.shape[1],
+            apart=apart,
+            shrink=self.nms_eta,
+        )
+        per_class = [Selected.of(batch, label, best, scores[label, best]) for label, best in enumerate(kept)]
         by_class = self.sort_result_type == "classid" and not self.sort_result_across_batch
         return self._kept(per_class, by_class)
 
@@ -171,10 +190,9 @@ class _MulticlassNms(_ClassNms):
         """The outputs where all classes share the boxes of their batch element."""
         batches, _, count = scores.shape
         values = convert(scores, ElementType.f32)
-        parts = []
-        for batch in range(batches):
-            rows = as_rows(boxes[batch])
-            parts.append(self._class_by_class(batch, [(rows, own) for own in values[batch]]))
+        parts = [
+            self._class_by_class(batch, as_rows(boxes[batch]), values[batch], apart=False) for batch in range(batches)
+        ]
         found = Selected.joined(parts)
         return self._arrays(found, batches, boxes[found.batch, found.box], found.batch * count + found.box)
 
@@ -194,7 +212,7 @@ class MulticlassNms8(_MulticlassNms):
 
 @op("MulticlassNms", since=9)
 class MulticlassNms9(_MulticlassNms):
-    """Of the boxes of one class that overlap the best is kept; see `_ClassNms` for the outputs.
+    """Of the boxes of one class that overlap the best is kept.
 
     boxes: bf16, f16, f32 or f64, rows of two corners (x, y, x, y), the lesser first. scores: the same type. Either all
     classes share their boxes, [num_batches, num_boxes, 4] and [num_batches, num_classes, num_boxes]; or, where roisnum
@@ -247,8 +265,8 @@ class MulticlassNms9(_MulticlassNms):
         parts = []
         for batch, (start, number) in enumerate(zip(starts.tolist(), numbers.tolist(), strict=True)):
             part = slice(start, start + number)
-            own = ((as_rows(boxes[label, part]), values[label, part]) for label in range(classes))
-            parts.append(self._class_by_class(batch, own))
+            rows = as_rows(boxes[:, part].reshape(-1, 4))
+            parts.append(self._class_by_class(batch, rows, values[:, part], apart=True))
         found = Selected.joined(parts)
         places = starts[found.batch] + found.box
         return self._arrays(found, len(numbers), boxes[found.label, places], places * classes + found.label)

@@ -12,7 +12,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.boxes import (
     Overlaps,
     Selected,
@@ -20,10 +19,8 @@ from ir_exec.kernels.boxes import (
     as_rows,
     best_of_classes,
     corner_overlaps,
-    keep_best,
+    keep_best_of_classes,
     keep_decaying,
-    keep_in_order,
-    removals,
     rotated_overlaps,
 )
 from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT
@@ -72,20 +69,16 @@ class _Nms(Family):
         all_scores = convert(scores, ElementType.f32)
         parts = []
         for batch in range(len(boxes) if most > 0 else 0):
-            rows = as_rows(boxes[batch])
-            orders = best_of_classes(all_scores[batch], least)
-            together = None if sigma > 0 else self._removals_of_all(rows, orders, threshold)
-            for label, (own, order) in enumerate(zip(all_scores[batch], orders, strict=True)):
-                if together is not None:
-                    kept = np.array(keep_in_order(order.tolist(), together, most), np.int64)
-                    kept_scores = own[kept]
-                elif sigma > 0:
-                    places, kept_scores = keep_decaying(own[order], self._overlaps(rows[:, order]), sigma, least, most)
-                    kept = order[places]
-                else:
-                    kept = order[keep_best(len(order), self._overlaps(rows[:, order]), threshold, most=most)]
-                    kept_scores = own[kept]
-                parts.append(Selected.of(batch, label, kept, kept_scores))
+            own, rows = all_scores[batch], as_rows(boxes[batch])
+            orders = best_of_classes(own, least)
+            if sigma > 0:
+                for label, order in enumerate(orders):
+                    overlaps = self._overlaps(rows[:, order])
+                    places, kept_scores = keep_decaying(own[label, order], overlaps, sigma, least, most)
+                    parts.append(Selected.of(batch, label, order[places], kept_scores))
+            else:
+                kept = keep_best_of_classes(orders, self._overlaps(rows), threshold, count=rows.shape[1], most=most)
+                parts += [Selected.of(batch, label, best, own[label, best]) for label, best in enumerate(kept)]
         found = Selected.joined(parts)
         if self.sort_result_descending:
             found = found.ordered(-found.score, found.batch, found.label, found.box)
@@ -106,14 +99,6 @@ class _Nms(Family):
     def _least_removing(self, iou_threshold: Any) -> Any:
         """The least overlap that removes a box."""
         return iou_threshold
-
-    def _removals_of_all(self, rows: Array, orders: list[Array], threshold: Any) -> list[int] | None:
-        """The removals among all boxes where that is less work than among the candidates of each class, else None."""
-        count = rows.shape[1]
-        if count > costs.BOXES_TOGETHER or count**2 >= sum(len(order) ** 2 for order in orders):
-            return None
-        every = np.arange(count)
-        return removals(self._overlaps(rows)(every[:, np.newaxis], every), threshold)
 
 
 def _number(scalar: Array | None, kind: ElementType) -> Any:

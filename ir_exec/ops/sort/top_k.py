@@ -79,7 +79,7 @@ def _k_fault(k: int, size: int) -> str:
 
 @op("TopK", since=1)
 class TopK1(_TopK):
-    """The k greatest or least elements along an axis; see `_TopK`. OpenVINO takes k as i8, i32 or i64 only.
+    """The k greatest or least elements along an axis. OpenVINO takes k as i8, i32 or i64 only.
 
     Specification: sort/top-k-1.
     """
@@ -89,7 +89,7 @@ class TopK1(_TopK):
 
 @op("TopK", since=3)
 class TopK3(_TopK):
-    """The k greatest or least elements along an axis; see `_TopK`.
+    """The k greatest or least elements along an axis.
 
     Specification: sort/top-k-3.
     """
@@ -97,7 +97,7 @@ class TopK3(_TopK):
 
 @op("TopK", since=11)
 class TopK(_TopK):
-    """The k greatest or least elements along an axis; see `_TopK`.
+    """The k greatest or least elements along an axis.
 
     `stable` demands the order of equal elements that all versions have here; `sort` none does not allow it.
 

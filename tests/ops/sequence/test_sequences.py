@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, ShapeError, raise_error
+from ir_exec.kernels import costs, products
+from ir_exec.kernels.parallel import THREADS
+from ir_exec.ops.sequence import sequences
 from ir_exec.ops.sequence.cells import GRUCell, LSTMCell4, RNNCell
+from ir_exec.ops.sequence.recurrent import project
 from ir_exec.ops.sequence.sequences import GRUSequence, LSTMSequence, RNNSequence
 from ir_exec.types import Array
 from tests.helpers.values import typed
@@ -64,6 +69,36 @@ def test_a_sequence_is_its_cell_step_by_step(name: str, data: st.DataObject) -> 
     operator = SEQUENCES[name](hidden_size=2, direction=direction)
     found = operator.evaluate(given.x, *given.states, np.array(lengths), given.w, given.r, given.b)
     for ours, theirs in zip(found, step_by_step(name, given, lengths, backward), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_the_directions_of_large_sequences_run_on_threads_of_their_own(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, lengths = Weights(name, 2, 3, 4, 0), [4, 0, 3]
+    monkeypatch.setattr(costs, "STEP_NANOSECONDS", 0)
+    monkeypatch.setattr(costs, "WORTH_SHARING_NANOSECONDS", 0)
+    both = threading.Barrier(2)
+    seen = set[int]()
+
+    def meet(*arrays: Array) -> Array:
+        # Neither direction is done before the other one has begun.
+        if threading.get_ident() not in seen:
+            seen.add(threading.get_ident())
+            both.wait(timeout=60)
+        return project(*arrays)
+
+    monkeypatch.setattr(sequences, "project", meet)
+    monkeypatch.setattr(products, "works_alone", lambda: True)
+    operator = SEQUENCES[name](hidden_size=2, direction="bidirectional")
+    token = THREADS.set(2)
+    try:
+        found = operator.evaluate(given.x, *given.states, np.array(lengths), given.w, given.r, given.b)
+    finally:
+        THREADS.reset(token)
+    assert len(seen) == 2
+    for ours, theirs in zip(found, step_by_step(name, given, lengths, [False, True]), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
