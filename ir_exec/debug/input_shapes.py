@@ -9,12 +9,13 @@ more probes find its step and its limits.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import isqrt, lcm
 
 from ir_exec.debug.fitting import first_fit, repaired, with_size, without_needless
 from ir_exec.debug.probing import Outcome, OutOfProbesError, Prober, Sizes
+from ir_exec.debug.remainders import Pattern, pattern_of
 
 __all__ = ["Directions", "Found", "Free", "explore"]
 
@@ -33,7 +34,7 @@ class Free:
     """A dim that others do not determine.
 
     along: by how much every dim moves in one step. least, most: steps that still fit, None without a limit.
-    refused: the outcomes behind the limits, and between two steps.
+    refused: the outcomes behind the limits, and between two steps. pattern: the sizes that fit where they are more.
     """
 
     dim: int
@@ -41,6 +42,7 @@ class Free:
     least: int | None
     most: int | None
     refused: tuple[Outcome, ...]
+    pattern: Pattern | None = None
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,8 @@ def _explore(prober: Prober, found: Found) -> None:
     for dim in found.directions.free:
         found.free[dim] = _limits(prober, base, dim, found.directions, moves[dim])
     found.ones.update(_ones(prober, found, base))
+    for dim, free in found.free.items():
+        found.free[dim] = _with_pattern(prober, base, free, found.directions)
 
 
 def _all_moves(prober: Prober, found: Found, base: Sizes) -> dict[int, Sizes]:
@@ -315,6 +319,24 @@ def _limits(prober: Prober, base: Sizes, dim: int, directions: Directions, move:
     most, above = walk.limit(1)
     outcomes = [*refused, *([below] if below is not None else []), *([above] if above is not None else [])]
     return Free(dim, along, least, most, tuple(outcomes))
+
+
+def _with_pattern(prober: Prober, base: Sizes, free: Free, directions: Directions) -> Free:
+    """The same with all sizes near the base looked at, where not every one from a limit to the other fits."""
+    whole = _whole(directions, free.dim)
+    unit = _direction(directions, free.dim, whole, len(base))
+    every = abs(free.along[free.dim]) // whole
+    ends = free.most is not None
+    if every == 1 and not ends and free.least is None:
+        return free
+    pattern = pattern_of(prober, base, unit, free.dim, every, ends=ends)
+    if pattern is None or not pattern.period:
+        return replace(free, pattern=pattern)
+    along = _direction(directions, free.dim, pattern.period, len(base))
+    walk = _Walk(prober, base, along, free.dim)
+    (least, below), (most, above) = walk.limit(-1), walk.limit(1)
+    refused = dict.fromkeys([*free.refused[:1], *(one for one in (below, above) if one is not None)])
+    return Free(free.dim, along, least, most, tuple(refused), pattern)
 
 
 def _slopes(directions: Directions, dim: int) -> dict[int, Fraction]:

@@ -102,6 +102,11 @@ class Prober:
     def probes(self) -> int:
         return len(self._outcomes)
 
+    @property
+    def left(self) -> float:
+        """The share of the layers that may still be inferred."""
+        return 1 - self._layers / MOST_LAYERS
+
     def declared(self, dim: int) -> Dim:
         place = self.dims[dim]
         return self._declared[place.input].shape[place.axis]

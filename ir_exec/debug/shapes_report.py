@@ -9,9 +9,10 @@ from ir_exec.debug.facts import Record
 
 __all__ = ["InputDim", "Kind", "Limit", "OutputDim", "ShapesReport"]
 
-Kind = Literal["fixed", "any", "range", "multiple", "tied"]
+Kind = Literal["fixed", "any", "range", "multiple", "listed", "tied"]
 """fixed: no other size was found. any: every size. range: from `least` to `most`. multiple: every `step`-th size,
-within a range. tied: what `formula` says of other dims."""
+within a range, and others by `offsets`. listed: those of `also`, of all up to `most`. tied: what `formula` says of
+other dims."""
 
 
 class Limit(Record):
@@ -46,6 +47,8 @@ class InputDim(Record):
     most: int | None = None
     step: int = 1
     offset: int = 0
+    offsets: tuple[int, ...] = ()
+    also: tuple[int, ...] = ()
     one: bool = False
     smaller: bool = False
     larger: bool = False
@@ -66,8 +69,13 @@ class InputDim(Record):
             return f"= {self.formula}{or_one}"
         if self.kind == "any":
             return "any"
+        if self.kind == "listed":
+            return f"{_either(list(_runs(self.also)))}, of those up to {self.most}"
         text = f"multiples of {self.step}" if self.step > 1 else ""
-        text += f" plus {self.offset}" if self.offset else ""
+        if len(self.offsets) > 1:
+            text += f" plus {_either(list(_runs(self.offsets)))}"
+        else:
+            text += f" plus {self.offset}" if self.offset else ""
         parts = [text] if text else []
         if self.least is not None and self.most is not None:
             parts.append(f"{self.least} to {self.most}")
@@ -75,7 +83,23 @@ class InputDim(Record):
             parts.append(f"from {self.least}")
         elif self.most is not None:
             parts.append(f"at most {self.most}")
-        return " ".join(parts) + or_one
+        also = list(_runs(tuple([size for size in self.also if size > 1 or not self.one])))
+        return " ".join(parts) + or_one + (f", or {_either(also)}" if also else "")
+
+
+def _either(texts: list[str]) -> str:
+    """`1, 2 or 3`."""
+    return " or ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
+
+
+def _runs(numbers: tuple[int, ...]) -> Iterator[str]:
+    """Numbers in rising order, those that follow each other as `0 to 3`."""
+    start = 0
+    for end in range(1, len(numbers) + 1):
+        if end == len(numbers) or numbers[end] > numbers[end - 1] + 1:
+            run = numbers[start:end]
+            yield from [f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run)
+            start = end
 
 
 class OutputDim(Record):

@@ -23,7 +23,7 @@ def shapes(model: Model | Source) -> ShapesReport:
     """The input sizes that a network takes, and those of its outputs as formulas of them.
 
     Every dim of the inputs is looked at, those too that the file fixes: `Model.reshape` takes other sizes. The network
-    is inferred with a few hundred sizes at most and never run; what only a run refuses is not seen, unless it follows
+    is inferred with a thousand sizes at most and never run; what only a run refuses is not seen, unless it follows
     from known values. A limit beyond 131,072 is taken for none. Raises what reading the network raises.
     """
     model = model if isinstance(model, Model) else read_model(model)
@@ -167,6 +167,9 @@ class _Shaping:
 
 
 def _along(free: Free, size: int) -> tuple[Kind, dict[str, Any]]:
+    pattern = free.pattern
+    if pattern is not None and not pattern.period:
+        return "listed", {"also": pattern.also, "most": pattern.reach}
     step = abs(free.along[free.dim])
     signed = free.along[free.dim] // step if step else 1
     ends = [None if steps is None else size + steps * step * signed for steps in (free.least, free.most)]
@@ -175,7 +178,10 @@ def _along(free: Free, size: int) -> tuple[Kind, dict[str, Any]]:
         least = None
     if least is not None and least == most:
         return "fixed", {}
-    about = {"least": least, "most": most, "step": step, "offset": size % step}
+    about: dict[str, Any] = {"least": least, "most": most, "step": step, "offset": size % step}
+    if pattern is not None:
+        about |= {"least": pattern.least, "offset": pattern.remainders[0], "also": pattern.also}
+        about["offsets"] = pattern.remainders if len(pattern.remainders) > 1 else ()
     kind: Kind = "multiple" if step > 1 else "any" if least is None and most is None else "range"
     return kind, about
 
@@ -187,6 +193,7 @@ class _Line:
         self._prober = prober
         self._base = base
         self._along = free.along
+        self._between = free.pattern.seen if free.pattern is not None else ()
         self.dim = free.dim
         self._sign = -1 if free.most == 0 else 1
         room = free.least if self._sign < 0 else free.most
@@ -215,10 +222,16 @@ class _Line:
                 if before is None or after is None:
                     return None
                 slopes.add(Fraction(after - before, one.sizes[self.dim] - self._base.sizes[self.dim]))
-        return slopes.pop() if len(slopes) == 1 else None
+        if len(slopes) != 1:
+            return None
+        (slope,) = slopes
+        run = [(one.sizes[self.dim] - self._base.sizes[self.dim], _size(one, number, axis)) for one in self._between]
+        return slope if all(after == (before or 0) + steps * slope for steps, after in run) else None
 
     def stairs(self, name: str, number: int, axis: int) -> str | None:
         """`floor((dim + a) / n) + b`, where that is what an output does."""
+        if self._between:
+            return self._stairs_between(name, number, axis)
         step = self._along[self.dim] * self._sign
         if step != 1 or self._room < 2:
             return None
@@ -240,8 +253,22 @@ class _Line:
                 outcome = self._at(steps)
                 if not outcome.fits or _size(outcome, number, axis) != (base + steps + shift) // period + rest:
                     return None
-        inner = f"({name} + {shift})" if shift else name
-        return f"floor({inner} / {period})" + (f" {'+' if rest > 0 else '-'} {abs(rest)}" if rest else "")
+        return _floor(name, shift, period, rest)
+
+    def _stairs_between(self, name: str, number: int, axis: int) -> str | None:
+        """The same where sizes of several remainders fit, of which some were seen."""
+        outcomes = (self._base, self._near, self._far, self._farther, *self._between)
+        found = {(one.sizes[self.dim], _size(one, number, axis)) for one in outcomes if one is not None and one.fits}
+        pairs = [(size, out) for size, out in found if out is not None]
+        (low, least), (high, most) = min(pairs), max(pairs)
+        if len(pairs) < len(found) or most <= least:
+            return None
+        period = round((high - low) / (most - least))
+        for shift in range(period):
+            rests = {out - (size + shift) // period for size, out in pairs}
+            if len(rests) == 1:
+                return _floor(name, shift, period, rests.pop())
+        return None
 
     def _first_rise(self, number: int, axis: int, start: int, period: int) -> int | None:
         """The first number of steps with a larger output."""
@@ -256,6 +283,11 @@ class _Line:
             else:
                 low = middle
         return high
+
+
+def _floor(name: str, shift: int, period: int, rest: int) -> str:
+    inner = f"({name} + {shift})" if shift else name
+    return f"floor({inner} / {period})" + (f" {'+' if rest > 0 else '-'} {abs(rest)}" if rest else "")
 
 
 def _powers() -> Iterator[int]:

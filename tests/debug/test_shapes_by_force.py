@@ -10,7 +10,7 @@ from random import Random
 import openvino as ov
 import pytest
 
-from ir_exec.debug.input_shapes import Found
+from ir_exec.debug.input_shapes import Found, Free
 from ir_exec.debug.probing import Sizes
 from tests.debug.explored import explored
 
@@ -81,7 +81,7 @@ def _allows_with(found: Found, base: Sizes, sizes: Sizes, meant: dict[int, int])
             steps, rest = divmod(meant[dim] - base[dim], free.along[dim])
             is_below = free.least is not None and steps < free.least
             is_above = free.most is not None and steps > free.most
-            if rest or is_below or is_above:
+            if (rest or is_below or is_above) and not _is_in_pattern(free, meant[dim]):
                 return False
         elif dim in found.directions.tied:
             parts = found.directions.tied[dim].items()
@@ -91,6 +91,14 @@ def _allows_with(found: Found, base: Sizes, sizes: Sizes, meant: dict[int, int])
         elif size != base[dim]:
             return False
     return True
+
+
+def _is_in_pattern(free: Free, size: int) -> bool:
+    pattern = free.pattern
+    if pattern is None or size in pattern.also:
+        return pattern is not None
+    is_low = pattern.least is not None and size < pattern.least
+    return pattern.period > 0 and not is_low and size % pattern.period in pattern.remainders
 
 
 def _is_of_elements(found: Found, dim: int) -> bool:
