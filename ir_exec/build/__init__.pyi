@@ -612,8 +612,10 @@ def cum_sum(
 ) -> Value:
     """output[j] = the sum of data[0] to data[j] along the axis.
 
-    data: rank 1 or more, any numeric type. axis: a scalar of i32 or i64, by default 0; as in OpenVINO it may also be a
-    vector of one element. output: as data; integers wrap.
+    data: rank 1 or more, any numeric type. The page has these alone; as in OpenVINO data may also be boolean, which
+    exporters of PyTorch write where sequences are packed: then a sum is true where one of its elements is. axis: a
+    scalar of i32 or i64, by default 0; as in OpenVINO it may also be a vector of one element. output: as data; integers
+    wrap.
     """
 
 def deformable_convolution(
@@ -3282,7 +3284,7 @@ def stft(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The transforms of the frames of a signal: output[t] = RDFT of signal[t * frame_step :][: frame_size] * window.
+    """The transforms of the frames of a signal: output[t] = RDFT of `signal[t * frame_step :][: frame_size]` * window.
 
     signal: a float type, shape [length] or [batch, length]. window: that type, at most frame_size long, with zeros on
     both sides where it is shorter. frame_size, frame_step: scalars, i32 or i64.
