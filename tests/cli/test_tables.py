@@ -70,7 +70,6 @@ def test_too_narrow_for_columns_each_row_is_a_block() -> None:
         ("1 __module.m/x", 10, ["1", "__module.m", "/x"]),
         ("abcdefgh", 3, ["abc", "def", "gh"]),
         ("ScatterElementsUpdate", 16, ["ScatterElements", "Update"]),
-        ("ReLUx", 4, ["ReLU", "x"]),
         ("aBcdefghij", 8, ["aBcdefgh", "ij"]),
         ("2..8,3", 5, ["2..8,", "3"]),
         ("", 5, [""]),
