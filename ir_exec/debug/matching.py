@@ -247,9 +247,14 @@ class _Takers:
                 taken = None if beside is None else across.source(beside, position)
                 if beside is None or taken is None or not taken.is_constant:
                     continue
-                if taken.key != other.key or not _say_the_same(reader, beside):
+                if taken.key != other.key or _transposes(reader) != _transposes(beside):
                     return True
         return False
+
+
+def _transposes(entry: Entry) -> list[tuple[str, str]]:
+    """What a product says of the order of its weights."""
+    return [one for one in entry.attributes if one[0].startswith("transpose_")]
 
 
 def _say_the_same(entry: Entry, partner: Entry) -> bool:

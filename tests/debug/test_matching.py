@@ -156,6 +156,15 @@ class TestConstants:
         report = compare(self.layer("w", False), self.layer("w", True), [np.float32([[1, 2]])])
         assert report.equal, str(report)
 
+    def test_of_a_layer_with_another_attribute(self) -> None:
+        def padded(mode: str) -> Model:
+            x = build.parameter([4], name="x")
+            return build.model(build.result(build.pad(x, np.int64([1]), np.int64([2]), pad_mode=mode), name="y"))
+
+        report = compare(padded("reflect"), padded("edge"), [np.float32([1, 2, 3, 5])])
+        assert report.unmatched == ()
+        assert [fault.type for fault in report.faults] == ["Pad"]
+
     def test_by_what_takes_them(self) -> None:
         report = compare(self.layer("w", False), self.layer("other", False), [np.float32([[1, 2]])])
         assert next(layer.partner for layer in report.layers if layer.layer_name == "w") == "other"
