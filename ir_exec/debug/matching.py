@@ -289,10 +289,17 @@ def _comparable(entry: Entry, partner: Entry) -> bool:
 def _trusted(ours: Sequence[Entry], theirs: Sequence[Entry], generated: re.Pattern[str]) -> Callable[[str], bool]:
     """Which names count: those that are generated only where they mean the same on both sides."""
     others = {entry.layer_name: entry for entry in theirs if generated.match(entry.layer_name)}
-    shared = [_look_alike(entry, others[entry.layer_name]) for entry in ours if entry.layer_name in others]
+    shared = [_is_same_name(entry, others[entry.layer_name]) for entry in ours if entry.layer_name in others]
     if not shared or sum(shared) >= _AGREEMENT * len(shared) - 1:
         return lambda name: True
     return lambda name: not generated.match(name)
+
+
+def _is_same_name(entry: Entry, partner: Entry) -> bool:
+    """Whether layers of one name are one layer: they look alike, or one of two files was made of the other, and a fault
+    has changed the shapes."""
+    is_same_place = entry.layer_id == partner.layer_id and type_key(entry.type) == type_key(partner.type)
+    return is_same_place or _look_alike(entry, partner)
 
 
 def _unique(pairs: Iterable[tuple[str, Entry]]) -> dict[str, Entry]:
