@@ -1,4 +1,4 @@
-"""Read, check and run OpenVINO IR files with NumPy, without OpenVINO.
+"""Read, check and run OpenVINO IR and ONNX files with NumPy, without OpenVINO.
 
 model = ir_exec.read_model("model.xml")
 compiled = ir_exec.compile_model(model)

@@ -42,6 +42,13 @@ OURS = f'exec {sys.executable} -c "from ir_exec.cli import main; main()" "$@"'
 TELLS_WORDS = """printf '%s\\n' "$@\""""
 
 
+def test_the_site_is_built_with_warnings_that_count() -> None:
+    """MkDocs counts no warning that it does not tell: with --quiet, --strict lets broken links pass."""
+    (command,) = re.findall(r"^\S*mkdocs build .*$", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
+    assert "--strict" in command
+    assert not {"--quiet", "-q"} & set(shlex.split(command, comments=True))
+
+
 def errors(schema: str, document: Any) -> list[str]:
     rules = published_schema(schema)
     jsonschema.Draft7Validator.check_schema(rules)

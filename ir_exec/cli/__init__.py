@@ -65,4 +65,4 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="ir-exec")
 def main() -> None:
-    """Read, check and run OpenVINO IR files (.xml with .bin) with NumPy, without OpenVINO."""
+    """Read, check and run OpenVINO IR (.xml with .bin) and ONNX files with NumPy, without OpenVINO."""

@@ -43,6 +43,10 @@ def wrapped(text: str, width: int) -> list[str]:
             cut = max(1, len(piece) - 1)
             while cut > 1 and columns_of(piece[:cut]) > width:
                 cut -= 1
+            # Between the words of `ScatterElementsUpdate`, unless that leaves most of the line empty.
+            places = range(max(cut // 2, 1), cut + 1)
+            words = [one for one in places if piece[one - 1].islower() and piece[one : one + 1].isupper()]
+            cut = max(words, default=cut)
             lines.append(piece[:cut])
             piece = piece[cut:]
         line += piece

@@ -27,7 +27,7 @@ from ir_exec.debug.metrics import (
     no_difference,
     same_bits,
 )
-from ir_exec.debug.reference import IRReference, Reference
+from ir_exec.debug.reference import Adviser, IRReference, Reference
 from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Status
 from ir_exec.debug.settings import Settings
 from ir_exec.debug.steps import on_steps
@@ -95,6 +95,9 @@ def _given(
     if len(others) == len(left):
         found |= {entry.key: array for entry, array in zip(others, left, strict=True)}
     return found
+
+
+_ADVISERS = {"kernel": "OpenVINO's reference kernel", "alone": "OpenVINO, given this layer alone,"}
 
 
 class _Comparing:
@@ -255,6 +258,10 @@ class _Comparing:
             if note is not None:
                 layer = layer.model_copy(update={"status": "step", "note": note})
                 self._note_steps(visit, values, tolerance)
+            elif not includes and not where.scope:
+                layer = layer.model_copy(
+                    update={"note": self._opinions(node, inputs, position, own[position], values[position], tolerance)}
+                )
         elif layer.status == "carried" and layer.own is not None and inputs is not None:
             wanted = values[position]
             assert layer.carried is not None, "it is known to be carried"
@@ -274,6 +281,26 @@ class _Comparing:
                 self._note_steps(visit, values, Tolerance(layer.carried.rtol, layer.carried.atol))
                 layer = layer.model_copy(update={"status": "step", "jump": jump, "note": str(jump)})
         return layer
+
+    def _opinions(
+        self,
+        node: Node,
+        inputs: Sequence[Array],
+        position: int,
+        made: Array,
+        wanted: Array | None,
+        tolerance: Tolerance,
+    ) -> str | None:
+        """Whom other ways of the reference to compute a layer agree with."""
+        if not isinstance(self._reference, Adviser) or wanted is None:
+            return None
+        notes = []
+        for who, arrays in self._reference.opinions(node, inputs).items():
+            sides = {"ir_exec": made, "its run of the network": wanted}
+            agrees = [name for name, side in sides.items() if difference(arrays[position], side, tolerance).is_within]
+            if len(agrees) == 1:
+                notes.append(f"{_ADVISERS[who]} agrees with {agrees[0]}")
+        return "; ".join(notes) or None
 
     def _note_steps(self, visit: Visit, values: Sequence[Array | None], tolerance: Tolerance) -> None:
         """Remember layers whose outputs differ in ties and on steps alone, seen from our inputs as well."""

@@ -247,9 +247,14 @@ class _Takers:
                 taken = None if beside is None else across.source(beside, position)
                 if beside is None or taken is None or not taken.is_constant:
                     continue
-                if taken.key != other.key or not _say_the_same(reader, beside):
+                if taken.key != other.key or _transposes(reader) != _transposes(beside):
                     return True
         return False
+
+
+def _transposes(entry: Entry) -> list[tuple[str, str]]:
+    """What a product says of the order of its weights."""
+    return [one for one in entry.attributes if one[0].startswith("transpose_")]
 
 
 def _say_the_same(entry: Entry, partner: Entry) -> bool:
@@ -289,10 +294,17 @@ def _comparable(entry: Entry, partner: Entry) -> bool:
 def _trusted(ours: Sequence[Entry], theirs: Sequence[Entry], generated: re.Pattern[str]) -> Callable[[str], bool]:
     """Which names count: those that are generated only where they mean the same on both sides."""
     others = {entry.layer_name: entry for entry in theirs if generated.match(entry.layer_name)}
-    shared = [_look_alike(entry, others[entry.layer_name]) for entry in ours if entry.layer_name in others]
+    shared = [_is_same_name(entry, others[entry.layer_name]) for entry in ours if entry.layer_name in others]
     if not shared or sum(shared) >= _AGREEMENT * len(shared) - 1:
         return lambda name: True
     return lambda name: not generated.match(name)
+
+
+def _is_same_name(entry: Entry, partner: Entry) -> bool:
+    """Whether layers of one name are one layer: they look alike, or one of two files was made of the other, and a fault
+    has changed the shapes."""
+    is_same_place = entry.layer_id == partner.layer_id and type_key(entry.type) == type_key(partner.type)
+    return is_same_place or _look_alike(entry, partner)
 
 
 def _unique(pairs: Iterable[tuple[str, Entry]]) -> dict[str, Entry]:

@@ -13,19 +13,21 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from ir_exec.build.cutting import cut, region_at
 from ir_exec.codes import Code
 from ir_exec.debug.child import Child, ChildCrashed, ChildRefused, Stored, load_stored, store_arrays
 from ir_exec.debug.entries import Entry, Key, by_key, entries_of
 from ir_exec.debug.files import Spill
 from ir_exec.debug.metrics import Difference, difference, tolerance_of
 from ir_exec.debug.walk import Visit, Walker
-from ir_exec.errors import EvaluationError
+from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Node
 from ir_exec.graph.order import reachable
 from ir_exec.ir import default_weights_path
 from ir_exec.model import Model
 from ir_exec.ops.base.registry import canonical
-from ir_exec.runtime.precision import Precision
+from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
+from ir_exec.runtime.precision import Precision, as_declared
 from ir_exec.types import Array, ElementType
 
 __all__ = ["OpenVINOReference", "require_openvino", "what_to_run"]
@@ -35,6 +37,10 @@ _UNSEEN = ("Const", "Parameter", "Result", "Assign")
 
 _MOST_SPLITS = 40
 """How often a set of probes that OpenVINO refuses is halved, to find those that it can give."""
+
+
+_MOST_OPINIONS = 5
+"""Of layers that are wrong: most follow from one cause."""
 
 
 class OpenVINOReference:
@@ -67,7 +73,7 @@ class OpenVINOReference:
         self._threads = threads
         self._child = Child("openvino_child.py", timeout)
         self._folder = tempfile.TemporaryDirectory(prefix="ir-exec-")
-        self._splits = 0
+        self._splits = self._asked = 0
         self._changes = False
         self._stored: dict[Key, Stored] = {}
         self._outputs: dict[Key, Stored] = {}
@@ -126,6 +132,28 @@ class OpenVINOReference:
         """An output of the network as it comes without probes."""
         stored = self._outputs.get(key)
         return None if stored is None else load_stored(stored)
+
+    def opinions(self, node: Node, inputs: Sequence[Array]) -> dict[str, list[Array]]:
+        """What else OpenVINO makes of a layer: the `kernel` of `Model.evaluate`, and its device where the layer is
+        `alone`; as far as it has an answer, and for a few layers only."""
+        if node.bodies or isinstance(node.op, (AssignsVariable, ReadsVariable)) or self._asked == _MOST_OPINIONS:
+            return {}
+        self._asked += 1
+        given = dict(zip(node.values_in, inputs, strict=True))
+        folder = self._new_folder(f"opinion{self._asked}")
+        try:
+            part = cut(region_at(self._model), {node}, list(node.outputs))
+            part.model.save(folder / "layer.xml")
+            arrays = [
+                as_declared(given[value], port.element_type)
+                for value, port in zip(part.inputs, part.model.inputs, strict=True)
+            ]
+            request = {**self._request, **what_to_run(part.model, folder, "", "accuracy", None)}
+            request |= {"device": self._request["device"], "config": self._request["config"]}
+            answer = self._child.ask(do="opinions", inputs=store_arrays(arrays, folder), folder=str(folder), **request)
+        except (IRError, ChildCrashed, ChildRefused):
+            return {}
+        return {who: [load_stored(stored) for stored in outputs] for who, outputs in answer.items()}
 
     def close(self) -> None:
         self._child.close()

@@ -39,6 +39,8 @@ def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
         return {"layers": layers, "version": ov.__version__}
     if request["do"] == "profile":
         return _profile(core, model, request)
+    if request["do"] == "opinions":
+        return _opinions(core, model, request)
     count = len(model.outputs)
     wanted = {(name, port) for name, port in request["probes"]}
     for op in model.get_ops():
@@ -69,6 +71,30 @@ def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
             if (name, port) in places
         ],
     }
+
+
+def _opinions(core: Any, model: Any, request: dict[str, Any]) -> dict[str, Any]:
+    """What the kernels of `Model.evaluate` make of a small network, and a device; without those that it refuses."""
+    inputs = [_tensor(stored) for stored in request["inputs"]]
+    model.reshape({place: ov.PartialShape(list(tensor.shape)) for place, tensor in enumerate(inputs)})
+    folder = Path(request["folder"])
+    found = {}
+    try:
+        outputs = [ov.Tensor(output.element_type, output.shape) for output in model.outputs]
+        if model.evaluate(outputs, inputs):
+            found["kernel"] = [_stored(tensor, folder / f"kernel{place}.bin") for place, tensor in enumerate(outputs)]
+    except (AttributeError, RuntimeError, TypeError):
+        pass  # most types have no such kernel, and other versions no such call
+    try:
+        infer = core.compile_model(model, request["device"], request["config"]).create_infer_request()
+        for place, tensor in enumerate(inputs):
+            infer.set_input_tensor(place, tensor)
+        infer.infer()
+        count = len(model.outputs)
+        found["alone"] = [_stored(infer.get_output_tensor(at), folder / f"alone{at}.bin") for at in range(count)]
+    except RuntimeError:
+        pass
+    return found
 
 
 def _computes_in(compiled: Any) -> str | None:

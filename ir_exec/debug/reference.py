@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ir_exec.ops.infrastructure.values import Const
 from ir_exec.runtime.precision import Precision
 from ir_exec.types import Array, ElementType
 
-__all__ = ["ArraysReference", "IRReference", "Reference", "TraceReference", "arrays_in", "kinds_of"]
+__all__ = ["Adviser", "ArraysReference", "IRReference", "Reference", "TraceReference", "arrays_in", "kinds_of"]
 
 
 class Reference(Protocol):
@@ -61,6 +61,14 @@ class Reference(Protocol):
 
     def close(self) -> None:
         """Let go of memory, files and processes."""
+
+
+@runtime_checkable
+class Adviser(Protocol):
+    """A reference that can say more of a layer that it computes otherwise."""
+
+    def opinions(self, node: Node, inputs: Sequence[Array]) -> dict[str, list[Array]]:
+        """The outputs of a layer by another way to compute it: a `kernel` of its own, or the layer `alone`."""
 
 
 class IRReference:

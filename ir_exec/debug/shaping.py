@@ -23,7 +23,7 @@ def shapes(model: Model | Source) -> ShapesReport:
     """The input sizes that a network takes, and those of its outputs as formulas of them.
 
     Every dim of the inputs is looked at, those too that the file fixes: `Model.reshape` takes other sizes. The network
-    is inferred with a few hundred sizes at most and never run; what only a run refuses is not seen, unless it follows
+    is inferred with a thousand sizes at most and never run; what only a run refuses is not seen, unless it follows
     from known values. A limit beyond 131,072 is taken for none. Raises what reading the network raises.
     """
     model = model if isinstance(model, Model) else read_model(model)

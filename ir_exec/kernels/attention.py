@@ -19,6 +19,10 @@ _Batches = tuple[int, slice]
 """Some places of a batch axis, which is counted from the last axis."""
 
 
+_GREATEST_SCORE = 50.0
+"""Exponentials up to e^50, 5e21, leave room for sums of them and products with values in f32; e^-50 is no denormal."""
+
+
 class Attention:
     """softmax(query @ transposed key * scale + mask) @ value for arrays of these shapes and one float type.
 
@@ -52,6 +56,8 @@ class Attention:
         """Choose parts that threads share: some batches, of one axis, and some of their rows."""
         rows, keys = self._queries[-2], key[-2]
         scores = prod(batch) * rows * keys
+        vectors = prod(self._queries) + prod(key)
+        self._may_be_bounded = scores >= max(costs.SCORES_WORTH_A_BOUND, vectors) and dtype.char in "fd"
         self._nanoseconds = (
             product_nanoseconds(self._queries, (*key[:-2], key[-1], keys), scores, dtype)
             + product_nanoseconds((*batch, rows, keys), value, prod(self._result), dtype)
@@ -90,9 +96,11 @@ class Attention:
         if self._repeats:
             queries = np.broadcast_to(queries, self._queries)
         sinks = None if sink is None else widened(sink)
+        is_added = mask is not None and mask.dtype != np.bool_ and not self._is_causal
+        is_bounded = self._may_be_bounded and sinks is None and not is_added and _are_bounded(queries, widened(key))
         if self._count == 1:
             scores = matrix_product(queries, keys)
-            total = self._exponentiate(scores, mask, sinks, 0)
+            total = self._exponentiate(scores, mask, sinks, 0, is_bounded)
             attended = matrix_product(scores, values)
             attended /= total
             return rounded(attended, query.dtype)
@@ -103,7 +111,8 @@ class Attention:
             some, rows = self._part(number)
             scores = np.matmul(_part(queries, some, rows), _part(keys, some))
             masks = None if mask is None else _part(mask, some, rows)
-            total = self._exponentiate(scores, masks, None if sinks is None else _part(sinks, some, rows), rows.start)
+            some_sinks = None if sinks is None else _part(sinks, some, rows)
+            total = self._exponentiate(scores, masks, some_sinks, rows.start, is_bounded)
             # A part that is not alone is for one thread.
             np.divide(np.matmul(scores, _part(values, some)), total, out=_part(output, some, rows))
 
@@ -116,8 +125,13 @@ class Attention:
         some = slice(group * self._batches, (group + 1) * self._batches)
         return (self._axis, some), slice(block * self._rows, (block + 1) * self._rows)
 
-    def _exponentiate(self, scores: Array, mask: Array | None, sink: Array | None, first: int) -> Array:
-        """Mask the scores of queries from `first` on, and make exponentials of them in place; returns their sums."""
+    def _exponentiate(
+        self, scores: Array, mask: Array | None, sink: Array | None, first: int, is_bounded: bool
+    ) -> Array:
+        """Mask the scores of queries from `first` on, and make exponentials of them in place; returns their sums.
+
+        is_bounded: whether no exponential overflows, so that the greatest score need not be subtracted.
+        """
         if self._is_causal:
             places = np.arange(first, first + scores.shape[-2])[:, np.newaxis]
             np.copyto(scores, -np.inf, where=np.arange(scores.shape[-1]) > places)
@@ -125,7 +139,20 @@ class Attention:
             np.copyto(scores, -np.inf, where=~mask)
         elif mask is not None:
             scores += widened(mask)
+        if is_bounded:
+            np.exp(scores, out=scores)
+            # BLAS adds in less than half of the time of a reduction of rows.
+            return np.asarray(np.matmul(scores, np.ones((scores.shape[-1], 1), scores.dtype)))
         return exponentiate(scores, -1, out=scores, sink=sink)
+
+
+def _are_bounded(queries: Array, keys: Array) -> bool:
+    """Whether all products of queries and keys are small enough for an exponential: |q . k| is at most |q| · |k|.
+
+    False where an element is no number.
+    """
+    longest = [np.einsum("...i,...i->...", vectors, vectors).max(initial=0) for vectors in (queries, keys)]
+    return bool(longest[0] * longest[1] <= _GREATEST_SCORE**2)
 
 
 def _part(array: Array, some: _Batches, rows: slice | None = None) -> Array:

@@ -248,7 +248,7 @@ def _padded(window: Array, frame_size: int) -> Array:
 
 @op("STFT", since=15)
 class STFT(Op):
-    """The transforms of the frames of a signal: output[t] = RDFT of signal[t * frame_step :][: frame_size] * window.
+    """The transforms of the frames of a signal: output[t] = RDFT of `signal[t * frame_step :][: frame_size]` * window.
 
     signal: a float type, shape [length] or [batch, length]. window: that type, at most frame_size long, with zeros on
     both sides where it is shorter. frame_size, frame_step: scalars, i32 or i64.

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from types import MappingProxyType
 
+import numpy as np
+
 from ir_exec.collector import paused_collector
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer import Types, infer_body, infer_types
+from ir_exec.kernels import costs
 from ir_exec.kernels.limits import Budget, current_limits, owner_of
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
@@ -119,7 +122,7 @@ class Executor:
         types = self._inferred(given)
         if self._constants is None:
             self._folded = foldable(self._graph, types, expand_weights=self._expand_weights)
-            self._constants = self._fold(types, overwrite)
+            self._constants = self._turned(self._fold(types, overwrite))
             self._setting.budget.constants += self.constant_bytes
             size = sum(array.nbytes for array in self._constants if array is not None)
             self._room = max(size // COPIED_SHARE, COPIED_ALWAYS)
@@ -183,6 +186,21 @@ class Executor:
         _run(plan, slots)
         return [None if array is None else _kept(array) for array in slots]
 
+    def _turned(self, slots: list[Array | None]) -> list[Array | None]:
+        """The constants, with matrices of memory of their own in the order in which all their readers read them."""
+        readers: dict[int, list[bool]] = {}
+        for node in self._graph.nodes:
+            op = self._ops.get(node, node.op)
+            for position, value in enumerate(node.values_in):
+                readers.setdefault(value.number, []).append(op is not None and op.reads_columns(position))
+        turned = slots.copy()
+        slots.clear()
+        for number, array in enumerate(turned):
+            if array is not None and all(readers.get(number, [False])) and _is_own_matrix(array):
+                # One at a time: the array before is freed.
+                turned[number] = _kept(np.asfortranarray(array))
+        return turned
+
     def _with_constants(self, node: Node) -> Kernel | None:
         """`Op.with_constants` of a node, called once: all plans have the same constants."""
         op = self._ops.get(node, node.op)
@@ -191,7 +209,8 @@ class Executor:
         if node not in self._kernels:
             arrays = [self._constants[value.number] for value in node.values_in]
             known = {position: array for position, array in enumerate(arrays) if array is not None}
-            size = sum(array.nbytes for array in known.values())
+            # What is not contiguous lies in another order already.
+            size = sum(array.nbytes for array in known.values() if array.flags.c_contiguous)
             better = op.with_constants(known) if size <= self._room else None
             if better is not None:
                 self._room -= size
@@ -209,6 +228,13 @@ def _run(plan: Plan, slots: list[Array | None], observe: Observer | None = None)
     limits = current_limits()
     plan.require_room(limits)
     run_steps(plan.steps, slots, limits, observe)
+
+
+def _is_own_matrix(array: Array) -> bool:
+    """Whether a matrix of floats has memory that is neither a file's nor another array's, and not very much of it."""
+    owner = owner_of(array)
+    is_own = owner.base is None and owner.nbytes == array.nbytes
+    return is_own and array.ndim == 2 and array.dtype.kind == "f" and array.nbytes <= costs.TURNED_BYTES
 
 
 def _constants_late(nodes: list[Node]) -> list[Node]:

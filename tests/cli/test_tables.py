@@ -69,6 +69,8 @@ def test_too_narrow_for_columns_each_row_is_a_block() -> None:
         ("a/b_c:d e", 4, ["a/b_", "c:d", "e"]),
         ("1 __module.m/x", 10, ["1", "__module.m", "/x"]),
         ("abcdefgh", 3, ["abc", "def", "gh"]),
+        ("ScatterElementsUpdate", 16, ["ScatterElements", "Update"]),
+        ("aBcdefghij", 8, ["aBcdefgh", "ij"]),
         ("2..8,3", 5, ["2..8,", "3"]),
         ("", 5, [""]),
     ],

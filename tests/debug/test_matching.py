@@ -134,6 +134,18 @@ class TestNamesThatAreCountedUp:
 
 
 class TestConstants:
+    def test_that_change_all_shapes_behind_them(self) -> None:
+        def largest(count: int) -> Model:
+            x = build.parameter([4, 6], name="x")
+            found = build.topk(x, np.int64(count), axis=-1, mode="max", sort="value", index_element_type="i64")[0]
+            for _ in range(8):
+                found = build.tanh(found)
+            return build.model(build.result(found, name="y"))
+
+        report = compare(largest(2), largest(3), [np.linspace(0, 1, 24, dtype=np.float32).reshape(4, 6)])
+        assert report.first_fault is not None
+        assert (report.first_fault.type, report.first_fault.taken_by) == ("Const", ("TopK_2",))
+
     def layer(self, name: str, transposed: bool) -> Model:
         weights = np.float32([[1, 2], [3, 4]])
         x = build.parameter([1, 2], name="x")
@@ -143,6 +155,15 @@ class TestConstants:
     def test_that_are_taken_transposed_are_others(self) -> None:
         report = compare(self.layer("w", False), self.layer("w", True), [np.float32([[1, 2]])])
         assert report.equal, str(report)
+
+    def test_of_a_layer_with_another_attribute(self) -> None:
+        def padded(mode: str) -> Model:
+            x = build.parameter([4], name="x")
+            return build.model(build.result(build.pad(x, np.int64([1]), np.int64([2]), pad_mode=mode), name="y"))
+
+        report = compare(padded("reflect"), padded("edge"), [np.float32([1, 2, 3, 5])])
+        assert report.unmatched == ()
+        assert [fault.type for fault in report.faults] == ["Pad"]
 
     def test_by_what_takes_them(self) -> None:
         report = compare(self.layer("w", False), self.layer("other", False), [np.float32([[1, 2]])])

@@ -11,7 +11,7 @@ import openvino as ov
 import pytest
 from openvino import opset13 as op
 
-from ir_exec import EvaluationError, read_model
+from ir_exec import EvaluationError, build, read_model
 from ir_exec.debug import compare
 from ir_exec.debug.child import Child, ChildCrashed, ChildRefused
 from ir_exec.debug.openvino import OpenVINOReference
@@ -99,6 +99,57 @@ def test_networks_without_faults(name: str) -> None:
     assert report.equal, str(report)
     assert report.rounds == 2
     assert all(one.path.count("/body/") or one.type == "Assign" for one in report.unmatched)
+
+
+class TestOpinions:
+    def test_of_the_kernel_and_of_the_layer_alone(self) -> None:
+        """Of NaN the plugin's ReLU makes 0, in any network; the reference kernel keeps it."""
+        x = build.parameter([3], name="x")
+        model = build.model(build.result(build.relu(x, name="faulty"), name="y"))
+        report = compare(model, "openvino", [np.float32([np.nan, 1, -1])])
+        assert report.first_fault is not None
+        assert report.first_fault.note == (
+            "OpenVINO's reference kernel agrees with ir_exec; "
+            "OpenVINO, given this layer alone, agrees with its run of the network"
+        )
+        assert "note           OpenVINO's reference kernel agrees with ir_exec" in str(report)
+
+    def test_what_is_fused_is_the_culprit(self, tmp_path: Path) -> None:
+        """In an int8 pipeline the zero of a range lies between two levels."""
+        random = np.random.default_rng(1)
+        x = build.parameter([1, 3, 12, 12], name="x")
+        limits = [np.float32(-3), np.float32(3)]
+        data = build.fake_quantize(x, *limits, *limits, levels=256)
+        numbers = build.convert(random.integers(-127, 127, (8, 3, 3, 3)).astype(np.int8), "f32")
+        weights = build.multiply(numbers, np.full((8, 1, 1, 1), 0.005, np.float32))
+        sides = {"strides": [1, 1], "pads_begin": [1, 1], "pads_end": [1, 1], "dilations": [1, 1]}
+        model = build.model(build.result(build.convolution(data, weights, **sides, name="faulty"), name="y"))
+        report = compare(model, "openvino", [floats(random, 1, 3, 12, 12)])
+        assert report.first_fault is not None
+        assert report.first_fault.layer_name == "faulty"
+        assert report.first_fault.note == "OpenVINO, given this layer alone, agrees with ir_exec"
+
+    def test_refusals_and_crashes_are_no_finding(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        x = build.parameter([3], name="x")
+        model = build.model(build.result(build.relu(x, name="faulty"), name="y"))
+        ask = Child.ask
+
+        def refuse(self: Child, **request: Any) -> dict[str, Any]:
+            if request["do"] == "opinions":
+                raise ChildCrashed("crashed with SIGSEGV")
+            return ask(self, **request)
+
+        monkeypatch.setattr(Child, "ask", refuse)
+        report = compare(model, "openvino", [np.float32([np.nan, 1, -1])])
+        assert report.failure is None
+        assert [(fault.layer_name, fault.note) for fault in report.faults] == [("faulty", None)]
+
+    def test_the_layers_that_are_asked_about_are_few(self) -> None:
+        x = build.parameter([3], name="x")
+        faulty = [build.result(build.relu(build.multiply(x, np.float32(n + 1)), name=f"relu{n}")) for n in range(8)]
+        report = compare(build.model(faulty), "openvino", [np.float32([np.nan, 1, -1])])
+        assert len(report.faults) == 8
+        assert sum(fault.note is not None for fault in report.faults) == 5
 
 
 def test_outputs_alone() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import ir_exec
 from ir_exec.check import check_model
+from ir_exec.debug import compare
 from ir_exec.view import page_of_reports, view
 from tests.helpers.deep_network import deep_network
 from tests.helpers.ir_text import net, parameter, result
@@ -367,3 +368,15 @@ def test_a_model_in_a_notebook(open_page: Opens) -> None:
     assert frame.locator("#details h2").inner_text().startswith("ScatterElementsUpdate")
     frame.locator("#details a:has-text('places')").click()
     assert frame.locator("#details h2").inner_text().startswith("Broadcast")
+
+
+def test_layers_tell_of_the_error_that_their_status_is_about(open_page: Opens) -> None:
+    path = SAMPLES / "gnn_step.xml"
+    changed = path.read_bytes().replace(b'reduction="sum"', b'reduction="max"')
+    other = ir_exec.read_model(changed, weights=path.with_suffix(".bin").read_bytes())
+    inputs = dict(np.load(path.with_suffix(".inputs.npz")))
+    tab = open_page(view(path, compare=compare(path, other, inputs)))
+    text = "key => page.scenes[0].textOf(page.networks[0].layers.get(key))"
+    assert tab.evaluate(text, "12").startswith("wrong 1.8")
+    # By itself the next layer is right: what it differs by came to it.
+    assert tab.evaluate(text, "13").startswith("carried 1.8")

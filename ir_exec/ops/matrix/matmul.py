@@ -83,18 +83,17 @@ class MatMul(Op):
         is_plain = types[0].element_type.dtype in _OWN_TYPES and not (self.transpose_a or self.transpose_b)
         return matrix_product if is_plain else self.evaluate
 
+    def reads_columns(self, position: int) -> bool:
+        return position == 1 and self.transpose_b and not self.transpose_a
+
     def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
         """A small constant matrix is transposed once: BLAS is faster then."""
         matrix = constants.get(1)
-        if (
-            matrix is None
-            or matrix.ndim != 2
-            or matrix.nbytes > costs.TRANSPOSED_BYTES
-            or not self.transpose_b
-            or self.transpose_a
-        ):
+        if matrix is None or matrix.ndim != 2 or matrix.dtype not in _OWN_TYPES or not self.reads_columns(1):
             return None
-        return partial(_product_with, matrix.T.copy(order="C")) if matrix.dtype in _OWN_TYPES else None
+        if matrix.T.flags.c_contiguous:
+            return partial(_product_with, matrix.T)
+        return partial(_product_with, matrix.T.copy()) if matrix.nbytes <= costs.TRANSPOSED_BYTES else None
 
 
 def _product_with(matrix: Array, a: Array, b: Array) -> Array:

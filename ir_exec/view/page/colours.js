@@ -80,7 +80,8 @@ export const WAYS = {
     legend: () => [["error", "wrong by itself"], ["warning", "carried from above"], ["info", "on a step"], ["good", "equal or close"]],
     text: (layer) => {
       const error = layer.view.error;
-      const found = error?.own ?? error?.carried;
+      // What makes a layer that is right by itself differ was carried to it.
+      const found = error?.status === "wrong" ? error.own : error?.carried ?? error?.own;
       return error ? `${error.status}${found ? ` ${number(found.max_abs ?? 0)}` : ""}` : "";
     },
   },

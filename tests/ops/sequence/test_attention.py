@@ -218,3 +218,40 @@ def test_memory_stays_bounded_for_long_sequences() -> None:
     row = query[0, 0, -1].astype(np.float64) @ key[0, 0].astype(np.float64).T / np.sqrt(8)
     weights = np.exp(row - row.max())
     np.testing.assert_allclose(found[0, 0, -1], weights @ value[0, 0] / weights.sum(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("length", [0.3, 3.0, 300.0])
+@pytest.mark.parametrize("masking", ["none", "boolean", "added", "causal"])
+def test_scores_of_short_and_of_long_vectors(monkeypatch: pytest.MonkeyPatch, length: float, masking: str) -> None:
+    # Short vectors need no greatest score; those of 300 have scores of which no exponential exists.
+    monkeypatch.setattr(costs, "SCORES_WORTH_A_BOUND", 0)
+    random = np.random.default_rng(5)
+    query, key, value = [random.standard_normal((2, 40, 8)).astype(np.float32) for _ in range(3)]
+    query *= np.float32(length)
+    scores = query.astype(np.float64) @ key.astype(np.float64).swapaxes(1, 2) / np.sqrt(8)
+    allowed = random.random((40, 40)) < 0.5
+    allowed[:, 0] = True
+    added = np.where(allowed, 0.0, np.finfo(np.float32).min).astype(np.float32)
+    added[3] = np.finfo(np.float32).min
+    if masking == "boolean":
+        scores = np.where(allowed, scores, -np.inf)
+    elif masking == "added":
+        # Beside the lowest f32 a score is nothing: a row of these alone is even.
+        scores = np.where(allowed, scores, -np.inf)
+        scores[:, 3] = 0
+    elif masking == "causal":
+        scores = np.where(np.tri(40, dtype=bool), scores, -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    expected = weights / weights.sum(-1, keepdims=True) @ value
+    masks = {"boolean": [allowed], "added": [added]}.get(masking, [])
+    found = ScaledDotProductAttention(causal=masking == "causal").evaluate(query, key, value, *masks)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-5)
+
+
+def test_vectors_with_what_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "SCORES_WORTH_A_BOUND", 0)
+    query = np.full((1, 40, 4), 0.5, np.float32)
+    query[0, 7, 2] = np.nan
+    found = ScaledDotProductAttention(causal=False).evaluate(query, np.full_like(query, 0.5), np.ones_like(query))
+    assert np.isnan(found[0, 7]).all()
+    assert np.array_equal(np.delete(found, 7, axis=1), np.ones((1, 39, 4), np.float32))
