@@ -46,6 +46,12 @@ def test_every_command_and_option_is_there(page: Path) -> None:
     assert missing == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_in_lists_stays_in_them(page: Path) -> None:
+    """MkDocs takes four spaces for what belongs to an item; with fewer, the items behind it become text."""
+    assert re.findall(r"^ {1,3}```.*$", page.read_text("utf-8"), re.MULTILINE) == []
+
+
 def test_every_benchmark_is_there() -> None:
     text = "".join(page.read_text("utf-8") for page in PAGES)
     named = set(re.findall(r"\bbenchmarks\.([a-z_]+)", text))

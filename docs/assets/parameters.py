@@ -1,4 +1,7 @@
-"""How the reference shows docstrings: what they say of a parameter, `name: text`, becomes an item of a list."""
+"""How the reference shows docstrings: what they say of a parameter, `name: text`, becomes an item of a list.
+
+Functions of `ir_exec.build` have in their stub what they compute; here they have all that `help` has.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,10 @@ import re
 from typing import Any
 
 from griffe import Extension, Object
+
+from ir_exec.build.functions import function_names
+from ir_exec.build.operators import operator_class
+from ir_exec.ops.base.docstrings import description_of
 
 _TERM = re.compile(r"([A-Za-z_]\w*(?:, [A-Za-z_]\w*)*): (?=\S)")
 _ENDS_A_LIST = ("Raises ", "Returns ", "Without ")
@@ -16,7 +23,14 @@ class Parameters(Extension):
 
     def on_object(self, *, obj: Object, **_: Any) -> None:
         if obj.docstring is not None:
-            obj.docstring.value = with_lists(obj.docstring.value)
+            obj.docstring.value = with_lists(_of_operator(obj.path) or obj.docstring.value)
+
+
+def _of_operator(path: str) -> str | None:
+    """The whole description of an operator by the path of its function."""
+    module, _, name = path.rpartition(".")
+    type_name = function_names().get(name) if module == "ir_exec.build" else None
+    return None if type_name is None else description_of(operator_class(type_name))
 
 
 def with_lists(text: str) -> str:

@@ -42,10 +42,7 @@ def abs(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = |data|; the lowest integer of a signed type wraps to itself.
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = |data|; the lowest integer of a signed type wraps to itself."""
 
 def acos(
     data: Input,
@@ -54,10 +51,7 @@ def acos(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = arccos data, in radians; NaN beyond [-1, 1].
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = arccos data, in radians; NaN beyond [-1, 1]."""
 
 def acosh(
     data: Input,
@@ -66,10 +60,7 @@ def acosh(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = arcosh data; NaN below 1.
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = arcosh data; NaN below 1."""
 
 def adaptive_avg_pool(
     data: Input,
@@ -79,11 +70,7 @@ def adaptive_avg_pool(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The mean of each window; that of integers is rounded to the nearest, ties to even.
-
-    data: [batch, channels, spatial...], any numeric type. output_shape: a vector of integers, the number of windows on
-    each spatial axis. output: [batch, channels, windows...], the type of data.
-    """
+    """The mean of each window; that of integers is rounded to the nearest, ties to even."""
 
 def adaptive_max_pool(
     data: Input,
@@ -94,13 +81,7 @@ def adaptive_max_pool(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """The greatest element of each window, and its index in the flattened spatial axes: the first of equal ones.
-
-    indices: the shape of output, the type `index_element_type`: i64 (the default) or i32.
-
-    data: [batch, channels, spatial...], any numeric type. output_shape: a vector of integers, the number of windows on
-    each spatial axis. output: [batch, channels, windows...], the type of data.
-    """
+    """The greatest element of each window, and its index in the flattened spatial axes: the first of equal ones."""
 
 def add(
     a: Input,
@@ -112,10 +93,7 @@ def add(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a + b; integers wrap.
-
-    a, b: one element type, shapes that broadcast together.
-    """
+    """output = a + b; integers wrap."""
 
 def asin(
     data: Input,
@@ -124,10 +102,7 @@ def asin(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = arcsin data, in radians; NaN beyond [-1, 1].
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = arcsin data, in radians; NaN beyond [-1, 1]."""
 
 def asinh(
     data: Input,
@@ -136,10 +111,7 @@ def asinh(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = arsinh data.
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = arsinh data."""
 
 def atan(
     data: Input,
@@ -148,10 +120,7 @@ def atan(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = arctan data, in radians.
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = arctan data, in radians."""
 
 def atanh(
     data: Input,
@@ -160,10 +129,7 @@ def atanh(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = artanh data; ±inf at ±1, NaN beyond.
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = artanh data; ±inf at ±1, NaN beyond."""
 
 def avg_pool(
     data: Input,
@@ -180,10 +146,7 @@ def avg_pool(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """AvgPool-14 with dilated windows. dilations: the distance between neighbouring elements, by default 1.
-
-    data: [batch, channels, spatial...], any numeric type. output: [batch, channels, windows...], the type of data.
-    """
+    """AvgPool-14 with dilated windows. dilations: the distance between neighbouring elements, by default 1."""
 
 def batch_norm_inference(
     data: Input,
@@ -197,11 +160,7 @@ def batch_norm_inference(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[b, c, ...] = (data[b, c, ...] - mean[c]) / sqrt(variance[c] + epsilon) * gamma[c] + beta[c].
-
-    data: [batch, channels, ...], any float type. gamma, beta, mean, variance: [channels], of the same type.
-    output: the shape and the type of data.
-    """
+    """output[b, c, ...] = (data[b, c, ...] - mean[c]) / sqrt(variance[c] + epsilon) * gamma[c] + beta[c]."""
 
 def batch_to_space(
     data: Input,
@@ -213,12 +172,7 @@ def batch_to_space(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Blocks from the batch axis laid out in space; then the ends of the spatial axes are cut off.
-
-    data: [batch, D1, D2, ...], rank 2 or more, any type. block_shape, crops_begin, crops_end: vectors of integers, one
-    for each axis of data, the first ones 1, 0 and 0. output: [batch / product of block_shape, D1 * block_shape[1] -
-    crops_begin[1] - crops_end[1], ...], the type of data.
-    """
+    """Blocks from the batch axis laid out in space; then the ends of the spatial axes are cut off."""
 
 def bgr_to_nv12(
     image: Input,
@@ -228,7 +182,7 @@ def bgr_to_nv12(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """RGBtoNV12-17 for channels in the order B, G, R."""
+    """RGBtoNV12-17 for channels in the order B, G, R. Specification: image/bgr-to-nv12-17."""
 
 def binary_convolution(
     data: Input,
@@ -245,14 +199,7 @@ def binary_convolution(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Convolution of bits, of which 1 counts as 1 and 0 as -1; elements of padding are the bit pad_value.
-
-    data: [batch, channels, height, width] of zeros and ones, any numeric type; whatever is above 0 counts as 1.
-    filters: [outputs, channels, kernel height, kernel width], u1 (or numbers, as data). output: [batch, outputs,
-    windows...], the type of data.
-    OpenVINO's CPU plugin reads the bits of each byte of the filters in
-    reverse order, needs a multiple of eight channels, and leaves padding with pad_value 0 out of the sum; we do not.
-    """
+    """Convolution of bits, of which 1 counts as 1 and 0 as -1; elements of padding are the bit pad_value."""
 
 def bitwise_and(
     a: Input,
@@ -264,10 +211,7 @@ def bitwise_and(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a and b, bit by bit; of booleans the logical operator.
-
-    a, b: one element type, shapes that broadcast together.
-    """
+    """output = a and b, bit by bit; of booleans the logical operator."""
 
 def bitwise_left_shift(
     a: Input,
@@ -279,10 +223,7 @@ def bitwise_left_shift(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a · 2^b: the bits of a shifted to the left by b; those that leave the type are lost.
-
-    a, b: one integer type, shapes that broadcast together. output: that type.
-    """
+    """output = a · 2^b: the bits of a shifted to the left by b; those that leave the type are lost."""
 
 def bitwise_not(
     data: Input,
@@ -291,10 +232,7 @@ def bitwise_not(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data with every bit inverted; of booleans the logical operator.
-
-    data: any shape, any integer type or boolean. output: as data.
-    """
+    """output = data with every bit inverted; of booleans the logical operator."""
 
 def bitwise_or(
     a: Input,
@@ -306,10 +244,7 @@ def bitwise_or(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a or b, bit by bit; of booleans the logical operator.
-
-    a, b: one element type, shapes that broadcast together.
-    """
+    """output = a or b, bit by bit; of booleans the logical operator."""
 
 def bitwise_right_shift(
     a: Input,
@@ -321,10 +256,7 @@ def bitwise_right_shift(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a / 2^b, rounded down: the bits of a shifted to the right by b.
-
-    a, b: one integer type, shapes that broadcast together. output: that type.
-    """
+    """output = a / 2^b, rounded down: the bits of a shifted to the right by b."""
 
 def bitwise_xor(
     a: Input,
@@ -336,10 +268,7 @@ def bitwise_xor(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a exclusive or b, bit by bit; of booleans the logical operator.
-
-    a, b: one element type, shapes that broadcast together.
-    """
+    """output = a exclusive or b, bit by bit; of booleans the logical operator."""
 
 def broadcast(
     data: Input,
@@ -352,11 +281,7 @@ def broadcast(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """data repeated so that it fills `target_shape`.
-
-    data: any shape, any type. target_shape: a vector of integers. axes_mapping: optional, a vector of integers.
-    output: the type of data.
-    """
+    """data repeated so that it fills `target_shape`."""
 
 def bucketize(
     data: Input,
@@ -368,13 +293,7 @@ def bucketize(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The number of the bucket that each element falls into: how many of the boundaries lie below it.
-
-    data: any shape. buckets: the boundaries, a sorted vector. Both have any numeric type. A boundary that equals the
-    element belongs to the bucket below it (`with_right_bound`) or above it. NaN falls into the first bucket or, without
-    `with_right_bound`, into the last one.
-    output: the shape of data, element type `output_type`.
-    """
+    """The number of the bucket that each element falls into: how many of the boundaries lie below it."""
 
 def ceiling(
     data: Input,
@@ -383,10 +302,7 @@ def ceiling(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = the least integer that is not below data.
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = the least integer that is not below data."""
 
 def clamp(
     data: Input,
@@ -397,10 +313,7 @@ def clamp(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = min(max(data, min), max). For integers `min` is rounded up and `max` down.
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = min(max(data, min), max). For integers `min` is rounded up and `max` down."""
 
 def col2im(
     data: Input,
@@ -415,13 +328,7 @@ def col2im(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """An image put together from its patches, which are added up where they overlap: the reverse of im2col.
-
-    data: [N, C * product of kernel_size, L], or the same without N, any numeric type. L, the number of patches, is the
-    product over both spatial axes of (output_size + pads_begin + pads_end - dilation * (kernel_size - 1) - 1) // stride
-    + 1. output_size, kernel_size: two integers each, i32 or i64. output: [N, C, *output_size], or the same without N,
-    the type of data. strides and dilations are 1, pads 0 by default.
-    """
+    """An image put together from its patches, which are added up where they overlap: the reverse of im2col."""
 
 def concat(
     inputs: Sequence[Input],
@@ -431,11 +338,7 @@ def concat(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The inputs one after the other along `axis`, which counts from the end if it is negative.
-
-    inputs: one at least, of rank 1 or more and of one type; only their sizes along the axis may differ. output: their
-    type.
-    """
+    """The inputs one after the other along `axis`, which counts from the end if it is negative."""
 
 def convert(
     data: Input,
@@ -445,10 +348,7 @@ def convert(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data, converted to `destination_type`; `ir_exec.types.conversion` says how.
-
-    data: any shape, any numeric type or boolean. output: the shape of data; it may be data itself.
-    """
+    """output = data, converted to `destination_type`; `ir_exec.types.conversion` says how."""
 
 def convert_like(
     data: Input,
@@ -458,11 +358,7 @@ def convert_like(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data, converted as by Convert to the element type of `like`.
-
-    data: any shape, any numeric type or boolean. like: any shape; only its type counts. output: the shape of data; it
-    may be data itself.
-    """
+    """output = data, converted as by Convert to the element type of `like`."""
 
 def convert_promote_types(
     input_0: Input,
@@ -475,10 +371,7 @@ def convert_promote_types(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """Both inputs, converted to the type that their element types promote to.
-
-    input_0, input_1: any shapes. output_0, output_1: the shapes of the inputs; they may be the inputs themselves.
-    """
+    """Both inputs, converted to the type that their element types promote to."""
 
 def convolution(
     data: Input,
@@ -493,11 +386,7 @@ def convolution(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[b, o, i] = sum over c and k of data[b, c, i * stride + k * dilation - pad] * filters[o, c, k].
-
-    data: [batch, channels, spatial...], any numeric type. filters: [outputs, channels, kernel...], the type of data.
-    output: [batch, outputs, windows...], the type of data.
-    """
+    """output[b, o, i] = sum over c and k of data[b, c, i * stride + k * dilation - pad] * filters[o, c, k]."""
 
 def convolution_backprop_data(
     data: Input,
@@ -514,11 +403,7 @@ def convolution_backprop_data(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[b, o, i * stride + k * dilation - pad] += data[b, c, i] * filters[c, o, k], from zeros on.
-
-    data: [batch, channels, spatial...], any numeric type. filters: [channels, outputs, kernel...], the type of data.
-    output_shape: optional, an integer for each spatial axis. output: [batch, outputs, spatial...], the type of data.
-    """
+    """output[b, o, i * stride + k * dilation - pad] += data[b, c, i] * filters[c, o, k], from zeros on."""
 
 def cos(
     data: Input,
@@ -527,10 +412,7 @@ def cos(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = cos data, of radians.
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = cos data, of radians."""
 
 def cosh(
     data: Input,
@@ -539,10 +421,7 @@ def cosh(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = cosh data.
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = cosh data."""
 
 def ctc_greedy_decoder(
     data: Input,
@@ -553,12 +432,7 @@ def ctc_greedy_decoder(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The labels of the most probable path, the last class being the blank; -1 behind the last label.
-
-    data: [T, N, C], steps, sequences and classes. sequence_mask: [T, N]; a sequence ends where it is 0 for the first
-    time. Both have float types, perhaps two; the output, [N, T, 1, 1], has that of data. With ctc_merge_repeated a run
-    of one class is one label.
-    """
+    """The labels of the most probable path, the last class being the blank; -1 behind the last label."""
 
 def ctc_greedy_decoder_seq_len(
     data: Input,
@@ -572,12 +446,7 @@ def ctc_greedy_decoder_seq_len(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """The labels of the most probable path, -1 behind the last one, and their number.
-
-    data: [N, T, C], sequences, steps and classes, any float type. sequence_length: [N], 0 to T. blank_index: one class,
-    the last one if it is left out. decoded_classes: the labels, [N, T], of `classes_index_type`. decoded_length: their
-    numbers, [N], of `sequence_length_type`. With merge_repeated a run of one class is one label.
-    """
+    """The labels of the most probable path, -1 behind the last one, and their number."""
 
 def ctc_loss(
     logits: Input,
@@ -593,12 +462,7 @@ def ctc_loss(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """-log of the probability of all paths with these labels; the classes of a step have probabilities softmax(logits).
-
-    logits: [N, T, C], sequences, steps and classes, any float type. logit_length: [N], at most T. labels: [N, T], and
-    of these the first label_length: [N], at most logit_length. blank_index: a scalar, the last class if it is left out.
-    output: [N], the type of logits; infinity where no path has the labels.
-    """
+    """-log of the probability of all paths with these labels; the classes of a step have probabilities softmax(logits)."""
 
 def cum_sum(
     data: Input,
@@ -610,13 +474,7 @@ def cum_sum(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[j] = the sum of data[0] to data[j] along the axis.
-
-    data: rank 1 or more, any numeric type. The page has these alone; as in OpenVINO data may also be boolean, which
-    exporters of PyTorch write where sequences are packed: then a sum is true where one of its elements is. axis: a
-    scalar of i32 or i64, by default 0; as in OpenVINO it may also be a vector of one element. output: as data; integers
-    wrap.
-    """
+    """output[j] = the sum of data[0] to data[j] along the axis."""
 
 def deformable_convolution(
     data: Input,
@@ -636,18 +494,7 @@ def deformable_convolution(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """A convolution of windows whose elements are moved by offsets and multiplied with a mask.
-
-    mask: optional, [batch, deformable_group * kernel, windows...], any numeric type: the factor of element k of window
-    i. bilinear_interpolation_pad: a sample less than an element outside of the data is interpolated with zeros around
-    it; false by default.
-
-    output[b, o, i] = sum over c and k of sample[b, c, k, i] * filters[o, c, k].
-
-    data: [batch, channels, height, width], any numeric type. offsets: [batch, 2 * deformable_group * kernel,
-    windows...], any numeric type. filters: [outputs, channels / group, kernel...], the type of data. output: [batch,
-    outputs, windows...], the type of data.
-    """
+    """A convolution of windows whose elements are moved by offsets and multiplied with a mask."""
 
 def deformable_psroi_pooling(
     data: Input,
@@ -666,17 +513,7 @@ def deformable_psroi_pooling(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Regions of interest pooled to one size, every bin from a channel of its own and moved by offsets.
-
-    data: [N, C, H, W], C at least output_dim * group_size². rois: [NUM_ROIS, 5]. offsets: [NUM_ROIS, 2 * classes,
-    part_size, part_size], x and y for each class of output channels; the classes are equally large. All are floats.
-    output: [NUM_ROIS, output_dim, group_size, group_size], the type of data.
-    The region goes from x1, y1, rounded, to one after x2, y2, rounded, all times `spatial_scale` less 0.5, and is
-    divided into bins. Each bin is moved by offset * trans_std times the size of the region, with the offsets of the
-    part in which it lies. It is the mean of spatial_bins_y x spatial_bins_x points from its corner on in channel
-    [output channel, row of bins, column of bins]; points more than half an element outside do not count, and a bin
-    without points is 0.
-    """
+    """Regions of interest pooled to one size, every bin from a channel of its own and moved by offsets."""
 
 def depth_to_space(
     data: Input,
@@ -687,12 +524,7 @@ def depth_to_space(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Blocks from the axis of depth laid out in space.
-
-    output: [batch, depth / block_size ** K, D1 * block_size, ..., DK * block_size], the type of data.
-
-    data: [batch, depth, D1, ..., DK], any type, K spatial axes, one at least.
-    """
+    """Blocks from the axis of depth laid out in space."""
 
 def detection_output(
     box_logits: Input,
@@ -722,18 +554,7 @@ def detection_output(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The objects that an SSD detector finds: prior boxes moved as predicted, without those that overlap a better one.
-
-    box_logits: floating, [N, num_priors * num_loc_classes * 4], how the prior boxes move, for each class if not
-    `share_location`. class_preds: the same type, [N, num_priors * num_classes]. proposals: floating, [1 or N, 1 or 2,
-    num_priors * 4], the prior boxes (x0, y0, x1, y1) and, if not `variance_encoded_in_target`, factors of their moves;
-    if not `normalized`, priors have 5 numbers, the first of them -1 at the end, and count pixels of an image of
-    input_width and input_height. aux_class_preds, aux_box_preds: as class_preds and box_logits, [N, num_priors * 2] and
-    the shape of box_logits; they move the priors a first time, and say where there is no object at all, the second of
-    the two numbers being below `objectness_score`.
-    output: the type of box_logits, [1, 1, n, 7], rows of image, class, score and box; -1 ends them, zeros fill up. n is
-    N * keep_top_k, or N * top_k * num_classes for a keep_top_k of -1, or else N * num_classes * num_priors.
-    """
+    """The objects that an SSD detector finds: prior boxes moved as predicted, without those that overlap a better one."""
 
 def dft(
     data: Input,
@@ -744,15 +565,7 @@ def dft(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[m] = sum over j of data[j] * exp(-2 pi i m j / S), along every one of `axes` with its S numbers.
-
-    data: a float type, shape [..., 2]. output: like data, with the sizes of signal_size. f16 and bf16 are computed in
-    f32. Without axes the output is data.
-
-    axes: a vector of different axes; negative ones count from the end, the last axis of complex data not counted.
-    signal_size: for each of them how many numbers are transformed, an integer, -1 for the size of the axis. A longer
-    axis is cut off, a shorter one filled with zeros.
-    """
+    """output[m] = sum over j of data[j] * exp(-2 pi i m j / S), along every one of `axes` with its S numbers."""
 
 def divide(
     a: Input,
@@ -765,13 +578,7 @@ def divide(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a / b; the quotient of integers is rounded towards zero.
-
-    a, b: one numeric type, shapes that broadcast together. output: that type.
-    Specification: arithmetic/divide-1, by which quotients of integers are rounded down with `m_pythondiv`, the default.
-    OpenVINO does so only while it infers shapes; its CPU plugin rounds towards zero whatever the attribute says. In
-    both places we do as OpenVINO does.
-    """
+    """output = a / b; the quotient of integers is rounded towards zero."""
 
 def einsum(
     inputs: Sequence[Input],
@@ -781,12 +588,7 @@ def einsum(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The sum of products that `equation` describes, such as `ij,jk->ik`.
-
-    inputs: as many as the equation has subscripts, one numeric type. output: that type.
-    OpenVINO's implicit output keeps a label that repeats within one input, with which
-    its runtime fails; as specified, we leave it out (`ii` is the trace).
-    """
+    """The sum of products that `equation` describes, such as `ij,jk->ik`."""
 
 def elu(
     data: Input,
@@ -796,10 +598,7 @@ def elu(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data where it is positive, else alpha · (e^data - 1).
-
-    data: any shape, any numeric type; the specification has floats only, OpenVINO takes all. output: as data.
-    """
+    """output = data where it is positive, else alpha · (e^data - 1)."""
 
 def embedding_bag_offsets(
     emb_table: Input,
@@ -826,13 +625,7 @@ def embedding_bag_offsets_sum(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[i] = sum of emb_table[indices[j]] * per_sample_weights[j] over offsets[i] <= j < offsets[i + 1].
-
-    emb_table: [num_emb, ...], any numeric type of 8 bits and more. indices: [num_indices]. offsets: [batch], rising,
-    at most num_indices. default_index: a scalar, the row for bags without elements; they are zeros if it is -1 or left
-    out. per_sample_weights: the shape of indices, the type of emb_table; ones if they are left out.
-    output: [batch, ...], the type of emb_table. Sums of integers wrap.
-    """
+    """output[i] = sum of emb_table[indices[j]] * per_sample_weights[j] over offsets[i] <= j < offsets[i + 1]."""
 
 def embedding_bag_packed(
     emb_table: Input,
@@ -855,12 +648,7 @@ def embedding_bag_packed_sum(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[i] = sum over j of emb_table[indices[i, j]] * per_sample_weights[i, j].
-
-    emb_table: [num_emb, ...], any numeric type of 8 bits and more. indices: [batch, indices_per_bag].
-    per_sample_weights: the shape of indices, the type of emb_table; ones if they are left out.
-    output: [batch, ...], the type of emb_table. Sums of integers wrap.
-    """
+    """output[i] = sum over j of emb_table[indices[i, j]] * per_sample_weights[i, j]."""
 
 def embedding_segments_sum(
     emb_table: Input,
@@ -874,13 +662,7 @@ def embedding_segments_sum(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[i] = sum of emb_table[indices[j]] * per_sample_weights[j] over all j with segment_ids[j] = i.
-
-    emb_table: [num_emb, ...], any numeric type of 8 bits and more. indices, segment_ids: [num_indices], the segments
-    in any order. num_segments: a scalar. default_index: a scalar, the row for segments without elements; they are zeros
-    if it is -1 or left out. per_sample_weights: the shape of indices, the type of emb_table; ones if left out.
-    output: [num_segments, ...], the type of emb_table. Sums of integers wrap.
-    """
+    """output[i] = sum of emb_table[indices[j]] * per_sample_weights[j] over all j with segment_ids[j] = i."""
 
 def equal(
     a: Input,
@@ -892,10 +674,7 @@ def equal(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = whether a equals b.
-
-    a, b: one element type, any, and shapes that broadcast together. output: boolean.
-    """
+    """output = whether a equals b."""
 
 def erf(
     data: Input,
@@ -904,10 +683,7 @@ def erf(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = 2/√π · ∫ exp(-t²) dt from 0 to data.
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = 2/√π · ∫ exp(-t²) dt from 0 to data."""
 
 def erfinv(
     data: Input,
@@ -916,10 +692,7 @@ def erfinv(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = the y with erf(y) = data; ±inf at ±1, NaN beyond.
-
-    data: any shape, any float type. output: as data.
-    """
+    """output = the y with erf(y) = data; ±inf at ±1, NaN beyond."""
 
 def exp(
     data: Input,
@@ -928,10 +701,7 @@ def exp(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = e^data.
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = e^data."""
 
 def experimental_detectron_detection_output(
     input_rois: Input,
@@ -951,14 +721,7 @@ def experimental_detectron_detection_output(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value]:
-    """The objects that a Detectron model finds: regions moved as predicted, without those that overlap a better one.
-
-    input_rois: floating, [n, 4], boxes (x0, y0, x1, y1) in pixels. input_deltas: the same type, [n, num_classes * 4],
-    how each moves for each class: its centre by so many widths and heights, and the logarithms of its growth, at most
-    max_delta_log_wh, all divided by `deltas_weights`. input_scores: [n, num_classes]. input_im_info: [1, 3], not used.
-    Outputs: boxes [max_detections_per_image, 4], their classes i32 and their scores [max_detections_per_image], filled
-    up with zeros, which the specification leaves open.
-    """
+    """The objects that a Detectron model finds: regions moved as predicted, without those that overlap a better one."""
 
 def experimental_detectron_generate_proposals_single_image(
     im_info: Input,
@@ -974,13 +737,7 @@ def experimental_detectron_generate_proposals_single_image(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """Anchors moved as predicted, without those that overlap a better one, for one image.
-
-    im_info: floating, [3], height and width of the image and a scale that is not used. anchors: the same type,
-    [height * width * A, 4], boxes (x0, y0, x1, y1). deltas: [A * 4, height, width], how each anchor moves: its centre
-    by so many widths and heights, and the logarithms of its growth, at most log(1000 / 16). scores: [A, height, width].
-    rois: [post_nms_count, 4], the best first. roi_scores: theirs, [post_nms_count]. Both are filled up with zeros.
-    """
+    """Anchors moved as predicted, without those that overlap a better one, for one image."""
 
 def experimental_detectron_prior_grid_generator(
     priors: Input,
@@ -996,16 +753,7 @@ def experimental_detectron_prior_grid_generator(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Prior boxes shifted to every point of a grid over an image.
-
-    priors: floating, [n, 4], boxes (x0, y0, x1, y1) around 0. feature_map: [N, C, height, width], im_data: [N, C, image
-    height, image width]; only their sizes count. output: the type of priors, [height * width * n, 4], or [height,
-    width, n, 4] without `flatten`.
-    The points lie at (index + 0.5) times `stride_x` and `stride_y`, or if these are 0 times the image's width and
-    height over the grid's. `h` and `w` are the height and width of the grid, those of feature_map if they are 0; the
-    size of the output is that of feature_map, and zeros fill it up, which the specification leaves open. `flatten` is
-    false where the file does not say, as in OpenVINO; the specification has true.
-    """
+    """Prior boxes shifted to every point of a grid over an image."""
 
 def experimental_detectron_roi_feature_extractor(
     rois: Input,
@@ -1019,15 +767,7 @@ def experimental_detectron_roi_feature_extractor(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """ROIAlign with the mean of each bin, each region in the level of a pyramid that fits its size.
-
-    rois: floating, [n, 4], boxes (x0, y0, x1, y1) in pixels of the image. pyramid: the same type, one tensor [1, C,
-    height, width] for each level, of which a pixel stands for `pyramid_scales` pixels of the image. roi_features: [n,
-    C, output_size, output_size]. roi_boxes: rois as they are.
-    A region of width w and height h belongs to level floor(2 + log2(sqrt(w * h) / 224 + 1e-6)), clipped to the levels
-    that there are; one without area gives zeros. The specification has the rois in the order of their levels in the
-    second output, OpenVINO in the order of the input.
-    """
+    """ROIAlign with the mean of each bin, each region in the level of a pyramid that fits its size."""
 
 def experimental_detectron_topk_rois(
     input_rois: Input,
@@ -1038,12 +778,7 @@ def experimental_detectron_topk_rois(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The boxes of the highest probabilities, the highest first.
-
-    input_rois: floating, [n, 4]. rois_probs: the same type, [n]. output: the same type, [max_rois, 4]; of equal
-    probabilities the one with the lower index comes first, and zeros follow where there are fewer boxes; the
-    specification leaves both open.
-    """
+    """The boxes of the highest probabilities, the highest first."""
 
 def extract_image_patches(
     data: Input,
@@ -1056,14 +791,7 @@ def extract_image_patches(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[b, (kh, kw, c), i, j] = data[b, c, i * strides[0] + kh * rates[0], j * strides[1] + kw * rates[1]].
-
-    data: [batch, depth, rows, columns], any type. output: [batch, sizes[0] * sizes[1] * depth, rows of patches, columns
-    of patches], the type of data. sizes, strides, rates: two numbers each, for rows and columns. auto_pad: with
-    `same_upper` and `same_lower` there are ceil(size / stride) patches along an axis, and zeros are added at both ends,
-    an odd one at the end or at the beginning. With `valid` there are as many as fit. Where none fits, OpenVINO may
-    count one that begins within the image; it reads zeros beyond.
-    """
+    """output[b, (kh, kw, c), i, j] = data[b, c, i * strides[0] + kh * rates[0], j * strides[1] + kw * rates[1]]."""
 
 def eye(
     num_rows: Input,
@@ -1076,13 +804,7 @@ def eye(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[..., i, i + diagonal_index] = 1, all other elements 0.
-
-    num_rows, num_columns, diagonal_index: i32 or i64, scalars or vectors of one element. A negative diagonal lies below
-    the main one; a matrix without the diagonal is all zeros. batch_shape: optional, a vector of i32 or i64, the dims
-    before the matrix. output: shape batch_shape + [num_rows, num_columns], the type `output_type`: numeric, or boolean,
-    which OpenVINO takes beyond the specification.
-    """
+    """output[..., i, i + diagonal_index] = 1, all other elements 0."""
 
 def fake_convert(
     data: Input,
@@ -1094,11 +816,7 @@ def fake_convert(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = (converted(data * scale - shift) + shift) / scale, where converted is to an 8-bit float and back.
-
-    data: any shape, f16, bf16 or f32. scale: the type of data, and a shape that broadcasts to that of data. shift: as
-    scale, of the same shape; 0 without it. output: as data.
-    """
+    """output = (converted(data * scale - shift) + shift) / scale, where converted is to an 8-bit float and back."""
 
 def fake_quantize(
     data: Input,
@@ -1115,15 +833,6 @@ def fake_quantize(
 ) -> Value:
     """output = round((data - input_low) / (input_high - input_low) * (levels - 1)) / (levels - 1)
     * (output_high - output_low) + output_low; ties are rounded to even.
-
-    data up to the lesser of input_low and input_high becomes output_low, data above the greater one output_high.
-
-    data: any shape, any numeric type. input_low, input_high, output_low, output_high: numeric, in OpenVINO not always
-    of the type of data; a shape that broadcasts to that of data. levels: 2 or more. auto_broadcast: `numpy` (the
-    default), or `none`: the limits have the shape of data. output: as data. Floats shorter than f32 are quantized in
-    f32, integers in f64 and rounded.
-    Specification: quantization/fake-quantize-1, by which data is of a float type; OpenVINO takes integers too. The mode
-    pdpd counts as numpy, which broadcasts everything that pdpd does.
     """
 
 def floor(
@@ -1133,10 +842,7 @@ def floor(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = the greatest integer that is not above data.
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = the greatest integer that is not above data."""
 
 def floor_mod(
     a: Input,
@@ -1148,10 +854,7 @@ def floor_mod(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a - b · floor(a / b): the remainder with the sign of b, as in Python.
-
-    a, b: one numeric type, shapes that broadcast together. output: that type.
-    """
+    """output = a - b · floor(a / b): the remainder with the sign of b, as in Python."""
 
 def gather(
     data: Input,
@@ -1163,14 +866,7 @@ def gather(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Gather-7 with any index allowed: a negative one counts from the end, one out of range gives zeros.
-
-    output[p, q, i, r] = data[p, q, indices[p, i], r]: p the batch axes, q those up to `axis`, r those behind it.
-
-    data: any element type, rank 1 or more. indices: integers, any rank. axis: one integer, a scalar or of shape [1],
-    not less than batch_dims. batch_dims: from 0 on, or counted from the end of the shape of indices where negative.
-    output: the element type of data, shape data.shape[:axis] + indices.shape[batch_dims:] + data.shape[axis + 1:].
-    """
+    """Gather-7 with any index allowed: a negative one counts from the end, one out of range gives zeros."""
 
 def gather_elements(
     data: Input,
@@ -1181,11 +877,7 @@ def gather_elements(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[i, j, k] = data[i, indices[i, j, k], k], shown for axis 1 of rank 3.
-
-    data: any element type, rank 1 or more. indices: i32 or i64, the shape of data except on `axis`.
-    output: the element type of data, the shape of indices.
-    """
+    """output[i, j, k] = data[i, indices[i, j, k], k], shown for axis 1 of rank 3."""
 
 def gather_nd(
     data: Input,
@@ -1196,15 +888,7 @@ def gather_nd(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Slices or elements that tuples choose: output[p, i] = data[p, *indices[p, i]]; the batch axes p stay apart.
-
-    data: any element type, rank 1 or more. indices: integers, rank 1 or more; a tuple lies along the last axis and has
-    at most rank(data) - batch_dims elements. The first `batch_dims` axes of both are equal (the specification would
-    broadcast them, OpenVINO never did).
-    output: the element type of data, shape indices.shape[:-1] + data.shape[batch_dims + indices.shape[-1]:].
-
-    output[p, i] = data[p, *indices[p, i]]: p the batch axes, i all other axes of indices but the last.
-    """
+    """Slices or elements that tuples choose: output[p, i] = data[p, *indices[p, i]]; the batch axes p stay apart."""
 
 def gather_tree(
     step_ids: Input,
@@ -1216,14 +900,7 @@ def gather_tree(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The whole beams of a beam search, from the token of every step and the beam from which it went on.
-
-    step_ids, parent_ids: whole numbers of any numeric type but u1, u3, u6 and nf4, shape
-    [MAX_TIME, BATCH_SIZE, BEAM_WIDTH]. max_seq_len: shape [BATCH_SIZE]. end_token: a scalar. All have one element
-    type. output: like step_ids.
-    A beam is followed back from the last step of its sequence; after its first end_token it holds nothing else.
-    A sequence of no steps is all end_token, where OpenVINO's CPU plugin leaves the output as it was.
-    """
+    """The whole beams of a beam search, from the token of every step and the beam from which it went on."""
 
 def gelu(
     data: Input,
@@ -1233,10 +910,7 @@ def gelu(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data · Φ(data), where Φ is the distribution function of the standard normal distribution.
-
-    data: any shape, any float type. output: as data.
-    """
+    """output = data · Φ(data), where Φ is the distribution function of the standard normal distribution."""
 
 def generate_proposals(
     im_info: Input,
@@ -1255,15 +929,7 @@ def generate_proposals(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value]:
-    """Anchors moved as predicted, without those that overlap a better one, for each image.
-
-    im_info: floating, [N, 3] or [N, 4], height and width of the image and one scale, or one of each. anchors:
-    floating, [height, width, A, 4], boxes (x0, y0, x1, y1). boxesdeltas: floating, [N, A * 4, height, width], how each
-    anchor moves: its centre by so many widths and heights, and the logarithms of its growth, at most log(1000 / 16).
-    scores: floating, [N, A, height, width].
-    rpnrois: the type of im_info, [n, 4], image by image, the best first. rpnscores: the same type, [n]. rpnroisnum:
-    `roi_num_type`, [N], how many each image has.
-    """
+    """Anchors moved as predicted, without those that overlap a better one, for each image."""
 
 def greater(
     a: Input,
@@ -1275,10 +941,7 @@ def greater(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a > b.
-
-    a, b: one element type, shapes that broadcast together.
-    """
+    """output = a > b."""
 
 def greater_equal(
     a: Input,
@@ -1290,10 +953,7 @@ def greater_equal(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a ≥ b.
-
-    a, b: one element type, shapes that broadcast together.
-    """
+    """output = a ≥ b."""
 
 def grid_sample(
     data: Input,
@@ -1306,11 +966,7 @@ def grid_sample(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[n, c, i, j] = data[n, c] sampled at the position (x, y) = grid[n, i, j].
-
-    data: [N, C, H, W], any numeric type. grid: [N, H_out, W_out, 2], any float type. output: [N, C, H_out, W_out], the
-    type of data.
-    """
+    """output[n, c, i, j] = data[n, c] sampled at the position (x, y) = grid[n, i, j]."""
 
 def grn(
     data: Input,
@@ -1320,10 +976,7 @@ def grn(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data / sqrt(the sum of its squares over all channels + bias).
-
-    data: [batch, channels, ...] of rank 2, 3 or 4, any float type. output: the same.
-    """
+    """output = data / sqrt(the sum of its squares over all channels + bias)."""
 
 def group_convolution(
     data: Input,
@@ -1338,11 +991,7 @@ def group_convolution(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Convolution of groups of channels, each with filters of its own.
-
-    data: [batch, groups * C, spatial...], any numeric type. filters: [groups, O, C, kernel...], the type of data.
-    output: [batch, groups * O, windows...], the type of data.
-    """
+    """Convolution of groups of channels, each with filters of its own."""
 
 def group_convolution_backprop_data(
     data: Input,
@@ -1359,11 +1008,7 @@ def group_convolution_backprop_data(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The transposed convolution of groups of channels, each with filters of its own.
-
-    data: [batch, groups * C, spatial...], any numeric type. filters: [groups, C, O, kernel...], the type of data.
-    output_shape: optional, an integer for each spatial axis. output: [batch, groups * O, spatial...], the type of data.
-    """
+    """The transposed convolution of groups of channels, each with filters of its own."""
 
 def group_normalization(
     data: Input,
@@ -1376,11 +1021,7 @@ def group_normalization(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = (data - mean) / sqrt(variance + epsilon) * scale + bias.
-
-    data: [batch, channels, ...], any float type. scale, bias: [channels], any float types: as in OpenVINO, they need
-    not be that of data. output: the same as data.
-    """
+    """output = (data - mean) / sqrt(variance + epsilon) * scale + bias."""
 
 def grouped_matmul(
     mat_a: Input,
@@ -1391,16 +1032,7 @@ def grouped_matmul(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """A product of matrices for each of G groups, with right sides that are stored transposed.
-
-    mat_a of shape [G, M, K]: output[g] = mat_a[g] @ mat_b[g].T, of shape [G, M, N].
-    mat_a of shape [rows, K], the rows of all groups after each other: output[start:end] = mat_a[start:end] @ mat_b[g].T
-    with start = offsets[g - 1] (0 for the first group) and end = offsets[g]; of shape [rows, N]. Rows behind the last
-    group are 0.
-
-    mat_a, mat_b: one numeric type; mat_b of shape [G, N, K]. offsets: i32 or i64, [G], the ends of the groups, which do
-    not fall; required where mat_a has rank 2, ignored elsewhere. output: the type of mat_a. Sums are as in MatMul.
-    """
+    """A product of matrices for each of G groups, with right sides that are stored transposed."""
 
 def gru_cell(
     x: Input,
@@ -1419,17 +1051,7 @@ def gru_cell(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """H' = (1 - z) . h + z . H, with the gates z, r and h; `GRU` has their formulas.
-
-    b: with linear_before_reset it has four parts of hidden_size elements: those of z, r and h, and that of H * rh^T.
-    w: as in OpenVINO, it may have another float type than the rest.
-
-    x: [batch_size, input_size], a float type, which the others have too.
-    initial_hidden_state, and with an LSTM initial_cell_state: [batch_size, hidden_size].
-    w: [gates * hidden_size, input_size]. r: [gates * hidden_size, hidden_size]. b: [gates * hidden_size], zeros where
-    it is left out. The rows of the gates follow each other in the order of the formulas.
-    output, or hidden_state and cell_state: the states after the step, each of the shape of the first.
-    """
+    """H' = (1 - z) . h + z . H, with the gates z, r and h; `GRU` has their formulas."""
 
 def gru_sequence(
     x: Input,
@@ -1450,19 +1072,7 @@ def gru_sequence(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """H' = (1 - z) . h + z . H along a sequence, with the gates z, r and h; `GRU` has their formulas.
-
-    b: with linear_before_reset it has four parts of hidden_size elements in each direction: those of z, r and h, and
-    that of H * rh^T.
-
-    x: [batch_size, seq_length, input_size], a float type, which all but the lengths have.
-    initial_hidden_state, and with an LSTM initial_cell_state: [batch_size, num_directions, hidden_size].
-    sequence_lengths: [batch_size], integers, 0 to seq_length.
-    w: [num_directions, gates * hidden_size, input_size]. r: [num_directions, gates * hidden_size, hidden_size].
-    b: [num_directions, gates * hidden_size]. The rows of the gates follow each other in the order of the formulas.
-    y: the hidden states after all steps, [batch_size, num_directions, seq_length, hidden_size].
-    hidden_state, cell_state: the last ones, of the shape of the first.
-    """
+    """H' = (1 - z) . h + z . H along a sequence, with the gates z, r and h; `GRU` has their formulas."""
 
 def hard_sigmoid(
     data: Input,
@@ -1473,11 +1083,7 @@ def hard_sigmoid(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = max(0, min(1, alpha · data + beta)).
-
-    data: any shape. alpha, beta: scalars. All of one numeric type; the specification has floats only, OpenVINO takes
-    all. output: as data.
-    """
+    """output = max(0, min(1, alpha · data + beta))."""
 
 def hsigmoid(
     data: Input,
@@ -1486,10 +1092,7 @@ def hsigmoid(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = min(max(data + 3, 0), 6) / 6.
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = min(max(data + 3, 0), 6) / 6."""
 
 def hswish(
     data: Input,
@@ -1498,10 +1101,7 @@ def hswish(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data · min(max(data + 3, 0), 6) / 6.
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = data · min(max(data + 3, 0), 6) / 6."""
 
 def i420_to_bgr(
     y: Input,
@@ -1512,7 +1112,7 @@ def i420_to_bgr(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """I420toRGB-8 with the channels in the order B, G, R."""
+    """I420toRGB-8 with the channels in the order B, G, R. Specification: image/i420-to-bgr-8."""
 
 def i420_to_rgb(
     y: Input,
@@ -1523,11 +1123,7 @@ def i420_to_rgb(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """NV12toRGB-8 with U and V in planes of their own.
-
-    y: [N, H, W, 1]. u, v: [N, H/2, W/2, 1], the type of y. Or y alone, [N, 1.5 H, W, 1], in which the plane of U and
-    then that of V follow the rows of Y. output: [N, H, W, 3], the type of y.
-    """
+    """NV12toRGB-8 with U and V in planes of their own."""
 
 def identity(
     data: Input,
@@ -1536,10 +1132,7 @@ def identity(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data.
-
-    data: any shape, any type. output: as data; it may share the memory of data.
-    """
+    """output = data."""
 
 def idft(
     data: Input,
@@ -1550,12 +1143,7 @@ def idft(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[m] = 1 / S * sum over j of data[j] * exp(2 pi i m j / S): the inverse of DFT, with its inputs.
-
-    axes: a vector of different axes; negative ones count from the end, the last axis of complex data not counted.
-    signal_size: for each of them how many numbers are transformed, an integer, -1 for the size of the axis. A longer
-    axis is cut off, a shorter one filled with zeros.
-    """
+    """output[m] = 1 / S * sum over j of data[j] * exp(2 pi i m j / S): the inverse of DFT, with its inputs."""
 
 def interpolate(
     image: Input,
@@ -1576,11 +1164,7 @@ def interpolate(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """A tensor resampled along some of its axes.
-
-    image: rank 1 or more; f16, bf16, f32, f64, i8, u8, i32 or i64. scales_or_sizes: a vector, f16, bf16 or f32 if
-    shape_calculation_mode is `scales`, i32, i64, u32 or u64 if it is `sizes`. axes: optional, of one of the latter.
-    """
+    """A tensor resampled along some of its axes."""
 
 def inverse(
     data: Input,
@@ -1590,10 +1174,7 @@ def inverse(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The inverse of every matrix: output @ data = 1; with `adjoint` (false by default) the transpose of that.
-
-    data: any float type, shape [..., N, N]. output: as data. As specified, everything is computed in f32.
-    """
+    """The inverse of every matrix: output @ data = 1; with `adjoint` (false by default) the transpose of that."""
 
 def irdft(
     data: Input,
@@ -1604,16 +1185,7 @@ def irdft(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The inverse of RDFT: real numbers from the first half of their transform along the last of `axes`.
-
-    data: a float type, shape [..., 2]. output: the element type of data, without the last axis of data. f16 and bf16
-    are computed in f32. Along the last of `axes` the size M of data stands for
-    2 * (M - 1) numbers where signal_size does not say otherwise. There must be one axis at least.
-
-    axes: a vector of different axes; negative ones count from the end, the last axis of complex data not counted.
-    signal_size: for each of them how many numbers are transformed, an integer, -1 for the size of the axis. A longer
-    axis is cut off, a shorter one filled with zeros.
-    """
+    """The inverse of RDFT: real numbers from the first half of their transform along the last of `axes`."""
 
 def is_finite(
     data: Input,
@@ -1622,10 +1194,7 @@ def is_finite(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = whether data is neither infinite nor NaN.
-
-    data: any shape, any float type. output: boolean, the shape of data.
-    """
+    """output = whether data is neither infinite nor NaN."""
 
 def is_inf(
     data: Input,
@@ -1636,10 +1205,7 @@ def is_inf(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = whether data is -inf (with `detect_negative`) or +inf (with `detect_positive`); both count by default.
-
-    data: any shape, any float type. output: boolean, the shape of data.
-    """
+    """output = whether data is -inf (with `detect_negative`) or +inf (with `detect_positive`); both count by default."""
 
 def is_nan(
     data: Input,
@@ -1648,10 +1214,7 @@ def is_nan(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = whether data is NaN.
-
-    data: any shape, any float type. output: boolean, the shape of data.
-    """
+    """output = whether data is NaN."""
 
 def istft(
     data: Input,
@@ -1666,14 +1229,7 @@ def istft(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The signal whose frames have these transforms: the inverse of STFT with transpose_frames.
-
-    data: a float type, shape [frame_size // 2 + 1, frames, 2] or [batch, frame_size // 2 + 1, frames, 2]. window: that
-    type, at most frame_size long, with zeros on both sides where it is shorter. frame_size, frame_step: scalars.
-    signal_length: a scalar or a vector of one element, the length of the output, which is cut off or filled with zeros;
-    without it (frames - 1) * frame_step + frame_size, for `center` less by frame_size, rounded down to an even number.
-    output: the type of data, shape [length] or [batch, length]. f16 and bf16 are computed in f32.
-    """
+    """The signal whose frames have these transforms: the inverse of STFT with transpose_frames."""
 
 def less(
     a: Input,
@@ -1685,10 +1241,7 @@ def less(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a < b.
-
-    a, b: one element type, shapes that broadcast together.
-    """
+    """output = a < b."""
 
 def less_equal(
     a: Input,
@@ -1700,10 +1253,7 @@ def less_equal(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a ≤ b.
-
-    a, b: one element type, shapes that broadcast together.
-    """
+    """output = a ≤ b."""
 
 def log(
     data: Input,
@@ -1712,10 +1262,7 @@ def log(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = ln data; -inf for 0, NaN for negative data.
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = ln data; -inf for 0, NaN for negative data."""
 
 def log_softmax(
     data: Input,
@@ -1725,10 +1272,7 @@ def log_softmax(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data - ln(sum of exp(data) along the axis): the logarithm of SoftMax.
-
-    data: rank 1 or more, any float type; as in OpenVINO, a scalar counts as a vector of one element.
-    """
+    """output = data - ln(sum of exp(data) along the axis): the logarithm of SoftMax."""
 
 def logical_and(
     a: Input,
@@ -1740,10 +1284,7 @@ def logical_and(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a and b.
-
-    a, b: one element type, shapes that broadcast together.
-    """
+    """output = a and b."""
 
 def logical_not(
     data: Input,
@@ -1752,11 +1293,7 @@ def logical_not(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = not data; of numbers, 1 for 0 and 0 for all others.
-
-    data: any shape; boolean, or a numeric type, which OpenVINO takes and the specification does not name. output: as
-    data.
-    """
+    """output = not data; of numbers, 1 for 0 and 0 for all others."""
 
 def logical_or(
     a: Input,
@@ -1768,10 +1305,7 @@ def logical_or(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a or b.
-
-    a, b: one element type, shapes that broadcast together.
-    """
+    """output = a or b."""
 
 def logical_xor(
     a: Input,
@@ -1783,10 +1317,7 @@ def logical_xor(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = whether a and b differ.
-
-    a, b: one element type, shapes that broadcast together.
-    """
+    """output = whether a and b differ."""
 
 def lrn(
     data: Input,
@@ -1800,13 +1331,7 @@ def lrn(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data / (bias + alpha / size**n * sum of the squares around the element)**beta, n the number of axes.
-
-    data: any shape, any float type. axes: a vector of integers. output: the shape and the type of data.
-    Specification: normalization/lrn-1, by which `size / 2` elements on each side count; for even sizes OpenVINO takes
-    one less, and so do we. OpenVINO's CPU plugin supports axis 1 alone or all axes behind it, and truncates bias to an
-    integer; we do neither.
-    """
+    """output = data / (bias + alpha / size**n * sum of the squares around the element)**beta, n the number of axes."""
 
 def lstm_cell(
     x: Input,
@@ -1825,16 +1350,7 @@ def lstm_cell(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """C' = f . C + i . c and H' = o . h(C'), with the gates f, i, c and o; `LSTM` has their formulas.
-
-    hidden_state is H', cell_state is C'.
-
-    x: [batch_size, input_size], a float type, which the others have too.
-    initial_hidden_state, and with an LSTM initial_cell_state: [batch_size, hidden_size].
-    w: [gates * hidden_size, input_size]. r: [gates * hidden_size, hidden_size]. b: [gates * hidden_size], zeros where
-    it is left out. The rows of the gates follow each other in the order of the formulas.
-    output, or hidden_state and cell_state: the states after the step, each of the shape of the first.
-    """
+    """C' = f . C + i . c and H' = o . h(C'), with the gates f, i, c and o; `LSTM` has their formulas."""
 
 def lstm_sequence(
     x: Input,
@@ -1855,16 +1371,7 @@ def lstm_sequence(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value]:
-    """C' = f . C + i . c and H' = o . h(C') along a sequence, with the gates f, i, c and o; `LSTM` has their formulas.
-
-    x: [batch_size, seq_length, input_size], a float type, which all but the lengths have.
-    initial_hidden_state, and with an LSTM initial_cell_state: [batch_size, num_directions, hidden_size].
-    sequence_lengths: [batch_size], integers, 0 to seq_length.
-    w: [num_directions, gates * hidden_size, input_size]. r: [num_directions, gates * hidden_size, hidden_size].
-    b: [num_directions, gates * hidden_size]. The rows of the gates follow each other in the order of the formulas.
-    y: the hidden states after all steps, [batch_size, num_directions, seq_length, hidden_size].
-    hidden_state, cell_state: the last ones, of the shape of the first.
-    """
+    """C' = f . C + i . c and H' = o . h(C') along a sequence, with the gates f, i, c and o; `LSTM` has their formulas."""
 
 def matmul(
     a: Input,
@@ -1876,11 +1383,7 @@ def matmul(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[..., i, j] = sum over k of a[..., i, k] * b[..., k, j].
-
-    a, b: rank 1 or more, one numeric type or boolean. output: that type.
-    It does not name booleans, which OpenVINO takes, + then being "or".
-    """
+    """output[..., i, j] = sum over k of a[..., i, k] * b[..., k, j]."""
 
 def matrix_nms(
     boxes: Input,
@@ -1901,20 +1404,7 @@ def matrix_nms(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value]:
-    """Scores decay the more, the more better boxes of the class overlap.
-
-    boxes: bf16, f16, f32 or f64, [num_batches, num_boxes, 4], rows of two corners (x, y, x, y), the lesser first.
-    scores: the same type, [num_batches, num_classes, num_boxes]; candidates are those above `score_threshold`.
-    A score is multiplied by the least decay that any better box j causes: (1 - iou) / (1 - worst[j]) for
-    `decay_function` linear, exp((worst[j]**2 - iou**2) * gaussian_sigma) for gaussian, worst[j] being the greatest
-    overlap of j with a box that is better than j. Boxes with scores above `post_threshold` are kept. If not
-    `normalized`, coordinates count pixels, and a box from 2 to 4 is 3 wide.
-
-    selected_outputs: the element type of boxes, [n, 6], rows of class, score and box. selected_indices: `output_type`,
-    [n, 1], the index of each box in the flattened boxes. selected_num: `output_type`, [num_batches], the number of rows
-    of each batch element. At most `nms_top_k` candidates of each class and `keep_top_k` boxes of each batch element are
-    kept, none of `background_class`.
-    """
+    """Scores decay the more, the more better boxes of the class overlap."""
 
 def max_pool(
     data: Input,
@@ -1932,10 +1422,7 @@ def max_pool(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """MaxPool-8 with the further rounding_type `ceil_torch`.
-
-    data: [batch, channels, spatial...], any numeric type. output: [batch, channels, windows...], the type of data.
-    """
+    """MaxPool-8 with the further rounding_type `ceil_torch`."""
 
 def maximum(
     a: Input,
@@ -1947,10 +1434,7 @@ def maximum(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = the greater of a and b; NaN where either is.
-
-    a, b: one element type, shapes that broadcast together.
-    """
+    """output = the greater of a and b; NaN where either is."""
 
 def minimum(
     a: Input,
@@ -1962,10 +1446,7 @@ def minimum(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = the lesser of a and b; NaN where either is.
-
-    a, b: one element type, shapes that broadcast together.
-    """
+    """output = the lesser of a and b; NaN where either is."""
 
 def mish(
     data: Input,
@@ -1974,10 +1455,7 @@ def mish(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data · tanh(ln(1 + e^data)).
-
-    data: any shape, any float type. output: as data.
-    """
+    """output = data · tanh(ln(1 + e^data))."""
 
 def mod(
     a: Input,
@@ -1989,10 +1467,7 @@ def mod(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a - b · trunc(a / b): the remainder with the sign of a, as in C.
-
-    a, b: one numeric type, shapes that broadcast together. output: that type.
-    """
+    """output = a - b · trunc(a / b): the remainder with the sign of a, as in C."""
 
 def multiclass_nms(
     boxes: Input,
@@ -2013,19 +1488,7 @@ def multiclass_nms(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value]:
-    """Of the boxes of one class that overlap the best is kept.
-
-    boxes: bf16, f16, f32 or f64, rows of two corners (x, y, x, y), the lesser first. scores: the same type. Either all
-    classes share their boxes, [num_batches, num_boxes, 4] and [num_batches, num_classes, num_boxes]; or, where roisnum
-    is given, each class has its own, [num_classes, num_boxes, 4] and [num_classes, num_boxes], and the boxes of all
-    batch elements are concatenated; roisnum (i32 or i64, [num_batches]) is the number of each. Indices in
-    selected_indices then count box by box and within a box class by class.
-
-    selected_outputs: the element type of boxes, [n, 6], rows of class, score and box. selected_indices: `output_type`,
-    [n, 1], the index of each box in the flattened boxes. selected_num: `output_type`, [num_batches], the number of rows
-    of each batch element. At most `nms_top_k` candidates of each class and `keep_top_k` boxes of each batch element are
-    kept, none of `background_class`.
-    """
+    """Of the boxes of one class that overlap the best is kept."""
 
 def multinomial(
     probs: Input,
@@ -2040,12 +1503,7 @@ def multinomial(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Indices of classes, num_samples of them drawn for every row of probs.
-
-    probs: a float type, shape [batch, classes]: probabilities up to a common factor, or with `log_probs` their
-    logarithms; not negative, not all 0. num_samples: an integer, a scalar or a vector of one element. Without
-    `with_replacement` no class is drawn twice. output: shape [batch, num_samples], the type `convert_type`, i32 or i64.
-    """
+    """Indices of classes, num_samples of them drawn for every row of probs."""
 
 def multiply(
     a: Input,
@@ -2057,10 +1515,7 @@ def multiply(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a · b; integers wrap.
-
-    a, b: one element type, shapes that broadcast together.
-    """
+    """output = a · b; integers wrap."""
 
 def mvn(
     data: Input,
@@ -2073,10 +1528,7 @@ def mvn(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data - mean, divided by the deviation if `normalize_variance`.
-
-    data: any shape, any float type. axes: a vector of integers. output: the shape and the type of data.
-    """
+    """output = data - mean, divided by the deviation if `normalize_variance`."""
 
 def negative(
     data: Input,
@@ -2085,10 +1537,7 @@ def negative(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = -data; integers wrap.
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = -data; integers wrap."""
 
 def nms_rotated(
     boxes: Input,
@@ -2104,14 +1553,7 @@ def nms_rotated(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value]:
-    """NonMaxSuppression-9 of rotated boxes, without soft suppression.
-
-    boxes: floating, [num_batches, num_boxes, 5], rows of (centre x, centre y, width, height, angle in radians); the
-    angle turns clockwise, or counterclockwise if not `clockwise`, where y points down. The other inputs and the outputs
-    are as for NonMaxSuppression-9, but no input may be left out.
-    An overlap above iou_threshold removes a box. Overlaps are exact to the last digits of f32; OpenVINO finds the
-    corners of the common polygon in f32 and may lose one.
-    """
+    """NonMaxSuppression-9 of rotated boxes, without soft suppression."""
 
 def non_max_suppression(
     boxes: Input,
@@ -2128,15 +1570,7 @@ def non_max_suppression(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value]:
-    """The best boxes of each class, without those that overlap a better one.
-
-    boxes: floating, [num_batches, num_boxes, 4], as two opposite corners (y, x, y, x), or with `box_encoding` center as
-    (centre x, centre y, width, height). scores: floating, [num_batches, num_classes, num_boxes].
-    max_output_boxes_per_class, iou_threshold, score_threshold, soft_nms_sigma: scalars or one element, 0 if left out.
-    selected_indices: `output_type`, [n, 3], rows of batch, class and box. selected_scores: f32, [n, 3], rows of batch,
-    class and score. valid_outputs: `output_type`, [1], n. Rows come in falling order of their scores, equal ones by
-    their indices; with `sort_result_descending` false class by class.
-    """
+    """The best boxes of each class, without those that overlap a better one."""
 
 def non_zero(
     data: Input,
@@ -2146,10 +1580,7 @@ def non_zero(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The indices of the elements that are not 0: one column for each, in row-major order; NaN is not 0.
-
-    data: any shape, no strings. output: `output_type`, shape [rank of data, number of elements that are not 0].
-    """
+    """The indices of the elements that are not 0: one column for each, in row-major order; NaN is not 0."""
 
 def normalize_l2(
     data: Input,
@@ -2161,10 +1592,7 @@ def normalize_l2(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data / sqrt(the sum of its squares along the axes, eps added to it or at least eps).
-
-    data: any shape, any float type. axes: a scalar or a vector of integers. output: the shape and the type of data.
-    """
+    """output = data / sqrt(the sum of its squares along the axes, eps added to it or at least eps)."""
 
 def not_equal(
     a: Input,
@@ -2176,10 +1604,7 @@ def not_equal(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = whether a differs from b.
-
-    a, b: one element type, any, and shapes that broadcast together. output: boolean.
-    """
+    """output = whether a differs from b."""
 
 def nv12_to_bgr(
     y: Input,
@@ -2189,7 +1614,7 @@ def nv12_to_bgr(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """NV12toRGB-8 with the channels in the order B, G, R."""
+    """NV12toRGB-8 with the channels in the order B, G, R. Specification: image/nv12-to-bgr-8."""
 
 def nv12_to_rgb(
     y: Input,
@@ -2201,9 +1626,6 @@ def nv12_to_rgb(
 ) -> Value:
     """R = 1.164 (Y - 16) + 1.596 (V - 128), G = 1.164 (Y - 16) - 0.391 (U - 128) - 0.813 (V - 128),
     B = 1.164 (Y - 16) + 2.018 (U - 128).
-
-    y: [N, H, W, 1]. uv: [N, H/2, W/2, 2], the type of y. Or y alone, [N, 1.5 H, W, 1], in which H/2 rows of alternating
-    U and V follow the rows of Y. output: [N, H, W, 3], the type of y.
     """
 
 def one_hot(
@@ -2218,11 +1640,7 @@ def one_hot(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[i, .., c, j, ..] = on_value where indices[i, .., j, ..] is c, else off_value.
-
-    indices: integers, any shape. depth: a scalar, the size of the new axis, which stands at `axis` of the output.
-    on_value, off_value: scalars of one element type, which is the output's. A depth below 0 is an error.
-    """
+    """output[i, .., c, j, ..] = on_value where indices[i, .., j, ..] is c, else off_value."""
 
 def pad(
     data: Input,
@@ -2235,12 +1653,7 @@ def pad(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Elements added around a tensor, or removed from its ends.
-
-    data: any shape, any type. pads_begin, pads_end: vectors of integers, one for each axis of data; a negative one
-    removes elements. pad_value: a scalar of the type of data, for the mode `constant` alone; by default 0, or "".
-    output: dims `max(pads_begin + dim + pads_end, 0)`, the type of data; it may be data itself.
-    """
+    """Elements added around a tensor, or removed from its ends."""
 
 def power(
     a: Input,
@@ -2252,11 +1665,7 @@ def power(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a to the power of b; 1 where b is 0.
-
-    a, b: one numeric type, shapes that broadcast together. output: that type.
-    OpenVINO calculates integers in floats, and its overflows have no meaning.
-    """
+    """output = a to the power of b; 1 where b is 0."""
 
 def prelu(
     data: Input,
@@ -2266,12 +1675,7 @@ def prelu(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data where it is not negative, else slope · data.
-
-    data: any shape. slope: a vector with a slope for each channel (axis 1 of data), else any shape that broadcasts to
-    that of data. The specification has one float type for both; OpenVINO takes any two numeric types, and so do we: f16
-    and bf16 are multiplied in f32, integers by floats in f64, rounded to the nearest. output: as data.
-    """
+    """output = data where it is not negative, else slope · data."""
 
 def prior_box(
     output_size: Input,
@@ -2294,12 +1698,7 @@ def prior_box(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """At every point of a grid boxes of several sizes and aspect ratios; see `_Priors` for inputs and output.
-
-    output_size, image_size: integers, [2], height and width of the grid and of the image. output: f32,
-    [2, 4 * height * width * priors per point]; the first row holds the boxes (x0, y0, x1, y1) as parts of the image,
-    point by point, the second row four `variance` for each box, 0.1 if none is given.
-    """
+    """At every point of a grid boxes of several sizes and aspect ratios; see `_Priors` for inputs and output."""
 
 def prior_box_clustered(
     output_size: Input,
@@ -2317,12 +1716,7 @@ def prior_box_clustered(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """At every point of a grid boxes of given widths and heights; see `_Priors` for inputs and output.
-
-    output_size, image_size: integers, [2], height and width of the grid and of the image. output: f32,
-    [2, 4 * height * width * priors per point]; the first row holds the boxes (x0, y0, x1, y1) as parts of the image,
-    point by point, the second row four `variance` for each box, 0.1 if none is given.
-    """
+    """At every point of a grid boxes of given widths and heights; see `_Priors` for inputs and output."""
 
 def proposal(
     class_probs: Input,
@@ -2347,14 +1741,7 @@ def proposal(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """The regions where objects may be: anchors moved as predicted, without those that overlap a better one.
-
-    class_probs: floating, [N, 2 * A, H, W], scores of background and then of objects, A being ratios times scales.
-    bbox_deltas: floating, [N, 4 * A, H, W], how each anchor moves: its centre by so many widths and heights, and the
-    logarithms of its growth. image_shape: floating, height, width and one scale, or one of each.
-    rois: the type of class_probs, [N * post_nms_topn, 5], rows of image and box (x0, y0, x1, y1), the best first; -1
-    ends the rows of an image, zeros fill up. probs: the scores, [N * post_nms_topn].
-    """
+    """The regions where objects may be: anchors moved as predicted, without those that overlap a better one."""
 
 def psroi_pooling(
     data: Input,
@@ -2370,17 +1757,7 @@ def psroi_pooling(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Regions of interest pooled to one size, every bin from channels of its own (position-sensitive).
-
-    data: [N, C, H, W]. rois: [NUM_ROIS, 5]. Both are floats. output: [NUM_ROIS, output_dim, group_size, group_size].
-    average: C = output_dim * group_size²; the region from x1, y1, rounded, to one after x2, y2, rounded, times
-    `spatial_scale`, is divided into bins that may share elements; a bin is the mean of its elements in channel
-    [output channel, row of bins, column of bins], 0 where it has none.
-    bilinear: C = spatial_bins_x * spatial_bins_y * output_dim; the corners times `spatial_scale` are fractions of the
-    image, 0 being its first element and 1 its last. The region is divided into spatial_bins_y rows of spatial_bins_x
-    parts; in each, group_size² points from corner to corner are interpolated in channel [part, output channel], 0 where
-    they lie outside, and a bin is the mean over all parts.
-    """
+    """Regions of interest pooled to one size, every bin from channels of its own (position-sensitive)."""
 
 def random_uniform(
     shape: Input,
@@ -2395,11 +1772,7 @@ def random_uniform(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Numbers from minval on and below maxval, all equally likely.
-
-    shape: a vector of i32 or i64, the shape of the output. minval, maxval: one element each, of the type `output_type`.
-    output: the type `output_type`: f16, bf16, f32, f64, i32 or i64.
-    """
+    """Numbers from minval on and below maxval, all equally likely."""
 
 def range(
     start: Input,
@@ -2411,11 +1784,7 @@ def range(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """start, start + step, start + 2 * step, ... before stop, in the element type `output_type`.
-
-    start, stop, step: scalars of any numeric types; for an integer output their fractions are cut off first. output: a
-    vector of the type `output_type`; empty where step leads away from stop.
-    """
+    """start, start + step, start + 2 * step, ... before stop, in the element type `output_type`."""
 
 def rdft(
     data: Input,
@@ -2426,15 +1795,7 @@ def rdft(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The DFT of real numbers. Along the last of `axes` the output has S // 2 + 1 numbers: the others are conjugates.
-
-    data: a float type, rank 1 or more. output: the element type of data, shape [..., 2]. f16 and bf16 are computed in
-    f32. There must be one axis at least.
-
-    axes: a vector of different axes; negative ones count from the end, the last axis of complex data not counted.
-    signal_size: for each of them how many numbers are transformed, an integer, -1 for the size of the axis. A longer
-    axis is cut off, a shorter one filled with zeros.
-    """
+    """The DFT of real numbers. Along the last of `axes` the output has S // 2 + 1 numbers: the others are conjugates."""
 
 def reduce_l1(
     data: Input,
@@ -2445,13 +1806,7 @@ def reduce_l1(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The sum of the magnitudes.
-
-    data: any shape, any numeric type (boolean for the logical reductions). output: the element type of data.
-
-    axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
-    Without axes, every element is reduced by itself. keep_dims: reduced axes stay with size 1; by default they go.
-    """
+    """The sum of the magnitudes."""
 
 def reduce_l2(
     data: Input,
@@ -2462,13 +1817,7 @@ def reduce_l2(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The square root of the sum of the squares, that of integers rounded towards zero.
-
-    data: any shape, any numeric type (boolean for the logical reductions). output: the element type of data.
-
-    axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
-    Without axes, every element is reduced by itself. keep_dims: reduced axes stay with size 1; by default they go.
-    """
+    """The square root of the sum of the squares, that of integers rounded towards zero."""
 
 def reduce_logical_and(
     data: Input,
@@ -2479,13 +1828,7 @@ def reduce_logical_and(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Whether all elements are true; true of no elements.
-
-    data: any shape, any numeric type (boolean for the logical reductions). output: the element type of data.
-
-    axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
-    Without axes, every element is reduced by itself. keep_dims: reduced axes stay with size 1; by default they go.
-    """
+    """Whether all elements are true; true of no elements."""
 
 def reduce_logical_or(
     data: Input,
@@ -2496,13 +1839,7 @@ def reduce_logical_or(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Whether any element is true; false of no elements.
-
-    data: any shape, any numeric type (boolean for the logical reductions). output: the element type of data.
-
-    axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
-    Without axes, every element is reduced by itself. keep_dims: reduced axes stay with size 1; by default they go.
-    """
+    """Whether any element is true; false of no elements."""
 
 def reduce_max(
     data: Input,
@@ -2513,13 +1850,7 @@ def reduce_max(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The greatest element; of no elements minus infinity, or the lowest value of a type without infinity.
-
-    data: any shape, any numeric type (boolean for the logical reductions). output: the element type of data.
-
-    axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
-    Without axes, every element is reduced by itself. keep_dims: reduced axes stay with size 1; by default they go.
-    """
+    """The greatest element; of no elements minus infinity, or the lowest value of a type without infinity."""
 
 def reduce_mean(
     data: Input,
@@ -2530,13 +1861,7 @@ def reduce_mean(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The mean of the elements, that of integers rounded towards zero; 0 of no elements, as in OpenVINO.
-
-    data: any shape, any numeric type (boolean for the logical reductions). output: the element type of data.
-
-    axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
-    Without axes, every element is reduced by itself. keep_dims: reduced axes stay with size 1; by default they go.
-    """
+    """The mean of the elements, that of integers rounded towards zero; 0 of no elements, as in OpenVINO."""
 
 def reduce_min(
     data: Input,
@@ -2547,13 +1872,7 @@ def reduce_min(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The least element; of no elements infinity, or the greatest value of a type without infinity.
-
-    data: any shape, any numeric type (boolean for the logical reductions). output: the element type of data.
-
-    axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
-    Without axes, every element is reduced by itself. keep_dims: reduced axes stay with size 1; by default they go.
-    """
+    """The least element; of no elements infinity, or the greatest value of a type without infinity."""
 
 def reduce_prod(
     data: Input,
@@ -2564,13 +1883,7 @@ def reduce_prod(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The product of the elements; 1 of no elements. Integers of 8 bits saturate, others wrap.
-
-    data: any shape, any numeric type (boolean for the logical reductions). output: the element type of data.
-
-    axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
-    Without axes, every element is reduced by itself. keep_dims: reduced axes stay with size 1; by default they go.
-    """
+    """The product of the elements; 1 of no elements. Integers of 8 bits saturate, others wrap."""
 
 def reduce_sum(
     data: Input,
@@ -2581,13 +1894,7 @@ def reduce_sum(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The sum of the elements; 0 of no elements. Integers of 8 bits saturate, others wrap.
-
-    data: any shape, any numeric type (boolean for the logical reductions). output: the element type of data.
-
-    axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
-    Without axes, every element is reduced by itself. keep_dims: reduced axes stay with size 1; by default they go.
-    """
+    """The sum of the elements; 0 of no elements. Integers of 8 bits saturate, others wrap."""
 
 def region_yolo(
     data: Input,
@@ -2604,10 +1911,7 @@ def region_yolo(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The output of a YOLO detector after the logistic function and, with `do_softmax`, a softmax over its classes.
-
-    data: floating, [N, regions * (coords + classes + 1), H, W]. output: the type of data.
-    """
+    """The output of a YOLO detector after the logistic function and, with `do_softmax`, a softmax over its classes."""
 
 def relu(
     data: Input,
@@ -2616,10 +1920,7 @@ def relu(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data where it is positive, else 0.
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = data where it is positive, else 0."""
 
 def reorg_yolo(
     data: Input,
@@ -2629,13 +1930,7 @@ def reorg_yolo(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Places of a block of space moved into channels (space to depth), in the order of YOLO v2.
-
-    data: [N, C, H, W], C at least stride², H and W multiples of stride. output: [N, C * stride², H / stride,
-    W / stride]. Element [n, c, h, w] of an output that is still shaped [N, C, H, W] is element [n, c % K, h * stride +
-    c // K // stride, w * stride + c // K % stride] of data read as [N, K, H * stride, W * stride], K = C // stride².
-    Of several strides the first counts, as in OpenVINO.
-    """
+    """Places of a block of space moved into channels (space to depth), in the order of YOLO v2."""
 
 def reshape(
     data: Input,
@@ -2646,12 +1941,7 @@ def reshape(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The elements of data, in their order, in the shape that the input `shape` holds.
-
-    data: any shape, any type. shape: a vector of integers, of which one may be -1: the size that the others leave. With
-    `special_zero` a 0 stands for the dim of data at the same position, otherwise for 0 elements. output: the type of
-    data; it may share the memory of data.
-    """
+    """The elements of data, in their order, in the shape that the input `shape` holds."""
 
 def reverse(
     data: Input,
@@ -2662,12 +1952,7 @@ def reverse(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Elements in reverse order along some axes.
-
-    data: any shape, any type. axis: in the mode `index` a vector of integers, negative ones counted from the end, and
-    an axis that stands twice reversed once; in the mode `mask` a boolean for each axis. output: as data; it may share
-    the memory of data.
-    """
+    """Elements in reverse order along some axes."""
 
 def reverse_sequence(
     data: Input,
@@ -2679,11 +1964,7 @@ def reverse_sequence(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[b, s] = data[b, seq_lengths[b] - 1 - s] for s < seq_lengths[b], else data[b, s]; shown for axes 0 and 1.
-
-    data: rank 2 or more, any type. batch_axis (0 by default) and seq_axis (1 by default) must differ. seq_lengths: a
-    vector of any numeric type, a number for each element of the batch; fractions are cut off. output: as data.
-    """
+    """output[b, s] = data[b, seq_lengths[b] - 1 - s] for s < seq_lengths[b], else data[b, s]; shown for axes 0 and 1."""
 
 def rgb_to_nv12(
     image: Input,
@@ -2695,12 +1976,6 @@ def rgb_to_nv12(
 ) -> tuple[Value, Value]:
     """Y = 0.257 R + 0.504 G + 0.098 B + 16, U = -0.148 R - 0.291 G + 0.439 B + 128,
     V = 0.439 R - 0.368 G - 0.071 B + 128; U and V, clipped and rounded, are the means of each 2x2 pixels.
-
-    image: [N, H, W, 3], u8 or floats. With `single_plane`, the default, one output, [N, 1.5 H, W, 1], in which H/2 rows
-    of alternating U and V follow the rows of Y; otherwise y: [N, H, W, 1], and uv: [N, H/2, W/2, 2]. All are of the
-    type of image.
-    The specification does not say how pixels share U and V; the mean is the choice of OpenVINO's reference kernel, and
-    the CPU plugin has no such operator.
     """
 
 def rnn_cell(
@@ -2719,14 +1994,7 @@ def rnn_cell(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """H' = f(x * w^T + H * r^T + b), with f = tanh where `activations` says nothing else.
-
-    x: [batch_size, input_size], a float type, which the others have too.
-    initial_hidden_state, and with an LSTM initial_cell_state: [batch_size, hidden_size].
-    w: [gates * hidden_size, input_size]. r: [gates * hidden_size, hidden_size]. b: [gates * hidden_size], zeros where
-    it is left out. The rows of the gates follow each other in the order of the formulas.
-    output, or hidden_state and cell_state: the states after the step, each of the shape of the first.
-    """
+    """H' = f(x * w^T + H * r^T + b), with f = tanh where `activations` says nothing else."""
 
 def rnn_sequence(
     x: Input,
@@ -2746,16 +2014,7 @@ def rnn_sequence(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """H' = f(x * w^T + H * r^T + b) along a sequence, with f = tanh where `activations` says nothing else.
-
-    x: [batch_size, seq_length, input_size], a float type, which all but the lengths have.
-    initial_hidden_state, and with an LSTM initial_cell_state: [batch_size, num_directions, hidden_size].
-    sequence_lengths: [batch_size], integers, 0 to seq_length.
-    w: [num_directions, gates * hidden_size, input_size]. r: [num_directions, gates * hidden_size, hidden_size].
-    b: [num_directions, gates * hidden_size]. The rows of the gates follow each other in the order of the formulas.
-    y: the hidden states after all steps, [batch_size, num_directions, seq_length, hidden_size].
-    hidden_state, cell_state: the last ones, of the shape of the first.
-    """
+    """H' = f(x * w^T + H * r^T + b) along a sequence, with f = tanh where `activations` says nothing else."""
 
 def roi_align(
     data: Input,
@@ -2772,16 +2031,7 @@ def roi_align(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Regions of interest pooled to one size; see `_Align` and `_ROIAlign`.
-
-    rois: x1, y1, x2, y2.
-
-    data: [N, C, H, W], floats. rois: [NUM_ROIS, numbers of a box], the type of data. batch_indices: [NUM_ROIS], which
-    image each box lies in. output: [NUM_ROIS, C, pooled_h, pooled_w], the type of data.
-    A box is divided into pooled_h x pooled_w bins. Each bin has `sampling_ratio` x `sampling_ratio` sampling points; if
-    that is 0, as many as it has elements, rounded up. Points more than one element outside the image count as zero. All
-    is computed in f32 (f64 for f64).
-    """
+    """Regions of interest pooled to one size; see `_Align` and `_ROIAlign`."""
 
 def roi_align_rotated(
     data: Input,
@@ -2797,18 +2047,7 @@ def roi_align_rotated(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Rotated regions of interest pooled to one size; see `_Align`.
-
-    rois: x and y of the centre, width, height, angle in radians. Centre and size are multiplied by `spatial_scale`, the
-    centre is then moved by -0.5; the box is rotated counterclockwise, or clockwise with `clockwise_mode`. Points are
-    interpolated as in ROIAlign; a bin is the mean of its points.
-
-    data: [N, C, H, W], floats. rois: [NUM_ROIS, numbers of a box], the type of data. batch_indices: [NUM_ROIS], which
-    image each box lies in. output: [NUM_ROIS, C, pooled_h, pooled_w], the type of data.
-    A box is divided into pooled_h x pooled_w bins. Each bin has `sampling_ratio` x `sampling_ratio` sampling points; if
-    that is 0, as many as it has elements, rounded up. Points more than one element outside the image count as zero. All
-    is computed in f32 (f64 for f64).
-    """
+    """Rotated regions of interest pooled to one size; see `_Align`."""
 
 def roi_pooling(
     data: Input,
@@ -2824,14 +2063,7 @@ def roi_pooling(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Regions of interest pooled to one size.
-
-    data: [N, C, H, W], floats. rois: [NUM_ROIS, 5], the type of data. output: [NUM_ROIS, C, pooled_h, pooled_w].
-    max: the corners times `spatial_scale`, rounded, are the first and the last element of the region, which has at
-    least one; it is divided into bins that may share elements, and a bin is its greatest element, 0 where it has none.
-    bilinear: corners are fractions of the image, 0 being its first element and 1 its last; pooled_h x pooled_w points
-    from corner to corner are interpolated (a single one lies in the middle), 0 where they lie outside.
-    """
+    """Regions of interest pooled to one size."""
 
 def roll(
     data: Input,
@@ -2842,12 +2074,7 @@ def roll(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Elements move by `shift` along each of `axes`; those that leave at one end return at the other.
-
-    data: any shape, any type. shift: i32 or i64, a scalar for all axes, or a vector as long as axes. axes: i32 or i64,
-    a scalar or a vector; negative ones count from the end, and the shifts of one that stands several times add up.
-    output: as data.
-    """
+    """Elements move by `shift` along each of `axes`; those that leave at one end return at the other."""
 
 def round(
     data: Input,
@@ -2857,10 +2084,7 @@ def round(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = the integer nearest to data.
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = the integer nearest to data."""
 
 def scaled_dot_product_attention(
     query: Input,
@@ -2875,19 +2099,7 @@ def scaled_dot_product_attention(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = softmax(query @ transposed key * scale + attention_mask) @ value.
-
-    With L queries and S keys:
-    query [N, ..., L, E], key [N, ..., S, E], value [N, ..., S, Ev]: one float type; the batches N, ... broadcast.
-    attention_mask: added to the scores [N, ..., L, S], to which it broadcasts, or boolean, where false masks a pair
-        out; rank 2 or more, or a scalar. Ignored if `causal`, which masks all keys behind the query's position.
-    scale: one element; 1 / sqrt(E) without it.
-    sink: one more score for each query, which counts in the sum of the softmax and has no value; the rank of query,
-        last axis 1.
-    output: [N, ..., L, Ev] of the element type of query; NaN for a query whose keys are all masked, 0 without keys.
-
-    Specification: sequence/scaled-dot-product-attention; the sink is OpenVINO's own, since 2025.4.
-    """
+    """output = softmax(query @ transposed key * scale + attention_mask) @ value."""
 
 def scatter_elements_update(
     data: Input,
@@ -2901,15 +2113,7 @@ def scatter_elements_update(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """ScatterElementsUpdate-3 with a reduction of all updates to an element and, with `use_init_val`, what data holds.
-
-    data: any element type, with a reduction a numeric or boolean one but u1, u3, u6 and nf4; rank 1 or more.
-    indices: integers, the rank of data and, except on `axis`, at most its sizes; a negative one counts from the end.
-    updates: the element type of data, the shape of indices. axis: one integer, a scalar or of shape [1].
-    output: the element type and shape of data.
-
-    output[i, indices[i, j, k], k] = updates[i, j, k], shown for axis 1 of rank 3.
-    """
+    """ScatterElementsUpdate-3 with a reduction of all updates to an element and, with `use_init_val`, what data holds."""
 
 def scatter_nd_update(
     data: Input,
@@ -2921,16 +2125,7 @@ def scatter_nd_update(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """ScatterNDUpdate-4 with a reduction of all updates to a place and what data holds there.
-
-    data: any element type, with a reduction a numeric or boolean one but u1, u3, u6 and nf4; rank 1 or more.
-    indices: i32 or i64, rank 1 or more, a negative one counts from the end; a tuple lies along the last axis and has
-    at most rank(data) elements. updates: the element type of data, shape indices.shape[:-1] +
-    data.shape[indices.shape[-1]:], or any one element where that is the shape of a scalar.
-    output: the element type and shape of data.
-
-    output[*indices[i]] = updates[i], i all axes of indices but the last.
-    """
+    """ScatterNDUpdate-4 with a reduction of all updates to a place and what data holds there."""
 
 def scatter_update(
     data: Input,
@@ -2942,12 +2137,7 @@ def scatter_update(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[p, indices[i], r] = updates[p, i, r]: i all axes of indices, p those of data up to `axis`, r those behind.
-
-    data: any element type, rank 1 or more. indices: integers, any rank. axis: one integer, a scalar or of shape [1].
-    updates: the element type of data, shape data.shape[:axis] + indices.shape + data.shape[axis + 1:].
-    output: the element type and shape of data. Of updates to the same place the last one wins.
-    """
+    """output[p, indices[i], r] = updates[p, i, r]: i all axes of indices, p those of data up to `axis`, r those behind."""
 
 def search_sorted(
     sorted_sequence: Input,
@@ -2959,12 +2149,7 @@ def search_sorted(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[p, i]: the index for inserting values[p, i] into sorted_sequence[p, :]; p are all axes but the last.
-
-    sorted_sequence: rank 1 or more, rising along the last axis; a vector is for values of any shape. values: the same
-    type and, except for the last axis, the same dims. output: the shape of values, element type `output_type`.
-    Specification: sort/search-sorted-15, where `right_mode` is called `right`, and `output_type` is missing.
-    """
+    """output[p, i]: the index for inserting values[p, i] into sorted_sequence[p, :]; p are all axes but the last."""
 
 def segment_max(
     data: Input,
@@ -2976,13 +2161,7 @@ def segment_max(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[i, ...] = the greatest of data[j, ...] over all j with segment_ids[j] = i.
-
-    data: rank 1 or more, any numeric type. segment_ids: a vector as long as the first axis of data, rising, from 0 on.
-    num_segments: a scalar, greater than every segment id; one more than the last segment id if it is left out.
-    output: [num_segments, ...], the type of data. A segment without elements is 0 (`fill_mode` zero) or the
-    lowest finite value of the type (lowest).
-    """
+    """output[i, ...] = the greatest of data[j, ...] over all j with segment_ids[j] = i."""
 
 def select(
     cond: Input,
@@ -2995,10 +2174,7 @@ def select(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = then where cond is true, else_ where it is false, all three broadcast together.
-
-    cond: boolean. then, else_: any type, the same for both, which is that of output.
-    """
+    """output = then where cond is true, else_ where it is false, all three broadcast together."""
 
 def selu(
     data: Input,
@@ -3009,11 +2185,7 @@ def selu(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = lambda · data where data is positive, else lambda · alpha · (e^data - 1).
-
-    data: any shape. alpha, lambda: one element each; the specification has vectors, OpenVINO takes any shape. All of
-    one float type. output: as data.
-    """
+    """output = lambda · data where data is positive, else lambda · alpha · (e^data - 1)."""
 
 def shape_of(
     data: Input,
@@ -3023,10 +2195,7 @@ def shape_of(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = the shape of data, as a vector of the type `output_type`: i64 (the default) or i32; empty for a scalar.
-
-    data: any shape, any type.
-    """
+    """output = the shape of data, as a vector of the type `output_type`: i64 (the default) or i32; empty for a scalar."""
 
 def shuffle_channels(
     data: Input,
@@ -3037,11 +2206,7 @@ def shuffle_channels(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Channels in another order: that of the transposed matrix of `group` rows in which they stand in their own order.
-
-    data: rank 1 or more, any type; its size along `axis` (1 by default) is a multiple of `group` (1 by default).
-    output: as data.
-    """
+    """Channels in another order: that of the transposed matrix of `group` rows in which they stand in their own order."""
 
 def sigmoid(
     data: Input,
@@ -3050,10 +2215,7 @@ def sigmoid(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = 1 / (1 + e^-data).
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = 1 / (1 + e^-data)."""
 
 def sign(
     data: Input,
@@ -3062,10 +2224,7 @@ def sign(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = -1, 0 or 1 as data is negative, zero or positive; NaN for NaN.
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = -1, 0 or 1 as data is negative, zero or positive; NaN for NaN."""
 
 def sin(
     data: Input,
@@ -3074,10 +2233,7 @@ def sin(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = sin data, of radians.
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = sin data, of radians."""
 
 def sinh(
     data: Input,
@@ -3086,10 +2242,7 @@ def sinh(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = sinh data.
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = sinh data."""
 
 def slice(
     data: Input,
@@ -3102,11 +2255,7 @@ def slice(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data[start:stop:step] along the axes that `axes` names, by default the first ones.
-
-    data: rank 1 or more, any type. start, stop, step: vectors of integers of one length. axes: optional, a vector of
-    integers of that length, no axis twice. output: the type and the rank of data; it may share the memory of data.
-    """
+    """output = data[start:stop:step] along the axes that `axes` names, by default the first ones."""
 
 def slice_scatter(
     data: Input,
@@ -3120,11 +2269,7 @@ def slice_scatter(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data, with output[start:stop:step] = updates; the slice is that of `Slice`.
-
-    data: rank 1 or more, any type. updates: the shape of the slice; as in OpenVINO, other types than that of data are
-    converted to it. start, stop, step, axes: as in Slice. output: as data.
-    """
+    """output = data, with output[start:stop:step] = updates; the slice is that of `Slice`."""
 
 def softmax(
     data: Input,
@@ -3134,10 +2279,7 @@ def softmax(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = exp(data) / (sum of exp(data) along the axis).
-
-    data: rank 1 or more, any float type; as in OpenVINO, a scalar counts as a vector of one element.
-    """
+    """output = exp(data) / (sum of exp(data) along the axis)."""
 
 def softplus(
     data: Input,
@@ -3146,10 +2288,7 @@ def softplus(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = ln(1 + e^data).
-
-    data: any shape, any float type. output: as data.
-    """
+    """output = ln(1 + e^data)."""
 
 def softsign(
     data: Input,
@@ -3158,10 +2297,7 @@ def softsign(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data / (1 + |data|).
-
-    data: any shape, any float type. output: as data.
-    """
+    """output = data / (1 + |data|)."""
 
 def space_to_batch(
     data: Input,
@@ -3173,12 +2309,7 @@ def space_to_batch(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Zeros added to the ends of the spatial axes; then blocks in space laid along the batch axis.
-
-    data: [batch, D1, D2, ...], rank 2 or more, any type. block_shape, pads_begin, pads_end: vectors of integers (as in
-    OpenVINO, perhaps of three types), one for each axis of data, the first ones 1, 0 and 0. output: [batch * product of
-    block_shape, (D1 + pads_begin[1] + pads_end[1]) / block_shape[1], ...], the type of data.
-    """
+    """Zeros added to the ends of the spatial axes; then blocks in space laid along the batch axis."""
 
 def space_to_depth(
     data: Input,
@@ -3189,12 +2320,7 @@ def space_to_depth(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Blocks in space laid along the axis of depth.
-
-    output: [batch, depth * block_size ** K, D1 / block_size, ..., DK / block_size], the type of data.
-
-    data: [batch, depth, D1, ..., DK], any type, K spatial axes, one at least.
-    """
+    """Blocks in space laid along the axis of depth."""
 
 def sparse_fill_empty_rows(
     values: Input,
@@ -3206,13 +2332,7 @@ def sparse_fill_empty_rows(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value]:
-    """A sparse matrix with `default_value` in the first column of every empty row.
-
-    values: [M], any element type. dense_shape: [2], rows and columns. indices: [M, 2], row and column of every value.
-    default_value: a scalar; as in OpenVINO, any type is converted to that of values.
-    output_indices: [n, 2], the type of indices, and output_values: [n], the type of values, sorted by row and column,
-    equal ones in their order. empty_row_indicator: boolean, [rows], whether each row was empty.
-    """
+    """A sparse matrix with `default_value` in the first column of every empty row."""
 
 def split(
     data: Input,
@@ -3224,11 +2344,7 @@ def split(
     tensor_names: Iterable[Iterable[str]] = (),
     outputs: int | None = None,
 ) -> tuple[Value, ...]:
-    """`num_splits` equal parts of data along an axis.
-
-    data: any shape, any type. axis: an integer, a scalar; counts from the end if it is negative. outputs: the type of
-    data; they may share its memory.
-    """
+    """`num_splits` equal parts of data along an axis."""
 
 def sqrt(
     data: Input,
@@ -3237,10 +2353,7 @@ def sqrt(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = √data; NaN for negative data.
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = √data; NaN for negative data."""
 
 def squared_difference(
     a: Input,
@@ -3252,10 +2365,7 @@ def squared_difference(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = (a - b)²; integers wrap.
-
-    a, b: one element type, shapes that broadcast together.
-    """
+    """output = (a - b)²; integers wrap."""
 
 def squeeze(
     data: Input,
@@ -3268,9 +2378,6 @@ def squeeze(
 ) -> Value:
     """As Squeeze-1; but with `allow_axis_skip`, false by default, a dim at one of `axes` that may be 1 or not leaves
     the rank of the output open.
-
-    data: any shape, any type. axes: optional; integers, a scalar or a vector, negative ones counted from the end.
-    output: the type of data; it may share the memory of data.
     """
 
 def stft(
@@ -3284,13 +2391,7 @@ def stft(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The transforms of the frames of a signal: output[t] = RDFT of `signal[t * frame_step :][: frame_size]` * window.
-
-    signal: a float type, shape [length] or [batch, length]. window: that type, at most frame_size long, with zeros on
-    both sides where it is shorter. frame_size, frame_step: scalars, i32 or i64.
-    output: the type of signal, shape [frames, frame_size // 2 + 1, 2] behind the batch, its first two axes exchanged
-    with `transpose_frames`; frames = (length - frame_size) // frame_step + 1. f16 and bf16 are computed in f32.
-    """
+    """The transforms of the frames of a signal: output[t] = RDFT of `signal[t * frame_step :][: frame_size]` * window."""
 
 def strided_slice(
     data: Input,
@@ -3307,11 +2408,7 @@ def strided_slice(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data[begin:end:stride], position by position as in an index of NumPy.
-
-    data: any shape, any type. begin, end, stride: vectors of integers of one length; stride is optional, 1 by default.
-    output: the type of data; it may share the memory of data.
-    """
+    """output = data[begin:end:stride], position by position as in an index of NumPy."""
 
 def string_tensor_pack(
     begins: Input,
@@ -3322,12 +2419,7 @@ def string_tensor_pack(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[i] = the bytes symbols[begins[i]:ends[i]] as text.
-
-    begins, ends: i32 or i64, one type and one shape. symbols: a vector of u8, UTF-8. output: strings, the shape of
-    begins. A string that ends before it begins is empty. Bytes that are not UTF-8 become the surrogates of Python's
-    `surrogateescape`; StringTensorUnpack turns them into the same bytes again.
-    """
+    """output[i] = the bytes symbols[begins[i]:ends[i]] as text."""
 
 def string_tensor_unpack(
     data: Input,
@@ -3336,11 +2428,7 @@ def string_tensor_unpack(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value]:
-    """data[i] = the bytes symbols[begins[i]:ends[i]] as text: strings become bytes, the reverse of StringTensorPack.
-
-    data: strings, any shape. begins, ends: i32, the shape of data. symbols: a vector of u8, the UTF-8 of all strings
-    after each other.
-    """
+    """data[i] = the bytes symbols[begins[i]:ends[i]] as text: strings become bytes, the reverse of StringTensorPack."""
 
 def subtract(
     a: Input,
@@ -3352,10 +2440,7 @@ def subtract(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a - b; integers wrap.
-
-    a, b: one element type, shapes that broadcast together.
-    """
+    """output = a - b; integers wrap."""
 
 def swish(
     data: Input,
@@ -3365,10 +2450,7 @@ def swish(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data / (1 + e^-(beta · data)).
-
-    data: any shape, any float type. beta: a scalar of that type, by default 1. output: as data.
-    """
+    """output = data / (1 + e^-(beta · data))."""
 
 def tan(
     data: Input,
@@ -3377,10 +2459,7 @@ def tan(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = tan data, of radians.
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = tan data, of radians."""
 
 def tanh(
     data: Input,
@@ -3389,10 +2468,7 @@ def tanh(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = tanh data.
-
-    data: any shape, any numeric type. output: as data.
-    """
+    """output = tanh data."""
 
 def tile(
     data: Input,
@@ -3402,11 +2478,7 @@ def tile(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """data repeated along each axis as often as `repeats` says.
-
-    data: any shape, any type. repeats: a vector of integers; as in OpenVINO, negative ones count as 0. The shorter of
-    repeats and the shape of data gets ones in front. output: the type of data.
-    """
+    """data repeated along each axis as often as `repeats` says."""
 
 def topk(
     data: Input,
@@ -3421,11 +2493,7 @@ def topk(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """The k greatest or least elements along an axis.
-
-    data: rank 1 or more. k: a scalar, from 0 to the size of `axis`. values: the element type of data, size k on `axis`.
-    indices: `index_element_type`, the indices of the values on that axis of data; the same shape.
-    """
+    """The k greatest or least elements along an axis."""
 
 def transpose(
     arg: Input,
@@ -3435,11 +2503,7 @@ def transpose(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """arg with its axes in another order: output.shape[i] = arg.shape[input_order[i]].
-
-    arg: any shape, any type. input_order: a vector of integers, a permutation of the axes from 0 on; an empty one
-    reverses the axes. output: the type of arg; it may share the memory of arg.
-    """
+    """arg with its axes in another order: output.shape[i] = arg.shape[input_order[i]]."""
 
 def unique(
     data: Input,
@@ -3452,15 +2516,7 @@ def unique(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value, Value]:
-    """The distinct elements of data, or its distinct slices along an axis.
-
-    data: any shape, any type. axis: optional; i32 or i64, a scalar or a vector of one element. unique: the type of
-    data; a vector, or data with only the distinct slices; in rising order if `sorted`, the default, else in the order
-    of first occurrence. first: the index of the first occurrence of each, in flattened data or on the axis. inverse:
-    for each element or slice of data, its index in unique. counts: the occurrences of each. first and inverse are of
-    the type `index_element_type`, counts of `count_element_type`: i64 (the default) or i32. NaN differs from
-    everything, also from NaN.
-    """
+    """The distinct elements of data, or its distinct slices along an axis."""
 
 def unsqueeze(
     data: Input,
@@ -3470,11 +2526,7 @@ def unsqueeze(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Inserts dims of size 1 into the shape of data, so that they stand at `axes` of the output.
-
-    data: any shape, any type. axes: integers, a scalar or a vector; negative ones count from the end of the output's
-    shape. output: the type of data; it may share the memory of data.
-    """
+    """Inserts dims of size 1 into the shape of data, so that they stand at `axes` of the output."""
 
 def variadic_split(
     data: Input,
@@ -3486,11 +2538,7 @@ def variadic_split(
     tensor_names: Iterable[Iterable[str]] = (),
     outputs: int | None = None,
 ) -> tuple[Value, ...]:
-    """Parts of data along an axis, of the lengths in `split_lengths`, of which one may be -1: what the others leave.
-
-    data: any shape, any type. axis: an integer, a scalar or a vector of one element; counts from the end if it is
-    negative. split_lengths: a vector of integers. outputs: the type of data; they may share its memory.
-    """
+    """Parts of data along an axis, of the lengths in `split_lengths`, of which one may be -1: what the others leave."""
 
 def xor(
     a: Input,
@@ -3502,7 +2550,4 @@ def xor(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = whether a and b differ: the other name of LogicalXor in opset1.
-
-    a, b: one element type, shapes that broadcast together.
-    """
+    """output = whether a and b differ: the other name of LogicalXor in opset1."""

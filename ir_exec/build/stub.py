@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from inspect import Parameter
 from types import SimpleNamespace
@@ -66,10 +65,6 @@ _PLAIN = {
 }
 
 
-_KEPT_FOR_HELP = re.compile(r"Errors: .*?(?=Specification: |\Z)|Specification: [^.\s]+\.\s?", re.DOTALL)
-"""What the docstrings tell of errors and pages."""
-
-
 def stub_text() -> str:
     """The text of `ir_exec/build/__init__.pyi`."""
     functions = [_function(name, operator_class(type_name)) for name, type_name in sorted(function_names().items())]
@@ -131,15 +126,8 @@ def _docstring(cls: type[Op]) -> list[str]:
 
 
 def _told(cls: type[Op]) -> str:
-    """What an operator computes, and of what; with the rest, which `help` has, the stub is the largest file by far."""
-    first, *others = docstrings_of(cls)
-    summary, *rest = first.split("\n\n")
-    names = [*(one.name for one in cls.inputs), *cls.outputs]
-    begins = re.compile(rf"({'|'.join(map(re.escape, names))})\b")
-    inputs = [text for text in "\n\n".join([*rest, *others]).split("\n\n") if begins.match(text)]
-    # A version may tell again what the class tells that it shares with others.
-    kept = dict.fromkeys(_KEPT_FOR_HELP.sub("", text).strip() for text in [summary, *(inputs or rest)])
-    return "\n\n".join(filter(None, kept))
+    """What an operator computes; the rest, which `help` and the site have, would make the stub the largest file."""
+    return next(docstrings_of(cls)).split("\n\n")[0]
 
 
 def _default(parameter: Parameter) -> str:

@@ -61,7 +61,8 @@ class Convolver:
     ) -> None:
         groups, outputs, channels = filters[:3]
         touching = [axis.touching() for axis in axes]
-        self._kernel: tuple[Any, ...] = (..., *[kept for kept, _ in touching])
+        is_whole = all(touched.kernel == axis.kernel for axis, (_, touched) in zip(axes, touching, strict=True))
+        self._kernel: tuple[Any, ...] | None = None if is_whole else (..., *[kept for kept, _ in touching])
         axes = [axis for _, axis in touching]
         filters = (*filters[:3], *[axis.kernel for axis in axes])
         self._shape = (data[0], groups, outputs, prod([axis.count for axis in axes]))
@@ -122,7 +123,8 @@ class Convolver:
         return parts
 
     def __call__(self, data: Array, filters: Array) -> Array:
-        grouped, weights = widened(data).reshape(self._grouped), widened(filters[self._kernel]).reshape(self._filters)
+        filters = filters if self._kernel is None else filters[self._kernel]
+        grouped, weights = widened(data).reshape(self._grouped), widened(filters).reshape(self._filters)
         result = np.empty(self._shape, accumulator(data.dtype))
         if result.size and self._is_pointwise:
             # The data is the matrix of all windows.

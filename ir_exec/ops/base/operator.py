@@ -221,7 +221,7 @@ class Op:
         return None
 
     def reads_columns(self, position: int) -> bool:
-        """Whether a constant matrix at this input is read faster where its columns are what is contiguous."""
+        """Whether a constant matrix at this input position is read faster where its columns are contiguous."""
         return False
 
     @classmethod
