@@ -380,3 +380,21 @@ def test_layers_tell_of_the_error_that_their_status_is_about(open_page: Opens) -
     assert tab.evaluate(text, "12").startswith("wrong 1.8")
     # By itself the next layer is right: what it differs by came to it.
     assert tab.evaluate(text, "13").startswith("carried 1.8")
+
+
+def test_columns_of_the_table_are_as_wide_as_their_cells(open_page: Opens) -> None:
+    """So that what a report tells of layers is in sight beside their names."""
+    path = SAMPLES / "gnn_step.xml"
+    inputs = dict(np.load(path.with_suffix(".inputs.npz")))
+    tab = open_page(view(path, compare=compare(path, path, inputs)))
+    tab.click("text=Table")
+    places = {
+        text: (box["x"], box["width"])
+        for head in tab.locator(".heads > *").all()
+        if (text := head.inner_text().split()[0]) and (box := head.bounding_box())
+    }
+    assert places["id"][1] < 80
+    assert places["type"][1] > 150  # ScatterElementsUpdate
+    cell = tab.locator(".rows .row >> text=ScatterElementsUpdate").first
+    assert cell.evaluate("one => one.scrollWidth <= one.clientWidth")
+    assert places["own"][0] + places["own"][1] < 900

@@ -44,7 +44,7 @@ export class LayersTable {
     this.body = make("div", { class: "rows" });
     this.scroller = make("div", { class: "scroller", role: "table", tabindex: "0", on: { scroll: () => this.#paint() } }, this.heads, this.body);
     holder.append(make("div", { class: "bar" }, this.filter, this.count), this.scroller);
-    const widths = this.columns.map((column) => (column.wide ? "minmax(220px, 1fr)" : column.title === "value" ? "170px" : column.right ? "100px" : "120px"));
+    const widths = this.columns.map((column) => (column.wide ? "minmax(160px, 1fr)" : `${this.#widthOf(column)}px`));
     this.scroller.style.setProperty("--columns", widths.join(" "));
     new ResizeObserver(() => this.#paint()).observe(this.scroller);
     this.#choose();
@@ -57,6 +57,12 @@ export class LayersTable {
     const { scrollTop, clientHeight } = this.scroller;
     if (row >= 0 && (top < scrollTop || top + 3 * ROW > scrollTop + clientHeight)) this.scroller.scrollTop = Math.max(0, top - clientHeight / 3);
     this.#paint();
+  }
+
+  /** As wide as the longest of its cells, within limits; the heading has room for the arrow. */
+  #widthOf(column) {
+    const longest = this.all.reduce((most, layer) => Math.max(most, column.read(layer).length), column.title.length + 2);
+    return Math.min(20 + 8 * longest, 220);
   }
 
   #choose() {
