@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ir_exec.codes import Code
-from ir_exec.debug.pairing import plain_attributes
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Graph
 from ir_exec.graph.outputs import suggested
@@ -35,8 +34,8 @@ class Entry:
     scope: names of layers and bodies around it. port: the position of the output, of `ports` outputs.
     names: its tensor names. fused: names of the layers that the layer was made of. output: whether it is an output of
     the network. shape: as far as it is declared; None where it is not known. sources: the values that the layer reads;
-    None where that is not known, as in files of arrays. attributes: those of a layer that takes constants, defaults
-    among them. numbers: of a constant of few integers, what it holds.
+    None where that is not known, as in files of arrays. attributes: those that the file has of a layer that takes
+    constants. numbers: of a constant of few integers, what it holds.
     """
 
     scope: tuple[str, ...]
@@ -87,7 +86,7 @@ def _entries(graph: Graph, scope: tuple[str, ...], types: Types | None, weights:
         for body in node.bodies:
             yield from _entries(body.graph, (*scope, node.name, body.name), None, weights)
         takes_constants = any(isinstance(value.node.op, Const) for value in node.values_in)
-        attributes = tuple(plain_attributes(node).items()) if takes_constants else ()
+        attributes = tuple(sorted(node.layer.data.items())) if takes_constants else ()
         sources = tuple([None if one is None else (scope, one.node.id, one.position) for one in node.inputs])
         for value in node.outputs:
             type = value.declared if types is None else types[value.number]

@@ -87,6 +87,9 @@ def _in_scope(ours: list[Entry], theirs: list[Entry]) -> list[tuple[Entry, Entry
 
 def _in_graphs(ours: list[Entry], theirs: list[Entry]) -> list[tuple[Entry, Entry]]:
     """Pairs of two graphs, in which it is known what stands around each value."""
+    if list(map(_identity, ours)) == list(map(_identity, theirs)):
+        # Two runs of one file, or a copy of it with other weights or operators.
+        return [pair for pair in zip(ours, theirs, strict=True) if _comparable(*pair)]
     pairs, here, there = _Pairs(), _Around(ours), _Around(theirs)
     layers, others = ([one for one in side if not one.is_constant] for side in (ours, theirs))
     has_names = any(entry.names for entry in layers) and any(entry.names for entry in others)
@@ -123,6 +126,10 @@ def _in_graphs(ours: list[Entry], theirs: list[Entry]) -> list[tuple[Entry, Entr
     _pair_by_names(constants, others, _trusted(ours, theirs, _GENERATED), add_taken)
     _pair_taken(pairs, here, there)
     return pairs.found
+
+
+def _identity(entry: Entry) -> tuple[object, ...]:
+    return entry.layer_id, entry.port, entry.layer_name, entry.names, entry.sources, entry.attributes, entry.numbers
 
 
 def _pair_by_names(
@@ -254,7 +261,7 @@ class _Takers:
 
 def _transposes(entry: Entry) -> list[tuple[str, str]]:
     """What a product says of the order of its weights."""
-    return [one for one in entry.attributes if one[0].startswith("transpose_")]
+    return [one for one in entry.attributes if one[0].startswith("transpose_") and one[1] in ("true", "1")]
 
 
 def _say_the_same(entry: Entry, partner: Entry) -> bool:
