@@ -241,8 +241,7 @@ class _Comparing:
             anchor = self._anchor(node, entry, where, ours, wanted, made, same, includes)
             if not same:
                 makes = layer.own is not None and layer.own.max_abs > 0
-                makers = [visit.path] if makes else [one.maker for one in anchors if one.maker is not None]
-                anchor.maker = next(iter(makers), None)
+                anchor.maker = visit.path if makes else _maker(anchors)
             frame[value.number] = anchor
             if isinstance(node.op, Const) and where.scope:
                 self._constants[where.scope, node] = frame[value.number]
@@ -253,8 +252,7 @@ class _Comparing:
             )
         if layer.status == "wrong" and inputs is not None and own is not None:
             tolerance = Tolerance(layer.own.rtol, layer.own.atol) if layer.own else Tolerance()
-            coarse = self.settings.computes_in
-            note = on_steps(node, inputs, own, values, tolerance, coarse)
+            note = on_steps(node, inputs, own, values, tolerance, self.settings.computes_in)
             if note is not None:
                 layer = layer.model_copy(update={"status": "step", "note": note})
                 self._note_steps(visit, values, tolerance)
@@ -266,7 +264,6 @@ class _Comparing:
             wanted = values[position]
             assert layer.carried is not None, "it is known to be carried"
             assert wanted is not None, "it was compared"
-            makers = [one.maker for one in anchors if one.maker is not None]
             jump = jump_of(
                 node,
                 visit.inputs,
@@ -275,7 +272,7 @@ class _Comparing:
                 wanted,
                 layer.carried,
                 self.settings.carried,
-                next(iter(makers), None),
+                _maker(anchors),
             )
             if jump is not None:
                 self._note_steps(visit, values, Tolerance(layer.carried.rtol, layer.carried.atol))
@@ -305,7 +302,7 @@ class _Comparing:
     def _note_steps(self, visit: Visit, values: Sequence[Array | None], tolerance: Tolerance) -> None:
         """Remember layers whose outputs differ in ties and on steps alone, seen from our inputs as well."""
         if on_steps(visit.node, visit.inputs, visit.outputs, values, tolerance, self.settings.computes_in) is not None:
-            self._on_steps |= {(visit.where, visit.node.id, self.calls)}
+            self._on_steps.add((visit.where, visit.node.id, self.calls))
 
     def _value(self, node: Node, where: Where, position: int) -> Array | None:
         partner = self._partners.get((where.scope, node.id, position))
@@ -490,6 +487,11 @@ class _Comparing:
             taken_by=takers(self._model.graph, place) if canonical(layer.type) == "Const" else (),
             note=layer.note,
         )
+
+
+def _maker(anchors: Sequence[Anchor]) -> str | None:
+    """The nearest layer above whose own error is in one of these."""
+    return next((anchor.maker for anchor in anchors if anchor.maker is not None), None)
 
 
 def _fits(layer: ComparedLayer) -> bool:

@@ -97,7 +97,7 @@ class Attention:
             queries = np.broadcast_to(queries, self._queries)
         sinks = None if sink is None else widened(sink)
         is_added = mask is not None and mask.dtype != np.bool_ and not self._is_causal
-        is_bounded = self._may_be_bounded and sinks is None and not is_added and _are_bounded(queries, widened(key))
+        is_bounded = self._may_be_bounded and sinks is None and not is_added and _are_bounded(queries, key)
         if self._count == 1:
             scores = matrix_product(queries, keys)
             total = self._exponentiate(scores, mask, sinks, 0, is_bounded)

@@ -122,11 +122,8 @@ def keep_best(
     The boxes stand in falling order of their scores. One is removed by an overlap that is not below `threshold`.
     most: as many boxes at most are kept. shrink: a threshold above one half is multiplied by this at each kept box.
     """
-    limit = np.float32(threshold)
-    most = count if most is None else most
-    if shrink < 1 and limit > 0.5:
-        return _keep_shrinking(count, overlaps, limit, most, np.float32(shrink))
-    return _keep_more([], 0, count, overlaps, limit, most)
+    alone = [np.arange(count)]
+    return keep_best_of_classes(alone, overlaps, threshold, count=count, most=most, shrink=shrink)[0]
 
 
 def keep_best_of_classes(

@@ -62,8 +62,8 @@ def by_images(pool: Callable[[Array], Array], data: Array, axes: Sequence[Slidin
     counts = [axis.count for axis in axes]
     if data.size <= costs.CHUNK_ELEMENTS:
         pooled = pool(data.reshape(batch * channels, *sizes)).reshape(batch, channels, *counts)
-        # Windows of one element each may be a view of the data.
-        return pooled.copy() if pooled.size == data.size else pooled
+        # Windows of one element each are a view of the data.
+        return pooled.copy() if np.may_share_memory(pooled, data) else pooled
     result = np.empty((batch * channels, *counts), data.dtype)
     images = data.reshape(batch * channels, *sizes)
 
