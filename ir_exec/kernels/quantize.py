@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ir_exec.kernels import costs
+from ir_exec.kernels.elementwise import clip_elements
 from ir_exec.kernels.parallel import for_each
 from ir_exec.types import Array
 
@@ -44,12 +45,12 @@ class Levels(NamedTuple):
         """The data, f32 or f64, rounded; the levels are in its dtype. out: an array for the result, perhaps the data
         where there is no `last`."""
         result = np.empty(data.shape, data.dtype) if out is None else out
+        if data.size <= costs.PIECE_ELEMENTS:
+            self._write(data, result)
+            return result
         source, target = data, result
         if self._is_one:
             source, target = data.reshape(-1), result.reshape(-1)
-        if data.size <= costs.PIECE_ELEMENTS:
-            self._write(source, target)
-            return result
         places = _parts(target.shape, costs.PIECE_ELEMENTS)
 
         def work(number: int) -> None:
@@ -86,7 +87,7 @@ class Levels(NamedTuple):
         if self.span is not None:
             source = np.divide(source, self.span, out)
             np.multiply(source, self.steps, out)
-        np.clip(source, self.bottom, self.top, out=out)
+        clip_elements(source, lowest=self.bottom, highest=self.top, out=out)
         np.rint(out, out)
         if self.step is not None:
             np.multiply(out, self.step, out)
@@ -99,7 +100,7 @@ class Levels(NamedTuple):
     def unscaled(self) -> Levels:
         """The same levels divided by their distance, which is a positive number."""
         first = None if self.first is None else _snapped(self.first / self.step, self.steps)
-        return self._replace(step=None, first=first if first is not None and np.any(first) else None)
+        return self._replace(step=None, first=first if first is not None and np.any(first) else None)._settled()
 
     def of_scaled(self, offset: Array | None = None) -> Levels:
         """The levels of data that has been multiplied by steps / span, without an offset that was added to it before;
@@ -109,7 +110,7 @@ class Levels(NamedTuple):
         if offset is not None:
             added = offset / self.span * self.steps
             moved = moved._replace(low=-added if moved.low is None else moved.low - added)
-        return moved._replace(span=None)
+        return moved._replace(span=None)._settled()
 
     def _without_low(self, low: Any | None) -> Levels:
         """The levels behind the division, of which `low` is subtracted. One even number is not: the next even number
@@ -122,8 +123,20 @@ class Levels(NamedTuple):
         is_none = np.all(np.abs(first) <= self._step_or_1() * _tolerance(self.steps))
         return self._replace(low=None, bottom=number, top=number + self.steps, first=None if is_none else first)
 
+    def _settled(self) -> Levels:
+        """The same levels, their numbers as arrays without axes, which NumPy takes sooner than numbers, also those that
+        are the same for all ranges."""
+        arrays = (self.low, self.span, self.bottom, self.top, self.step, self.first)
+        low, span, bottom, top, step, first = [None if array is None else _without_axes(array) for array in arrays]
+        return self._replace(low=low, span=span, bottom=bottom, top=top, step=step, first=first)
+
     def _step_or_1(self) -> Any:
         return self.steps.dtype.type(1) if self.step is None else self.step
+
+
+def _without_axes(array: Any) -> Array:
+    first = np.asarray(array).reshape(-1)[:1]
+    return first.reshape(()) if first.size and np.all(array == first) else np.asarray(array)
 
 
 def _tolerance(steps: Any) -> float:
@@ -155,13 +168,13 @@ def level_numbers(limits: Sequence[Array], steps: int, rank: int) -> Levels:
             most=np.maximum(input_low, input_high),
             low=input_low if np.any(input_low) else None,
             span=span,
-            steps=count,
+            steps=np.asarray(count),
             bottom=count.dtype.type(0),
             top=count,
             step=(output_high - output_low) / count,
             first=output_low if np.any(output_low) else None,
             last=None if is_usual else (output_low, output_high),
-        )
+        )._settled()
 
 
 def _of_rank(limit: Array, rank: int) -> Array:
