@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import ir_exec
+from ir_exec.debug import profile
 from ir_exec.runtime import executor
 from ir_exec.runtime.rewrite import Scaled
 from ir_exec.types import Array
@@ -193,6 +194,17 @@ def test_what_no_weights_can_take_over(written: Callable[[NetworkText, Output], 
     assert both.types == ["Quantized"]
     for ours, plain in zip(both.rewritten, both.plain, strict=True):
         np.testing.assert_array_equal(ours, plain)
+
+
+def test_a_profile_shows_layers_that_work_on_levels_as_they_are() -> None:
+    net = NetworkText()
+    net.result(a_chain(net, net.parameter("2,4,9,8")))
+    file = net.file()
+    report = profile(ir_exec.read_model(file.xml, weights=file.weights), [X], repeat=1)
+    types = [layer.type for layer in report.layers if layer.type not in ("Const", "Parameter", "Result")]
+    quantized = ["FakeQuantize", "Convolution", "Quantized", "GroupConvolution", "Quantized", "Convolution"]
+    assert types == [*quantized, "FakeQuantize", "GroupConvolution", "Quantized", "Sigmoid"]
+    assert "7 layers computed in 3 steps" in report.measured
 
 
 def test_there_must_be_room_for_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
