@@ -87,11 +87,12 @@ class ROIPooling(_RegionPooling):
 
     def evaluate(self, data: Array, rois: Array) -> Array:
         output = np.zeros((len(rois), data.shape[1], self.pooled_h, self.pooled_w), data.dtype)
-        wide, boxes = channels_last(widened(data)), widened(rois)
+        wide, boxes = widened(data), widened(rois)
         images = self._images(boxes, len(data)) if output.size and data.size else []
         if self.method == "max" and images:
             output[: len(images)] = self._greatest(wide, boxes[: len(images)], images)
         elif images:
+            wide = channels_last(wide)
             for index, image in enumerate(images):
                 check_time()
                 self._between(wide[image], boxes[index], output[index])
@@ -100,12 +101,11 @@ class ROIPooling(_RegionPooling):
     def _greatest(self, data: Array, boxes: Array, images: list[int]) -> Array:
         corners = _rounded(boxes[:, 1:] * boxes.dtype.type(self.spatial_scale))
         extents = np.maximum(corners[:, 2:] - corners[:, :2] + 1, 1)
-        height, width = data.shape[1:3]
+        height, width = data.shape[2:]
         rows = _bins(corners[:, 1], extents[:, 1], self.pooled_h, height, boxes.dtype)
         columns = _bins(corners[:, 0], extents[:, 0], self.pooled_w, width, boxes.dtype)
-        starts = np.array(images)[:, np.newaxis, np.newaxis] * (height * width)
-        places = data.reshape(-1, data.shape[3])
-        greatest = reduce_bins(np.maximum, places, width, starts, rows, columns, -np.inf)
+        starts = np.array(images)[:, np.newaxis] * (height * width), np.array(0)
+        greatest = reduce_bins(np.maximum, data.transpose(0, 2, 3, 1), width, starts, rows, columns, -np.inf)
         greatest[_are_empty(rows)[:, :, np.newaxis] | _are_empty(columns)[:, np.newaxis]] = 0
         return greatest.transpose(0, 3, 1, 2)
 
@@ -187,10 +187,9 @@ class PSROIPooling(_RegionPooling):
         columns = _bins(corners[:, 0], extents[:, 0], group, width, boxes.dtype)
         # The channels of a bin, for all output channels side by side.
         planes = data.reshape(len(data), self.output_dim, group**2, height * width).transpose(0, 2, 3, 1)
-        places = np.ascontiguousarray(planes).reshape(-1, self.output_dim)
-        bins = np.arange(group**2).reshape(group, group)
-        starts = (np.array(images)[:, np.newaxis, np.newaxis] * group**2 + bins) * (height * width)
-        total = reduce_bins(np.add, places, width, starts, rows, columns, 0)
+        planes_down = (np.array(images)[:, np.newaxis] * group + np.arange(group)) * group
+        starts = planes_down * (height * width), np.arange(group) * (height * width)
+        total = reduce_bins(np.add, planes, width, starts, rows, columns, 0)
         counts = _sizes(rows)[:, :, np.newaxis] * _sizes(columns)[:, np.newaxis]
         total /= np.maximum(counts, 1).astype(total.dtype)[..., np.newaxis]
         return total.transpose(0, 3, 1, 2)
