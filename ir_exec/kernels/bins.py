@@ -9,6 +9,7 @@ import numpy as np
 
 from ir_exec.kernels import costs
 from ir_exec.kernels.limits import check_time
+from ir_exec.kernels.sampling import copy_channels
 from ir_exec.types import Array
 
 __all__ = ["reduce_bins"]
@@ -39,7 +40,7 @@ def reduce_bins(
     # Bins are filled up with the last place.
     last = prod(places.shape[:-1])
     known = np.empty((last + 1, channels), places.dtype)
-    known[:last].reshape(places.shape)[...] = places
+    copy_channels(places, known[:last].reshape(places.shape))
     known[last] = neutral
     row_starts, column_starts = (
         np.broadcast_to(start, bins.shape[:2]) for start, bins in zip(starts, (rows, columns), strict=True)

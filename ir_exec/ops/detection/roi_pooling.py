@@ -17,7 +17,7 @@ from ir_exec.kernels import costs
 from ir_exec.kernels.bins import reduce_bins
 from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, widened
-from ir_exec.kernels.sampling import Line, channels_last, read_between, sample_lattice, sample_points
+from ir_exec.kernels.sampling import Line, channels_last, copy_channels, read_between, sample_lattice, sample_points
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Float, Int, NonNegatives, Positive
 from ir_exec.ops.base.images import dims_of, images_of
@@ -293,7 +293,8 @@ class DeformablePSROIPooling(_RegionPooling):
         channels = self.output_dim // classes
         # One high image, the planes of all bins one below the other; a place holds the channels of a class.
         planes = data[:, : self.output_dim * group**2].reshape(len(data), classes, channels, group**2, height * width)
-        places = np.ascontiguousarray(planes.transpose(0, 1, 3, 4, 2)).reshape(-1, width, channels)
+        places = np.empty((len(data) * classes * group**2 * height, width, channels), data.dtype)
+        copy_channels(planes.transpose(0, 1, 3, 4, 2), places.reshape(len(data), classes, group**2, -1, channels))
         bins = np.arange(group**2).reshape(group, group, 1, 1)
         result = np.empty((len(boxes), classes, group, group, channels), data.dtype)
         # Regions of which the four neighbours of all points stay in the cache.
