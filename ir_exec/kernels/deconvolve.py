@@ -8,10 +8,11 @@ from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from ir_exec.kernels import costs
 from ir_exec.kernels.convolve import portions
-from ir_exec.kernels.parallel import Worker, for_each
+from ir_exec.kernels.parallel import Worker
 from ir_exec.kernels.precision import accumulator, rounded, widened
 from ir_exec.kernels.products import matrix_products, share_products
 from ir_exec.kernels.windows import Block, Scratch, SlidingAxis, block_sizes
@@ -60,18 +61,17 @@ class Deconvolver:
         nanoseconds = prod(self._result) * (channels / costs.MULTIPLICATIONS_A_NANOSECOND + costs.ELEMENT_NANOSECONDS)
         # What is added to the same elements is added by one thread.
         self._nanoseconds = nanoseconds if self._are_tiles else 0
+        self._shifts = _Shifts(axes) if channels == 1 and not self._are_tiles else None
 
     def __call__(self, data: Array, filters: Array) -> Array:
         grouped = widened(data).reshape(self._grouped)
         rows = widened(filters).reshape(self._rows).swapaxes(1, 2)
-        batch, groups, channels, _ = self._grouped
+        batch, groups = self._grouped[:2]
         outputs, spatial = self._outputs, self._result[3:]
-        if channels == 1 and not self._are_tiles and np.isfinite(rows).all():
-            images, kernels = (
-                grouped.reshape(batch, groups, 1, *self._counts),
-                rows.reshape(groups, outputs, *self._kernel),
-            )
-            result = _by_shifts(images, kernels, self._axes)
+        if self._shifts is not None and self._shifts.apply_to(grouped, rows):
+            result = np.zeros(self._result, accumulator(self._dtype))
+            images = grouped.reshape(batch, groups, *self._counts)
+            self._shifts.add(images, rows.reshape(groups, outputs, *self._kernel), result)
         else:
             result = (np.empty if self._are_tiles else np.zeros)(self._result, accumulator(self._dtype))
             make_worker = self._worker(grouped, rows, result)
@@ -102,51 +102,6 @@ class Deconvolver:
 def deconvolve(data: Array, filters: Array, axes: Sequence[SlidingAxis]) -> Array:
     """The transposed convolution, see `Deconvolver`."""
     return Deconvolver(axes, data.shape, filters.shape, data.dtype)(data, filters)
-
-
-def _by_shifts(data: Array, filters: Array, axes: Sequence[SlidingAxis]) -> Array:
-    """data [batch, groups, 1, count...] and finite filters [groups, O, kernel...] give [batch, groups, O, size...].
-
-    Each row of the data is followed by as many zeros as it is shifted by at most. So a shift along any axis is one of
-    the flat data, and each element of the kernel takes a multiplication and an addition of long runs.
-    """
-    strands = [_strands(axis) for axis in axes]
-    reaches = [max([max(shifts) for _, _, shifts in found], default=0) for found in strands]
-    lengths = [axis.count + reach for axis, reach in zip(axes, reaches, strict=True)]
-    steps = [prod(lengths[number + 1 :]) for number in range(len(axes))]
-    counts = data.shape[3:]
-    run, tail = counts[0] * steps[0], sum(reach * step for reach, step in zip(reaches[1:], steps[1:], strict=True))
-    batch, groups = data.shape[:2]
-    outputs = filters.shape[1]
-    result = np.zeros((batch, groups, outputs, *[axis.size for axis in axes]), data.dtype)
-    each = max(costs.PIECE_ELEMENTS // max(outputs * prod(lengths), 1), 1)
-    parts = [(image, slice(start, start + each)) for image in range(batch) for start in range(0, groups, each)]
-
-    def work(number: int) -> None:
-        image, some_groups = parts[number]
-        chosen, weights, target = data[image, some_groups], filters[some_groups], result[image, some_groups]
-        padded = np.zeros((len(chosen), 1, counts[0], *lengths[1:]), data.dtype)
-        inside: tuple[Any, ...] = (..., *[slice(count) for count in counts])
-        padded[inside] = chosen
-        flat = padded.reshape(len(chosen), 1, run)
-        added = np.empty((len(chosen), outputs, run), data.dtype)
-        total = np.empty((len(chosen), outputs, prod(lengths) + tail), data.dtype)
-        for strand in product(*strands):
-            total[...] = 0
-            for element in product(*[zip(elements, shifts, strict=True) for _, elements, shifts in strand]):
-                place = sum(shift * step for (_, shift), step in zip(element, steps, strict=True))
-                chosen_element: tuple[Any, ...] = (..., *[k for k, _ in element], np.newaxis)
-                np.multiply(flat, weights[chosen_element], out=added)
-                shifted = total[..., place : place + run]
-                shifted += added
-            found = _places(strand, axes, lengths)
-            if found is not None:
-                # No other strand adds to these.
-                target[found[1]] = total[..., : prod(lengths)].reshape(len(chosen), outputs, *lengths)[found[0]]
-
-    nanoseconds = batch * groups * outputs * run * prod(filters.shape[2:]) * costs.SHIFTED_MULTIPLICATION_NANOSECONDS
-    for_each(len(parts), lambda: work, nanoseconds=nanoseconds)
-    return result
 
 
 def _place_tiles(products: Array, block: Block, result: Array) -> None:
@@ -231,3 +186,93 @@ def _strands(axis: SlidingAxis) -> list[_Strand]:
         elements.append(k)
         shifts.append(shift)
     return [(offset, elements, shifts) for offset, (elements, shifts) in strands.items()]
+
+
+class _Shifts:
+    """The transposed convolution of groups of one channel, as the product of filters and shifted data.
+
+    Each row of the data is followed by as many zeros as it is shifted by at most. So a shift along any axis is one of
+    the flat data, and a matrix with a row for every shift gives the sums of all strands at once.
+    """
+
+    def __init__(self, axes: Sequence[SlidingAxis]) -> None:
+        self._axes = tuple(axes)
+        strands = [_strands(axis) for axis in axes]
+        self._shifts = [1 + max([max(shifts) for _, _, shifts in found], default=0) for found in strands]
+        self._strands = [len(found) for found in strands]
+        self._counts = [axis.count for axis in axes]
+        self._lengths = [count + shifts - 1 for count, shifts in zip(self._counts, self._shifts, strict=True)]
+        # Of every element of the kernel, axis by axis.
+        columns = [
+            [
+                (number, shift, k)
+                for number, (_, ks, shifts) in enumerate(found)
+                for k, shift in zip(ks, shifts, strict=True)
+            ]
+            for found in strands
+        ]
+        number, shift, k = (np.ix_(*[[place[i] for place in column] for column in columns]) for i in range(3))
+        everything = (slice(None),) * 2
+        self._weights: tuple[Any, ...] = (*everything, *number, *shift)
+        self._elements: tuple[Any, ...] = (*everything, *k)
+        self._are_full = all(
+            len(column) == strand * shifts
+            for column, strand, shifts in zip(columns, self._strands, self._shifts, strict=True)
+        )
+        self._places = [_places(strand, axes, self._lengths) for strand in product(*strands)]
+
+    def apply_to(self, data: Array, filters: Array) -> bool:
+        """Whether the zeros behind the data, and those for shifts that a strand does not have, meet finite ones."""
+        return bool(np.isfinite(filters).all() and (self._are_full or np.isfinite(data).all()))
+
+    def add(self, data: Array, filters: Array, result: Array) -> None:
+        """Write the result for data [batch, groups, count...] and filters [groups, O, kernel...].
+
+        result: [batch, groups, O, size...], zeros.
+        """
+        batch, groups = data.shape[:2]
+        outputs = filters.shape[1]
+        weights = np.zeros((groups, outputs, *self._strands, *self._shifts), data.dtype)
+        weights[self._weights] = filters[self._elements]
+        rows = weights.reshape(groups, outputs * prod(self._strands), prod(self._shifts))
+        length = prod(self._lengths)
+        each = max(costs.INTERMEDIATE_ELEMENTS // max(length * max(rows.shape[1:]), 1), 1)
+        parts = [(image, slice(start, start + each)) for image in range(batch) for start in range(0, groups, each)]
+
+        def make_worker() -> Worker:
+            scratch = Scratch(data.dtype)
+
+            def work(number: int) -> None:
+                image, some = parts[number]
+                shifted = self._shifted(data[image, some])
+                sums = scratch.array((len(shifted), rows.shape[1], length))
+                step = max(costs.INTERMEDIATE_ELEMENTS // (len(shifted) * rows.shape[2]), 1)
+                for start in range(0, length, step):
+                    columns = np.ascontiguousarray(shifted[..., start : start + step])
+                    columns = columns.reshape(*rows[some].shape[::2], columns.shape[-1])
+                    matrix_products(rows[some], columns, sums[..., start : start + step], is_piece=True)
+                self._spread(sums.reshape(len(sums), outputs, *self._strands, *self._lengths), result[image, some])
+
+            return work
+
+        elements = batch * groups * length * sum(rows.shape[1:])
+        share_products(len(parts), make_worker, nanoseconds=elements * costs.ELEMENT_NANOSECONDS)
+
+    def _shifted(self, data: Array) -> Array:
+        """data [groups, count...] at every shift: a view [groups, shifts..., length]."""
+        steps = [prod(self._lengths[number + 1 :]) for number in range(len(self._lengths))]
+        before = sum((shifts - 1) * step for shifts, step in zip(self._shifts, steps, strict=True))
+        padded = np.zeros((len(data), before + prod(self._lengths)), data.dtype)
+        unshifted = padded[:, before:]
+        inside = (slice(None), *[slice(count) for count in self._counts])
+        unshifted.reshape(len(data), *self._lengths)[inside] = data
+        along = data.itemsize
+        strides = (padded.strides[0], *[-step * along for step in steps], along)
+        return as_strided(unshifted, (len(data), *self._shifts, unshifted.shape[1]), strides, writeable=False)
+
+    def _spread(self, sums: Array, result: Array) -> None:
+        """Write the sums [groups, O, strands..., lengths...] of each strand where they lie in the result."""
+        for strand, places in zip(np.ndindex(*self._strands), self._places, strict=True):
+            if places is not None:
+                # No other strand adds to these.
+                result[places[1]] = sums[(slice(None), slice(None), *strand)][places[0]]

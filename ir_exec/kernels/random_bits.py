@@ -7,6 +7,7 @@ Mersenne twister: M. Matsumoto and T. Nishimura, 1998; NumPy has it, and needs o
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +19,15 @@ __all__ = ["mersenne_twister", "philox", "words_of_number", "words_of_sequence"]
 
 _LOW = 2**32 - 1
 
+# Arrays, as NumPy takes a microsecond to see that a scalar is one.
+_SHIFT, _LOW_BITS = np.array([32], np.uint64), np.array([_LOW], np.uint64)
+
+_MULTIPLIERS = np.array([[0xD2511F53], [0xCD9E8D57]], np.uint64)
+
 _ROUNDS = 10
+
+_KEY_STEPS = np.arange(_ROUNDS, dtype=np.uint64).reshape(-1, 1, 1) * np.array([[0x9E3779B9], [0xBB67AE85]], np.uint64)
+"""What is added to both halves of the key up to each round, [rounds, 2, 1]."""
 
 _WORDS = 624
 
@@ -28,32 +37,34 @@ def philox(key: int, counter: int, first: int, count: int) -> Array:
 
     key, counter: 64 bits each. The counter's lower 64 bits, by which blocks are numbered, stand beside `counter`.
     """
-    shift, low = np.uint64(32), np.uint64(_LOW)
-    number = np.arange(count, dtype=np.uint64) + np.uint64(first % 2**64)
+    number = np.arange(count, dtype=np.uint64)
+    number += np.uint64(first % 2**64)
     # Two words of every block are multiplied in a round, and two are not.
-    words = np.empty((4, count), np.uint64)
-    one, other, kept, also_kept = words
-    one[...], other[...] = number & low, counter & _LOW
-    kept[...], also_kept[...] = number >> shift, counter >> 32
-    left, right = key & _LOW, key >> 32
-    product, other_product = np.empty((2, count), np.uint64)
-    for _ in range(_ROUNDS):
-        np.multiply(one, np.uint64(0xD2511F53), out=product)
-        np.multiply(other, np.uint64(0xCD9E8D57), out=other_product)
-        for crossed, word, unmultiplied, part in (
-            (other_product, one, kept, left),
-            (product, other, also_kept, right),
-        ):
-            np.right_shift(crossed, shift, out=word)
-            word ^= unmultiplied
-            word ^= np.uint64(part)
-            np.bitwise_and(crossed, low, out=unmultiplied)
-        left, right = (left + 0x9E3779B9) & _LOW, (right + 0xBB67AE85) & _LOW
-    blocks = np.empty((count, 4), np.uint32)
-    for position, word in enumerate((one, kept, other, also_kept)):
-        # Word by word: all at once would be a loop over four numbers for every block.
-        blocks[:, position] = word
-    return blocks
+    one, kept, other, also_kept, free = np.empty((5, count), np.uint64)
+    np.bitwise_and(number, _LOW_BITS, out=one)
+    np.right_shift(number, _SHIFT, out=kept)
+    other[...], also_kept[...] = counter & _LOW, counter >> 32
+    for left, right in (np.array([[[key & _LOW], [key >> 32]]], np.uint64) + _KEY_STEPS) & _LOW_BITS:
+        one *= _MULTIPLIERS[0]
+        other *= _MULTIPLIERS[1]
+        _cross(other, kept, left, out=free)
+        _cross(one, also_kept, right, out=kept)
+        one, kept, other, also_kept, free = free, other, kept, one, also_kept
+    pairs = np.empty((count, 2), np.uint64)
+    for position, (first_word, second_word) in enumerate(((one, kept), (other, also_kept))):
+        # Two words of 32 bits at once: written four apart they would take twice the time.
+        low, high = (first_word, second_word) if sys.byteorder == "little" else (second_word, first_word)
+        np.left_shift(high, _SHIFT, out=free)
+        np.bitwise_or(low, free, out=pairs[:, position])
+    return pairs.view(np.uint32)
+
+
+def _cross(product: Array, word: Array, key: Array, *, out: Array) -> None:
+    """out = upper half of product ^ word ^ key; of the product its lower half is left."""
+    np.right_shift(product, _SHIFT, out=out)
+    out ^= word
+    out ^= key
+    product &= _LOW_BITS
 
 
 def mersenne_twister(words: Sequence[int]) -> np.random.MT19937:

@@ -6,11 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ir_exec.kernels import costs
 from ir_exec.types import Array
 
 __all__ = [
     "Line",
     "channels_last",
+    "copy_channels",
     "read_between",
     "sample_lattice",
     "sample_points",
@@ -34,6 +36,15 @@ def read_between(positions: Array) -> Line:
 def channels_last(images: Array) -> Array:
     """Images [N, C, H, W] as [N, H, W, C], where the channels of a place are contiguous."""
     return np.ascontiguousarray(images.transpose(0, 2, 3, 1))
+
+
+def copy_channels(planes: Array, target: Array) -> None:
+    """target[...] = planes, of the same shape, whose last axis counts the channels and is not contiguous in planes."""
+    if planes.shape[-1] > costs.FEW_CHANNELS:
+        target[...] = planes
+        return
+    for channel in range(planes.shape[-1]):
+        target[..., channel] = planes[..., channel]
 
 
 def sample_lattice(image: Array, rows: Line, columns: Line) -> Array:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Annotated, Any, Literal
 
-import numpy as np
-
-from ir_exec.kernels.convolve import convolve
+from ir_exec.kernels.binary import convolve_bits, packed_filters
 from ir_exec.kernels.precision import CALCULABLE, rounded
-from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER, Float
 from ir_exec.ops.base.shapes import merge_dims, require_rank
@@ -47,22 +46,21 @@ class BinaryConvolution(Convolving):
         return data.with_shape(Shape([batch, outputs, *counts]))
 
     def evaluate(self, data: Array, filters: Array) -> Array:
-        axes = self._sliding(data.shape[2:], filters.shape[2:])
-        # Padding counts as 1 or -1, never as 0, so it must become elements of the data.
-        widths = [(0, 0), (0, 0), *[_padding(axis) for axis in axes]]
-        padded = np.pad(_signs(data), widths, constant_values=1 if self.pad_value > 0 else -1)
-        inner = [
-            SlidingAxis(axis.size + sum(width), axis.kernel, axis.stride, axis.dilation, 0, axis.count)
-            for axis, width in zip(axes, widths[2:], strict=True)
-        ]
-        return rounded(convolve(inner, padded, _signs(filters)[np.newaxis]), data.dtype)
+        return self._convolved(data, filters.shape, packed_filters(_bits(filters)))
+
+    def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
+        """The bits of filters are packed once."""
+        filters = constants.get(1)
+        if filters is None:
+            return None
+        packed = cache(lambda: packed_filters(_bits(filters)))
+        return lambda data, _: self._convolved(data, filters.shape, packed())
+
+    def _convolved(self, data: Array, filters: tuple[int, ...], words: Array) -> Array:
+        """filters: their shape. words: what `packed_filters` makes of them."""
+        axes = self._sliding(data.shape[2:], filters[2:])
+        return rounded(convolve_bits(axes, _bits(data), words, padding=self.pad_value > 0), data.dtype)
 
 
-def _signs(array: Array) -> Array:
-    """1 for what is above zero, else -1, as f32."""
-    return np.where(convert(array, ElementType.f32) > 0, np.float32(1), np.float32(-1))
-
-
-def _padding(axis: SlidingAxis) -> tuple[int, int]:
-    length = (axis.count - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1
-    return max(axis.pad, 0), max(length - axis.pad - axis.size, 0)
+def _bits(array: Array) -> Array:
+    return convert(array, ElementType.f32) > 0

@@ -17,7 +17,7 @@ from ir_exec.kernels import costs
 from ir_exec.kernels.bins import reduce_bins
 from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, widened
-from ir_exec.kernels.sampling import Line, channels_last, read_between, sample_lattice, sample_points
+from ir_exec.kernels.sampling import Line, channels_last, copy_channels, read_between, sample_lattice, sample_points
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Float, Int, NonNegatives, Positive
 from ir_exec.ops.base.images import dims_of, images_of
@@ -89,11 +89,12 @@ class ROIPooling(_RegionPooling):
 
     def evaluate(self, data: Array, rois: Array) -> Array:
         output = np.zeros((len(rois), data.shape[1], self.pooled_h, self.pooled_w), data.dtype)
-        wide, boxes = channels_last(widened(data)), widened(rois)
+        wide, boxes = widened(data), widened(rois)
         images = self._images(boxes, len(data)) if output.size and data.size else []
         if self.method == "max" and images:
             output[: len(images)] = self._greatest(wide, boxes[: len(images)], images)
         elif images:
+            wide = channels_last(wide)
             for index, image in enumerate(images):
                 check_time()
                 self._between(wide[image], boxes[index], output[index])
@@ -102,12 +103,11 @@ class ROIPooling(_RegionPooling):
     def _greatest(self, data: Array, boxes: Array, images: list[int]) -> Array:
         corners = _rounded(boxes[:, 1:] * boxes.dtype.type(self.spatial_scale))
         extents = np.maximum(corners[:, 2:] - corners[:, :2] + 1, 1)
-        height, width = data.shape[1:3]
+        height, width = data.shape[2:]
         rows = _bins(corners[:, 1], extents[:, 1], self.pooled_h, height, boxes.dtype)
         columns = _bins(corners[:, 0], extents[:, 0], self.pooled_w, width, boxes.dtype)
-        starts = np.array(images)[:, np.newaxis, np.newaxis] * (height * width)
-        places = data.reshape(-1, data.shape[3])
-        greatest = reduce_bins(np.maximum, places, width, starts, rows, columns, -np.inf)
+        starts = np.array(images)[:, np.newaxis] * (height * width), np.array(0)
+        greatest = reduce_bins(np.maximum, data.transpose(0, 2, 3, 1), width, starts, rows, columns, -np.inf)
         greatest[_are_empty(rows)[:, :, np.newaxis] | _are_empty(columns)[:, np.newaxis]] = 0
         return greatest.transpose(0, 3, 1, 2)
 
@@ -189,10 +189,9 @@ class PSROIPooling(_RegionPooling):
         columns = _bins(corners[:, 0], extents[:, 0], group, width, boxes.dtype)
         # The channels of a bin, for all output channels side by side.
         planes = data.reshape(len(data), self.output_dim, group**2, height * width).transpose(0, 2, 3, 1)
-        places = np.ascontiguousarray(planes).reshape(-1, self.output_dim)
-        bins = np.arange(group**2).reshape(group, group)
-        starts = (np.array(images)[:, np.newaxis, np.newaxis] * group**2 + bins) * (height * width)
-        total = reduce_bins(np.add, places, width, starts, rows, columns, 0)
+        planes_down = (np.array(images)[:, np.newaxis] * group + np.arange(group)) * group
+        starts = planes_down * (height * width), np.arange(group) * (height * width)
+        total = reduce_bins(np.add, planes, width, starts, rows, columns, 0)
         counts = _sizes(rows)[:, :, np.newaxis] * _sizes(columns)[:, np.newaxis]
         total /= np.maximum(counts, 1).astype(total.dtype)[..., np.newaxis]
         return total.transpose(0, 3, 1, 2)
@@ -296,7 +295,8 @@ class DeformablePSROIPooling(_RegionPooling):
         channels = self.output_dim // classes
         # One high image, the planes of all bins one below the other; a place holds the channels of a class.
         planes = data[:, : self.output_dim * group**2].reshape(len(data), classes, channels, group**2, height * width)
-        places = np.ascontiguousarray(planes.transpose(0, 1, 3, 4, 2)).reshape(-1, width, channels)
+        places = np.empty((len(data) * classes * group**2 * height, width, channels), data.dtype)
+        copy_channels(planes.transpose(0, 1, 3, 4, 2), places.reshape(len(data), classes, group**2, -1, channels))
         bins = np.arange(group**2).reshape(group, group, 1, 1)
         result = np.empty((len(boxes), classes, group, group, channels), data.dtype)
         # Regions of which the four neighbours of all points stay in the cache.

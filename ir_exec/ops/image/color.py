@@ -7,6 +7,7 @@ as in OpenVINO's CPU plugin, and up on the way back, as in its reference kernel.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -55,29 +56,43 @@ class _FromYuv(Op):
         output = np.empty((batch * rows // 2, 2, columns, 3), y.dtype)
         pairs = y.reshape(output.shape[:3])
         halves = [plane.reshape(len(output), columns // 2) for plane in (u, v)]
-        red, blue = (2, 0) if self.blue_first else (0, 2)
         of = _working_type(y)
 
         def work(start: int, stop: int) -> None:
             part = slice(start, stop)
-            values = np.empty((3, stop - start, 2, columns), of(0).dtype)
             luma = of(pairs[part]) - of(16)
             luma *= of(1.164)
             # Repeated along the rows before they meet the pixels: NumPy would run along two elements at a time.
-            d, e = (np.repeat(of(plane[part]) - 128, 2, axis=1)[:, np.newaxis] for plane in halves)
-            np.add(luma, of(1.596) * e, out=values[red])
-            np.add(luma, of(2.018) * d, out=values[blue])
-            np.subtract(luma, of(0.391) * d, out=values[1])
-            values[1] -= of(0.813) * e
-            clip_elements(values, lowest=of(0), highest=of(255), out=values)
-            if y.dtype == np.uint8:
-                np.rint(values, out=values)
-            for channel, plane in enumerate(values):
-                output[part, ..., channel] = plane
+            d, e = (of(_twice(plane[part]))[:, np.newaxis] - of(128) for plane in halves)
+            red, green, blue = [(1.596, e)], [(-0.391, d), (-0.813, e)], [(2.018, d)]
+            values, product = np.empty_like(luma), np.empty_like(d)
+            for channel, terms in enumerate((blue, green, red) if self.blue_first else (red, green, blue)):
+                total = luma
+                for factor, colour in terms:
+                    np.multiply(colour, of(factor), out=product)
+                    total = np.add(total, product, out=values)
+                clip_elements(values, lowest=of(0), highest=of(255), out=values)
+                output[part, ..., channel] = _as_bytes(values) if y.dtype == np.uint8 else values
 
         step = max(costs.PIECE_ELEMENTS // max(2 * columns, 1), 1)
-        for_ranges(len(output), step, work, nanoseconds=output.size * 5 * costs.ELEMENT_NANOSECONDS)
+        for_ranges(len(output), step, work, nanoseconds=output.size * costs.ELEMENT_NANOSECONDS)
         return output.reshape(batch, rows, columns, 3)
+
+
+def _twice(plane: Array) -> Array:
+    """[rows, columns] with each element twice: [rows, 2 * columns]; np.repeat takes three times as long."""
+    twice = np.empty((*plane.shape, 2), plane.dtype)
+    twice[..., 0] = twice[..., 1] = plane
+    return twice.reshape(len(plane), -1)
+
+
+def _as_bytes(values: Array) -> Array:
+    """f32 from 0 to 255 rounded to the nearest, ties to even, as u8; the given ones are overwritten.
+
+    2**23 leaves no bits for fractions: the lowest byte is the rounded number. Taking it costs half of a conversion.
+    """
+    values += np.float32(2**23)
+    return values.view(np.uint8)[..., (0 if sys.byteorder == "little" else 3) :: 4]
 
 
 @op("NV12toRGB", since=8)

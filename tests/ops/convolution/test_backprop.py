@@ -133,3 +133,31 @@ def test_an_infinite_filter_reaches_its_own_elements_alone() -> None:
     wanted = transposed(data, filters, [(1, 1, 0)] * 2, (3, 4))
     assert np.isfinite(wanted).sum() == 18
     assert np.array_equal(operator.evaluate(data, filters), wanted)
+
+
+def test_infinite_data_reach_their_own_elements_alone() -> None:
+    data = np.arange(1, 13, dtype=np.float32).reshape(1, 2, 2, 3)
+    data[0, 1, 0, 1] = np.inf
+    # Of three elements of a kernel two add to the even elements of the result, and one to the odd ones.
+    filters = np.ones((2, 1, 1, 3, 3), np.float32)
+    operator = GroupConvolutionBackpropData(strides=(2, 2), dilations=(1, 1), pads_begin=(0, 0), pads_end=(0, 0))
+    wanted = transposed(data, filters, [(2, 1, 0)] * 2, (5, 7))
+    assert np.isfinite(wanted).sum() == 61
+    assert np.array_equal(operator.evaluate(data, filters), wanted)
+
+
+@pytest.mark.parametrize("block", [1, 40, 2**18])
+@pytest.mark.parametrize(("stride", "dilation", "pad"), [(1, 1, 1), (2, 1, 1), (2, 2, 0), (3, 2, 2), (5, 1, 0)])
+def test_groups_of_one_channel(
+    monkeypatch: pytest.MonkeyPatch, block: int, stride: int, dilation: int, pad: int
+) -> None:
+    monkeypatch.setattr(costs, "INTERMEDIATE_ELEMENTS", block)
+    generator = np.random.default_rng(0)
+    data = generator.integers(-4, 5, (2, 3, 4, 5)).astype(np.float32)
+    filters = generator.integers(-4, 5, (3, 1, 2, 4, 3)).astype(np.float32)
+    operator = GroupConvolutionBackpropData(
+        strides=(stride,) * 2, dilations=(dilation,) * 2, pads_begin=(pad,) * 2, pads_end=(pad,) * 2
+    )
+    sizes = tuple((count - 1) * stride + (k - 1) * dilation + 1 - 2 * pad for count, k in ((4, 4), (5, 3)))
+    wanted = transposed(data, filters, [(stride, dilation, pad)] * 2, sizes)
+    assert np.array_equal(operator.evaluate(data, filters), wanted)

@@ -1,0 +1,47 @@
+"""Convolution of bits, against sums of products of 1 and -1."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ir_exec.kernels.binary import convolve_bits, packed_filters
+from ir_exec.kernels.convolve import convolve
+from ir_exec.kernels.parallel import THREADS
+from ir_exec.kernels.windows import SlidingAxis
+
+
+@pytest.mark.parametrize("channels", [1, 7, 8, 19, 64, 70])
+@pytest.mark.parametrize("padding", [True, False])
+def test_equal_bits_less_unequal_ones(channels: int, padding: bool) -> None:
+    generator = np.random.default_rng(channels)
+    data = generator.random((2, channels, 7, 9)) > 0.5
+    filters = generator.random((5, channels, 3, 2)) > 0.5
+    # With one element of padding before and behind; a stride of 2 down, a dilation of 2 across.
+    axes = [SlidingAxis(7, 3, 2, 1, 1, 4), SlidingAxis(9, 2, 1, 2, 1, 9)]
+    padded = np.pad(data, [(0, 0), (0, 0), (1, 1), (1, 1)], constant_values=padding)
+    wide = [SlidingAxis(9, 3, 2, 1, 0, 4), SlidingAxis(11, 2, 1, 2, 0, 9)]
+    signs, weights = np.where(padded, 1.0, -1.0), np.where(filters, 1.0, -1.0)
+    found = convolve_bits(axes, data, packed_filters(filters), padding)
+    assert np.array_equal(found, convolve(wide, signs, weights[np.newaxis]))
+
+
+def test_threads_change_nothing() -> None:
+    generator = np.random.default_rng(1)
+    data, filters = generator.random((1, 16, 60, 60)) > 0.5, generator.random((64, 16, 3, 3)) > 0.5
+    axes = [SlidingAxis(60, 3, 1, 1, 1, 60)] * 2
+    found = []
+    for threads in (1, 2):
+        token = THREADS.set(threads)
+        found.append(convolve_bits(axes, data, packed_filters(filters), False))
+        THREADS.reset(token)
+    assert np.array_equal(*found)
+
+
+def test_nothing_in_common() -> None:
+    axes = [SlidingAxis(4, 1, 1, 1, 0, 4)] * 2
+    found = convolve_bits(
+        axes, np.zeros((1, 0, 4, 4), np.bool_), packed_filters(np.zeros((3, 0, 1, 1), np.bool_)), True
+    )
+    assert found.shape == (1, 3, 4, 4)
+    assert not found.any()
