@@ -64,7 +64,8 @@ class Levels(NamedTuple):
     def _is_one(self) -> bool:
         """Whether there is one range for all data."""
         arrays = (self.low, self.span, self.step, self.first)
-        return all(array is None or not array.ndim for array in arrays)
+        ends = () if self.last is None else (self.least, self.most, *self.last)
+        return all(array is None or not array.ndim for array in (*arrays, *ends))
 
     def _cut(self, place: _Place) -> Levels:
         """The levels for a part of the data."""

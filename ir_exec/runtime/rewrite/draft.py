@@ -26,15 +26,16 @@ class Scaled:
 
     def __init__(self, room: int) -> None:
         self._room = room
-        self._reserved: set[int] = set()
+        self._reserved: set[tuple[int, int]] = set()
         self._made: dict[tuple[int, tuple[int, ...], bytes], Array] = {}
 
-    def reserve(self, number: int, size: int) -> bool:
-        """Whether there is room for a multiple of this size of the value of this number; there is from then on."""
-        if number not in self._reserved:
+    def reserve(self, use: tuple[int, int], size: int) -> bool:
+        """Whether there is room for a multiple of this size; there is from then on. use: the numbers of the constant
+        and of what is computed from its multiple."""
+        if use not in self._reserved:
             if size > self._room:
                 return False
-            self._reserved.add(number)
+            self._reserved.add(use)
             self._room -= size
         return True
 
@@ -137,14 +138,15 @@ class Draft:
         """The constant of which the value is a multiple, perhaps that by 1."""
         return self.known(self._multiples[value.number][0] if value.number in self._multiples else value)
 
-    def may_multiply(self, values: Iterable[Value]) -> bool:
-        """Whether there is room for multiples of these constants."""
-        sizes = {}
-        for value in values:
-            base, array = self._multiples.get(value.number, (value, None))[0], self.constant(value)
+    def may_multiply(self, read: Iterable[tuple[Value, Node]]) -> bool:
+        """Whether there is room for multiples of these constants, each of which a node reads."""
+        for value, node in read:
+            base = self._multiples[value.number][0] if value.number in self._multiples else value
+            array = self.known(base)
             assert array is not None, "only constants have multiples"
-            sizes[base.number] = array.nbytes
-        return all(self._scaled.reserve(number, size) for number, size in sizes.items())
+            if not self._scaled.reserve((base.number, node.outputs[0].number), array.nbytes):
+                return False
+        return True
 
     def multiple(self, value: Value, factor: Array) -> Value:
         """A constant times a factor of f64 that broadcasts to it; the value has the type of the constant."""

@@ -132,7 +132,6 @@ def _pays(draft: Draft, node: Node, products: list[_Product]) -> bool:
     shape = draft.type(node.outputs[0]).shape
     if not shape.is_static:
         return False
-    weights = {product.weights.number: product for product in products}.values()
-    if sum(prod(product.shape) for product in weights) > WORTH * prod(shape.static):
+    if sum(prod(product.shape) for product in products) > WORTH * prod(shape.static):
         return False
-    return draft.may_multiply([product.weights for product in weights])
+    return draft.may_multiply([(product.weights, product.node) for product in products])

@@ -220,9 +220,9 @@ def test_there_must_be_room_for_the_weights(monkeypatch: pytest.MonkeyPatch) -> 
 def test_plans_share_the_weights() -> None:
     scaled = Scaled(100)
     array = np.arange(20, dtype=np.float32)
-    assert scaled.reserve(3, array.nbytes)
-    assert scaled.reserve(3, array.nbytes)
-    assert not scaled.reserve(4, array.nbytes)
+    assert scaled.reserve((3, 5), array.nbytes)
+    assert scaled.reserve((3, 5), array.nbytes)
+    assert not scaled.reserve((3, 6), array.nbytes)
     first = scaled.multiple(3, array, np.float64([0.5]))
     np.testing.assert_array_equal(first, array / 2)
     assert scaled.multiple(3, array, np.float64([0.5])) is first
