@@ -158,7 +158,8 @@ _FEW_ELEMENTS = 2**13
 @cache
 def _shortened_codes(target: ElementType) -> Array:
     """What every f16 becomes."""
-    return _shortened(np.arange(2**16).astype(np.uint16).view(np.float16), target)
+    with np.errstate(invalid="ignore"):
+        return _shortened(np.arange(2**16).astype(np.uint16).view(np.float16), target)
 
 
 def _shortened(halves: Array, target: ElementType) -> Array:

@@ -171,7 +171,7 @@ def test_many_elements_are_converted_as_few_are(name: str, channels: int) -> Non
     data = (generator.standard_normal((6000, 3)) * 10.0 ** generator.integers(-6, 6, (6000, 3))).astype(np.float32)
     data[:3, 0] = np.nan, np.inf, -np.inf
     scale, shift = (generator.standard_normal((2, channels)) + 3).astype(np.float32)
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):
         found = operator.evaluate(data, scale, shift)
         wanted = np.concatenate([operator.evaluate(part, scale, shift) for part in np.split(data, 6)])
     assert np.array_equal(found, wanted, equal_nan=True)
