@@ -9,44 +9,10 @@ import numpy as np
 from ir_exec.debug.facts import Number, Record
 from ir_exec.debug.metrics import Difference, Tolerance, difference, same_bits
 from ir_exec.debug.numbers import as_numbers
-from ir_exec.debug.steps import COMPARING, ROUNDING
 from ir_exec.graph import Node
-from ir_exec.ops.base.registry import canonical
 from ir_exec.types import Array, ElementType
 
 __all__ = ["Jump", "jump_of"]
-
-_JUMPING = (
-    ROUNDING
-    | COMPARING
-    | {
-        "AdaptiveMaxPool",
-        "Bucketize",
-        "CTCGreedyDecoder",
-        "CTCGreedyDecoderSeqLen",
-        "DeformablePSROIPooling",
-        "DetectionOutput",
-        "ExperimentalDetectronDetectionOutput",
-        "ExperimentalDetectronGenerateProposalsSingleImage",
-        "ExperimentalDetectronTopKROIs",
-        "FakeConvert",
-        "FakeQuantize",
-        "GenerateProposals",
-        "GridSample",
-        "MatrixNms",
-        "MaxPool",
-        "MulticlassNms",
-        "Multinomial",
-        "NonMaxSuppression",
-        "NonZero",
-        "PSROIPooling",
-        "Proposal",
-        "ROIPooling",
-        "SearchSorted",
-        "TopK",
-        "Unique",
-    }
-)
 
 
 class Jump(Record):
@@ -87,9 +53,9 @@ def jump_of(
 ) -> Jump | None:
     """What to say of an output that differs from the one wanted by `carried`, though the layer makes it of `theirs`.
 
-    None where the layer has no steps, or where an input is beyond the tolerance, `within` for its element types.
+    None where this output has no steps, or where an input is beyond the tolerance, `within` for its element types.
     """
-    if canonical(node.type) not in _JUMPING:
+    if ElementType.of(output).is_float and not (node.op is not None and node.op.jumps):
         return None
     apart = [
         (position, *pair) for position, pair in enumerate(zip(inputs, theirs, strict=True)) if not same_bits(*pair)

@@ -135,7 +135,7 @@ class _Gauge:
         found = self.counted.setdefault(step.node, Counted())
         found.calls += 1
         found.memory = max(found.memory, most)
-        if step.members:
+        if len(step.members) > 1:
             found.fused, found.fused_type = step.members, step.op.type_name
         if not step.node.bodies:
             found.bytes_moved += bytes_moved(step.op, arrays, outputs)

@@ -13,10 +13,10 @@ from ir_exec.graph import Node
 from ir_exec.ops.base.registry import canonical
 from ir_exec.types import Array, ElementType
 
-__all__ = ["COMPARING", "ROUNDING", "on_steps"]
+__all__ = ["on_steps"]
 
-ROUNDING = {"Floor", "Ceiling", "Round", "FloorMod", "Mod", "Convert", "ConvertLike", "Sign"}
-COMPARING = {"Greater", "GreaterEqual", "Less", "LessEqual", "Equal", "NotEqual"}
+_ROUNDING = {"Floor", "Ceiling", "Round", "FloorMod", "Mod", "Convert", "ConvertLike", "Sign"}
+_COMPARING = {"Greater", "GreaterEqual", "Less", "LessEqual", "Equal", "NotEqual"}
 """Layers that have a step at whole numbers or between them, and those that have one where both operands are equal."""
 
 _NEAR = 64
@@ -57,15 +57,15 @@ def on_steps(
                 return f"{count} of {found.size} elements are beyond the range of {ElementType.of(found)}: undefined"
         if kind == "FakeQuantize":
             excused = _quantized(node, inputs, a, b, coarse)
-        elif kind in COMPARING:
+        elif kind in _COMPARING:
             excused = _near(inputs[0], inputs[1], coarse)
-        elif kind in ROUNDING:
+        elif kind in _ROUNDING:
             excused = _rounded(kind, inputs, a, b, coarse)
         else:
             return None
     if not count or bool((differs & ~np.broadcast_to(excused, differs.shape)).any()):
         return None
-    apart = "" if kind in COMPARING else "; one step apart"
+    apart = "" if kind in _COMPARING else "; one step apart"
     return f"{count} of {found.size} elements lie on a step{apart}"
 
 

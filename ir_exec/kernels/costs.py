@@ -242,10 +242,6 @@ KEPT_AXIS_ELEMENTS = 2**9
 STEP_NANOSECONDS = 60_000
 """Product of a recurrent step from which on the two directions of a sequence run on threads of their own."""
 
-ARRANGED_ELEMENTS_A_STEP = 2**14
-"""Weights that an LSTM may copy for each of its steps, so that the gates of one function lie next to each other: that
-saves 2 to 3 us a step, and 4 MiB of weights take 200 us."""
-
 DECODED_ELEMENTS = 2**18
 """Weights that are decoded at a time before they are multiplied: 1 MiB of f32, a core's own cache."""
 

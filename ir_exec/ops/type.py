@@ -58,6 +58,7 @@ class Convert(Op):
     inputs = (In("data", types=CONVERTIBLE),)
     views = True
     rounds = True
+    jumps = True
     is_conversion = True
 
     destination_type: ElementTypeName
@@ -89,6 +90,7 @@ class ConvertLike(Op):
     inputs = (In("data", types=CONVERTIBLE), In("like", only_type=True))
     views = True
     rounds = True
+    jumps = True
 
     def infer(self, data: TensorType, like: TensorType) -> TensorType:
         if like.element_type.is_known:

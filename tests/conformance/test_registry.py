@@ -116,6 +116,37 @@ def bits_of(array: Array) -> set[int]:
     return set(np.ascontiguousarray(array).view(np.uint16).ravel().tolist())
 
 
+@pytest.mark.parametrize("cls", [cls for cls in registered() if not cls.jumps], ids=name_of)
+def test_an_operator_without_jumps_makes_small_differences_of_small_ones(cls: type[Op]) -> None:
+    if cls.type_name in NEED_A_NETWORK or not cls.deterministic:
+        return
+    for case in cases_by_class()[cls]:
+        wanted = evaluate(case, case.inputs)
+        for direction in (-np.inf, np.inf):
+            found = evaluate(case, [next_floats(array, direction) for array in case.inputs])
+            for one, other in zip(found, wanted, strict=True):
+                if other.dtype in (np.float16, np.float32, np.float64):
+                    assert one.shape == other.shape
+                    is_number = np.isfinite(one) & np.isfinite(other)
+                    largest = np.abs(other[is_number]).max(initial=0)
+                    # Sums may cancel.
+                    atol = 0.05 * largest + 1e-5 * max(map(largest_of, case.inputs))
+                    np.testing.assert_allclose(one[is_number], other[is_number], rtol=0.05, atol=atol)
+
+
+def largest_of(array: Array) -> float:
+    return float(np.abs(array[np.isfinite(array)]).max(initial=0)) if array.dtype.kind == "f" else 0.0
+
+
+def next_floats(array: Array, direction: float) -> Array:
+    """The next number to each one, but for zeros, the largest ones and those that are none."""
+    if array.dtype.kind != "f":
+        return array
+    with np.errstate(all="ignore"):
+        moved = np.nextafter(array, array.dtype.type(direction))
+    return np.where(np.isfinite(array) & np.isfinite(moved) & (array != 0), moved, array)
+
+
 @pytest.mark.parametrize("cls", registered(), ids=name_of)
 def test_since_is_an_opset_that_holds_the_type(cls: type[Op]) -> None:
     assert cls.since in held_by(cls.type_name)

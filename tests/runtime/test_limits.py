@@ -14,6 +14,7 @@ import pytest
 
 import ir_exec
 from ir_exec.collector import paused_collector
+from ir_exec.kernels import costs
 from ir_exec.kernels import limits as limiting
 from ir_exec.kernels.limits import Budget, Limits, current_limits, owners
 from ir_exec.ops.base.shapes import LARGEST_SEARCHED
@@ -498,6 +499,7 @@ def test_time_is_looked_at_within_layers(
     net.result(found)
     clock = Clock()
     monkeypatch.setattr(limiting, "monotonic", clock)
+    monkeypatch.setattr(costs, "INTERMEDIATE_ELEMENTS", 1)
     compiled = compiled_of(net, max_seconds=1e9, threads=threads)
     x = np.ones(compiled.inputs[0].shape.static, np.float32)
     compiled([x])

@@ -151,6 +151,8 @@ def _quotient_towards_zero(a: Array, b: Array) -> Array:
 class _Remainder(Binary):
     """Errors: IR704 for an integer divided by zero, and those of Binary."""
 
+    jumps = True
+
     def of_singles(self, a: Array, b: Array, out: Array | None) -> Array:
         """`function` of arrays of f32."""
         raise NotImplementedError

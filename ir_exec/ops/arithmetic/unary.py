@@ -83,6 +83,7 @@ Sign = unary(
     page="arithmetic/sign-1",
     of_integers=np.sign,
     is_rising=True,
+    jumps=True,
 )
 
 # A copy, not the data itself: an output shares memory with an input only in operators that declare it.
@@ -93,6 +94,7 @@ Floor = unary(
     page="arithmetic/floor-1",
     of_integers=np.copy,
     is_rising=True,
+    jumps=True,
 )
 
 Ceiling = unary(
@@ -102,6 +104,7 @@ Ceiling = unary(
     page="arithmetic/ceiling-1",
     of_integers=np.copy,
     is_rising=True,
+    jumps=True,
 )
 
 
@@ -117,6 +120,7 @@ class Round(Unary):
     """
 
     rising = ("data",)
+    jumps = True
 
     mode: Annotated[Literal["half_to_even", "half_away_from_zero"], LOWER] = "half_to_even"
 

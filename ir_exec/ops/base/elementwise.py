@@ -63,13 +63,15 @@ def unary(
     of_integers: Function | None = None,
     is_rising: bool = False,
     is_monotone: bool = False,
+    jumps: bool = False,
 ) -> type[Op]:
     """Register an operator that applies `function` to every element of its input, and return its class.
 
     function: of real numbers; integers are converted to f64 for it. of_integers: what is applied to integers instead,
     in their own type. doc: the formula. page: of the specification. types: the element types of the input.
-    is_rising, is_monotone: whether `rising` or `monotone` of Op names the input.
+    is_rising, is_monotone: whether `rising` or `monotone` of Op names the input. jumps: as in Op.
     """
+    has_steps = jumps
 
     class Operator(Unary):
         __doc__ = f"{doc}\n\ndata: any shape, any {_kind_of(types)} type. output: as data.\nSpecification: {page}."
@@ -79,6 +81,7 @@ def unary(
         monotone = ("data",) if is_monotone else ()
         saturates = is_monotone
         overwrites = ("data",)
+        jumps = has_steps
 
         def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
             if of_integers is not None and ElementType.of(data).is_integer:

@@ -94,6 +94,8 @@ class Op:
         type an attribute names.
     moves: every floating point element of the outputs is one of the inputs', bit for bit, or 0. A network that does
         nothing else with its 16-bit floats runs in the types of its file, which gives the same and saves conversions.
+    jumps: a tiny difference of an input may become a large one of a floating point output, since values are rounded,
+        compared or chosen. Of outputs of other types this goes without saying.
 
     The place in a graph:
     is_parameter: an input of the graph; whoever runs the graph gives its value.
@@ -133,6 +135,7 @@ class Op:
     expected_attributes: ClassVar[tuple[str, ...]] = ()
     rounds: ClassVar[bool] = False
     moves: ClassVar[bool] = False
+    jumps: ClassVar[bool] = False
 
     is_parameter: ClassVar[bool] = False
     is_result: ClassVar[bool] = False

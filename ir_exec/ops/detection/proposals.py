@@ -31,6 +31,7 @@ class _Proposal(Op):
         In("bbox_deltas", types=CALCULABLE_FLOAT),
         In("image_shape", types=CALCULABLE_FLOAT),
     )
+    jumps = True
 
     base_size: NonNegative
     pre_nms_topn: NonNegative
@@ -228,6 +229,7 @@ class ExperimentalDetectronGenerateProposalsSingleImage(Op):
         In("scores", types=CALCULABLE_FLOAT, like="im_info"),
     )
     outputs = ("rois", "roi_scores")
+    jumps = True
 
     min_size: Float
     nms_threshold: Float
@@ -293,6 +295,7 @@ class GenerateProposals(Op):
         In("scores", types=CALCULABLE_FLOAT),
     )
     outputs = ("rpnrois", "rpnscores", "rpnroisnum")
+    jumps = True
 
     min_size: Float
     nms_threshold: Float

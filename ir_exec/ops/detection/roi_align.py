@@ -116,6 +116,8 @@ class _ROIAlign(_Align):
     specification has no zero.
     """
 
+    jumps = True
+
     mode: Annotated[Literal["avg", "max"], LOWER]
 
     def infer(self, data: TensorType, rois: TensorType, batch_indices: TensorType) -> TensorType:
@@ -298,6 +300,8 @@ class ROIAlignRotated(_Align):
     interpolated as in ROIAlign; a bin is the mean of its points.
     Specification: detection/roi-align-rotated-15.
     """
+
+    jumps = True
 
     clockwise_mode: Bool = False
 

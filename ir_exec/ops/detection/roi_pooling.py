@@ -42,6 +42,8 @@ _FAR = 2.0**31
 class _RegionPooling(Op):
     """What all operators here share. data: [N, C, H, W]. rois: [NUM_ROIS, 5]."""
 
+    jumps = True
+
     spatial_scale: Scale
 
     def _regions(self, data: TensorType, rois: TensorType) -> tuple[Dim, Dim]:

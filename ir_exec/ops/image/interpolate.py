@@ -132,6 +132,7 @@ class Interpolate11(_Resize):
         In("scales_or_sizes", types=_SIZES | _SCALES),
         In("axes", types=_SIZES, optional=True),
     )
+    jumps = True
     sizes_input = "scales_or_sizes"
 
     mode: Annotated[Mode, LOWER]
@@ -169,6 +170,7 @@ class Interpolate4(_Resize):
         In("scales", types=_SCALES),
         In("axes", types=_SIZES, optional=True),
     )
+    jumps = True
     sizes_input = "sizes"
 
     mode: Annotated[Literal["nearest", "linear", "linear_onnx", "cubic"], LOWER]

@@ -351,6 +351,7 @@ class GatherTree(Op):
         In("max_seq_len", types=_IDS, like="step_ids"),
         In("end_token", types=_IDS, like="step_ids"),
     )
+    jumps = True
 
     def infer(
         self, step_ids: TensorType, parent_ids: TensorType, max_seq_len: TensorType, end_token: TensorType

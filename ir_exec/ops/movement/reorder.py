@@ -147,6 +147,7 @@ class ReverseSequence(Op):
     inputs = (In("data"), In("seq_lengths", types=NUMERIC))
     rising = ("data",)
     moves = True
+    jumps = True
 
     batch_axis: Int = 0
     seq_axis: Int = 1

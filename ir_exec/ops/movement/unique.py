@@ -48,6 +48,7 @@ class Unique(Op):
 
     inputs = (In("data"), In("axis", types=INDEX, optional=True))
     outputs = ("unique", "first", "inverse", "counts")
+    jumps = True
 
     sorted: Bool = True
     index_element_type: IndexTypeName = ElementType.i64

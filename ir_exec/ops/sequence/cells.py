@@ -10,7 +10,7 @@ from ir_exec.kernels.precision import rounded, widened
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER, Bool
 from ir_exec.ops.base.named_dims import element_type_of, merged_dims
-from ir_exec.ops.sequence.recurrent import GRU, LSTM, RNN, Recurrence, X, like_x, project
+from ir_exec.ops.sequence.recurrent import GRU, LSTM, RNN, Recurrence, X, like_x
 from ir_exec.types import Array, Dim, Shape, TensorType
 
 __all__ = ["GRUCell", "LSTMCell1", "LSTMCell4", "RNNCell"]
@@ -65,13 +65,15 @@ class _Cell(Recurrence):
         self, *, x: Array, w: Array, r: Array, b: Array | None = None, p: Array | None = None, **states: Array
     ) -> tuple[Array, ...]:
         """The states after the step, in the element type of x."""
-        bias = None if b is None else widened(b)
         wide = widened(x)
-        projected = project(wide, w.astype(wide.dtype, copy=False), self.input_bias(bias))
-        before = tuple([widened(state).T for state in states.values()])
-        after = tuple([np.empty(state.shape, wide.dtype) for state in before])
-        self.step(widened(r), bias, len(x))(projected, before, after)
-        return tuple([rounded(np.ascontiguousarray(state.T), x.dtype) for state in after])
+        given = self.share(wide, w.astype(wide.dtype, copy=False), None if b is None else widened(b))
+        hidden, *cells = [widened(state).T for state in states.values()]
+        step, kept = self.stepper(widened(r), len(x))
+        for place, cell in zip(kept, cells, strict=True):
+            place[...] = cell
+        after = np.empty(hidden.shape, wide.dtype)
+        step(given, hidden, after)
+        return tuple([rounded(np.ascontiguousarray(state.T), x.dtype) for state in (after, *kept)])
 
 
 @op("RNNCell", since=1)

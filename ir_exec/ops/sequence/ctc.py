@@ -33,6 +33,7 @@ class CTCGreedyDecoder(Op):
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("sequence_mask", types=CALCULABLE_FLOAT))
+    jumps = True
 
     ctc_merge_repeated: Bool = True
 

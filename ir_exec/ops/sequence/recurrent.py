@@ -2,25 +2,25 @@
 
 A cell updates a hidden state (an LSTM a cell state too) from an input x: x is multiplied by the weights w, the hidden
 state by the weights r. The rows of both are the gates of the cell, hidden_size rows each. What depends on x alone is
-computed for all steps of a sequence at once (`project`), the rest step by step (`Recurrence.step`). Floats of 16 bits
-are computed in f32.
+computed for all steps of a sequence at once (`Recurrence.share`), the rest step by step (`Recurrence.stepper`). Floats
+of 16 bits are computed in f32.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import isfinite, prod
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ir_exec.kernels.elementwise import sigmoid
+from ir_exec.kernels.elementwise import clip_elements, sigmoid
 from ir_exec.kernels.products import matrix_product, product_for
 from ir_exec.ops.base import Family, In
 from ir_exec.ops.base.attributes import Bool, Float, Floats, Positive
 from ir_exec.types import Array, element_types
 
-__all__ = ["GRU", "LSTM", "RNN", "Recurrence", "States", "Step", "X", "like_x", "project"]
+__all__ = ["GRU", "LSTM", "RNN", "Recurrence", "Stepper", "X", "like_x"]
 
 _FLOATS = element_types("f16 bf16 f32 f64")
 
@@ -39,27 +39,47 @@ def _names(text: str) -> tuple[str, ...]:
 Activations = Annotated[tuple[Literal["relu", "sigmoid", "tanh"], ...], _names]
 
 
-def _tanh(x: Array, out: Array) -> None:
-    np.tanh(x, out=out)
+Activation: TypeAlias = Callable[[Array, Array], object]
+"""Computes a function of the first array into the second, which may be the first."""
 
 
 def _relu(x: Array, out: Array) -> None:
     np.maximum(x, 0, out=out)
 
 
-_ACTIVATIONS: dict[str, Callable[[Array, Array], object]] = {"relu": _relu, "sigmoid": sigmoid, "tanh": _tanh}
-"""Each writes its second argument, which may be the first."""
+_ACTIVATIONS: dict[str, Activation] = {"relu": _relu, "sigmoid": sigmoid, "tanh": np.tanh}
 
-States: TypeAlias = tuple[Array, ...]
-"""Of [hidden_size, batch_size] each, the hidden state first."""
+Step: TypeAlias = Callable[[Array, Array, Array], None]
+"""One step: from the input's share, see `Recurrence.share`, and the hidden state to the next one, the third array.
 
-Step: TypeAlias = Callable[[Array, States, States], None]
-"""One step: from the projected input, [gates * hidden_size, batch_size], and the states to the next states, which are
-written into the third argument. It has memory of its own, so that one thread may call it at a time.
-
-The batch is the last axis: BLAS is up to three times faster at multiplying the weights by few columns than at
-multiplying few rows by the weights.
+Both states are of [hidden_size, batch_size]. The batch is the last axis: BLAS is up to three times faster at
+multiplying the weights by few columns than at multiplying few rows by the weights.
 """
+
+
+class Stepper(NamedTuple):
+    """The step for some weights, with memory of its own: one thread may call it at a time.
+
+    cells: the cell state of an LSTM, [hidden_size, batch_size], which `step` reads and replaces; else nothing.
+    """
+
+    step: Step
+    cells: tuple[Array, ...] = ()
+
+
+class _Calls(NamedTuple):
+    """What a step of gates is made of; `Recurrence.calls` says when the signs are opposite.
+
+    join: the share of the input and that of the hidden state. open: the gates' function, in place. apply: a value and
+    an open gate. squash: the candidate's function. less, more: a state without and with the candidate.
+    """
+
+    join: np.ufunc
+    open: Callable[[Array], None]
+    apply: np.ufunc
+    squash: Activation
+    less: np.ufunc
+    more: np.ufunc
 
 
 class Recurrence(Family):
@@ -93,36 +113,66 @@ class Recurrence(Family):
         """The size of b in multiples of hidden_size."""
         return self.gates
 
-    def input_bias(self, b: Array | None) -> Array | None:
-        """The part of b that is added to the projected input."""
-        return b
+    def share(self, x: Array, w: Array, b: Array | None) -> Array:
+        """What the rows of x, [rows, input_size], and the biases contribute to the gates: [gates * hidden_size, rows].
 
-    def arranged(self, rows: Array) -> Array:
-        """Weights, or biases, of all gates in the order and the scale in which `step` is fastest."""
-        return rows
-
-    def step(self, r: Array, b: Array | None, batch: int, *, is_arranged: bool = False) -> Step:
-        """The step for these weights, [gates * hidden_size, hidden_size], and biases.
-
-        is_arranged: whether the weights, and what is projected, are as `arranged` has them, and not as the file has.
+        The opposite of that where the gates are opposite, see `calls`; with more gates where a step needs more biases.
         """
+        projected = project(x, w)
+        if b is not None:
+            projected += b[:, np.newaxis]
+        return self._signed(projected)
+
+    def stepper(self, r: Array, batch: int) -> Stepper:
+        """The step for these weights, [gates * hidden_size, hidden_size]."""
         raise NotImplementedError
+
+    def calls(self, dtype: np.dtype[Any]) -> _Calls:
+        """What a step of gates is made of, for weights of this dtype.
+
+        With the usual activations it computes with the opposites of the gates' arguments: exp(-x) + 1 is what a sigmoid
+        divides by, two calls instead of four, and tanh is odd, so that candidates are opposite too. Where the
+        exponential overflows, the quotient is 0, as it should be.
+        """
+        if self._is_usual:
+            one = np.array(1, dtype)
+
+            def divisors(gates: Array) -> None:
+                np.exp(gates, gates)
+                np.add(gates, one, gates)
+
+            return _Calls(np.subtract, divisors, np.divide, np.tanh, np.add, np.subtract)
+        activate = self._activation(0)
+
+        def factors(gates: Array) -> None:
+            activate(gates, gates)
+
+        return _Calls(np.add, factors, np.multiply, self._activation(1), np.subtract, np.add)
+
+    def _signed(self, share: Array) -> Array:
+        return np.negative(share, share) if self._is_usual else share
 
     @property
     def _is_usual(self) -> bool:
-        """Whether the activations are the operator's own, sigmoid and tanh, and nothing is clipped.
-
-        Then a sigmoid is (tanh(x / 2) + 1) / 2, with x / 2 from halved weights, which is exact: one call for all gates.
-        """
+        """Whether the activations are the operator's own, sigmoid and tanh, and nothing is clipped."""
         usual = type(self).activations
-        return self.activations[: len(usual)] == usual and not (self.clip > 0 and isfinite(self.clip))
+        return self.activations[: len(usual)] == usual and not self._is_clipped
 
-    def _activate(self, which: int, gate: Array) -> Array:
-        """Clip a gate and apply one of the activation functions to it, both in place."""
-        if self.clip > 0 and isfinite(self.clip):
-            np.clip(gate, -self.clip, self.clip, out=gate)
-        _ACTIVATIONS[self.activations[which]](gate, gate)
-        return gate
+    @property
+    def _is_clipped(self) -> bool:
+        return self.clip > 0 and isfinite(self.clip)
+
+    def _activation(self, which: int) -> Activation:
+        """One of the activation functions, with the clipping before it."""
+        function = _ACTIVATIONS[self.activations[which]]
+        if not self._is_clipped:
+            return function
+
+        def clipped(gate: Array, out: Array) -> None:
+            clip_elements(gate, lowest=-self.clip, highest=self.clip, out=out)
+            function(out, out)
+
+        return clipped
 
 
 class RNN(Recurrence):
@@ -132,20 +182,19 @@ class RNN(Recurrence):
 
     activations: Activations = ("tanh",)
 
-    def step(self, r: Array, b: Array | None, batch: int, *, is_arranged: bool = False) -> Step:
+    def stepper(self, r: Array, batch: int) -> Stepper:
         multiply = _product(r, batch)
-        is_plain = self._is_usual
+        activate = self._activation(0)
 
-        def step(projected: Array, states: States, out: States) -> None:
-            (gate,) = out
-            multiply(r, states[0], gate)
-            np.add(gate, projected, gate)
-            if is_plain:
-                np.tanh(gate, gate)
-            else:
-                self._activate(0, gate)
+        def step(given: Array, hidden: Array, out: Array) -> None:
+            multiply(r, hidden, out)
+            np.add(out, given, out)
+            activate(out, out)
 
-        return step
+        return Stepper(step)
+
+    def _signed(self, share: Array) -> Array:
+        return share
 
 
 class GRU(Recurrence):
@@ -167,68 +216,60 @@ class GRU(Recurrence):
     def bias_gates(self) -> int:
         return 4 if self.linear_before_reset else 3
 
-    def input_bias(self, b: Array | None) -> Array | None:
-        return b[: len(b) // 4 * 3] if self.linear_before_reset and b is not None else b
+    def share(self, x: Array, w: Array, b: Array | None) -> Array:
+        """With linear_before_reset those of z, r, b4 alone, and h."""
+        if not self.linear_before_reset:
+            return super().share(x, w, b)
+        size = len(w) // 3
+        shares = np.zeros((4 * size, len(x)), w.dtype)
+        projected = project(x, w)
+        shares[: 2 * size], shares[3 * size :] = projected[: 2 * size], projected[2 * size :]
+        if b is not None:
+            z_and_r, h, b4 = np.split(b[:, np.newaxis], (2 * size, 3 * size))
+            shares += np.concatenate((z_and_r, b4, h))
+        return self._signed(shares)
 
-    def arranged(self, rows: Array) -> Array:
-        """The gates of `_is_usual` halved."""
-        if not self._is_usual:
-            return rows
-        halved = rows.copy()
-        halved[: len(rows) // 3 * 2] *= 0.5
-        return halved
-
-    def step(self, r: Array, b: Array | None, batch: int, *, is_arranged: bool = False) -> Step:
+    def stepper(self, r: Array, batch: int) -> Stepper:
         size = len(r) // 3
-        bias = b[3 * size :, np.newaxis] if self.linear_before_reset and b is not None else None
         linear = np.empty((len(r), batch), r.dtype)
         gates, candidate = linear[: 2 * size], linear[2 * size :]
         update, reset = gates[:size], gates[size:]
+        join, open_gates, apply, squash, less, more = self.calls(r.dtype)
+
+        def blend(hidden: Array, out: Array) -> None:
+            """(1 - z) . h + z . H with one multiplication less."""
+            squash(candidate, candidate)
+            less(hidden, candidate, out)
+            apply(out, update, out)
+            more(out, candidate, out)
+
+        if self.linear_before_reset:
+            multiply = _product(r, batch)
+
+            def step(given: Array, hidden: Array, out: Array) -> None:
+                multiply(r, hidden, linear)
+                join(given[: 3 * size], linear, linear)
+                open_gates(gates)
+                apply(candidate, reset, candidate)
+                np.add(candidate, given[3 * size :], candidate)
+                blend(hidden, out)
+
+            return Stepper(step)
+
         of_gates, of_candidate = r[: 2 * size], r[2 * size :]
+        multiply_gates, multiply_candidate = _product(of_gates, batch), _product(of_candidate, batch)
         kept = np.empty((size, batch), r.dtype)
 
-        is_halved = is_arranged and self._is_usual
-        half = np.array(0.5, r.dtype)
+        def step_reset_first(given: Array, hidden: Array, out: Array) -> None:
+            multiply_gates(of_gates, hidden, gates)
+            join(given[: 2 * size], gates, gates)
+            open_gates(gates)
+            apply(hidden, reset, kept)
+            multiply_candidate(of_candidate, kept, candidate)
+            join(given[2 * size :], candidate, candidate)
+            blend(hidden, out)
 
-        def activate_gates(projected: Array) -> None:
-            np.add(gates, projected[: 2 * size], gates)
-            if is_halved:
-                _sigmoid_of_half(gates, half)
-            else:
-                self._activate(0, gates)
-
-        product, product_of_gates, product_of_candidate = [
-            _product(rows, batch) for rows in (r, of_gates, of_candidate)
-        ]
-
-        def reset_before(projected: Array, hidden: Array) -> None:
-            product_of_gates(of_gates, hidden, gates)
-            activate_gates(projected)
-            product_of_candidate(of_candidate, np.multiply(reset, hidden, kept), candidate)
-
-        def reset_behind(projected: Array, hidden: Array) -> None:
-            product(r, hidden, linear)
-            activate_gates(projected)
-            if bias is not None:
-                np.add(candidate, bias, candidate)
-            np.multiply(candidate, reset, candidate)
-
-        multiply = reset_behind if self.linear_before_reset else reset_before
-
-        def step(projected: Array, states: States, out: States) -> None:
-            (hidden,), (updated,) = states, out
-            multiply(projected, hidden)
-            np.add(candidate, projected[2 * size :], candidate)
-            if is_halved:
-                np.tanh(candidate, candidate)
-            else:
-                self._activate(1, candidate)
-            # (1 - z) . h + z . H with one multiplication less
-            np.subtract(hidden, candidate, updated)
-            np.multiply(updated, update, updated)
-            np.add(updated, candidate, updated)
-
-        return step
+        return Stepper(step_reset_first)
 
 
 class LSTM(Recurrence):
@@ -246,70 +287,32 @@ class LSTM(Recurrence):
 
     activations: Activations = ("sigmoid", "tanh", "tanh")
 
-    def arranged(self, rows: Array) -> Array:
-        """The gates of one activation function next to each other: i, f, o, c; those of `_is_usual` halved."""
-        forget, add, candidate, output = rows.reshape(4, len(rows) // 4, *rows.shape[1:])
-        found = np.concatenate((add, forget, output, candidate))
-        if self._is_usual:
-            found[: 3 * len(add)] *= 0.5
-        return found
-
-    def step(self, r: Array, b: Array | None, batch: int, *, is_arranged: bool = False) -> Step:
-        if is_arranged and self._is_usual:
-            return self._usual_step(r, batch)
+    def stepper(self, r: Array, batch: int) -> Stepper:
         size = len(r) // 4
         gates = np.empty((len(r), batch), r.dtype)
-        first, second, third, fourth = gates.reshape(4, size, batch)
-        if is_arranged:
-            add, forget, output, candidate = first, second, third, fourth
-        else:
-            forget, add, candidate, output = first, second, third, fourth
-        alike = [gates[: 3 * size]] if is_arranged else [gates[: 2 * size], output]
-        squash = _ACTIVATIONS[self.activations[2]]
+        forget_and_add, candidate, output = gates[: 2 * size], gates[2 * size : 3 * size], gates[3 * size :]
+        # The candidate is behind the cell state, so that f . C and i . c are one multiplication.
+        parts = np.empty((2 * size, batch), r.dtype)
+        cell, added = parts[:size], parts[size:]
+        products = np.empty((2 * size, batch), r.dtype)
+        of_forget, of_add = products[:size], products[size:]
         multiply = _product(r, batch)
+        join, open_gates, apply, squash, _, more = self.calls(r.dtype)
+        # Clipping is for gates, not for the cell state.
+        squash_cell = _ACTIVATIONS[self.activations[2]]
 
-        def step(projected: Array, states: States, out: States) -> None:
-            hidden, cell = out
-            multiply(r, states[0], gates)
-            np.add(gates, projected, out=gates)
-            for some in alike:
-                self._activate(0, some)
-            self._activate(1, candidate)
-            np.multiply(forget, states[1], out=cell)
-            cell += np.multiply(candidate, add, out=candidate)
-            # Clipping is for gates, not for the cell state.
-            squash(cell, hidden)
-            hidden *= output
+        def step(given: Array, hidden: Array, out: Array) -> None:
+            multiply(r, hidden, gates)
+            join(given, gates, gates)
+            squash(candidate, added)
+            # That of the candidate comes to nothing, but one call takes less than two.
+            open_gates(gates)
+            apply(parts, forget_and_add, products)
+            more(of_forget, of_add, cell)
+            squash_cell(cell, out)
+            apply(out, output, out)
 
-        return step
-
-    @staticmethod
-    def _usual_step(r: Array, batch: int) -> Step:
-        """The step for weights as `arranged` has them, if `_is_usual`: few calls, of which a step is made."""
-        size = len(r) // 4
-        # The cell state behind the candidate, so that i . c and f . C are one multiplication.
-        gates = np.empty((5 * size, batch), r.dtype)
-        given, squashed, chosen = gates[: 4 * size], gates[: 3 * size], gates[: 2 * size]
-        output, added, kept = gates[2 * size : 3 * size], gates[3 * size :], gates[4 * size :]
-        products = np.empty((2, size, batch), r.dtype)
-        flat = products.reshape(2 * size, batch)
-        half = np.array(0.5, r.dtype)
-        multiply = _product(r, batch)
-
-        def step(projected: Array, states: States, out: States) -> None:
-            hidden, cell = out
-            kept[...] = states[1]
-            multiply(r, states[0], given)
-            np.add(given, projected, given)
-            np.tanh(given, given)
-            np.multiply(squashed, half, squashed)
-            np.add(squashed, half, squashed)
-            np.multiply(chosen, added, flat)
-            np.add(products[0], products[1], cell)
-            np.tanh(cell, hidden)
-            np.multiply(hidden, output, hidden)
-
-        return step
+        return Stepper(step, (cell,))
 
 
 def _product(r: Array, batch: int) -> Callable[[Array, Array, Array], Array]:
@@ -317,19 +320,9 @@ def _product(r: Array, batch: int) -> Callable[[Array, Array, Array], Array]:
     return product_for(r.shape, (r.shape[1], batch), r.dtype)
 
 
-def _sigmoid_of_half(halves: Array, half: Array) -> None:
-    """The sigmoid of twice the argument, in place."""
-    np.tanh(halves, halves)
-    np.multiply(halves, half, halves)
-    np.add(halves, half, halves)
-
-
-def project(x: Array, w: Array, bias: Array | None) -> Array:
-    """The input's share of the gates, w * x^T + bias: [gates * hidden_size, rows of x].
+def project(x: Array, w: Array) -> Array:
+    """w * x^T, [rows of w, rows of x].
 
     BLAS takes a fifth less for it than for x * w^T where x has few rows.
     """
-    projected = matrix_product(w, x.T)
-    if bias is not None:
-        projected += bias[:, np.newaxis]
-    return projected
+    return matrix_product(w, x.T)

@@ -15,7 +15,7 @@ from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER
 from ir_exec.ops.base.known_faults import known_faults, largest_dim
 from ir_exec.ops.base.named_dims import element_type_of, merged_dims
-from ir_exec.ops.sequence.recurrent import GRU, LSTM, RNN, Recurrence, States, Step, X, like_x, project
+from ir_exec.ops.sequence.recurrent import GRU, LSTM, RNN, Recurrence, Stepper, X, like_x
 from ir_exec.types import Array, Dim, Shape, TensorType, element_types
 
 __all__ = ["GRUSequence", "LSTMSequence", "RNNSequence"]
@@ -82,24 +82,20 @@ class _Sequence(Recurrence):
         """y and the last states, in the element type of x."""
         batch, steps, _ = x.shape
         ends = _ends(sequence_lengths, steps)
-        wide, initial = widened(x), [widened(state) for state in states.values()]
-        y = np.zeros((batch, self._directions, steps, initial[0].shape[2]), x.dtype)
-        last = [np.empty(state.shape, x.dtype) for state in initial]
+        wide = widened(x)
+        first, *others = [widened(state) for state in states.values()]
+        y = np.zeros((batch, self._directions, steps, first.shape[2]), x.dtype)
+        last = [np.empty(first.shape, x.dtype) for _ in states]
 
         def walk(way: int) -> None:
             backward = self.direction == "reverse" or way == 1
-            bias = widened(b[way])
-            weights, recurrent, part = widened(w[way]), widened(r[way]), self.input_bias(bias)
-            is_arranged = weights.size + recurrent.size <= steps * costs.ARRANGED_ELEMENTS_A_STEP
-            if is_arranged:
-                weights, recurrent = self.arranged(weights), self.arranged(recurrent)
-                part = None if part is None else self.arranged(part)
-            projected = self._projected(_turned(wide, ends, backward), weights, part)
-            first = tuple([state[:, way].T for state in initial])
-            step = self.step(recurrent, bias, batch, is_arranged=is_arranged)
-            hidden, final = _walk(step, projected, first, ends)
+            shares = self._shares(_turned(wide, ends, backward), widened(w[way]), widened(b[way]))
+            stepper = self.stepper(widened(r[way]), batch)
+            for place, state in zip(stepper.cells, others, strict=True):
+                place[...] = _begun(state[:, way], ends).T
+            hidden, final = _walk(stepper, shares, _begun(first[:, way], ends).T, ends)
             y[:, way] = rounded(_turned(hidden.transpose(2, 0, 1), ends, backward), x.dtype)
-            for state, found in zip(last, final, strict=True):
+            for state, found in zip(last, (final, *stepper.cells), strict=True):
                 state[:, way] = rounded(found.T, x.dtype)
 
         # Threads wait for each other where calls are short.
@@ -108,13 +104,12 @@ class _Sequence(Recurrence):
         share_products(self._directions, lambda: walk, nanoseconds=0 if alone else 2 * steps * each)
         return (y, *last)
 
-    @staticmethod
-    def _projected(x: Array, w: Array, bias: Array | None) -> Array:
-        """The input's share of the gates of all steps, [seq_length, gates * hidden_size, batch_size]."""
+    def _shares(self, x: Array, w: Array, b: Array) -> Array:
+        """The input's share of the gates of all steps, [seq_length, rows of a share, batch_size]."""
         batch, steps, size = x.shape
         ordered = np.ascontiguousarray(x.swapaxes(0, 1)).reshape(steps * batch, size)
-        projected = project(ordered, w, bias)
-        return np.ascontiguousarray(projected.reshape(len(w), steps, batch).swapaxes(0, 1))
+        shares = self.share(ordered, w, b)
+        return np.ascontiguousarray(shares.reshape(len(shares), steps, batch).swapaxes(0, 1))
 
     def check_values(self, *types: TensorType) -> list[IRError]:
         named = dict(zip(self._names, types, strict=True))
@@ -147,27 +142,27 @@ def _turned(data: Array, ends: Array | None, backward: bool) -> Array:
     return np.take_along_axis(data, order[:, :, np.newaxis], axis=1)
 
 
-def _walk(step: Step, projected: Array, states: States, ends: Array | None) -> tuple[Array, States]:
-    """The hidden states after all steps, [seq_length, hidden_size, batch_size], 0 behind the ends; the last states."""
-    shape = states[0].shape
-    if ends is not None:
-        states = tuple([np.where(ends > 0, state, 0) for state in states])
-    hidden = np.zeros((len(projected), *shape), projected.dtype)
-    # The states are in one of two sets of arrays, and the next ones in the other.
-    sets = [tuple([np.empty(shape, projected.dtype) for _ in states]) for _ in range(2)]
-    for time, (given, place) in enumerate(zip(projected, hidden, strict=True)):
+def _begun(states: Array, ends: Array | None) -> Array:
+    """The states [batch_size, hidden_size] before the first step: 0 for sequences without steps."""
+    return states if ends is None else np.where(ends[:, np.newaxis] > 0, states, 0)
+
+
+def _walk(stepper: Stepper, shares: Array, hidden: Array, ends: Array | None) -> tuple[Array, Array]:
+    """The hidden states after all steps, [seq_length, hidden_size, batch_size], 0 behind the ends; the last one."""
+    step, cells = stepper
+    found = np.empty((len(shares), *hidden.shape), shares.dtype)
+    for time, (given, place) in enumerate(zip(shares, found, strict=True)):
         check_time()
-        others = sets[time % 2]
-        if ends is None:
-            others = (place, *others[1:])
-        step(given, states, others)
+        before = [] if ends is None else [cell.copy() for cell in cells]
+        step(given, hidden, place)
         if ends is not None:
-            inside = time < ends
-            for before, after in zip(states, others, strict=True):
-                np.copyto(after, before, where=~inside)
-            np.copyto(place, others[0], where=inside)
-        states = others
-    return hidden, states
+            for after, state in zip((place, *cells), (hidden, *before), strict=True):
+                np.copyto(after, state, where=time >= ends)
+        hidden = place
+    if ends is None:
+        return found, hidden
+    outside = np.arange(len(found))[:, np.newaxis] >= ends
+    return np.where(outside[:, np.newaxis], 0, found), hidden
 
 
 @op("RNNSequence", since=5)

@@ -42,6 +42,7 @@ class _ClassNms(Op):
     """
 
     outputs = ("selected_outputs", "selected_indices", "selected_num")
+    jumps = True
 
     sort_result_type: Annotated[Literal["classid", "score", "none"], LOWER] = "none"
     sort_result_across_batch: Bool = False

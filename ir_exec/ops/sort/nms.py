@@ -47,6 +47,8 @@ class _Nms(Family):
     operator has them and the layer gives them.
     """
 
+    jumps = True
+
     number_ranks: ClassVar[tuple[int, ...]] = (0, 1)
     coordinates: ClassVar[int] = 4
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ir_exec.errors import EvaluationError, ShapeError, raise_error
 from ir_exec.kernels import costs, products
 from ir_exec.kernels.parallel import THREADS
-from ir_exec.ops.sequence import sequences
+from ir_exec.ops.sequence import recurrent
 from ir_exec.ops.sequence.cells import GRUCell, LSTMCell4, RNNCell
 from ir_exec.ops.sequence.recurrent import project
 from ir_exec.ops.sequence.sequences import GRUSequence, LSTMSequence, RNNSequence
@@ -89,7 +89,7 @@ def test_the_directions_of_large_sequences_run_on_threads_of_their_own(
             both.wait(timeout=60)
         return project(*arrays)
 
-    monkeypatch.setattr(sequences, "project", meet)
+    monkeypatch.setattr(recurrent, "project", meet)
     monkeypatch.setattr(products, "works_alone", lambda: True)
     operator = SEQUENCES[name](hidden_size=2, direction="bidirectional")
     token = THREADS.set(2)
