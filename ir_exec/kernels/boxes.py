@@ -13,6 +13,7 @@ import numpy as np
 
 from ir_exec.kernels import costs
 from ir_exec.kernels.limits import check_time, current_limits
+from ir_exec.kernels.sorting import least_indices
 from ir_exec.kernels.views import as_bits
 from ir_exec.types import Array, ElementType, convert
 
@@ -380,10 +381,15 @@ def best_first(scores: Array, candidates: Array) -> Array:
     return order
 
 
-def best_of_classes(scores: Array, least: Any) -> list[Array]:
-    """`best_first` of each row of scores [classes, boxes], with the boxes above `least` as candidates."""
-    if scores.shape[1] > costs.BOXES_TOGETHER:
-        return [best_first(own, np.flatnonzero(own > least)) for own in scores]
-    orders = np.argsort(-scores, axis=1, kind="stable")
+def best_of_classes(scores: Array, least: Any, most: int | None = None) -> list[Array]:
+    """`best_first` of each row of scores [classes, boxes], with the boxes above `least` as candidates.
+
+    most: how many of each row, at most; None for all.
+    """
+    boxes = scores.shape[1]
+    kept = boxes if most is None else min(most, boxes)
+    if boxes > costs.BOXES_TOGETHER and kept * costs.ELEMENTS_A_KEPT_ONE > boxes:
+        return [best_first(own, np.flatnonzero(own > least))[:kept] for own in scores]
+    orders = least_indices(-scores, kept, 1)
     counts = np.count_nonzero(scores > least, axis=1).tolist()
     return [order[:count] for order, count in zip(orders, counts, strict=True)]
