@@ -375,21 +375,21 @@ class Selected(NamedTuple):
         return Selected(*(part[positions] for part in self))
 
 
-def best_first(scores: Array, candidates: Array) -> Array:
-    """The candidates in falling order of their scores; of equal ones the one with the lower index comes first."""
-    order: Array = candidates[np.argsort(-scores[candidates], kind="stable")]
-    return order
+def best_first(scores: Array, most: int) -> Array:
+    """The indices of the `most` greatest scores of a vector, in falling order; of equal ones the lower comes first."""
+    return least_indices(-scores, min(most, len(scores)), 0)
 
 
 def best_of_classes(scores: Array, least: Any, most: int | None = None) -> list[Array]:
-    """`best_first` of each row of scores [classes, boxes], with the boxes above `least` as candidates.
+    """`best_first` of each row of scores [classes, boxes], of the boxes above `least` alone.
 
     most: how many of each row, at most; None for all.
     """
     boxes = scores.shape[1]
     kept = boxes if most is None else min(most, boxes)
     if boxes > costs.BOXES_TOGETHER and kept * costs.ELEMENTS_A_KEPT_ONE > boxes:
-        return [best_first(own, np.flatnonzero(own > least))[:kept] for own in scores]
+        candidates = [np.flatnonzero(own > least) for own in scores]
+        return [some[best_first(own[some], kept)] for own, some in zip(scores, candidates, strict=True)]
     orders = least_indices(-scores, kept, 1)
     counts = np.count_nonzero(scores > least, axis=1).tolist()
     return [order[:count] for order, count in zip(orders, counts, strict=True)]
