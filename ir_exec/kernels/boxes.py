@@ -14,6 +14,7 @@ import numpy as np
 
 from ir_exec.kernels import costs
 from ir_exec.kernels.limits import check_time, current_limits
+from ir_exec.kernels.sorting import least_indices
 from ir_exec.kernels.views import as_bits
 from ir_exec.types import Array, ElementType, convert
 
@@ -428,16 +429,21 @@ class Selected(NamedTuple):
         return Selected(*(part[positions] for part in self))
 
 
-def best_first(scores: Array, candidates: Array) -> Array:
-    """The candidates in falling order of their scores; of equal ones the one with the lower index comes first."""
-    order: Array = candidates[np.argsort(-scores[candidates], kind="stable")]
-    return order
+def best_first(scores: Array, most: int) -> Array:
+    """The indices of the `most` greatest scores of a vector, in falling order; of equal ones the lower comes first."""
+    return least_indices(-scores, min(most, len(scores)), 0)
 
 
-def best_of_classes(scores: Array, least: Any) -> list[Array]:
-    """`best_first` of each row of scores [classes, boxes], with the boxes above `least` as candidates."""
-    if scores.shape[1] > costs.BOXES_TOGETHER:
-        return [best_first(own, np.flatnonzero(own > least)) for own in scores]
-    orders = np.argsort(-scores, axis=1, kind="stable")
+def best_of_classes(scores: Array, least: Any, most: int | None = None) -> list[Array]:
+    """`best_first` of each row of scores [classes, boxes], of the boxes above `least` alone.
+
+    most: how many of each row, at most; None for all.
+    """
+    boxes = scores.shape[1]
+    kept = boxes if most is None else min(most, boxes)
+    if boxes > costs.BOXES_TOGETHER and kept * costs.ELEMENTS_A_KEPT_ONE > boxes:
+        candidates = [np.flatnonzero(own > least) for own in scores]
+        return [some[best_first(own[some], kept)] for own, some in zip(scores, candidates, strict=True)]
+    orders = least_indices(-scores, kept, 1)
     counts = np.count_nonzero(scores > least, axis=1).tolist()
     return [order[:count] for order, count in zip(orders, counts, strict=True)]

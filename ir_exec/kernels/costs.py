@@ -141,6 +141,12 @@ PLAIN_MULTIPLICATION_NANOSECONDS = 0.7
 SHIFTED_MULTIPLICATION_NANOSECONDS = 0.2
 """A multiplication and an addition of long runs of f32 that the cache of a core holds."""
 
+ACCUMULATED_ELEMENT_NANOSECONDS = 3.0
+"""A running sum, of which NumPy adds one element after the other along any axis."""
+
+SAMPLED_ELEMENT_NANOSECONDS = 0.35
+"""Reading one of the four neighbours of a sample, and multiplying and adding it, by channel."""
+
 UNSHARED_MULTIPLICATIONS = 2**13
 """Products up to which no BLAS wakes threads: OpenBLAS does from 9,216 elements of a matrix on that meets a vector."""
 

@@ -39,6 +39,15 @@ def problems(draw: st.DrawFn) -> tuple[list[Array], int, int]:
     return arrays, draw(st.sampled_from([2, 3, 5, 9])), draw(st.sampled_from([1, 3, 2**16]))
 
 
+def test_reversed_limits_of_channels_that_are_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "PIECE_ELEMENTS", 4)
+    data = np.arange(-12, 12).reshape(2, 3, 4) / 8
+    limits = [np.full((1, 3, 1), limit) for limit in (1.0, -1.0, 2.0, 4.0)]
+    result = FakeQuantize(levels=5).evaluate(data, *limits)
+    expected = [by_the_formula(x, 1, -1, 2, 4, 5) for x in data.reshape(-1)]
+    np.testing.assert_array_equal(result.reshape(-1), expected)
+
+
 @given(problem=problems())
 @settings(max_examples=80)
 def test_fake_quantize_is_its_formula(problem: tuple[list[Array], int, int]) -> None:
@@ -160,3 +169,18 @@ def test_threads_share_large_data(axis: int | None) -> None:
         some = slice(row, row + 100)
         cut = [limit[:, some] if axis == 1 else limit for limit in limits]
         np.testing.assert_array_equal(whole[:, some], fake.evaluate(data[:, some], *cut))
+
+
+@pytest.mark.parametrize("name", ["f8e4m3", "f8e5m2"])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_many_elements_are_converted_as_few_are(name: str, channels: int) -> None:
+    operator = FakeConvert.parse({"destination_type": name}, raise_error)
+    assert operator is not None
+    generator = np.random.default_rng(0)
+    data = (generator.standard_normal((6000, 3)) * 10.0 ** generator.integers(-6, 6, (6000, 3))).astype(np.float32)
+    data[:3, 0] = np.nan, np.inf, -np.inf
+    scale, shift = (generator.standard_normal((2, channels)) + 3).astype(np.float32)
+    with np.errstate(all="ignore"):
+        found = operator.evaluate(data, scale, shift)
+        wanted = np.concatenate([operator.evaluate(part, scale, shift) for part in np.split(data, 6)])
+    assert np.array_equal(found, wanted, equal_nan=True)

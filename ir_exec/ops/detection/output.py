@@ -183,10 +183,11 @@ class _DetectionOutput(Op):
 
     def _above_threshold(self, scores: Array) -> list[Array]:
         """For each class its candidates, the best first, as indices of priors."""
-        orders = best_of_classes(np.ascontiguousarray(scores.T), np.float32(self.confidence_threshold))
+        most = None if self.top_k < 0 else self.top_k
+        orders = best_of_classes(np.ascontiguousarray(scores.T), np.float32(self.confidence_threshold), most)
         if 0 <= self.background_label_id < len(orders):
             orders[self.background_label_id] = np.zeros(0, np.int64)
-        return orders if self.top_k < 0 else [order[: self.top_k] for order in orders]
+        return orders
 
     def _best_class_of_each(self, scores: Array) -> list[Array]:
         """The same where every prior counts for its best class only, and never for class 0."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import log
 from typing import Annotated, Any, Literal
 
@@ -71,7 +72,7 @@ class _Proposal(Op):
             boxes = self._boxes(convert(bbox_deltas[batch], ElementType.f32), height, width)
             own_width, own_height = (boxes[2 + axis] - boxes[axis] + self._margin() for axis in (0, 1))
             given = np.where((own_width >= least_width) & (own_height >= least_height), given, given * 0)
-            order = best_first(given, np.arange(given.size))[: self.pre_nms_topn]
+            order = best_first(given, self.pre_nms_topn)
             boxes = boxes[:, order]
             overlaps = corner_overlaps(boxes, self._margin(), touching=False)
             kept = keep_best(len(order), overlaps, above(self.nms_thresh), most=most)
@@ -104,7 +105,8 @@ class _Proposal(Op):
 
     def _boxes(self, deltas: Array, height: Any, width: Any) -> Array:
         """All boxes [4, n]: row by row of the grid, point by point, anchor by anchor."""
-        anchors, margin = self._anchors(), np.float32(self._margin())
+        margin = np.float32(self._margin())
+        anchors = _anchors(self.base_size, self.ratio, self.scale, bool(self.framework))
         rows, columns = deltas.shape[1:]
         x, y = np.meshgrid(np.arange(columns), np.arange(rows))
         x, y = (y, x) if self.framework else (x, y)
@@ -119,23 +121,6 @@ class _Proposal(Op):
         if self.clip_before_nms:
             boxes = np.clip(boxes, 0, np.maximum(edges - margin, 0))
         return boxes.reshape(4, -1)
-
-    def _anchors(self) -> Array:
-        """The anchors at the first point, ratio by ratio, as rows of x0, y0, x1, y1."""
-        margin, base = np.float32(self._margin()), np.float32(self.base_size)
-        ratios, scales = (np.array(values, np.float32) for values in (self.ratio, self.scale))
-        widths = np.sqrt(base * base / ratios)
-        if not self.framework:
-            widths = np.floor(widths.astype(np.float64) + 0.5).astype(np.float32)
-        heights = widths * ratios
-        if not self.framework:
-            heights = np.floor(heights.astype(np.float64) + 0.5).astype(np.float32)
-        centre = np.float32(0.5) * (base - margin)
-        half_width, half_height = (
-            (np.float32(0.5) * (np.multiply.outer(sizes, scales) - margin)).ravel() for sizes in (widths, heights)
-        )
-        anchors = np.stack([centre - half_width, centre - half_height, centre + half_width, centre + half_height])
-        return anchors - np.float32(0.5) * base if self.framework else anchors
 
 
 @op("Proposal", since=1)
@@ -178,6 +163,25 @@ class Proposal4(_Proposal):
 
     def evaluate(self, class_probs: Array, bbox_deltas: Array, image_shape: Array) -> tuple[Array, Array]:
         return self._evaluate(class_probs, bbox_deltas, image_shape)
+
+
+@lru_cache(16)
+def _anchors(base_size: int, ratio: tuple[float, ...], scale: tuple[float, ...], framework: bool) -> Array:
+    """The anchors of Proposal at the first point, ratio by ratio, as rows of x0, y0, x1, y1."""
+    margin, base = np.float32(not framework), np.float32(base_size)
+    ratios, scales = (np.array(values, np.float32) for values in (ratio, scale))
+    widths = np.sqrt(base * base / ratios)
+    if not framework:
+        widths = np.floor(widths.astype(np.float64) + 0.5).astype(np.float32)
+    heights = widths * ratios
+    if not framework:
+        heights = np.floor(heights.astype(np.float64) + 0.5).astype(np.float32)
+    centre = np.float32(0.5) * (base - margin)
+    half_width, half_height = (
+        (np.float32(0.5) * (np.multiply.outer(sizes, scales) - margin)).ravel() for sizes in (widths, heights)
+    )
+    anchors = np.stack([centre - half_width, centre - half_height, centre + half_width, centre + half_height])
+    return anchors - np.float32(0.5) * base if framework else anchors
 
 
 def _propose(
@@ -260,7 +264,7 @@ class ExperimentalDetectronGenerateProposalsSingleImage(Op):
         boxes, large = _propose(boxes, moves, (info[0], info[1]), (least, least), pixels=True)
         ranked = _point_by_point(given)
         ranked = np.where(large, ranked, ranked * 0)
-        order = best_first(ranked, np.arange(ranked.size))[: self.pre_nms_count]
+        order = best_first(ranked, self.pre_nms_count)
         overlaps = corner_overlaps(boxes[:, order])
         kept = order[keep_best(len(order), overlaps, above(self.nms_threshold), most=self.post_nms_count)]
         rois = np.zeros((self.post_nms_count, 4), scores.dtype)
@@ -340,7 +344,7 @@ class GenerateProposals(Op):
         least = np.float32(self.min_size) * info[[2, -1]]
         boxes, large = _propose(anchors, deltas, (info[0], info[1]), (least[0], least[1]), pixels=not self.normalized)
         ranked = _point_by_point(scores)
-        order = best_first(ranked, np.arange(ranked.size))[: self.pre_nms_count]
+        order = best_first(ranked, self.pre_nms_count)
         order = order[large[order]]
         overlaps = corner_overlaps(boxes[:, order], 0.0 if self.normalized else 1.0, touching=False)
         threshold = above(self.nms_threshold)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels import costs
+from ir_exec.kernels.gather import take_along_axis
 from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.ops.base import In, Op, op
@@ -170,13 +171,11 @@ def _first_of_copies(data: Array, windows: Sequence[Sequence[slice]]) -> tuple[A
 
 def _first_greatest(data: Array, indices: Array, windows: Sequence[slice], axis: int) -> tuple[Array, Array]:
     """The greatest elements of all windows of one axis, and their indices."""
-    shape = (*data.shape[:axis], len(windows), *data.shape[axis + 1 :])
-    values, places = np.empty(shape, data.dtype), np.empty(shape, np.int64)
-    before = (slice(None),) * axis
-    for i, window in enumerate(windows):
-        some = data[(*before, window)]
-        first = np.argmax(some, axis=axis, keepdims=True)
-        here = (*before, slice(i, i + 1))
-        values[here] = np.take_along_axis(some, first, axis)
-        places[here] = np.take_along_axis(indices[(*before, window)], first, axis)
-    return values, places
+    starts, stops = (np.array([getattr(window, end) for window in windows], np.int64) for end in ("start", "stop"))
+    longest = int((stops - starts).max(initial=1))
+    # Short windows repeat their last element, which is never the first of equal ones.
+    elements = np.minimum(starts[:, np.newaxis] + np.arange(longest), stops[:, np.newaxis] - 1)
+    first = np.take(data, elements, axis).argmax(axis + 1)
+    rows = np.arange(len(windows)).reshape(-1, *(1,) * (data.ndim - 1 - axis)) * longest
+    chosen = elements.ravel().take(first + rows)
+    return take_along_axis(data, chosen, axis), take_along_axis(indices, chosen, axis)

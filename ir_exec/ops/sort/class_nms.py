@@ -64,7 +64,7 @@ class _ClassNms(Op):
 
     def _candidates(self, scores: Array, least: Any) -> list[Array]:
         """For each class [classes, boxes] the boxes whose scores are above `least`, the best first."""
-        orders = [order if self.nms_top_k < 0 else order[: self.nms_top_k] for order in best_of_classes(scores, least)]
+        orders = best_of_classes(scores, least, None if self.nms_top_k < 0 else self.nms_top_k)
         if 0 <= self.background_class < len(orders):
             orders[self.background_class] = np.zeros(0, np.int64)
         return orders

@@ -41,7 +41,7 @@ class ExperimentalDetectronTopKROIs(Op):
 
     def evaluate(self, input_rois: Array, rois_probs: Array) -> Array:
         scores = convert(rois_probs, ElementType.f32)
-        order = best_first(scores, np.arange(len(scores)))[: self.max_rois]
+        order = best_first(scores, self.max_rois)
         output = np.zeros((self.max_rois, 4), input_rois.dtype)
         output[: len(order)] = input_rois[order]
         return output

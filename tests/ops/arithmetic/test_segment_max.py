@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.kernels import costs
 from ir_exec.ops.arithmetic.segment_max import SegmentMax
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
@@ -64,3 +65,17 @@ def test_shapes_that_are_refused(operator: Any, types: list[TensorType], code: s
         operator.infer(*types)
     assert error.value.code == code
     assert words in error.value.message
+
+
+@pytest.mark.parametrize("block", [16, 2**18])
+@pytest.mark.parametrize("width", [3, 64])
+def test_short_segments_of_different_lengths(monkeypatch: pytest.MonkeyPatch, block: int, width: int) -> None:
+    monkeypatch.setattr(costs, "INTERMEDIATE_ELEMENTS", block)
+    generator = np.random.default_rng(0)
+    ids = np.sort(generator.integers(0, 70, 200))
+    data = generator.standard_normal((200, width))
+    data[7, 0] = np.nan
+    found = MAX.evaluate(data, ids, np.array(80))
+    for segment in range(80):
+        rows = data[ids == segment]
+        assert np.array_equal(found[segment], rows.max(axis=0) if len(rows) else np.zeros(width), equal_nan=True)
