@@ -213,15 +213,23 @@ class Convolver:
             inside, covered, sizes = part.covered
             images = source[(*part.images, *inside)]
             target = result[part.place]
-            spread = np.zeros((*sizes, images.shape[1]), source.dtype)
-            view = window_view(spread, [*part.axes, SlidingAxis(images.shape[1], 1, 1, 1, 0, images.shape[1])])
-            view = view[(slice(None),) * rank + (0,)]
+            channels = images.shape[1]
+            spread = np.zeros((*sizes, channels), source.dtype)
+            *others, last = part.axes
+            # The channels of windows side by side are one run, unless a stride lies between them.
+            together = last.count if last.stride == 1 and channels <= costs.SHORT_RUN else 1
+            if together > 1:
+                last = last.part(slice(0, 1))
+            run = SlidingAxis(together * channels, 1, 1, 1, 0, together * channels)
+            view = window_view(spread, [*others, last, run])[(slice(None),) * rank + (0,)]
             for image, filtered in zip(images, target, strict=True):
                 spread[covered] = image.transpose(*range(1, rank + 1), 0)
                 for output, filter in enumerate(weights):
                     of_these = filter[..., part.images[1]]
+                    if together > 1:
+                        of_these = np.tile(of_these, together)
                     total = np.einsum(view, [*elements, *windows, channel], of_these, [*elements, channel], kept)
-                    filtered[:, output] = total.reshape(-1, total.shape[-1]).T
+                    filtered[:, output] = total.reshape(-1, channels).T
 
         return compute
 

@@ -218,6 +218,10 @@ DEPTHWISE_MULTIPLICATIONS = 2**19
 MANY_CHANNELS = 32
 """Channels from which on they are worth running along: a vector instruction takes 8 or 16 of them."""
 
+SHORT_RUN = 2**9
+"""Channels up to which those of neighbouring windows are worth one run, for which their filters are repeated: 64
+channels of 10 x 10 windows take 38 us instead of 47, 300 of 7 x 7 as long, 960 take 6 per cent longer."""
+
 BOXES_AT_ONCE = 128
 """Candidates that non-maximum suppression compares with each other at once: 3,000 boxes take 20 ms with 16 to 512, 30
 with 1,024, which compare more boxes that better ones would have removed."""

@@ -23,21 +23,17 @@ class Levels(NamedTuple):
     """What the limits of a quantization come to; arrays that broadcast to the data, scalars where all have one element.
 
     least, most: of the input. low, span: what is subtracted from the input, which is then divided by the span and
-    multiplied by `steps`, the number of levels without the first. bottom, top: what is clipped to, and rounded behind
-    it. step, first: the distance of the levels of the output, and what is added to their multiples of it. low and first
-    are None where they are 0, span and step where they are 1, and nothing is multiplied by `steps` then. last: None, or
-    the limits of the output where ranges of the input are reversed, empty or infinite, so that the formula gives the
-    other end or NaN there.
+    multiplied by `steps`, the number of levels without the first. step, first: the distance and the first of the levels
+    of the output. low and first are None where they are 0. last: None, or the limits of the output where ranges of the
+    input are reversed, empty or infinite, so that the formula gives the other end or NaN there.
     """
 
     least: Any
     most: Any
     low: Any | None
-    span: Any | None
+    span: Any
     steps: Any
-    bottom: Any
-    top: Any
-    step: Any | None
+    step: Any
     first: Any | None
     last: tuple[Any, Any] | None
 
@@ -64,7 +60,8 @@ class Levels(NamedTuple):
     def _is_one(self) -> bool:
         """Whether there is one range for all data."""
         arrays = (self.low, self.span, self.step, self.first)
-        return all(array is None or not array.ndim for array in arrays)
+        ends = () if self.last is None else (self.least, self.most, *self.last)
+        return all(array is None or not array.ndim for array in (*arrays, *ends))
 
     def _cut(self, place: _Place) -> Levels:
         """The levels for a part of the data."""
@@ -84,70 +81,28 @@ class Levels(NamedTuple):
         # Clipped behind the division, where the limits are two numbers for all ranges: np.clip takes eight times as
         # long with arrays of limits. The formula rises, and is exact at both ends.
         source = data if self.low is None else np.subtract(data, self.low, out)
-        if self.span is not None:
-            source = np.divide(source, self.span, out)
-            np.multiply(source, self.steps, out)
-        clip_elements(source, lowest=self.bottom, highest=self.top, out=out)
+        np.divide(source, self.span, out)
+        np.multiply(out, self.steps, out)
+        clip_elements(out, lowest=0, highest=self.steps, out=out)
         np.rint(out, out)
-        if self.step is not None:
-            np.multiply(out, self.step, out)
+        np.multiply(out, self.step, out)
         if self.first is not None:
             np.add(out, self.first, out)
         if self.last is not None:
             np.copyto(out, self.last[0], where=data <= self.least)
             np.copyto(out, self.last[1], where=data > self.most)
 
-    def unscaled(self) -> Levels:
-        """The same levels divided by their distance, which is a positive number."""
-        first = None if self.first is None else _snapped(self.first / self.step, self.steps)
-        return self._replace(step=None, first=first if first is not None and np.any(first) else None)._settled()
-
-    def of_scaled(self, offset: Array | None = None) -> Levels:
-        """The levels of data that has been multiplied by steps / span, without an offset that was added to it before;
-        within rounding."""
-        low = None if self.low is None else _snapped(self.low / self.span * self.steps, self.steps)
-        moved = self._without_low(low)
-        if offset is not None:
-            added = offset / self.span * self.steps
-            moved = moved._replace(low=-added if moved.low is None else moved.low - added)
-        return moved._replace(span=None)._settled()
-
-    def _without_low(self, low: Any | None) -> Levels:
-        """The levels behind the division, of which `low` is subtracted. One even number is not: the next even number
-        stays the next even one without it, so that ties are rounded to the same level."""
-        number = None if low is None else low.reshape(-1)[0]
-        if number is None or np.any(low != number) or number % 2:
-            return self._replace(low=low)
-        first = self._step_or_1() * -number
-        first = first if self.first is None else self.first + first
-        is_none = np.all(np.abs(first) <= self._step_or_1() * _tolerance(self.steps))
-        return self._replace(low=None, bottom=number, top=number + self.steps, first=None if is_none else first)
-
     def _settled(self) -> Levels:
         """The same levels, their numbers as arrays without axes, which NumPy takes sooner than numbers, also those that
         are the same for all ranges."""
-        arrays = (self.low, self.span, self.bottom, self.top, self.step, self.first)
-        low, span, bottom, top, step, first = [None if array is None else _without_axes(array) for array in arrays]
-        return self._replace(low=low, span=span, bottom=bottom, top=top, step=step, first=first)
-
-    def _step_or_1(self) -> Any:
-        return self.steps.dtype.type(1) if self.step is None else self.step
+        arrays = (self.low, self.span, self.step, self.first)
+        low, span, step, first = [None if array is None else _without_axes(array) for array in arrays]
+        return self._replace(low=low, span=span, step=step, first=first)
 
 
 def _without_axes(array: Any) -> Array:
     first = np.asarray(array).reshape(-1)[:1]
     return first.reshape(()) if first.size and np.all(array == first) else np.asarray(array)
-
-
-def _tolerance(steps: Any) -> float:
-    """By how much the place of zero among the levels, in steps, is off by the rounding of the limits."""
-    return float(2 * steps * np.finfo(steps.dtype).eps)
-
-
-def _snapped(places: Any, steps: Any) -> Any:
-    """Places among the levels; integers where they are no others but for the rounding of the limits."""
-    whole = np.rint(places)
-    return np.where(np.abs(places - whole) <= _tolerance(steps), whole, places)
 
 
 def level_numbers(limits: Sequence[Array], steps: int, rank: int) -> Levels:
@@ -169,8 +124,6 @@ def level_numbers(limits: Sequence[Array], steps: int, rank: int) -> Levels:
             low=input_low if np.any(input_low) else None,
             span=span,
             steps=np.asarray(count),
-            bottom=count.dtype.type(0),
-            top=count,
             step=(output_high - output_low) / count,
             first=output_low if np.any(output_low) else None,
             last=None if is_usual else (output_low, output_high),

@@ -10,7 +10,7 @@ from ir_exec.kernels.parallel import for_ranges
 from ir_exec.types import Array, ElementType, element_types
 from ir_exec.types.conversion import convert
 
-__all__ = ["comparable", "least_indices", "search_sorted"]
+__all__ = ["best_of_slices", "comparable", "least_indices", "search_sorted"]
 
 
 def search_sorted(sequence: Array, values: Array, *, right: bool) -> Array:
@@ -32,17 +32,24 @@ def comparable(array: Array) -> Array:
     return convert(array, ElementType.i8 if kind.is_signed else ElementType.u8)
 
 
+def best_of_slices(data: Array, axis: int, *, greatest: bool) -> tuple[Array, Array] | None:
+    """The least, or the greatest, element of every slice along an axis, and its index: i64, size 1 on the axis.
+
+    data: rank 1 or more, not empty. Of equal elements the first. None where an element is NaN: NumPy takes the first of
+    these.
+    """
+    keys = comparable(data)
+    chosen: Array = keys.argmax(axis, keepdims=True) if greatest else keys.argmin(axis, keepdims=True)
+    found = data.reshape(-1).take(chosen) if chosen.size == 1 else take_along_axis(data, chosen, axis % data.ndim)
+    return None if (found != found).any() else (found, chosen)
+
+
 def least_indices(keys: Array, count: int, axis: int) -> Array:
     """The indices of the `count` least elements of every slice along an axis, as a stable sort has them: i64.
 
     keys: `comparable`, rank 1 or more. Of equal elements those with lower indices come first, NaN last.
     """
     size = keys.shape[axis]
-    if count == 1 and keys.size and keys.dtype.kind in "iuf":
-        found: Array = keys.argmin(axis, keepdims=True)
-        # It takes the first NaN for the least element.
-        if keys.dtype.kind != "f" or not np.isnan(take_along_axis(keys, found, axis % keys.ndim)).any():
-            return found
     if not 0 < count * costs.ELEMENTS_A_KEPT_ONE <= size or keys.dtype.kind not in "iuf":
         order = np.argsort(keys, axis, kind="stable")
         return np.asarray(order.swapaxes(0, axis)[:count].swapaxes(0, axis))

@@ -21,18 +21,17 @@ from ir_exec.runtime.fold import foldable
 from ir_exec.runtime.loop import Observer, read_only, run_steps
 from ir_exec.runtime.plan import Context, Instrument, Kernel, Plan, Planner, Setting
 from ir_exec.runtime.plans import Input, Plans
-from ir_exec.runtime.rewrite import Draft, Scaled, rewritten
+from ir_exec.runtime.rewrite import Draft, rewritten
 from ir_exec.runtime.state import CurrentVariables
 from ir_exec.types import Array, TensorType
 
 __all__ = ["Executor"]
 
 COPIED_SHARE = 10
-"""The part of the constants, one of so many, that is kept in a second memory layout at most; and as much again may be
-kept of multiples of them."""
+"""The part of the constants, one of so many, that is kept in a second memory layout at most."""
 
 COPIED_ALWAYS = 2**22
-"""Bytes that may always be kept so: a tenth of what the process takes without a network."""
+"""Bytes that may always be kept in a second memory layout: a tenth of what the process takes without a network."""
 
 
 _OBSERVED: ContextVar[bool] = ContextVar("_OBSERVED", default=False)
@@ -76,7 +75,6 @@ class Executor:
         self._kernels: dict[Node, Kernel | None] = {}
         self._compressed: CompressedWeights | None = None
         self._room = 0
-        self._scaled = Scaled(0)
         bodies = {
             node: tuple(_Body(body, context, budget, expand_weights, ops, instrument, optimize) for body in node.bodies)
             for node in graph.nodes
@@ -128,15 +126,13 @@ class Executor:
             self._setting.budget.constants += self.constant_bytes
             size = sum(array.nbytes for array in self._constants if array is not None)
             self._room = max(size // COPIED_SHARE, COPIED_ALWAYS)
-            self._scaled = Scaled(self._room)
         results = [node.values_in[0].number for node in self._graph.results]
         nodes = _constants_late([node for node in self._steps() if not self._is_folded(node)])
         slots = self._constants.copy()
         if overwrite:
             nodes = self._without_known(self._on_stored_weights(nodes, types), types, slots, results)
         if overwrite and self._optimize:
-            types = types.copy()
-            nodes = rewritten(Draft(nodes, types, slots, results, self._setting.operator, self._scaled))
+            nodes = rewritten(Draft(nodes, types, slots, results, self._setting.operator))
         return Planner(self._setting, nodes, types, slots, results, overwrite=overwrite).plan()
 
     def _on_stored_weights(self, nodes: list[Node], types: Types) -> list[Node]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,7 +31,7 @@ def run_steps(steps: list[Step], slots: list[Array | None], limits: Limits, obse
     """
     around, is_timed = limits.planned, limits.is_timed
     for step in steps:
-        arrays: list[Array] = [slots[slot] for slot in step.inputs]  # type: ignore[misc]  # filled by earlier steps
+        arrays: Sequence[Array] = step.fetch(slots)
         try:
             if is_timed:
                 limits.check_time()
@@ -59,7 +59,7 @@ SMALL = 2**10
 """Bytes of an output up to which it is not counted: a layer takes more than that itself."""
 
 
-def _keep(held: Held, arrays: list[Array], result: Any, limits: Limits) -> None:
+def _keep(held: Held, arrays: Sequence[Array], result: Any, limits: Limits) -> None:
     if type(result) is not tuple and result.nbytes <= SMALL:
         return
     outputs = result if type(result) is tuple else (result,)

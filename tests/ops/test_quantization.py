@@ -39,6 +39,15 @@ def problems(draw: st.DrawFn) -> tuple[list[Array], int, int]:
     return arrays, draw(st.sampled_from([2, 3, 5, 9])), draw(st.sampled_from([1, 3, 2**16]))
 
 
+def test_reversed_limits_of_channels_that_are_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "PIECE_ELEMENTS", 4)
+    data = np.arange(-12, 12).reshape(2, 3, 4) / 8
+    limits = [np.full((1, 3, 1), limit) for limit in (1.0, -1.0, 2.0, 4.0)]
+    result = FakeQuantize(levels=5).evaluate(data, *limits)
+    expected = [by_the_formula(x, 1, -1, 2, 4, 5) for x in data.reshape(-1)]
+    np.testing.assert_array_equal(result.reshape(-1), expected)
+
+
 @given(problem=problems())
 @settings(max_examples=80)
 def test_fake_quantize_is_its_formula(problem: tuple[list[Array], int, int]) -> None:

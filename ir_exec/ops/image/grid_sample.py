@@ -20,8 +20,8 @@ __all__ = ["GridSample"]
 
 
 class _Tap(NamedTuple):
-    """Elements along one axis: their indices inside, which lie outside where these count as 0, and their weights, or
-    None where only these elements are read."""
+    """Elements along both axes, [2, n, P], x first: their indices inside, which lie outside where these count as 0, and
+    their weights, or None where only these elements are read."""
 
     element: Array
     outside: Array | None
@@ -71,13 +71,21 @@ class GridSample(Op):
         kind = ElementType.of(data)
         exact = self.mode == "nearest"
         working = np.dtype(np.float64 if kind.bits >= 32 and kind is not ElementType.f32 else np.float32)
-        places = grid.astype(np.float64 if grid.dtype == np.float64 else np.float32, copy=False)
+        # Places are held to the axes as floats, which have all indices below these.
+        is_wide = grid.dtype == np.float64 or max(size) >= 2**24
+        places = grid.astype(np.float64 if is_wide else np.float32, copy=False)
         if not output.size:
             return output
         # The channels of a place side by side are read together; a copy of all is too much for a few points.
-        images = data.transpose(0, 2, 3, 1)
+        images, edge = data.transpose(0, 2, 3, 1), 0
         if data.size <= costs.COPIED_TO_READ * output.size:
-            images = np.ascontiguousarray(images, data.dtype if exact else working)
+            # Zeros around each image are what lies outside.
+            edge = 1 if self.padding_mode == "zeros" else 0
+            copied = np.zeros(
+                (batch, size[0] + 2 * edge, size[1] + 2 * edge, channels), data.dtype if exact else working
+            )
+            copied[:, edge : edge + size[0], edge : edge + size[1]] = images
+            images = copied
         points = places.reshape(batch, -1, 2)
         read_by_places = output.reshape(batch, channels, -1).swapaxes(1, 2)
         at_once = max(costs.CHUNK_ELEMENTS // channels, 1)
@@ -88,7 +96,8 @@ class GridSample(Op):
             first, part = divmod(number, pieces)
             chosen = np.s_[first * some : (first + 1) * some, part * at_once : (part + 1) * at_once]
             numbers = np.arange(batch)[chosen[0], np.newaxis]
-            read = self._read(images, numbers, points[chosen], [*size], np.dtype(images.dtype if exact else working))
+            dtype = np.dtype(images.dtype if exact else working)
+            read = self._read(images, numbers, points[chosen], edge, dtype)
             read_by_places[chosen] = read if exact else _narrowed(read, kind)
 
         taps = {"nearest": 1, "bilinear": 4, "bicubic": 16}[self.mode]
@@ -96,63 +105,76 @@ class GridSample(Op):
         for_each(-(-batch // some) * pieces, lambda: work, nanoseconds=nanoseconds)
         return output
 
-    def _read(self, images: Array, numbers: Array, places: Array, size: list[int], dtype: np.dtype[Any]) -> Array:
-        """Images [N, H, W, C], those of these numbers [n, 1], sampled at places [n, P, 2]: [n, P, C] in dtype."""
-        height, width = size
-        rows, columns = (self._taps(self._position(places[..., 1 - axis], size[axis]), size[axis]) for axis in (0, 1))
+    def _read(self, images: Array, numbers: Array, places: Array, edge: int, dtype: np.dtype[Any]) -> Array:
+        """Images [N, H, W, C], those of these numbers [n, 1], sampled at places [n, P, 2]: [n, P, C] in dtype.
+
+        edge: how many zeros each image has around it.
+        """
+        height, width, channels = images.shape[1:]
+        sizes = np.array([width - 2 * edge, height - 2 * edge])[:, np.newaxis, np.newaxis]
+        # Both axes at once: most arrays are so short that a call takes longer than their elements.
+        position = self._position(np.ascontiguousarray(places.transpose(2, 0, 1)), sizes.astype(places.dtype))
+        taps = self._taps(position, sizes, edge)
+        lines = images.reshape(-1, channels) if images.flags.c_contiguous else None
+        starts = [(numbers * height + tap.element[1]) * width for tap in taps] if lines is not None else taps
         total: Array | None = None
-        for row in rows:
-            start = (numbers * height + row.element) * width
-            for column in columns:
-                if images.flags.c_contiguous:
-                    element = np.take(images.reshape(-1, images.shape[3]), start + column.element, axis=0, mode="clip")
+        for row, start in zip(taps, starts, strict=True):
+            for column in taps:
+                if lines is not None:
+                    element: Array = lines.take(start + column.element[0], axis=0, mode="clip")
                 else:
-                    element = images[numbers, row.element, column.element]
+                    element = images[numbers, row.element[1], column.element[0]]
                 if row.outside is not None and column.outside is not None:
-                    np.copyto(element, 0, where=(row.outside | column.outside)[..., np.newaxis])
+                    np.copyto(element, 0, where=(row.outside[1] | column.outside[0])[..., np.newaxis])
                 if row.share is None or column.share is None:
                     return element
                 element = element.astype(dtype, copy=False)
-                element *= (row.share * column.share).astype(dtype, copy=False)[..., np.newaxis]
+                element *= (row.share[1] * column.share[0]).astype(dtype, copy=False)[..., np.newaxis]
                 total = element if total is None else np.add(total, element, out=total)
         assert total is not None, "every axis has a tap"
         return total
 
-    def _position(self, place: Array, size: int) -> Array:
-        if self.align_corners:
-            return np.asarray((place + 1) * (size - 1) / 2)
-        return np.asarray(((place + 1) * size - 1) / 2)
+    def _position(self, place: Array, size: Array) -> Array:
+        place = place + 1
+        place *= size - 1 if self.align_corners else size
+        if not self.align_corners:
+            place -= 1
+        place *= 0.5
+        return place
 
-    def _taps(self, position: Array, size: int) -> list[_Tap]:
-        """The elements along one axis that a position mixes."""
+    def _taps(self, position: Array, size: Array, edge: int) -> list[_Tap]:
+        """The elements along each axis that a position mixes."""
         if self.mode == "nearest":
-            return [self._tap(np.rint(position), None, size)]
+            return [self._tap(np.rint(position), None, size, edge)]
         low = np.floor(position)
         near = position - low
         far = 1 - near
         if self.mode == "bilinear":
-            return [self._tap(low, far, size), self._tap(low + 1, near, size)]
+            return [self._tap(low, far, size, edge), self._tap(low + 1, near, size, edge)]
         a = near.dtype.type(-0.75)
         return [
-            self._tap(low - 1, a * near * far * far, size),
-            self._tap(low, ((a + 2) * near - (a + 3)) * near * near + 1, size),
-            self._tap(low + 1, ((a + 2) * far - (a + 3)) * far * far + 1, size),
-            self._tap(low + 2, a * far * near * near, size),
+            self._tap(low - 1, a * near * far * far, size, edge),
+            self._tap(low, ((a + 2) * near - (a + 3)) * near * near + 1, size, edge),
+            self._tap(low + 1, ((a + 2) * far - (a + 3)) * far * far + 1, size, edge),
+            self._tap(low + 2, a * far * near * near, size, edge),
         ]
 
-    def _tap(self, index: Array, share: Array | None, size: int) -> _Tap:
+    def _tap(self, index: Array, share: Array | None, size: Array, edge: int) -> _Tap:
+        if self.padding_mode == "reflection":
+            return _Tap(self._reflected(index, size), None, share)
+        # What is not a number is held to the lowest.
+        held = np.fmin(np.fmax(index, -edge), (size - 1 + edge).astype(index.dtype))
         # Not a number counts as outside.
-        outside = ~((index >= 0) & (index < size)) if self.padding_mode == "zeros" else None
-        return _Tap(self._inside(index, size), outside, share)
+        outside = held != index if self.padding_mode == "zeros" and not edge else None
+        held += edge
+        return _Tap(held.astype(np.int64), outside, share)
 
-    def _inside(self, index: Array, size: int) -> Array:
+    def _reflected(self, index: Array, size: Array) -> Array:
         """The index inside that an index stands for; NaN becomes some index."""
         # Far enough for any image, near enough for i64.
         index = np.clip(np.nan_to_num(index, nan=0), -(2.0**53), 2.0**53).astype(np.int64)
-        if self.padding_mode != "reflection":
-            return np.clip(index, 0, size - 1)
         if self.align_corners:
-            period = max(2 * (size - 1), 1)
+            period = np.maximum(2 * (size - 1), 1)
             index = np.abs(index) % period
             return np.where(index < size, index, period - index)
         index %= 2 * size

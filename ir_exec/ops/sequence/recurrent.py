@@ -221,12 +221,15 @@ class GRU(Recurrence):
         if not self.linear_before_reset:
             return super().share(x, w, b)
         size = len(w) // 3
-        shares = np.zeros((4 * size, len(x)), w.dtype)
         projected = project(x, w)
+        shares = np.empty((4 * size, len(x)), projected.dtype)
+        own = shares[2 * size : 3 * size]
+        if b is None:
+            own[...] = 0
+        else:
+            projected += b[: 3 * size, np.newaxis]
+            own[...] = b[3 * size :, np.newaxis]
         shares[: 2 * size], shares[3 * size :] = projected[: 2 * size], projected[2 * size :]
-        if b is not None:
-            z_and_r, h, b4 = np.split(b[:, np.newaxis], (2 * size, 3 * size))
-            shares += np.concatenate((z_and_r, b4, h))
         return self._signed(shares)
 
     def stepper(self, r: Array, batch: int) -> Stepper:

@@ -10,7 +10,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.kernels.gather import take_along_axis
 from ir_exec.kernels.indices import as_integers
-from ir_exec.kernels.sorting import comparable, least_indices
+from ir_exec.kernels.sorting import best_of_slices, comparable, least_indices
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName, Int
 from ir_exec.ops.base.intervals import index_bounds
@@ -55,6 +55,10 @@ class _TopK(Op):
         count, size = int(as_integers(k).reshape(-1)[0]), data.shape[self.axis]
         if not 0 <= count <= size:
             raise EvaluationError(_k_fault(count, size), port="k")
+        if count == 1 and data.size:
+            best = best_of_slices(data, self.axis, greatest=self.mode == "max")
+            if best is not None:
+                return best[0], best[1].astype(self.index_element_type.dtype)
         keys = comparable(data)
         if self.mode == "max":
             keys = -keys if keys.dtype.kind == "f" else ~keys

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-
-import numpy as np
+from collections.abc import Callable, Collection, Sequence
 
 from ir_exec.graph import Node, Value
 from ir_exec.infer import Types
@@ -12,62 +10,29 @@ from ir_exec.ops import Op
 from ir_exec.runtime.rewrite.fused import FusedNode, Fusion
 from ir_exec.types import Array, TensorType
 
-__all__ = ["Draft", "Scaled", "beside", "vector_beside"]
+__all__ = ["Draft", "beside", "vector_beside"]
 
 _OURS = "ir_exec.ops."
 """The modules of the operators whose formulas patterns rely on."""
 
 
-class Scaled:
-    """Multiples of constants, which all plans of a graph share.
-
-    room: the bytes that they may take.
-    """
-
-    def __init__(self, room: int) -> None:
-        self._room = room
-        self._reserved: set[int] = set()
-        self._made: dict[tuple[int, tuple[int, ...], bytes], Array] = {}
-
-    def reserve(self, number: int, size: int) -> bool:
-        """Whether there is room for a multiple of this size of the value of this number; there is from then on."""
-        if number not in self._reserved:
-            if size > self._room:
-                return False
-            self._reserved.add(number)
-            self._room -= size
-        return True
-
-    def multiple(self, number: int, array: Array, factor: Array) -> Array:
-        """The constant, which is the value of this number, times a factor of f64; rounded once."""
-        key = (number, factor.shape, factor.tobytes())
-        if key not in self._made:
-            self._made[key] = (array * factor).astype(array.dtype)
-            self._made[key].flags.writeable = False
-        return self._made[key]
-
-
 class Draft:
     """The nodes of a plan, before there are steps.
 
-    types: of every value of the graph. slots: what is known of the values before a run. Both grow by the multiples of
-    constants that rewrites ask for. keep: the numbers of the values that are there at its end. operator: what runs for
-    a node. scaled: the multiples of constants.
+    types: of every value of the graph. slots: what is known of the values before a run. keep: the numbers of the values
+    that are there at its end. operator: what runs for a node.
     """
 
     def __init__(
         self,
         nodes: Sequence[Node],
         types: Types,
-        slots: list[Array | None],
+        slots: Sequence[Array | None],
         keep: Collection[int],
         operator: Callable[[Node], Op],
-        scaled: Scaled,
     ) -> None:
         self.nodes = list(nodes)
         self.operator = operator
-        self._scaled = scaled
-        self._multiples: dict[int, tuple[Value, Array]] = {}
         self._types = types
         self._slots = slots
         self._keep = frozenset(keep)
@@ -120,48 +85,6 @@ class Draft:
         """The one element of a value that is known before a run."""
         array = self.known(value)
         return None if array is None or array.size != 1 else float(array.reshape(()))
-
-    def readers(self, value: Value) -> list[Node]:
-        """The nodes that read the value, none of which has been replaced; [] where it is there at the end of a run."""
-        readers = self._readers.get(value.number, [])
-        is_free = value.number not in self._keep and not any(node in self._replaced for node in readers)
-        return readers if is_free else []
-
-    def maker(self, value: Value) -> Node | None:
-        """The node that computes the value; None where that has been replaced, and for what is known before a run."""
-        index = self._made.get(value.number)
-        node = None if index is None else self.nodes[index]
-        return node if node is None or self.holds(node) else None
-
-    def constant(self, value: Value) -> Array | None:
-        """The constant of which the value is a multiple, perhaps that by 1."""
-        return self.known(self._multiples[value.number][0] if value.number in self._multiples else value)
-
-    def may_multiply(self, values: Iterable[Value]) -> bool:
-        """Whether there is room for multiples of these constants."""
-        sizes = {}
-        for value in values:
-            base, array = self._multiples.get(value.number, (value, None))[0], self.constant(value)
-            assert array is not None, "only constants have multiples"
-            sizes[base.number] = array.nbytes
-        return all(self._scaled.reserve(number, size) for number, size in sizes.items())
-
-    def multiple(self, value: Value, factor: Array) -> Value:
-        """A constant times a factor of f64 that broadcasts to it; the value has the type of the constant."""
-        base, before = self._multiples.get(value.number, (value, np.ones(())))
-        made = Value(base.node, base.position, len(self._slots), base.declared, ())
-        self._slots.append(None)
-        self._types.append(self.type(base).without_values())
-        self._multiples[made.number] = (base, before * factor)
-        return made
-
-    def fill(self) -> None:
-        """Compute the multiples that the nodes read."""
-        for number in {value.number for node in self.nodes for value in node.values_in} & self._multiples.keys():
-            base, factor = self._multiples[number]
-            array = self.known(base)
-            assert array is not None, "only constants have multiples"
-            self._slots[number] = self._scaled.multiple(base.number, array, factor)
 
     def only_reader(self, value: Value) -> Node | None:
         """The one node that reads the value, where nothing else does; None where that has been replaced."""

@@ -42,24 +42,24 @@ class LayerNorm(Op):
 check_contract(LayerNorm, "LayerNorm")
 
 
-def as_layer_norm(draft: Draft, node: Node) -> list[Fusion]:
+def as_layer_norm(draft: Draft, node: Node) -> Fusion | None:
     """An MVN along the last axis, times a weight, perhaps plus a bias.
 
     The squares are added up in another order.
     """
     if draft.kind(node) != "MVN" or len(node.values_in) != 2 or not _is_along_last(draft, *node.values_in):
-        return []
+        return None
     data, epsilon = node.values_in[0], _epsilon(draft.operator(node))
     weighted = draft.only_reader(node.outputs[0])
     weight = None if weighted is None else vector_beside(draft, "Multiply", weighted, node.outputs[0], node)
     if epsilon is None or weighted is None or weight is None:
-        return []
+        return None
     shifted = draft.only_reader(weighted.outputs[0])
     bias = None if shifted is None else vector_beside(draft, "Add", shifted, weighted.outputs[0], node)
     op = LayerNorm(epsilon=epsilon)
     if shifted is None or bias is None:
-        return [Fusion([node, weighted], op, [data, weight])]
-    return [Fusion([node, weighted, shifted], op, [data, weight, bias])]
+        return Fusion([node, weighted], op, [data, weight])
+    return Fusion([node, weighted, shifted], op, [data, weight, bias])
 
 
 def _is_along_last(draft: Draft, data: Value, axes: Value) -> bool:

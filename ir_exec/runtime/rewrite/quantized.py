@@ -18,7 +18,7 @@ __all__ = ["Quantized", "as_quantized"]
 
 
 class Quantized(Op):
-    """FakeQuantize with limits that are known, none of them reversed; perhaps without some of its multiplications."""
+    """FakeQuantize with limits that are known, none of them reversed."""
 
     inputs = (In("data", types=element_types("f32")),)
     overwrites = ("data",)
@@ -27,10 +27,6 @@ class Quantized(Op):
 
     def __init__(self, levels: Levels) -> None:
         vars(self).update(_levels=levels)
-
-    @property
-    def levels(self) -> Levels:
-        return self._levels
 
     def infer(self, data: TensorType) -> TensorType:
         return data.without_values()
@@ -42,7 +38,7 @@ class Quantized(Op):
 check_contract(Quantized, "Quantized")
 
 
-def as_quantized(draft: Draft, node: Node) -> list[Fusion]:
+def as_quantized(draft: Draft, node: Node) -> Fusion | None:
     """A FakeQuantize of f32, perhaps behind a ReLU or Clamp that changes nothing that is not clipped to the same level.
 
     The results are the same.
@@ -51,12 +47,12 @@ def as_quantized(draft: Draft, node: Node) -> list[Fusion]:
     quantizing = node if before is None else draft.only_reader(before.outputs[0])
     levels = None if quantizing is None else _levels(draft, quantizing)
     if quantizing is None or levels is None:
-        return []
+        return None
     if before is None:
-        return [Fusion([node], Quantized(levels), [node.values_in[0]])]
+        return Fusion([node], Quantized(levels), [node.values_in[0]])
     if quantizing.values_in[0] is not before.outputs[0] or not _contains(levels, draft.operator(before)):
-        return []
-    return [Fusion([before, quantizing], Quantized(levels), [before.values_in[0]])]
+        return None
+    return Fusion([before, quantizing], Quantized(levels), [before.values_in[0]])
 
 
 def _levels(draft: Draft, node: Node) -> Levels | None:

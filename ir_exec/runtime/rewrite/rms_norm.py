@@ -36,30 +36,30 @@ class RMSNorm(Op):
 check_contract(RMSNorm, "RMSNorm")
 
 
-def as_rms_norm(draft: Draft, node: Node) -> list[Fusion]:
+def as_rms_norm(draft: Draft, node: Node) -> Fusion | None:
     """x², its mean along the last axis, + epsilon, the root, and x divided by it, perhaps times a weight.
 
     The squares are added up in another order, and the quotient is rounded once where the layers round twice.
     """
     data = _squared(draft, node)
     if data is None or draft.type(data).element_type not in _FLOATS or not _has_last_axis(draft.type(data)):
-        return []
+        return None
     mean = draft.only_reader(node.outputs[0])
     if mean is None or not _is_mean_along_last(draft, mean):
-        return []
+        return None
     shifted = draft.only_reader(mean.outputs[0])
     epsilon = None if shifted is None else _added(draft, shifted, mean.outputs[0])
     if shifted is None or epsilon is None:
-        return []
+        return None
     divided = _divided(draft, shifted, data)
     if divided is None:
-        return []
+        return None
     nodes = [node, mean, shifted, *divided]
     weighted = draft.only_reader(nodes[-1].outputs[0])
     weight = None if weighted is None else vector_beside(draft, "Multiply", weighted, nodes[-1].outputs[0], node)
     if weighted is None or weight is None:
-        return [Fusion(nodes, RMSNorm(epsilon=epsilon), [data])]
-    return [Fusion([*nodes, weighted], RMSNorm(epsilon=epsilon), [data, weight])]
+        return Fusion(nodes, RMSNorm(epsilon=epsilon), [data])
+    return Fusion([*nodes, weighted], RMSNorm(epsilon=epsilon), [data, weight])
 
 
 def _squared(draft: Draft, node: Node) -> Value | None:
