@@ -47,7 +47,7 @@ def reduce_bins(
     )
     height = np.maximum(rows[..., 1] - rows[..., 0], 0).max(axis=1)
     breadth = np.maximum(columns[..., 1] - columns[..., 0], 0).max(axis=1)
-    parts = list(_alike(height * breadth, costs.INTERMEDIATE_ELEMENTS // (down * across * channels)))
+    parts = list(_alike(height, breadth, costs.INTERMEDIATE_ELEMENTS // (down * across * channels)))
 
     def work(number: int) -> None:
         some = parts[number]
@@ -70,12 +70,14 @@ def _offsets(bins: Array, most: int, step: int, starts: Array, outside: int) -> 
     return np.ascontiguousarray(np.where(found < bins[..., 1].T, found * step + starts.T, outside))
 
 
-def _alike(sizes: Array, room: int) -> Iterator[Array]:
+def _alike(height: Array, breadth: Array, room: int) -> Iterator[Array]:
     """The indices of regions, those of like sizes together, which fill the room if all are as large as the largest."""
-    order = np.argsort(sizes, kind="stable")
-    rising = sizes[order].tolist()
-    start = 0
-    for stop in range(1, len(rising) + 1):
-        if stop == len(rising) or (stop + 1 - start) * rising[stop] > room:
-            yield order[start:stop]
-            start = stop
+    order = np.lexsort((breadth, height))
+    sizes = zip(height[order].tolist(), breadth[order].tolist(), strict=True)
+    start = widest = 0
+    for place, (high, wide) in enumerate(sizes):
+        if place > start and (place + 1 - start) * high * max(widest, wide) > room:
+            yield order[start:place]
+            start, widest = place, 0
+        widest = max(widest, wide)
+    yield order[start:]

@@ -11,7 +11,6 @@ from ir_exec.errors import GraphError
 from ir_exec.kernels.boxes import (
     Selected,
     above,
-    as_rows,
     best_of_classes,
     corner_overlaps,
     keep_best_of_classes,
@@ -116,26 +115,28 @@ class _DetectionOutput(Op):
         classes = self._known_classes() or (class_preds.shape[1] // priors if priors else 0)
         own = 1 if self.share_location else classes
         scores = convert(class_preds, ElementType.f32).reshape(images, priors, classes)
-        moves = convert(box_logits, ElementType.f32).reshape(images, priors, own, 4)
+        moves = _coordinates_first(box_logits, images, priors, own)
         first_moves = None
         if aux_class_preds is not None and aux_box_preds is not None:
-            first_moves = convert(aux_box_preds, ElementType.f32).reshape(images, priors, own, 4)
+            first_moves = _coordinates_first(aux_box_preds, images, priors, own)
             objects = convert(aux_class_preds, ElementType.f32).reshape(images, priors, 2)[..., 1]
             # Where there is no object, everything is background.
             nothing = (np.arange(classes) == self.background_label_id).astype(np.float32)
             scores = np.where(objects[..., np.newaxis] < np.float32(self.objectness_score), nothing, scores)
-        parts, boxes = [], np.empty((images, priors, own, 4), np.float32)
+        parts, boxes = [], np.empty((images, 4, own, priors), np.float32)
         for image in range(images):
-            grid = convert(proposals[image if len(proposals) > 1 else 0], ElementType.f32)
-            variance = None if self.variance_encoded_in_target else grid[1, : 4 * priors].reshape(priors, 1, 4)
+            grid = proposals[image if len(proposals) > 1 else 0]
+            variance = None
+            if not self.variance_encoded_in_target:
+                variance = _coordinates_first(grid[1, : 4 * priors], 1, priors, 1)[0]
             rows = grid[0].reshape(priors, coordinates)
-            start = rows[:, np.newaxis, -4:]
+            start = _coordinates_first(rows[:, -4:], 1, priors, 1)[0]
             if first_moves is not None:
                 start = self._decoded(start, first_moves[image], variance)
             boxes[image] = self._decoded(start, moves[image], variance)
             ended = np.flatnonzero(rows[:, 0] == -1)
             count = int(ended[0]) if ended.size and not self.normalized else priors
-            parts.append(self._kept(image, boxes[image, :count], scores[image, :count]))
+            parts.append(self._kept(image, boxes[image, ..., :count], scores[image, :count]))
         rows_out = self._rows(Selected.joined(parts), boxes)
         output = np.zeros((1, 1, self._row_count(images, priors, classes), 7), box_logits.dtype)
         output[0, 0, : len(rows_out)] = rows_out[: output.shape[2]]
@@ -151,27 +152,31 @@ class _DetectionOutput(Op):
         return images * classes * (self.top_k if keep == -1 and self.top_k > 0 else priors)
 
     def _decoded(self, priors: Array, moves: Array, variance: Array | None) -> Array:
-        """Boxes [priors, classes or 1, 4]: the prior boxes moved and scaled as predicted."""
+        """Boxes [4, classes or 1, priors]: the prior boxes moved and scaled as predicted."""
         if not self.normalized:
-            priors = priors / np.array([self.input_width, self.input_height] * 2, np.float32)
+            sizes = np.array([self.input_width, self.input_height] * 2, np.float32)
+            priors = priors / sizes.reshape(4, 1, 1)
         moves = moves if variance is None else variance * moves
         if self.code_type == _CORNER:
             boxes = priors + moves
         else:
-            sizes, centres = priors[..., 2:] - priors[..., :2], (priors[..., :2] + priors[..., 2:]) / 2
-            centres, half = moves[..., :2] * sizes + centres, np.exp(moves[..., 2:]) * sizes / 2
-            boxes = np.concatenate([centres - half, centres + half], axis=-1)
+            sizes, centres = priors[2:] - priors[:2], (priors[:2] + priors[2:]) / 2
+            centres, half = moves[:2] * sizes + centres, np.exp(moves[2:]) * sizes / 2
+            boxes = np.concatenate([centres - half, centres + half])
         return np.clip(boxes, 0, 1, out=boxes) if self.clip_before_nms else boxes
 
     def _kept(self, image: int, boxes: Array, scores: Array) -> Selected:
-        """The boxes that are kept of one image, class by class; `box` is the index of the prior."""
+        """The boxes that are kept of one image, class by class; `box` is the index of the prior.
+
+        boxes: [4, classes or 1, priors]. scores: [priors, classes].
+        """
         chosen = self._best_class_of_each(scores) if self.decrease_label_id else self._above_threshold(scores)
-        rows = as_rows((boxes[:, 0] if self.share_location else boxes.swapaxes(0, 1)).reshape(-1, 4))
+        rows = boxes.reshape(4, boxes.shape[1] * boxes.shape[2])
         kept = keep_best_of_classes(
             chosen,
             corner_overlaps(rows),
             above(self.nms_threshold),
-            count=len(boxes),
+            count=boxes.shape[2],
             apart=not self.share_location,
         )
         parts = [Selected.of(image, label, best, scores[best, label]) for label, best in enumerate(kept)]
@@ -204,10 +209,16 @@ class _DetectionOutput(Op):
         """Rows of image, class, score and box."""
         rows = np.empty((len(found.box), 7), np.float32)
         rows[:, 0], rows[:, 1], rows[:, 2] = found.batch, found.label - self.decrease_label_id, found.score
-        rows[:, 3:] = boxes[found.batch, found.box, 0 if self.share_location else found.label]
+        rows[:, 3:] = boxes[found.batch, :, 0 if self.share_location else found.label, found.box]
         if self.clip_after_nms:
             np.clip(rows[:, 3:], 0, 1, out=rows[:, 3:])
         return rows
+
+
+def _coordinates_first(boxes: Array, images: int, priors: int, classes: int) -> Array:
+    """Four numbers for each prior and class as f32 [images, 4, classes, priors]: NumPy would run along four of them."""
+    rows = convert(boxes, ElementType.f32).reshape(images, priors, classes, 4)
+    return np.ascontiguousarray(rows.transpose(0, 3, 2, 1))
 
 
 def _divided(dim: Dim, total: Dim, divisor: int, what: str, port: str) -> Dim:
