@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from ir_exec.kernels import costs
 from ir_exec.kernels.precision import accumulator
 from ir_exec.types import Array, ElementType
 
-__all__ = ["mean", "reduced", "summed"]
+__all__ = ["mean", "reduced", "summed", "summing"]
 
 
 def mean(data: Array, axes: tuple[int, ...], keep_dims: bool = True) -> Array:
@@ -29,6 +32,21 @@ def mean(data: Array, axes: tuple[int, ...], keep_dims: bool = True) -> Array:
 def summed(data: Array, axes: tuple[int, ...], keep_dims: bool) -> Array:
     """The sum along axes in the accumulator of data."""
     return reduced(np.add, data, axes, keep_dims, accumulator(data.dtype))
+
+
+def summing(sizes: tuple[int, ...], axes: tuple[int, ...], keep_dims: bool) -> Callable[[Array], Any]:
+    """The sum of floats of 32 or 64 bits, of these sizes, along axes: what to call.
+
+    np.add.reduce pays for every row behind the axes, np.einsum does not; both add in the same order.
+    """
+    behind = prod(sizes[max(axes, default=0) + 1 :])
+    if not axes or not 1 < behind <= costs.SHORT_ROW_OF_SUMS or prod(sizes) < costs.SUMS_WORTH_EINSUM:
+        reduce: Any = np.add.reduce
+        return partial(reduce, axis=axes, keepdims=keep_dims)
+    letters = list(range(len(sizes)))
+    kept = [axis for axis in letters if axis not in axes]
+    shape = [1 if axis in axes else size for axis, size in enumerate(sizes) if keep_dims or axis not in axes]
+    return lambda data: np.einsum(data, letters, kept).reshape(shape)
 
 
 def reduced(

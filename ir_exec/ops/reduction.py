@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ir_exec.kernels.precision import CALCULABLE, accumulator, rounded, type_limits, widened
-from ir_exec.kernels.reduce import mean, reduced, summed
+from ir_exec.kernels.reduce import mean, reduced, summed, summing
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.axes import AXES, axes_of, distinct_axes
@@ -31,12 +31,6 @@ __all__ = [
 
 
 _ADDED_AS_THEY_ARE = element_types("f32 f64")
-
-
-def _reducing(ufunc: np.ufunc, along: tuple[int, ...], keep_dims: bool) -> Callable[..., Any]:
-    """A kernel that calls `ufunc.reduce` alone."""
-    reduce: Any = ufunc.reduce
-    return lambda data, _axes: reduce(data, axis=along, keepdims=keep_dims)
 
 
 class _Reduction(Op):
@@ -117,7 +111,8 @@ class ReduceSum(_Reduction):
         return summed(data, axes, self.keep_dims)
 
     def _of_floats(self, along: tuple[int, ...], data: TensorType) -> Callable[..., Any]:
-        return _reducing(np.add, along, self.keep_dims)
+        total = summing(data.shape.static, along, self.keep_dims)
+        return lambda data, _axes: total(data)
 
 
 @op("ReduceMean", since=1)
@@ -133,10 +128,10 @@ class ReduceMean(_Reduction):
     def _of_floats(self, along: tuple[int, ...], data: TensorType) -> Callable[..., Any]:
         sizes = data.shape.static
         count = np.array(prod([sizes[axis] for axis in along]), data.element_type.dtype)
-        total = _reducing(np.add, along, self.keep_dims)
+        total = summing(sizes, along, self.keep_dims)
 
         def mean_of(data: Array, axes: Array) -> Any:
-            sums = total(data, axes)
+            sums = total(data)
             return np.divide(sums, count, out=sums)
 
         return mean_of
@@ -174,7 +169,9 @@ class _Extreme(_Reduction):
         return np.full(shape, _ends_of_range(data.dtype)[self.of_nothing], data.dtype)
 
     def _of_floats(self, along: tuple[int, ...], data: TensorType) -> Callable[..., Any]:
-        return _reducing(self.extreme, along, self.keep_dims)
+        # NumPy's annotations of `reduce` do not know `keepdims` as a variable.
+        reduce: Any = self.extreme.reduce
+        return lambda data, _axes: reduce(data, axis=along, keepdims=self.keep_dims)
 
 
 @op("ReduceMax", since=1)

@@ -1,0 +1,35 @@
+"""Sums along axes against NumPy's own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ir_exec.kernels import costs
+from ir_exec.kernels.reduce import summing
+
+
+@pytest.mark.parametrize("keep_dims", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("sizes", "axes"),
+    [
+        ((784, 3, 2), (1,)),
+        ((3000, 2), (0,)),
+        ((40, 5, 6, 4), (0, 2)),
+        ((40, 5, 6, 4), (1, 2)),
+        ((40, 5, 6, 4), (0, 1, 2, 3)),
+        ((40, 50, 2), (2,)),
+        ((30, costs.SHORT_ROW_OF_SUMS + 3), (0,)),
+        ((4, 3, 2), (1,)),
+        ((40, 50, 2), ()),
+    ],
+)
+def test_sums_along_axes(sizes: tuple[int, ...], axes: tuple[int, ...], keep_dims: bool, dtype: type) -> None:
+    data = np.random.default_rng(0).standard_normal(sizes).astype(dtype)
+    data.reshape(-1)[::700] = np.inf
+    found = summing(sizes, axes, keep_dims)(data)
+    expected = np.sum(data.astype(np.longdouble), axis=axes, keepdims=keep_dims)
+    assert found.shape == expected.shape
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, expected.astype(dtype), rtol=1e-4, atol=1e-4)
