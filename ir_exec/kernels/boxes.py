@@ -7,6 +7,7 @@ the arithmetic runs over all boxes at once, in contiguous memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ from ir_exec.kernels.views import as_bits
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = [
+    "CornerOverlaps",
     "Overlaps",
     "Selected",
     "above",
@@ -91,15 +93,51 @@ def overlaps_of(common: Array, area: Any, areas: Array) -> Array:
     return overlaps if has_area.all() and have_areas.all() else _zero_unless(has_area & have_areas, overlaps)
 
 
-def corner_overlaps(boxes: Array, margin: float = 0.0, *, touching: bool = True) -> Overlaps:
+def corner_overlaps(boxes: Array, margin: float = 0.0, *, touching: bool = True) -> CornerOverlaps:
     """The overlaps of boxes that are rows of two opposite corners, the lesser one first; see `intersections`."""
-    areas = box_areas(boxes, margin)
+    return CornerOverlaps(boxes, margin, touching=touching)
 
-    def overlaps(one: Array, other: Array) -> Array:
-        common = intersections(boxes[:, one], boxes[:, other], margin, touching=touching)
+
+class CornerOverlaps:
+    """The `Overlaps` of boxes that are rows of two opposite corners, the lesser one first; see `intersections`."""
+
+    def __init__(self, boxes: Array, margin: float, *, touching: bool) -> None:
+        self._boxes = boxes
+        self._margin = margin
+        self._touching = touching
+        self._areas = box_areas(boxes, margin)
+        self._reaches: dict[float, Array] = {}
+
+    def __call__(self, one: Array, other: Array) -> Array:
+        # Unlike an index, it puts the elements of a row next to each other.
+        these, others = self._boxes.take(one, axis=1), self._boxes.take(other, axis=1)
+        common = intersections(these, others, self._margin, touching=self._touching)
+        areas = self._areas
         return overlaps_of(common, areas[one], areas[other])
 
-    return overlaps
+    def may_reach(self, one: Array, other: Array, limit: float) -> Array:
+        """Where an overlap may be `limit`, which is above 0, or more: a tenth of the time of the overlaps.
+
+        What boxes then have in common is, along each axis, at least that share of either of them.
+        """
+        reach = self._reaches.get(limit)
+        if reach is None:
+            reach = self._reaches[limit] = self._reach(limit)
+        corners, bounds = self._boxes.take(other, axis=1), reach.take(one, axis=1)
+        may: Array = corners[2] >= bounds[0]
+        may &= corners[3] >= bounds[1]
+        may &= corners[0] <= bounds[2]
+        may &= corners[1] <= bounds[3]
+        return may
+
+    def _reach(self, limit: float) -> Array:
+        """For each box how far, at least, the greater corner of another one must lie, and the lesser one at most."""
+        low, high = self._boxes.astype(np.float64).reshape(2, 2, -1)
+        # Overlaps are rounded, and these bounds when they get the type of the boxes.
+        least = (high - low + self._margin) * (limit * 0.999) - self._margin
+        inf = self._boxes.dtype.type(np.inf)
+        lowest = np.nextafter((low + least).astype(self._boxes.dtype), -inf)
+        return np.concatenate([lowest, np.nextafter((high - least).astype(self._boxes.dtype), inf)])
 
 
 def moved_boxes(boxes: Array, moves: Array, margin: float = 0.0) -> Array:
@@ -155,16 +193,16 @@ def keep_best_of_classes(
     pairs = sum([len(order) * min(len(order), block) for order in orders])
     if not apart and count <= costs.BOXES_TOGETHER and count**2 < pairs:
         every = np.arange(count)
-        removed = _removals(overlaps(every[:, np.newaxis], every), limit)
+        removed = _removals(_too_far(overlaps, every[:, np.newaxis], every, limit))
         return [np.array(_keep_in_order(order.tolist(), removed, most), np.int64) for order in orders]
     found: list[Array] = []
     for some, first in side_by_side(moved, min(block, longest)):
-        removed = _removals(overlaps(first[:, :, np.newaxis], first[:, np.newaxis]), limit)
+        removed = _removals(_too_far(overlaps, first[:, :, np.newaxis], first[:, np.newaxis], limit))
         width = first.shape[1]
         for place, order in enumerate(moved[some]):
             own = removed[place * width : (place + 1) * width]
             best = _keep_in_order(range(min(len(order), width)), own, most)
-            found.append(_keep_more(best, width, len(order), _between(overlaps, order), limit, most))
+            found.append(_keep_more(best, width, order, overlaps, limit, most))
     return [order[best] for order, best in zip(orders, found, strict=True)]
 
 
@@ -185,20 +223,22 @@ def _between(overlaps: Overlaps, boxes: Array) -> Overlaps:
     return lambda one, other: overlaps(boxes[one], boxes[other])
 
 
-def _keep_more(kept: list[int], start: int, count: int, overlaps: Overlaps, limit: np.float32, most: int) -> Array:
-    """`keep_best` of all boxes, where of those before `start` it is known which are kept."""
+def _keep_more(kept: list[int], start: int, order: Array, overlaps: Overlaps, limit: np.float32, most: int) -> Array:
+    """The places in `order` that `keep_best` keeps, where of those before `start` it is known."""
     size = _boxes_at_once(most)
-    for begin in range(start, count, size):
-        if len(kept) >= most:
+    found = np.array(kept, np.int64)
+    for begin in range(start, len(order), size):
+        if len(found) >= most:
             break
         check_time()
-        block = np.arange(begin, min(begin + size, count))
-        if kept:
-            met = overlaps(np.array(kept, np.int64)[:, np.newaxis], block)
-            block = block[~np.logical_or.reduce(_too_far(met, limit), axis=0)]
-        removed = _removals(overlaps(block[:, np.newaxis], block), limit)
-        kept += block[_keep_in_order(range(len(block)), removed, most - len(kept))].tolist()
-    return np.array(kept, np.int64)
+        block = np.arange(begin, min(begin + size, len(order)))
+        if len(found):
+            block = block[~_too_far(overlaps, order[block, np.newaxis], order[found], limit).any(axis=1)]
+        boxes = order[block]
+        removed = _removals(_too_far(overlaps, boxes[:, np.newaxis], boxes, limit))
+        more = _keep_in_order(range(len(block)), removed, most - len(found))
+        found = np.concatenate([found, block[more]])
+    return found
 
 
 def _boxes_at_once(most: int) -> int:
@@ -206,9 +246,9 @@ def _boxes_at_once(most: int) -> int:
     return min(costs.BOXES_AT_ONCE, max(2 * most, costs.FEWEST_BOXES_AT_ONCE))
 
 
-def _removals(overlaps: Array, threshold: np.float32) -> list[int]:
-    """For each row of squares of overlaps the boxes that it removes, as the bits of a number: bit j for column j."""
-    bits = np.packbits(_too_far(overlaps, threshold), axis=-1, bitorder="little")
+def _removals(is_far: Array) -> list[int]:
+    """For each row of squares the boxes that overlap its box too far, as the bits of a number: bit j for column j."""
+    bits = np.packbits(is_far, axis=-1, bitorder="little")
     width = bits.shape[-1]
     if width <= 8:
         words = np.zeros((bits.size // max(width, 1), 8), np.uint8)
@@ -232,10 +272,24 @@ def _keep_in_order(boxes: Iterable[int], removals: list[int], most: int) -> list
     return kept
 
 
-def _too_far(overlaps: Array, threshold: np.float32) -> Array:
-    # What is no number removes nothing, unless even no overlap at all is too far.
-    far: Array = overlaps >= threshold
-    return far if threshold > 0 else np.ones_like(far)
+def _too_far(overlaps: Overlaps, one: Array, other: Array, limit: np.float32) -> Array:
+    """Whether boxes, whose numbers are broadcast together, overlap so far that one removes the other."""
+    shape = np.broadcast_shapes(one.shape, other.shape)
+    if not limit > 0:
+        # Even no overlap at all is too far.
+        return np.ones(shape, np.bool_)
+    if isinstance(overlaps, CornerOverlaps) and prod(shape) >= costs.FEW_PAIRS:
+        is_far = overlaps.may_reach(one, other, float(limit))
+        # Of several axes np.nonzero takes ten times as long.
+        places = np.flatnonzero(is_far)
+        if len(places) * costs.PAIRS_A_FOUND_ONE <= is_far.size:
+            place = np.unravel_index(places, shape)
+            ones, others = (np.broadcast_to(numbers, shape)[place] for numbers in (one, other))
+            is_far.reshape(-1)[places] = overlaps(ones, others) >= limit
+            return is_far
+    # What is no number removes nothing.
+    far: Array = overlaps(one, other) >= limit
+    return far
 
 
 def _keep_shrinking(count: int, overlaps: Overlaps, limit: np.float32, most: int, shrink: np.float32) -> Array:

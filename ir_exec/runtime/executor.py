@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextvars import ContextVar
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from ir_exec.kernels.limits import Budget, current_limits, owner_of
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, Result
-from ir_exec.runtime.compressed import CompressedWeights
 from ir_exec.runtime.fold import foldable
 from ir_exec.runtime.loop import Observer, read_only, run_steps
 from ir_exec.runtime.plan import Context, Instrument, Kernel, Plan, Planner, Setting
@@ -24,6 +24,9 @@ from ir_exec.runtime.plans import Input, Plans
 from ir_exec.runtime.rewrite import Draft, rewritten
 from ir_exec.runtime.state import CurrentVariables
 from ir_exec.types import Array, TensorType
+
+if TYPE_CHECKING:
+    from ir_exec.runtime.compressed import CompressedWeights
 
 __all__ = ["Executor"]
 
@@ -140,6 +143,8 @@ class Executor:
         if self._expand_weights:
             return nodes
         if self._compressed is None:
+            from ir_exec.runtime.compressed import CompressedWeights  # few networks run on their stored weights
+
             operator = self._setting.operator
             self._compressed = CompressedWeights(self._graph, self.weights, types, self._folded, operator)
         results = [node.values_in[0] for node in self._graph.results]

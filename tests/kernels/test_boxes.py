@@ -29,6 +29,28 @@ def test_blocks_do_not_show(count: int) -> None:
     assert keep_best(count, corner_overlaps(boxes), 0.2, most=7).tolist() == kept[:7]
 
 
+@settings(max_examples=60)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([0.0, 1.0]),
+    st.sampled_from([0.1, 0.25, 0.5, 1.0]),
+    st.sampled_from([0.0, 1e4, -1e6]),
+)
+def test_only_pairs_that_may_overlap_far_enough_are_compared(
+    seed: int, margin: float, threshold: float, shift: float
+) -> None:
+    """Small whole numbers meet the thresholds exactly; some boxes have no area, or corners that are no numbers."""
+    random = np.random.default_rng(seed)
+    boxes = random.integers(0, 9, (4, 40)).astype(np.float32) + np.float32(shift)
+    boxes[2:] = np.maximum(boxes[:2], boxes[2:])
+    boxes[:, :4] = random.choice([np.nan, np.inf, -np.inf, 1.0], (4, 4))
+    with np.errstate(all="ignore"), pytest.MonkeyPatch.context() as patch:
+        expected = keep_best(40, corner_overlaps(boxes, margin), threshold)
+        patch.setattr(costs, "FEW_PAIRS", 0)
+        patch.setattr(costs, "PAIRS_A_FOUND_ONE", 0)
+        assert keep_best(40, corner_overlaps(boxes, margin), threshold).tolist() == expected.tolist()
+
+
 def test_a_box_without_area_overlaps_nothing() -> None:
     areas = np.array([2, 0, -1, 0.5], np.float32)
     common = np.full(4, 0.25, np.float32)

@@ -160,22 +160,29 @@ class _ROIAlign(_Align):
         row += images[:, np.newaxis] * height
         samples = counts[0] * counts[1]
         each = 4 * samples * self.pooled_h * self.pooled_w * channels
+        places = _of_taps(row * width, column, np.add)
+        weights = _of_taps(row_weight, column_weight, np.multiply)
+        as_products = self.mode == "avg" and channels >= costs.CHANNELS_OF_PRODUCTS
+        if as_products:
+            places, weights = (np.ascontiguousarray(np.moveaxis(array, 0, -1)) for array in (places, weights))
+
+        def mean(some: slice) -> Array:
+            """For every bin the product of a row, its weights, and a matrix, what is read for it."""
+            read = elements.take(places[some], axis=0, mode="clip")
+            return np.asarray(np.matmul(weights[some, :, np.newaxis], read) / samples)
+
+        def pooled(some: slice) -> Array:
+            read = elements.take(places[:, some], axis=0, mode="clip")
+            read *= weights[:, some, :, np.newaxis]
+            if self.mode == "avg":
+                return np.asarray(np.add.reduce(read, axis=0) / samples)
+            points = np.add.reduce(read.reshape(samples, 4, -1), axis=1)
+            return np.asarray(np.maximum.reduce(points, axis=0, initial=0))
 
         def pool(start: int, stop: int) -> None:
-            some = np.s_[:, start:stop]
-            place = row[some][:, np.newaxis, ..., np.newaxis] * width + column[some][np.newaxis, :, :, np.newaxis]
-            weight = (
-                row_weight[some][:, np.newaxis, ..., np.newaxis] * column_weight[some][np.newaxis, :, :, np.newaxis]
-            )
-            read = np.take(elements, place, axis=0, mode="clip")
-            read *= weight[..., np.newaxis]
-            if self.mode == "max":
-                points = read.reshape(2, counts[0], 2, counts[1], -1).sum(axis=(0, 2)).reshape(samples, -1)
-                pooled = np.maximum.reduce(points, axis=0, initial=0)
-            else:
-                pooled = np.add.reduce(read.reshape(4 * samples, -1), axis=0) / samples
-            pooled = pooled.reshape(stop - start, self.pooled_h, self.pooled_w, channels)
-            output[numbers[start:stop]] = pooled.transpose(0, 3, 1, 2)
+            some = slice(start, stop)
+            found = mean(some) if as_products else pooled(some)
+            output[numbers[some]] = found.reshape(-1, self.pooled_h, self.pooled_w, channels).transpose(0, 3, 1, 2)
 
         at_once = max(costs.CHUNK_ELEMENTS // each, 1)
         for_ranges(len(numbers), at_once, pool, nanoseconds=len(numbers) * each * costs.ELEMENT_NANOSECONDS)
@@ -207,8 +214,8 @@ class _ROIAlign(_Align):
 def _taps_of_all(begins: Array, extents: Array, bins: int, count: int, size: int) -> tuple[Array, Array]:
     """Indices and weights along one axis of two elements for each sampling point of every box.
 
-    begins, extents: of the boxes. Returns two arrays [2 * count, boxes, bins], first of all lower elements, then of all
-    higher ones; positions outside have weight 0.
+    begins, extents: of the boxes. Returns two arrays [count, 2, boxes, bins], of the lower element and of the higher
+    one; positions outside have weight 0.
     """
     number = extents.dtype.type
     each = extents / number(bins)
@@ -217,8 +224,23 @@ def _taps_of_all(begins: Array, extents: Array, bins: int, count: int, size: int
     positions = first + (each / number(count))[:, np.newaxis] * shares[:, np.newaxis, np.newaxis]
     within = (positions >= -1) & (positions <= size)
     line = read_between(np.clip(np.where(within, positions, 0), 0, size - 1))
-    weights = np.concatenate([(1 - line.share) * within, line.share * within])
-    return np.concatenate([line.low, line.high]), weights
+    elements = np.empty((count, 2, *first.shape), np.int64)
+    elements[:, 0], elements[:, 1] = line.low, line.high
+    weights = np.empty(elements.shape, line.share.dtype)
+    weights[:, 0], weights[:, 1] = (1 - line.share) * within, line.share * within
+    return elements, weights
+
+
+def _of_taps(down: Array, across: Array, combine: np.ufunc) -> Array:
+    """`_taps_of_all` of both axes combined: [sampling points * 4, boxes, bins].
+
+    The bins down and across are one axis throughout, as calls over short axes take long.
+    """
+    boxes, bins_down, bins_across = down.shape[2], down.shape[3], across.shape[3]
+    rows, columns = np.divmod(np.arange(bins_down * bins_across), bins_across)
+    one, other = down.take(rows, axis=3), across.take(columns, axis=3)
+    found = np.asarray(combine(one[:, np.newaxis, :, np.newaxis], other[:, np.newaxis]))
+    return found.reshape(-1, boxes, bins_down * bins_across)
 
 
 class _Taps(NamedTuple):

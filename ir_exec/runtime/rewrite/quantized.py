@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ir_exec.graph import Node
-from ir_exec.kernels.quantize import Levels, level_numbers
 from ir_exec.ops import In, Op
 from ir_exec.ops.base.operator import check_contract
 from ir_exec.runtime.rewrite.draft import Draft
 from ir_exec.runtime.rewrite.fused import Fusion
 from ir_exec.types import Array, ElementType, TensorType, element_types
+
+if TYPE_CHECKING:
+    from ir_exec.kernels.quantize import Levels
 
 __all__ = ["Quantized", "as_quantized"]
 
@@ -62,6 +64,8 @@ def _levels(draft: Draft, node: Node) -> Levels | None:
     limits = [array for value in node.values_in[1:] if (array := draft.known(value)) is not None]
     if data.element_type is not ElementType.f32 or data.rank is None or len(limits) < 4:
         return None
+    from ir_exec.kernels.quantize import level_numbers  # few networks have quantizations
+
     op: Any = draft.operator(node)
     found = level_numbers([limit.astype(np.float32, copy=False) for limit in limits], op.levels - 1, data.rank)
     return found if found.last is None else None
