@@ -19,15 +19,15 @@ __all__ = ["mersenne_twister", "philox", "words_of_number", "words_of_sequence"]
 
 _LOW = 2**32 - 1
 
-# Arrays, as NumPy takes a microsecond to see that a scalar is one.
-_SHIFT, _LOW_BITS = np.array([32], np.uint64), np.array([_LOW], np.uint64)
-
-_MULTIPLIERS = np.array([[0xD2511F53], [0xCD9E8D57]], np.uint64)
+# Arrays without axes: with a scalar a short call takes 0.5 us instead of 0.3, with an array of one element 0.8.
+_SHIFT, _LOW_BITS, _ONE_FACTOR, _OTHER_FACTOR = (
+    np.array(number, np.uint64) for number in (32, _LOW, 0xD2511F53, 0xCD9E8D57)
+)
 
 _ROUNDS = 10
 
-_KEY_STEPS = np.arange(_ROUNDS, dtype=np.uint64).reshape(-1, 1, 1) * np.array([[0x9E3779B9], [0xBB67AE85]], np.uint64)
-"""What is added to both halves of the key up to each round, [rounds, 2, 1]."""
+_KEY_STEPS = np.arange(_ROUNDS, dtype=np.uint64)[:, np.newaxis] * np.array([0x9E3779B9, 0xBB67AE85], np.uint64)
+"""What is added to both halves of the key up to each round."""
 
 _WORDS = 624
 
@@ -44,11 +44,12 @@ def philox(key: int, counter: int, first: int, count: int) -> Array:
     np.bitwise_and(number, _LOW_BITS, out=one)
     np.right_shift(number, _SHIFT, out=kept)
     other[...], also_kept[...] = counter & _LOW, counter >> 32
-    for left, right in (np.array([[[key & _LOW], [key >> 32]]], np.uint64) + _KEY_STEPS) & _LOW_BITS:
-        one *= _MULTIPLIERS[0]
-        other *= _MULTIPLIERS[1]
-        _cross(other, kept, left, out=free)
-        _cross(one, also_kept, right, out=kept)
+    keys = (np.array([key & _LOW, key >> 32], np.uint64) + _KEY_STEPS) & _LOW_BITS
+    for number_of_round in range(_ROUNDS):
+        one *= _ONE_FACTOR
+        other *= _OTHER_FACTOR
+        _cross(other, kept, keys[number_of_round, 0, ...], out=free)
+        _cross(one, also_kept, keys[number_of_round, 1, ...], out=kept)
         one, kept, other, also_kept, free = free, other, kept, one, also_kept
     pairs = np.empty((count, 2), np.uint64)
     for position, (first_word, second_word) in enumerate(((one, kept), (other, also_kept))):

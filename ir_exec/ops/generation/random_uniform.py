@@ -105,7 +105,7 @@ def _draw_as_tensorflow(output: Array, low: Any, high: Any, seeds: tuple[int, in
         part = output[start * per_block : stop * per_block]
         part[...] = _as_tensorflow(numbers[: len(part)], low, high)
 
-    # Half as many blocks at a time are faster on one thread by nothing, and on two take 1.4 times as long.
+    # Half as many blocks at a time are no faster on one thread, and on two they take 1.4 times as long.
     for_ranges(-(-len(output) // per_block), costs.PIECE_ELEMENTS // 2, work)
 
 

@@ -74,7 +74,8 @@ class _FromYuv(Op):
                 clip_elements(values, lowest=of(0), highest=of(255), out=values)
                 output[part, ..., channel] = _as_bytes(values) if y.dtype == np.uint8 else values
 
-        step = max(costs.PIECE_ELEMENTS // max(2 * columns, 1), 1)
+        # With a quarter of these pixels at a time two threads take 1.3 times as long, and one 1.1 times.
+        step = max(4 * costs.PIECE_ELEMENTS // max(2 * columns, 1), 1)
         for_ranges(len(output), step, work, nanoseconds=output.size * costs.ELEMENT_NANOSECONDS)
         return output.reshape(batch, rows, columns, 3)
 
