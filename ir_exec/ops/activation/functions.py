@@ -20,6 +20,7 @@ from ir_exec.kernels.elementwise import (
     Function,
     calculated,
     calculated_real,
+    clip_elements,
     held_between,
     in_parts,
     sigmoid,
@@ -223,23 +224,28 @@ class HardSigmoid(Op):
         def hard_sigmoid(x: Array) -> Array:
             x *= factor
             x += offset
-            return np.clip(x, 0, 1, out=x)
+            clip_elements(x, lowest=0, highest=1, out=x)
+            return x
 
         return calculated_real(hard_sigmoid, data)
 
 
+_SIXTH = 1 / 6
+
+
 def _hswish(x: Array) -> Array:
+    # 6 * _SIXTH is 1.
     share = x + 3
-    np.clip(share, 0, 6, out=share)
-    share /= 6
-    share *= x
-    return share
+    clip_elements(share, lowest=0, highest=6, out=share)
+    share *= _SIXTH
+    x *= share
+    return x
 
 
 def _hsigmoid(x: Array) -> Array:
     x += 3
-    np.clip(x, 0, 6, out=x)
-    x /= 6
+    clip_elements(x, lowest=0, highest=6, out=x)
+    x *= _SIXTH
     return x
 
 
