@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from ir_exec.kernels import costs
-from ir_exec.kernels.parallel import for_each
+from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.sampling import copy_channels
 from ir_exec.types import Array
 
@@ -47,10 +47,9 @@ def reduce_bins(
     )
     height = np.maximum(rows[..., 1] - rows[..., 0], 0).max(axis=1)
     breadth = np.maximum(columns[..., 1] - columns[..., 0], 0).max(axis=1)
-    parts = list(_alike(height, breadth, costs.INTERMEDIATE_ELEMENTS // (down * across * channels)))
-
-    def work(number: int) -> None:
-        some = parts[number]
+    # On one thread: NumPy's calls are so short here that a second one makes it slower.
+    for some in _alike(height, breadth, costs.INTERMEDIATE_ELEMENTS // (down * across * channels)):
+        check_time()
         row = _offsets(rows[some], height[some].max(), width, row_starts[some], last)
         column = _offsets(columns[some], breadth[some].max(), 1, column_starts[some], last)
         # Regions last, as few bins are many.
@@ -58,9 +57,6 @@ def reduce_bins(
         taken = np.take(known, chosen.reshape(-1, *chosen.shape[2:]), axis=0, mode="clip")
         reduced = ufunc.reduce(taken, axis=0, initial=places.dtype.type(neutral))
         result[some] = reduced.transpose(2, 0, 1, 3)
-
-    elements = int((height * breadth).sum()) * down * across * channels
-    for_each(len(parts), lambda: work, nanoseconds=elements * costs.ELEMENT_NANOSECONDS)
     return result
 
 

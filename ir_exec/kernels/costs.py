@@ -141,6 +141,9 @@ PLAIN_MULTIPLICATION_NANOSECONDS = 0.7
 SHIFTED_MULTIPLICATION_NANOSECONDS = 0.2
 """A multiplication and an addition of long runs of f32 that the cache of a core holds."""
 
+UNLOCKED_SLICES = 2**9
+"""Running sums of no more than 500 slices keep the interpreter's lock, so that no other thread computes meanwhile."""
+
 ACCUMULATED_ELEMENT_NANOSECONDS = 3.0
 """A running sum, of which NumPy adds one element after the other along any axis."""
 

@@ -36,21 +36,23 @@ def converted(data: Array, target: ElementType) -> Array:
     return by_pieces(partial(convert, target=target), data, np.empty(data.shape, target.dtype))
 
 
-def by_slices(function: Callable[[Array], Array], data: Array, axis: int, *, nanoseconds: float) -> Array:
+def by_slices(
+    function: Callable[[Array], Array], data: Array, axis: int, *, nanoseconds: float, least: int = 1
+) -> Array:
     """`function` of every slice of `data` along `axis`, on as many threads as the context allows.
 
     function: from an array (before, size of the axis, after) to one of the same shape and the dtype of data; each slice
         along axis 1 is computed from that slice alone.
-    nanoseconds: the time for an element, about.
+    nanoseconds: the time for an element, about. least: a piece has so many slices, or all.
     """
     if data.size <= costs.PIECE_ELEMENTS:
         return function(_along(data, axis)).reshape(data.shape)
     source = _along(data, axis)
     output = np.empty(source.shape, data.dtype)
     before, size, after = source.shape
-    columns = min(after, max(costs.PIECE_ELEMENTS // size, 1))
+    columns = min(after, max(costs.PIECE_ELEMENTS // size, least))
     parts = -(-after // columns)
-    rows = max(costs.PIECE_ELEMENTS // (size * columns), 1)
+    rows = max(costs.PIECE_ELEMENTS // (size * columns), -(-least // columns))
 
     def work(number: int) -> None:
         row, column = number // parts * rows, number % parts * columns

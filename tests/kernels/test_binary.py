@@ -7,7 +7,6 @@ import pytest
 
 from ir_exec.kernels.binary import convolve_bits, packed_filters
 from ir_exec.kernels.convolve import convolve
-from ir_exec.kernels.parallel import THREADS
 from ir_exec.kernels.windows import SlidingAxis
 
 
@@ -24,18 +23,6 @@ def test_equal_bits_less_unequal_ones(channels: int, padding: bool) -> None:
     signs, weights = np.where(padded, 1.0, -1.0), np.where(filters, 1.0, -1.0)
     found = convolve_bits(axes, data, packed_filters(filters), padding)
     assert np.array_equal(found, convolve(wide, signs, weights[np.newaxis]))
-
-
-def test_threads_change_nothing() -> None:
-    generator = np.random.default_rng(1)
-    data, filters = generator.random((1, 16, 60, 60)) > 0.5, generator.random((64, 16, 3, 3)) > 0.5
-    axes = [SlidingAxis(60, 3, 1, 1, 1, 60)] * 2
-    found = []
-    for threads in (1, 2):
-        token = THREADS.set(threads)
-        found.append(convolve_bits(axes, data, packed_filters(filters), False))
-        THREADS.reset(token)
-    assert np.array_equal(*found)
 
 
 def test_nothing_in_common() -> None:

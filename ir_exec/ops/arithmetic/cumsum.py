@@ -59,7 +59,8 @@ class CumSum(Op):
 
     def _along(self, along: int, dtype: np.dtype[Any], data: Array, axis: Array | None = None) -> Array:
         """The sums along an axis, in this dtype; as a kernel it also gets the input `axis`, which it ignores."""
-        return by_slices(partial(self._sums, dtype), data, along, nanoseconds=costs.ACCUMULATED_ELEMENT_NANOSECONDS)
+        nanoseconds, least = costs.ACCUMULATED_ELEMENT_NANOSECONDS, costs.UNLOCKED_SLICES
+        return by_slices(partial(self._sums, dtype), data, along, nanoseconds=nanoseconds, least=least)
 
     def _sums(self, dtype: np.dtype[Any], data: Array) -> Array:
         """The sums along axis 1 of three."""
