@@ -48,7 +48,7 @@ def matrix_product(a: Array, b: Array) -> Array:
         found = np.ascontiguousarray(matrix_product(b.T, a.T).T)
     elif way.multiplications <= costs.UNSHARED_MULTIPLICATIONS or (is_short and works_alone()):
         # np.dot takes 0.4 to 1.3 us less for two matrices.
-        found = np.dot(a, b) if way.is_matrix else np.matmul(a, b)
+        found = np.dot(a, b) if way.are_matrices else np.matmul(a, b)
     else:
         found = _long_product(a, b, np.empty(way.product, a.dtype))
     return np.asarray(found if way.folded is None else found.reshape(way.result))
@@ -60,7 +60,8 @@ class _Way(NamedTuple):
     folded: the shape of `a` as one matrix, where `b` is one; None where both stay batches. product: the shape of what
     is computed. result: that of the result. has_vectors: whether `a` has so few rows that each is multiplied by itself.
     is_flat: whether it has so few that BLAS is faster at b^T * a^T, where b^T is what lies in memory.
-    is_matrix: whether both are matrices that BLAS multiplies.
+    are_matrices: whether both are matrices that BLAS multiplies, neither of one element: np.dot makes 0 of 0 times
+    infinity there.
     """
 
     folded: tuple[int, int] | None
@@ -70,7 +71,7 @@ class _Way(NamedTuple):
     nanoseconds: float
     has_vectors: bool
     is_flat: bool
-    is_matrix: bool
+    are_matrices: bool
 
 
 @lru_cache(1024)
@@ -87,7 +88,8 @@ def _way(a: tuple[int, ...], b: tuple[int, ...], dtype: np.dtype[Any]) -> _Way:
     has_vectors = is_matrix and is_large and 1 < product[0] <= costs.ROWS_AS_VECTORS
     is_flat = is_matrix and 2 < product[0] <= min(costs.FLAT_ROWS, columns // 2)
     is_flat = is_flat and size * a[-1] > costs.FLAT_MULTIPLICATIONS
-    return _Way(folded, product, result, size * a[-1], nanoseconds, has_vectors, is_flat, is_matrix)
+    are_matrices = is_matrix and prod(a) > 1 and prod(b) > 1
+    return _Way(folded, product, result, size * a[-1], nanoseconds, has_vectors, is_flat, are_matrices)
 
 
 def matrix_products(rows: Array, columns: Array, out: Array, *, is_piece: bool = False) -> Array:

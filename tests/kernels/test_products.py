@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ir_exec.kernels import costs, products
 from ir_exec.kernels.blas import CLAIM, Claim
 from ir_exec.kernels.parallel import THREADS
-from ir_exec.kernels.products import matrix_product, matrix_products
+from ir_exec.kernels.products import matrix_product, matrix_products, product_for
 
 
 @pytest.fixture
@@ -27,6 +27,19 @@ def claimed() -> Iterator[Claim]:
 def whole_numbers(*shape: int, dtype: type = np.float32) -> np.ndarray:
     """Products of these are exact in every order of adding."""
     return np.random.default_rng(len(shape)).integers(-8, 9, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (1, 1, 3), (3, 1, 1), (1, 2, 1), (2, 2, 1), (1, 2, 2), (4, 3, 5)])
+def test_zero_times_infinity_is_no_number(shape: tuple[int, int, int], dtype: type) -> None:
+    rows, between, columns = shape
+    zeros, infinities = np.zeros((rows, between), dtype), np.full((between, columns), np.inf, dtype)
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(matrix_product(zeros, infinities)).all()
+        assert np.isnan(matrix_product(infinities.T, zeros.T)).all()
+        assert np.isnan(matrix_product(zeros[np.newaxis], infinities[np.newaxis])).all()
+        multiply = product_for(zeros.shape, infinities.shape, np.dtype(dtype))
+        assert np.isnan(multiply(zeros, infinities, np.empty((rows, columns), dtype))).all()
 
 
 def test_layouts_that_blas_does_not_take() -> None:
