@@ -194,6 +194,15 @@ def test_keys_go_from_layer_to_layer(open_page: Opens) -> None:
     assert tab.locator("#help").is_visible()
 
 
+def test_a_key_goes_on_from_what_the_key_before_it_selected(open_page: Opens) -> None:
+    tab = open_page(view(SAMPLES / "gnn_step.xml"), "#layer=9")
+    press = "key => document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))"
+    tab.evaluate(f"['ArrowDown', 'ArrowRight'].forEach({press})")
+    assert tab.evaluate("page.selected.key") == "12"
+    tab.go_back()
+    wait_until(tab, "() => page.selected.key === '10'")
+
+
 def test_the_table_sorts_filters_and_is_linked_with_the_graph(open_page: Opens) -> None:
     tab = open_page(view(SAMPLES / "bert.xml"))
     tab.keyboard.press("t")

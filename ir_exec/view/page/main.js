@@ -59,11 +59,11 @@ class Page {
     document.documentElement.dataset.ready = "true";
   }
 
-  // Selects a layer by way of the address.
+  // Selects a layer at once, as the next key may follow, and has it in the address.
   go(layer) {
     const href = hrefOf(layer);
-    if (this.isFramed || window.location.hash === href) this.#show(layer);
-    else window.location.hash = href;
+    if (!this.isFramed && window.location.hash !== href) window.history.pushState(null, "", href);
+    this.#show(layer);
   }
 
   toggle(group) {
