@@ -20,7 +20,7 @@ import numpy as np
 sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.parent)]
 
 from ir_exec.kernels import costs
-from ir_exec.kernels.boxes import corner_overlaps, keep_best
+from ir_exec.kernels.boxes import CornerOverlaps, keep_best
 from ir_exec.kernels.compressed import CompressedMatrix, multiply_rows
 from ir_exec.kernels.gather import take_along_axis
 from ir_exec.kernels.parallel import THREADS, Worker, for_each
@@ -153,7 +153,7 @@ def kernels() -> None:
     """Whole kernels with other numbers than those in `costs`."""
     corners = RNG.random((2, 3000)) * 100
     boxes = np.concatenate([corners, corners + RNG.random((2, 3000)) * 20]).astype(np.float32)
-    overlaps = corner_overlaps(boxes)
+    overlaps = CornerOverlaps(boxes)
     with_numbers("BOXES_AT_ONCE", (32, 64, 128, 256, 512), lambda: keep_best(3000, overlaps, 0.3))
 
     target, places = RNG.random((10**5, 32), dtype=np.float32), RNG.zipf(1.5, 40_000) % 5000

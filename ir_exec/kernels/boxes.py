@@ -27,7 +27,6 @@ __all__ = [
     "best_first",
     "best_of_classes",
     "box_areas",
-    "corner_overlaps",
     "intersections",
     "keep_best",
     "keep_best_of_classes",
@@ -93,15 +92,10 @@ def overlaps_of(common: Array, area: Any, areas: Array) -> Array:
     return overlaps if has_area.all() and have_areas.all() else _zero_unless(has_area & have_areas, overlaps)
 
 
-def corner_overlaps(boxes: Array, margin: float = 0.0, *, touching: bool = True) -> CornerOverlaps:
-    """The overlaps of boxes that are rows of two opposite corners, the lesser one first; see `intersections`."""
-    return CornerOverlaps(boxes, margin, touching=touching)
-
-
 class CornerOverlaps:
     """The `Overlaps` of boxes that are rows of two opposite corners, the lesser one first; see `intersections`."""
 
-    def __init__(self, boxes: Array, margin: float, *, touching: bool) -> None:
+    def __init__(self, boxes: Array, margin: float = 0.0, *, touching: bool = True) -> None:
         self._boxes = boxes
         self._margin = margin
         self._touching = touching

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.kernels import costs
-from ir_exec.kernels.boxes import corner_overlaps, keep_best, overlaps_of, rotated_overlaps
+from ir_exec.kernels.boxes import CornerOverlaps, keep_best, overlaps_of, rotated_overlaps
 from ir_exec.kernels.costs import BOXES_AT_ONCE
 from ir_exec.types import Array
 
@@ -20,13 +20,13 @@ def test_blocks_do_not_show(count: int) -> None:
     random = np.random.default_rng(count)
     start = random.uniform(0, 30, (2, count))
     boxes = np.concatenate([start, start + random.uniform(1, 4, (2, count))]).astype(np.float32)
-    overlaps = corner_overlaps(boxes)(np.arange(count)[:, np.newaxis], np.arange(count))
+    overlaps = CornerOverlaps(boxes)(np.arange(count)[:, np.newaxis], np.arange(count))
     kept: list[int] = []
     for box in range(count):
         if not (overlaps[box, kept] >= np.float32(0.2)).any():
             kept.append(box)
-    assert keep_best(count, corner_overlaps(boxes), 0.2).tolist() == kept
-    assert keep_best(count, corner_overlaps(boxes), 0.2, most=7).tolist() == kept[:7]
+    assert keep_best(count, CornerOverlaps(boxes), 0.2).tolist() == kept
+    assert keep_best(count, CornerOverlaps(boxes), 0.2, most=7).tolist() == kept[:7]
 
 
 @settings(max_examples=60)
@@ -45,10 +45,10 @@ def test_only_pairs_that_may_overlap_far_enough_are_compared(
     boxes[2:] = np.maximum(boxes[:2], boxes[2:])
     boxes[:, :4] = random.choice([np.nan, np.inf, -np.inf, 1.0], (4, 4))
     with np.errstate(all="ignore"), pytest.MonkeyPatch.context() as patch:
-        expected = keep_best(40, corner_overlaps(boxes, margin), threshold)
+        expected = keep_best(40, CornerOverlaps(boxes, margin), threshold)
         patch.setattr(costs, "FEW_PAIRS", 0)
         patch.setattr(costs, "PAIRS_A_FOUND_ONE", 0)
-        assert keep_best(40, corner_overlaps(boxes, margin), threshold).tolist() == expected.tolist()
+        assert keep_best(40, CornerOverlaps(boxes, margin), threshold).tolist() == expected.tolist()
 
 
 def test_a_box_without_area_overlaps_nothing() -> None:
@@ -63,9 +63,9 @@ def test_boxes_apart_by_less_than_the_margin_touch() -> None:
     boxes = np.array([[0, 0, 1, 1], [1.5, 0, 2.5, 1], [2, 0, 3, 1], [2.5, 0, 3.5, 1]], np.float32).T
     first, others = np.array(0), np.arange(4)
     # Sizes count as one more: areas of 4; 0.5 x 2 in common with the second.
-    assert corner_overlaps(boxes, 1.0)(first, others).tolist() == pytest.approx([1, 1 / 7, 0, 0])
-    assert corner_overlaps(boxes, 1.0, touching=False)(first, others).tolist() == [1, 0, 0, 0]
-    assert corner_overlaps(boxes)(first, others).tolist() == [1, 0, 0, 0]
+    assert CornerOverlaps(boxes, 1.0)(first, others).tolist() == pytest.approx([1, 1 / 7, 0, 0])
+    assert CornerOverlaps(boxes, 1.0, touching=False)(first, others).tolist() == [1, 0, 0, 0]
+    assert CornerOverlaps(boxes)(first, others).tolist() == [1, 0, 0, 0]
 
 
 @pytest.mark.parametrize(("threshold", "kept"), [(-1.0, [0]), (0.0, [0]), (0.1, [0, 1, 2]), (1.0, [0, 1, 2])])
@@ -90,7 +90,7 @@ def test_a_threshold_above_one_half_shrinks_with_each_kept_box(
     random = np.random.default_rng(seed)
     start = random.uniform(0, 4, (2, count))
     boxes = np.concatenate([start, start + random.uniform(1, 4, (2, count))]).astype(np.float32)
-    overlaps = corner_overlaps(boxes)(np.arange(count)[:, np.newaxis], np.arange(count))
+    overlaps = CornerOverlaps(boxes)(np.arange(count)[:, np.newaxis], np.arange(count))
     limit, kept = np.float32(threshold), list[int]()
     for box in range(count):
         if len(kept) < most and not (overlaps[box, kept] >= limit).any():
@@ -99,7 +99,7 @@ def test_a_threshold_above_one_half_shrinks_with_each_kept_box(
                 limit *= np.float32(shrink)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(costs, "BOXES_AT_ONCE", 4)
-        assert keep_best(count, corner_overlaps(boxes), threshold, most=most, shrink=shrink).tolist() == kept
+        assert keep_best(count, CornerOverlaps(boxes), threshold, most=most, shrink=shrink).tolist() == kept
 
 
 def polygon(box: list[float]) -> list[tuple[float, float]]:

@@ -9,10 +9,10 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.boxes import (
+    CornerOverlaps,
     Selected,
     above,
     best_of_classes,
-    corner_overlaps,
     keep_best_of_classes,
     moved_boxes,
 )
@@ -223,7 +223,7 @@ class ExperimentalDetectronDetectionOutput(Op):
         most = self.max_detections_per_image
         kept = keep_best_of_classes(
             best_of_classes(np.ascontiguousarray(scores.T[1:]), np.float32(self.score_threshold)),
-            corner_overlaps(boxes[:, 1:].reshape(4, -1), 1.0, touching=False),
+            CornerOverlaps(boxes[:, 1:].reshape(4, -1), 1.0, touching=False),
             above(self.nms_threshold),
             count=len(scores),
             apart=True,

@@ -9,10 +9,10 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError
 from ir_exec.kernels.boxes import (
+    CornerOverlaps,
     Selected,
     above,
     best_of_classes,
-    corner_overlaps,
     keep_best_of_classes,
 )
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
@@ -174,7 +174,7 @@ class _DetectionOutput(Op):
         rows = boxes.reshape(4, boxes.shape[1] * boxes.shape[2])
         kept = keep_best_of_classes(
             chosen,
-            corner_overlaps(rows),
+            CornerOverlaps(rows),
             above(self.nms_threshold),
             count=boxes.shape[2],
             apart=not self.share_location,

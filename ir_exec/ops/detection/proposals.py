@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from ir_exec.errors import EvaluationError
-from ir_exec.kernels.boxes import above, best_first, corner_overlaps, keep_best, moved_boxes
+from ir_exec.kernels.boxes import CornerOverlaps, above, best_first, keep_best, moved_boxes
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, Float, Floats, IndexTypeName, NonNegative, Positive, within
@@ -74,7 +74,7 @@ class _Proposal(Op):
             given = np.where((own_width >= least_width) & (own_height >= least_height), given, given * 0)
             order = best_first(given, self.pre_nms_topn)
             boxes = boxes[:, order]
-            overlaps = corner_overlaps(boxes, self._margin(), touching=False)
+            overlaps = CornerOverlaps(boxes, self._margin(), touching=False)
             kept = keep_best(len(order), overlaps, above(self.nms_thresh), most=most)
             found, edges = boxes[:, kept].T, np.array([width, height, width, height], np.float32)
             found = np.clip(found, 0, edges) if self.clip_after_nms else found
@@ -265,7 +265,7 @@ class ExperimentalDetectronGenerateProposalsSingleImage(Op):
         ranked = _point_by_point(given)
         ranked = np.where(large, ranked, ranked * 0)
         order = best_first(ranked, self.pre_nms_count)
-        overlaps = corner_overlaps(boxes[:, order])
+        overlaps = CornerOverlaps(boxes[:, order])
         kept = order[keep_best(len(order), overlaps, above(self.nms_threshold), most=self.post_nms_count)]
         rois = np.zeros((self.post_nms_count, 4), scores.dtype)
         probs = np.zeros(self.post_nms_count, scores.dtype)
@@ -346,7 +346,7 @@ class GenerateProposals(Op):
         ranked = _point_by_point(scores)
         order = best_first(ranked, self.pre_nms_count)
         order = order[large[order]]
-        overlaps = corner_overlaps(boxes[:, order], 0.0 if self.normalized else 1.0, touching=False)
+        overlaps = CornerOverlaps(boxes[:, order], 0.0 if self.normalized else 1.0, touching=False)
         threshold = above(self.nms_threshold)
         kept = order[keep_best(len(order), overlaps, threshold, most=self.post_nms_count, shrink=self.nms_eta)]
         return boxes[:, kept].T, ranked[kept]

@@ -9,11 +9,11 @@ import numpy as np
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels import costs
 from ir_exec.kernels.boxes import (
+    CornerOverlaps,
     Selected,
     as_rows,
     best_of_classes,
     box_areas,
-    corner_overlaps,
     intersections,
     keep_best_of_classes,
     side_by_side,
@@ -177,7 +177,7 @@ class _MulticlassNms(_ClassNms):
         """
         kept = keep_best_of_classes(
             self._candidates(scores, np.nextafter(np.float32(self.score_threshold), np.float32(-np.inf))),
-            corner_overlaps(boxes, 0.0 if self.normalized else 1.0),
+            CornerOverlaps(boxes, 0.0 if self.normalized else 1.0),
             self.iou_threshold,
             count=scores.shape[1],
             apart=apart,

@@ -13,12 +13,12 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 
 from ir_exec.kernels.boxes import (
+    CornerOverlaps,
     Overlaps,
     Selected,
     above,
     as_rows,
     best_of_classes,
-    corner_overlaps,
     keep_best_of_classes,
     keep_decaying,
     rotated_overlaps,
@@ -128,8 +128,8 @@ class _BoxNms(_Nms):
     def _overlaps(self, boxes: Array) -> Overlaps:
         if self.box_encoding == "center":
             half = boxes[2:] * np.float32(0.5)
-            return corner_overlaps(np.concatenate([boxes[:2] - half, boxes[:2] + half]))
-        return corner_overlaps(np.concatenate([np.minimum(boxes[:2], boxes[2:]), np.maximum(boxes[:2], boxes[2:])]))
+            return CornerOverlaps(np.concatenate([boxes[:2] - half, boxes[:2] + half]))
+        return CornerOverlaps(np.concatenate([np.minimum(boxes[:2], boxes[2:]), np.maximum(boxes[:2], boxes[2:])]))
 
 
 class _IndicesOnlyNms(_BoxNms):
