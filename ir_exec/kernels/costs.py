@@ -284,6 +284,10 @@ TOKENS_BY_SUMS = 8
 ELEMENTS_A_KEPT_ONE = 8
 """From so many elements on for one that is kept, the least ones are found by a partition instead of sorting all."""
 
+PACKED_ELEMENTS = 2**9
+"""Elements from which on a stable order is that of numbers with their indices: 4 rows of 180 take 20 us instead of 30,
+4 of 1,080 78 instead of 230, 1,000 of 50 0.18 ms instead of 0.98, but 4 of 50 14 us instead of 6."""
+
 PARTITION_NANOSECONDS = 3.0
 """For an element of rows of which the least ones are found."""
 
