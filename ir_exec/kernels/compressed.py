@@ -3,9 +3,9 @@
 A block of the matrix at a time is decoded to f32 in the cache, multiplied and forgotten, so no matrix is ever expanded.
 Blocks follow from the shapes alone, and threads share them.
 
-Decoding writes planes: of the two elements in a byte, or in a word of 32 bits, the first ones of a block, or a row, come
-before the second ones. So no element moves, and NumPy sees no rows, which it would take one by one in twice the time.
-The other factor is put into this order once for the whole product.
+Decoding writes planes: of the two elements in a byte, or in a word of 32 bits, the first ones of a whole block, or of a
+row, come before the second ones. So no element moves, and NumPy sees no rows, or long ones. The other factor is put
+into this order once for the whole product.
 """
 
 from __future__ import annotations
