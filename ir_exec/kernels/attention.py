@@ -22,6 +22,9 @@ _Batches = tuple[int, slice]
 _GREATEST_SCORE = 50.0
 """Exponentials up to e^50, 5e21, leave room for sums of them and products with values in f32; e^-50 is no denormal."""
 
+_UNSEEN = -1000.0
+"""What makes the exponential of such a score 0, in f64 too, where it is added to it."""
+
 
 class Attention:
     """softmax(query @ transposed key * scale + mask) @ value for arrays of these shapes and one float type.
@@ -75,6 +78,7 @@ class Attention:
         fitting = max(costs.SCORES_AT_ONCE // a_row, 1)
         self._rows = min(max(-(-rows // -(-wanted // groups)), least), fitting)
         self._blocks = -(-rows // self._rows)
+        self._keys, self._scores = keys, scores
         self._count = groups * self._blocks
 
     def __call__(
@@ -96,8 +100,10 @@ class Attention:
         if self._repeats:
             queries = np.broadcast_to(queries, self._queries)
         sinks = None if sink is None else widened(sink)
-        is_added = mask is not None and mask.dtype != np.bool_ and not self._is_causal
-        is_bounded = self._may_be_bounded and sinks is None and not is_added and _are_bounded(queries, key)
+        is_bounded = self._may_be_bounded and sinks is None and _are_bounded(queries, key)
+        if mask is not None and mask.dtype != np.bool_ and not self._is_causal:
+            # No score grows, and one of each query stays as it is.
+            is_bounded = is_bounded and not mask.max(-1).any()
         if self._count == 1:
             scores = matrix_product(queries, keys)
             total = self._exponentiate(scores, mask, sinks, 0, is_bounded)
@@ -106,15 +112,18 @@ class Attention:
             return rounded(attended, query.dtype)
         queries, keys, values = for_blas(queries), for_blas(keys), for_blas(values)
         output = np.empty(self._result, values.dtype)
+        seen = self._seen(mask, is_bounded)
 
         def work(number: int) -> None:
             some, rows = self._part(number)
-            scores = np.matmul(_part(queries, some, rows), _part(keys, some))
-            masks = None if mask is None else _part(mask, some, rows)
+            first = slice(seen[number % self._blocks])
+            scores = np.matmul(_part(queries, some, rows), _part(keys, some)[..., first])
+            masks = None if mask is None else _part(mask, some, rows)[..., first]
             some_sinks = None if sinks is None else _part(sinks, some, rows)
             total = self._exponentiate(scores, masks, some_sinks, rows.start, is_bounded)
             # A part that is not alone is for one thread.
-            np.divide(np.matmul(scores, _part(values, some)), total, out=_part(output, some, rows))
+            attended = np.matmul(scores, _part(values, some)[..., first, :])
+            np.divide(attended, total, out=_part(output, some, rows))
 
         share_products(self._count, lambda: work, nanoseconds=self._nanoseconds)
         return rounded(output, query.dtype)
@@ -124,6 +133,24 @@ class Attention:
         group, block = divmod(number, self._blocks)
         some = slice(group * self._batches, (group + 1) * self._batches)
         return (self._axis, some), slice(block * self._rows, (block + 1) * self._rows)
+
+    def _seen(self, mask: Array | None, is_bounded: bool) -> list[int]:
+        """How many keys each block of rows begins with: those behind them are masked for all of its queries."""
+        ends = range(self._rows, self._rows * self._blocks + 1, self._rows)
+        if self._is_causal:
+            return [min(end, self._keys) for end in ends]
+        if (
+            mask is None
+            or not (is_bounded or mask.dtype == np.bool_)
+            or mask.ndim < 2
+            or mask.shape[-1] != self._keys
+            or mask.size * costs.SCORES_A_MASK > self._scores
+        ):
+            return [self._keys] * self._blocks
+        visible: Array = mask if mask.dtype == np.bool_ else np.greater(mask, _UNSEEN)
+        visible = np.logical_or.reduce(visible.reshape(-1, *mask.shape[-2:]))
+        blocks = [visible[end - self._rows : end] if len(visible) > 1 else visible for end in ends]
+        return [int(np.flatnonzero(block.any(0)).max(initial=0)) + 1 for block in blocks]
 
     def _exponentiate(
         self, scores: Array, mask: Array | None, sink: Array | None, first: int, is_bounded: bool

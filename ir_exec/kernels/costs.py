@@ -137,6 +137,10 @@ SCORES_WORTH_A_BOUND = 2**14
 """Scores from which on the lengths of queries and keys are looked at: where these are short, the greatest score of each
 row is neither sought nor subtracted, 0.6 of the 1.7 ns that a score takes with short vectors."""
 
+SCORES_A_MASK = 4
+"""Scores for each element of a mask from which on it is looked at for keys that no query of a piece sees: a score takes
+4 to 5 ns, an element of the mask 0.3."""
+
 ATTENTION_PIECE_NANOSECONDS = 100_000
 """A piece of attention at least, where there are few scores: a dozen of NumPy's calls are a tenth of it."""
 
@@ -195,13 +199,23 @@ ms, not 1.2 to 1.6, 3 rows 0.6 to 0.8, not 0.8 to 1.7; with 4 rows some shapes l
 LARGE_MATRIX_ELEMENTS = 2**18
 """Elements of such a matrix at least: with 128 x 512 BLAS takes 4 us for 2 rows, one by one they take 7."""
 
-FLAT_ROWS = 64
-"""Rows of `a` up to which b^T * a^T takes less than a * b where b^T is what lies in memory: 8 rows of 3,072 and 3,072 x
-768 take 0.9 to 1.2 ms, not 1.9, 32 rows 1.4 to 2.8, not 1.8 to 3.2, 64 rows about as long."""
+STRIP_MULTIPLICATIONS = 10**6
+"""Products up to which OpenBLAS multiplies with AVX-512 without copying first. 1,024 x 256 by 8 columns take 83 us, in
+strips 42; 8 rows of 768 by 768 x 3,072 1,200 and 440; 96 x 16 by 12,544 columns 520 and 390."""
 
-FLAT_MULTIPLICATIONS = 2**17
-"""Below, BLAS does not mind: 32 rows of 64 and 64 x 64 take 7 us, turned around 9; 3 rows of 128 and 128 x 512 take 41,
-turned around 22."""
+TURNED_STRIP_ELEMENTS = 1200
+"""The same of the result where both matrices are read along what is summed: 8 rows of 3,072 by 3,072 x 768 that lies
+transposed take 1,880 us, in strips 380."""
+
+UNCUT_MULTIPLICATIONS = 2**17
+"""Below, strips save nothing."""
+
+STRIP_ROWS = 16
+"""Rows of a strip, or a multiple of that: 512 x 512 by 49 columns take as long in strips of 16 rows as in one piece, in
+such of 32 0.86 of that; with fewer they take longer."""
+
+STRIP_COLUMNS = 64
+"""Columns of a strip, or a multiple: 8 rows by 768 x 3,072 take 440 us with 64, 1,070 with 48, 580 with 96."""
 
 LEAST_ROWS = 16
 """Products of fewer rows are slow: 44 multiplications a nanosecond with 16 rows, 32 with 8, 22 with 4."""
@@ -297,8 +311,14 @@ LEAST_DECODED_COLUMNS = 128
 DECODING_NANOSECONDS = 0.3
 """Decoding and multiplying one weight for one token, in the cache."""
 
-TOKENS_BY_SUMS = 8
-"""Tokens up to which the sums over groups of weights are scaled, and not the weights: two passes over them less."""
+TOKENS_BY_SUMS = 16
+"""Tokens up to which the sums over groups of weights are scaled, and not the weights: two passes over them less. u4 of
+2,048 x 2,048 by 16 tokens takes 4.6 ms by sums and 5.0 by weights, by 32 tokens 7.4 and 6.5."""
+
+LEAST_TOKENS_AS_ROWS = 256
+"""Tokens from which on BLAS multiplies them by decoded weights as fast as the weights by them: 256 rows of 2,048
+weights by 16 tokens take 0.6 ms in this order and 0.3 in the other one."""
+
 ELEMENTS_A_KEPT_ONE = 8
 """From so many elements on for one that is kept, the least ones are found by a partition instead of sorting all."""
 

@@ -133,10 +133,12 @@ class FakeConvert(Op):
         factor, offset = widened(scale), None if shift is None else widened(shift)
         if factor.size > 1:
             return _fake_converted(data, target, factor, offset)
-        one = partial(
-            _fake_converted, target=target, factor=factor.ravel(), offset=None if offset is None else offset.ravel()
-        )
-        return by_pieces(one, data, np.empty(data.shape, data.dtype))
+        one, by = factor.ravel(), None if offset is None else offset.ravel()
+
+        def write(part: Array, out: Array) -> None:
+            out[...] = _fake_converted(part, target, one, by)
+
+        return by_pieces(write, data, np.empty(data.shape, data.dtype))
 
 
 def _fake_converted(data: Array, target: ElementType, factor: Array, offset: Array | None) -> Array:

@@ -18,7 +18,7 @@ from ir_exec.kernels.sampling import copy_channels
 from ir_exec.kernels.windows import Scratch, SlidingAxis, block_sizes, blocks
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import Bool, Positive
-from ir_exec.ops.base.named_dims import element_type_of
+from ir_exec.ops.base.dims import element_type_of
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.ops.convolution.convolution import Convolving
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType

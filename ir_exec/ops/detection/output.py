@@ -20,7 +20,7 @@ from ir_exec.kernels.boxes import (
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, Float, Int, Ints, Positive, of_length
-from ir_exec.ops.base.named_dims import merged_dims
+from ir_exec.ops.base.dims import merged_dims
 from ir_exec.ops.base.shapes import divide_dim, merge_dims
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert
 

@@ -21,7 +21,7 @@ from ir_exec.kernels.boxes import (
 )
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, IndexTypeName, Int, at_least, within
-from ir_exec.ops.base.box_dims import at_most, batches_classes_boxes
+from ir_exec.ops.base.dims import at_most, batches_classes_boxes
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.types import INDEX, Array, Dim, ElementType, Shape, TensorType, convert, element_types
 

@@ -26,7 +26,7 @@ from ir_exec.kernels.boxes import (
 from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT
 from ir_exec.ops.base import Family, In, op
 from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName
-from ir_exec.ops.base.box_dims import at_most, batches_classes_boxes
+from ir_exec.ops.base.dims import at_most, batches_classes_boxes
 from ir_exec.ops.base.shapes import known_int, merge_dims, require_rank
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert
 
