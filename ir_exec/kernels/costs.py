@@ -160,8 +160,8 @@ ACCUMULATED_ELEMENT_NANOSECONDS = 3.0
 """A running sum, of which NumPy adds one element after the other along any axis."""
 
 PRODUCTS_OF_PLACES = 2**20
-"""Products of all places of images with all filters that a shared cache holds: deformable convolutions of 32 channels of
-28 x 28 take 0.7 of the time with these first, of 64 channels of 56 x 56, 7 MiB, 1.1 of it."""
+"""Products of all places of images with all filters that a shared cache holds: deformable convolutions of 32 channels
+of 28 x 28 take 0.7 of the time with these first, of 64 channels of 56 x 56, 7 MiB, 1.1 of it."""
 
 SAMPLED_ELEMENT_NANOSECONDS = 0.35
 """Reading one of the four neighbours of a sample, and multiplying and adding it, by channel."""
