@@ -45,7 +45,9 @@ _CHARACTER_SETS = re.compile(
     r"utf-(8|16|32)(-[lb]e)?|ascii|iso8859-\d+|cp\d+|koi8-[ru]|shift_jis|euc_(jp|kr)|gb(2312|k|18030)|big5"
 )
 _MOST_SOURCE_LINES = 65_534
-_UNDECLARED_ENTITY, _LIMIT_EXCEEDED, _UNDECLARED_PREFIX = 26, 114, 201
+_UNDECLARED_ENTITY, _UNDECLARED_PREFIX = 26, 201
+# An error of its own since libxml2 2.13; before, an internal error for the depth, and no memory for texts.
+_LIMITS_EXCEEDED = (114, 1, 2)
 
 
 class Markup(NamedTuple):
@@ -243,7 +245,7 @@ def _element_tree(text: bytes, *, recover: bool = False) -> etree._Element:
 def _syntax_error(text: bytes, code: int | None, message: str | None, line: int | None) -> IRError:
     reason = (message or "unknown reason").strip()
     location = Location(line=line)
-    if code == _LIMIT_EXCEEDED:
+    if code in _LIMITS_EXCEEDED:
         return ResourceError(
             f"the file goes beyond the XML parser's limits: {reason}", code=Code.limit_exceeded, location=location
         )

@@ -14,7 +14,10 @@ import threading
 from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["CLAIM", "Claim", "works_alone"]
+__all__ = ["CLAIM", "Claim", "takes_strips", "works_alone"]
+
+_WITH_SMALL_KERNELS = {"SkylakeX", "Cooperlake", "SapphireRapids"}
+"""OpenBLAS's kernels, for AVX-512, that multiply small matrices as they lie in memory, without copying them first."""
 
 
 class Claim:
@@ -56,6 +59,11 @@ def works_alone() -> bool:
     return claim is not None and claim.hold()
 
 
+def takes_strips() -> bool:
+    """Whether the same holds, and BLAS is the faster, the smaller its products are: see `kernels.strips`."""
+    return works_alone() and _LIMIT.has_small_kernels
+
+
 class _Limit:
     """The numbers of threads of every BLAS in the process; whoever calls has the lock."""
 
@@ -64,10 +72,13 @@ class _Limit:
         self._libraries: list[Any] | None = None
         self._before: list[int] = []
         self._holders = 0
+        self.has_small_kernels = False
 
     def acquire(self) -> bool:
         if self._libraries is None:
             self._libraries = _libraries()
+            kinds = {getattr(library, "architecture", None) for library in self._libraries}
+            self.has_small_kernels = kinds <= _WITH_SMALL_KERNELS
         if not self._holders:
             if not self._libraries:
                 return False

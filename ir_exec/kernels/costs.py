@@ -79,6 +79,14 @@ FEW_ELEMENTS = 2**15
 """Up to so many elements a few NumPy calls on all of them are quicker than chunks, which have twice as many or more: a
 scatter of slices takes 4.5 us instead of 9.4 at 2**15 elements, 17 instead of 20 at 2**17."""
 
+SEGMENT_ELEMENTS_A_PLACE = 2**11
+"""Elements of all segments from which on they are compared place by place: np.maximum.reduceat runs along a segment,
+and takes 5 to 10 ns an element where these are short, a call for each place of all of them 6 us and 1 ns an element."""
+
+FEW_CODES = 2**13
+"""Up to so many elements are converted to short floats one by one, at 30 ns each. A look-up takes 1 ns, and the table
+2 ms once."""
+
 TABLE_ELEMENTS = 2**13
 """Indices, and sizes of axes, up to which a table of offsets is kept (64 KiB): it saves 7 us of the 10 that 1,024
 indices take without it, and 6 of 15 with 8,192."""
@@ -151,6 +159,10 @@ UNLOCKED_SLICES = 2**9
 ACCUMULATED_ELEMENT_NANOSECONDS = 3.0
 """A running sum, of which NumPy adds one element after the other along any axis."""
 
+PRODUCTS_OF_PLACES = 2**20
+"""Products of all places of images with all filters that a shared cache holds: deformable convolutions of 32 channels of
+28 x 28 take 0.7 of the time with these first, of 64 channels of 56 x 56, 7 MiB, 1.1 of it."""
+
 SAMPLED_ELEMENT_NANOSECONDS = 0.35
 """Reading one of the four neighbours of a sample, and multiplying and adding it, by channel."""
 
@@ -181,13 +193,23 @@ ms, not 1.2 to 1.6, 3 rows 0.6 to 0.8, not 0.8 to 1.7; with 4 rows some shapes l
 LARGE_MATRIX_ELEMENTS = 2**18
 """Elements of such a matrix at least: with 128 x 512 BLAS takes 4 us for 2 rows, one by one they take 7."""
 
-FLAT_ROWS = 64
-"""Rows of `a` up to which b^T * a^T takes less than a * b where b^T is what lies in memory: 8 rows of 3,072 and 3,072 x
-768 take 0.9 to 1.2 ms, not 1.9, 32 rows 1.4 to 2.8, not 1.8 to 3.2, 64 rows about as long."""
+STRIP_MULTIPLICATIONS = 10**6
+"""Products up to which OpenBLAS multiplies with AVX-512 without copying first. 1,024 x 256 by 8 columns take 83 us, in
+strips 42; 8 rows of 768 by 768 x 3,072 1,200 and 440; 96 x 16 by 12,544 columns 520 and 390."""
 
-FLAT_MULTIPLICATIONS = 2**17
-"""Below, BLAS does not mind: 32 rows of 64 and 64 x 64 take 7 us, turned around 9; 3 rows of 128 and 128 x 512 take 41,
-turned around 22."""
+TURNED_STRIP_ELEMENTS = 1200
+"""The same of the result where both matrices are read along what is summed: 8 rows of 3,072 by 3,072 x 768 that lies
+transposed take 1,880 us, in strips 380."""
+
+UNCUT_MULTIPLICATIONS = 2**17
+"""Below, strips save nothing."""
+
+STRIP_ROWS = 16
+"""Rows of a strip, or a multiple of that: 512 x 512 by 49 columns take as long in strips of 16 rows as in one piece, in
+such of 32 0.86 of that; with fewer they take longer."""
+
+STRIP_COLUMNS = 64
+"""Columns of a strip, or a multiple: 8 rows by 768 x 3,072 take 440 us with 64, 1,070 with 48, 580 with 96."""
 
 LEAST_ROWS = 16
 """Products of fewer rows are slow: 44 multiplications a nanosecond with 16 rows, 32 with 8, 22 with 4."""
@@ -293,6 +315,10 @@ weights by 16 tokens take 0.6 ms in this order and 0.3 in the other one."""
 
 ELEMENTS_A_KEPT_ONE = 8
 """From so many elements on for one that is kept, the least ones are found by a partition instead of sorting all."""
+
+PACKED_ELEMENTS = 2**9
+"""Elements from which on a stable order is that of numbers with their indices: 4 rows of 180 take 20 us instead of 30,
+4 of 1,080 78 instead of 230, 1,000 of 50 0.18 ms instead of 0.98, but 4 of 50 14 us instead of 6."""
 
 PARTITION_NANOSECONDS = 3.0
 """For an element of rows of which the least ones are found."""

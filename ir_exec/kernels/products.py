@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ir_exec.kernels import costs
-from ir_exec.kernels.blas import works_alone
+from ir_exec.kernels.blas import takes_strips, works_alone
 from ir_exec.kernels.parallel import Worker, for_each
+from ir_exec.kernels.strips import multiply, strips_of
 from ir_exec.types import Array
 
 __all__ = [
@@ -41,12 +42,11 @@ def matrix_product(a: Array, b: Array) -> Array:
         a, b = a.reshape(way.folded), b.reshape(b.shape[-2:])
     a = a if a.flags.c_contiguous else for_blas(a)
     b = b if b.flags.c_contiguous else for_blas(b)
-    is_short = way.nanoseconds < costs.WORTH_SHARING_NANOSECONDS
-    if way.has_vectors:
+    if way.has_vectors and not (b.T.flags.c_contiguous and takes_strips()):
         found = _row_by_row(a, b)
-    elif way.is_flat and b.T.flags.c_contiguous:
-        found = np.ascontiguousarray(matrix_product(b.T, a.T).T)
-    elif way.multiplications <= costs.UNSHARED_MULTIPLICATIONS or (is_short and works_alone()):
+    elif way.multiplications <= costs.UNSHARED_MULTIPLICATIONS or (
+        way.are_short[not b.flags.c_contiguous] and works_alone()
+    ):
         # np.dot takes 0.4 to 1.3 us less for two matrices.
         found = np.dot(a, b) if way.are_matrices else np.matmul(a, b)
     else:
@@ -59,7 +59,7 @@ class _Way(NamedTuple):
 
     folded: the shape of `a` as one matrix, where `b` is one; None where both stay batches. product: the shape of what
     is computed. result: that of the result. has_vectors: whether `a` has so few rows that each is multiplied by itself.
-    is_flat: whether it has so few that BLAS is faster at b^T * a^T, where b^T is what lies in memory.
+    are_short: whether it is worth neither strips nor threads, where b lies by rows, and where it lies by columns.
     are_matrices: whether both are matrices that BLAS multiplies, neither of one element: np.dot makes 0 of 0 times
     infinity there.
     """
@@ -68,9 +68,8 @@ class _Way(NamedTuple):
     product: tuple[int, ...]
     result: tuple[int, ...]
     multiplications: int
-    nanoseconds: float
     has_vectors: bool
-    is_flat: bool
+    are_short: tuple[bool, bool]
     are_matrices: bool
 
 
@@ -81,15 +80,15 @@ def _way(a: tuple[int, ...], b: tuple[int, ...], dtype: np.dtype[Any]) -> _Way:
     is_one = len(a) > 2 and prod(b) == rows * columns and bool(prod(a))
     folded = (prod(a[:-1]), rows) if is_one else None
     size = prod(result)
-    nanoseconds = product_nanoseconds(a, b, size, dtype)
     product = (folded[0], columns) if folded else result
     is_matrix = len(product) == 2 and dtype.char in _OF_BLAS
     is_large = rows * columns >= costs.LARGE_MATRIX_ELEMENTS
     has_vectors = is_matrix and is_large and 1 < product[0] <= costs.ROWS_AS_VECTORS
-    is_flat = is_matrix and 2 < product[0] <= min(costs.FLAT_ROWS, columns // 2)
-    is_flat = is_flat and size * a[-1] > costs.FLAT_MULTIPLICATIONS
+    is_long = product_nanoseconds(a, b, size, dtype) >= costs.WORTH_SHARING_NANOSECONDS
+    by_rows, by_columns = [strips_of(product[-2], rows, columns, is_turned) for is_turned in (False, True)]
+    are_short = not (is_long or by_rows), not (is_long or by_columns)
     are_matrices = is_matrix and prod(a) > 1 and prod(b) > 1
-    return _Way(folded, product, result, size * a[-1], nanoseconds, has_vectors, is_flat, are_matrices)
+    return _Way(folded, product, result, size * a[-1], has_vectors, are_short, are_matrices)
 
 
 def matrix_products(rows: Array, columns: Array, out: Array, *, is_piece: bool = False) -> Array:
@@ -99,9 +98,9 @@ def matrix_products(rows: Array, columns: Array, out: Array, *, is_piece: bool =
     """
     if rows.shape[-1] == 1:
         return np.multiply(rows, columns, out=out)
-    if is_piece or out.size * rows.shape[-1] <= costs.UNSHARED_MULTIPLICATIONS:
+    if out.size * rows.shape[-1] <= costs.UNSHARED_MULTIPLICATIONS:
         return np.matmul(rows, columns, out=out)
-    return _long_product(rows, columns, out)
+    return (multiply if is_piece else _long_product)(rows, columns, out)
 
 
 def product_for(
@@ -109,7 +108,9 @@ def product_for(
 ) -> Callable[[Array, Array, Array], Array]:
     """What `matrix_products` does for two matrices of these shapes, decided once for many short products."""
     nanoseconds = product_nanoseconds(rows, columns, rows[-2] * columns[-1], dtype)
-    return matrix_products if rows[-1] == 1 or nanoseconds >= costs.WORTH_SHARING_NANOSECONDS else np.dot
+    if rows[-1] == 1 or nanoseconds >= costs.WORTH_SHARING_NANOSECONDS:
+        return matrix_products
+    return multiply if strips_of(*rows[-2:], columns[-1], False) else np.dot
 
 
 def for_blas(matrices: Array) -> Array:
@@ -157,11 +158,9 @@ def _long_product(a: Array, b: Array, out: Array) -> Array:
     if a.dtype.char in _OF_BLAS and not works_alone():
         return np.matmul(a, b, out=out)
     nanoseconds = product_nanoseconds(a.shape, b.shape, out.size, a.dtype)
-    if nanoseconds < costs.WORTH_SHARING_NANOSECONDS:
-        return np.matmul(a, b, out=out)
-    cut = _cut(out.shape, nanoseconds)
-    if cut.pieces == 1:
-        return np.matmul(a, b, out=out)
+    cut = _cut(out.shape, nanoseconds) if nanoseconds >= costs.WORTH_SHARING_NANOSECONDS else None
+    if cut is None or cut.pieces == 1:
+        return multiply(a, b, out)
 
     def piece(number: int) -> None:
         batches, matrix = divmod(number, cut.down * cut.along)
@@ -169,10 +168,10 @@ def _long_product(a: Array, b: Array, out: Array) -> Array:
         some = slice(batches * cut.batches, (batches + 1) * cut.batches)
         rows = slice(down * cut.rows, (down + 1) * cut.rows)
         columns = slice(along * cut.columns, (along + 1) * cut.columns)
-        np.matmul(
+        multiply(
             batches_at(a, cut.axis, some)[..., rows, :],
             batches_at(b, cut.axis, some)[..., columns],
-            out=batches_at(out, cut.axis, some)[..., rows, columns],
+            batches_at(out, cut.axis, some)[..., rows, columns],
         )
 
     for_each(cut.pieces, lambda: piece)

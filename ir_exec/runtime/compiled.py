@@ -33,7 +33,7 @@ from ir_exec.runtime.arguments import (
     whole_number,
 )
 from ir_exec.runtime.executor import Executor
-from ir_exec.runtime.memory import MemoryPlan, default_budget
+from ir_exec.runtime.memory import MemoryPlan, default_budget, keep_some_freed_memory
 from ir_exec.runtime.plan import Instrument
 from ir_exec.runtime.precision import (
     AS_IN_FILE,
@@ -73,6 +73,7 @@ class CompiledModel(Session):
         optimize: bool = True,
         instrument: Instrument | None = None,
     ) -> None:
+        keep_some_freed_memory()
         # Whoever compiled the model may reshape it.
         self._whole = copy(model)
         model = self._model = self._whole if outputs is None else _with_outputs(self._whole, outputs)

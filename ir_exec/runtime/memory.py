@@ -6,12 +6,15 @@ import math
 import os
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
 
 from ir_exec.graph import Node
 from ir_exec.infer import Types
 from ir_exec.types import TensorType
 
-__all__ = ["Buffers", "MemoryPlan", "byte_size", "default_budget"]
+__all__ = ["Buffers", "MemoryPlan", "byte_size", "default_budget", "keep_some_freed_memory"]
 
 FALLBACK = 64 * 2**30
 """Bytes, for systems that do not report their memory."""
@@ -37,6 +40,18 @@ def default_budget() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
         return FALLBACK
+
+
+@cache
+def keep_some_freed_memory() -> None:
+    """Let glibc keep up to 64 MiB of what tensors leave behind for those that follow; elsewhere do nothing.
+
+    glibc takes tensors of more than 128 KiB from the system and gives them back when they are freed, and the system
+    fills each new one with zeros, page by page. It learns from what is freed: from then on tensors of up to that size
+    come from its heap, of which it keeps twice that size. 32 MiB are the most that it learns from; no page of them is
+    touched here. It does not learn where the user has chosen its settings.
+    """
+    np.empty(2**25 - 2**16, np.uint8)
 
 
 def byte_size(type: TensorType) -> int:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 from weakref import ref
@@ -304,3 +308,33 @@ def test_values_are_freed_after_their_last_use():
 
     compiled_of(text)([np.ones((50, 50), np.float32)], observe=look)
     assert alive == [0, 1, 1, 1]
+
+
+FAULTS = """
+import resource, sys
+import numpy as np
+import ir_exec
+compiled = ir_exec.compile_model(sys.argv[1], weights=None, threads=1, optimize=False)
+x = np.ones(1_000_000, np.float32)
+for _ in range(3):
+    compiled([x])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(10):
+    compiled([x])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators have other rules")
+def test_a_run_takes_the_memory_that_the_run_before_left_behind(tmp_path):
+    text = NetworkText()
+    x = text.parameter("1000000")
+    branches = [text.op(kind, x) for kind in ("Exp", "Abs", "Sqrt", "Sin", "Cos", "Tan", "Negative", "Floor")]
+    text.result(text.op("Concat", *branches, axis=0))
+    path = tmp_path / "branches.xml"
+    path.write_bytes(text.file().xml)
+    environment = {name: value for name, value in os.environ.items() if "MALLOC" not in name and "GLIBC" not in name}
+    run = [sys.executable, "-c", FAULTS, str(path)]
+    found = subprocess.run(run, env=environment, capture_output=True, text=True, check=True)
+    # A tensor of 4 MB has 977 pages.
+    assert int(found.stdout) < 100
