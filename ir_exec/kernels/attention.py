@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import inf, isnan, prod
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,8 @@ _Batches = tuple[int, slice]
 _GREATEST_SCORE = 50.0
 """Exponentials up to e^50, 5e21, leave room for sums of them and products with values in f32; e^-50 is no denormal."""
 
-_UNSEEN = -1000.0
-"""What makes the exponential of such a score 0, in f64 too, where it is added to it."""
+_UNSEEN = 1000.0
+"""A score that is so much below another one of its row is nothing beside it, in f64 too."""
 
 
 class Attention:
@@ -100,7 +100,8 @@ class Attention:
         if self._repeats:
             queries = np.broadcast_to(queries, self._queries)
         sinks = None if sink is None else widened(sink)
-        is_bounded = self._may_be_bounded and sinks is None and _are_bounded(queries, key)
+        greatest = _greatest_score(queries, key) if self._may_be_bounded else inf
+        is_bounded = greatest <= _GREATEST_SCORE and sinks is None
         if mask is not None and mask.dtype != np.bool_ and not self._is_causal:
             # No score grows, and one of each query stays as it is.
             is_bounded = is_bounded and not mask.max(-1).any()
@@ -112,7 +113,7 @@ class Attention:
             return rounded(attended, query.dtype)
         queries, keys, values = for_blas(queries), for_blas(keys), for_blas(values)
         output = np.empty(self._result, values.dtype)
-        seen = self._seen(mask, is_bounded)
+        seen = self._seen(mask, greatest)
 
         def work(number: int) -> None:
             some, rows = self._part(number)
@@ -134,20 +135,25 @@ class Attention:
         some = slice(group * self._batches, (group + 1) * self._batches)
         return (self._axis, some), slice(block * self._rows, (block + 1) * self._rows)
 
-    def _seen(self, mask: Array | None, is_bounded: bool) -> list[int]:
-        """How many keys each block of rows begins with: those behind them are masked for all of its queries."""
+    def _seen(self, mask: Array | None, greatest: float) -> list[int]:
+        """How many keys each block of rows begins with: those behind them are masked for all of its queries.
+
+        greatest: no score is larger, or less than its opposite, before the mask.
+        """
         ends = range(self._rows, self._rows * self._blocks + 1, self._rows)
         if self._is_causal:
             return [min(end, self._keys) for end in ends]
         if (
             mask is None
-            or not (is_bounded or mask.dtype == np.bool_)
+            or (mask.dtype != np.bool_ and greatest == inf)
             or mask.ndim < 2
             or mask.shape[-1] != self._keys
             or mask.size * costs.SCORES_A_MASK > self._scores
         ):
             return [self._keys] * self._blocks
-        visible: Array = mask if mask.dtype == np.bool_ else np.greater(mask, _UNSEEN)
+        visible = mask
+        if mask.dtype != np.bool_:
+            visible = np.greater(mask, mask.max(-1, keepdims=True) - (2 * greatest + _UNSEEN))
         visible = np.logical_or.reduce(visible.reshape(-1, *mask.shape[-2:]))
         blocks = [visible[end - self._rows : end] if len(visible) > 1 else visible for end in ends]
         return [int(np.flatnonzero(block.any(0)).max(initial=0)) + 1 for block in blocks]
@@ -173,13 +179,14 @@ class Attention:
         return exponentiate(scores, -1, out=scores, sink=sink)
 
 
-def _are_bounded(queries: Array, keys: Array) -> bool:
-    """Whether all products of queries and keys are small enough for an exponential: |q . k| is at most |q| · |k|.
+def _greatest_score(queries: Array, keys: Array) -> float:
+    """What no product of queries and keys is larger than: |q . k| is at most |q| · |k|.
 
-    False where an element is no number.
+    Infinity where an element is no number.
     """
     longest = [np.einsum("...i,...i->...", vectors, vectors).max(initial=0) for vectors in (queries, keys)]
-    return bool(longest[0] * longest[1] <= _GREATEST_SCORE**2)
+    found = float(np.sqrt(longest[0]) * np.sqrt(longest[1]))
+    return inf if isnan(found) else found
 
 
 def _part(array: Array, some: _Batches, rows: slice | None = None) -> Array:

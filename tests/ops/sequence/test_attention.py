@@ -259,7 +259,7 @@ def test_vectors_with_what_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("masking", ["causal", "boolean", "added", "padding"])
 def test_what_no_query_of_a_piece_sees_is_left_out(monkeypatch: pytest.MonkeyPatch, masking: str) -> None:
-    for name, number in (("SCORES_WORTH_A_BOUND", 0), ("CHUNK_ELEMENTS", 400), ("LEAST_ROWS", 4)):
+    for name, number in (("SCORES_WORTH_A_BOUND", 0), ("CHUNK_ELEMENTS", 100), ("LEAST_ROWS", 4)):
         monkeypatch.setattr(costs, name, number)
     random = np.random.default_rng(0)
     query, key, value = [random.standard_normal((8, 20, 4)).astype(np.float32) for _ in range(3)]
