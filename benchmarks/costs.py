@@ -22,9 +22,9 @@ sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.paren
 from ir_exec.kernels import costs
 from ir_exec.kernels.boxes import CornerOverlaps, keep_best
 from ir_exec.kernels.compressed import CompressedMatrix, multiply_rows
+from ir_exec.kernels.elementwise import truncated_remainder
 from ir_exec.kernels.gather import take_along_axis
 from ir_exec.kernels.parallel import THREADS, Worker, for_each
-from ir_exec.kernels.remainder import truncated_remainder
 from ir_exec.kernels.scatter import put_slices
 from ir_exec.kernels.scatter_reduced import Reduced
 from ir_exec.kernels.softmax import softmax

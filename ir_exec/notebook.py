@@ -7,7 +7,7 @@ from importlib import import_module
 
 __all__ = ["html_table", "with_page"]
 
-_PAGES = "ir_exec.view.notebook"
+_PAGES = "ir_exec.view.html"
 """The module that makes pages. It stands above all that it shows, so it is found by its name, when a notebook asks."""
 
 

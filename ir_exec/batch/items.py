@@ -7,6 +7,7 @@ A file of several arrays (.npz, a Zarr group, columns of Parquet) gives them to 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from ir_exec.batch.archive import port_of_key
 from ir_exec.codes import Code
 from ir_exec.debug.files import damaged, load_npz, nearest
 from ir_exec.errors import EvaluationError
@@ -23,7 +23,7 @@ from ir_exec.ir.urls import is_url, local_path, replaced_suffix, suffix_of
 from ir_exec.model import ModelPort
 from ir_exec.types import STRING, Array
 
-__all__ = ["SUFFIXES", "StoredFile", "StoredItem", "items_in"]
+__all__ = ["SUFFIXES", "StoredFile", "StoredItem", "items_in", "port_of_key"]
 
 UNNAMED = ""
 """The key of an array whose file gives it no name."""
@@ -305,3 +305,15 @@ SUFFIXES: dict[str, Reader] = {
     ".parquet": _read_parquet,
 }
 """How files are read, by the ends of their names."""
+
+
+def port_of_key(key: str, ports: Sequence[ModelPort]) -> ModelPort | None:
+    """The input that an array in a file is for: one of its names, or in0, in1, ...
+
+    arr_0, arr_1, ... are what `numpy.savez` calls arrays that it is given without names.
+    """
+    for port in ports:
+        if key == port.name or key in port.names:
+            return port
+    match = re.fullmatch(r"(?:in|arr_)(\d{1,6})", key)
+    return ports[int(match[1])] if match and int(match[1]) < len(ports) else None

@@ -19,7 +19,7 @@ from ir_exec.ir import MAX_BODY_DEPTH, BackEdge, Body, PortMapEntry
 from ir_exec.ir.held import HeldWeights
 from ir_exec.ops import Op
 from ir_exec.ops.base import bodies as ties
-from ir_exec.ops.base.body_types import either
+from ir_exec.ops.base.bodies import either
 from ir_exec.ops.base.shapes import normalize_axis
 from ir_exec.ops.condition import If
 from ir_exec.ops.infrastructure.loops import Loop, TensorIterator

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ir_exec.check.constants import odd_constants
-from ir_exec.check.dynamic import unbounded_inputs
 from ir_exec.check.findings import Findings, Repair
 from ir_exec.check.names import colliding_names, repeated_rt_info
 from ir_exec.check.releases import Release, newer_than, requirement
@@ -25,13 +25,14 @@ from ir_exec.check.types import check_types
 from ir_exec.check.what_if import InputShapes, check_shapes, given_types
 from ir_exec.codes import Code
 from ir_exec.collector import paused_collector
-from ir_exec.errors import IRError, ResourceError, internal_error
-from ir_exec.graph import Value, build_graph
+from ir_exec.errors import IRError, ResourceError, ShapeError, internal_error
+from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.ir.markup import is_text
 from ir_exec.model import Loaded, Model, Source, WeightsSource, load, ports_of
-from ir_exec.types import TensorType
+from ir_exec.ops.infrastructure.values import Parameter
+from ir_exec.types import Shape, TensorType
 
-__all__ = ["Checked", "check_model", "run_check"]
+__all__ = ["Checked", "check_model", "run_check", "unbounded_inputs"]
 
 
 @paused_collector()
@@ -195,3 +196,27 @@ def _path(source: Model | Source) -> str | None:
     except Exception:
         # A path may be an object of any class, and its `__fspath__` may raise anything.
         return None
+
+
+def unbounded_inputs(graph: Graph, given: Mapping[Value, TensorType]) -> Iterator[IRError]:
+    """IR507 for each input of unknown rank, IR508 for each input with a dim without upper bound.
+
+    given: types that replace those of the file.
+    """
+    for node in graph.parameters:
+        shape = _shape(node, given)
+        if shape is None:
+            continue
+        if shape.dims is None:
+            message = "the rank of this input is not known, which some devices refuse"
+            yield ShapeError(message, code=Code.dynamic_rank).located(node.location)
+        elif not all(dim.is_bounded for dim in shape.dims):
+            message = "a dim of this input has no upper bound, which some devices refuse"
+            yield ShapeError(message, code=Code.unbounded_dim).located(node.location)
+
+
+def _shape(node: Node, given: Mapping[Value, TensorType]) -> Shape | None:
+    for value in node.outputs:
+        if value in given:
+            return given[value].shape
+    return node.op.shape if isinstance(node.op, Parameter) else None

@@ -6,10 +6,9 @@ below go on with the more likely type (`settle.py`). So one pass finds each inde
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from ir_exec.check.bodies import body_input_types
-from ir_exec.check.compare import fits, merged
+from ir_exec.check.compare import difference, fits, merged
 from ir_exec.check.declarations import meaningless_ports
 from ir_exec.check.ends import End, layer_of
 from ir_exec.check.findings import Findings
@@ -21,10 +20,12 @@ from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import infer_types, tells_outputs
 from ir_exec.ir import Weights
 from ir_exec.ops import Op
-from ir_exec.ops.infrastructure.values import Const
-from ir_exec.types import ElementType, TensorType
+from ir_exec.ops.base.bodies import BodyInput, Ties
+from ir_exec.ops.base.shapes import normalize_axis
+from ir_exec.ops.infrastructure.values import Const, Parameter
+from ir_exec.types import Dim, ElementType, Shape, TensorType
 
-__all__ = ["check_types"]
+__all__ = ["body_input_types", "check_types"]
 
 
 def check_types(
@@ -215,3 +216,42 @@ class _SharedConstants:
                 hint = f"{more} this from {layer_of(value.node)}; the same is not said of {them} again"
                 return fault.changed(hint=hint)
         return fault
+
+
+def body_input_types(node: Node, inputs: list[TensorType]) -> Iterator[tuple[Node, IRError]]:
+    """IR605 for each Parameter that declares another type than it is passed, with the Parameter.
+
+    Values carried round a loop are compared by element type alone: their shape may change between iterations.
+    """
+    for body in node.bodies:
+        if body.ties is None:
+            continue
+        for entry in body.ties.inputs:
+            fault = _fault(body.graph, body.ties, entry, inputs)
+            if fault is not None:
+                inner = body.graph.parameters[entry.parameter]
+                yield inner, fault.located(inner.location)
+
+
+def _fault(graph: Graph, ties: Ties, entry: BodyInput, inputs: list[TensorType]) -> IRError | None:
+    op = graph.parameters[entry.parameter].op
+    if entry.position is None or entry.counts_iterations or not isinstance(op, Parameter):
+        return None
+    declared = TensorType(op.element_type, op.shape)
+    handed = _part(inputs[entry.position], entry)
+    if any(edge.parameter == entry.parameter for edge in ties.back_edges):
+        handed = TensorType(handed.element_type, Shape.unknown())
+    if fits(declared, handed):
+        return None
+    message = f"the Parameter is {declared}, but the layer hands it {handed}: {difference(declared, handed)}"
+    return ShapeError(message, code=Code.body_input_type)
+
+
+def _part(type: TensorType, entry: BodyInput) -> TensorType:
+    """The type of the slice of an input that one iteration reads."""
+    dims = type.shape.dims
+    if entry.part is None or dims is None or not -len(dims) <= entry.part.axis < len(dims):
+        return type.without_values()
+    axis = normalize_axis(entry.part.axis, len(dims))
+    sizes = [Dim(entry.part.part_size) if index == axis else dim for index, dim in enumerate(dims)]
+    return TensorType(type.element_type, Shape(sizes))

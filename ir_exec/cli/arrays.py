@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ir_exec.batch.archive import port_of_key
+from ir_exec.batch.items import port_of_key
 from ir_exec.cli.files import writing
 from ir_exec.cli.terminal import Unusable
 from ir_exec.debug.files import NATIVE, RECORDS, storable, store_npz

@@ -15,9 +15,9 @@ from ir_exec.cli.compare_many import CompareItem, compare_many
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_text
 from ir_exec.cli.inputs import DRAWN_HINT, Asked, input_options
+from ir_exec.cli.options import FiniteRange
 from ir_exec.cli.parallel import worker_options
 from ir_exec.cli.progress import LayerBar
-from ir_exec.cli.ranges import FiniteRange
 from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, table, terminal_width
 from ir_exec.debug import Comparison, compare

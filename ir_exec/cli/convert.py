@@ -9,9 +9,8 @@ import click
 
 from ir_exec.check.releases import Release, first_release, newer_than
 from ir_exec.cli.completion import complete_releases
-from ir_exec.cli.shape_option import shape_option, shapes_by_input
-from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages
-from ir_exec.cli.written import show_written
+from ir_exec.cli.options import shape_option, shapes_by_input
+from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show_written
 from ir_exec.errors import IRError, Location
 from ir_exec.model import Model, read_model
 from ir_exec.onnx.model import convert_model, inputs_of

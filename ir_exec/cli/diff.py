@@ -11,7 +11,7 @@ from ir_exec.cli.extensions import extension_option, load_extensions
 from ir_exec.cli.files import write_text
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, styled
 from ir_exec.debug import NetworkDiff, diff
-from ir_exec.debug.listed import listed
+from ir_exec.debug.diffing import listed
 from ir_exec.printable import printable
 
 

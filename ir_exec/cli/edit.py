@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
@@ -12,10 +14,8 @@ from ir_exec import build
 from ir_exec.build import Editor
 from ir_exec.build.operators import operator_class
 from ir_exec.cli.extensions import extension_option, load_extensions
-from ir_exec.cli.layer_text import LayerText, read_layers
-from ir_exec.cli.shape_option import shape_option, shapes_by_input
-from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages
-from ir_exec.cli.written import show_written
+from ir_exec.cli.options import shape_option, shapes_by_input
+from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show_written
 from ir_exec.model import read_model
 from ir_exec.types import Array
 
@@ -190,3 +190,52 @@ def _array(path: str) -> Array:
     if not isinstance(loaded, np.ndarray):
         raise Unusable(f"{path} holds several arrays: expected an .npy file")
     return loaded
+
+
+_NAMED_LAYER = re.compile(r"(?P<name>.+?)=(?P<type>[A-Za-z_]\w*)(?P<arguments>\(.*\))?", re.DOTALL)
+
+_BOOLEANS = {"true": True, "True": True, "false": False, "False": False}
+
+
+class LayerText(NamedTuple):
+    """inputs: numbers, lists, and texts, which are names of values or .npy files. attributes: by name."""
+
+    type: str
+    inputs: tuple[Any, ...]
+    attributes: Mapping[str, Any]
+
+
+def read_layers(texts: Iterable[str], option: str) -> Iterator[tuple[str, LayerText]]:
+    """Both sides of each `NAME=TYPE(...)`; names may contain `=`. Raises Unusable for other texts."""
+    for text in texts:
+        match = _NAMED_LAYER.fullmatch(text)
+        if match is None:
+            raise Unusable(f"{option} {text!r} is not NAME=TYPE or NAME=TYPE(input, attribute=value)")
+        try:
+            yield match["name"], _layer(match["type"], match["arguments"] or "()")
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            message = f"{option} {text!r}: expected numbers, [lists] and quoted names, then attribute=value"
+            raise Unusable(message) from None
+
+
+def _layer(type: str, arguments: str) -> LayerText:
+    call = ast.parse(f"{type}{arguments}", mode="eval").body
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        raise ValueError
+    attributes: dict[str, Any] = {}
+    for keyword in call.keywords:
+        if keyword.arg is None:
+            raise ValueError
+        attributes[keyword.arg] = keyword.value.id if isinstance(keyword.value, ast.Name) else _literal(keyword.value)
+    return LayerText(type, tuple(map(_input, call.args)), attributes)
+
+
+def _input(node: ast.expr) -> Any:
+    return _BOOLEANS[node.id] if isinstance(node, ast.Name) and node.id in _BOOLEANS else _literal(node)
+
+
+def _literal(node: ast.expr) -> bool | int | float | str | list[Any]:
+    found = ast.literal_eval(node)
+    if not isinstance(found, bool | int | float | str | list | tuple):
+        raise ValueError
+    return list(found) if isinstance(found, tuple) else found

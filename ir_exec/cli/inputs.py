@@ -11,7 +11,7 @@ import click
 
 from ir_exec.cli.arrays import read_array, read_arrays, split_named
 from ir_exec.cli.extensions import extension_option
-from ir_exec.cli.shape_option import shape_option, shapes_by_input
+from ir_exec.cli.options import shape_option, shapes_by_input
 from ir_exec.cli.terminal import Unusable, echo
 from ir_exec.debug import drawn_inputs
 from ir_exec.model import Model, ModelPort

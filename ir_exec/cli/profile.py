@@ -12,12 +12,20 @@ from ir_exec.cli.allocator import keep_freed_memory
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_text
 from ir_exec.cli.inputs import DRAWN_HINT, Asked, input_options
+from ir_exec.cli.options import FiniteRange
 from ir_exec.cli.progress import Steps
-from ir_exec.cli.ranges import FiniteRange
 from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import check_hint, echo, errors_as_messages, show, table
-from ir_exec.debug.profile_report import OpenVINOProfile, Profile, Rates
-from ir_exec.debug.profile_text import bytes_text, seconds_text, slowest, summary, type_text
+from ir_exec.debug.profile_report import (
+    OpenVINOProfile,
+    Profile,
+    Rates,
+    bytes_text,
+    seconds_text,
+    slowest,
+    summary,
+    type_text,
+)
 from ir_exec.debug.profiling import profile
 from ir_exec.model import read_model
 from ir_exec.runtime.precision import Precision

@@ -15,9 +15,9 @@ from ir_exec.cli.arrays import statistics, write_arrays
 from ir_exec.cli.batch import Many, is_many, run_many
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.inputs import DRAWN_HINT, Asked, input_options
+from ir_exec.cli.options import FiniteRange
 from ir_exec.cli.parallel import worker_options
 from ir_exec.cli.progress import LayerBar
-from ir_exec.cli.ranges import FiniteRange
 from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, styled, table
 from ir_exec.debug.expected import differences

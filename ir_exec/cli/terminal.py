@@ -17,6 +17,7 @@ from ir_exec.check import Diagnostic, render_diagnostic
 from ir_exec.cli.tables import Table, columns_of, wrapped
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, ResourceError, internal_error
+from ir_exec.model import Model
 from ir_exec.printable import inert, printable
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "errors_as_messages",
     "show",
     "show_json",
+    "show_written",
     "shows_progress",
     "styled",
     "table",
@@ -144,3 +146,13 @@ def show_json(text: str) -> None:
 def table(title: str, **columns: Literal["left", "right"]) -> Table:
     """An empty table; `columns` maps headings, with `_` for blanks, to the alignment of their cells."""
     return Table(title, {heading.replace("_", " "): side for heading, side in columns.items()})
+
+
+def show_written(title: str, model: Model, path: str) -> None:
+    """The inputs and outputs of the network, and how many layers went where."""
+    ends = table(title, end="left", name="left", element_type="left", shape="left")
+    for end, ports in (("input", model.inputs), ("output", model.outputs)):
+        for port in ports:
+            ends.add_row(end, printable(port.name), str(port.element_type), str(port.shape))
+    count = sum(1 for _ in model.graph.all_nodes())
+    show(ends, f"{count:,} layers written to {path}")

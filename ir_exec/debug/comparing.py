@@ -18,7 +18,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.debug.entries import Entry, Key, by_key, entries_of
 from ir_exec.debug.jumps import jump_of
-from ir_exec.debug.known import SAME, Anchor, BodyPair, Found, takers, unmatched_of
+from ir_exec.debug.known import SAME, Anchor, BodyPair, Found, as_type_of, maker_of, takers, unmatched_of
 from ir_exec.debug.matching import matched
 from ir_exec.debug.metrics import (
     Difference,
@@ -39,7 +39,7 @@ from ir_exec.model import Model
 from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, ReadsVariable
 from ir_exec.runtime.precision import as_declared
-from ir_exec.types import STRING, Array, ElementType, convert
+from ir_exec.types import Array, ElementType
 
 __all__ = ["compare_with"]
 
@@ -241,7 +241,7 @@ class _Comparing:
             anchor = self._anchor(node, entry, where, ours, wanted, made, same, includes)
             if not same:
                 makes = layer.own is not None and layer.own.max_abs > 0
-                anchor.maker = visit.path if makes else _maker(anchors)
+                anchor.maker = visit.path if makes else maker_of(anchors)
             frame[value.number] = anchor
             if isinstance(node.op, Const) and where.scope:
                 self._constants[where.scope, node] = frame[value.number]
@@ -272,7 +272,7 @@ class _Comparing:
                 wanted,
                 layer.carried,
                 self.settings.carried,
-                _maker(anchors),
+                maker_of(anchors),
             )
             if jump is not None:
                 self._note_steps(visit, values, Tolerance(layer.carried.rtol, layer.carried.atol))
@@ -327,7 +327,7 @@ class _Comparing:
         if all(anchor.same for anchor in anchors):
             return visit.outputs, visit.inputs, None
         try:
-            inputs = [_as_type_of(anchor.value(ours), ours) for anchor, ours in zip(anchors, visit.inputs, strict=True)]
+            inputs = [as_type_of(anchor.value(ours), ours) for anchor, ours in zip(anchors, visit.inputs, strict=True)]
             return self._walker.again(node, inputs), inputs, None
         except (IRError, ValueError) as error:
             message = error.message if isinstance(error, IRError) else str(error)
@@ -489,19 +489,5 @@ class _Comparing:
         )
 
 
-def _maker(anchors: Sequence[Anchor]) -> str | None:
-    """The nearest layer above whose own error is in one of these."""
-    return next((anchor.maker for anchor in anchors if anchor.maker is not None), None)
-
-
 def _fits(layer: ComparedLayer) -> bool:
     return layer.carried is not None and layer.carried.is_within
-
-
-def _as_type_of(array: Array, other: Array) -> Array:
-    if array.dtype == other.dtype:
-        return array
-    kind = ElementType.of(other)
-    if kind in STRING or ElementType.of(array) in STRING:
-        raise ValueError(f"it has {ElementType.of(array)} where this network has {kind}")
-    return convert(array, kind)

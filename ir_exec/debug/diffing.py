@@ -1,14 +1,21 @@
-"""What differs between two networks, whatever the ids, the order and the generated names of their layers."""
+"""What differs between two networks, whatever the ids, the order and the generated names of their layers.
+
+Constants are compared as arrays, and by what weights in few bits stand for; `listed` gives programs that compare lines
+a network as text without ids.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import blake2b
 from typing import NamedTuple
 
+import numpy as np
+
 from ir_exec.codes import Code
-from ir_exec.debug.constants import constant_difference, constants_behind, numbers_behind
 from ir_exec.debug.diff_report import Change, ChangedLayer, NetworkDiff, Place
-from ir_exec.debug.metrics import Difference, Tolerance, difference
+from ir_exec.debug.facts import as_numbers
+from ir_exec.debug.metrics import Difference, Tolerance, difference, same_bits
 from ir_exec.debug.pairing import Side, is_generated, paired, plain_attributes
 from ir_exec.errors import IRError, raise_error
 from ir_exec.graph import Graph, Node, Value
@@ -16,8 +23,10 @@ from ir_exec.ir import RtInfo, Weights
 from ir_exec.model import Loaded, Model, Source, WeightsSource, load
 from ir_exec.ops.base.registry import canonical, type_key
 from ir_exec.ops.infrastructure.values import Const, Result
+from ir_exec.printable import printable
+from ir_exec.types import STRING, Array
 
-__all__ = ["diff", "opened"]
+__all__ = ["constant_difference", "constants_behind", "diff", "listed", "numbers_behind", "opened"]
 
 
 def diff(
@@ -263,3 +272,79 @@ def _changed(
         changes=changes,
         constant=constant,
     )
+
+
+def listed(source: Model | Source, weights: WeightsSource | None = None) -> Iterator[str]:
+    """A line for each layer in the order of computation, one below it for each attribute; constants by a digest.
+
+    Raises what `read_model` raises, missing weights left out.
+    """
+    network = opened(source, weights)
+    yield from _lines(network.graph, network.weights, "")
+
+
+def _lines(graph: Graph, weights: Weights | None, indent: str) -> Iterator[str]:
+    for node in (*graph.nodes, *graph.unreachable):
+        inputs = ", ".join(value.name for value in node.values_in)
+        outputs = ", ".join(str(value.declared) for value in node.outputs)
+        yield indent + printable(f"{node.name} = {node.layer.version} {node.type}({inputs}) {outputs}".rstrip())
+        for name, value in plain_attributes(node).items():
+            yield f"{indent}    {name} = {printable(value)}"
+        if isinstance(node.op, Const):
+            yield f"{indent}    values = {_digest(node, weights)}"
+        for body in node.bodies:
+            yield f"{indent}    {printable(body.name)}:"
+            yield from _lines(body.graph, weights, f"{indent}        ")
+
+
+def _digest(node: Node, weights: Weights | None) -> str:
+    if weights is None:
+        return "not known: the .bin is missing"
+    assert isinstance(node.op, Const)
+    return blake2b(weights.slice(node.op.offset, node.op.size), digest_size=16).hexdigest()
+
+
+_DEEPEST = 8
+"""Layers between a weight in few bits and the layer that multiplies by it: conversions, zero point, scale, no more."""
+
+_STEPS = {"Convert", "Subtract", "Multiply"}
+
+
+def constant_difference(a: Node, b: Node, weights: tuple[Weights | None, Weights | None]) -> Difference | None:
+    """How far two constants are apart; None where they are the same, bit by bit. One side's weights may be missing."""
+    if weights[0] is None or weights[1] is None:
+        return Difference(problem="not compared: the .bin is missing")
+    assert isinstance(a.op, Const)
+    assert isinstance(b.op, Const)
+    mine, theirs = a.op.evaluate(weights=weights[0]), b.op.evaluate(weights=weights[1])
+    if same_bits(mine, theirs):
+        return None
+    if mine.shape != theirs.shape:
+        return Difference(problem="the shapes differ")
+    if (a.op.element_type in STRING) != (b.op.element_type in STRING):
+        return Difference(problem="one holds strings, the other numbers")
+    return difference(theirs, mine, Tolerance())
+
+
+def constants_behind(value: Value, depth: int = 0) -> Iterator[Node]:
+    """The constants that a value is made of by conversions, differences and products; none where others take part."""
+    node = value.node
+    if isinstance(node.op, Const):
+        yield node
+    elif canonical(node.type) in _STEPS and depth < _DEEPEST:
+        parts = [list(constants_behind(one, depth + 1)) for one in node.values_in]
+        if all(parts):
+            for part in parts:
+                yield from part
+
+
+def numbers_behind(value: Value, weights: Weights) -> Array:
+    """What the constants behind a value stand for, in f64. ValueError where they do not broadcast, and for strings."""
+    node = value.node
+    if isinstance(node.op, Const):
+        return as_numbers(node.op.evaluate(weights=weights))
+    parts = [numbers_behind(one, weights) for one in node.values_in]
+    if canonical(node.type) == "Convert":
+        return parts[0]
+    with np.errstate(all="ignore"):
+        return parts[0] - parts[1] if canonical(node.type) == "Subtract" else parts[0] * parts[1]

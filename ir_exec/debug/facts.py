@@ -1,18 +1,18 @@
-"""What is told of a value without showing it: extent, moments, and what is not finite."""
+"""What is told of a value without showing it: extent, moments, and what is not finite; its elements as numbers."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, PlainSerializer
 
-from ir_exec.debug.numbers import as_numbers, pieces
 from ir_exec.ir.packing import encode
-from ir_exec.types import STRING, Array, ElementType
+from ir_exec.types import STRING, Array, ElementType, convert
 
-__all__ = ["Facts", "Number", "Record", "digest", "facts_of"]
+__all__ = ["PIECE", "Facts", "Number", "Record", "as_numbers", "digest", "facts_of", "pieces"]
 
 
 class Record(BaseModel):
@@ -98,3 +98,22 @@ def digest(array: Array) -> str:
         for _, (part,) in pieces(array):
             hashed.update(np.ascontiguousarray(part).view(np.uint8).data)
     return hashed.hexdigest()
+
+
+PIECE = 2**18
+"""How many elements are looked at together: what is made of them takes little memory."""
+
+
+def as_numbers(array: Array) -> Array:
+    """The elements as f64; those of 64-bit integers that it cannot hold are rounded. ValueError for strings."""
+    kind = ElementType.of(array)
+    if kind in STRING:
+        raise ValueError("strings are no numbers")
+    return convert(array, ElementType.f64)
+
+
+def pieces(*arrays: Array) -> Iterator[tuple[int, tuple[Array, ...]]]:
+    """Parts of flattened arrays of one shape, and where each begins."""
+    flat = [array.reshape(-1) for array in arrays]
+    for start in range(0, flat[0].size, PIECE):
+        yield start, tuple([one[start : start + PIECE] for one in flat])

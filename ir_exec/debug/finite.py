@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ir_exec.debug.numbers import as_numbers, pieces
+from ir_exec.debug.facts import as_numbers, pieces
 from ir_exec.debug.walk import Visit, Walker
 from ir_exec.errors import Location
 from ir_exec.model import Model

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ir_exec.debug.facts import Number, Record
+from ir_exec.debug.facts import Number, Record, as_numbers
 from ir_exec.debug.metrics import Difference, Tolerance, difference, same_bits
-from ir_exec.debug.numbers import as_numbers
 from ir_exec.graph import Node
 from ir_exec.types import Array, ElementType
 

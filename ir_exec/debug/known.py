@@ -10,9 +10,9 @@ from ir_exec.debug.entries import Entry, Key
 from ir_exec.debug.metrics import same_bits
 from ir_exec.debug.report import ComparedLayer, Unmatched
 from ir_exec.graph import Graph
-from ir_exec.types import Array
+from ir_exec.types import STRING, Array, ElementType, convert
 
-__all__ = ["SAME", "Anchor", "BodyPair", "Found", "takers", "unmatched_of"]
+__all__ = ["SAME", "Anchor", "BodyPair", "Found", "as_type_of", "maker_of", "takers", "unmatched_of"]
 
 
 @dataclass(slots=True)
@@ -99,3 +99,18 @@ def unmatched_of(
             why = "the network has no layer or tensor that it could be"
             listed.append(Unmatched(side="reference", path=entry.path, type=entry.type, why=why))
     return listed
+
+
+def maker_of(anchors: Sequence[Anchor]) -> str | None:
+    """The nearest layer above whose own error is in one of these."""
+    return next((anchor.maker for anchor in anchors if anchor.maker is not None), None)
+
+
+def as_type_of(array: Array, other: Array) -> Array:
+    """The array in the element type of another; ValueError where one of them has strings."""
+    if array.dtype == other.dtype:
+        return array
+    kind = ElementType.of(other)
+    if kind in STRING or ElementType.of(array) in STRING:
+        raise ValueError(f"it has {ElementType.of(array)} where this network has {kind}")
+    return convert(array, kind)

@@ -12,8 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.debug.facts import Number, Record
-from ir_exec.debug.numbers import PIECE, as_numbers, pieces
+from ir_exec.debug.facts import PIECE, Number, Record, as_numbers, pieces
 from ir_exec.debug.terms import terms_count
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Node

@@ -18,8 +18,15 @@ from typing import Literal, NamedTuple
 from ir_exec.codes import Code
 from ir_exec.debug.drawing import drawn_inputs
 from ir_exec.debug.files import write_file
-from ir_exec.debug.machine import Machine, measure_machine
-from ir_exec.debug.profile_report import GroupProfile, LayerProfile, OpenVINOProfile, Profile, Rates
+from ir_exec.debug.profile_report import (
+    GroupProfile,
+    LayerProfile,
+    Machine,
+    OpenVINOProfile,
+    Profile,
+    Rates,
+    measure_machine,
+)
 from ir_exec.debug.recording import Counted, Event, Recorder
 from ir_exec.debug.trace_events import trace_events as as_trace_events
 from ir_exec.errors import EvaluationError, IRError

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ir_exec.debug.facts import as_numbers
 from ir_exec.debug.metrics import Tolerance
-from ir_exec.debug.numbers import as_numbers
 from ir_exec.graph import Node
 from ir_exec.ops.base.registry import canonical
 from ir_exec.types import Array, ElementType

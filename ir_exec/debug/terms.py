@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ir_exec.debug.numbers import as_numbers
+from ir_exec.debug.facts import as_numbers
 from ir_exec.errors import IRError
 from ir_exec.graph import Node
 from ir_exec.ops.base.axes import axes_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import inf, isnan, prod
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,9 @@ _Batches = tuple[int, slice]
 
 _GREATEST_SCORE = 50.0
 """Exponentials up to e^50, 5e21, leave room for sums of them and products with values in f32; e^-50 is no denormal."""
+
+_UNSEEN = 1000.0
+"""A score that is so much below another one of its row is nothing beside it, in f64 too."""
 
 
 class Attention:
@@ -75,6 +78,7 @@ class Attention:
         fitting = max(costs.SCORES_AT_ONCE // a_row, 1)
         self._rows = min(max(-(-rows // -(-wanted // groups)), least), fitting)
         self._blocks = -(-rows // self._rows)
+        self._keys, self._scores = keys, scores
         self._count = groups * self._blocks
 
     def __call__(
@@ -96,8 +100,11 @@ class Attention:
         if self._repeats:
             queries = np.broadcast_to(queries, self._queries)
         sinks = None if sink is None else widened(sink)
-        is_added = mask is not None and mask.dtype != np.bool_ and not self._is_causal
-        is_bounded = self._may_be_bounded and sinks is None and not is_added and _are_bounded(queries, key)
+        greatest = _greatest_score(queries, key) if self._may_be_bounded else inf
+        is_bounded = greatest <= _GREATEST_SCORE and sinks is None
+        if mask is not None and mask.dtype != np.bool_ and not self._is_causal:
+            # No score grows, and one of each query stays as it is.
+            is_bounded = is_bounded and not mask.max(-1).any()
         if self._count == 1:
             scores = matrix_product(queries, keys)
             total = self._exponentiate(scores, mask, sinks, 0, is_bounded)
@@ -106,15 +113,18 @@ class Attention:
             return rounded(attended, query.dtype)
         queries, keys, values = for_blas(queries), for_blas(keys), for_blas(values)
         output = np.empty(self._result, values.dtype)
+        seen = self._seen(mask, greatest)
 
         def work(number: int) -> None:
             some, rows = self._part(number)
-            scores = np.matmul(_part(queries, some, rows), _part(keys, some))
-            masks = None if mask is None else _part(mask, some, rows)
+            first = slice(seen[number % self._blocks])
+            scores = np.matmul(_part(queries, some, rows), _part(keys, some)[..., first])
+            masks = None if mask is None else _part(mask, some, rows)[..., first]
             some_sinks = None if sinks is None else _part(sinks, some, rows)
             total = self._exponentiate(scores, masks, some_sinks, rows.start, is_bounded)
             # A part that is not alone is for one thread.
-            np.divide(np.matmul(scores, _part(values, some)), total, out=_part(output, some, rows))
+            attended = np.matmul(scores, _part(values, some)[..., first, :])
+            np.divide(attended, total, out=_part(output, some, rows))
 
         share_products(self._count, lambda: work, nanoseconds=self._nanoseconds)
         return rounded(output, query.dtype)
@@ -124,6 +134,29 @@ class Attention:
         group, block = divmod(number, self._blocks)
         some = slice(group * self._batches, (group + 1) * self._batches)
         return (self._axis, some), slice(block * self._rows, (block + 1) * self._rows)
+
+    def _seen(self, mask: Array | None, greatest: float) -> list[int]:
+        """How many keys each block of rows begins with: those behind them are masked for all of its queries.
+
+        greatest: no score is larger, or less than its opposite, before the mask.
+        """
+        ends = range(self._rows, self._rows * self._blocks + 1, self._rows)
+        if self._is_causal:
+            return [min(end, self._keys) for end in ends]
+        if (
+            mask is None
+            or (mask.dtype != np.bool_ and greatest == inf)
+            or mask.ndim < 2
+            or mask.shape[-1] != self._keys
+            or mask.size * costs.SCORES_A_MASK > self._scores
+        ):
+            return [self._keys] * self._blocks
+        visible = mask
+        if mask.dtype != np.bool_:
+            visible = np.greater(mask, mask.max(-1, keepdims=True) - (2 * greatest + _UNSEEN))
+        visible = np.logical_or.reduce(visible.reshape(-1, *mask.shape[-2:]))
+        blocks = [visible[end - self._rows : end] if len(visible) > 1 else visible for end in ends]
+        return [int(np.flatnonzero(block.any(0)).max(initial=0)) + 1 for block in blocks]
 
     def _exponentiate(
         self, scores: Array, mask: Array | None, sink: Array | None, first: int, is_bounded: bool
@@ -146,13 +179,14 @@ class Attention:
         return exponentiate(scores, -1, out=scores, sink=sink)
 
 
-def _are_bounded(queries: Array, keys: Array) -> bool:
-    """Whether all products of queries and keys are small enough for an exponential: |q . k| is at most |q| · |k|.
+def _greatest_score(queries: Array, keys: Array) -> float:
+    """What no product of queries and keys is larger than: |q . k| is at most |q| · |k|.
 
-    False where an element is no number.
+    Infinity where an element is no number.
     """
     longest = [np.einsum("...i,...i->...", vectors, vectors).max(initial=0) for vectors in (queries, keys)]
-    return bool(longest[0] * longest[1] <= _GREATEST_SCORE**2)
+    found = float(np.sqrt(longest[0]) * np.sqrt(longest[1]))
+    return inf if isnan(found) else found
 
 
 def _part(array: Array, some: _Batches, rows: slice | None = None) -> Array:

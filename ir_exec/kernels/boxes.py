@@ -6,9 +6,10 @@ the arithmetic runs over all boxes at once, in contiguous memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from math import prod
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,26 +20,26 @@ from ir_exec.kernels.views import as_bits
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = [
+    "Candidates",
     "CornerOverlaps",
     "Overlaps",
+    "RotatedOverlaps",
     "Selected",
     "above",
     "as_rows",
     "best_first",
     "best_of_classes",
     "box_areas",
+    "candidates_of",
     "intersections",
     "keep_best",
     "keep_best_of_classes",
     "keep_decaying",
+    "keep_few_of_classes",
     "moved_boxes",
     "overlaps_of",
-    "rotated_overlaps",
-    "side_by_side",
+    "parts_of_classes",
 ]
-
-Overlaps: TypeAlias = Callable[[Array, Array], Array]
-"""From the positions of two boxes to their intersection over union; arrays of positions are broadcast together."""
 
 
 def as_rows(boxes: Array) -> Array:
@@ -92,8 +93,20 @@ def overlaps_of(common: Array, area: Any, areas: Array) -> Array:
     return overlaps if has_area.all() and have_areas.all() else _zero_unless(has_area & have_areas, overlaps)
 
 
-class CornerOverlaps:
-    """The `Overlaps` of boxes that are rows of two opposite corners, the lesser one first; see `intersections`."""
+class Overlaps:
+    """From the positions of two boxes to their intersection over union; arrays of positions are broadcast together."""
+
+    def __call__(self, one: Array, other: Array) -> Array:
+        raise NotImplementedError
+
+    def reach(self, one: Array, other: Array, limit: np.float32) -> Array:
+        """Whether the overlaps are `limit`, which is above 0, or more; what is no number is not."""
+        far: Array = self(one, other) >= limit
+        return far
+
+
+class CornerOverlaps(Overlaps):
+    """The overlaps of boxes that are rows of two opposite corners, the lesser one first; see `intersections`."""
 
     def __init__(self, boxes: Array, margin: float = 0.0, *, touching: bool = True) -> None:
         self._boxes = boxes
@@ -109,8 +122,22 @@ class CornerOverlaps:
         areas = self._areas
         return overlaps_of(common, areas[one], areas[other])
 
-    def may_reach(self, one: Array, other: Array, limit: float) -> Array:
-        """Where an overlap may be `limit`, which is above 0, or more: a tenth of the time of the overlaps.
+    def reach(self, one: Array, other: Array, limit: np.float32) -> Array:
+        shape = np.broadcast_shapes(one.shape, other.shape)
+        if prod(shape) < costs.FEW_PAIRS:
+            return super().reach(one, other, limit)
+        is_far = self._may_reach(one, other, float(limit))
+        # Of several axes np.nonzero takes ten times as long.
+        places = np.flatnonzero(is_far)
+        if len(places) * costs.PAIRS_A_FOUND_ONE > is_far.size:
+            return super().reach(one, other, limit)
+        place = np.unravel_index(places, shape)
+        ones, others = (np.broadcast_to(numbers, shape)[place] for numbers in (one, other))
+        is_far.reshape(-1)[places] = super().reach(ones, others, limit)
+        return is_far
+
+    def _may_reach(self, one: Array, other: Array, limit: float) -> Array:
+        """Where an overlap may be `limit` or more: a tenth of the time of the overlaps.
 
         What boxes then have in common is, along each axis, at least that share of either of them.
         """
@@ -155,12 +182,22 @@ def keep_best(
     The boxes stand in falling order of their scores. One is removed by an overlap that is not below `threshold`.
     most: as many boxes at most are kept. shrink: a threshold above one half is multiplied by this at each kept box.
     """
-    alone = [np.arange(count)]
-    return keep_best_of_classes(alone, overlaps, threshold, count=count, most=most, shrink=shrink)[0]
+    alone = Candidates(np.arange(count)[np.newaxis], [count])
+    return keep_best_of_classes(alone, overlaps, threshold, count=count, most=most, shrink=shrink)[1]
+
+
+class Candidates(NamedTuple):
+    """The boxes of each class among which suppression chooses, the best first.
+
+    boxes: [classes, n], their numbers; behind those of a class stand any. counts: how many each class has.
+    """
+
+    boxes: Array
+    counts: list[int]
 
 
 def keep_best_of_classes(
-    orders: Sequence[Array],
+    candidates: Candidates,
     overlaps: Overlaps,
     threshold: float,
     *,
@@ -168,71 +205,70 @@ def keep_best_of_classes(
     apart: bool = False,
     most: int | None = None,
     shrink: float = 1.0,
-) -> list[Array]:
-    """The boxes that `keep_best` keeps of each class. What NumPy does is done for all classes at once where it can be.
+) -> tuple[Array, Array]:
+    """The classes and the numbers of the boxes that `keep_best` keeps of each class, class by class.
 
-    orders: the boxes of each class in falling order of its scores. count: so many boxes has a class.
-    overlaps: of boxes by their numbers, in which, if the classes have boxes `apart`, those of a class follow those of
-        the class before.
+    What NumPy does is done for all classes at once where it can be.
+
+    count: so many boxes has a class. overlaps: of boxes by their numbers, in which, if the classes have boxes `apart`,
+        those of a class follow those of the class before.
     """
+    orders, counts = candidates
     limit = np.float32(threshold)
-    longest = max(map(len, orders), default=0)
+    classes, longest = orders.shape
     most = longest if most is None else most
-    moved = [order + label * count for label, order in enumerate(orders)] if apart else orders
-    if shrink < 1 and limit > 0.5:
+    block = min(_boxes_at_once(most), longest)
+    moved = orders + count * np.arange(classes)[:, np.newaxis] if apart else orders
+    is_shrinking = shrink < 1 and limit > 0.5
+    together = (
+        not (apart or is_shrinking)
+        and count <= costs.BOXES_TOGETHER
+        and count**2 < sum([n * min(n, block) for n in counts])
+    )
+    kept: list[list[int]] = []
+    if is_shrinking:
         falling = np.float32(shrink)
-        places = [_keep_shrinking(len(order), _between(overlaps, order), limit, most, falling) for order in moved]
-        return [order[best] for order, best in zip(orders, places, strict=True)]
-    block = _boxes_at_once(most)
-    pairs = sum([len(order) * min(len(order), block) for order in orders])
-    if not apart and count <= costs.BOXES_TOGETHER and count**2 < pairs:
+        kept += [_keep_shrinking(own[:n], overlaps, limit, most, falling) for own, n in zip(moved, counts, strict=True)]
+    elif together:
         every = np.arange(count)
         removed = _removals(_too_far(overlaps, every[:, np.newaxis], every, limit))
-        return [np.array(_keep_in_order(order.tolist(), removed, most), np.int64) for order in orders]
-    found: list[Array] = []
-    for some, first in side_by_side(moved, min(block, longest)):
-        removed = _removals(_too_far(overlaps, first[:, :, np.newaxis], first[:, np.newaxis], limit))
-        width = first.shape[1]
-        for place, order in enumerate(moved[some]):
-            own = removed[place * width : (place + 1) * width]
-            best = _keep_in_order(range(min(len(order), width)), own, most)
-            found.append(_keep_more(best, width, order, overlaps, limit, most))
-    return [order[best] for order, best in zip(orders, found, strict=True)]
+        kept += [_keep_in_order(order[:n], removed, most) for order, n in zip(orders.tolist(), counts, strict=True)]
+    else:
+        for some in parts_of_classes(classes, block):
+            first = moved[some, :block]
+            removed = _removals(_too_far(overlaps, first[:, :, np.newaxis], first[:, np.newaxis], limit))
+            for place, (order, n) in enumerate(zip(moved[some], counts[some], strict=True)):
+                best = _keep_in_order(range(min(n, block)), removed[place * block : (place + 1) * block], most)
+                _keep_more(best, block, order[:n], overlaps, limit, most)
+                kept.append(best)
+    labels, found = (
+        np.repeat(np.arange(classes), list(map(len, kept))),
+        np.array(list(chain.from_iterable(kept)), np.int64),
+    )
+    return labels, found if together else orders[labels, found]
 
 
-def side_by_side(orders: Sequence[Array], most: int) -> Iterator[tuple[slice, Array]]:
-    """The first boxes of each class as a row of `most`, filled up with box 0; classes whose squares fit the cache."""
+def parts_of_classes(classes: int, most: int) -> Iterator[slice]:
+    """Classes of which squares of `most` boxes fit the cache together."""
     each = max(costs.CHUNK_ELEMENTS // max(most**2, 1), 1)
-    for start in range(0, len(orders), each):
+    for start in range(0, classes, each):
         check_time()
-        some = slice(start, start + each)
-        rows = np.zeros((len(orders[some]), most), np.int64)
-        for row, order in zip(rows, orders[some], strict=True):
-            row[: len(order)] = order[:most]
-        yield some, rows
+        yield slice(start, start + each)
 
 
-def _between(overlaps: Overlaps, boxes: Array) -> Overlaps:
-    """The overlaps of these boxes, by their places in `boxes`."""
-    return lambda one, other: overlaps(boxes[one], boxes[other])
-
-
-def _keep_more(kept: list[int], start: int, order: Array, overlaps: Overlaps, limit: np.float32, most: int) -> Array:
-    """The places in `order` that `keep_best` keeps, where of those before `start` it is known."""
+def _keep_more(kept: list[int], start: int, order: Array, overlaps: Overlaps, limit: np.float32, most: int) -> None:
+    """Add the places in `order` that `keep_best` keeps to those that it keeps before `start`."""
     size = _boxes_at_once(most)
-    found = np.array(kept, np.int64)
     for begin in range(start, len(order), size):
-        if len(found) >= most:
+        if len(kept) >= most:
             break
         check_time()
         block = np.arange(begin, min(begin + size, len(order)))
-        if len(found):
-            block = block[~_too_far(overlaps, order[block, np.newaxis], order[found], limit).any(axis=1)]
+        if kept:
+            block = block[~_too_far(overlaps, order[block, np.newaxis], order[kept], limit).any(axis=1)]
         boxes = order[block]
         removed = _removals(_too_far(overlaps, boxes[:, np.newaxis], boxes, limit))
-        more = _keep_in_order(range(len(block)), removed, most - len(found))
-        found = np.concatenate([found, block[more]])
-    return found
+        kept += block[_keep_in_order(range(len(block)), removed, most - len(kept))].tolist()
 
 
 def _boxes_at_once(most: int) -> int:
@@ -258,55 +294,45 @@ def _keep_in_order(boxes: Iterable[int], removals: list[int], most: int) -> list
     kept: list[int] = []
     removed = 0
     for box in boxes:
+        if removed >> box & 1:
+            continue
         if len(kept) >= most:
             break
-        if not removed >> box & 1:
-            kept.append(box)
-            removed |= removals[box]
+        kept.append(box)
+        removed |= removals[box]
     return kept
 
 
 def _too_far(overlaps: Overlaps, one: Array, other: Array, limit: np.float32) -> Array:
     """Whether boxes, whose numbers are broadcast together, overlap so far that one removes the other."""
-    shape = np.broadcast_shapes(one.shape, other.shape)
     if not limit > 0:
         # Even no overlap at all is too far.
-        return np.ones(shape, np.bool_)
-    if isinstance(overlaps, CornerOverlaps) and prod(shape) >= costs.FEW_PAIRS:
-        is_far = overlaps.may_reach(one, other, float(limit))
-        # Of several axes np.nonzero takes ten times as long.
-        places = np.flatnonzero(is_far)
-        if len(places) * costs.PAIRS_A_FOUND_ONE <= is_far.size:
-            place = np.unravel_index(places, shape)
-            ones, others = (np.broadcast_to(numbers, shape)[place] for numbers in (one, other))
-            is_far.reshape(-1)[places] = overlaps(ones, others) >= limit
-            return is_far
-    # What is no number removes nothing.
-    far: Array = overlaps(one, other) >= limit
-    return far
+        return np.ones(np.broadcast_shapes(one.shape, other.shape), np.bool_)
+    return overlaps.reach(one, other, limit)
 
 
-def _keep_shrinking(count: int, overlaps: Overlaps, limit: np.float32, most: int, shrink: np.float32) -> Array:
+def _keep_shrinking(order: Array, overlaps: Overlaps, limit: np.float32, most: int, shrink: np.float32) -> list[int]:
     """`keep_best` where the limit falls, so that a box is judged by the limit of the time at which its turn comes."""
     kept: list[int] = []
-    for start in range(0, count, costs.BOXES_AT_ONCE):
+    for start in range(0, len(order), costs.BOXES_AT_ONCE):
         check_time()
-        block = np.arange(start, min(start + costs.BOXES_AT_ONCE, count))
-        worst = np.fmax.reduce(overlaps(np.array(kept, np.int64)[:, np.newaxis], block), axis=0, initial=0)
+        block = np.arange(start, min(start + costs.BOXES_AT_ONCE, len(order)))
+        before = order[np.array(kept, np.int64), np.newaxis]
+        worst = np.fmax.reduce(overlaps(before, order[block]), axis=0, initial=0)
         if kept:
             stays = worst < limit
             block, worst = block[stays], worst[stays]
-        common = overlaps(block[:, np.newaxis], block)
+        common = overlaps(order[block, np.newaxis], order[block])
         for i, box in enumerate(block.tolist()):
             if kept and not worst[i] < limit:
                 continue
             if len(kept) == most:
-                return np.array(kept, np.int64)
+                return kept
             kept.append(box)
             if limit > 0.5:
                 limit *= shrink
             np.fmax(worst[i + 1 :], common[i, i + 1 :], out=worst[i + 1 :])
-    return np.array(kept, np.int64)
+    return kept
 
 
 def keep_decaying(
@@ -334,7 +360,7 @@ def keep_decaying(
     return np.array(kept, np.int64), np.array(final, np.float32)
 
 
-def rotated_overlaps(boxes: Array, clockwise: bool) -> Overlaps:
+class RotatedOverlaps(Overlaps):
     """The overlaps of boxes that are rows of centre x, centre y, width, height and an angle in radians.
 
     In the frame in which the first box stands upright, every vertical line through it meets the other box from a lower
@@ -342,22 +368,23 @@ def rotated_overlaps(boxes: Array, clockwise: bool) -> Overlaps:
     this is the common area: for every edge the mean of its held height times how far it runs, leftwards counted
     negative.
     """
-    centre_x, centre_y, width, height, angle = boxes.astype(np.float64)
-    angle = angle if clockwise else -angle
-    areas = width * height
-    half_width, half_height = np.abs(width) / 2, np.abs(height) / 2
 
-    def overlaps(one: Array, other: Array) -> Array:
+    def __init__(self, boxes: Array, clockwise: bool) -> None:
+        *self._centre, width, height, angle = boxes.astype(np.float64)
+        self._angle = angle if clockwise else -angle
+        self._areas = width * height
+        self._half = np.abs(width) / 2, np.abs(height) / 2
+
+    def __call__(self, one: Array, other: Array) -> Array:
+        angle, areas, (half_width, half_height) = self._angle, self._areas, self._half
         turn, cosine, sine = angle[other] - angle[one], np.cos(angle[one]), np.sin(angle[one])
-        away_x, away_y = centre_x[other] - centre_x[one], centre_y[other] - centre_y[one]
+        away_x, away_y = (centre[other] - centre[one] for centre in self._centre)
         middle = np.stack([away_x * cosine + away_y * sine, away_y * cosine - away_x * sine])
         right = np.stack([np.cos(turn), np.sin(turn)]) * half_width[other]
         up = np.stack([-np.sin(turn), np.cos(turn)]) * half_height[other]
         corners = np.stack([middle - right - up, middle + right - up, middle + right + up, middle - right + up])
         common = _area_within(corners, half_width[one], half_height[one])
         return overlaps_of(common, areas[one], areas[other]).astype(np.float32)
-
-    return overlaps
 
 
 def _area_within(corners: Array, half_width: Any, half_height: Any) -> Array:
@@ -399,18 +426,19 @@ class Selected(NamedTuple):
     score: Array
 
     @staticmethod
-    def of(batch: int, label: int, box: Array, score: Array) -> Selected:
-        """Boxes of one class of one batch element."""
+    def of(batch: int, label: Array, box: Array, score: Array) -> Selected:
+        """Boxes of one batch element."""
         # np.full takes six times as long for few boxes.
-        batches, labels = np.empty(len(box), np.int64), np.empty(len(box), np.int64)
+        batches = np.empty(len(box), np.int64)
         batches.fill(batch)
-        labels.fill(label)
-        return Selected(batches, labels, box, score)
+        return Selected(batches, label, box, score)
 
     @staticmethod
     def joined(parts: list[Selected]) -> Selected:
         """All parts as one; ResourceError where there is no room for them and for the outputs that tell of them."""
         current_limits().require(ROW_BYTES * sum([len(part.box) for part in parts]))
+        if len(parts) == 1:
+            return parts[0]
         nothing = np.zeros(0, np.int64)
         empty = Selected(nothing, nothing, nothing, np.zeros(0, np.float32))
         return Selected(*map(np.concatenate, zip(empty, *parts, strict=True)))
@@ -428,7 +456,7 @@ def best_first(scores: Array, most: int) -> Array:
     return least_indices(-scores, min(most, len(scores)), 0)
 
 
-def best_of_classes(scores: Array, least: Any, most: int | None = None) -> list[Array]:
+def best_of_classes(scores: Array, least: Any, most: int | None = None) -> Candidates:
     """`best_first` of each row of scores [classes, boxes], of the boxes above `least` alone.
 
     most: how many of each row, at most; None for all.
@@ -436,8 +464,33 @@ def best_of_classes(scores: Array, least: Any, most: int | None = None) -> list[
     boxes = scores.shape[1]
     kept = boxes if most is None else min(most, boxes)
     if boxes > costs.BOXES_TOGETHER and kept * costs.ELEMENTS_A_KEPT_ONE > boxes:
-        candidates = [np.flatnonzero(own > least) for own in scores]
-        return [some[best_first(own[some], kept)] for own, some in zip(scores, candidates, strict=True)]
-    orders = least_indices(-scores, kept, 1)
-    counts = np.count_nonzero(scores > least, axis=1).tolist()
-    return [order[:count] for order, count in zip(orders, counts, strict=True)]
+        found = [np.flatnonzero(own > least) for own in scores]
+        return candidates_of([some[best_first(own[some], kept)] for own, some in zip(scores, found, strict=True)])
+    counts = np.minimum(np.add.reduce(scores > least, axis=1), kept).tolist()
+    return Candidates(least_indices(-scores, kept, 1)[:, : max(counts, default=0)], counts)
+
+
+def keep_few_of_classes(
+    scores: Array, least: Any, overlaps: Overlaps, threshold: float, most: int
+) -> tuple[Array, Array]:
+    """`keep_best_of_classes` of the boxes whose scores [classes, boxes] are above `least`.
+
+    The first candidates often suffice; then the others are not sorted.
+    """
+    count, few = scores.shape[1], _boxes_at_once(most)
+    if most < few and few * costs.ELEMENTS_A_KEPT_ONE <= count:
+        candidates = best_of_classes(scores, least, few)
+        labels, boxes = keep_best_of_classes(candidates, overlaps, threshold, count=count, most=most)
+        kept = np.bincount(labels, minlength=len(scores))
+        if np.all((kept >= most) | (np.array(candidates.counts) < few)):
+            return labels, boxes
+    return keep_best_of_classes(best_of_classes(scores, least), overlaps, threshold, count=count, most=most)
+
+
+def candidates_of(orders: list[Array]) -> Candidates:
+    """Boxes of each class, the best first."""
+    counts = list(map(len, orders))
+    boxes = np.zeros((len(orders), max(counts, default=0)), np.int64)
+    for row, order in zip(boxes, orders, strict=True):
+        row[: len(order)] = order
+    return Candidates(boxes, counts)

@@ -3,9 +3,9 @@
 A block of the matrix at a time is decoded to f32 in the cache, multiplied and forgotten, so no matrix is ever expanded.
 Blocks follow from the shapes alone, and threads share them.
 
-Decoding writes planes: of the two elements in a byte, or in a word of 32 bits, the first ones of a whole block come
-before the second ones. So no element moves, and NumPy sees no rows, which it would take one by one in twice the time.
-The other factor is put into this order once for the whole product.
+Decoding writes planes: of the two elements in a byte, or in a word of 32 bits, the first ones of a whole block, or of a
+row, come before the second ones. So no element moves, and NumPy sees no rows, or long ones. The other factor is put
+into this order once for the whole product.
 """
 
 from __future__ import annotations
@@ -95,10 +95,9 @@ def multiply_rows(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
     scale, zero, codec = matrix.scale, matrix.zero, matrix.codec
     tokens, columns = a.shape
     groups = max([1] + [numbers.shape[1] for numbers in (scale, zero) if numbers is not None])
-    if groups > 1 and tokens > costs.TOKENS_BY_SUMS:
-        make = _with_scaled_weights(_spread(a, codec.planes), matrix, groups, out)
-    else:
-        make = _with_scaled_sums(_spread(a, codec.planes), matrix, groups, out)
+    are_many = groups > 1 and tokens > costs.TOKENS_BY_SUMS
+    with_scales = _with_scaled_weights if are_many else _with_scaled_sums
+    make = with_scales(_spread(a, codec.planes), matrix, groups, out)
     size = _at_once(matrix.rows, columns, tokens)
 
     def make_worker() -> Worker:
@@ -108,8 +107,11 @@ def multiply_rows(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
         def work(number: int) -> None:
             rows = slice(number * size, min((number + 1) * size, matrix.rows))
             count = rows.stop - rows.start
-            codes = space[: count * columns].reshape(codec.planes, count, columns // codec.planes)
-            codec.decode(matrix.stored[rows], codes)
+            width = columns // codec.planes
+            # For one product with all planes of a row, which lie one after the other then.
+            lying = (count, codec.planes, width) if are_many else (codec.planes, count, width)
+            codes = space[: count * columns].reshape(lying)
+            codec.decode(matrix.stored[rows], codes.swapaxes(0, 1) if are_many else codes)
             multiply(codes, rows)
 
         return work
@@ -156,19 +158,21 @@ def _is_moderate(largest: Array) -> bool:
 
 def _with_scaled_weights(spread: Array, matrix: CompressedMatrix, groups: int, out: Array) -> Callable[[], _Multiply]:
     """Scales and zero points for the weights themselves, which many tokens share."""
-    _, planes, width = spread.shape
+    tokens, planes, width = spread.shape
+    whole = spread.reshape(tokens, -1)
 
     def multiply(codes: Array, rows: slice) -> None:
         if matrix.codec.is_small:
             codes *= _WIDE_EXPONENT
-        grouped = codes.reshape(planes, -1, groups, width // groups)
+        grouped = codes.reshape(-1, planes, groups, width // groups)
         for numbers, apply in ((matrix.zero, np.subtract), (matrix.scale, np.multiply)):
             if numbers is not None:
-                apply(grouped, numbers[rows].astype(np.float32)[..., np.newaxis], out=grouped)
-        own = out[:, rows]
-        np.matmul(spread[:, 0], codes[0].T, out=own)
-        for plane in range(1, planes):
-            own += np.matmul(spread[:, plane], codes[plane].T)
+                apply(grouped, numbers[rows].astype(np.float32)[:, np.newaxis, :, np.newaxis], out=grouped)
+        weights = codes.reshape(-1, planes * width)
+        if tokens < costs.LEAST_TOKENS_AS_ROWS:
+            out[:, rows] = np.matmul(weights, whole.T).T
+        else:
+            np.matmul(whole, weights.T, out=out[:, rows])
 
     return lambda: multiply
 

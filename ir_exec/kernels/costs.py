@@ -84,6 +84,14 @@ FEW_ELEMENTS = 2**15
 """Up to so many elements a few NumPy calls on all of them are quicker than chunks, which have twice as many or more: a
 scatter of slices takes 4.5 us instead of 9.4 at 2**15 elements, 17 instead of 20 at 2**17."""
 
+SEGMENT_ELEMENTS_A_PLACE = 2**11
+"""Elements of all segments from which on they are compared place by place: np.maximum.reduceat runs along a segment,
+and takes 5 to 10 ns an element where these are short, a call for each place of all of them 6 us and 1 ns an element."""
+
+FEW_CODES = 2**13
+"""Up to so many elements are converted to short floats one by one, at 30 ns each. A look-up takes 1 ns, and the table
+2 ms once."""
+
 TABLE_ELEMENTS = 2**13
 """Indices, and sizes of axes, up to which a table of offsets is kept (64 KiB): it saves 7 us of the 10 that 1,024
 indices take without it, and 6 of 15 with 8,192."""
@@ -134,6 +142,10 @@ SCORES_WORTH_A_BOUND = 2**14
 """Scores from which on the lengths of queries and keys are looked at: where these are short, the greatest score of each
 row is neither sought nor subtracted, 0.6 of the 1.7 ns that a score takes with short vectors."""
 
+SCORES_A_MASK = 4
+"""Scores for each element of a mask from which on it is looked at for keys that no query of a piece sees: a score takes
+4 to 5 ns, an element of the mask 0.3."""
+
 ATTENTION_PIECE_NANOSECONDS = 100_000
 """A piece of attention at least, where there are few scores: a dozen of NumPy's calls are a tenth of it."""
 
@@ -149,8 +161,18 @@ SHIFTED_MULTIPLICATION_NANOSECONDS = 0.2
 UNLOCKED_SLICES = 2**9
 """Running sums of no more than 500 slices keep the interpreter's lock, so that no other thread computes meanwhile."""
 
-ACCUMULATED_ELEMENT_NANOSECONDS = 3.0
-"""A running sum, of which NumPy adds one element after the other along any axis."""
+ACCUMULATED_ELEMENT_NANOSECONDS = 1.7
+"""A running sum in blocks. NumPy adds one element after the other along any axis, at 3.3 ns."""
+
+SUMMED_BLOCK = 8
+"""Elements of a block of running sums: 256 rows of 768 take 325 us, 400 with 4 or 16, 650 without blocks."""
+
+SUMMED_IN_BLOCKS = 2**13
+"""Elements of running sums from which on the calls for each place in a block pay."""
+
+PRODUCTS_OF_PLACES = 2**20
+"""Products of all places of images with all filters that stay in a cache: a deformable convolution of 32 channels of
+28 x 28 takes 0.7 of the time with these first, one of 64 channels of 56 x 56, 7 MiB, 1.1 of it."""
 
 SAMPLED_ELEMENT_NANOSECONDS = 0.35
 """Reading one of the four neighbours of a sample, and multiplying and adding it, by channel."""
@@ -298,10 +320,20 @@ LEAST_DECODED_COLUMNS = 128
 DECODING_NANOSECONDS = 0.3
 """Decoding and multiplying one weight for one token, in the cache."""
 
-TOKENS_BY_SUMS = 8
-"""Tokens up to which the sums over groups of weights are scaled, and not the weights: two passes over them less."""
+TOKENS_BY_SUMS = 16
+"""Tokens up to which the sums over groups of weights are scaled, and not the weights: two passes over them less. u4 of
+2,048 x 2,048 by 16 tokens takes 4.6 ms by sums and 5.0 by weights, by 32 tokens 7.4 and 6.5."""
+
+LEAST_TOKENS_AS_ROWS = 256
+"""Tokens from which on BLAS multiplies them by decoded weights as fast as the weights by them: 256 rows of 2,048
+weights by 16 tokens take 0.6 ms in this order and 0.3 in the other one."""
+
 ELEMENTS_A_KEPT_ONE = 8
 """From so many elements on for one that is kept, the least ones are found by a partition instead of sorting all."""
+
+PACKED_ELEMENTS = 2**9
+"""Elements from which on a stable order is that of numbers with their indices: 4 rows of 180 take 20 us instead of 30,
+4 of 1,080 78 instead of 230, 1,000 of 50 0.18 ms instead of 0.98, but 4 of 50 14 us instead of 6."""
 
 PARTITION_NANOSECONDS = 3.0
 """For an element of rows of which the least ones are found."""

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ir_exec.kernels import costs
+from ir_exec.kernels.exponential import EXPONENT, power
 from ir_exec.kernels.parallel import for_ranges
 from ir_exec.kernels.pieces import by_pieces
 from ir_exec.types import Array, ElementType, convert, saturated
@@ -27,14 +28,15 @@ __all__ = [
     "calculated",
     "calculated_real",
     "clip_elements",
+    "floor_remainder",
     "held_between",
     "in_parts",
     "of_copy",
     "sigmoid",
     "sigmoid_of",
+    "truncated_remainder",
     "working_dtype",
 ]
-
 
 Function: TypeAlias = Callable[..., Any]
 """Computes arrays from arrays, element by element: a ufunc, or an expression of them."""
@@ -120,7 +122,14 @@ def calculated_real(function: Function, data: Array, out: Array | None = None) -
 
     if data.size <= costs.PIECE_ELEMENTS and out is None:
         return of_part(data.reshape(-1)).reshape(data.shape)
-    return by_pieces(of_part, data, np.empty(data.shape, dtype) if out is None else out)
+
+    def write(part: Array, target: Array) -> None:
+        if working is dtype:
+            of_copy(function, target if out is data else part, out=target)
+        else:
+            target[...] = of_part(part)
+
+    return by_pieces(write, data, np.empty(data.shape, dtype) if out is None else out)
 
 
 def of_copy(function: Function, data: Array, *, out: Array | None = None) -> Array:
@@ -167,11 +176,12 @@ def _has_half_loop(function: Function, dtype: np.dtype[Any]) -> bool:
 def sigmoid(x: Array, out: Array | None = None) -> Array:
     """1 / (1 + exp(-x)), written over x, an array of f32 or f64, or into `out`."""
     out = x if out is None else out
-    np.negative(x, out=out)
-    # An exponential that overflows is infinite, and its reciprocal 0, as it should be.
-    np.exp(out, out=out)
+    np.multiply(x, _OPPOSITES[out.dtype.char], out=out)
+    # An exponential that overflows is infinite, and the quotient 0, as it should be.
+    power(out, out=out)
     np.add(out, _ONES[out.dtype.char], out=out)
-    return np.reciprocal(out, out=out)
+    # np.reciprocal takes twice as long.
+    return np.asarray(np.divide(_ONES[out.dtype.char], out, out=out))
 
 
 def sigmoid_of(x: Array, *, out: Array | None = None) -> Array:
@@ -180,4 +190,46 @@ def sigmoid_of(x: Array, *, out: Array | None = None) -> Array:
 
 
 # NumPy takes 0.4 us to make an array of a number of Python's.
-_ONES = {kind: np.ones((), kind) for kind in "fd"}
+_ONES, _OPPOSITES = ({kind: np.array(number, kind) for kind in "fd"} for number in (1, -EXPONENT))
+
+
+_EXACT_QUOTIENT = 2.0**28
+"""Below, the quotient of two f32 as f64 is never rounded onto or across an integer, and its integer part times the
+divisor, of 28 and 24 bits, is exact. So are the differences, but those that f32 rounds as well."""
+
+
+def floor_remainder(a: Array, b: Array, out: Array | None = None) -> Array:
+    """np.remainder of arrays that broadcast together, bit for bit; out: where it is written."""
+    return _remainder(np.remainder, np.floor, 1, a, b, out)
+
+
+def truncated_remainder(a: Array, b: Array, out: Array | None = None) -> Array:
+    """np.fmod of arrays that broadcast together, bit for bit; out: where it is written."""
+    return _remainder(np.fmod, np.trunc, 0, a, b, out)
+
+
+def _remainder(
+    function: np.ufunc, whole: Callable[..., Any], signed: int, a: Array, b: Array, out: Array | None
+) -> Array:
+    """whole: rounds quotients to integers. signed: which of a and b has the sign of the remainder."""
+
+    def of_part(a: Array, b: Array, out: Array) -> None:
+        quotients = np.divide(a, b, dtype=np.float64)
+        # False where one is NaN too.
+        if not -_EXACT_QUOTIENT < quotients.min() <= quotients.max() < _EXACT_QUOTIENT:
+            function(a, b, out=out)
+            return
+        whole(quotients, out=quotients)
+        quotients *= b
+        np.subtract(a, quotients, out=quotients)
+        if np.isnan(quotients.sum()):
+            # An infinite divisor.
+            function(a, b, out=out)
+            return
+        np.copysign(quotients, (a, b)[signed], out=out, casting="same_kind")
+
+    found = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype) if out is None else out
+    if found.size <= costs.FEW_REMAINDERS:
+        function(a, b, out=found)
+        return found
+    return in_parts(of_part, (a, b), found)

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ir_exec.kernels.exponential import EXPONENT
 from ir_exec.types import Array
 
-__all__ = ["erf", "erfinv", "normal_log_odds"]
+__all__ = ["erf", "erfinv", "normal_odds_exponent"]
 
 
 class _Rational(NamedTuple):
@@ -75,24 +76,24 @@ _ERF_F64 = _Rational(
 
 
 def _log_odds(rational: _Rational) -> _Rational:
-    """-2 · R(x² / 2) / √2, in x²."""
+    """-2 · R(x² / 2) / √2 · EXPONENT, in x²."""
     numerator, denominator = ([coefficient / 2**power for power, coefficient in enumerate(one)] for one in rational)
-    return _Rational([-sqrt(2) * coefficient for coefficient in numerator], denominator)
+    return _Rational([-sqrt(2) * EXPONENT * coefficient for coefficient in numerator], denominator)
 
 
 _LOG_ODDS_F64 = _log_odds(_ERF_F64)
 
-_LOG_ODDS_F32 = (
-    -2.4589914115748575,
-    -0.034913502449795755,
-    8.175968764062738,
+_EXPONENT_F32 = (
+    -2.4589914115748575 * EXPONENT,
+    -0.034913502449795755 * EXPONENT,
+    8.175968764062738 * EXPONENT,
     -10.129011365381794,
     655.7336558258335,
     33.45495157909644,
 )
-"""a to f in a + b·s + c / (s + d + e / (s + f)), which is ln((1 - Φ(x)) / Φ(x)) / x in s = x²: eight passes, where the
-quotient of polynomials takes thirteen. Φ is wrong by at most 1.3e-7 for it, and by 1.3e-7 / |x| where |x| > 1;
-beyond 6.5 the form falls on, and Φ is 0 or 1."""
+"""a to f in a + b·s + c / (s + d + e / (s + f)), which is EXPONENT · ln((1 - Φ(x)) / Φ(x)) / x in s = x²: eight
+passes, where the quotient of polynomials takes thirteen. Φ is wrong by at most 1.3e-7 for it, and by 1.3e-7 / |x| where
+|x| > 1; beyond 6.5 the form falls on, and Φ is 0 or 1."""
 
 _SATURATED = 6.0
 """From here on erf is 1 in f64, and long before in f32."""
@@ -183,9 +184,10 @@ def erf(x: Array) -> Array:
     return np.tanh(result, out=result)
 
 
-def normal_log_odds(x: Array) -> Array:
-    """ln((1 - Φ(x)) / Φ(x)) with the distribution function Φ of the standard normal distribution, so that
-    Φ(x) = 1 / (1 + exp of it); x: f32 or f64 of any shape but a scalar's. Relative to 1, Φ is wrong by an ulp or two.
+def normal_odds_exponent(x: Array) -> Array:
+    """The exponent with power(exponent) = (1 - Φ(x)) / Φ(x), Φ the distribution function of the standard normal
+    distribution: Φ(x) = 1 / (1 + power(exponent)); see `kernels.exponential`. x: f32 or f64 of any shape but a
+    scalar's. Relative to 1, Φ is wrong by an ulp or two.
 
     In f64 as in `erf`: Φ(x) = (1 + tanh(y)) / 2 with y = u · R(u²), u = x / √2, which is 1 / (1 + exp(-2y)).
     """
@@ -200,7 +202,7 @@ def normal_log_odds(x: Array) -> Array:
 
 
 def _log_odds_single(squares: Array) -> Array:
-    constant, slope, outer, shift, inner, origin = _LOG_ODDS_F32
+    constant, slope, outer, shift, inner, origin = _EXPONENT_F32
     result = squares + origin
     np.divide(inner, result, out=result)
     result += squares

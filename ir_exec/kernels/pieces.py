@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from math import prod
 
 import numpy as np
@@ -15,15 +14,16 @@ from ir_exec.types import Array, ElementType, convert
 __all__ = ["by_pieces", "by_slices", "converted"]
 
 
-def by_pieces(function: Callable[[Array], Array], data: Array, output: Array) -> Array:
-    """output = function(data), on as many threads as the context allows; returns output.
+def by_pieces(write: Callable[[Array, Array], object], data: Array, output: Array) -> Array:
+    """A function of elements, on as many threads as the context allows; returns output.
 
-    function: takes some of the elements as a vector. output: contiguous, the shape of data.
+    write: takes some of the elements as a vector, and a vector into which it writes their results. output: contiguous,
+        the shape of data.
     """
     source, target = data.reshape(-1), output.reshape(-1)
 
     def work(start: int, stop: int) -> None:
-        target[start:stop] = function(source[start:stop])
+        write(source[start:stop], target[start:stop])
 
     for_ranges(source.size, costs.PIECE_ELEMENTS, work, nanoseconds=costs.EXPONENTIAL_NANOSECONDS * source.size)
     return output
@@ -33,7 +33,11 @@ def converted(data: Array, target: ElementType) -> Array:
     """`convert`, of many elements in pieces on several threads."""
     if data.size < costs.SPLIT_ELEMENTS or not data.flags.c_contiguous or data.dtype == target.dtype:
         return convert(data, target)
-    return by_pieces(partial(convert, target=target), data, np.empty(data.shape, target.dtype))
+
+    def write(part: Array, out: Array) -> None:
+        out[...] = convert(part, target)
+
+    return by_pieces(write, data, np.empty(data.shape, target.dtype))
 
 
 def by_slices(

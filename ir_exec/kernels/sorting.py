@@ -51,8 +51,7 @@ def least_indices(keys: Array, count: int, axis: int) -> Array:
     """
     size = keys.shape[axis]
     if not 0 < count * costs.ELEMENTS_A_KEPT_ONE <= size or keys.dtype.kind not in "iuf":
-        order = np.argsort(keys, axis, kind="stable")
-        return np.asarray(order.swapaxes(0, axis)[:count].swapaxes(0, axis))
+        return _stable_order(keys.swapaxes(axis, -1))[..., :count].swapaxes(axis, -1)
     last = keys.swapaxes(axis, -1)
     rows = last.reshape(-1, size)
     result = np.empty((len(rows), count), np.int64)
@@ -66,17 +65,41 @@ def least_indices(keys: Array, count: int, axis: int) -> Array:
     return result.reshape(*last.shape[:-1], count).swapaxes(axis, -1)
 
 
+def _stable_order(keys: Array) -> Array:
+    """np.argsort(keys, axis=-1, kind="stable").
+
+    Numbers of 32 bits are sorted together with their indices, as halves of 64 bits: NumPy sorts integers in a third of
+    the time of a stable order.
+    """
+    is_real = keys.dtype.kind == "f"
+    is_short = keys.dtype.itemsize == 4 and keys.dtype.kind in "iuf" and keys.shape[-1] < 2**32
+    if not is_short or keys.size < costs.PACKED_ELEMENTS or (is_real and np.isnan(keys.max())):
+        return np.argsort(keys, axis=-1, kind="stable")
+    if is_real:
+        # Without a sign of 0. Of negative numbers a greater one has fewer bits.
+        keys = (keys + keys.dtype.type(0)).view(np.int32)
+        keys ^= (keys >> 31) & 0x7FFFFFFF
+    pairs = keys.astype(np.uint64 if keys.dtype.kind == "u" else np.int64, order="C")
+    pairs <<= 32
+    pairs |= np.arange(keys.shape[-1], dtype=pairs.dtype)
+    pairs.sort(axis=-1)
+    pairs &= 0xFFFFFFFF
+    return pairs.view(np.int64)
+
+
 def _least_of_rows(rows: Array, count: int) -> Array:
     """`least_indices` along the last of two axes: no more is sorted than what is kept."""
     limits = np.partition(rows, count - 1, axis=1)[:, count - 1, np.newaxis]
     is_kept = rows <= limits
-    numbers = np.count_nonzero(is_kept, axis=1)
+    numbers = np.add.reduce(is_kept, axis=1)
     # Rows with more elements that equal the last one kept, or with too few that are not NaN.
     irregular = np.flatnonzero(numbers != count)
     if len(irregular):
         found = np.argsort(rows[irregular], axis=1, kind="stable")[:, :count]
         is_kept[irregular] = False
         is_kept[irregular[:, np.newaxis], found] = True
-    columns = (np.flatnonzero(is_kept) % rows.shape[1]).reshape(-1, count)
-    order = np.argsort(np.take_along_axis(rows, columns, 1), axis=1, kind="stable")
-    return np.take_along_axis(columns, order, 1)
+    places = np.flatnonzero(is_kept)
+    order = rows.reshape(-1)[places].reshape(-1, count).argsort(axis=1, kind="stable")
+    order += np.arange(0, order.size, count)[:, np.newaxis]
+    columns: Array = (places % rows.shape[1])[order]
+    return columns

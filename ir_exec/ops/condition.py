@@ -14,8 +14,7 @@ from ir_exec.kernels.precision import CALCULABLE, widened
 from ir_exec.kernels.sorting import comparable, search_sorted
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName, Int, Named
-from ir_exec.ops.base.bodies import RunningBody, Ties, TypedBody
-from ir_exec.ops.base.body_types import AnyValue, by_position, either, known_truth
+from ir_exec.ops.base.bodies import AnyValue, RunningBody, Ties, TypedBody, by_position, either, known_truth
 from ir_exec.ops.base.shapes import (
     LARGEST_SEARCHED,
     Broadcasting,

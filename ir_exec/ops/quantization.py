@@ -10,6 +10,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
+from ir_exec.kernels import costs
 from ir_exec.kernels.pieces import by_pieces
 from ir_exec.kernels.precision import CALCULABLE, accumulator, rounded, type_limits, widened
 from ir_exec.kernels.quantize import Levels, level_numbers
@@ -132,10 +133,12 @@ class FakeConvert(Op):
         factor, offset = widened(scale), None if shift is None else widened(shift)
         if factor.size > 1:
             return _fake_converted(data, target, factor, offset)
-        one = partial(
-            _fake_converted, target=target, factor=factor.ravel(), offset=None if offset is None else offset.ravel()
-        )
-        return by_pieces(one, data, np.empty(data.shape, data.dtype))
+        one, by = factor.ravel(), None if offset is None else offset.ravel()
+
+        def write(part: Array, out: Array) -> None:
+            out[...] = _fake_converted(part, target, one, by)
+
+        return by_pieces(write, data, np.empty(data.shape, data.dtype))
 
 
 def _fake_converted(data: Array, target: ElementType, factor: Array, offset: Array | None) -> Array:
@@ -143,7 +146,7 @@ def _fake_converted(data: Array, target: ElementType, factor: Array, offset: Arr
     if offset is not None:
         result -= offset
     halves = result.astype(np.float16)
-    if halves.size > _FEW_ELEMENTS:
+    if halves.size > costs.FEW_CODES:
         result = _shortened_codes(target).take(halves.view(np.uint16), mode="clip")
     else:
         result = _shortened(halves, target)
@@ -151,10 +154,6 @@ def _fake_converted(data: Array, target: ElementType, factor: Array, offset: Arr
         result += offset
     result /= factor
     return rounded(result, data.dtype)
-
-
-_FEW_ELEMENTS = 2**13
-"""Up to so many are converted one by one, at 30 ns each. A look-up takes 1 ns, and the table 2 ms once."""
 
 
 @cache

@@ -18,9 +18,9 @@ from ir_exec.kernels.indices import find_indices
 from ir_exec.kernels.precision import accumulator, rounded
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER
+from ir_exec.ops.base.dims import merged_dims
 from ir_exec.ops.base.known_faults import known_faults, largest_dim
 from ir_exec.ops.base.mixed_types import require_convertible
-from ir_exec.ops.base.named_dims import merged_dims
 from ir_exec.ops.base.segments import (
     given_count,
     number_of_rows,

@@ -15,7 +15,7 @@ from ir_exec.kernels.limits import Budget, Limits
 from ir_exec.ops import Op
 from ir_exec.runtime.checked import Checked
 from ir_exec.runtime.memory import Buffers, byte_size
-from ir_exec.runtime.rewrite.fused import FusedNode
+from ir_exec.runtime.rewrite.draft import FusedNode
 from ir_exec.types import Array
 
 __all__ = ["Context", "Instrument", "Kernel", "Plan", "Planner", "Setting", "Step"]

@@ -1,4 +1,4 @@
-"""One HTML file from the data of a page: it holds its front end, and asks the network for nothing."""
+"""One HTML file from the data of a page, which asks the network for nothing; in a frame, as notebooks show it, too."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ import re
 from base64 import b64encode
 from functools import cache
 from hashlib import sha256
+from html import escape
 from pathlib import Path
 
+from ir_exec import __version__
+from ir_exec.model import Loaded, Model
 from ir_exec.view.data import PageView
+from ir_exec.view.keys import Places
+from ir_exec.view.networks import Opened, network_view
 
-__all__ = ["MODULES", "html_of"]
+__all__ = ["MODULES", "frame", "html_of"]
 
 _HERE = Path(__file__).parent
 
@@ -51,3 +56,23 @@ def _read(name: str) -> str:
 
 def _hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+_MOST_LAYERS = 3000
+"""Notebooks keep what they show: the page of a larger network would make them slow."""
+
+
+def frame(model: Model) -> str | None:
+    """An `<iframe>` with the folded page, without the lines of the file; None for a network that is too large."""
+    places = Places(model.graph)
+    if len(places.keys) > _MOST_LAYERS:
+        return None
+    inferred = dict(zip(model.graph.values, model.types, strict=True))
+    loaded = Loaded(model.document, model.graph, model.weights, model.document)
+    network = network_view(Opened(None, None, loaded, inferred, places))
+    page = PageView(format=1, made_by=__version__, title=network.title, folded=True, networks=(network,))
+    # Scripts in the frame see nothing of the notebook.
+    return (
+        f'<iframe sandbox="allow-scripts" style="width:100%;height:480px;border:1px solid #8888;border-radius:8px" '
+        f'title="{escape(network.title)}" srcdoc="{escape(html_of(page))}"></iframe>'
+    )

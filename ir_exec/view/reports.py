@@ -11,8 +11,7 @@ from pydantic import BaseModel, ValidationError
 from ir_exec.codes import Code
 from ir_exec.debug import ComparedLayer, Comparison, Comparisons
 from ir_exec.debug.metrics import Difference
-from ir_exec.debug.profile_report import Profile
-from ir_exec.debug.profile_text import slowest, summary
+from ir_exec.debug.profile_report import Profile, slowest, summary
 from ir_exec.debug.text import counts, details, verdict
 from ir_exec.errors import ParseError
 from ir_exec.graph import Node

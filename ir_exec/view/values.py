@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ir_exec.debug.facts import facts_of
-from ir_exec.debug.numbers import as_numbers, pieces
+from ir_exec.debug.facts import as_numbers, facts_of, pieces
 from ir_exec.debug.walk import Visit, Walker
 from ir_exec.graph import Node, Value
 from ir_exec.model import Model

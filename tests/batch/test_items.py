@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir_exec.batch.items import StoredFile, StoredItem, digest_of, items_in
+from ir_exec import build
+from ir_exec.batch.items import StoredFile, StoredItem, digest_of, items_in, port_of_key
 from ir_exec.errors import EvaluationError
 from ir_exec.model import ModelPort
 from ir_exec.types import Array, ElementType, Shape
@@ -137,3 +138,14 @@ def test_digests_differ_where_arrays_do(shape: list[int], kind: str) -> None:
         other = array.copy()
         other[(-1,) * array.ndim] = 1
         assert digest_of({"x": array}) != digest_of({"x": other})
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [("a", "a"), ("in0", "a"), ("in1", "arr_0"), ("arr_1", "arr_0"), ("arr_0", "arr_0"), ("in2", None), ("b", None)],
+)
+def test_names_come_before_positions(key: str, expected: str | None) -> None:
+    inputs = [build.parameter([2], name=name) for name in ("a", "arr_0")]
+    ports = build.model([build.result(build.add(*inputs))], inputs).inputs
+    port = port_of_key(key, ports)
+    assert (port and port.name) == expected

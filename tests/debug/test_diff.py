@@ -14,7 +14,7 @@ from lxml import etree
 
 from ir_exec import IRError, read_model
 from ir_exec.debug import NetworkDiff, diff
-from ir_exec.debug.listed import listed
+from ir_exec.debug.diffing import listed
 from tests.conformance.networks import arrays
 from tests.debug.planted import faults
 from tests.helpers.network_text import NetworkText

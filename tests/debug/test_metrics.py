@@ -8,8 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from ir_exec.debug.facts import PIECE
 from ir_exec.debug.metrics import Tolerance, difference, same_bits, tolerance_of
-from ir_exec.debug.numbers import PIECE
 from ir_exec.types import Array, ElementType
 
 ALL = Tolerance(rtol=0.1, atol=0.5)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.kernels import costs
-from ir_exec.kernels.boxes import CornerOverlaps, keep_best, overlaps_of, rotated_overlaps
+from ir_exec.kernels.boxes import CornerOverlaps, Overlaps, RotatedOverlaps, keep_best, overlaps_of
 from ir_exec.kernels.costs import BOXES_AT_ONCE
 from ir_exec.types import Array
 
@@ -70,10 +70,11 @@ def test_boxes_apart_by_less_than_the_margin_touch() -> None:
 
 @pytest.mark.parametrize(("threshold", "kept"), [(-1.0, [0]), (0.0, [0]), (0.1, [0, 1, 2]), (1.0, [0, 1, 2])])
 def test_what_is_no_number_removes_nothing_unless_any_overlap_does(threshold: float, kept: list[int]) -> None:
-    def unknown(one: Array, other: Array) -> Array:
-        return np.full(np.broadcast_shapes(one.shape, other.shape), np.nan, np.float32)
+    class Unknown(Overlaps):
+        def __call__(self, one: Array, other: Array) -> Array:
+            return np.full(np.broadcast_shapes(one.shape, other.shape), np.nan, np.float32)
 
-    assert keep_best(3, unknown, threshold).tolist() == kept
+    assert keep_best(3, Unknown(), threshold).tolist() == kept
 
 
 @settings(max_examples=60)
@@ -137,5 +138,5 @@ ROTATED = st.tuples(*[st.floats(-2, 2)] * 2, *[st.floats(0.5, 4)] * 2, st.sample
 def test_rotated_overlaps_are_those_of_clipped_polygons(one: tuple[float, ...], other: tuple[float, ...]) -> None:
     common = area(clipped(polygon(list(one)), polygon(list(other))))
     wanted = common / (one[2] * one[3] + other[2] * other[3] - common)
-    found = rotated_overlaps(np.array([one, other]).T, True)(np.array(0), np.array([0, 1]))
+    found = RotatedOverlaps(np.array([one, other]).T, True)(np.array(0), np.array([0, 1]))
     assert found == pytest.approx([1, wanted], abs=1e-5)

@@ -23,6 +23,19 @@ def test_ties_and_nan_have_the_order_of_a_stable_sort(keys: Array, count: int) -
     np.testing.assert_array_equal(least_indices(keys, count, 1), first_of_all(keys, count, 1))
 
 
+@given(keys=arrays(np.float32, (3, 200), elements=NUMBERS), axis=st.integers(0, 1))
+def test_a_whole_order(keys: Array, axis: int) -> None:
+    np.testing.assert_array_equal(least_indices(keys, keys.shape[axis], axis), np.argsort(keys, axis, kind="stable"))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.float32])
+def test_greatest_and_least_numbers_have_their_places(dtype: type) -> None:
+    limits = np.finfo(dtype) if dtype is np.float32 else np.iinfo(dtype)
+    some = [limits.max, 0, -0.0, limits.min, 1, limits.max] + ([np.inf, -np.inf, -1e-45] if dtype is np.float32 else [])
+    keys = np.array(some * 100).astype(dtype)[np.newaxis]
+    np.testing.assert_array_equal(least_indices(keys, keys.size, 1), np.argsort(keys, 1, kind="stable"))
+
+
 @pytest.mark.parametrize("axis", [0, 1, 2, -1])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.uint8])
 def test_every_axis(axis: int, dtype: type) -> None:

@@ -197,7 +197,9 @@ def test_products_are_those_of_openvino(layout: Callable[..., IRFile], kind: str
 
 @pytest.mark.parametrize("layout", [grouped, by_channel, without_scale, grouped_in_columns])
 @pytest.mark.parametrize("kind", ["u4", "i8", "f16"])
-@pytest.mark.parametrize("shape", [(COLUMNS,), (1, COLUMNS), (2, 1, COLUMNS), (40, COLUMNS), (0, COLUMNS)])
+@pytest.mark.parametrize(
+    "shape", [(COLUMNS,), (1, COLUMNS), (2, 1, COLUMNS), (40, COLUMNS), (300, COLUMNS), (0, COLUMNS)]
+)
 def test_numbers_of_tokens(layout: Callable[..., IRFile], kind: str, shape: tuple[int, ...]) -> None:
     file = layout(kind, given(*shape))
     kept, expanded = output(file, weights="keep"), output(file)

@@ -1,11 +1,15 @@
 """What every member of `Code` means; explanations, docs/rules.md and the rule table of SARIF are made from these."""
 
-from ir_exec.check.catalogue.files import FILE_RULES
+from ir_exec.check.catalogue.files import FILE_RULES, WEIGHT_RULES
 from ir_exec.check.catalogue.graph import GRAPH_RULES
-from ir_exec.check.catalogue.operators import ATTRIBUTE_RULES, ELEMENT_TYPE_RULES, SHAPE_RULES, VALUE_RULES
-from ir_exec.check.catalogue.ports import PORT_RULES
-from ir_exec.check.catalogue.unchecked import UNCHECKED_RULES
-from ir_exec.check.catalogue.weights import WEIGHT_RULES
+from ir_exec.check.catalogue.operators import (
+    ATTRIBUTE_RULES,
+    ELEMENT_TYPE_RULES,
+    PORT_RULES,
+    SHAPE_RULES,
+    UNCHECKED_RULES,
+    VALUE_RULES,
+)
 
 __all__ = ["CATALOGUE"]
 

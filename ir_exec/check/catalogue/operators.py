@@ -1,9 +1,10 @@
-"""Groups 3, 4, 5 and 7: what the operators say of their attributes and inputs."""
+"""Groups 3, 4, 5 and 7: what the operators say of their attributes and inputs; 6: what ports declare against what was
+inferred; 9: what was not checked."""
 
 from ir_exec.check.rule import Rule
 from ir_exec.codes import Code
 
-__all__ = ["ATTRIBUTE_RULES", "ELEMENT_TYPE_RULES", "SHAPE_RULES", "VALUE_RULES"]
+__all__ = ["ATTRIBUTE_RULES", "ELEMENT_TYPE_RULES", "PORT_RULES", "SHAPE_RULES", "UNCHECKED_RULES", "VALUE_RULES"]
 
 ATTRIBUTE_RULES = (
     Rule(
@@ -180,5 +181,108 @@ VALUE_RULES = (
         bad='ir-exec check model.xml --shape "y[1,3]"   (the input is x)',
         good='ir-exec check model.xml --shape "x[1,3]"',
         in_files=False,
+    ),
+)
+
+
+_WHY = "OpenVINO ignores what ports declare; every tool that believes it computes with something else than OpenVINO."
+
+PORT_RULES = (
+    Rule(
+        Code.declared_dims,
+        "error",
+        "A port declares a dim that cannot be.",
+        why=f"{_WHY} Where the layers below agree with the port, an attribute, a constant or an edge was changed "
+        "instead. `--fix` rewrites the declaration.",
+        bad='<port id="1" precision="FP32">\n  <dim>2</dim>\n  <dim>5</dim>\n</port>   (of a ReLU of f32[2,3])',
+        good='<port id="1" precision="FP32">\n  <dim>2</dim>\n  <dim>3</dim>\n</port>',
+    ),
+    Rule(
+        Code.declared_rank,
+        "error",
+        "A port declares a rank that cannot be.",
+        why=f"{_WHY} `--fix` rewrites the declaration.",
+        bad='<port id="1" precision="FP32">\n  <dim>2</dim>\n</port>   (of a ReLU of f32[2,3])',
+        good='<port id="1" precision="FP32">\n  <dim>2</dim>\n  <dim>3</dim>\n</port>',
+    ),
+    Rule(
+        Code.declared_element_type,
+        "error",
+        "A port declares an element type that cannot be.",
+        why=f"{_WHY} `--fix` rewrites the declaration. Where no layer takes the output it is a warning, and so is what "
+        "old writers always declared as f32: the boxes of DetectionOutput and the indices of MaxPool.",
+        bad='<port id="1" precision="FP16">   (of a ReLU of f32[2,3])',
+        good='<port id="1" precision="FP32">',
+    ),
+    Rule(
+        Code.ports_disagree,
+        "warning",
+        "The ports at both ends of an edge declare different dims.",
+        why="Either could be, so it is open which one the writer of the file meant.",
+        bad='<port id="0" precision="FP32">\n  <dim>2</dim>\n  <dim>7</dim>\n</port>',
+        good='<port id="0" precision="FP32">\n  <dim>2</dim>\n  <dim>-1</dim>\n</port>',
+    ),
+    Rule(
+        Code.body_input_type,
+        "error",
+        "What a layer hands to a Parameter of its body contradicts the type that the Parameter declares.",
+        why="OpenVINO gives the Parameter the type of what it is handed, and the layers inside may not take it.",
+        bad='<data shape="2,1" element_type="f16"/>   (of the Parameter; the layer hands it f32[2,1])',
+        good='<data shape="2,1" element_type="f32"/>',
+    ),
+    Rule(
+        Code.value_info,
+        "error",
+        "An ONNX file declares another type for a value than its node gives.",
+        why="Runtimes trust what `value_info` and the outputs declare, or refuse the file. The declaration is often "
+        "left from before the network was changed; or a node means something else than was meant.",
+        bad="(float[2,3] x) => (float[2,4] y) { y = Relu(x) }",
+        good="(float[2,3] x) => (float[2,3] y) { y = Relu(x) }",
+    ),
+)
+
+
+UNCHECKED_RULES = (
+    Rule(
+        Code.unsupported,
+        "info",
+        "Something that ir_exec does not have.",
+        why="The network may be right, and cannot be run here.",
+        bad="compile_model of a network with an operator that ir_exec does not have",
+        good="check_model of the same network, which counts the layer as not checked",
+        in_files=False,
+    ),
+    Rule(
+        Code.operator_not_implemented,
+        "info",
+        "ir_exec does not have this operator yet; its types are as declared.",
+        why="What the file declares for the outputs of this layer is believed, so faults of the layer are not found.",
+        bad="an operator that ir_exec does not have",
+        good="an operator that ir_exec has",
+    ),
+    Rule(
+        Code.extension_operator,
+        "info",
+        "The operator belongs to an extension; its types are as declared.",
+        why="Only who wrote the extension knows what the layer does. OpenVINO reads the file only where the extension "
+        "is loaded.",
+        bad='<layer id="1" name="mine" type="MyOp" version="my_extension">',
+        good='<layer id="1" name="mine" type="ReLU" version="opset1">',
+    ),
+    Rule(
+        Code.unknown_inputs,
+        "info",
+        "The types of a layer's inputs are not known, so it was not checked.",
+        why="A layer above was not checked, and its outputs declare too little to go on with.",
+        bad='<output>\n  <port id="1" precision="FP32"/>\n</output>   (of a layer that is not checked)',
+        good='<output>\n  <port id="1" precision="FP32">\n    <dim>2</dim>\n  </port>\n</output>',
+    ),
+    Rule(
+        Code.internal_error,
+        "error",
+        "ir_exec itself failed; at one layer that is an info.",
+        why="The file is not to blame. Please report it.",
+        bad="ir_exec failed with IndexError",
+        good="a report",
     ),
 )

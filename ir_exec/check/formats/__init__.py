@@ -6,9 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from ir_exec.check.formats.github import github
-from ir_exec.check.formats.gitlab import gitlab
-from ir_exec.check.formats.junit import junit
+from ir_exec.check.formats.ci import github, gitlab, junit
 from ir_exec.check.formats.places import Places
 from ir_exec.check.formats.sarif import sarif
 from ir_exec.check.report import Reports

@@ -26,7 +26,8 @@ from ir_exec.kernels.elementwise import (
     sigmoid,
     working_dtype,
 )
-from ir_exec.kernels.error_function import normal_log_odds
+from ir_exec.kernels.error_function import normal_odds_exponent
+from ir_exec.kernels.exponential import EXPONENT, power
 from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, rounded, type_limits
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Float
@@ -267,8 +268,8 @@ HSwish = unary(
 
 
 def _swish(x: Array, beta: float = 1.0) -> Array:
-    divisor = x * -beta
-    np.exp(divisor, out=divisor)
+    divisor = x * (-beta * EXPONENT)
+    power(divisor, out=divisor)
     divisor += 1
     x /= divisor
     return x
@@ -411,12 +412,12 @@ class Selu(Op):
 
 
 def _gelu(x: Array) -> Array:
-    return _gated(normal_log_odds(x), x)
+    return _gated(normal_odds_exponent(x), x)
 
 
 def _gelu_tanh(x: Array) -> Array:
     # (1 + tanh(y)) / 2 = 1 / (1 + e^-2y)
-    factor = -math.sqrt(8 / math.pi)
+    factor = -math.sqrt(8 / math.pi) * EXPONENT
     inner = x * x
     inner *= 0.044715 * factor
     inner += factor
@@ -425,8 +426,8 @@ def _gelu_tanh(x: Array) -> Array:
 
 
 def _gated(exponent: Array, x: Array) -> Array:
-    """x / (1 + e^exponent), over both."""
-    np.exp(exponent, out=exponent)
+    """x / (1 + power(exponent)), over both."""
+    power(exponent, out=exponent)
     exponent += 1
     x /= exponent
     return x

@@ -11,8 +11,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.kernels import costs
-from ir_exec.kernels.elementwise import Function, calculated
-from ir_exec.kernels.remainder import floor_remainder, truncated_remainder
+from ir_exec.kernels.elementwise import Function, calculated, floor_remainder, truncated_remainder
 from ir_exec.ops.base import op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.elementwise import Binary, binary

@@ -88,15 +88,10 @@ class SegmentMax(Op):
         return order + segment_faults(segment_ids, num_segments[0] if num_segments else None)
 
 
-_ELEMENTS_A_PLACE = 2**11
-"""Elements of all segments from which on they are compared place by place: np.maximum.reduceat runs along a segment,
-and takes 5 to 10 ns an element where these are short, a call for each place of all of them 6 us and 1 ns an element."""
-
-
 def _greatest(rows: Array, starts: Array) -> Array:
     """The greatest elements of the rows from each start up to the next."""
     width = rows.shape[1]
-    is_worth_calls = width >= costs.CACHE_LINE_ELEMENTS and len(starts) * width >= _ELEMENTS_A_PLACE
+    is_worth_calls = width >= costs.CACHE_LINE_ELEMENTS and len(starts) * width >= costs.SEGMENT_ELEMENTS_A_PLACE
     sizes = np.diff(starts, append=len(rows)) if is_worth_calls else starts
     if not is_worth_calls or sizes.max() > costs.FEW_ROWS_OF_A_BAG:
         greatest: Array = np.maximum.reduceat(rows, starts, axis=0)

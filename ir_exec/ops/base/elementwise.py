@@ -27,7 +27,7 @@ from ir_exec.kernels.elementwise import (
 )
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base.attributes import LOWER, Int, Named
-from ir_exec.ops.base.named_dims import element_type_of
+from ir_exec.ops.base.dims import element_type_of
 from ir_exec.ops.base.operator import In, Op, op
 from ir_exec.ops.base.shapes import Broadcasting, align_pdpd, broadcast_shapes
 from ir_exec.types import BOOLEAN, FLOAT, Array, ElementType, TensorType

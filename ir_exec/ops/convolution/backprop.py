@@ -18,7 +18,7 @@ from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import NonNegatives
-from ir_exec.ops.base.named_dims import element_type_of
+from ir_exec.ops.base.dims import element_type_of
 from ir_exec.ops.base.shapes import dims_within, ints, known_bounds, merge_dims, require_rank
 from ir_exec.ops.base.windowed import changed, spatial_dims, window_extent
 from ir_exec.ops.convolution.convolution import Convolving, grouped_channels

@@ -15,7 +15,7 @@ from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import Positives
-from ir_exec.ops.base.named_dims import element_type_of
+from ir_exec.ops.base.dims import element_type_of
 from ir_exec.ops.base.shapes import merge_dims
 from ir_exec.ops.base.windowed import Windowed, covered, require_spatial, spatial_dims, window_extent
 from ir_exec.types import Array, Dim, Shape, TensorType

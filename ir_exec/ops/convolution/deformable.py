@@ -18,7 +18,7 @@ from ir_exec.kernels.sampling import copy_channels
 from ir_exec.kernels.windows import Scratch, SlidingAxis, block_sizes, blocks
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import Bool, Positive
-from ir_exec.ops.base.named_dims import element_type_of
+from ir_exec.ops.base.dims import element_type_of
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.ops.convolution.convolution import Convolving
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
@@ -87,9 +87,16 @@ class _Deformable(Convolving):
         shifts = _calculable(offsets).reshape(batch, parts, elements, 2, *counts)
         scales = None if mask is None else _calculable(mask).reshape(batch, parts, elements, *counts)
         kernels = _calculable(filters).reshape(self.group, outputs // self.group, channels // self.group, elements)
-        columns = kernels.transpose(0, 3, 2, 1).reshape(self.group, -1, outputs // self.group)
         result = np.empty((batch, self.group, outputs // self.group, *counts), images.dtype)
-        sizes = block_sizes(counts, costs.INTERMEDIATE_ELEMENTS // max(channels * elements, 1))
+        columns = kernels.transpose(0, 3, 2, 1).reshape(self.group, -1, outputs // self.group)
+        # Where the products with all elements of the kernel come first, a window is one sum of rows of these.
+        products = images.size // max(channels, 1) * elements * outputs
+        first = self.group == 1 and products <= costs.PRODUCTS_OF_PLACES and parts * outputs <= 2 * channels
+        if first:
+            factors = kernels.reshape(outputs, parts, -1, elements).transpose(1, 2, 3, 0)
+            products_of = matrix_product(images, factors.reshape(parts, -1, elements * outputs))
+        each = parts * outputs if first else channels
+        sizes = block_sizes(counts, costs.INTERMEDIATE_ELEMENTS // max(each * elements, 1))
         pieces = [(b, block) for b in range(batch) for block in blocks(counts, sizes)]
 
         def make_worker() -> Worker:
@@ -99,14 +106,22 @@ class _Deformable(Convolving):
                 b, block = pieces[number]
                 chosen: tuple[Any, ...] = (..., *block)
                 windows = prod([some.stop - some.start for some in block])
-                samples = scratch.array((windows * elements, parts, channels // parts))
+                found: Any = 0
+                samples = scratch.array((0 if first else windows * elements, parts, channels // parts))
                 for part in range(parts):
                     places = _places(axes, block, shifts[b, part][chosen])
                     scale = None if scales is None else scales[b, part][chosen].reshape(elements, -1).T.ravel()
-                    samples[:, part] = _sampled(images[b, part], data.shape[2:], places, scale, self._beyond)
-                rows = samples.reshape(windows, elements, self.group, -1).transpose(2, 0, 1, 3)
-                found = matrix_product(rows.reshape(self.group, windows, columns.shape[1]), columns)
-                result[b][chosen] = found.swapaxes(1, 2).reshape(result[b][chosen].shape)
+                    points, weights = _neighbours(data.shape[2:], places, scale, self._beyond, images.dtype)
+                    if first:
+                        points = points.reshape(windows, elements, 4) * elements + np.arange(elements)[:, np.newaxis]
+                        rows = products_of[b, part].reshape(-1, outputs)
+                        found = found + _weighted(rows, points.reshape(windows, -1), weights.reshape(windows, -1))
+                    else:
+                        samples[:, part] = _weighted(images[b, part], points, weights)
+                if not first:
+                    rows = samples.reshape(windows, elements, self.group, -1).transpose(2, 0, 1, 3)
+                    found = matrix_product(rows.reshape(self.group, windows, columns.shape[1]), columns)
+                result[b][chosen] = found.swapaxes(-1, -2).reshape(result[b][chosen].shape)
 
             return work
 
@@ -205,30 +220,42 @@ def _places(axes: list[SlidingAxis], block: tuple[slice, ...], shifts: Array) ->
     return found[0], found[1]
 
 
-def _sampled(
-    image: Array, sizes: tuple[int, ...], places: tuple[Array, Array], scale: Array | None, beyond: bool
-) -> Array:
-    """An image [height * width + 1, channels] interpolated at places, two vectors: [places, channels].
+def _neighbours(
+    sizes: tuple[int, ...], places: tuple[Array, Array], scale: Array | None, beyond: bool, dtype: np.dtype[Any]
+) -> tuple[Array, Array]:
+    """The four elements around places in an image, two vectors, and their weights of a type: [places, 4].
 
-    The last row of the image stands for what lies outside. sizes: height and width. scale: a factor for each place.
+    What lies outside is the element behind the last one. sizes: height and width. scale: a factor for each place.
     beyond: whether a place less than one element outside of the image is interpolated with zeros around it; if not,
     it counts as outside, and the last element reaches to the end of its pixel.
     """
-    inside = np.ones(places[0].shape, np.bool_)
+    end, inside = prod(sizes), np.ones(places[0].shape, np.bool_)
     for place, size in zip(places, sizes, strict=True):
-        inside &= (place > -1 if beyond else place >= 0) & (place < size)
+        inside &= place > -1 if beyond else place >= 0
+        inside &= place < size
     neighbours = []
-    for place, size in zip(places, sizes, strict=True):
+    for place, size, stride in zip(places, sizes, (sizes[1], 1), strict=True):
         known = np.where(inside, place, place.dtype.type(0))
         below = np.floor(known)
         share, low = known - below, below.astype(np.int64)
-        neighbours.append([(low, 1 - share, low >= 0), (low + 1, share, low + 1 < size)])
-    offsets, weights = np.empty((len(inside), 4), np.int64), np.empty((len(inside), 1, 4), image.dtype)
-    for number, ((y, share_y, has_y), (x, share_x, has_x)) in enumerate(product(*neighbours)):
-        y, x = np.minimum(y, sizes[0] - 1), np.minimum(x, sizes[1] - 1)
-        exists = inside & has_y & has_x if beyond else inside
-        offsets[:, number] = np.where(exists, y * sizes[1] + x, len(image) - 1)
-        weights[:, 0, number] = share_y * share_x if scale is None else share_y * share_x * scale
-    # A product of a row and four rows for each place takes two thirds of four multiplications and sums of all places.
-    sums: Array = np.matmul(weights, np.take(image, offsets, axis=0, mode="clip"))
+        high = low + 1
+        if beyond:
+            low[low < 0] = high[high == size] = end
+        else:
+            np.minimum(high, size - 1, out=high)
+        neighbours.append([(low * stride, 1 - share), (high * stride, share)])
+    points, weights = np.empty((len(inside), 4), np.int64), np.empty((len(inside), 4), dtype)
+    for number, ((y, share_y), (x, share_x)) in enumerate(product(*neighbours)):
+        np.add(y, x, out=points[:, number])
+        np.multiply(share_y, share_x, out=weights[:, number])
+    points[~inside] = end
+    if scale is not None:
+        weights *= scale[:, np.newaxis]
+    return np.minimum(points, end, out=points), weights
+
+
+def _weighted(rows: Array, points: Array, weights: Array) -> Array:
+    """The sums of the weighted rows [n, columns] of each place: [places, columns]; points, weights: [places, each]."""
+    # A product of a row and some rows for each place takes two thirds of multiplications and sums of all places.
+    sums: Array = np.matmul(weights[:, np.newaxis], rows.take(points, axis=0, mode="clip"))
     return sums[:, 0]

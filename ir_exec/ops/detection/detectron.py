@@ -19,8 +19,7 @@ from ir_exec.kernels.boxes import (
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, Float, Floats, Int, Ints, NonNegative, Positive, of_length
-from ir_exec.ops.base.box_dims import FOUR_COORDINATES
-from ir_exec.ops.base.named_dims import element_type_of, merged_dims
+from ir_exec.ops.base.dims import FOUR_COORDINATES, element_type_of, merged_dims
 from ir_exec.ops.detection.roi_align import ROIAlign3
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert
 
@@ -221,7 +220,7 @@ class ExperimentalDetectronDetectionOutput(Op):
         empty = ~((regions[:, 2] > regions[:, 0]) & (regions[:, 3] > regions[:, 1]))
         boxes[:, :, empty], scores = 0, np.where(empty[:, np.newaxis], np.float32(0), scores)
         most = self.max_detections_per_image
-        kept = keep_best_of_classes(
+        labels, best = keep_best_of_classes(
             best_of_classes(np.ascontiguousarray(scores.T[1:]), np.float32(self.score_threshold)),
             CornerOverlaps(boxes[:, 1:].reshape(4, -1), 1.0, touching=False),
             above(self.nms_threshold),
@@ -229,8 +228,8 @@ class ExperimentalDetectronDetectionOutput(Op):
             apart=True,
             most=None if self.post_nms_count < 0 else self.post_nms_count,
         )
-        parts = [Selected.of(0, label, best, scores[best, label]) for label, best in enumerate(kept, start=1)]
-        found = Selected.joined(parts)
+        labels += 1
+        found = Selected.of(0, labels, best, scores[best, labels])
         if len(found.box) > most:
             found = found.ordered(-found.score, found.box, found.label).take(slice(most))
         kept_boxes, labels = np.zeros((most, 4), input_rois.dtype), np.zeros(most, np.int32)

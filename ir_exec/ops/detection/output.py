@@ -9,16 +9,18 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError
 from ir_exec.kernels.boxes import (
+    Candidates,
     CornerOverlaps,
     Selected,
     above,
     best_of_classes,
+    candidates_of,
     keep_best_of_classes,
 )
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, Float, Int, Ints, Positive, of_length
-from ir_exec.ops.base.named_dims import merged_dims
+from ir_exec.ops.base.dims import merged_dims
 from ir_exec.ops.base.shapes import divide_dim, merge_dims
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert
 
@@ -172,29 +174,28 @@ class _DetectionOutput(Op):
         """
         chosen = self._best_class_of_each(scores) if self.decrease_label_id else self._above_threshold(scores)
         rows = boxes.reshape(4, boxes.shape[1] * boxes.shape[2])
-        kept = keep_best_of_classes(
+        labels, best = keep_best_of_classes(
             chosen,
             CornerOverlaps(rows),
             above(self.nms_threshold),
             count=boxes.shape[2],
             apart=not self.share_location,
         )
-        parts = [Selected.of(image, label, best, scores[best, label]) for label, best in enumerate(kept)]
-        found, keep = Selected.joined(parts), self.keep_top_k[0]
+        found, keep = Selected.of(image, labels, best, scores[best, labels]), self.keep_top_k[0]
         if -1 < keep < len(found.box):
             found = found.ordered(-found.score, found.box, found.label).take(slice(keep))
             found = found.ordered(found.label)
         return found
 
-    def _above_threshold(self, scores: Array) -> list[Array]:
-        """For each class its candidates, the best first, as indices of priors."""
+    def _above_threshold(self, scores: Array) -> Candidates:
+        """For each class its candidates, as indices of priors."""
         most = None if self.top_k < 0 else self.top_k
-        orders = best_of_classes(np.ascontiguousarray(scores.T), np.float32(self.confidence_threshold), most)
-        if 0 <= self.background_label_id < len(orders):
-            orders[self.background_label_id] = np.zeros(0, np.int64)
-        return orders
+        candidates = best_of_classes(np.ascontiguousarray(scores.T), np.float32(self.confidence_threshold), most)
+        if 0 <= self.background_label_id < scores.shape[1]:
+            candidates.counts[self.background_label_id] = 0
+        return candidates
 
-    def _best_class_of_each(self, scores: Array) -> list[Array]:
+    def _best_class_of_each(self, scores: Array) -> Candidates:
         """The same where every prior counts for its best class only, and never for class 0."""
         usable = (scores >= np.float32(self.confidence_threshold)) & (scores > -1)
         usable[:, [label for label in (0, self.background_label_id) if 0 <= label < scores.shape[1]]] = False
@@ -203,7 +204,7 @@ class _DetectionOutput(Op):
         priors = np.flatnonzero(usable.any(axis=1))
         order = priors[np.lexsort((priors, best[priors], -ranked[priors, best[priors]]))]
         order = order if self.top_k < 0 else order[: self.top_k]
-        return [order[best[order] == label] for label in range(scores.shape[1])]
+        return candidates_of([order[best[order] == label] for label in range(scores.shape[1])])
 
     def _rows(self, found: Selected, boxes: Array) -> Array:
         """Rows of image, class, score and box."""

@@ -13,8 +13,7 @@ from ir_exec.kernels.boxes import CornerOverlaps, above, best_first, keep_best, 
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, Float, Floats, IndexTypeName, NonNegative, Positive, within
-from ir_exec.ops.base.box_dims import FOUR_COORDINATES
-from ir_exec.ops.base.named_dims import element_type_of, merged_dims
+from ir_exec.ops.base.dims import FOUR_COORDINATES, element_type_of, merged_dims
 from ir_exec.ops.base.shapes import merge_dims
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert
 

@@ -16,7 +16,7 @@ from ir_exec.kernels.precision import CALCULABLE_FLOAT, widened
 from ir_exec.kernels.sampling import channels_last, read_between, sample_points
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, NonNegative, Positive
-from ir_exec.ops.base.images import dims_of, images_of
+from ir_exec.ops.base.dims import dims_of, images_of
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
 

@@ -20,7 +20,7 @@ from ir_exec.kernels.precision import CALCULABLE_FLOAT, widened
 from ir_exec.kernels.sampling import Line, channels_last, copy_channels, read_between, sample_lattice, sample_points
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Float, Int, NonNegatives, Positive
-from ir_exec.ops.base.images import dims_of, images_of
+from ir_exec.ops.base.dims import dims_of, images_of
 from ir_exec.ops.base.shapes import divide_dim, merge_dims, require_rank
 from ir_exec.types import Array, Dim, Shape, TensorType
 

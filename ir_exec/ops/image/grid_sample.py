@@ -12,7 +12,7 @@ from ir_exec.kernels.parallel import for_each
 from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool
-from ir_exec.ops.base.images import dims_of
+from ir_exec.ops.base.dims import dims_of
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, saturated
 

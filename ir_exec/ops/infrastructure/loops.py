@@ -15,8 +15,18 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ResourceError, ShapeError
 from ir_exec.kernels.limits import MOST_ITERATIONS, current_limits, owners
 from ir_exec.ops.base import In, Op, op
-from ir_exec.ops.base.bodies import BodyInput, BodyOutput, Part, RunningBody, Ties, TypedBody
-from ir_exec.ops.base.body_types import AnyValue, by_position, either, known_truth
+from ir_exec.ops.base.bodies import (
+    AnyValue,
+    BodyInput,
+    BodyOutput,
+    Part,
+    RunningBody,
+    Ties,
+    TypedBody,
+    by_position,
+    either,
+    known_truth,
+)
 from ir_exec.ops.base.shapes import known_int, normalize_axis
 from ir_exec.types import BOOLEAN, INDEX, Array, Dim, ElementType, Shape, TensorType
 

@@ -14,7 +14,7 @@ from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, rounded, wid
 from ir_exec.kernels.products import matrix_product
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
-from ir_exec.ops.base.named_dims import element_type_of
+from ir_exec.ops.base.dims import element_type_of
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.types import INDEX, UNBOUNDED, Array, Dim, Shape, TensorType
 

@@ -16,7 +16,7 @@ from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.kernels.products import matrix_product
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
-from ir_exec.ops.base.named_dims import element_type_of
+from ir_exec.ops.base.dims import element_type_of
 from ir_exec.ops.base.shapes import broadcast_shapes
 from ir_exec.types import BOOLEAN, Array, Dim, Shape, TensorType
 

@@ -9,7 +9,7 @@ import numpy as np
 from ir_exec.kernels.precision import rounded, widened
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER, Bool
-from ir_exec.ops.base.named_dims import element_type_of, merged_dims
+from ir_exec.ops.base.dims import element_type_of, merged_dims
 from ir_exec.ops.sequence.recurrent import GRU, LSTM, RNN, Recurrence, X, like_x
 from ir_exec.types import Array, Dim, Shape, TensorType
 

@@ -9,6 +9,7 @@ import numpy as np
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels import costs
 from ir_exec.kernels.boxes import (
+    Candidates,
     CornerOverlaps,
     Selected,
     as_rows,
@@ -16,11 +17,11 @@ from ir_exec.kernels.boxes import (
     box_areas,
     intersections,
     keep_best_of_classes,
-    side_by_side,
+    parts_of_classes,
 )
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, IndexTypeName, Int, at_least, within
-from ir_exec.ops.base.box_dims import at_most, batches_classes_boxes
+from ir_exec.ops.base.dims import at_most, batches_classes_boxes
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.types import INDEX, Array, Dim, ElementType, Shape, TensorType, convert, element_types
 
@@ -62,16 +63,15 @@ class _ClassNms(Op):
             TensorType(self.output_type, Shape([batches])),
         )
 
-    def _candidates(self, scores: Array, least: Any) -> list[Array]:
-        """For each class [classes, boxes] the boxes whose scores are above `least`, the best first."""
-        orders = best_of_classes(scores, least, None if self.nms_top_k < 0 else self.nms_top_k)
-        if 0 <= self.background_class < len(orders):
-            orders[self.background_class] = np.zeros(0, np.int64)
-        return orders
+    def _candidates(self, scores: Array, least: Any) -> Candidates:
+        """The boxes whose scores [classes, boxes] are above `least`."""
+        candidates = best_of_classes(scores, least, None if self.nms_top_k < 0 else self.nms_top_k)
+        if 0 <= self.background_class < len(scores):
+            candidates.counts[self.background_class] = 0
+        return candidates
 
-    def _kept(self, parts: list[Selected], by_class: bool) -> Selected:
+    def _kept(self, found: Selected, by_class: bool) -> Selected:
         """The boxes that are kept of one batch element, the best first or class by class."""
-        found = Selected.joined(parts)
         found = found.ordered(-found.score, found.label, found.box)
         found = found if self.keep_top_k < 0 else found.take(slice(self.keep_top_k))
         return found.ordered(found.label, -found.score, found.box) if by_class else found
@@ -122,15 +122,15 @@ class MatrixNms(_ClassNms):
         parts = []
         for batch in range(batches):
             rows = as_rows(boxes[batch])
-            per_class: list[Selected] = []
-            orders = self._candidates(values[batch], np.float32(self.score_threshold))
-            for some, side in side_by_side(orders, max(map(len, orders), default=0)):
-                for order, decays in zip(orders[some], self._decays(rows[:, side]), strict=True):
-                    label = len(per_class)
-                    final = values[batch, label, order] * decays[: len(order)]
-                    stays = final > np.float32(self.post_threshold)
-                    per_class.append(Selected.of(batch, label, order[stays], final[stays]))
-            parts.append(self._kept(per_class, by_class=False))
+            orders, counts = self._candidates(values[batch], np.float32(self.score_threshold))
+            classes, longest = orders.shape
+            final = np.take_along_axis(values[batch], orders, 1)
+            for some in parts_of_classes(classes, longest):
+                final[some] *= self._decays(rows.take(orders[some], axis=1))
+            stays = final > np.float32(self.post_threshold)
+            stays &= np.arange(longest) < np.array(counts, np.int64)[:, np.newaxis]
+            labels, _ = np.nonzero(stays)
+            parts.append(self._kept(Selected.of(batch, labels, orders[stays], final[stays]), by_class=False))
         found = Selected.joined(parts)
         return self._arrays(found, batches, boxes[found.batch, found.box], found.batch * count + found.box)
 
@@ -141,27 +141,34 @@ class MatrixNms(_ClassNms):
         """
         (_, classes, count), margin = boxes.shape, 0.0 if self.normalized else 1.0
         areas = np.where((boxes[2] < boxes[0]) | (boxes[3] < boxes[1]), np.float32(0), box_areas(boxes, margin))
-        worst, decays = np.zeros((classes, count), np.float32), np.ones((classes, count), np.float32)
+        worst, decays = np.zeros((classes, count, 1), np.float32), np.empty((classes, count), np.float32)
         step = max(costs.CHUNK_ELEMENTS // max(classes * count, 1), 1)
         for start in range(0, count, step):
             block = slice(start, min(start + step, count))
-            own, better = boxes[:, :, block, np.newaxis], boxes[:, :, np.newaxis, : block.stop]
-            common = intersections(own, better, margin, touching=False)
-            overlaps = common / (areas[:, block, np.newaxis] + areas[:, np.newaxis, : block.stop] - common)
-            behind = np.arange(block.stop) >= np.arange(count)[block, np.newaxis]
-            np.copyto(overlaps, 0, where=behind)
-            worst[:, block] = np.fmax.reduce(overlaps, axis=-1, initial=0)
-            decay = self._decay(overlaps, worst[:, np.newaxis, : block.stop])
-            np.copyto(decay, 1, where=behind)
-            decays[:, block] = np.fmin.reduce(decay, axis=-1, initial=1)
+            better, own = boxes[:, :, : block.stop, np.newaxis], boxes[:, :, np.newaxis, block]
+            overlaps = intersections(better, own, margin, touching=False)
+            unions = areas[:, : block.stop, np.newaxis] + areas[:, np.newaxis, block]
+            unions -= overlaps
+            overlaps /= unions
+            is_better = (np.arange(block.stop)[:, np.newaxis] < np.arange(start, block.stop)).astype(np.float32)
+            overlaps *= is_better
+            worst[:, block, 0] = np.fmax.reduce(overlaps, axis=1, initial=0)
+            decays[:, block] = self._least_decays(overlaps, worst[:, : block.stop], is_better)
         return decays
 
-    def _decay(self, overlaps: Array, worst: Array) -> Array:
+    def _least_decays(self, overlaps: Array, worst: Array, is_better: Array) -> Array:
+        """The least decay of each box [classes, n], 1 at most.
+
+        overlaps: [classes, others, n], 0 where the other is no better one; is_better: [others, n], 1 where it is.
+        """
         if self.decay_function == "gaussian":
-            gaussian: Array = np.exp((worst * worst - overlaps * overlaps) * np.float32(self.gaussian_sigma))
-            return gaussian
-        linear: Array = (1 - overlaps.astype(np.float64)) / (1 - worst.astype(np.float64) + np.float32(1e-10))
-        return linear.astype(np.float32)
+            scale = np.float32(self.gaussian_sigma) * is_better
+            gaussian: Array = np.exp((worst * worst - overlaps * overlaps) * scale)
+            return np.asarray(np.fmin.reduce(gaussian, axis=1, initial=1))
+        # In f64, as OpenVINO has it. Without an overlap it is no less than 1, when it is rounded.
+        linear = np.subtract(1, overlaps, dtype=np.float64)
+        linear /= 1 - worst.astype(np.float64) + np.float32(1e-10)
+        return np.asarray(np.fmin.reduce(linear, axis=1, initial=1))
 
 
 class _MulticlassNms(_ClassNms):
@@ -175,7 +182,7 @@ class _MulticlassNms(_ClassNms):
 
         boxes: [coordinates, n], or if the classes have boxes `apart`, [coordinates, classes * n]. scores: [classes, n].
         """
-        kept = keep_best_of_classes(
+        labels, best = keep_best_of_classes(
             self._candidates(scores, np.nextafter(np.float32(self.score_threshold), np.float32(-np.inf))),
             CornerOverlaps(boxes, 0.0 if self.normalized else 1.0),
             self.iou_threshold,
@@ -183,9 +190,8 @@ class _MulticlassNms(_ClassNms):
             apart=apart,
             shrink=self.nms_eta,
         )
-        per_class = [Selected.of(batch, label, best, scores[label, best]) for label, best in enumerate(kept)]
         by_class = self.sort_result_type == "classid" and not self.sort_result_across_batch
-        return self._kept(per_class, by_class)
+        return self._kept(Selected.of(batch, labels, best, scores[labels, best]), by_class)
 
     def _shared(self, boxes: Array, scores: Array) -> tuple[Array, ...]:
         """The outputs where all classes share the boxes of their batch element."""

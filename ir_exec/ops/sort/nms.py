@@ -15,18 +15,18 @@ import numpy as np
 from ir_exec.kernels.boxes import (
     CornerOverlaps,
     Overlaps,
+    RotatedOverlaps,
     Selected,
     above,
     as_rows,
     best_of_classes,
-    keep_best_of_classes,
     keep_decaying,
-    rotated_overlaps,
+    keep_few_of_classes,
 )
 from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT
 from ir_exec.ops.base import Family, In, op
 from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName
-from ir_exec.ops.base.box_dims import at_most, batches_classes_boxes
+from ir_exec.ops.base.dims import at_most, batches_classes_boxes
 from ir_exec.ops.base.shapes import known_int, merge_dims, require_rank
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert
 
@@ -72,15 +72,15 @@ class _Nms(Family):
         parts = []
         for batch in range(len(boxes) if most > 0 else 0):
             own, rows = all_scores[batch], as_rows(boxes[batch])
-            orders = best_of_classes(own, least)
             if sigma > 0:
-                for label, order in enumerate(orders):
+                for label, (some, count) in enumerate(zip(*best_of_classes(own, least), strict=True)):
+                    order = some[:count]
                     overlaps = self._overlaps(rows[:, order])
                     places, kept_scores = keep_decaying(own[label, order], overlaps, sigma, least, most)
-                    parts.append(Selected.of(batch, label, order[places], kept_scores))
+                    parts.append(Selected.of(batch, np.full(len(places), label), order[places], kept_scores))
             else:
-                kept = keep_best_of_classes(orders, self._overlaps(rows), threshold, count=rows.shape[1], most=most)
-                parts += [Selected.of(batch, label, best, own[label, best]) for label, best in enumerate(kept)]
+                labels, best = keep_few_of_classes(own, least, self._overlaps(rows), threshold, most)
+                parts.append(Selected.of(batch, labels, best, own[labels, best]))
         found = Selected.joined(parts)
         if self.sort_result_descending:
             found = found.ordered(-found.score, found.batch, found.label, found.box)
@@ -285,4 +285,4 @@ class NMSRotated(_ScoredNms):
         return above(iou_threshold)
 
     def _overlaps(self, boxes: Array) -> Overlaps:
-        return rotated_overlaps(boxes, self.clockwise)
+        return RotatedOverlaps(boxes, self.clockwise)

@@ -8,8 +8,7 @@ from ir_exec.kernels.boxes import best_first
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import NonNegative
-from ir_exec.ops.base.box_dims import FOUR_COORDINATES
-from ir_exec.ops.base.named_dims import element_type_of, merged_dims
+from ir_exec.ops.base.dims import FOUR_COORDINATES, element_type_of, merged_dims
 from ir_exec.types import Array, ElementType, Shape, TensorType, convert
 
 __all__ = ["ExperimentalDetectronTopKROIs"]

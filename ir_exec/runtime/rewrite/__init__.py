@@ -11,8 +11,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from ir_exec.graph import Node
-from ir_exec.runtime.rewrite.draft import Draft
-from ir_exec.runtime.rewrite.fused import FusedNode, Fusion
+from ir_exec.runtime.rewrite.draft import Draft, FusedNode, Fusion
 from ir_exec.runtime.rewrite.layer_norm import as_layer_norm
 from ir_exec.runtime.rewrite.quantized import as_quantized
 from ir_exec.runtime.rewrite.rms_norm import as_rms_norm

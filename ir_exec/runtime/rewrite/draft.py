@@ -1,16 +1,17 @@
-"""What rewrites know of a plan that is being made."""
+"""What rewrites know of a plan that is being made, and the node that one of them puts in the place of several."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from ir_exec.graph import Node, Value
 from ir_exec.infer import Types
 from ir_exec.ops import Op
-from ir_exec.runtime.rewrite.fused import FusedNode, Fusion
 from ir_exec.types import Array, TensorType
 
-__all__ = ["Draft", "beside", "vector_beside"]
+__all__ = ["Draft", "FusedNode", "Fusion", "beside", "vector_beside"]
 
 _OURS = "ir_exec.ops."
 """The modules of the operators whose formulas patterns rely on."""
@@ -116,3 +117,39 @@ def vector_beside(draft: Draft, kind: str, node: Node, value: Value, first: Node
         return None
     fits = vector[-1] == data[-1] and all(dim == 1 for dim in vector[:-1])
     return other if fits and draft.type(other).element_type is draft.type(value).element_type else None
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class FusedNode(Node):
+    """A node of a plan that is in no graph.
+
+    members: the nodes of the graph that it computes, in their order.
+    """
+
+    members: tuple[Node, ...] = ()
+
+
+class Fusion(NamedTuple):
+    """What takes the place of several nodes of a plan.
+
+    nodes: in their order; no other node reads an output of any but the last. op: computes the outputs of the last one
+    from `inputs`, which exist before the first.
+    """
+
+    nodes: Sequence[Node]
+    op: Op
+    inputs: Sequence[Value]
+
+    def fused(self) -> FusedNode:
+        """One node, with the place in the file of the last one."""
+        last = self.nodes[-1]
+        members = [one for node in self.nodes for one in (node.members if isinstance(node, FusedNode) else (node,))]
+        return FusedNode(
+            layer=last.layer,
+            op=self.op,
+            path=last.path,
+            op_class=type(self.op),
+            inputs=list(self.inputs),
+            outputs=last.outputs,
+            members=tuple(members),
+        )

@@ -9,8 +9,7 @@ from ir_exec.kernels.row_norms import layer_normalized
 from ir_exec.ops import In, Op
 from ir_exec.ops.base.attributes import Float
 from ir_exec.ops.base.operator import check_contract
-from ir_exec.runtime.rewrite.draft import Draft, vector_beside
-from ir_exec.runtime.rewrite.fused import Fusion
+from ir_exec.runtime.rewrite.draft import Draft, Fusion, vector_beside
 from ir_exec.types import Array, TensorType, element_types
 
 __all__ = ["LayerNorm", "as_layer_norm"]

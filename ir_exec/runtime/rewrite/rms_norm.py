@@ -7,8 +7,7 @@ from ir_exec.kernels.row_norms import rms_normalized
 from ir_exec.ops import In, Op
 from ir_exec.ops.base.attributes import Float
 from ir_exec.ops.base.operator import check_contract
-from ir_exec.runtime.rewrite.draft import Draft, beside, vector_beside
-from ir_exec.runtime.rewrite.fused import Fusion
+from ir_exec.runtime.rewrite.draft import Draft, Fusion, beside, vector_beside
 from ir_exec.types import Array, TensorType, element_types
 
 __all__ = ["RMSNorm", "as_rms_norm"]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ir_exec.errors import ShapeError
+from ir_exec.kernels import costs
 from ir_exec.ops.convolution.deformable import DeformableConvolution1, DeformableConvolution8
 from ir_exec.types import Shape
 from tests.helpers.operators import refused
@@ -57,6 +58,16 @@ def test_offsets_that_are_no_numbers_lie_outside() -> None:
     with np.errstate(all="ignore"):
         for operator in (DeformableConvolution1(), DeformableConvolution8(bilinear_interpolation_pad=True)):
             assert operator.evaluate(data, offsets, filters).tolist() == [[[[0, 0], [0, 0]]]]
+
+
+@pytest.mark.parametrize("beyond", [False, True])
+def test_products_of_places_are_those_of_samples(monkeypatch: pytest.MonkeyPatch, beyond: bool) -> None:
+    random = np.random.default_rng(0)
+    arrays = [random.standard_normal(shape) for shape in ((2, 6, 5, 7), (2, 24, 4, 6), (4, 6, 2, 2), (2, 12, 4, 6))]
+    operator = DeformableConvolution8(pads_begin=(0, 0), deformable_group=3, bilinear_interpolation_pad=beyond)
+    found = operator.evaluate(*arrays)
+    monkeypatch.setattr(costs, "PRODUCTS_OF_PLACES", 0)
+    np.testing.assert_allclose(found, operator.evaluate(*arrays), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("size", [(0, 3), (3, 0), (0, 0)])

@@ -156,7 +156,7 @@ def test_no_more_scores_than_allowed_are_held_at_once(monkeypatch: pytest.Monkey
         lambda scores, *args, **kwargs: sizes.append(scores.size) or exponentiate(scores, *args, **kwargs),
     )
     query = np.zeros((2, 64, 4), np.float32)
-    ScaledDotProductAttention(causal=True).evaluate(query, query, query)
+    ScaledDotProductAttention(causal=False).evaluate(query, query, query)
     assert sum(sizes) == 2 * 64 * 64
     assert max(sizes) <= 1000
 
@@ -255,3 +255,24 @@ def test_vectors_with_what_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None
     found = ScaledDotProductAttention(causal=False).evaluate(query, np.full_like(query, 0.5), np.ones_like(query))
     assert np.isnan(found[0, 7]).all()
     assert np.array_equal(np.delete(found, 7, axis=1), np.ones((1, 39, 4), np.float32))
+
+
+@pytest.mark.parametrize("masking", ["causal", "boolean", "added", "padding"])
+def test_what_no_query_of_a_piece_sees_is_left_out(monkeypatch: pytest.MonkeyPatch, masking: str) -> None:
+    for name, number in (("SCORES_WORTH_A_BOUND", 0), ("CHUNK_ELEMENTS", 100), ("LEAST_ROWS", 4)):
+        monkeypatch.setattr(costs, name, number)
+    random = np.random.default_rng(0)
+    query, key, value = [random.standard_normal((8, 20, 4)).astype(np.float32) for _ in range(3)]
+    seen = np.tri(20, dtype=bool)
+    if masking == "padding":
+        seen = np.arange(20)[np.newaxis] < 13
+    mask = seen if masking in ("boolean", "padding") else np.where(seen, 0, -1e9).astype(np.float32)
+    weights = np.where(seen, np.exp(query @ key.swapaxes(1, 2) / 2), 0)
+    expected = weights / weights.sum(-1, keepdims=True) @ value
+    operator = ScaledDotProductAttention(causal=masking == "causal")
+    found = operator.evaluate(query, key, value, *[] if masking == "causal" else [mask])
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    value[:, 13:] = np.inf
+    with np.errstate(all="ignore"):
+        found = operator.evaluate(query, key, value, *[] if masking == "causal" else [mask])
+    np.testing.assert_allclose(found[:, :4], expected[:, :4], rtol=1e-4, atol=1e-5)

@@ -1,8 +1,9 @@
-"""Shapes of inputs on the command line: one syntax for every command that takes them."""
+"""Options of several commands: shapes of inputs, in one syntax, and numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import isfinite
 from typing import Any
 
 import click
@@ -13,7 +14,7 @@ from ir_exec.errors import IRError
 from ir_exec.model import ModelPort, find_port
 from ir_exec.types import Shape
 
-__all__ = ["read_shapes", "shape_option", "shapes_by_input"]
+__all__ = ["FiniteRange", "read_shapes", "shape_option", "shapes_by_input"]
 
 
 def shape_option(help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -42,3 +43,13 @@ def shapes_by_input(texts: Sequence[str], ports: Sequence[ModelPort]) -> dict[st
             raise Unusable(f"--shape: input {port.name!r} is given two shapes")
         found[port.name] = shape
     return found
+
+
+class FiniteRange(click.FloatRange):
+    """Floats in a range. NaN and infinity are in none: they compare as if there were no limit."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if not isfinite(number):
+            self.fail(f"{value} is not a finite number", param, ctx)
+        return number

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ir_exec.ops.base.body_types import by_position, either, known_truth
+from ir_exec.ops.base.bodies import by_position, either, known_truth
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.helpers.values import typed
 
