@@ -17,6 +17,11 @@ on one thread, two took 8 per cent longer with 200,000 in place of this number, 
 scatters they took 0.83 of the time with 200,000, 0.81 with this one, and 0.84 with 1,000,000. MobileNet-v2, with many
 products of 200,000 and less, gains 3 per cent by it as well; ResNet-18 loses a sixth with 1,000,000."""
 
+PRODUCTS_WORTH_SHARING_NANOSECONDS = 300_000
+"""The same for matrix products, whose calls are long: a U-Net takes 14.6 ms with 300,000, 16.4 with the number above,
+MobileNet-v2 16.2 and 16.8, ResNet-18 11.0 and 11.4. They take as long with 200,000, but beside two busy processes
+MobileNet-v2 takes 40 ms then, not 25."""
+
 SPIN_SECONDS = 1000e-6
 """How long the calling thread looks again and again whether its helpers are done, while other processes go first:
 waking it takes 100 us, and the last pieces of two threads end some hundreds apart."""
