@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
+from math import isqrt, prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,21 +38,28 @@ def reduce_bins(
     result = np.empty((regions, down, across, channels), places.dtype)
     if not result.size:
         return result
-    # Bins are filled up with the last place.
-    last = prod(places.shape[:-1])
+    extents = [np.maximum(bins[..., 1] - bins[..., 0], 0) for bins in (rows, columns)]
+    total = prod(places.shape[:-1])
+    is_worth_tables = ufunc is np.maximum and result.size >= costs.BINS_WORTH_TABLES
+    doublings = _doublings(extents, total, channels) if is_worth_tables else 0
+    # For the greatest elements of rectangles from each place on, whose sides are 1, 2, 4 and so on: they make up bins.
+    sides = doublings + 1
+    last = sides**2 * total
     known = np.empty((last + 1, channels), places.dtype)
-    copy_channels(places, known[:last].reshape(places.shape))
+    copy_channels(places, known[:total].reshape(places.shape))
+    tables = known[:last].reshape(sides, sides, total, channels)
+    for power in range(doublings):
+        _join(tables[power, 0], tables[power + 1, 0], width << power)
+    for power in range(doublings):
+        _join(tables[:, power], tables[:, power + 1], 1 << power)
+    # Bins are filled up with the last place.
     known[last] = neutral
-    row_starts, column_starts = (
-        np.broadcast_to(start, bins.shape[:2]) for start, bins in zip(starts, (rows, columns), strict=True)
-    )
-    height = np.maximum(rows[..., 1] - rows[..., 0], 0).max(axis=1)
-    breadth = np.maximum(columns[..., 1] - columns[..., 0], 0).max(axis=1)
+    down_axis = _axis(rows, extents[0], starts[0], doublings, sides * total)
+    across_axis = _axis(columns, extents[1], starts[1], doublings, total)
     # On one thread: NumPy's calls are so short here that a second one makes it slower.
-    for some in _alike(height, breadth, costs.INTERMEDIATE_ELEMENTS // (down * across * channels)):
+    for some in _alike(down_axis.counts, across_axis.counts, costs.INTERMEDIATE_ELEMENTS // (down * across * channels)):
         check_time()
-        row = _offsets(rows[some], height[some].max(), width, row_starts[some], last)
-        column = _offsets(columns[some], breadth[some].max(), 1, column_starts[some], last)
+        row, column = _offsets(down_axis, some, width, last), _offsets(across_axis, some, 1, last)
         # Regions last, as few bins are many.
         chosen = row[:, np.newaxis, :, np.newaxis] + column[:, np.newaxis]
         taken = np.take(known, chosen.reshape(-1, *chosen.shape[2:]), axis=0, mode="clip")
@@ -60,10 +68,50 @@ def reduce_bins(
     return result
 
 
-def _offsets(bins: Array, most: int, step: int, starts: Array, outside: int) -> Array:
-    """Where the elements of each bin lie, filled up with `outside`: [most, bins, regions]."""
-    found = bins[..., 0].T + np.arange(most)[:, np.newaxis, np.newaxis]
-    return np.ascontiguousarray(np.where(found < bins[..., 1].T, found * step + starts.T, outside))
+def _doublings(extents: list[Array], places: int, channels: int) -> int:
+    """How often it pays to double both sides of the rectangles of which bins are made."""
+    elements = int(extents[0].sum(axis=1) @ extents[1].sum(axis=1))
+    longest = max(int(extent.max()) for extent in extents)
+    tables = min(elements // max(places, 1), costs.ELEMENTS_OF_TABLES // max(places * channels, 1))
+    return max(min(isqrt(tables), longest.bit_length()) - 1, 0)
+
+
+def _join(rows: Array, target: Array, distance: int) -> None:
+    """The greatest of both, along the axis before the last, where there is an element at this distance."""
+    np.maximum(rows[..., :-distance, :], rows[..., distance:, :], out=target[..., :-distance, :])
+
+
+class _Axis(NamedTuple):
+    """Bins [regions, bins, 2] along an axis, where their places are counted from, how long the parts are of which each
+    is made, [regions, bins], None for one element, and of how many parts a bin of a region is made at most.
+    """
+
+    bins: Array
+    starts: Array
+    sizes: Array | None
+    counts: Array
+
+
+def _axis(bins: Array, extents: Array, starts: Array, doublings: int, table: int) -> _Axis:
+    """table: so many places lie between the rectangles of a side and those of twice that side."""
+    starts = np.broadcast_to(starts, extents.shape)
+    if not doublings:
+        return _Axis(bins, starts, None, extents.max(axis=1))
+    powers = np.clip(np.frexp(extents)[1] - 1, 0, doublings).astype(np.int64)
+    sizes = 1 << powers
+    return _Axis(bins, starts + powers * table, sizes, (-(-extents // sizes)).max(axis=1))
+
+
+def _offsets(axis: _Axis, some: Array, step: int, outside: int) -> Array:
+    """Where the parts of each bin begin, filled up with `outside`: [most, bins, regions]."""
+    (begins, ends), found = axis.bins[some].T, np.arange(axis.counts[some].max())[:, np.newaxis, np.newaxis]
+    if axis.sizes is None:
+        places = found = found + begins
+    else:
+        sizes = axis.sizes[some].T
+        found = found * sizes + begins
+        places = np.minimum(found, ends - sizes)
+    return np.ascontiguousarray(np.where(found < ends, places * step + axis.starts[some].T, outside))
 
 
 def _alike(height: Array, breadth: Array, room: int) -> Iterator[Array]:

@@ -170,6 +170,13 @@ SUMMED_BLOCK = 8
 SUMMED_IN_BLOCKS = 2**13
 """Elements of running sums from which on the calls for each place in a block pay."""
 
+BINS_WORTH_TABLES = 2**17
+"""Bins times channels from which on tables of greatest rectangles pay: 256 regions of 7 x 7 bins with 16 channels take
+1.4 ms instead of 1.9, 32 regions 0.33 instead of 0.30."""
+
+ELEMENTS_OF_TABLES = 2**22
+"""Elements of these tables at most, 16 MiB of f32. It stands for memory."""
+
 PRODUCTS_OF_PLACES = 2**20
 """Products of all places of images with all filters that stay in a cache: a deformable convolution of 32 channels of
 28 x 28 takes 0.7 of the time with these first, one of 64 channels of 56 x 56, 7 MiB, 1.1 of it."""

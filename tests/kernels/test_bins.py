@@ -22,11 +22,11 @@ def ends(draw: st.DrawFn, size: int, regions: int, bins: int) -> np.ndarray:
 
 
 @settings(max_examples=30)
-@given(data=st.data(), regions=st.integers(0, 4), down=st.integers(1, 3), across=st.integers(1, 3))
+@given(data=st.data(), regions=st.integers(0, 9), down=st.integers(1, 3), across=st.integers(1, 3))
 @pytest.mark.parametrize(("ufunc", "neutral"), [(np.maximum, -np.inf), (np.add, 0)])
-@pytest.mark.parametrize("chunk", [1, 200, 10**6])
+@pytest.mark.parametrize(("chunk", "worth"), [(1, 0), (200, 0), (10**6, 0), (10**6, 10**6)])
 def test_bins_are_reduced_one_by_one(
-    ufunc: np.ufunc, neutral: float, chunk: int, data: st.DataObject, regions: int, down: int, across: int
+    ufunc: np.ufunc, neutral: float, chunk: int, worth: int, data: st.DataObject, regions: int, down: int, across: int
 ) -> None:
     images = np.random.default_rng(0).integers(-9, 9, (2, HEIGHT, WIDTH, CHANNELS)).astype(np.float32)
     rows, columns = data.draw(ends(HEIGHT, regions, down)), data.draw(ends(WIDTH, regions, across))
@@ -39,5 +39,6 @@ def test_bins_are_reduced_one_by_one(
         wanted[region, h, w] = ufunc.reduce(part, axis=0, initial=neutral)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(costs, "INTERMEDIATE_ELEMENTS", chunk)
+        patch.setattr(costs, "BINS_WORTH_TABLES", worth)
         found = reduce_bins(ufunc, images.reshape(-1, CHANNELS), WIDTH, starts, rows, columns, neutral)
     assert np.array_equal(found, wanted)
