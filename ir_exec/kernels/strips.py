@@ -63,6 +63,8 @@ def strips_of(rows: int, inner: int, columns: int, is_turned: bool) -> _Strips |
     most = costs.STRIP_MULTIPLICATIONS // max(inner, 1)
     least = costs.STRIP_COLUMNS
     if is_turned:
+        if rows > columns and inner < costs.LEAST_TURNED_INNER:
+            return None
         most, least = min(most, costs.TURNED_STRIP_ELEMENTS), costs.STRIP_ROWS
     is_long = rows * columns > most and rows * inner * columns > costs.UNCUT_MULTIPLICATIONS
     if not is_long or min(rows, columns) < 2:

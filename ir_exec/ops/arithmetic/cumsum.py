@@ -66,7 +66,7 @@ class CumSum(Op):
         """The sums along axis 1 of three."""
         sums = (np.zeros if self.exclusive else np.empty)(data.shape, dtype)
         source, target = self._places
-        np.add.accumulate(data[:, source], 1, dtype, sums[:, target])
+        _accumulate(data[:, source].astype(dtype, copy=False), sums[:, target])
         return sums.astype(data.dtype, copy=False)
 
     @property
@@ -76,6 +76,27 @@ class CumSum(Op):
             every = slice(None, None, -1 if self.reverse else 1)
             return every, every
         return (slice(None, 0, -1), slice(-2, None, -1)) if self.reverse else (slice(None, -1), slice(1, None))
+
+
+def _accumulate(data: Array, sums: Array) -> None:
+    """The running sums along axis 1 of three: those within blocks, to which those of the blocks before are added."""
+    before, size, after = data.shape
+    each = costs.SUMMED_BLOCK
+    whole = size - size % each
+    if data.size < costs.SUMMED_IN_BLOCKS or whole <= each:
+        np.add.accumulate(data, 1, out=sums)
+        return
+    shape = before, whole // each, each, after
+    parts, found = data[:, :whole].reshape(shape), sums[:, :whole].reshape(shape)
+    found[:, :, 0] = parts[:, :, 0]
+    for place in range(1, each):
+        np.add(found[:, :, place - 1], parts[:, :, place], out=found[:, :, place])
+    before_blocks = np.zeros((before, whole // each, 1, after), sums.dtype)
+    np.add.accumulate(found[:, :-1, -1:], 1, out=before_blocks[:, 1:])
+    # The first ones get 0: where all blocks are added to, NumPy sees one axis in two, and takes a third of the time.
+    found += before_blocks
+    for place in range(whole, size):
+        np.add(sums[:, place - 1], data[:, place], out=sums[:, place])
 
 
 def _sum_type(kind: ElementType) -> np.dtype[Any]:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.kernels import costs
 from ir_exec.ops.arithmetic.cumsum import CumSum
 from ir_exec.types import Array, ElementType
 from tests.helpers.values import known, typed
@@ -58,3 +59,23 @@ def test_cum_sums_as_the_specification_describes_them(data: Array, exclusive: bo
         counted = range(place + exclusive, data.shape[axis]) if reverse else range(place + 1 - exclusive)
         line = np.moveaxis(data, axis, -1)[(*index[:axis], *index[axis + 1 :])]
         assert found[index] == sum(int(line[i]) for i in counted)
+
+
+@pytest.mark.parametrize("shape", [(3, 45, 5), (40, 48), (2, 9, 1), (15,), (8, 0, 3)])
+@pytest.mark.parametrize("dtype", [np.float32, np.uint8, np.bool_])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_sums_in_blocks(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], dtype: type, *, reverse: bool) -> None:
+    """Of whole numbers, whose sums are exact."""
+    monkeypatch.setattr(costs, "SUMMED_IN_BLOCKS", 0)
+    data = np.random.default_rng(0).integers(0, 100, shape).astype(dtype)
+    for axis in range(len(shape)):
+        turned = np.flip(data, axis) if reverse else data
+        wanted = np.cumsum(turned, axis, dtype)
+        for exclusive in (False, True):
+            found = CumSum(exclusive=exclusive, reverse=reverse).evaluate(data, np.array(axis))
+            assert found.dtype == dtype
+            found = np.flip(found, axis) if reverse else found
+            if exclusive:
+                assert not np.take(found, [0][: shape[axis]], axis).any()
+                found = np.delete(found, [0][: shape[axis]], axis)
+            np.testing.assert_array_equal(found, np.take(wanted, range(found.shape[axis]), axis))
