@@ -192,7 +192,7 @@ def decoding() -> None:
     for kind, matrix in _compressed():
         product = partial(multiply_rows, RNG.random((1, matrix.columns), dtype=np.float32), matrix)
         print(f"\none token by {matrix.rows:,} x {matrix.columns:,} weights of {kind}")
-        numbers = (2**16, 2**17, 2**18, 2**19)
+        numbers = (2**17, 2**18, 2**19, 2**20)
         with_numbers("DECODED_ELEMENTS", numbers, partial(product, np.empty((1, matrix.rows), np.float32)))
 
 

@@ -17,6 +17,11 @@ on one thread, two took 8 per cent longer with 200,000 in place of this number, 
 scatters they took 0.83 of the time with 200,000, 0.81 with this one, and 0.84 with 1,000,000. MobileNet-v2, with many
 products of 200,000 and less, gains 3 per cent by it as well; ResNet-18 loses a sixth with 1,000,000."""
 
+PRODUCTS_WORTH_SHARING_NANOSECONDS = 300_000
+"""The same for matrix products, whose calls are long: a U-Net takes 14.6 ms with 300,000, 16.4 with the number above,
+MobileNet-v2 16.2 and 16.8, ResNet-18 11.0 and 11.4. They take as long with 200,000, but beside two busy processes
+MobileNet-v2 takes 40 ms then, not 25."""
+
 SPIN_SECONDS = 1000e-6
 """How long the calling thread looks again and again whether its helpers are done, while other processes go first:
 waking it takes 100 us, and the last pieces of two threads end some hundreds apart."""
@@ -306,14 +311,15 @@ KEPT_AXIS_ELEMENTS = 2**9
 STEP_NANOSECONDS = 60_000
 """Product of a recurrent step from which on the two directions of a sequence run on threads of their own."""
 
-DECODED_ELEMENTS = 2**18
-"""Weights that are decoded at a time before they are multiplied: 1 MiB of f32, a core's own cache."""
+DECODED_ELEMENTS = 2**19
+"""Weights that are decoded at a time before they are multiplied: 2 MiB of f32. With 2**18, which a core's own cache
+holds, NumPy's calls are a sixth of the time of one token: 5.6 instead of 4.9 ms for 5,632 x 2,048 of f16."""
 
-TOKENS_OF_A_BLOCK = 64
+TOKENS_OF_A_BLOCK = 128
 """Tokens for each such block that is decoded at a time: BLAS arranges the tokens anew for every block. f16 of 5,632 x
-2,048 by 512 tokens takes 209 ms with 2**18 elements at a time, 139 with 2**21; by 64 tokens 26 and 29."""
+2,048 by 512 tokens takes 209 ms with 2**18 elements at a time, 139 with 2**21; by 64 tokens 25, 21 with 2**19, 29."""
 
-MOST_BLOCKS = 8
+MOST_BLOCKS = 4
 """Of these at most."""
 
 LEAST_DECODED_COLUMNS = 128

@@ -33,6 +33,7 @@ __all__ = [
     "in_parts",
     "of_copy",
     "sigmoid",
+    "sigmoid_of",
     "truncated_remainder",
     "working_dtype",
 ]
@@ -181,6 +182,11 @@ def sigmoid(x: Array, out: Array | None = None) -> Array:
     np.add(out, _ONES[out.dtype.char], out=out)
     # np.reciprocal takes twice as long.
     return np.asarray(np.divide(_ONES[out.dtype.char], out, out=out))
+
+
+def sigmoid_of(x: Array, *, out: Array | None = None) -> Array:
+    """1 / (1 + exp(-x)) of an array of f32 or f64, which stays as it is; in `out` if that is given."""
+    return sigmoid(x, np.empty_like(x) if out is None else out)
 
 
 # NumPy takes 0.4 us to make an array of a number of Python's.

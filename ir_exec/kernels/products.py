@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from math import prod
+from math import inf, prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,7 +90,7 @@ def _way(a: tuple[int, ...], b: tuple[int, ...], dtype: np.dtype[Any]) -> _Way:
     is_matrix = len(product) == 2 and dtype.char in _OF_BLAS
     is_large = rows * columns >= costs.LARGE_MATRIX_ELEMENTS
     has_vectors = is_matrix and is_large and 1 < product[0] <= costs.ROWS_AS_VECTORS
-    is_long = product_nanoseconds(a, b, size, dtype) >= costs.WORTH_SHARING_NANOSECONDS
+    is_long = product_nanoseconds(a, b, size, dtype) >= costs.PRODUCTS_WORTH_SHARING_NANOSECONDS
     by_rows, by_columns = [strips_of(product[-2], rows, columns, is_turned) for is_turned in (False, True)]
     are_short = not (is_long or by_rows), not (is_long or by_columns)
     are_matrices = is_matrix and prod(a) > 1 and prod(b) > 1
@@ -115,7 +115,7 @@ def product_for(
 ) -> Callable[[Array, Array, Array], Array]:
     """What `matrix_products` does for two matrices of these shapes, decided once for many short products."""
     nanoseconds = product_nanoseconds(rows, columns, rows[-2] * columns[-1], dtype)
-    if rows[-1] == 1 or nanoseconds >= costs.WORTH_SHARING_NANOSECONDS:
+    if rows[-1] == 1 or nanoseconds >= costs.PRODUCTS_WORTH_SHARING_NANOSECONDS:
         return matrix_products
     return multiply if strips_of(*rows[-2:], columns[-1], False) else np.dot
 
@@ -137,7 +137,8 @@ def for_blas(matrices: Array) -> Array:
 
 def share_products(count: int, make_worker: Callable[[], Worker], *, nanoseconds: float) -> None:
     """`for_each` for pieces of work with products in them, on one thread where BLAS shares these as it likes."""
-    for_each(count, make_worker, nanoseconds=nanoseconds if works_alone() else 0)
+    is_worth = nanoseconds >= costs.PRODUCTS_WORTH_SHARING_NANOSECONDS and works_alone()
+    for_each(count, make_worker, nanoseconds=inf if is_worth else 0)
 
 
 def product_nanoseconds(a: tuple[int, ...], b: tuple[int, ...], elements: int, dtype: np.dtype[Any]) -> float:
@@ -167,7 +168,8 @@ def _long_product(a: Array, b: Array, out: Array) -> Array:
     if a.dtype.char in _OF_BLAS and not works_alone():
         return np.matmul(a, b, out=out)
     nanoseconds = product_nanoseconds(a.shape, b.shape, out.size, a.dtype)
-    cut = _cut(out.shape, nanoseconds) if nanoseconds >= costs.WORTH_SHARING_NANOSECONDS else None
+    is_worth = nanoseconds >= costs.PRODUCTS_WORTH_SHARING_NANOSECONDS
+    cut = _cut(out.shape, nanoseconds) if is_worth else None
     if cut is None or cut.pieces == 1:
         return multiply(a, b, out)
 

@@ -124,7 +124,7 @@ def test_threads_change_no_digit(claimed: Claim, a: tuple[int, ...], b: tuple[in
     batch=st.lists(st.integers(1, 20), max_size=3),
     rows=st.integers(1, 3000),
     columns=st.integers(1, 3000),
-    nanoseconds=st.floats(costs.WORTH_SHARING_NANOSECONDS, 1e9),
+    nanoseconds=st.floats(costs.PRODUCTS_WORTH_SHARING_NANOSECONDS, 1e9),
 )
 def test_pieces_cover_everything_once(batch: list[int], rows: int, columns: int, nanoseconds: float) -> None:
     shape = (*batch, rows, columns)

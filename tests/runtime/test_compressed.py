@@ -265,7 +265,7 @@ def test_an_index_out_of_range_is_an_error_of_the_layer() -> None:
 
 def test_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(costs, "DECODED_ELEMENTS", 2**10)
-    monkeypatch.setattr(costs, "WORTH_SHARING_NANOSECONDS", 0)
+    monkeypatch.setattr(costs, "PRODUCTS_WORTH_SHARING_NANOSECONDS", 0)
     for file in (grouped("u4"), grouped("u4", given(20, COLUMNS)), in_columns("i8"), without_scale("f16")):
         np.testing.assert_array_equal(output(file, weights="keep", threads=1), output(file, weights="keep", threads=4))
 

@@ -332,7 +332,9 @@ SoftPlus = unary(
 
 def _mish(x: Array) -> Array:
     # tanh(ln(1 + e)) = (e² + 2e) / (e² + 2e + 2); beyond 20 that is 1 in f64, and e² does not overflow before.
-    e = np.exp(np.minimum(x, 20))
+    e = np.minimum(x, 20)
+    e *= EXPONENT
+    power(e, out=e)
     e *= e + 2
     e /= e + 2
     x *= e

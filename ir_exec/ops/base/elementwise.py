@@ -21,6 +21,8 @@ from ir_exec.kernels.elementwise import (
     calculated_real,
     clip_elements,
     of_copy,
+    sigmoid,
+    sigmoid_of,
     working_dtype,
 )
 from ir_exec.kernels.precision import CALCULABLE
@@ -193,6 +195,8 @@ def real_kernel(function: Function, data: TensorType, otherwise: Callable[..., A
         return otherwise
     if isinstance(function, np.ufunc):
         return function
+    if function is sigmoid:
+        return sigmoid_of
     return partial(of_copy, function) if data.shape.size.lo <= costs.PIECE_ELEMENTS else otherwise
 
 

@@ -66,13 +66,13 @@ class _Cell(Recurrence):
     ) -> tuple[Array, ...]:
         """The states after the step, in the element type of x."""
         wide = widened(x)
-        given = self.share(wide, w.astype(wide.dtype, copy=False), None if b is None else widened(b))
+        given = self.share(wide.T[np.newaxis], w.astype(wide.dtype, copy=False), None if b is None else widened(b))
         hidden, *cells = [widened(state).T for state in states.values()]
         step, kept = self.stepper(widened(r), len(x))
         for place, cell in zip(kept, cells, strict=True):
             place[...] = cell
         after = np.empty(hidden.shape, wide.dtype)
-        step(given, hidden, after)
+        step(given[0], hidden, after)
         return tuple([rounded(np.ascontiguousarray(state.T), x.dtype) for state in (after, *kept)])
 
 

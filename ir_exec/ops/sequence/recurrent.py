@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ir_exec.kernels.blas import takes_strips
 from ir_exec.kernels.elementwise import clip_elements, sigmoid
 from ir_exec.kernels.products import matrix_product, product_for
 from ir_exec.ops.base import Family, In
@@ -114,7 +115,8 @@ class Recurrence(Family):
         return self.gates
 
     def share(self, x: Array, w: Array, b: Array | None) -> Array:
-        """What the rows of x, [rows, input_size], and the biases contribute to the gates: [gates * hidden_size, rows].
+        """What x, [steps, input_size, batch_size], and the biases contribute to the gates of each step:
+        [steps, gates * hidden_size, batch_size].
 
         The opposite of that where the gates are opposite, see `calls`; with more gates where a step needs more biases.
         """
@@ -222,14 +224,14 @@ class GRU(Recurrence):
             return super().share(x, w, b)
         size = len(w) // 3
         projected = project(x, w)
-        shares = np.empty((4 * size, len(x)), projected.dtype)
-        own = shares[2 * size : 3 * size]
+        shares = np.empty((len(x), 4 * size, x.shape[2]), projected.dtype)
+        own = shares[:, 2 * size : 3 * size]
         if b is None:
             own[...] = 0
         else:
             projected += b[: 3 * size, np.newaxis]
             own[...] = b[3 * size :, np.newaxis]
-        shares[: 2 * size], shares[3 * size :] = projected[: 2 * size], projected[2 * size :]
+        shares[:, : 2 * size], shares[:, 3 * size :] = projected[:, : 2 * size], projected[:, 2 * size :]
         return self._signed(shares)
 
     def stepper(self, r: Array, batch: int) -> Stepper:
@@ -324,8 +326,9 @@ def _product(r: Array, batch: int) -> Callable[[Array, Array, Array], Array]:
 
 
 def project(x: Array, w: Array) -> Array:
-    """w * x^T, [rows of w, rows of x].
-
-    BLAS takes a fifth less for it than for x * w^T where x has few rows.
-    """
-    return matrix_product(w, x.T)
+    """w * x for each step, [steps, rows of w, batch_size]; as one product where BLAS is slow at few columns."""
+    steps, size, batch = x.shape
+    if batch > 1 and takes_strips():
+        return matrix_product(w, x)
+    found = matrix_product(w, x.swapaxes(0, 1).reshape(size, steps * batch))
+    return np.ascontiguousarray(found.reshape(len(w), steps, batch).swapaxes(0, 1))

@@ -89,7 +89,8 @@ class _Sequence(Recurrence):
 
         def walk(way: int) -> None:
             backward = self.direction == "reverse" or way == 1
-            shares = self._shares(_turned(wide, ends, backward), widened(w[way]), widened(b[way]))
+            columns = np.ascontiguousarray(_turned(wide, ends, backward).transpose(1, 2, 0))
+            shares = self.share(columns, widened(w[way]), widened(b[way]))
             stepper = self.stepper(widened(r[way]), batch)
             for place, state in zip(stepper.cells, others, strict=True):
                 place[...] = _begun(state[:, way], ends).T
@@ -103,13 +104,6 @@ class _Sequence(Recurrence):
         alone = each < costs.STEP_NANOSECONDS
         share_products(self._directions, lambda: walk, nanoseconds=0 if alone else 2 * steps * each)
         return (y, *last)
-
-    def _shares(self, x: Array, w: Array, b: Array) -> Array:
-        """The input's share of the gates of all steps, [seq_length, rows of a share, batch_size]."""
-        batch, steps, size = x.shape
-        ordered = np.ascontiguousarray(x.swapaxes(0, 1)).reshape(steps * batch, size)
-        shares = self.share(ordered, w, b)
-        return np.ascontiguousarray(shares.reshape(len(shares), steps, batch).swapaxes(0, 1))
 
     def check_values(self, *types: TensorType) -> list[IRError]:
         named = dict(zip(self._names, types, strict=True))

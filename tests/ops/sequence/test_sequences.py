@@ -78,7 +78,7 @@ def test_the_directions_of_large_sequences_run_on_threads_of_their_own(
 ) -> None:
     given, lengths = Weights(name, 2, 3, 4, 0), [4, 0, 3]
     monkeypatch.setattr(costs, "STEP_NANOSECONDS", 0)
-    monkeypatch.setattr(costs, "WORTH_SHARING_NANOSECONDS", 0)
+    monkeypatch.setattr(costs, "PRODUCTS_WORTH_SHARING_NANOSECONDS", 0)
     both = threading.Barrier(2)
     seen = set[int]()
 
