@@ -346,7 +346,9 @@ class DeformablePSROIPooling(_RegionPooling):
 
 def _rounded(values: Array) -> Array:
     """Rounded to integers, halves away from zero, and clipped to -_FAR .. _FAR; 0 for NaN."""
-    exact = np.clip(np.nan_to_num(values.astype(np.float64), nan=0), -_FAR, _FAR)
+    exact = np.clip(values.astype(np.float64), -_FAR, _FAR)
+    # np.nan_to_num takes 20 us more for few values.
+    exact[np.isnan(exact)] = 0
     return np.trunc(exact + np.copysign(0.5, exact))
 
 
