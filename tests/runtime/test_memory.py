@@ -345,7 +345,7 @@ def test_other_allocators_are_left_alone(monkeypatch, answer):
     def confstr(name):
         if answer is not None:
             raise answer
-        return None
+        return
 
     monkeypatch.setattr(os, "confstr", confstr, raising=False)
     monkeypatch.setattr(np, "empty", lambda *_: pytest.fail("an array that nothing needs"))
