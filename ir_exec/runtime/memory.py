@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
@@ -51,7 +52,10 @@ def keep_some_freed_memory() -> None:
     come from its heap, of which it keeps twice that size. 32 MiB are the most that it learns from; no page of them is
     touched here. It does not learn where the user has chosen its settings.
     """
-    np.empty(2**25 - 2**16, np.uint8)
+    # Other systems have no such name; where there is no room for it, there is none to keep either.
+    with suppress(AttributeError, ValueError, OSError, MemoryError):
+        if os.confstr("CS_GNU_LIBC_VERSION"):
+            np.empty(2**25 - 2**16, np.uint8)
 
 
 def byte_size(type: TensorType) -> int:

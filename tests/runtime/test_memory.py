@@ -16,7 +16,7 @@ import pytest
 import ir_exec
 from ir_exec.graph import last_uses
 from ir_exec.runtime import plan as planning
-from ir_exec.runtime.memory import Buffers
+from ir_exec.runtime.memory import Buffers, keep_some_freed_memory
 from tests.conformance.networks import networks
 from tests.helpers.ir_text import const, layer, net, parameter, port, result
 from tests.helpers.network_text import NetworkText
@@ -338,3 +338,23 @@ def test_a_run_takes_the_memory_that_the_run_before_left_behind(tmp_path):
     found = subprocess.run(run, env=environment, capture_output=True, text=True, check=True)
     # A tensor of 4 MB has 977 pages.
     assert int(found.stdout) < 100
+
+
+@pytest.mark.parametrize("answer", [None, ValueError("unrecognized configuration name")])
+def test_other_allocators_are_left_alone(monkeypatch, answer):
+    def confstr(name):
+        if answer is not None:
+            raise answer
+        return
+
+    monkeypatch.setattr(os, "confstr", confstr, raising=False)
+    monkeypatch.setattr(np, "empty", lambda *_: pytest.fail("an array that nothing needs"))
+    keep_some_freed_memory.__wrapped__()
+
+
+def test_no_room_for_what_could_be_kept(monkeypatch):
+    def empty(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(np, "empty", empty)
+    keep_some_freed_memory.__wrapped__()

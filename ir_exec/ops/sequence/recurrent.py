@@ -329,6 +329,6 @@ def project(x: Array, w: Array) -> Array:
     """w * x for each step, [steps, rows of w, batch_size]; as one product where BLAS is slow at few columns."""
     steps, size, batch = x.shape
     if batch > 1 and takes_strips():
-        return matrix_product(w, x)
-    found = matrix_product(w, x.swapaxes(0, 1).reshape(size, steps * batch))
+        return matrix_product(w, np.ascontiguousarray(x))
+    found = matrix_product(w, x.swapaxes(1, 2).reshape(steps * batch, size).T)
     return np.ascontiguousarray(found.reshape(len(w), steps, batch).swapaxes(0, 1))

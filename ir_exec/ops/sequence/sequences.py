@@ -89,7 +89,7 @@ class _Sequence(Recurrence):
 
         def walk(way: int) -> None:
             backward = self.direction == "reverse" or way == 1
-            columns = np.ascontiguousarray(_turned(wide, ends, backward).transpose(1, 2, 0))
+            columns = _turned(wide, ends, backward).transpose(1, 2, 0)
             shares = self.share(columns, widened(w[way]), widened(b[way]))
             stepper = self.stepper(widened(r[way]), batch)
             for place, state in zip(stepper.cells, others, strict=True):
