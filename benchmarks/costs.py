@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import cycle
 from math import inf
 from pathlib import Path
 from statistics import median
@@ -28,6 +29,8 @@ from ir_exec.kernels.parallel import THREADS, Worker, for_each
 from ir_exec.kernels.scatter import put_slices
 from ir_exec.kernels.scatter_reduced import Reduced
 from ir_exec.kernels.softmax import softmax
+from ir_exec.kernels.sorting import least_indices
+from ir_exec.ops.arithmetic.cumsum import CumSum
 from ir_exec.types import ElementType
 
 RNG = np.random.default_rng(0)
@@ -163,6 +166,15 @@ def kernels() -> None:
 
     data, indices = RNG.random((8, 4000), dtype=np.float32), RNG.integers(0, 4000, (8, 128))
     with_numbers("TABLE_ELEMENTS", (0, 2**13), lambda: take_along_axis(data, indices, 1))
+
+    # Other rows every time: a processor learns the order of those that it sorts again and again.
+    keys = cycle(RNG.random((64, 4, 1080), dtype=np.float32))
+    with_numbers("PACKED_ELEMENTS", (0, 10**9), lambda: least_indices(next(keys), 1080, 1))
+    few = cycle(RNG.random((64, 4, 50), dtype=np.float32))
+    with_numbers("PACKED_ELEMENTS", (0, 10**9), lambda: least_indices(next(few), 50, 1))
+
+    summed, axis = RNG.random((256, 768), dtype=np.float32), np.array(1)
+    with_numbers("SUMMED_BLOCK", (4, 8, 16, 10**9), lambda: CumSum().evaluate(summed, axis))
 
     rows, values = RNG.random((1, 2**14, 128), dtype=np.float32), RNG.random((1, 2**13, 128), dtype=np.float32)
     chosen, output = RNG.integers(0, 2**14, 2**13), np.empty_like(rows)
