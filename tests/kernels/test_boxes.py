@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.kernels import costs
-from ir_exec.kernels.boxes import CornerOverlaps, Overlaps, RotatedOverlaps, keep_best, overlaps_of
+from ir_exec.kernels.boxes import CornerOverlaps, Overlaps, RotatedOverlaps, keep_best, keep_few_of_classes, overlaps_of
 from ir_exec.kernels.costs import BOXES_AT_ONCE
 from ir_exec.types import Array
 
@@ -49,6 +49,25 @@ def test_only_pairs_that_may_overlap_far_enough_are_compared(
         patch.setattr(costs, "FEW_PAIRS", 0)
         patch.setattr(costs, "PAIRS_A_FOUND_ONE", 0)
         assert keep_best(40, CornerOverlaps(boxes, margin), threshold).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("most", [1, 3, 8, 40, 200])
+@pytest.mark.parametrize("spread", [1, 30, 3000])
+def test_the_first_candidates_are_as_good_as_all(spread: float, most: int) -> None:
+    """In the first class all are out, in the second few are candidates, in the others scores are equal or not."""
+    random = np.random.default_rng(0)
+    start = random.uniform(0, spread, (2, 600))
+    overlaps = CornerOverlaps(np.concatenate([start, start + 4]).astype(np.float32))
+    scores = random.random((4, 600), dtype=np.float32)
+    scores[0], scores[1, 9:], scores[2] = 0, 0, np.round(scores[2], 1)
+    found = keep_few_of_classes(scores, np.float32(0.05), overlaps, 0.5, most)
+    for label, own in enumerate(scores):
+        order = np.argsort(-own, kind="stable")[: np.count_nonzero(own > 0.05)]
+        kept: list[int] = []
+        for box in order.tolist():
+            if len(kept) < most and not (overlaps(np.array(kept, np.int64), np.array(box)) >= 0.5).any():
+                kept.append(box)
+        assert found[1][found[0] == label].tolist() == kept
 
 
 def test_a_box_without_area_overlaps_nothing() -> None:
