@@ -120,8 +120,8 @@ def _alike(height: Array, breadth: Array, room: int) -> Iterator[Array]:
     sizes = zip(height[order].tolist(), breadth[order].tolist(), strict=True)
     start = widest = 0
     for place, (high, wide) in enumerate(sizes):
-        if place > start and (place + 1 - start) * high * max(widest, wide) > room:
+        widest = wide if wide > widest else widest
+        if place > start and (place + 1 - start) * high * widest > room:
             yield order[start:place]
-            start, widest = place, 0
-        widest = max(widest, wide)
+            start, widest = place, wide
     yield order[start:]

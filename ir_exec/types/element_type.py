@@ -80,14 +80,15 @@ class ElementType(Enum):
     @property
     def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype of arrays of this type; `dynamic` (not known) has none and raises TypeError."""
-        if self._dtype is None:
+        # Read once: while this thread imports, another one may have found the dtype.
+        dtype = self._dtype
+        if dtype is None:
             raise TypeError("the element type is not known")
-        if isinstance(self._dtype, str):
+        if isinstance(dtype, str):
             import ml_dtypes
 
-            dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, self._dtype))
-            self._dtype = dtype
-        return self._dtype
+            dtype = self._dtype = np.dtype(getattr(ml_dtypes, dtype))
+        return dtype
 
     @property
     def is_float(self) -> bool:

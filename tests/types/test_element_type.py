@@ -1,5 +1,7 @@
 """Element types and the dtypes that carry them."""
 
+import builtins
+
 import numpy as np
 import pytest
 
@@ -42,3 +44,19 @@ def test_types_that_are_not_known_have_no_dtype():
         _ = ElementType.dynamic.dtype
     with pytest.raises(ValueError, match="complex64"):
         ElementType.of(np.zeros(1, np.complex64))
+
+
+def test_two_threads_load_ml_dtypes_at_once(monkeypatch):
+    """While the one imports it, the other has found the dtype."""
+    kind, load = ElementType.f8e4m3, builtins.__import__
+    found = kind.dtype
+    monkeypatch.setattr(kind, "_dtype", "float8_e4m3fn")
+
+    def import_meanwhile(name, *others):
+        module = load(name, *others)
+        if name == "ml_dtypes":
+            kind._dtype = found
+        return module
+
+    monkeypatch.setattr(builtins, "__import__", import_meanwhile)
+    assert kind.dtype == found

@@ -107,9 +107,10 @@ class _Proposal(Op):
         margin = np.float32(self._margin())
         anchors = _anchors(self.base_size, self.ratio, self.scale, bool(self.framework))
         rows, columns = deltas.shape[1:]
-        x, y = np.meshgrid(np.arange(columns), np.arange(rows))
-        x, y = (y, x) if self.framework else (x, y)
-        place = np.stack([x, y, x, y]).astype(np.float32) * np.float32(self.feat_stride)
+        place = np.empty((4, rows, columns), np.float32)
+        first = 1 if self.framework else 0
+        place[first::2], place[1 - first :: 2] = np.arange(columns), np.arange(rows)[:, np.newaxis]
+        place *= np.float32(self.feat_stride)
         boxes = place[..., np.newaxis] + anchors[:, np.newaxis, np.newaxis, :]
         edges = np.array([width, height, width, height], np.float32).reshape(4, 1, 1, 1)
         if self.framework:

@@ -335,18 +335,19 @@ class DeformablePSROIPooling(_RegionPooling):
             extent = extents[:, axis, np.newaxis]
             size = extent / number(self.group_size)
             grid = np.arange(self.group_size, dtype=boxes.dtype) * size + firsts[:, axis, np.newaxis]
-            grid = np.expand_dims(grid, (1, 3) if axis else (1, 2))
+            grid = grid[:, np.newaxis, :, np.newaxis] if axis else grid[:, np.newaxis, np.newaxis]
             begins = grid + moves[:, :, axis] * extent[..., np.newaxis, np.newaxis]
             steps = np.arange(parts, dtype=boxes.dtype) * (size / number(parts))
-            places.append(begins[..., np.newaxis] + np.expand_dims(steps, (1, 2, 3)))
-        shape = np.broadcast_shapes(places[0][..., np.newaxis].shape, places[1][..., np.newaxis, :].shape)
-        y, x = places[0][..., np.newaxis], places[1][..., np.newaxis, :]
-        return np.broadcast_to(y, shape), np.broadcast_to(x, shape)
+            places.append(begins[..., np.newaxis] + steps[:, np.newaxis, np.newaxis, np.newaxis])
+        y, x = np.broadcast_arrays(places[0][..., np.newaxis], places[1][..., np.newaxis, :])
+        return y, x
 
 
 def _rounded(values: Array) -> Array:
     """Rounded to integers, halves away from zero, and clipped to -_FAR .. _FAR; 0 for NaN."""
-    exact = np.clip(np.nan_to_num(values.astype(np.float64), nan=0), -_FAR, _FAR)
+    exact = np.clip(values.astype(np.float64), -_FAR, _FAR)
+    # np.nan_to_num takes 20 us more for few values.
+    exact[np.isnan(exact)] = 0
     return np.trunc(exact + np.copysign(0.5, exact))
 
 
