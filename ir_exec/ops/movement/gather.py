@@ -132,12 +132,18 @@ class _Gather(Op):
         if position is None or self._batch(indices.rank) or not _is_short(data, indices, position):
             return self.evaluate
 
+        before: tuple[Any, ...] = (slice(None),) * position
+        is_one = indices.rank == 0
+
         def take(data: Array, indices: Array, axis: Array) -> Array:
-            if data.flags.c_contiguous:
-                try:
+            try:
+                if data.flags.c_contiguous:
                     return data.take(indices, position)
-                except IndexError:
-                    pass
+                if is_one:
+                    # Without a copy of all the others, which NumPy's function begins with.
+                    return np.array(data[(*before, int(indices))], order="C")
+            except IndexError:
+                pass
             return self.evaluate(data, indices, axis)
 
         return take

@@ -440,3 +440,14 @@ def test_short_indices_of_an_axis_that_is_longer_than_they_reach(kind: type) -> 
     rows = np.stack([indices] * 2)
     found = make("GatherElements", 6, axis=1).evaluate(stacked, rows.astype(np.int32))
     np.testing.assert_array_equal(found, [expected] * 2)
+
+
+@pytest.mark.parametrize("index", [0, 2, -1, -3])
+def test_one_slice_of_data_that_lies_in_another_order(index: int) -> None:
+    data = np.arange(24, dtype=np.float32).reshape(4, 3, 2).transpose(1, 2, 0)
+    take = make("Gather", 8).kernel(typed("3,2,4"), known(index), known(0))
+    found = take(data, np.array(index), np.array(0))
+    np.testing.assert_array_equal(found, data[index])
+    assert found.flags.c_contiguous
+    assert not np.shares_memory(found, data)
+    np.testing.assert_array_equal(take(data, np.array(3), np.array(0)), np.zeros((2, 4)))
