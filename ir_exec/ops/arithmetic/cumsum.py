@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -97,6 +98,9 @@ def _accumulate(data: Array, sums: Array) -> None:
     found += before_blocks
     for place in range(whole, size):
         np.add(sums[:, place - 1], data[:, place], out=sums[:, place])
+    if sums.dtype.kind == "f" and not math.isfinite(sums.sum()):
+        # The sum of a block may be too large where no sum from the beginning is.
+        np.add.accumulate(data, 1, out=sums)
 
 
 def _sum_type(kind: ElementType) -> np.dtype[Any]:

@@ -79,3 +79,12 @@ def test_sums_in_blocks(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...],
                 assert not np.take(found, [0][: shape[axis]], axis).any()
                 found = np.delete(found, [0][: shape[axis]], axis)
             np.testing.assert_array_equal(found, np.take(wanted, range(found.shape[axis]), axis))
+
+
+def test_a_sum_of_a_block_that_no_number_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "SUMMED_IN_BLOCKS", 0)
+    data = np.zeros(24, np.float32)
+    data[0], data[8:10] = -3e38, 3e38
+    with np.errstate(over="ignore"):
+        found = CumSum().evaluate(data, np.array(0))
+    np.testing.assert_array_equal(found, np.cumsum(data))
