@@ -100,6 +100,9 @@ class Attention:
         if self._repeats:
             queries = np.broadcast_to(queries, self._queries)
         sinks = None if sink is None else widened(sink)
+        if mask is not None:
+            # A scalar has no keys of which the first ones could be taken.
+            mask = np.atleast_1d(mask)
         greatest = _greatest_score(queries, key) if self._may_be_bounded else inf
         is_bounded = greatest <= _GREATEST_SCORE and sinks is None
         if mask is not None and mask.dtype != np.bool_ and not self._is_causal:

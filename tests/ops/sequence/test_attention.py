@@ -276,3 +276,16 @@ def test_what_no_query_of_a_piece_sees_is_left_out(monkeypatch: pytest.MonkeyPat
     with np.errstate(all="ignore"):
         found = operator.evaluate(query, key, value, *[] if masking == "causal" else [mask])
     np.testing.assert_allclose(found[:, :4], expected[:, :4], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("mask", [np.float32(0), np.float32(2), np.True_])
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_scalar_mask_of_many_pieces(monkeypatch: pytest.MonkeyPatch, mask: np.generic, *, causal: bool) -> None:
+    for name, number in (("SCORES_WORTH_A_BOUND", 0), ("CHUNK_ELEMENTS", 400), ("LEAST_ROWS", 4)):
+        monkeypatch.setattr(costs, name, number)
+    random = np.random.default_rng(0)
+    vectors = [random.standard_normal((8, 20, 4)).astype(np.float32) for _ in range(3)]
+    operator = ScaledDotProductAttention(causal=causal)
+    found = operator.evaluate(*vectors, np.array(mask))
+    # The same is added to all scores of a query.
+    np.testing.assert_allclose(found, operator.evaluate(*vectors), rtol=1e-5, atol=1e-6)
