@@ -459,18 +459,23 @@ def best_first(scores: Array, most: int) -> Array:
     return least_indices(-scores, min(most, len(scores)), 0)
 
 
-def best_of_classes(scores: Array, least: Any, most: int | None = None) -> Candidates:
+def best_of_classes(scores: Array, least: Any, most: int | None = None, *, without: int = -1) -> Candidates:
     """`best_first` of each row of scores [classes, boxes], of the boxes above `least` alone.
 
-    most: how many of each row, at most; None for all.
+    most: how many of each row, at most; None for all. without: a class that has no candidates, if there is one of this
+        number.
     """
     boxes = scores.shape[1]
     kept = boxes if most is None else min(most, boxes)
     if boxes > costs.BOXES_TOGETHER and kept * costs.ELEMENTS_A_KEPT_ONE > boxes:
         found = [np.flatnonzero(own > least) for own in scores]
-        return candidates_of([some[best_first(own[some], kept)] for own, some in zip(scores, found, strict=True)])
-    counts = np.minimum(np.add.reduce(scores > least, axis=1), kept).tolist()
-    return Candidates(least_indices(-scores, kept, 1)[:, : max(counts, default=0)], counts)
+        best = candidates_of([some[best_first(own[some], kept)] for own, some in zip(scores, found, strict=True)])
+    else:
+        counts = np.minimum(np.add.reduce(scores > least, axis=1), kept).tolist()
+        best = Candidates(least_indices(-scores, kept, 1)[:, : max(counts, default=0)], counts)
+    if 0 <= without < len(scores):
+        best.counts[without] = 0
+    return best
 
 
 def keep_few_of_classes(

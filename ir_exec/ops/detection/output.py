@@ -190,10 +190,8 @@ class _DetectionOutput(Op):
     def _above_threshold(self, scores: Array) -> Candidates:
         """For each class its candidates, as indices of priors."""
         most = None if self.top_k < 0 else self.top_k
-        candidates = best_of_classes(np.ascontiguousarray(scores.T), np.float32(self.confidence_threshold), most)
-        if 0 <= self.background_label_id < scores.shape[1]:
-            candidates.counts[self.background_label_id] = 0
-        return candidates
+        least, without = np.float32(self.confidence_threshold), self.background_label_id
+        return best_of_classes(np.ascontiguousarray(scores.T), least, most, without=without)
 
     def _best_class_of_each(self, scores: Array) -> Candidates:
         """The same where every prior counts for its best class only, and never for class 0."""

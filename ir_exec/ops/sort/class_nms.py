@@ -65,10 +65,8 @@ class _ClassNms(Op):
 
     def _candidates(self, scores: Array, least: Any) -> Candidates:
         """The boxes whose scores [classes, boxes] are above `least`."""
-        candidates = best_of_classes(scores, least, None if self.nms_top_k < 0 else self.nms_top_k)
-        if 0 <= self.background_class < len(scores):
-            candidates.counts[self.background_class] = 0
-        return candidates
+        most = None if self.nms_top_k < 0 else self.nms_top_k
+        return best_of_classes(scores, least, most, without=self.background_class)
 
     def _kept(self, found: Selected, by_class: bool) -> Selected:
         """The boxes that are kept of one batch element, the best first or class by class."""
