@@ -233,6 +233,20 @@ such of 32 0.86 of that; with fewer they take longer."""
 STRIP_COLUMNS = 64
 """Columns of a strip, or a multiple: 8 rows by 768 x 3,072 take 440 us with 64, 1,070 with 48, 580 with 96."""
 
+TILED_BYTES = 2**20
+"""Memory of the second matrix up to which a product is cut along both sides: each row of tiles reads it once more. With
+1,024 x 196 256 rows run at 55 multiplications a nanosecond in tiles, at 51 in one piece; with 768 x 768, which has 2.4
+MB, at 55 and 51 where it is in a cache, and at 38 and 45 where it is not."""
+
+TILE_ROWS = 48
+"""Rows of such a tile at most: 24 or 48 rows by 64 columns run at 54 to 57 multiplications a nanosecond."""
+
+LEAST_TILE_ROWS = 8
+"""Rows of such a tile, or a multiple: with 8 by 64 columns it runs at 50 to 55."""
+
+LEAST_TILE_INNER = 128
+"""Elements of a sum from which on such tiles pay: 1,024 x 64 by 64 x 1,024 runs at 0.9 of the speed in them."""
+
 LEAST_ROWS = 16
 """Products of fewer rows are slow: 44 multiplications a nanosecond with 16 rows, 32 with 8, 22 with 4."""
 

@@ -16,7 +16,7 @@ import numpy as np
 from ir_exec.kernels import costs
 from ir_exec.kernels.blas import takes_strips, works_alone
 from ir_exec.kernels.parallel import Worker, for_each
-from ir_exec.kernels.strips import multiply, strips_of
+from ir_exec.kernels.strips import multiply, tile_of
 from ir_exec.types import Array
 
 __all__ = [
@@ -91,7 +91,7 @@ def _way(a: tuple[int, ...], b: tuple[int, ...], dtype: np.dtype[Any]) -> _Way:
     is_large = rows * columns >= costs.LARGE_MATRIX_ELEMENTS
     has_vectors = is_matrix and is_large and 1 < product[0] <= costs.ROWS_AS_VECTORS
     is_long = product_nanoseconds(a, b, size, dtype) >= costs.PRODUCTS_WORTH_SHARING_NANOSECONDS
-    by_rows, by_columns = [strips_of(product[-2], rows, columns, is_turned) for is_turned in (False, True)]
+    by_rows, by_columns = [tile_of(product[-2], rows, columns, step) for step in (columns * dtype.itemsize, 0)]
     are_short = not (is_long or by_rows), not (is_long or by_columns)
     are_matrices = is_matrix and prod(a) > 1 and prod(b) > 1
     is_small = size * a[-1] <= costs.UNSHARED_MULTIPLICATIONS
@@ -117,7 +117,7 @@ def product_for(
     nanoseconds = product_nanoseconds(rows, columns, rows[-2] * columns[-1], dtype)
     if rows[-1] == 1 or nanoseconds >= costs.PRODUCTS_WORTH_SHARING_NANOSECONDS:
         return matrix_products
-    return multiply if strips_of(*rows[-2:], columns[-1], False) else np.dot
+    return multiply if tile_of(*rows[-2:], columns[-1], columns[-1] * dtype.itemsize) else np.dot
 
 
 def for_blas(matrices: Array) -> Array:

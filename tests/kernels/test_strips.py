@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ir_exec.kernels import costs, strips
 from ir_exec.kernels.blas import CLAIM, Claim, takes_strips, works_alone
-from ir_exec.kernels.strips import multiply, strips_of
+from ir_exec.kernels.strips import multiply, tile_of
 
 
 def whole_numbers(*shape: int) -> np.ndarray:
@@ -34,6 +34,8 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> None:
         ((1, 3, 500, 70), (1, 1, 70, 49)),
         ((3, 30, 200), (2, 1, 200, 500)),
         ((300, 900), (900, 300)),
+        ((197, 400), (400, 197)),
+        ((2, 60, 700), (2, 700, 200)),
     ],
 )
 def test_strips_make_the_product(a: tuple[int, ...], b: tuple[int, ...], turned: str) -> None:
@@ -52,15 +54,16 @@ def test_strips_make_the_product(a: tuple[int, ...], b: tuple[int, ...], turned:
 
 
 @given(st.integers(1, 5000), st.integers(0, 5000), st.integers(1, 5000), st.booleans())
-def test_a_strip_is_a_product_that_is_not_copied(rows: int, inner: int, columns: int, is_turned: bool) -> None:
-    found = strips_of(rows, inner, columns, is_turned)
-    if found is None:
+def test_a_tile_is_a_product_that_is_not_copied(rows: int, inner: int, columns: int, is_turned: bool) -> None:
+    tile = tile_of(rows, inner, columns, 0 if is_turned else 4 * columns)
+    if tile is None:
         return
-    across, length, unit = (columns, rows, 16) if found.are_rows else (rows, columns, 16 if is_turned else 64)
-    assert found.size % unit == 0
-    assert found.size < length + unit
-    assert found.size * across * inner <= costs.STRIP_MULTIPLICATIONS
-    assert not is_turned or found.size * across <= costs.TURNED_STRIP_ELEMENTS
+    assert tile.rows % 8 == 0 or tile.rows == rows
+    assert tile.columns % 16 == 0 or tile.columns == columns
+    assert 0 < tile.rows <= rows
+    assert 0 < tile.columns <= columns
+    assert tile.rows * tile.columns * inner <= costs.STRIP_MULTIPLICATIONS
+    assert not is_turned or tile.rows * tile.columns <= costs.TURNED_STRIP_ELEMENTS
 
 
 def test_outside_of_a_run_nothing_is_cut() -> None:
