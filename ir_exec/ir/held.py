@@ -121,6 +121,21 @@ class HeldWeights(Weights):
         if self._base is not None:
             self._base.require_unchanged()
 
+    def maps(self, array: Array) -> bool:
+        """As `Weights.maps`."""
+        return self._base is not None and self._base.maps(array)
+
+    def holds(self, array: Array) -> bool:
+        """As `Weights.holds`."""
+        if any(np.may_share_memory(array, held) for held in self._arrays.values()):
+            return True
+        return self._base is not None and self._base.holds(array)
+
+    def forget(self, array: Array) -> None:
+        """As `Weights.forget`."""
+        if self._base is not None:
+            self._base.forget(array)
+
     def close(self) -> None:
         """As `Weights.close`; the arrays are let go too."""
         if self._base is not None:

@@ -234,6 +234,19 @@ class Weights:
         self._require_here(offset, size)
         return self._appended[offset - end :][:size] if offset >= end else self._bytes[offset : offset + size]
 
+    def maps(self, array: Array) -> bool:
+        """Whether the memory of an array is the mapped file."""
+        return self._mapped is not None and np.may_share_memory(array, self._bytes)
+
+    def holds(self, array: Array) -> bool:
+        """Whether the memory of an array is that of the weights themselves."""
+        return np.may_share_memory(array, self._bytes) or np.may_share_memory(array, self._appended)
+
+    def forget(self, array: Array) -> None:
+        """Take a contiguous array that `maps` out of the process's memory: it is read again where it is needed."""
+        if self._mapped is not None:
+            self._mapped.forget(array.ctypes.data - self._bytes.ctypes.data, array.nbytes)
+
     def close(self) -> None:
         """Let go of the file as soon as no array that was read from it is left; nothing can be read afterwards."""
         self._bytes = np.empty(0, np.uint8)

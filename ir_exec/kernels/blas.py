@@ -14,7 +14,7 @@ import threading
 from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["CLAIM", "Claim", "takes_strips", "works_alone"]
+__all__ = ["CLAIM", "Claim", "has_small_kernels", "takes_strips", "works_alone"]
 
 _WITH_SMALL_KERNELS = {"SkylakeX", "Cooperlake", "SapphireRapids"}
 """OpenBLAS's kernels, for AVX-512, that multiply small matrices as they lie in memory, without copying them first."""
@@ -64,6 +64,13 @@ def takes_strips() -> bool:
     return works_alone() and _LIMIT.has_small_kernels
 
 
+def has_small_kernels() -> bool:
+    """Whether BLAS multiplies small matrices as they lie in memory."""
+    with _LIMIT.lock:
+        _LIMIT.look_up()
+    return _LIMIT.has_small_kernels
+
+
 class _Limit:
     """The numbers of threads of every BLAS in the process; whoever calls has the lock."""
 
@@ -74,17 +81,22 @@ class _Limit:
         self._holders = 0
         self.has_small_kernels = False
 
-    def acquire(self) -> bool:
+    def look_up(self) -> list[Any]:
+        """The libraries, and what they can do."""
         if self._libraries is None:
             self._libraries = _libraries()
             kinds = {getattr(library, "architecture", None) for library in self._libraries}
-            self.has_small_kernels = kinds <= _WITH_SMALL_KERNELS
+            self.has_small_kernels = bool(kinds) and kinds <= _WITH_SMALL_KERNELS
+        return self._libraries
+
+    def acquire(self) -> bool:
+        libraries = self.look_up()
         if not self._holders:
-            if not self._libraries:
+            if not libraries:
                 return False
-            before = [library.get_num_threads() for library in self._libraries]
+            before = [library.get_num_threads() for library in libraries]
             self._set([1] * len(before))
-            if any(library.get_num_threads() != 1 for library in self._libraries):
+            if any(library.get_num_threads() != 1 for library in libraries):
                 # Another thread of the process holds a limit of its own.
                 self._set(before)
                 return False

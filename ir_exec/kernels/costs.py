@@ -250,6 +250,14 @@ LEAST_TILE_INNER = 128
 LEAST_ROWS = 16
 """Products of fewer rows are slow: 44 multiplications a nanosecond with 16 rows, 32 with 8, 22 with 4."""
 
+PANELLED_ELEMENTS = 2**16
+"""Elements of a constant matrix from which on it is kept in panels. From memory, 128 rows by 768 x 3,072 run at 49
+multiplications a nanosecond, 40 where the matrix lies by rows and 38 by columns; 16 rows by 768 x 768 at 40, 23 and 25;
+one row as fast. Smaller ones stay in the cache."""
+
+PANELS_AT_ONCE = 4
+"""Panels that are filled at a time: an element takes 0.6 to 1.0 ns."""
+
 TRANSPOSED_BYTES = 2**20
 """A constant matrix that may be kept in two orders. It stands for memory: large products do not care for the order."""
 

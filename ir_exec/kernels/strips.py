@@ -17,7 +17,7 @@ from ir_exec.kernels import costs
 from ir_exec.kernels.blas import takes_strips
 from ir_exec.types import Array
 
-__all__ = ["Tile", "multiply", "tile_of"]
+__all__ = ["Tile", "even_size", "multiply", "tile_of"]
 
 
 class Tile(NamedTuple):
@@ -72,16 +72,16 @@ def tile_of(rows: int, inner: int, columns: int, step: int) -> Tile | None:
         return None
     down, along = most // columns, most // rows
     if along >= least and (columns >= rows or down < costs.STRIP_ROWS):
-        return Tile(rows, min(_even(columns, along, least), columns))
+        return Tile(rows, min(even_size(columns, along, least), columns))
     if down >= costs.STRIP_ROWS:
-        return Tile(min(_even(rows, down, costs.STRIP_ROWS), rows), columns)
+        return Tile(min(even_size(rows, down, costs.STRIP_ROWS), rows), columns)
     if not step or columns < least or inner < costs.LEAST_TILE_INNER or inner * step > costs.TILED_BYTES:
         return None
     high = min(most // least, costs.TILE_ROWS)
-    return Tile(_even(rows, high, costs.LEAST_TILE_ROWS), least) if high >= costs.LEAST_TILE_ROWS else None
+    return Tile(even_size(rows, high, costs.LEAST_TILE_ROWS), least) if high >= costs.LEAST_TILE_ROWS else None
 
 
-def _even(length: int, most: int, unit: int) -> int:
+def even_size(length: int, most: int, unit: int) -> int:
     """The size of the fewest strips of about the same size, in so many lines at a time."""
     each = -(-length // -(-length // (most - most % unit)))
     return -(-each // unit) * unit

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ir_exec.errors import IRError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import Types
 from ir_exec.ir import Weights
@@ -23,6 +22,8 @@ from ir_exec.kernels.compressed import CompressedMatrix, multiply_columns, multi
 from ir_exec.kernels.pieces import converted
 from ir_exec.ops import In, Op
 from ir_exec.ops.infrastructure.values import Const
+from ir_exec.runtime.packed import HoldsInput, replaced
+from ir_exec.runtime.rewrite.draft import Fusion
 from ir_exec.types import Array, ElementType, Shape, TensorType, element_types
 
 __all__ = ["CompressedWeights"]
@@ -74,16 +75,7 @@ class CompressedWeights:
 
         results: what is read at the end.
         """
-        spared = {value for node in self._found for value in node.values_in if value not in self._found[node].inputs}
-        kept: list[Node] = []
-        read = set(results)
-        for node in reversed([self._found.get(node, node) for node in nodes]):
-            if node.outputs and spared.issuperset(node.outputs) and read.isdisjoint(node.outputs):
-                spared.update(node.values_in)
-            else:
-                read.update(node.values_in)
-                kept.append(node)
-        return kept[::-1]
+        return replaced(nodes, self._found, results)
 
     def _product(self, node: Node) -> Node | None:
         data, weight = node.values_in
@@ -98,7 +90,7 @@ class CompressedWeights:
             return None
         shape = self._types[weight.number].shape
         op = CompressedMatMul(self._operator(node), shape, matrix, chain.shape[:-2], transposed)
-        return Node(node.layer, op, node.path, node.op_class, [data], node.outputs)
+        return Fusion([node], op, [data]).fused()
 
     def _rows(self, node: Node) -> Node | None:
         table, indices, axis = node.values_in
@@ -111,7 +103,7 @@ class CompressedWeights:
             return None
         shape = self._types[table.number].shape
         op = CompressedGather(self._operator(node), shape, place, matrix)
-        return Node(node.layer, op, node.path, node.op_class, [indices], node.outputs)
+        return Fusion([node], op, [indices]).fused()
 
     def _kind(self, value: Value) -> ElementType:
         return self._types[value.number].element_type
@@ -239,29 +231,12 @@ class CompressedWeights:
         return np.broadcast_to(numbers, (*stored[:-2], 1, stored[-1])).reshape(-1, stored[-1])
 
 
-class _OnStoredWeights(Op):
-    """Does what an operator `_op` of the file does, with one input stored compressed."""
-
-    _op: Op
-    _matrix: CompressedMatrix
-
-    def check_inputs(self, types: list[TensorType], report: Callable[[IRError], None]) -> bool:
-        return self._op.check_inputs(self._whole(types), report)
-
-    def infer(self, *types: TensorType) -> TensorType:
-        found: TensorType = self._op.infer(*self._whole(types))
-        return found
-
-    def _whole(self, types: Sequence[TensorType]) -> list[TensorType]:
-        """The types of all inputs of the operator from those that are left."""
-        raise NotImplementedError
-
-
-class CompressedMatMul(_OnStoredWeights):
+class CompressedMatMul(HoldsInput):
     """MatMul of `a` by a matrix that is stored compressed; it is no operator of any file."""
 
     inputs = (In("a"),)
 
+    _matrix: CompressedMatrix
     _shape: Shape
     _batch: tuple[int, ...]
     _is_transposed: bool
@@ -301,11 +276,12 @@ class CompressedMatMul(_OnStoredWeights):
         return out
 
 
-class CompressedGather(_OnStoredWeights):
+class CompressedGather(HoldsInput):
     """Gather of rows of a matrix that is stored compressed; it is no operator of any file."""
 
     inputs = (In("indices"),)
 
+    _matrix: CompressedMatrix
     _shape: Shape
     _axis: Array
 

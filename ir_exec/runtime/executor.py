@@ -13,12 +13,15 @@ from ir_exec.collector import paused_collector
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer import Types, infer_body, infer_types
 from ir_exec.kernels import costs
+from ir_exec.kernels.blas import has_small_kernels
 from ir_exec.kernels.limits import Budget, current_limits, owner_of
+from ir_exec.kernels.packed import PackedMatrix
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, Result
 from ir_exec.runtime.fold import foldable
 from ir_exec.runtime.loop import Observer, read_only, run_steps
+from ir_exec.runtime.packed import PackedWeights
 from ir_exec.runtime.plan import Context, Instrument, Kernel, Plan, Planner, Setting
 from ir_exec.runtime.plans import Input, Plans
 from ir_exec.runtime.rewrite import Draft, rewritten
@@ -32,6 +35,9 @@ __all__ = ["Executor"]
 
 COPIED_SHARE = 10
 """The part of the constants, one of so many, that is kept in a second memory layout at most."""
+
+PACKED_SHARE = 4
+"""The part of the memory, one of so many, that matrices of a mapped file may take which are packed for BLAS."""
 
 COPIED_ALWAYS = 2**22
 """Bytes that may always be kept in a second memory layout: a tenth of what the process takes without a network."""
@@ -76,6 +82,9 @@ class Executor:
         self._folded: set[Value] = set()
         self._constants: list[Array | None] | None = None
         self._kernels: dict[Node, Kernel | None] = {}
+        self._packed: PackedWeights | None = None
+        self._packed_bytes = 0
+        self._room_of_mapped = budget.max_memory // PACKED_SHARE
         self._compressed: CompressedWeights | None = None
         self._room = 0
         bodies = {
@@ -117,29 +126,39 @@ class Executor:
         owners = {
             id(owner): owner for array in self._constants or () if array is not None for owner in [owner_of(array)]
         }
-        return sum(owner.nbytes for owner in owners.values() if owner.base is None)
+        return self._packed_bytes + sum(owner.nbytes for owner in owners.values() if owner.base is None)
 
     @paused_collector()
     def _new_plan(self, inputs: list[TensorType], overwrite: bool) -> Plan:
         given = {node.outputs[0]: type for node, type in zip(self._graph.parameters, inputs, strict=True)}
         types = self._inferred(given)
+        is_first = self._constants is None
         if self._constants is None:
             self._folded = foldable(self._graph, types, expand_weights=self._expand_weights)
-            self._constants = self._turned(self._fold(types, overwrite))
-            self._setting.budget.constants += self.constant_bytes
+            self._constants = self._fold(types, overwrite)
             size = sum(array.nbytes for array in self._constants if array is not None)
             self._room = max(size // COPIED_SHARE, COPIED_ALWAYS)
+        if overwrite and self._optimize and self._packed is None and has_small_kernels():
+            self._pack(self._constants, types)
+        if is_first:
+            self._constants = self._turned(self._constants)
+            self._setting.budget.constants += self.constant_bytes
         results = [node.values_in[0].number for node in self._graph.results]
         nodes = _constants_late([node for node in self._steps() if not self._is_folded(node)])
         slots = self._constants.copy()
         if overwrite:
-            nodes = self._without_known(self._on_stored_weights(nodes, types), types, slots, results)
+            nodes = self._on_stored_weights(nodes, types)
+            nodes = self._without_known(nodes, types, slots, results)
         if overwrite and self._optimize:
             nodes = rewritten(Draft(nodes, types, slots, results, self._setting.operator))
         return Planner(self._setting, nodes, types, slots, results, overwrite=overwrite).plan()
 
     def _on_stored_weights(self, nodes: list[Node], types: Types) -> list[Node]:
-        """The nodes with those that work on compressed weights, where these are not expanded once and kept."""
+        """The nodes with those that work on packed weights, and on compressed ones, where these are not expanded once
+        and kept."""
+        results = [node.values_in[0] for node in self._graph.results]
+        if self._packed is not None:
+            nodes = self._packed.replaced(nodes, results)
         if self._expand_weights:
             return nodes
         if self._compressed is None:
@@ -147,7 +166,6 @@ class Executor:
 
             operator = self._setting.operator
             self._compressed = CompressedWeights(self._graph, self.weights, types, self._folded, operator)
-        results = [node.values_in[0] for node in self._graph.results]
         return self._compressed.replaced(nodes, results)
 
     def _inferred(self, given: dict[Value, TensorType]) -> Types:
@@ -191,6 +209,42 @@ class Executor:
         _run(plan, slots)
         return [None if array is None else _kept(array) for array in slots]
 
+    def _pack(self, constants: list[Array | None], types: Types) -> None:
+        """Keep matrices by which only MatMul multiplies in panels."""
+        self._packed = PackedWeights(self._graph, constants, types, self._setting.operator, self._in_panels)
+        # What leads to them runs where the layers of the file do.
+        again = set(self._packed.values)
+        for node in reversed(self._graph.nodes):
+            if not again.isdisjoint(node.outputs):
+                again.update(value for value in node.values_in if constants[value.number] is None)
+        self._folded -= again
+
+    def _in_panels(self, matrix: Array) -> PackedMatrix | None:
+        """A matrix in panels, where that takes no more memory than the matrix, or there is room for both.
+
+        Pages of a mapped file that are packed are let go. They are the process's own then, and count as little as
+        before; what is to stay as it is in the file, and large parts of the budget, stay there.
+        """
+        is_mapped = self._expand_weights and self.weights is not None and self.weights.maps(matrix)
+        if is_mapped and matrix.nbytes <= self._room_of_mapped:
+            self._room_of_mapped -= matrix.nbytes
+            packed = PackedMatrix.of(matrix)
+            self.weights.forget(matrix)
+            return packed
+        if self._is_own(matrix):
+            self._packed_bytes += matrix.nbytes
+        elif matrix.nbytes <= self._room:
+            self._room -= matrix.nbytes
+        else:
+            return None
+        return PackedMatrix.of(matrix)
+
+    def _is_own(self, array: Array) -> bool:
+        """Whether an array has memory that is neither that of the weights nor another array's."""
+        owner = owner_of(array)
+        is_whole = owner.base is None and owner.nbytes == array.nbytes
+        return is_whole and (self.weights is None or not self.weights.holds(array))
+
     def _turned(self, slots: list[Array | None]) -> list[Array | None]:
         """The constants, with matrices of memory of their own in the order in which all their readers read them."""
         readers: dict[int, list[bool]] = {}
@@ -201,10 +255,14 @@ class Executor:
         turned = slots.copy()
         slots.clear()
         for number, array in enumerate(turned):
-            if array is not None and all(readers.get(number, [False])) and _is_own_matrix(array):
+            if array is not None and all(readers.get(number, [False])) and self._is_small_matrix(array):
                 # One at a time: the array before is freed.
                 turned[number] = _kept(np.asfortranarray(array))
         return turned
+
+    def _is_small_matrix(self, array: Array) -> bool:
+        is_small = array.ndim == 2 and array.dtype.kind == "f" and array.nbytes <= costs.TURNED_BYTES
+        return is_small and self._is_own(array)
 
     def _with_constants(self, node: Node) -> Kernel | None:
         """`Op.with_constants` of a node, called once: all plans have the same constants."""
@@ -233,13 +291,6 @@ def _run(plan: Plan, slots: list[Array | None], observe: Observer | None = None)
     limits = current_limits()
     plan.require_room(limits)
     run_steps(plan.steps, slots, limits, observe)
-
-
-def _is_own_matrix(array: Array) -> bool:
-    """Whether a matrix of floats has memory that is neither a file's nor another array's, and not very much of it."""
-    owner = owner_of(array)
-    is_own = owner.base is None and owner.nbytes == array.nbytes
-    return is_own and array.ndim == 2 and array.dtype.kind == "f" and array.nbytes <= costs.TURNED_BYTES
 
 
 def _constants_late(nodes: list[Node]) -> list[Node]:

@@ -41,7 +41,7 @@ def of_model(model: ir_exec.Model, inputs: list[Array]) -> Both:
     fused: list[Step] = []
 
     def watch(step: Step) -> Step:
-        fused.extend([step] if step.members else [])
+        fused.extend([step] if len(step.members) > 1 else [])
         return step
 
     rewritten = CompiledModel(model, instrument=watch)(inputs)

@@ -1,0 +1,119 @@
+"""Constant matrices in panels of columns, in which BLAS multiplies them without an order of its own.
+
+What `kernels.strips` does for matrices that lie in the cache costs more than it saves for those that are read from
+memory: the rows of a tile are in as many pages. In a panel they lie one behind the other.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+
+from ir_exec.kernels import costs
+from ir_exec.kernels.parallel import for_ranges
+from ir_exec.kernels.products import product_nanoseconds, share_products
+from ir_exec.kernels.strips import even_size, multiply
+from ir_exec.types import Array
+
+__all__ = ["PackedMatrix"]
+
+_WIDTH = costs.STRIP_COLUMNS
+
+
+class PackedMatrix:
+    """A matrix [inner, columns] of f32.
+
+    Its columns but the last ones, which fill no panel, lie in panels [panels, inner, columns of a panel]; of a long
+    inner axis each part has panels of its own.
+    """
+
+    __slots__ = ("_parts", "_rest", "shape")
+
+    def __init__(self, parts: list[Array], rest: Array) -> None:
+        self._parts = parts
+        self._rest = rest
+        self.shape = (len(rest), len(parts[0]) * _WIDTH + rest.shape[1])
+
+    @classmethod
+    def of(cls, matrix: Array) -> Self:
+        """A copy of a matrix of at least one panel, in any order in memory."""
+        inner, columns = matrix.shape
+        whole = columns // _WIDTH * _WIDTH
+        count = -(-inner // (costs.STRIP_MULTIPLICATIONS // (_WIDTH * costs.LEAST_TILE_ROWS)))
+        size = -(-inner // count)
+        parts = [_panels(matrix[start : start + size, :whole]) for start in range(0, inner, size)]
+        return cls(parts, np.ascontiguousarray(matrix[:, whole:]))
+
+    @property
+    def arrays(self) -> list[Array]:
+        """What it consists of."""
+        return [*self._parts, self._rest]
+
+    def product(self, a: Array) -> Array:
+        """a [rows, inner] times the matrix."""
+        rows, panels = len(a), len(self._parts[0])
+        out = np.empty((rows, self.shape[1]), np.float32)
+        if not rows:
+            return out
+        nanoseconds = product_nanoseconds(a.shape, self.shape, out.size, a.dtype)
+        count = 1
+        if nanoseconds >= costs.PRODUCTS_WORTH_SHARING_NANOSECONDS:
+            wanted = max(int(nanoseconds / costs.PRODUCT_PIECE_NANOSECONDS), 2)
+            count = min(wanted, costs.MOST_PRODUCT_PIECES, panels)
+        size = -(-panels // count)
+
+        def piece(number: int) -> None:
+            some = slice(number * size, min(number * size + size, panels))
+            self._multiply(a, some, out[:, some.start * _WIDTH : some.stop * _WIDTH])
+
+        if count == 1:
+            piece(0)
+        else:
+            share_products(-(-panels // size), lambda: piece, nanoseconds=nanoseconds)
+        if self._rest.size:
+            multiply(a, self._rest, out[:, panels * _WIDTH :])
+        return out
+
+    def _multiply(self, a: Array, some: slice, out: Array) -> None:
+        """out = a times some of the panels."""
+        inner = len(self._parts[0][0])
+        _by_tiles(a[:, :inner], self._parts[0][some], out)
+        for number, part in enumerate(self._parts[1:], 1):
+            further = np.empty(out.shape, np.float32)
+            _by_tiles(a[:, number * inner : (number + 1) * inner], part[some], further)
+            out += further
+
+
+def _panels(matrix: Array) -> Array:
+    inner, columns = matrix.shape
+    panels = np.empty((columns // _WIDTH, inner, _WIDTH), np.float32)
+
+    def copy(start: int, stop: int) -> None:
+        # Where steps of a power of 2 lead from column to column, the lines of few places in the cache hold all of them.
+        spread = np.empty((_WIDTH, inner + costs.CACHE_LINE_ELEMENTS), np.float32)[:, :inner]
+        for number in range(start, stop):
+            spread[...] = matrix[:, number * _WIDTH : (number + 1) * _WIDTH].T
+            panels[number] = spread.T
+
+    if matrix.flags.c_contiguous:
+        panels[...] = matrix.reshape(inner, -1, _WIDTH).swapaxes(0, 1)
+    else:
+        for_ranges(len(panels), costs.PANELS_AT_ONCE, copy, nanoseconds=matrix.size)
+    return panels
+
+
+def _by_tiles(a: Array, panels: Array, out: Array) -> None:
+    """The products of a and panels, side by side, so many rows at a time that BLAS copies nothing."""
+    rows, inner = a.shape
+    most = min(costs.STRIP_MULTIPLICATIONS // (_WIDTH * max(inner, 1)), costs.TILE_ROWS)
+    size = rows if rows <= most else even_size(rows, most, costs.LEAST_TILE_ROWS)
+    whole = rows // size * size
+    target = out.reshape(rows, -1, _WIDTH).swapaxes(0, 1)
+    if size == rows:
+        np.matmul(a, panels, out=target)
+        return
+    tiles = target[:, :whole].reshape(len(panels), -1, size, _WIDTH)
+    np.matmul(a[:whole].reshape(-1, size, inner), panels[:, np.newaxis], out=tiles)
+    if whole < rows:
+        np.matmul(a[whole:], panels, out=target[:, whole:])

@@ -1,0 +1,144 @@
+"""Nodes that hold one of their inputs themselves, in place of those of the file that read it; constants of MatMul among
+them, in panels.
+
+A constant that only products read is kept in the form that these read, and no longer as an array: where a run is
+observed, which then runs the layers of the file, it is computed anew in every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import numpy as np
+
+from ir_exec.errors import IRError
+from ir_exec.graph import Graph, Node, Value
+from ir_exec.infer import Types
+from ir_exec.kernels import costs
+from ir_exec.kernels.packed import PackedMatrix
+from ir_exec.ops import In, Op
+from ir_exec.runtime.rewrite.draft import Fusion
+from ir_exec.types import Array, ElementType, Shape, TensorType
+
+__all__ = ["HoldsInput", "PackedWeights", "replaced"]
+
+
+def replaced(nodes: Sequence[Node], found: Mapping[Node, Node], results: Collection[Value]) -> list[Node]:
+    """The nodes of a plan with those that hold an input themselves, without the layers that nobody reads then.
+
+    found: for a node what takes its place. results: what is read at the end.
+    """
+    spared = {value for node in found for value in node.values_in if value not in found[node].inputs}
+    kept: list[Node] = []
+    read = set(results)
+    for node in reversed([found.get(node, node) for node in nodes]):
+        if node.outputs and spared.issuperset(node.outputs) and read.isdisjoint(node.outputs):
+            spared.update(node.values_in)
+        else:
+            read.update(node.values_in)
+            kept.append(node)
+    return kept[::-1]
+
+
+class HoldsInput(Op):
+    """Does what an operator `_op` of the file does, with one input that it has itself."""
+
+    _op: Op
+
+    def check_inputs(self, types: list[TensorType], report: Callable[[IRError], None]) -> bool:
+        return self._op.check_inputs(self._whole(types), report)
+
+    def infer(self, *types: TensorType) -> TensorType:
+        found: TensorType = self._op.infer(*self._whole(types))
+        return found
+
+    def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
+        return self._op.multiply_adds(inputs, outputs)
+
+    def _whole(self, types: Sequence[TensorType]) -> list[TensorType]:
+        """The types of all inputs of the operator from those that are left."""
+        raise NotImplementedError
+
+
+class PackedWeights:
+    """The constant matrices of one graph by which MatMul alone multiplies, in panels.
+
+    constants: the constants by number; what is packed leaves it. types: of every value, as the run has it.
+    operator: what runs for a node. pack: the matrix in panels; None where there is no room for it.
+    values: what is packed.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        constants: list[Array | None],
+        types: Types,
+        operator: Callable[[Node], Op],
+        pack: Callable[[Array], PackedMatrix | None],
+    ) -> None:
+        self._found: dict[Node, Node] = {}
+        self.values: set[Value] = set()
+        readers: dict[Value, list[Node]] = {}
+        for node in graph.nodes:
+            for value in node.values_in:
+                readers.setdefault(value, []).append(node)
+        for value, nodes in readers.items():
+            array = constants[value.number]
+            if array is None or not _is_large_matrix(array):
+                continue
+            orders = {_order(node, value, types, operator) for node in nodes}
+            packed = None
+            if len(orders) == 1 and None not in orders:
+                packed = pack(array.T if orders.pop() else array)
+            if packed is not None:
+                # Before the next one is packed, this one is freed.
+                constants[value.number] = array = None
+                self.values.add(value)
+                for node in nodes:
+                    op = PackedMatMul(operator(node), types[value.number].shape, packed)
+                    self._found[node] = Fusion([node], op, node.values_in[:1]).fused()
+
+    def replaced(self, nodes: Sequence[Node], results: Collection[Value]) -> list[Node]:
+        """`replaced`, with the nodes that multiply by what is packed."""
+        return replaced(nodes, self._found, results) if self._found else list(nodes)
+
+
+def _is_large_matrix(array: Array) -> bool:
+    return array.ndim == 2 and array.dtype == np.float32 and array.size >= costs.PANELLED_ELEMENTS
+
+
+def _order(node: Node, value: Value, types: Types, operator: Callable[[Node], Op]) -> bool | None:
+    """Whether a MatMul multiplies by the transposed value; None where the node is not better off with panels."""
+    op = operator(node)
+    if node.type != "MatMul" or not type(op).__module__.startswith("ir_exec.ops.") or node.inputs[0] is value:
+        return None
+    if {types[one.number].element_type for one in (*node.values_in, *node.outputs)} != {ElementType.f32}:
+        return None
+    is_transposed = bool(vars(op)["transpose_b"])
+    inner, columns = types[value.number].shape.static[:: -1 if is_transposed else 1]
+    product = types[node.outputs[0].number].shape.size
+    # Of a single row, and of products that are not long, BLAS copies nothing.
+    is_copied = product.is_static and product.lo > columns and product.lo * inner > costs.STRIP_MULTIPLICATIONS
+    return is_transposed if is_copied and columns >= costs.STRIP_COLUMNS else None
+
+
+class PackedMatMul(HoldsInput):
+    """MatMul of `a` by a constant matrix in panels; it is no operator of any file."""
+
+    inputs = (In("a"),)
+
+    _shape: Shape
+    _matrix: PackedMatrix
+
+    def __init__(self, op: Op, shape: Shape, matrix: PackedMatrix) -> None:
+        """op: the MatMul. shape: of its b."""
+        vars(self).update(_op=op, _shape=shape, _matrix=matrix)
+
+    def _whole(self, types: Sequence[TensorType]) -> list[TensorType]:
+        return [*types, TensorType(ElementType.f32, self._shape)]
+
+    def evaluate(self, a: Array) -> Array:
+        """a: rank 1 or more; f32."""
+        if a.ndim > 1 and self._op.transpose_a:  # type: ignore[attr-defined]  # it is a MatMul
+            a = a.swapaxes(-1, -2)
+        return self._matrix.product(a.reshape(-1, a.shape[-1])).reshape(*a.shape[:-1], self._matrix.shape[1])
