@@ -36,19 +36,25 @@ class PackedMatrix:
         self.shape = (len(rest), len(parts[0]) * _WIDTH + rest.shape[1])
 
     @classmethod
-    def of(cls, matrix: Array) -> Self:
-        """A copy of a matrix of at least one panel, in any order in memory."""
+    def of(cls, matrix: Array, memory: Array | None = None) -> Self:
+        """A copy of a matrix of at least one panel, in any order in memory.
+
+        memory: where the copy is to lie, as many elements of f32 as the matrix has.
+        """
         inner, columns = matrix.shape
+        memory = np.empty(matrix.size, np.float32) if memory is None else memory
         whole = columns // _WIDTH * _WIDTH
         count = -(-inner // (costs.STRIP_MULTIPLICATIONS // (_WIDTH * costs.LEAST_TILE_ROWS)))
         size = -(-inner // count)
-        parts = [_panels(matrix[start : start + size, :whole]) for start in range(0, inner, size)]
-        return cls(parts, np.ascontiguousarray(matrix[:, whole:]))
-
-    @property
-    def arrays(self) -> list[Array]:
-        """What it consists of."""
-        return [*self._parts, self._rest]
+        parts = []
+        for start in range(0, inner, size):
+            rows = matrix[start : start + size, :whole]
+            part = memory[start * whole : start * whole + rows.size].reshape(-1, len(rows), _WIDTH)
+            _fill(part, rows)
+            parts.append(part)
+        rest = memory[inner * whole :].reshape(inner, -1)
+        rest[...] = matrix[:, whole:]
+        return cls(parts, rest)
 
     def product(self, a: Array) -> Array:
         """a [rows, inner] times the matrix."""
@@ -85,9 +91,8 @@ class PackedMatrix:
             out += further
 
 
-def _panels(matrix: Array) -> Array:
-    inner, columns = matrix.shape
-    panels = np.empty((columns // _WIDTH, inner, _WIDTH), np.float32)
+def _fill(panels: Array, matrix: Array) -> None:
+    inner = len(matrix)
 
     def copy(start: int, stop: int) -> None:
         # Where steps of a power of 2 lead from column to column, the lines of few places in the cache hold all of them.
@@ -96,11 +101,10 @@ def _panels(matrix: Array) -> Array:
             spread[...] = matrix[:, number * _WIDTH : (number + 1) * _WIDTH].T
             panels[number] = spread.T
 
-    if matrix.flags.c_contiguous:
+    if matrix.strides[1] == matrix.itemsize:
         panels[...] = matrix.reshape(inner, -1, _WIDTH).swapaxes(0, 1)
     else:
         for_ranges(len(panels), costs.PANELS_AT_ONCE, copy, nanoseconds=matrix.size)
-    return panels
 
 
 def _by_tiles(a: Array, panels: Array, out: Array) -> None:

@@ -15,7 +15,6 @@ from ir_exec.infer import Types, infer_body, infer_types
 from ir_exec.kernels import costs
 from ir_exec.kernels.blas import has_small_kernels
 from ir_exec.kernels.limits import Budget, current_limits, owner_of
-from ir_exec.kernels.packed import PackedMatrix
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, Result
@@ -211,7 +210,8 @@ class Executor:
 
     def _pack(self, constants: list[Array | None], types: Types) -> None:
         """Keep matrices by which only MatMul multiplies in panels."""
-        self._packed = PackedWeights(self._graph, constants, types, self._setting.operator, self._in_panels)
+        operator = self._setting.operator
+        self._packed = PackedWeights(self._graph, constants, types, operator, self._may_pack, self._was_packed)
         # What leads to them runs where the layers of the file do.
         again = set(self._packed.values)
         for node in reversed(self._graph.nodes):
@@ -219,25 +219,29 @@ class Executor:
                 again.update(value for value in node.values_in if constants[value.number] is None)
         self._folded -= again
 
-    def _in_panels(self, matrix: Array) -> PackedMatrix | None:
-        """A matrix in panels, where that takes no more memory than the matrix, or there is room for both.
+    def _may_pack(self, matrix: Array) -> bool:
+        """Whether a matrix takes no more memory in panels than as it is, or there is room for both.
 
         Pages of a mapped file that are packed are let go. They are the process's own then, and count as little as
         before; what is to stay as it is in the file, and large parts of the budget, stay there.
         """
-        is_mapped = self._expand_weights and self.weights is not None and self.weights.maps(matrix)
-        if is_mapped and matrix.nbytes <= self._room_of_mapped:
-            self._room_of_mapped -= matrix.nbytes
-            packed = PackedMatrix.of(matrix)
-            self.weights.forget(matrix)
-            return packed
+        size = matrix.nbytes
+        if self._is_mapped(matrix) and size <= self._room_of_mapped:
+            self._room_of_mapped -= size
+            return True
         if self._is_own(matrix):
-            self._packed_bytes += matrix.nbytes
-        elif matrix.nbytes <= self._room:
-            self._room -= matrix.nbytes
-        else:
-            return None
-        return PackedMatrix.of(matrix)
+            self._packed_bytes += size
+            return True
+        has_room = size <= self._room
+        self._room -= size * has_room
+        return has_room
+
+    def _was_packed(self, matrix: Array) -> None:
+        if self._is_mapped(matrix):
+            self.weights.forget(matrix)
+
+    def _is_mapped(self, array: Array) -> bool:
+        return self._expand_weights and self.weights is not None and self.weights.maps(array)
 
     def _is_own(self, array: Array) -> bool:
         """Whether an array has memory that is neither that of the weights nor another array's."""

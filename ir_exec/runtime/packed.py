@@ -64,7 +64,7 @@ class PackedWeights:
     """The constant matrices of one graph by which MatMul alone multiplies, in panels.
 
     constants: the constants by number; what is packed leaves it. types: of every value, as the run has it.
-    operator: what runs for a node. pack: the matrix in panels; None where there is no room for it.
+    operator: what runs for a node. may_pack: whether there is room for a matrix. packed: called with each that was.
     values: what is packed.
     """
 
@@ -74,33 +74,44 @@ class PackedWeights:
         constants: list[Array | None],
         types: Types,
         operator: Callable[[Node], Op],
-        pack: Callable[[Array], PackedMatrix | None],
+        may_pack: Callable[[Array], bool],
+        packed: Callable[[Array], None],
     ) -> None:
         self._found: dict[Node, Node] = {}
-        self.values: set[Value] = set()
-        readers: dict[Value, list[Node]] = {}
-        for node in graph.nodes:
-            for value in node.values_in:
-                readers.setdefault(value, []).append(node)
-        for value, nodes in readers.items():
+        wanted = {}
+        for value, nodes in _readers(graph).items():
             array = constants[value.number]
-            if array is None or not _is_large_matrix(array):
-                continue
-            orders = {_order(node, value, types, operator) for node in nodes}
-            packed = None
-            if len(orders) == 1 and None not in orders:
-                packed = pack(array.T if orders.pop() else array)
-            if packed is not None:
-                # Before the next one is packed, this one is freed.
-                constants[value.number] = array = None
-                self.values.add(value)
-                for node in nodes:
-                    op = PackedMatMul(operator(node), types[value.number].shape, packed)
-                    self._found[node] = Fusion([node], op, node.values_in[:1]).fused()
+            if array is not None and _is_large_matrix(array):
+                orders = {_order(node, value, types, operator) for node in nodes}
+                if len(orders) == 1 and None not in orders and may_pack(array):
+                    wanted[value] = bool(orders.pop()), nodes
+        self.values = wanted.keys()
+        # One array for all: the system gives large ones in large pages, which takes a fifth of the time.
+        memory = np.empty(sum(types[value.number].shape.size.lo for value in wanted), np.float32)
+        end = 0
+        for value, (is_transposed, nodes) in wanted.items():
+            array = constants[value.number]
+            assert array is not None, "a value is there once"
+            start, end = end, end + array.size
+            matrix = PackedMatrix.of(array.T if is_transposed else array, memory[start:end])
+            packed(array)
+            # It is freed before the next one is packed.
+            constants[value.number] = array = None
+            for node in nodes:
+                op = PackedMatMul(operator(node), types[value.number].shape, matrix)
+                self._found[node] = Fusion([node], op, node.values_in[:1]).fused()
 
     def replaced(self, nodes: Sequence[Node], results: Collection[Value]) -> list[Node]:
         """`replaced`, with the nodes that multiply by what is packed."""
         return replaced(nodes, self._found, results) if self._found else list(nodes)
+
+
+def _readers(graph: Graph) -> dict[Value, list[Node]]:
+    readers: dict[Value, list[Node]] = {}
+    for node in graph.nodes:
+        for value in node.values_in:
+            readers.setdefault(value, []).append(node)
+    return readers
 
 
 def _is_large_matrix(array: Array) -> bool:
