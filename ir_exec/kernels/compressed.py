@@ -232,7 +232,7 @@ def take_rows(matrix: CompressedMatrix, places: Array) -> Array:
 def _at_once(count: int, elements: int, tokens: int = 1) -> int:
     """How many rows, of `count` with so many elements each, are decoded before they are multiplied."""
     blocks = min(max(tokens // costs.TOKENS_OF_A_BLOCK, 1), costs.MOST_BLOCKS)
-    size = max(blocks * costs.DECODED_ELEMENTS // max(elements, 1), 1)
+    size = max(min(blocks * costs.DECODED_ELEMENTS // max(elements, 1), count), 1)
     if blocks > 1:
         # Even parts, enough of them for the threads.
         size = min(size, max(count // costs.MOST_PRODUCT_PIECES, costs.LEAST_DECODED_COLUMNS))
