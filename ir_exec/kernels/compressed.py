@@ -182,7 +182,9 @@ def multiply_columns(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
     """out = a @ matrix for a [tokens, rows] and out [tokens, columns], both f32; groups lie in columns."""
     codec, planes = matrix.codec, matrix.codec.planes
     size = max(_at_once(matrix.columns, matrix.rows, len(a)), costs.LEAST_DECODED_COLUMNS)
-    size = -(-size // costs.CACHE_LINE_ELEMENTS) * costs.CACHE_LINE_ELEMENTS
+    # Whole lines, and whole bytes of two elements.
+    line = 2 * costs.CACHE_LINE_ELEMENTS
+    size = -(-size // line) * line
     width = size * matrix.stored.shape[1] // matrix.columns
 
     def make_worker() -> Worker:
