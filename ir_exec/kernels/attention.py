@@ -103,7 +103,7 @@ class Attention:
         if mask is not None:
             # A scalar has no keys of which the first ones could be taken.
             mask = np.atleast_1d(mask)
-        greatest = _greatest_score(queries, key) if self._may_be_bounded else inf
+        greatest = _greatest_score(queries, keys.swapaxes(-1, -2)) if self._may_be_bounded else inf
         is_bounded = greatest <= _GREATEST_SCORE and sinks is None
         if mask is not None and mask.dtype != np.bool_ and not self._is_causal:
             # No score grows, and one of each query stays as it is.

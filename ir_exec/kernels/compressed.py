@@ -182,7 +182,9 @@ def multiply_columns(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
     """out = a @ matrix for a [tokens, rows] and out [tokens, columns], both f32; groups lie in columns."""
     codec, planes = matrix.codec, matrix.codec.planes
     size = max(_at_once(matrix.columns, matrix.rows, len(a)), costs.LEAST_DECODED_COLUMNS)
-    size = -(-size // costs.CACHE_LINE_ELEMENTS) * costs.CACHE_LINE_ELEMENTS
+    # Whole lines, and whole bytes of two elements.
+    line = 2 * costs.CACHE_LINE_ELEMENTS
+    size = -(-size // line) * line
     width = size * matrix.stored.shape[1] // matrix.columns
 
     def make_worker() -> Worker:
@@ -232,7 +234,7 @@ def take_rows(matrix: CompressedMatrix, places: Array) -> Array:
 def _at_once(count: int, elements: int, tokens: int = 1) -> int:
     """How many rows, of `count` with so many elements each, are decoded before they are multiplied."""
     blocks = min(max(tokens // costs.TOKENS_OF_A_BLOCK, 1), costs.MOST_BLOCKS)
-    size = max(blocks * costs.DECODED_ELEMENTS // max(elements, 1), 1)
+    size = max(min(blocks * costs.DECODED_ELEMENTS // max(elements, 1), count), 1)
     if blocks > 1:
         # Even parts, enough of them for the threads.
         size = min(size, max(count // costs.MOST_PRODUCT_PIECES, costs.LEAST_DECODED_COLUMNS))

@@ -5,7 +5,8 @@ cache of its own and 32 MiB that it shares, NumPy 2.4 with its OpenBLAS, and f32
 wrong by a factor of two; some kernels are some tens of per cent slower then. Where a sentence gives no figure, it says
 what the number stands for.
 
-Kernels read the numbers as `costs.NAME`, so that a test may make them small.
+Kernels read the numbers as `costs.NAME`, so that a test may replace them: whole numbers by any from 2 on, times by any
+above 0, which stands for work that is not to be shared.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ def slice_offsets(indices: Indices, sizes: tuple[int, ...]) -> Array:
     step = chunk_size(len(tuples))
 
     def make_worker() -> Worker:
-        offsets = TupleOffsets(step, sizes, indices.negative)
+        offsets = TupleOffsets(min(step, len(tuples)), sizes, indices.negative)
 
         def work(number: int) -> None:
             part = slice(number * step, (number + 1) * step)

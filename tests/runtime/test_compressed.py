@@ -14,6 +14,7 @@ from ir_exec.kernels import costs
 from ir_exec.types import Array, ElementType
 from tests.conformance.build import IRFile
 from tests.conformance.networks import networks
+from tests.conformance.numbers import cut, mixed, replaced, whole
 from tests.conformance.oracle import Oracle
 from tests.helpers.network_text import NetworkText, Output
 
@@ -183,6 +184,18 @@ def test_products_are_those_of_expanded_weights(
     file = layout(kind)
     assert_not_expanded(file)
     assert_close(output(file, weights="keep"), output(file))
+
+
+@pytest.mark.parametrize(("layout", "kind"), ALL)
+@pytest.mark.parametrize("tokens", [1, 40])
+def test_products_do_not_depend_on_how_work_is_cut(layout: Callable[..., IRFile], kind: str, tokens: int) -> None:
+    file = layout(kind, given(3, tokens, COLUMNS))
+    expected = output(file)
+    for chosen in (whole(), cut(3), mixed(f"{layout.__name__} {kind} {tokens}")):
+        with replaced(chosen):
+            found, shared = [output(file, weights="keep", threads=threads) for threads in (1, 3)]
+        assert_close(found, expected)
+        assert np.array_equal(found, shared), "the result depends on the number of threads"
 
 
 @pytest.mark.conformance

@@ -126,6 +126,24 @@ CASES += [
     ]
 ]
 
+# Vectors so short that the largest score is not sought, and cut into pieces: with other numbers in `costs`.
+SHORT = ((2, 3, 9, 2), (2, 3, 12, 2), (2, 3, 12, 2))
+LOWEST = np.where(pattern(9, 12), 0, -6e4)
+CASES += [
+    attention(*SHORT, *further, causal=causal, kind=kind)
+    for kind in ("f32", "f64", "f16", "bf16")
+    for further, causal in [
+        ((), False),
+        ((), True),
+        ((LOWEST.astype(ElementType[kind].dtype),), False),
+        ((pattern(9, 12),), False),
+        ((np.arange(12)[np.newaxis] < 7,), False),
+        ((pattern(2, 1, 9, 12),), False),
+        ((number(0, kind), number(30, kind)), False),
+        ((number(0, kind), number(0.25, kind), mask(1, 3, 1, 1, kind=kind)), False),
+    ]
+]
+
 # Nothing to ask, and nothing to attend to.
 CASES += [attention((2, 0, 8), (2, 5, 8), (2, 5, 6))]
 CASES += [

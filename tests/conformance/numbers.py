@@ -1,0 +1,65 @@
+"""Other numbers than those of `ir_exec.kernels.costs` for kernels to choose by: so small cases go all their ways."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import ir_exec.runtime  # noqa: F401  # imports every kernel
+from ir_exec.kernels import costs
+
+__all__ = ["NUMBERS", "cut", "mixed", "replaced", "whole"]
+
+NUMBERS: dict[str, float] = {name: number for name, number in vars(costs).items() if name.isupper()}
+
+HUGE = 2**40
+
+
+def cut(least: int) -> dict[str, float]:
+    """All work is cut into pieces of so many elements, which threads share, and nothing is few.
+
+    Of the times only those of pieces and of work that is worth sharing change, which are whole numbers: 1.7 ns for an
+    element stay.
+    """
+    return {name: _other(name, least, HUGE) for name in NUMBERS}
+
+
+def whole() -> dict[str, float]:
+    """All work is done at once, by the calling thread, and nothing is many."""
+    return {name: _other(name, HUGE, 2) for name in NUMBERS}
+
+
+def mixed(seed: str) -> dict[str, float]:
+    """Each number is small, moderate or huge, whatever the others are."""
+    chosen = random.Random(seed)
+    return {name: _other(name, *chosen.choices((2, 3, 7, 50, HUGE), k=2)) for name in NUMBERS}
+
+
+def _other(name: str, number: int, most: int) -> float:
+    known = NUMBERS[name]
+    if isinstance(known, float) or name == "MULTIPLICATIONS_A_NANOSECOND":
+        return known
+    if name.startswith("MOST_"):
+        return most
+    return number * 1e-3 if name.endswith("_NANOSECONDS") and number < HUGE else number
+
+
+@contextmanager
+def replaced(numbers: Mapping[str, float]) -> Iterator[None]:
+    """Kernels read these numbers, and forget what they have decided and kept by others."""
+    try:
+        _set(numbers)
+        yield
+    finally:
+        _set(NUMBERS)
+
+
+def _set(numbers: Mapping[str, float]) -> None:
+    vars(costs).update(numbers)
+    for name, module in list(sys.modules.items()):
+        if name.startswith("ir_exec.kernels."):
+            for kept in vars(module).values():
+                if hasattr(kept, "cache_clear"):
+                    kept.cache_clear()

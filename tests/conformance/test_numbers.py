@@ -1,0 +1,138 @@
+"""Every case once more, with the numbers replaced by which kernels choose how to work: the answers stay.
+
+The tensors of the tables are small: with the numbers as they are, kernels do not cut them into pieces, nor take the
+ways for many elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ir_exec
+from ir_exec.kernels import costs
+from ir_exec.kernels.strips import strips_of
+from ir_exec.runtime.threads import RunThreads
+from ir_exec.types import Array, ElementType, TensorType
+from tests.conformance.build import build
+from tests.conformance.case import Case
+from tests.conformance.checks import can_be_asked, families, table
+from tests.conformance.compare import value_faults
+from tests.conformance.networks import arrays, missing_operators, networks
+from tests.conformance.numbers import NUMBERS, cut, mixed, replaced, whole
+from tests.conformance.oracle import Oracle, Refused
+from tests.conformance.ours import operator
+from tests.conformance.test_networks import output_fault
+
+each_family = pytest.mark.parametrize("family", families())
+
+
+@each_family
+def test_work_in_the_smallest_pieces_on_any_number_of_threads(family: str, oracle: Oracle) -> None:
+    for case in table(family):
+        # Large ones would be thousands of pieces.
+        numbers = cut(max(2, _size(case, oracle) // 100))
+        found = _check(case, oracle, numbers, threads=1)
+        shared = _check(case, oracle, numbers, threads=3)
+        assert _bits(found) == _bits(shared), f"{case}: results depend on the number of threads"
+
+
+@each_family
+def test_all_work_at_once(family: str, oracle: Oracle) -> None:
+    for case in table(family):
+        _check(case, oracle, whole(), threads=2)
+
+
+@each_family
+def test_any_mixture(family: str, oracle: Oracle) -> None:
+    for number, case in enumerate(table(family)):
+        if _size(case, oracle) <= 2000:
+            _check(case, oracle, mixed(f"{family} {number}"), threads=2)
+
+
+@pytest.mark.parametrize("name", networks())
+def test_networks(name: str) -> None:
+    """Weights stay compressed, so that those kernels are run too."""
+    path = networks()[name]
+    model = ir_exec.read_model(path)
+    if missing_operators(model.graph):
+        pytest.skip("it has operators that ir_exec does not have")
+    inputs, wanted = arrays(path, "inputs"), arrays(path, "outputs")
+    assert inputs is not None
+    assert wanted is not None
+    found = []
+    for numbers, threads in ((whole(), 2), (cut(1000), 1), (cut(1000), 3)):
+        with replaced(numbers):
+            result = ir_exec.compile_model(model, weights="keep", threads=threads)(inputs)
+        found.append(tuple(result[number] for number in range(len(wanted))))
+        faults = [output_fault(*pair) for pair in zip(found[-1], wanted, strict=True)]
+        assert not any(faults), faults
+    assert _bits(found[1:2]) == _bits(found[2:]), "results depend on the number of threads"
+
+
+def _check(case: Case, oracle: Oracle, numbers: Mapping[str, float], threads: int) -> list[tuple[Array, ...]]:
+    """All outputs with these numbers, which are the expected ones."""
+    wanted = _answers(case, oracle)
+    with replaced(numbers), RunThreads(threads), np.errstate(all="ignore"):
+        found = list(_outputs(case))
+    for outputs in found:
+        for answer in wanted:
+            faults = value_faults(_as_long(outputs, answer, case), answer, case.rtol, case.atol, case.summed)
+            changed = {name: number for name, number in numbers.items() if number != NUMBERS[name]}
+            assert not faults, "\n".join([str(case), *faults, f"threads={threads}", str(changed)])
+    return found
+
+
+def _answers(case: Case, oracle: Oracle) -> list[tuple[Array, ...]]:
+    answers = [] if case.expected is None else [case.expected]
+    if case.oracle != "nobody" and can_be_asked(case):
+        answer = oracle.values(build(case), case.oracle)
+        if not isinstance(answer, Refused):  # told by test_values
+            answers.append(answer)
+    return answers
+
+
+def _size(case: Case, oracle: Oracle) -> int:
+    return sum(array.size for arrays in (case.inputs, *_answers(case, oracle)[:1]) for array in arrays)
+
+
+def _outputs(case: Case) -> Iterator[tuple[Array, ...]]:
+    """Of `evaluate`, and of the kernels for inputs that are all constants, and that are none."""
+    layer = operator(case)
+    yield _several(layer.evaluate(*case.inputs))
+    if layer.deterministic and not layer.evaluate_context:
+        known = [TensorType.of(array) for array in case.inputs]
+        for types in (known, [TensorType(type.element_type, type.shape) for type in known]):
+            if all(output.shape.is_static for output in _several(layer.infer(*types))):
+                yield _several(layer.kernel(*types)(*case.inputs))
+
+
+def _as_long(found: tuple[Array, ...], wanted: tuple[Array, ...], case: Case) -> tuple[Array, ...]:
+    # A kernel of it fills a static number of rows up, see `test_kernels`.
+    return (found[0][: len(wanted[0])],) if case.type == "NonMaxSuppression" and case.opset < 5 else found
+
+
+def _several(result: Any) -> tuple[Any, ...]:
+    return result if isinstance(result, tuple) else (result,)
+
+
+def _bits(found: list[tuple[Array, ...]]) -> list[list[object]]:
+    return [
+        [array.tolist() if ElementType.of(array) is ElementType.string else array.tobytes() for array in outputs]
+        for outputs in found
+    ]
+
+
+def test_numbers_are_replaced_for_a_while() -> None:
+    kept = dict(vars(costs))
+    assert strips_of(8, 768, 3072, False) is not None
+    with replaced(cut(2)):
+        assert costs.CHUNK_ELEMENTS == 2
+        assert costs.MOST_PIECES == 2**40
+    with replaced(whole()):
+        assert strips_of(8, 768, 3072, False) is None
+    assert vars(costs) == kept
+    assert strips_of(8, 768, 3072, False) is not None
