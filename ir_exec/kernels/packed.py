@@ -18,8 +18,6 @@ from ir_exec.types import Array
 
 __all__ = ["PackedMatrix"]
 
-_WIDTH = costs.STRIP_COLUMNS
-
 
 class PackedMatrix:
     """A matrix [inner, columns] of f32.
@@ -33,7 +31,8 @@ class PackedMatrix:
     def __init__(self, parts: list[Array], rest: Array) -> None:
         self._parts = parts
         self._rest = rest
-        self.shape = (len(rest), len(parts[0]) * _WIDTH + rest.shape[1])
+        panels, _, width = parts[0].shape
+        self.shape = (len(rest), panels * width + rest.shape[1])
 
     @classmethod
     def of(cls, matrix: Array, memory: Array | None = None) -> Self:
@@ -43,13 +42,14 @@ class PackedMatrix:
         """
         inner, columns = matrix.shape
         memory = np.empty(matrix.size, np.float32) if memory is None else memory
-        whole = columns // _WIDTH * _WIDTH
-        count = -(-inner // (costs.STRIP_MULTIPLICATIONS // (_WIDTH * costs.LEAST_TILE_ROWS)))
-        size = -(-inner // count)
+        width = min(costs.STRIP_COLUMNS, columns)
+        whole = columns // width * width
+        longest = max(costs.STRIP_MULTIPLICATIONS // (width * costs.LEAST_TILE_ROWS), 1)
+        size = -(-inner // -(-inner // longest))
         parts = []
         for start in range(0, inner, size):
             rows = matrix[start : start + size, :whole]
-            part = memory[start * whole : start * whole + rows.size].reshape(-1, len(rows), _WIDTH)
+            part = memory[start * whole : start * whole + rows.size].reshape(-1, len(rows), width)
             _fill(part, rows)
             parts.append(part)
         rest = memory[inner * whole :].reshape(inner, -1)
@@ -58,7 +58,8 @@ class PackedMatrix:
 
     def product(self, a: Array) -> Array:
         """a [rows, inner] times the matrix."""
-        rows, panels = len(a), len(self._parts[0])
+        rows = len(a)
+        panels, _, width = self._parts[0].shape
         out = np.empty((rows, self.shape[1]), np.float32)
         if not rows:
             return out
@@ -71,14 +72,14 @@ class PackedMatrix:
 
         def piece(number: int) -> None:
             some = slice(number * size, min(number * size + size, panels))
-            self._multiply(a, some, out[:, some.start * _WIDTH : some.stop * _WIDTH])
+            self._multiply(a, some, out[:, some.start * width : some.stop * width])
 
         if count == 1:
             piece(0)
         else:
             share_products(-(-panels // size), lambda: piece, nanoseconds=nanoseconds)
         if self._rest.size:
-            multiply(a, self._rest, out[:, panels * _WIDTH :])
+            multiply(a, self._rest, out[:, panels * width :])
         return out
 
     def _multiply(self, a: Array, some: slice, out: Array) -> None:
@@ -92,32 +93,32 @@ class PackedMatrix:
 
 
 def _fill(panels: Array, matrix: Array) -> None:
-    inner = len(matrix)
+    _, inner, width = panels.shape
 
     def copy(start: int, stop: int) -> None:
         # Where steps of a power of 2 lead from column to column, the lines of few places in the cache hold all of them.
-        spread = np.empty((_WIDTH, inner + costs.CACHE_LINE_ELEMENTS), np.float32)[:, :inner]
+        spread = np.empty((width, inner + costs.CACHE_LINE_ELEMENTS), np.float32)[:, :inner]
         for number in range(start, stop):
-            spread[...] = matrix[:, number * _WIDTH : (number + 1) * _WIDTH].T
+            spread[...] = matrix[:, number * width : (number + 1) * width].T
             panels[number] = spread.T
 
     if matrix.strides[1] == matrix.itemsize:
-        panels[...] = matrix.reshape(inner, -1, _WIDTH).swapaxes(0, 1)
+        panels[...] = matrix.reshape(inner, -1, width).swapaxes(0, 1)
     else:
         for_ranges(len(panels), costs.PANELS_AT_ONCE, copy, nanoseconds=matrix.size)
 
 
 def _by_tiles(a: Array, panels: Array, out: Array) -> None:
     """The products of a and panels, side by side, so many rows at a time that BLAS copies nothing."""
-    rows, inner = a.shape
-    most = min(costs.STRIP_MULTIPLICATIONS // (_WIDTH * max(inner, 1)), costs.TILE_ROWS)
+    rows, (_, inner, width) = len(a), panels.shape
+    most = max(min(costs.STRIP_MULTIPLICATIONS // (width * inner), costs.TILE_ROWS), costs.LEAST_TILE_ROWS)
     size = rows if rows <= most else even_size(rows, most, costs.LEAST_TILE_ROWS)
     whole = rows // size * size
-    target = out.reshape(rows, -1, _WIDTH).swapaxes(0, 1)
+    target = out.reshape(rows, -1, width).swapaxes(0, 1)
     if size == rows:
         np.matmul(a, panels, out=target)
         return
-    tiles = target[:, :whole].reshape(len(panels), -1, size, _WIDTH)
+    tiles = target[:, :whole].reshape(len(panels), -1, size, width)
     np.matmul(a[:whole].reshape(-1, size, inner), panels[:, np.newaxis], out=tiles)
     if whole < rows:
         np.matmul(a[whole:], panels, out=target[:, whole:])

@@ -13,14 +13,13 @@ from ir_exec.collector import paused_collector
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer import Types, infer_body, infer_types
 from ir_exec.kernels import costs
-from ir_exec.kernels.blas import has_small_kernels
 from ir_exec.kernels.limits import Budget, current_limits, owner_of
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, Result
 from ir_exec.runtime.fold import foldable
 from ir_exec.runtime.loop import Observer, read_only, run_steps
-from ir_exec.runtime.packed import PackedWeights
+from ir_exec.runtime.packed import PackedWeights, Room
 from ir_exec.runtime.plan import Context, Instrument, Kernel, Plan, Planner, Setting
 from ir_exec.runtime.plans import Input, Plans
 from ir_exec.runtime.rewrite import Draft, rewritten
@@ -31,16 +30,6 @@ if TYPE_CHECKING:
     from ir_exec.runtime.compressed import CompressedWeights
 
 __all__ = ["Executor"]
-
-COPIED_SHARE = 10
-"""The part of the constants, one of so many, that is kept in a second memory layout at most."""
-
-PACKED_SHARE = 4
-"""The part of the memory, one of so many, that matrices of a mapped file may take which are packed for BLAS."""
-
-COPIED_ALWAYS = 2**22
-"""Bytes that may always be kept in a second memory layout: a tenth of what the process takes without a network."""
-
 
 _OBSERVED: ContextVar[bool] = ContextVar("_OBSERVED", default=False)
 """Whether someone observes the run around."""
@@ -82,10 +71,8 @@ class Executor:
         self._constants: list[Array | None] | None = None
         self._kernels: dict[Node, Kernel | None] = {}
         self._packed: PackedWeights | None = None
-        self._packed_bytes = 0
-        self._room_of_mapped = budget.max_memory // PACKED_SHARE
+        self._room = Room(self.weights, budget, may_leave_file=expand_weights)
         self._compressed: CompressedWeights | None = None
-        self._room = 0
         bodies = {
             node: tuple(_Body(body, context, budget, expand_weights, ops, instrument, optimize) for body in node.bodies)
             for node in graph.nodes
@@ -125,7 +112,7 @@ class Executor:
         owners = {
             id(owner): owner for array in self._constants or () if array is not None for owner in [owner_of(array)]
         }
-        return self._packed_bytes + sum(owner.nbytes for owner in owners.values() if owner.base is None)
+        return self._room.packed_bytes + sum(owner.nbytes for owner in owners.values() if owner.base is None)
 
     @paused_collector()
     def _new_plan(self, inputs: list[TensorType], overwrite: bool) -> Plan:
@@ -135,9 +122,8 @@ class Executor:
         if self._constants is None:
             self._folded = foldable(self._graph, types, expand_weights=self._expand_weights)
             self._constants = self._fold(types, overwrite)
-            size = sum(array.nbytes for array in self._constants if array is not None)
-            self._room = max(size // COPIED_SHARE, COPIED_ALWAYS)
-        if overwrite and self._optimize and self._packed is None and has_small_kernels():
+            self._room.enter(self._constants)
+        if overwrite and self._optimize and self._packed is None:
             self._pack(self._constants, types)
         if is_first:
             self._constants = self._turned(self._constants)
@@ -210,44 +196,13 @@ class Executor:
 
     def _pack(self, constants: list[Array | None], types: Types) -> None:
         """Keep matrices by which only MatMul multiplies in panels."""
-        operator = self._setting.operator
-        self._packed = PackedWeights(self._graph, constants, types, operator, self._may_pack, self._was_packed)
+        self._packed = PackedWeights(self._graph, constants, types, self._setting.operator, self._room)
         # What leads to them runs where the layers of the file do.
         again = set(self._packed.values)
         for node in reversed(self._graph.nodes):
             if not again.isdisjoint(node.outputs):
                 again.update(value for value in node.values_in if constants[value.number] is None)
         self._folded -= again
-
-    def _may_pack(self, matrix: Array) -> bool:
-        """Whether a matrix takes no more memory in panels than as it is, or there is room for both.
-
-        Pages of a mapped file that are packed are let go. They are the process's own then, and count as little as
-        before; what is to stay as it is in the file, and large parts of the budget, stay there.
-        """
-        size = matrix.nbytes
-        if self._is_mapped(matrix) and size <= self._room_of_mapped:
-            self._room_of_mapped -= size
-            return True
-        if self._is_own(matrix):
-            self._packed_bytes += size
-            return True
-        has_room = size <= self._room
-        self._room -= size * has_room
-        return has_room
-
-    def _was_packed(self, matrix: Array) -> None:
-        if self._is_mapped(matrix):
-            self.weights.forget(matrix)
-
-    def _is_mapped(self, array: Array) -> bool:
-        return self._expand_weights and self.weights is not None and self.weights.maps(array)
-
-    def _is_own(self, array: Array) -> bool:
-        """Whether an array has memory that is neither that of the weights nor another array's."""
-        owner = owner_of(array)
-        is_whole = owner.base is None and owner.nbytes == array.nbytes
-        return is_whole and (self.weights is None or not self.weights.holds(array))
 
     def _turned(self, slots: list[Array | None]) -> list[Array | None]:
         """The constants, with matrices of memory of their own in the order in which all their readers read them."""
@@ -266,7 +221,7 @@ class Executor:
 
     def _is_small_matrix(self, array: Array) -> bool:
         is_small = array.ndim == 2 and array.dtype.kind == "f" and array.nbytes <= costs.TURNED_BYTES
-        return is_small and self._is_own(array)
+        return is_small and self._room.is_own(array)
 
     def _with_constants(self, node: Node) -> Kernel | None:
         """`Op.with_constants` of a node, called once: all plans have the same constants."""
@@ -278,9 +233,9 @@ class Executor:
             known = {position: array for position, array in enumerate(arrays) if array is not None}
             # What is not contiguous lies in another order already.
             size = sum(array.nbytes for array in known.values() if array.flags.c_contiguous)
-            better = op.with_constants(known) if size <= self._room else None
+            better = op.with_constants(known) if size <= self._room.left else None
             if better is not None:
-                self._room -= size
+                self._room.left -= size
             self._kernels[node] = better
         return self._kernels[node]
 

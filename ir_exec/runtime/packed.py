@@ -7,20 +7,33 @@ observed, which then runs the layers of the file, it is computed anew in every r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from ir_exec.errors import IRError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import Types
+from ir_exec.ir import Weights
 from ir_exec.kernels import costs
+from ir_exec.kernels.blas import has_small_kernels
+from ir_exec.kernels.limits import Budget, owner_of
 from ir_exec.kernels.packed import PackedMatrix
 from ir_exec.ops import In, Op
 from ir_exec.runtime.rewrite.draft import Fusion
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
-__all__ = ["HoldsInput", "PackedWeights", "replaced"]
+__all__ = ["HoldsInput", "PackedWeights", "Room", "replaced"]
+
+
+COPIED_SHARE = 10
+"""The part of the constants, one of so many, that is kept in a second memory layout at most."""
+
+COPIED_ALWAYS = 2**22
+"""Bytes that may always be kept in a second memory layout: a tenth of what the process takes without a network."""
+
+PACKED_SHARE = 4
+"""The part of the memory, one of so many, that matrices of a mapped file may take which are packed."""
 
 
 def replaced(nodes: Sequence[Node], found: Mapping[Node, Node], results: Collection[Value]) -> list[Node]:
@@ -60,12 +73,62 @@ class HoldsInput(Op):
         raise NotImplementedError
 
 
+class Room:
+    """The memory that constants of one graph may take in another order than that of the file.
+
+    weights: where constants come from. may_leave_file: whether matrices of a mapped file may become the process's own.
+    left: bytes that may be kept in two orders. packed_bytes: of what is packed and was the process's own before.
+    """
+
+    def __init__(self, weights: Weights | None, budget: Budget, *, may_leave_file: bool) -> None:
+        self.left = 0
+        self.packed_bytes = 0
+        self._weights = weights
+        self._may_leave_file = may_leave_file
+        self._left_of_file = budget.max_memory // PACKED_SHARE
+
+    def enter(self, constants: Iterable[Array | None]) -> None:
+        """Make room for copies of some of these."""
+        self.left = max(sum(array.nbytes for array in constants if array is not None) // COPIED_SHARE, COPIED_ALWAYS)
+
+    def is_own(self, array: Array) -> bool:
+        """Whether an array has memory that is neither that of the weights nor another array's."""
+        owner = owner_of(array)
+        is_whole = owner.base is None and owner.nbytes == array.nbytes
+        return is_whole and (self._weights is None or not self._weights.holds(array))
+
+    def takes_panels(self, matrix: Array) -> bool:
+        """Whether BLAS is faster with panels, and these take no more memory than the matrix, or there is room for both.
+
+        Pages of a file that are packed are let go; what is packed counts as little as they did.
+        """
+        if not has_small_kernels():
+            return False
+        size = matrix.nbytes
+        if self._is_mapped(matrix) and size <= self._left_of_file:
+            self._left_of_file -= size
+        elif self.is_own(matrix):
+            self.packed_bytes += size
+        elif size <= self.left:
+            self.left -= size
+        else:
+            return False
+        return True
+
+    def leave_file(self, matrix: Array) -> None:
+        """Let the pages of a matrix go that is packed now."""
+        if self._weights is not None and self._is_mapped(matrix):
+            self._weights.forget(matrix)
+
+    def _is_mapped(self, array: Array) -> bool:
+        return self._may_leave_file and self._weights is not None and self._weights.maps(array)
+
+
 class PackedWeights:
     """The constant matrices of one graph by which MatMul alone multiplies, in panels.
 
     constants: the constants by number; what is packed leaves it. types: of every value, as the run has it.
-    operator: what runs for a node. may_pack: whether there is room for a matrix. packed: called with each that was.
-    values: what is packed.
+    operator: what runs for a node. values: what is packed.
     """
 
     def __init__(
@@ -74,8 +137,7 @@ class PackedWeights:
         constants: list[Array | None],
         types: Types,
         operator: Callable[[Node], Op],
-        may_pack: Callable[[Array], bool],
-        packed: Callable[[Array], None],
+        room: Room,
     ) -> None:
         self._found: dict[Node, Node] = {}
         wanted = {}
@@ -83,7 +145,7 @@ class PackedWeights:
             array = constants[value.number]
             if array is not None and _is_large_matrix(array):
                 orders = {_order(node, value, types, operator) for node in nodes}
-                if len(orders) == 1 and None not in orders and may_pack(array):
+                if len(orders) == 1 and None not in orders and room.takes_panels(array):
                     wanted[value] = bool(orders.pop()), nodes
         self.values = wanted.keys()
         # One array for all: the system gives large ones in large pages, which takes a fifth of the time.
@@ -94,7 +156,7 @@ class PackedWeights:
             assert array is not None, "a value is there once"
             start, end = end, end + array.size
             matrix = PackedMatrix.of(array.T if is_transposed else array, memory[start:end])
-            packed(array)
+            room.leave_file(array)
             # It is freed before the next one is packed.
             constants[value.number] = array = None
             for node in nodes:

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import ir_exec
 from ir_exec import build
-from ir_exec.runtime import executor
+from ir_exec.runtime import packed as packing_of_weights
 from ir_exec.types import Array
 
 RANDOM = np.random.default_rng(0)
@@ -21,7 +21,7 @@ ROWS = RANDOM.standard_normal((2, 30, 320), np.float32)
 @pytest.fixture(autouse=True)
 def packing(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a processor with AVX-512."""
-    monkeypatch.setattr(executor, "has_small_kernels", lambda: True)
+    monkeypatch.setattr(packing_of_weights, "has_small_kernels", lambda: True)
 
 
 def packed(compiled: ir_exec.CompiledModel, *inputs: Array) -> tuple[list[Array], int]:
@@ -156,15 +156,15 @@ def test_pages_of_a_file_that_are_packed_are_let_go(on_disk: Path, monkeypatch: 
 def test_matrices_of_a_file_stay_there(
     on_disk: Path, options: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executor, "COPIED_ALWAYS", 0)
+    monkeypatch.setattr(packing_of_weights, "COPIED_ALWAYS", 0)
     assert packed(ir_exec.compile_model(on_disk, **options), RANDOM.standard_normal((60, 800), np.float32))[1] == 0
 
 
 def test_arrays_that_a_model_holds_are_not_there_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executor, "COPIED_ALWAYS", 0)
+    monkeypatch.setattr(packing_of_weights, "COPIED_ALWAYS", 0)
     assert packed(ir_exec.compile_model(product()), ROWS)[1] == 0
 
 
 def test_other_processors_get_no_panels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executor, "has_small_kernels", lambda: False)
+    monkeypatch.setattr(packing_of_weights, "has_small_kernels", lambda: False)
     assert packed(ir_exec.compile_model(product()), ROWS)[1] == 0
