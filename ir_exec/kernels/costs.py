@@ -296,6 +296,9 @@ boxes with each other take 100 us and 120, 1,500 of which 1,200 are kept 3.5 ms 
 PAIRS_A_FOUND_ONE = 8
 """How many overlaps are computed side by side in the time in which one of a chosen pair is."""
 
+BOXES_TO_GROUP = 1_000
+"""Boxes from which on, where that many are to be kept, suppression looks for groups that do not overlap."""
+
 BOXES_TOGETHER = 512
 """Boxes up to which their overlaps are computed once for all classes: a square of 512 x 512 f32 is 1 MiB."""
 
