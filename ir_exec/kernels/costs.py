@@ -384,5 +384,12 @@ COLUMNS_OF_ROWS = {"add": 4, "maximum": 16, "minimum": 16}
 310 by np.add.reduce; 20,000 greatest of 16 310 and 980. Up to 64 np.einsum takes 4 to 6 ns for a sum, reduce 20 to
 28."""
 
+ROWS_TO_REDUCE = 256
+"""Rows from which on that is so."""
+
+ROWS_A_COLUMN = 32
+"""Rows for each of their elements from which on a call for each element is worth it: 128 greatest of 16 take 7 us by
+np.maximum.reduce and 11 element by element."""
+
 ELEMENTS_A_WINDOW = 32
 """Windows of adaptive pooling from this size on are worth a few calls of NumPy each; smaller ones are taken by axes."""

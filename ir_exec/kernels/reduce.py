@@ -65,15 +65,14 @@ def reduced(
 def reduce_rows(ufunc: np.ufunc, data: Array, keep_dims: bool = True) -> Array:
     """ufunc.reduce of floats along the last axis; short rows are reduced side by side, as each takes its time."""
     size = data.shape[-1] if data.ndim else 0
-    if data.size >= costs.SUMS_WORTH_EINSUM and 1 < size <= costs.SHORT_ROW_OF_SUMS:
-        rows = data.reshape(-1, size)
-        total = None
-        if size <= costs.COLUMNS_OF_ROWS.get(ufunc.__name__, 0):
-            total = _reduced_columns(ufunc, rows)
-        elif ufunc is np.add:
-            total = np.einsum(rows, [0, 1], [0])
-        if total is not None:
-            return total.reshape(*data.shape[:-1], *[1] * keep_dims)
+    count = data.size // max(size, 1)
+    if count >= costs.ROWS_TO_REDUCE and 1 < size <= costs.SHORT_ROW_OF_SUMS:
+        shape = (*data.shape[:-1], *[1] * keep_dims)
+        rows = data.reshape(count, size)
+        if size <= min(costs.COLUMNS_OF_ROWS.get(ufunc.__name__, 0), count // costs.ROWS_A_COLUMN):
+            return _reduced_columns(ufunc, rows).reshape(shape)
+        if ufunc is np.add:
+            return np.asarray(np.einsum(rows, [0, 1], [0])).reshape(shape)
     return reduced(ufunc, data, (-1,), keep_dims)
 
 

@@ -46,7 +46,7 @@ def exponentiate(scores: Array, axis: int, *, out: Array, sink: Array | None = N
 
 
 def _reduced(ufunc: np.ufunc, scores: Array, axis: int) -> Array:
-    if scores.size >= costs.SUMS_WORTH_EINSUM and axis in (-1, scores.ndim - 1):
+    if axis in (-1, scores.ndim - 1) and scores.size >= costs.ROWS_TO_REDUCE * scores.shape[-1] > 0:
         return reduce_rows(ufunc, scores)
     # Of no scores at all nothing is the greatest.
     initial = 0 if ufunc is np.add else -np.inf

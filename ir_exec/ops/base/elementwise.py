@@ -190,8 +190,9 @@ def _has_short_rows(a: Shape, b: Shape) -> bool:
 
 
 def _by_columns(function: np.ufunc, a: Array, b: Array, *, out: Array | None = None) -> Array:
-    result = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype) if out is None else out
-    for column in range(result.shape[-1]):
+    sizes = np.broadcast_shapes(a.shape, b.shape)
+    result = np.empty(sizes, a.dtype) if out is None else out
+    for column in range(sizes[-1]):
         function(a[..., column], b[..., column], out=result[..., column])
     return result
 
