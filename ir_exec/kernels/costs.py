@@ -282,10 +282,6 @@ SHORT_RUN = 2**9
 """Channels up to which those of neighbouring windows are worth one run, for which their filters are repeated: 64
 channels of 10 x 10 windows take 38 us instead of 47, 300 of 7 x 7 as long, 960 take 6 per cent longer."""
 
-RANGES_BESIDE_DATA = 2**16
-"""Elements of which the ranges of a quantization lie beside them in memory, in two to four arrays: 1,248 channels of
-5 x 5 take 0.75 ns an element instead of 1.49, 240 of 14 x 14 0.74 instead of 1.09, 64 in rows 0.74 instead of 1.03."""
-
 BOXES_AT_ONCE = 128
 """Candidates that non-maximum suppression compares with each other at once: 3,000 boxes take 20 ms with 16 to 512, 30
 with 1,024, which compare more boxes that better ones would have removed."""

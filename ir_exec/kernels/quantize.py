@@ -56,15 +56,6 @@ class Levels(NamedTuple):
         for_each(len(places), lambda: work, nanoseconds=data.size * costs.ELEMENT_NANOSECONDS)
         return result
 
-    def beside(self, shape: tuple[int, ...]) -> Levels:
-        """The same levels for data of this shape: ranges are repeated for each of their elements if these are few, as
-        NumPy takes its time for every row that has a range of its own."""
-        low, span, step, first = [
-            array if array is None or not array.ndim else _repeated(array, (len(array), *shape[1:]))
-            for array in (self.low, self.span, self.step, self.first)
-        ]
-        return self._replace(low=low, span=span, step=step, first=first)
-
     @property
     def _is_one(self) -> bool:
         """Whether there is one range for all data."""
@@ -112,11 +103,6 @@ class Levels(NamedTuple):
 def _without_axes(array: Any) -> Array:
     first = np.asarray(array).reshape(-1)[:1]
     return first.reshape(()) if first.size and np.all(array == first) else np.asarray(array)
-
-
-def _repeated(array: Array, shape: tuple[int, ...]) -> Array:
-    few = prod(shape) <= costs.RANGES_BESIDE_DATA
-    return np.ascontiguousarray(np.broadcast_to(array, shape)) if few else array
 
 
 def level_numbers(limits: Sequence[Array], steps: int, rank: int) -> Levels:

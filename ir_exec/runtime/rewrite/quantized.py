@@ -67,9 +67,7 @@ def _levels(draft: Draft, node: Node) -> Levels | None:
 
     op: Any = draft.operator(node)
     found = level_numbers([limit.astype(np.float32, copy=False) for limit in limits], op.levels - 1, data.rank)
-    if found.last is not None:
-        return None
-    return found.beside(data.shape.static) if data.shape.is_static else found
+    return found if found.last is None else None
 
 
 def _contains(levels: Levels, op: Any) -> bool:
